@@ -1,0 +1,16 @@
+# Writes OUTPUT, a C file that defines ki_sources[]: each file of FILES ("|"-separated) as a byte array.
+# Byte arrays and not string literals: C promises only 4,095 characters in a literal.
+set(text "/* Generated from the kernel files. */\n#include \"core/kernels.h\"\n")
+set(rows "")
+string(REPLACE "|" ";" FILES "${FILES}")
+foreach(file IN LISTS FILES)
+  get_filename_component(name ${file} NAME)
+  string(MAKE_C_IDENTIFIER ${name} id)
+  file(READ ${file} hex HEX)
+  string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
+  string(REGEX REPLACE "((0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,)(0x..,))" "\\1\n" bytes "${bytes}")
+  string(APPEND text "static const char ${id}[] = {\n${bytes}0};\n")
+  string(APPEND rows "    {\"${name}\", ${id}},\n")
+endforeach()
+string(APPEND text "const struct ki_source ki_sources[] = {\n${rows}    {0, 0}};\n")
+file(WRITE ${OUTPUT} "${text}")

@@ -1,0 +1,15 @@
+# Installation: library, header, tool, pkg-config file, CMake package.
+install(TARGETS kiln_shared EXPORT kiln LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS kiln_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(FILES include/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(EXPORT kiln NAMESPACE kiln:: FILE kiln-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
+write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
+
+set(private_libs "-lz -ljansson -ldl -lm -fopenmp")
+if(ZSTD_INCLUDE_DIR AND ZSTD_LIBRARY)
+  string(APPEND private_libs " -lzstd")
+endif()
+configure_file(cmake/kiln.pc.in kiln.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -1,0 +1,402 @@
+/* Kiln: machine learning on large sparse and dense data, limited by memory bandwidth and nothing else.
+ *
+ * This is the only public header. Reading order: status, device, matrix, operations, data and models,
+ * algorithms. Each operation's comment gives its formula, shapes, errors, cost, determinism and source.
+ *
+ * Conventions
+ *   - The destination comes first, then the operands in formula order. Matrices are upper case.
+ *   - Dense matrices are row-major; sparse matrices are CSR. A vector is a matrix with one column.
+ *   - A zeroed options struct means the defaults; NULL stands for a zeroed one.
+ *   - Every call returns a kiln_status; on failure the out-parameters are untouched, and
+ *     kiln_last_error() tells the calling thread what went wrong and where.
+ *   - One thread at a time uses a device and its matrices; different devices are independent.
+ *   - The library never prints, exits, aborts, or installs signal handlers. Of the environment it reads
+ *     KILN_ISA, KILN_NUM_THREADS, KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_BLAS, KILN_NVRTC_PATH, and the standard
+ *     OMP_NUM_THREADS, XDG_CACHE_HOME, HOME, CUDA_HOME, CUDA_PATH, CONDA_PREFIX.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_H
+#define KILN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define KILN_VERSION_MAJOR 0
+#define KILN_VERSION_MINOR 1
+#define KILN_VERSION_PATCH 0
+
+#if defined(__GNUC__)
+#define KILN_API __attribute__((visibility("default")))
+#else
+#define KILN_API
+#endif
+
+/* The version of the library that is running, e.g. "0.1.0". */
+KILN_API const char *kiln_version(void);
+
+/* ---------------------------------------------------------------------------------------- status */
+
+/* One list of codes, names and texts. The numbers are stable. */
+#define KILN_STATUS_LIST(X)                                                                                  \
+    X(OK, 0, "success")                                                                                      \
+    X(ERR_INTERNAL, 1, "internal error")                                                                     \
+    X(ERR_ARGUMENT, 2, "invalid argument")                                                                   \
+    X(ERR_PARSE, 3, "malformed input")                                                                       \
+    X(ERR_DATA, 4, "unusable data")                                                                          \
+    X(ERR_NOMEM, 5, "out of host memory")                                                                    \
+    X(ERR_DEVICE_NOMEM, 6, "out of device memory")                                                           \
+    X(ERR_DEVICE, 7, "device not available")                                                                 \
+    X(ERR_DEVICE_LOST, 8, "device lost")                                                                     \
+    X(ERR_BUILD, 9, "kernel build failed")                                                                   \
+    X(ERR_IO, 10, "input or output failed")                                                                  \
+    X(ERR_LIMIT, 11, "limit exceeded")                                                                       \
+    X(ERR_UNSUPPORTED, 12, "not supported")                                                                  \
+    X(ERR_CANCELLED, 13, "cancelled")                                                                        \
+    X(ERR_MODEL, 14, "unusable model")
+
+typedef enum kiln_status {
+#define KILN_STATUS_ENUM(name, code, text) KILN_##name = code,
+    KILN_STATUS_LIST(KILN_STATUS_ENUM)
+#undef KILN_STATUS_ENUM
+} kiln_status;
+
+/* "KILN_ERR_PARSE" and "malformed input"; for an unknown code "KILN_ERR_UNKNOWN" and "unknown status". */
+KILN_API const char *kiln_status_name(kiln_status status);
+KILN_API const char *kiln_status_text(kiln_status status);
+
+/* What went wrong last on this thread. Valid until the next failing call on the thread. */
+typedef struct kiln_error {
+    kiln_status status;
+    const char *message;   /* one sentence: what, the value, why; never NULL */
+    const char *hint;      /* what to do about it; "" if nothing is known */
+    const char *file;      /* input file; "" if the error has no place */
+    int64_t line, column;  /* counted from 1; 0 = unknown */
+    int64_t offset;        /* bytes from the start of the (decompressed) input; -1 = unknown */
+    const char *subsystem; /* "" or who reported a native code: "cuda", "nvrtc", "opencl", "errno" */
+    int native_code;       /* that subsystem's own number, 0 if none */
+} kiln_error;
+KILN_API const kiln_error *kiln_last_error(void);
+
+/* ---------------------------------------------------------------------- progress and cancellation */
+
+typedef struct kiln_progress {
+    const char *phase;   /* "read", "solve", "write" */
+    int64_t done, total; /* bytes for "read" and "write", iterations for "solve"; total 0 = unknown */
+    double objective;    /* "solve": current objective; NaN if not known */
+    double residual;     /* "solve": relative residual, the quantity the tolerance is compared with */
+    double seconds;      /* since the phase began */
+    int64_t bytes;       /* bytes of X read so far in this phase, for a rate */
+} kiln_progress;
+
+/* Called now and then from the calling thread (at most every few milliseconds of work and at least once an
+ * iteration). Return nonzero to stop: algorithms then keep their result and report KILN_STOP_CANCELLED,
+ * readers and writers return KILN_ERR_CANCELLED and leave nothing behind. */
+typedef struct kiln_control {
+    int (*progress)(void *user, const kiln_progress *now);
+    void *user;
+} kiln_control;
+
+/* ---------------------------------------------------------------------------------------- device */
+
+typedef struct kiln_device kiln_device;
+
+typedef struct kiln_device_options {
+    int threads;    /* CPU threads; 0 = KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
+    int64_t memory; /* byte budget of the device; 0 = what the device has */
+    /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
+    void (*message)(void *user, const char *text);
+    void *message_user;
+} kiln_device_options;
+
+/* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
+ * options->message; "cpu"; "cuda" or "cuda:1"; "opencl" or "opencl:P.D" (platform P, device D).
+ * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it. */
+KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
+                                      const kiln_device_options *options);
+/* Frees the device; every matrix on it must have been freed before. NULL is allowed. */
+KILN_API void kiln_device_close(kiln_device *device);
+
+typedef struct kiln_device_info {
+    char name[32];         /* "cpu", "cuda:0", "opencl:0.0" */
+    char description[160]; /* e.g. "NVIDIA H200, driver 580.159, NVRTC 13.0" */
+    int usable;            /* 1 if kiln_device_open would succeed as far as can be told without opening */
+    char reason[256];      /* why not, if not usable */
+    char hint[256];        /* how to mend that */
+    int64_t memory;        /* bytes of the device's memory */
+    int threads;           /* cpu: threads in use; GPU: compute units */
+    int is_gpu;            /* 1 for a GPU, 0 for a processor (PoCL's device is one) */
+} kiln_device_info;
+KILN_API kiln_status kiln_device_get_info(const kiln_device *device, kiln_device_info *info);
+/* All devices this machine offers, usable or not, best first. Free with kiln_free. */
+KILN_API kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count);
+
+/* What the device has done since it was opened. */
+typedef struct kiln_device_statistics {
+    int64_t bytes_up, bytes_down;        /* host to device and back; 0 on the CPU, where nothing moves */
+    double transfer_seconds;             /* spent in those copies */
+    double build_seconds;                /* spent building kernels or loading them from the cache */
+    int64_t kernels_built, kernels_cached;
+    int64_t memory_used, memory_peak;    /* bytes of matrices and work space */
+} kiln_device_statistics;
+KILN_API void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics);
+
+/* Waits for all work on the device; reports errors of work queued earlier. */
+KILN_API kiln_status kiln_device_sync(kiln_device *device);
+
+/* What was looked for on this machine: one row each for driver, NVRTC, OpenCL, BLAS, MPI, NCCL, caches. */
+typedef struct kiln_probe {
+    char what[48];     /* "CUDA driver" */
+    int found;
+    char detail[256];  /* version and path, or why not */
+    char hint[256];    /* the command that would mend it; "" if none */
+} kiln_probe;
+KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count); /* free with kiln_free */
+
+/* Read bandwidth of the device in bytes per second, measured over a buffer far larger than its caches
+ * (about 0.2 s). Kept in the machine's profile in the cache folder; remeasure = 1 ignores a kept figure. */
+KILN_API kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device *device, int remeasure);
+
+/* Frees what a call documented as "free with kiln_free" handed out. NULL is allowed. */
+KILN_API void kiln_free(void *memory);
+
+/* ---------------------------------------------------------------------------------------- matrix */
+
+typedef struct kiln_matrix kiln_matrix;
+
+typedef enum kiln_type { KILN_TYPE_DEFAULT = 0, KILN_F32 = 1, KILN_F64 = 2 } kiln_type;
+typedef enum kiln_format { KILN_DENSE = 1, KILN_CSR = 2 } kiln_format;
+
+/* A dense rows x cols matrix, row-major, copied from values; zeros if values is NULL.
+ * cols < 2^31. Errors: ERR_ARGUMENT (negative or overflowing size), ERR_NOMEM, ERR_DEVICE_NOMEM. */
+KILN_API kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                       int64_t cols, const void *values);
+/* A sparse matrix in compressed sparse rows, copied. row_start has rows+1 entries, begins with 0 and does not
+ * decrease; col holds column numbers in [0, cols), in any order, at most once in a row (else ERR_DATA).
+ * values may be NULL: then every stored entry is 1. Empty rows and nnz = 0 are fine. */
+KILN_API kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                     int64_t cols, const int64_t *row_start, const int32_t *col,
+                                     const void *values);
+/* B = A on another device and/or of another type. type KILN_TYPE_DEFAULT keeps A's. */
+KILN_API kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type type,
+                                      const kiln_matrix *A);
+KILN_API void kiln_matrix_free(kiln_matrix *A); /* NULL is allowed */
+
+KILN_API int64_t kiln_matrix_rows(const kiln_matrix *A);
+KILN_API int64_t kiln_matrix_cols(const kiln_matrix *A);
+KILN_API int64_t kiln_matrix_nnz(const kiln_matrix *A); /* stored entries; rows*cols if dense */
+KILN_API kiln_type kiln_matrix_type(const kiln_matrix *A);
+KILN_API kiln_format kiln_matrix_format(const kiln_matrix *A);
+KILN_API kiln_device *kiln_matrix_device(const kiln_matrix *A);
+
+/* Copies the values of a dense matrix out (get) or in (set), rows*cols elements of its type. */
+KILN_API kiln_status kiln_matrix_get(void *values, const kiln_matrix *A);
+KILN_API kiln_status kiln_matrix_set(kiln_matrix *A, const void *values);
+/* Copies the three arrays of a CSR matrix out; any of them may be NULL. */
+KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A);
+
+/* ------------------------------------------------------------------------------------ operations
+ * All operands live on one device and have one type. Sums run in the matrix's type unless said otherwise.
+ * Determinism: on one machine, device and thread count every operation returns the same bits from run to
+ * run, except where a comment says "atomics".  */
+
+/* w = alpha * X^T (v .* (X y)) + beta * z, with X read once.
+ *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 64; v m x 1 (applied to each column), m x k, or NULL
+ *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
+ *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
+ * Cost: one pass over X (k > 8: one pass per 8 columns on GPUs), 4*nnz*k flops.
+ * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
+ * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
+KILN_API kiln_status kiln_mmchain(kiln_matrix *w, double alpha, const kiln_matrix *X, const kiln_matrix *v,
+                                  const kiln_matrix *y, double beta, const kiln_matrix *z);
+
+typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpose;
+
+/* Y = alpha * op(A) B + beta * Z, op(A) = A or A^T.
+ *   A m x n, dense or CSR; B n x k (m x k transposed); Y, Z m x k (n x k transposed); 1 <= k <= 64;
+ *   Z NULL or beta = 0: not read. Y may be Z; Y must not be B.
+ * Determinism: transposed CSR on GPUs uses atomics. Source: as mmchain. */
+KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
+                                   const kiln_matrix *B, double beta, const kiln_matrix *Z);
+
+/* d = diag(X^T diag(v) X), that is d_j = sum_i v_i * x_ij^2.   d n x 1; v m x 1 or NULL (ones).
+ * The Jacobi preconditioner of mmchain and, with column means, the column variances. */
+KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, const kiln_matrix *v);
+
+/* W_ij = a_j * X_ij + b_j * Y_ij. W r x k; X and Y r x k or r x 1 (used for each column); a and b have k entries.
+ * Y NULL: W = a X, b is ignored. A zero coefficient means that its operand is not read. W may be X or Y. */
+KILN_API kiln_status kiln_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                                  const kiln_matrix *Y);
+
+/* W_ij = X_ij * Y_ij. X and Y r x k or r x 1 (used for each column). W may be X or Y. */
+KILN_API kiln_status kiln_times(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y);
+
+/* Element maps W_ij = f(X_ij). W may be X. */
+typedef enum kiln_map_kind {
+    KILN_MAP_ABS = 1,        /* |x| */
+    KILN_MAP_SQUARE = 2,     /* x^2 */
+    KILN_MAP_SQRT = 3,       /* sqrt(x) */
+    KILN_MAP_RECIPROCAL = 4, /* 1/x, and 0 where x = 0 (what scaling by a column's spread needs) */
+    KILN_MAP_EXP = 5         /* e^x */
+} kiln_map_kind;
+KILN_API kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X);
+
+/* Every element = value. */
+KILN_API kiln_status kiln_fill(kiln_matrix *W, double value);
+
+typedef enum kiln_distribution { KILN_UNIFORM = 0, KILN_NORMAL = 1 } kiln_distribution;
+/* Element e of W = the e-th number of stream `stream` of `seed`: uniform in [0,1) or (nearly) standard normal, the
+ * sum of twelve 16-bit uniforms. Philox4x32-10 counters, so the same bits on every device and thread count. */
+KILN_API kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uint64_t seed,
+                                      uint64_t stream);
+
+/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double. X and Y r x k, dense. */
+KILN_API kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y);
+
+typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 3 } kiln_norm_kind;
+/* result[j] = the norm of column j: sum |x|, sqrt(sum x^2), max |x|. Scaled, so that 1e200 in f64 does not overflow; NaN
+ * anywhere in a column makes its norm NaN. */
+KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind);
+
+/* ------------------------------------------------------------------------------- data on files */
+
+typedef enum kiln_file_format {
+    KILN_FILE_AUTO = 0, /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz, each also with .gz or .zst */
+    KILN_FILE_LIBSVM = 1,
+    KILN_FILE_MATRIX_MARKET = 2,
+    KILN_FILE_CSV = 3,
+    KILN_FILE_NPY = 4,
+    KILN_FILE_NPZ = 5 /* a CSR matrix as scipy.sparse.save_npz writes it */
+} kiln_file_format;
+
+typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
+typedef struct kiln_model kiln_model; /* named tensors and text, one file */
+
+typedef struct kiln_read_options {
+    kiln_file_format format;
+    kiln_type type;           /* element type of X and y; default f64 */
+    int zero_based;           /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
+    const char *target;       /* CSV: name of the target column, several separated by commas; NULL = none */
+    const char *target_file;  /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
+    int64_t cols;             /* force at least this many columns (LIBSVM files do not say); 0 = as found */
+    int allow_nonfinite;      /* accept NaN and infinity; default: an error that names the place */
+    int strict;               /* duplicates that a format's rule would merge are errors */
+    const kiln_model *model;  /* encode columns as this model's training data were (CSV categories, columns) */
+    int64_t limit;            /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
+    int threads;              /* parsing threads; 0 = the device's */
+    kiln_control control;
+} kiln_read_options;
+
+/* Reads X (and y) onto the device. path "-" is standard input, read once.
+ * One contract for all formats: memory stays proportional to the bytes read, never to a number in a header;
+ * malformed input is ERR_PARSE with file, line, column, offset and reason; nothing is left allocated.
+ * Rules per format: docs/formats.md. */
+KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
+                                    const kiln_read_options *options);
+/* Takes over X and y (y may be NULL), which must not be freed by the caller after success. */
+KILN_API kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y);
+KILN_API void kiln_data_free(kiln_data *data);
+
+KILN_API const kiln_matrix *kiln_data_X(const kiln_data *data);
+KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data);  /* NULL if the file has no targets */
+KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
+KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
+KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
+KILN_API int64_t kiln_data_bytes(const kiln_data *data);         /* bytes after decompression */
+/* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
+KILN_API const char *kiln_data_schema(const kiln_data *data);
+
+/* Writes atomically (temporary file, fsync, rename, fsync of the folder); format AUTO goes by the name. A name
+ * ending in .gz compresses. CSV and LIBSVM print the shortest decimals that read back to the same bits. */
+KILN_API kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
+                                     const kiln_control *control);
+
+/* ---------------------------------------------------------------------------------------- models
+ * A model file is a safetensors file: tensors (weights "W" n x k, "b" 1 x k) and string metadata
+ * ("algorithm", "kiln_version", "schema", options, metrics). Loading checks all of it before use. */
+
+KILN_API kiln_status kiln_model_create(kiln_model **model, const char *algorithm);
+KILN_API void kiln_model_free(kiln_model *model);
+KILN_API kiln_status kiln_model_set_text(kiln_model *model, const char *key, const char *value);
+KILN_API const char *kiln_model_text(const kiln_model *model, const char *key); /* NULL if absent */
+KILN_API const char *kiln_model_key(const kiln_model *model, int64_t i);        /* i-th key in order, or NULL */
+KILN_API kiln_status kiln_model_set_tensor(kiln_model *model, const char *name, const kiln_matrix *A);
+/* A new matrix on the device; type KILN_TYPE_DEFAULT keeps the stored one. ERR_MODEL if there is no such tensor. */
+KILN_API kiln_status kiln_model_tensor(kiln_matrix **A, kiln_device *device, kiln_type type,
+                                       const kiln_model *model, const char *name);
+/* Shape and type of the i-th tensor, in order of name; returns its name, or NULL past the last. */
+KILN_API const char *kiln_model_tensor_info(const kiln_model *model, int64_t i, kiln_type *type, int64_t *rows,
+                                            int64_t *cols);
+KILN_API kiln_status kiln_model_save(const kiln_model *model, const char *path);
+KILN_API kiln_status kiln_model_load(kiln_model **model, const char *path);
+/* The model's prediction for each row of X: a new m x k matrix on X's device (linreg: X W + b).
+ * ERR_MODEL if the model's columns and X's differ. */
+KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
+
+/* ------------------------------------------------------------------------------------ algorithms
+ * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised; squared
+ * loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR. */
+
+typedef enum kiln_stop {
+    KILN_STOP_NONE = 0,
+    KILN_STOP_TOLERANCE = 1,  /* the criterion was met: converged */
+    KILN_STOP_ITERATIONS = 2, /* max_iterations reached */
+    KILN_STOP_STALLED = 3,    /* rounding prevents further progress above the tolerance */
+    KILN_STOP_CANCELLED = 4,  /* the progress callback asked to stop */
+    KILN_STOP_DIVERGED = 5    /* a number became NaN or infinite */
+} kiln_stop;
+KILN_API const char *kiln_stop_name(kiln_stop stop); /* "tolerance", "max_iterations", ... */
+
+typedef struct kiln_trace_row {
+    int64_t iteration;
+    double residual, objective, seconds;
+} kiln_trace_row;
+
+/* What a run did. Zero it before the call (kiln_report report = {0}), free its trace with kiln_report_free. */
+typedef struct kiln_report {
+    int converged;          /* 1 only if the criterion was checked on the returned result and held */
+    kiln_stop stopped_by;
+    int64_t iterations;     /* passes over X in the main loop */
+    double residual;        /* the criterion's value at the returned result */
+    double tolerance;       /* what it was compared with */
+    double objective;       /* at the returned result */
+    double rss, tss, r2;    /* weighted residual and total sum of squares, 1 - rss/tss (NaN if tss = 0) */
+    double seconds;         /* in the solver */
+    kiln_trace_row *trace;  /* row 0 is the start */
+    int64_t trace_count;
+} kiln_report;
+KILN_API void kiln_report_free(kiln_report *report);
+
+typedef struct kiln_linreg_options {
+    double l2;              /* default 0 */
+    int no_intercept;       /* default: fit an unpenalised intercept */
+    int standardize;        /* penalise coefficients of columns scaled to unit variance; X is not copied */
+    int no_preconditioner;  /* default: Jacobi */
+    int warm_start;         /* start from the given W and b; default: from zero */
+    double tolerance;       /* on the relative residual of the normal equations; default 1e-10 f64, 1e-5 f32 */
+    int64_t max_iterations; /* default 1000 */
+    const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
+    kiln_control control;
+} kiln_linreg_options;
+
+/* Least squares with L2 by preconditioned conjugate gradient on the normal equations:
+ *   minimise  1/2 sum_i s_i (x_i.w + b - y_i)^2 + (l2/2) ||w||^2     for each of the k columns of y.
+ *   W n x k; b 1 x k (NULL only with no_intercept); X m x n dense or CSR; y m x k.
+ * The intercept and standardisation work through the columns' means and scales, X stays as it is.
+ * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||, g the gradient recomputed from the true residual, g0 the gradient
+ * at w = 0, D the preconditioner's square root. Not converging is not an error: report->converged = 0.
+ * Cost: one mmchain (one pass over X) an iteration, four passes to set up and check.
+ * Errors: ERR_ARGUMENT, ERR_DATA (no rows, negative weights, non-finite y), memory and device errors.
+ * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added. */
+KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                                 const kiln_linreg_options *options, kiln_report *report);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,122 @@
+/* The CPU as a device: memory is host memory, nothing moves, and operations call their CPU bodies themselves, so that
+ * build and launch do not exist here. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/device.h"
+#include "core/seams.h"
+#include "core/size.h"
+
+static const char *const isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
+
+/* The best instruction set that this processor and KILN_ISA both allow. */
+static enum ki_isa choose_isa(void) {
+    enum ki_isa best = KI_ISA_BASE;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = KI_ISA_AVX2;
+    if (best == KI_ISA_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        best = KI_ISA_AVX512;
+    const char *cap = secure_getenv("KILN_ISA");
+    if (cap && (!strcmp(cap, "scalar") || !strcmp(cap, "sse42"))) best = KI_ISA_BASE;
+    if (cap && !strcmp(cap, "avx2") && best > KI_ISA_AVX2) best = KI_ISA_AVX2;
+#endif
+    return best;
+}
+
+static void processor_name(char *name, size_t bytes) {
+    snprintf(name, bytes, "CPU");
+    FILE *file = fopen("/proc/cpuinfo", "r");
+    if (!file) return;
+    char line[256];
+    while (fgets(line, sizeof line, file)) {
+        char *colon = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && colon) {
+            colon[strcspn(colon, "\n")] = '\0';
+            snprintf(name, bytes, "%.90s", colon + 2);
+            break;
+        }
+    }
+    fclose(file);
+}
+
+static void describe(kiln_device_info *info, int threads) {
+    char processor[100];
+    processor_name(processor, sizeof processor);
+    *info = (kiln_device_info){.name = "cpu", .usable = 1, .threads = threads, .is_gpu = 0};
+    snprintf(info->description, sizeof info->description, "%s, %d thread%s, %s", processor, threads,
+             threads == 1 ? "" : "s", isa_names[choose_isa()]);
+    info->memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
+}
+
+static kiln_status cpu_open(kiln_device *device, const char *selector) {
+    if (*selector) {
+        ki_fail(KILN_ERR_ARGUMENT, "device 'cpu:%s': the CPU is one device", selector);
+        return ki_hint("--device cpu");
+    }
+    device->isa = choose_isa();
+    describe(&device->info, device->threads);
+    device->properties = (struct ki_properties){.compute_units = device->threads,
+                                                .warp = 1,
+                                                .memory = device->info.memory,
+                                                .alloc_max = device->info.memory,
+                                                .has_f64 = true};
+    return KILN_OK;
+}
+
+static void cpu_close(kiln_device *device) {
+    (void)device;
+}
+
+static kiln_status cpu_list(kiln_device_info **infos, int64_t *count) {
+    kiln_device_info *grown = ki_resize(*infos, (size_t)(*count + 1) * sizeof **infos);
+    if (!grown) return ki_fail_nomem(sizeof **infos, "the device list");
+    *infos = grown;
+    describe(&grown[(*count)++], ki_default_threads());
+    return KILN_OK;
+}
+
+static kiln_status cpu_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    (void)device;
+    void *memory = ki_alloc((size_t)bytes);
+    if (!memory) return ki_fail_nomem((size_t)bytes, "a matrix");
+    *buffer = (struct ki_buffer){(uintptr_t)memory, bytes};
+    return KILN_OK;
+}
+
+static void cpu_release(kiln_device *device, struct ki_buffer *buffer) {
+    (void)device;
+    ki_free(ki_host(buffer));
+}
+
+static kiln_status cpu_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
+                              int64_t bytes) {
+    (void)device;
+    memcpy((char *)ki_host(to) + offset, from, (size_t)bytes);
+    return KILN_OK;
+}
+
+static kiln_status cpu_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
+                                int64_t bytes) {
+    (void)device;
+    memcpy(to, (const char *)ki_host(from) + offset, (size_t)bytes);
+    return KILN_OK;
+}
+
+static kiln_status cpu_sync(kiln_device *device) {
+    (void)device;
+    return KILN_OK;
+}
+
+const struct ki_backend ki_backend_cpu = {.name = "cpu",
+                                          .open = cpu_open,
+                                          .close = cpu_close,
+                                          .list = cpu_list,
+                                          .alloc = cpu_alloc,
+                                          .release = cpu_release,
+                                          .upload = cpu_upload,
+                                          .download = cpu_download,
+                                          .sync = cpu_sync};

@@ -1,0 +1,73 @@
+/* A backend knows memory and launching and no mathematics. This struct is all that core knows of one. */
+#ifndef KI_BACKEND_H
+#define KI_BACKEND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "kiln.h"
+
+/* Device memory. `handle` is a host pointer (cpu), a CUdeviceptr (cuda) or a cl_mem (opencl); 0 = empty. */
+struct ki_buffer {
+    uint64_t handle;
+    int64_t bytes;
+};
+
+static inline void *ki_host(const struct ki_buffer *buffer) { /* cpu backend only */
+    return (void *)(uintptr_t)buffer->handle;
+}
+
+struct ki_properties {
+    bool is_gpu;
+    int compute_units;    /* multiprocessors, OpenCL compute units, CPU threads */
+    int warp;             /* threads that run in step: 32 on CUDA, 1 where nothing is promised */
+    int64_t group_max;    /* threads in a work-group at most */
+    int64_t local_bytes;  /* on-chip memory of a work-group */
+    int64_t memory;       /* bytes in all */
+    int64_t alloc_max;    /* bytes in one allocation at most */
+    bool has_f64;
+    char cache_key[192];  /* what built kernels depend on: API, compiler, driver and architecture versions */
+};
+
+/* One kernel argument: every kind fits in eight bytes. */
+struct ki_arg {
+    size_t size;
+    union {
+        uint64_t handle;
+        int64_t i64;
+        int32_t i32;
+        double f64;
+        float f32;
+    } as;
+};
+
+struct ki_backend {
+    const char *name; /* "cpu", "cuda", "opencl": the word before the colon in a device's name */
+    /* Connects to the device that `selector` names ("" = the first, "1", "0.1"). Fills device->impl, ->properties
+     * and ->info. */
+    kiln_status (*open)(kiln_device *device, const char *selector);
+    void (*close)(kiln_device *device);
+    /* Appends every device there is, usable or not, to the array. (*infos grown by ki_resize.) */
+    kiln_status (*list)(kiln_device_info **infos, int64_t *count);
+    kiln_status (*alloc)(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+    void (*release)(kiln_device *device, struct ki_buffer *buffer);
+    kiln_status (*upload)(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
+                          int64_t bytes);
+    kiln_status (*download)(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
+                            int64_t bytes);
+    /* Compiles source to a binary that load accepts; *binary comes from ki_resize and belongs to the caller. */
+    kiln_status (*build)(kiln_device *device, void **binary, size_t *bytes, const char *source,
+                         const char *options);
+    /* Makes a function of a binary callable. ERR_BUILD if the binary does not suit (a cache miss then). */
+    kiln_status (*load)(kiln_device *device, void **module, void **function, const void *binary, size_t bytes,
+                        const char *name, const char *options);
+    void (*unload)(kiln_device *device, void *module, void *function);
+    /* Queues groups x group_size threads. Work on one device runs in order. */
+    kiln_status (*launch)(kiln_device *device, void *function, int64_t groups, int64_t group_size,
+                          const struct ki_arg *args, int count);
+    kiln_status (*sync)(kiln_device *device);
+};
+
+extern const struct ki_backend ki_backend_cpu, ki_backend_cuda, ki_backend_opencl;
+
+#endif

@@ -1,0 +1,279 @@
+/* Opening devices by name, and every byte that lives on or moves to or from one. */
+#define _GNU_SOURCE
+#include "core/device.h"
+
+#include <sched.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/kernels.h"
+#include "core/seams.h"
+#include "core/size.h"
+
+/* Best first: the order in which "auto" tries and kiln_device_list reports. */
+static const struct ki_backend *const backends[] = {&ki_backend_cuda, &ki_backend_opencl, &ki_backend_cpu};
+enum { BACKENDS = sizeof backends / sizeof *backends };
+
+/* CPUs that the cgroup's quota leaves us, or a large number where there is none (cgroup v2, then v1). */
+static int quota_threads(void) {
+    long long quota = -1, period = 0;
+    FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
+    if (file) {
+        if (fscanf(file, "%lld %lld", &quota, &period) != 2) quota = -1;
+        fclose(file);
+    } else if ((file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "r"))) {
+        if (fscanf(file, "%lld", &quota) != 1) quota = -1;
+        fclose(file);
+        file = fopen("/sys/fs/cgroup/cpu/cpu.cfs_period_us", "r");
+        if (file) {
+            if (fscanf(file, "%lld", &period) != 1) period = 0;
+            fclose(file);
+        }
+    }
+    if (quota <= 0 || period <= 0) return 1 << 20;
+    return (int)ki_min(ki_max((quota + period - 1) / period, 1), 1 << 20);
+}
+
+static int environment_threads(const char *name) {
+    const char *text = secure_getenv(name);
+    if (!text) return 0;
+    char *end;
+    long threads = strtol(text, &end, 10);
+    return end != text && threads > 0 && threads <= 4096 ? (int)threads : 0;
+}
+
+int ki_default_threads(void) {
+    int threads = environment_threads("KILN_NUM_THREADS");
+    if (!threads) threads = environment_threads("OMP_NUM_THREADS");
+    if (threads) return threads;
+    cpu_set_t set;
+    threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return (int)ki_max(1, ki_min(threads, quota_threads()));
+}
+
+void ki_device_message(const kiln_device *device, const char *format, ...) {
+    if (!device->options.message) return;
+    char text[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    device->options.message(device->options.message_user, text);
+}
+
+static kiln_status open_on(kiln_device **device, const struct ki_backend *backend, const char *selector,
+                           const kiln_device_options *options) {
+    kiln_device *opened = ki_calloc(sizeof *opened);
+    if (!opened) return ki_fail_nomem(sizeof *opened, "a device");
+    if (options) opened->options = *options;
+    opened->backend = backend;
+    opened->threads = options && options->threads > 0 ? options->threads : ki_default_threads();
+    kiln_status status = backend->open(opened, selector);
+    if (status != KILN_OK) {
+        ki_free(opened);
+        return status;
+    }
+    opened->budget = opened->properties.memory;
+    if (options && options->memory > 0) opened->budget = options->memory;
+    *device = opened;
+    return KILN_OK;
+}
+
+/* The best GPU that works, else the CPU; says which, and why no better one. */
+static kiln_status open_auto(kiln_device **device, const kiln_device_options *options) {
+    char why[300] = "";
+    for (int i = 0; i < BACKENDS; i++) {
+        kiln_status status = open_on(device, backends[i], "", options);
+        if (status == KILN_OK && (*device)->backend != &ki_backend_cpu && !(*device)->properties.is_gpu) {
+            /* A processor behind OpenCL: our own CPU bodies beat it. */
+            kiln_device_close(*device);
+            *device = NULL;
+            continue;
+        }
+        if (status == KILN_OK) {
+            ki_device_message(*device, "device %s: %s%s%s", (*device)->info.name, (*device)->info.description,
+                              *why ? "; " : "", why);
+            return KILN_OK;
+        }
+        if (status == KILN_ERR_NOMEM) return status;
+        size_t used = strlen(why);
+        snprintf(why + used, sizeof why - used, "%sno %s: %.100s", used ? "; " : "", backends[i]->name,
+                 kiln_last_error()->message);
+    }
+    return ki_fail(KILN_ERR_DEVICE, "no device works: %s", why);
+}
+
+kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_device_options *options) {
+    if (!device || !name) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_open: device or name is NULL");
+    if (options && (options->threads < 0 || options->threads > 4096))
+        return ki_fail(KILN_ERR_ARGUMENT, "threads is %d, but must lie in [0, 4096]", options->threads);
+    if (options && options->memory < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "the memory budget is negative: %lld", (long long)options->memory);
+    kiln_device *opened = NULL;
+    kiln_status status = KILN_ERR_ARGUMENT;
+    if (strcmp(name, "auto") == 0) {
+        status = open_auto(&opened, options);
+    } else {
+        size_t length = strcspn(name, ":");
+        int i = 0;
+        while (i < BACKENDS && (strlen(backends[i]->name) != length || strncmp(name, backends[i]->name, length)))
+            i++;
+        if (i == BACKENDS) {
+            ki_fail(KILN_ERR_ARGUMENT, "unknown device '%s'", name);
+            return ki_hint("auto, cpu, cuda, cuda:1, opencl or opencl:0.0; 'kiln devices' lists what there is");
+        }
+        status = open_on(&opened, backends[i], name[length] ? name + length + 1 : "", options);
+    }
+    if (status == KILN_OK) *device = opened;
+    return status;
+}
+
+void kiln_device_close(kiln_device *device) {
+    if (!device) return;
+    ki_kernels_free(device);
+    ki_device_release(device, &device->scratch);
+    device->backend->close(device);
+    ki_free(device);
+}
+
+kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count) {
+    if (!infos || !count) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_list: an argument is NULL");
+    kiln_device_info *list = NULL;
+    int64_t listed = 0;
+    for (int i = 0; i < BACKENDS; i++) {
+        kiln_status status = backends[i]->list(&list, &listed);
+        if (status != KILN_OK) {
+            ki_free(list);
+            return status;
+        }
+    }
+    *infos = list;
+    *count = listed;
+    return KILN_OK;
+}
+
+kiln_status kiln_device_get_info(const kiln_device *device, kiln_device_info *info) {
+    if (!device || !info) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_get_info: an argument is NULL");
+    *info = device->info;
+    return KILN_OK;
+}
+
+void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics) {
+    *statistics = device->statistics;
+}
+
+void kiln_free(void *memory) {
+    ki_free(memory);
+}
+
+static kiln_status alive(const kiln_device *device) {
+    if (!device->lost) return KILN_OK;
+    ki_fail(KILN_ERR_DEVICE_LOST, "device %s was lost after an earlier error", device->info.name);
+    return ki_hint("start the program again");
+}
+
+kiln_status kiln_device_sync(kiln_device *device) {
+    if (!device) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_sync: device is NULL");
+    kiln_status status = alive(device);
+    return status == KILN_OK ? device->backend->sync(device) : status;
+}
+
+static void count_memory(kiln_device *device, int64_t bytes) {
+    kiln_device_statistics *s = &device->statistics;
+    s->memory_used += bytes;
+    s->memory_peak = ki_max(s->memory_peak, s->memory_used);
+}
+
+static kiln_status within_budget(const kiln_device *device, int64_t bytes) {
+    int64_t free_bytes = device->budget - device->statistics.memory_used;
+    if (bytes > free_bytes) {
+        ki_fail(ki_on_cpu(device) ? KILN_ERR_NOMEM : KILN_ERR_DEVICE_NOMEM,
+                "device %s: %lld bytes needed, %lld of %lld left", device->info.name, (long long)bytes,
+                (long long)ki_max(free_bytes, 0), (long long)device->budget);
+        return ki_hint("a larger memory budget (--memory), --type f32, or a device with more memory");
+    }
+    if (bytes > device->properties.alloc_max) {
+        ki_fail(KILN_ERR_DEVICE_NOMEM, "device %s: %lld bytes needed in one piece, it allows %lld",
+                device->info.name, (long long)bytes, (long long)device->properties.alloc_max);
+        return ki_hint("--device cpu, or --type f32");
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    kiln_status status;
+    struct ki_buffer made = {0, 0};
+    if ((status = alive(device)) != KILN_OK || (status = within_budget(device, bytes)) != KILN_OK) return status;
+    /* Zero-sized matrices are legal, zero-sized device allocations are not. */
+    status = device->backend->alloc(device, &made, ki_max(bytes, 8));
+    if (status != KILN_OK) return status;
+    count_memory(device, made.bytes);
+    *buffer = made;
+    return KILN_OK;
+}
+
+void ki_device_release(kiln_device *device, struct ki_buffer *buffer) {
+    if (!buffer->handle) return;
+    if (!device->lost) device->backend->release(device, buffer);
+    count_memory(device, -buffer->bytes);
+    *buffer = (struct ki_buffer){0, 0};
+}
+
+kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
+                             int64_t bytes) {
+    kiln_status status = alive(device);
+    if (status != KILN_OK || bytes == 0) return status;
+    double start = ki_clock();
+    status = device->backend->upload(device, to, offset, from, bytes);
+    if (status == KILN_OK && !ki_on_cpu(device)) {
+        device->statistics.bytes_up += bytes;
+        device->statistics.transfer_seconds += ki_clock() - start;
+    }
+    return status;
+}
+
+kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
+                               int64_t bytes) {
+    kiln_status status = alive(device);
+    if (status != KILN_OK || bytes == 0) return status;
+    /* Wait first: the time of work still queued is not transfer time. */
+    if ((status = device->backend->sync(device)) != KILN_OK) return status;
+    double start = ki_clock();
+    status = device->backend->download(device, to, from, offset, bytes);
+    if (status == KILN_OK && !ki_on_cpu(device)) {
+        device->statistics.bytes_down += bytes;
+        device->statistics.transfer_seconds += ki_clock() - start;
+    }
+    return status;
+}
+
+kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffer, void *memory, int64_t bytes) {
+    kiln_status status;
+    if (ki_on_cpu(device)) {
+        if ((status = within_budget(device, bytes)) != KILN_OK) return status;
+        *buffer = (struct ki_buffer){(uintptr_t)memory, bytes};
+        count_memory(device, bytes);
+        return KILN_OK;
+    }
+    struct ki_buffer made = {0, 0};
+    if ((status = ki_device_alloc(device, &made, bytes)) != KILN_OK) return status;
+    if ((status = ki_device_upload(device, &made, 0, memory, bytes)) != KILN_OK) {
+        ki_device_release(device, &made);
+        return status;
+    }
+    ki_free(memory);
+    *buffer = made;
+    return KILN_OK;
+}
+
+kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    if (device->scratch.bytes < bytes) {
+        ki_device_release(device, &device->scratch);
+        kiln_status status = ki_device_alloc(device, &device->scratch, bytes);
+        if (status != KILN_OK) return status;
+    }
+    *buffer = device->scratch;
+    return KILN_OK;
+}

@@ -1,0 +1,50 @@
+/* A device: a backend's connection, its memory budget, its built kernels and its figures. */
+#ifndef KI_DEVICE_H
+#define KI_DEVICE_H
+
+#include <stdbool.h>
+
+#include "core/backend.h"
+#include "core/status.h"
+
+/* Instruction sets that CPU bodies are built for, ascending; KILN_ISA caps the choice. */
+enum ki_isa { KI_ISA_BASE, KI_ISA_AVX2, KI_ISA_AVX512, KI_ISA_COUNT };
+
+struct kiln_device {
+    const struct ki_backend *backend;
+    void *impl; /* the backend's own connection */
+    struct ki_properties properties;
+    kiln_device_info info;
+    int threads;      /* CPU bodies and parsers use this many */
+    enum ki_isa isa;  /* CPU bodies in use */
+    bool lost;        /* a sticky error happened: every later call fails at once, frees are no-ops */
+    int64_t budget;   /* bytes; allocation beyond it is ERR_DEVICE_NOMEM */
+    kiln_device_statistics statistics;
+    struct ki_buffer scratch;     /* grown on demand, reused by every operation */
+    struct ki_kernel *kernels;    /* list of what was built or loaded */
+    struct ki_cache *cache;       /* disk cache of built kernels; NULL until first use */
+    kiln_device_options options;
+};
+
+static inline bool ki_on_cpu(const kiln_device *device) {
+    return device->backend == &ki_backend_cpu;
+}
+
+/* Allocation within the budget, counted. release accepts an empty buffer. */
+kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+void ki_device_release(kiln_device *device, struct ki_buffer *buffer);
+/* Takes host memory from ki_alloc over as a buffer: no copy on the CPU, an upload (and free) elsewhere.
+ * On failure the memory still belongs to the caller. */
+kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffer, void *memory, int64_t bytes);
+kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
+                             int64_t bytes);
+kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
+                               int64_t bytes);
+/* Work space of at least `bytes`, contents undefined, valid until the next call on the device. */
+kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+/* Tells the user through options.message. */
+void ki_device_message(const kiln_device *device, const char *format, ...) KI_PRINTF(2, 3);
+/* Threads to use by default: KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota). */
+int ki_default_threads(void);
+
+#endif

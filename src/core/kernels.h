@@ -1,0 +1,46 @@
+/* GPU kernels: found by name, specialised by -D when built, kept for the device's life and on disk. */
+#ifndef KI_KERNELS_H
+#define KI_KERNELS_H
+
+#include "core/matrix.h"
+
+/* A kernel file, embedded at build by cmake/embed.cmake; the list ends with a NULL name. */
+struct ki_source {
+    const char *name; /* "mmchain.cl" or "opencl.h" */
+    const char *text;
+};
+extern const struct ki_source ki_sources[];
+
+/* The kernel `function` of src/ops/<file>.cl, built with `defines` ("-DVS=16 -DTL=2", integers and names from
+ * fixed templates only, never user text) and the defines for the element type: REAL_F32 or REAL_F64.
+ * Looked up in the device, then in the disk cache, else built, which is announced through the device's
+ * message callback. Owned by the device. */
+kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const char *file, const char *function,
+                          kiln_type type, const char *defines);
+/* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */
+kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups, int64_t group_size,
+                             const struct ki_arg *args, int count);
+void ki_kernels_free(kiln_device *device); /* at close */
+
+static inline struct ki_arg ki_arg_buffer(const struct ki_buffer *buffer) { /* NULL gives a null pointer */
+    return (struct ki_arg){.size = 8, .as.handle = buffer ? buffer->handle : 0};
+}
+
+static inline struct ki_arg ki_arg_values(const kiln_matrix *A) {
+    return ki_arg_buffer(A ? &A->values : NULL);
+}
+
+static inline struct ki_arg ki_arg_i64(int64_t value) {
+    return (struct ki_arg){.size = 8, .as.i64 = value};
+}
+
+static inline struct ki_arg ki_arg_i32(int32_t value) {
+    return (struct ki_arg){.size = 4, .as.i32 = value};
+}
+
+static inline struct ki_arg ki_arg_real(kiln_type type, double value) {
+    if (type == KILN_F32) return (struct ki_arg){.size = 4, .as.f32 = (float)value};
+    return (struct ki_arg){.size = 8, .as.f64 = value};
+}
+
+#endif

@@ -1,0 +1,73 @@
+/* The default seams: libc. */
+#define _POSIX_C_SOURCE 200809L
+#include "core/seams.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "dialect/scalar_math.h"
+
+static void *libc_alloc(size_t bytes, size_t align) {
+    void *memory = NULL;
+    return posix_memalign(&memory, align, bytes) == 0 ? memory : NULL;
+}
+
+static int libc_open(const char *path, int flags, unsigned mode) {
+    return open(path, flags, mode);
+}
+
+static double libc_clock(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+struct ki_seams ki_seams = {
+    .alloc = libc_alloc,
+    .resize = realloc,
+    .release = free,
+    .open = libc_open,
+    .read = read,
+    .write = write,
+    .fsync = fsync,
+    .close = close,
+    .rename = rename,
+    .unlink = unlink,
+    .clock = libc_clock,
+};
+
+void *ki_alloc(size_t bytes) {
+    return ki_seams.alloc(bytes ? bytes : 1, 64);
+}
+
+void *ki_calloc(size_t bytes) {
+    void *memory = ki_alloc(bytes);
+    if (memory) memset(memory, 0, bytes);
+    return memory;
+}
+
+void *ki_resize(void *memory, size_t bytes) {
+    return ki_seams.resize(memory, bytes ? bytes : 1);
+}
+
+void ki_free(void *memory) {
+    if (memory) ki_seams.release(memory);
+}
+
+char *ki_strdup(const char *text) {
+    size_t bytes = strlen(text) + 1;
+    char *copy = ki_alloc(bytes);
+    return copy ? memcpy(copy, text, bytes) : NULL;
+}
+
+double ki_clock(void) {
+    return ki_seams.clock();
+}
+
+void ki_random(uint32_t out[4], uint64_t seed, uint64_t stream, uint64_t index) {
+    philox(out, seed, stream, index);
+}

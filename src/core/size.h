@@ -1,0 +1,41 @@
+/* Checked size arithmetic: every size that reaches an allocation goes through here. */
+#ifndef KI_SIZE_H
+#define KI_SIZE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* result = a*b (or a*b*c, a+b) as bytes or elements; false if that overflows or an operand is negative. */
+static inline bool ki_mul(int64_t a, int64_t b, int64_t *result) {
+    return a >= 0 && b >= 0 && !__builtin_mul_overflow(a, b, result);
+}
+
+static inline bool ki_mul3(int64_t a, int64_t b, int64_t c, int64_t *result) {
+    return ki_mul(a, b, result) && ki_mul(*result, c, result);
+}
+
+static inline bool ki_add(int64_t a, int64_t b, int64_t *result) {
+    return a >= 0 && b >= 0 && !__builtin_add_overflow(a, b, result);
+}
+
+static inline int64_t ki_min(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+static inline int64_t ki_max(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+/* ceil(a / b) for a >= 0, b > 0. */
+static inline int64_t ki_ceil_div(int64_t a, int64_t b) {
+    return a / b + (a % b != 0);
+}
+
+/* Offsets of up to this many elements use 32-bit indices in GPU kernels, larger ones 64-bit. A test build
+ * lowers it, so that the 64-bit paths are walked with small data. */
+#ifndef KILN_INDEX32_LIMIT
+#define KILN_INDEX32_LIMIT INT32_MAX
+#endif
+
+#endif

@@ -1,0 +1,35 @@
+/* Scalar formulas shared by CPU bodies and GPU kernels, written in what C11, OpenCL C 1.2 and CUDA C++ have in
+ * common. Include it after the dialect; on the CPU it stands alone. */
+#ifndef SCALAR_MATH_H
+#define SCALAR_MATH_H
+
+#if defined(KILN_OPENCL) || defined(KILN_CUDA)
+#define SCALAR_FN DEVICE_FN
+#else
+#include <stdint.h>
+#define SCALAR_FN static inline
+typedef uint32_t uint32;
+typedef uint64_t uint64;
+#endif
+
+/* Philox4x32-10: ten rounds of multiply-and-swap on the counter, the key growing by the golden ratio and sqrt(3)-1
+ * each round. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
+SCALAR_FN void philox(uint32 out[4], uint64 seed, uint64 stream, uint64 index) {
+    uint32 c0 = (uint32)index, c1 = (uint32)(index >> 32), c2 = (uint32)stream, c3 = (uint32)(stream >> 32);
+    uint32 k0 = (uint32)seed, k1 = (uint32)(seed >> 32);
+    for (int round = 0; round < 10; round++) {
+        uint64 a = (uint64)0xD2511F53u * c0, b = (uint64)0xCD9E8D57u * c2;
+        c0 = (uint32)(b >> 32) ^ c1 ^ k0;
+        c1 = (uint32)b;
+        c2 = (uint32)(a >> 32) ^ c3 ^ k1;
+        c3 = (uint32)a;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+#endif

@@ -1,0 +1,31 @@
+/* What a reader hands to data.c: host arrays, each from ki_alloc or ki_resize, which then become matrices. */
+#ifndef KI_DATA_H
+#define KI_DATA_H
+
+#include "io/input.h"
+
+struct ki_table {
+    kiln_format format;       /* KILN_DENSE or KILN_CSR */
+    int64_t rows, cols, nnz;
+    void *values;             /* of options.type (f32 or f64): rows*cols row-major, or nnz */
+    int64_t *row_start;       /* CSR: rows+1 */
+    int32_t *col;             /* CSR: nnz, ascending within each row, no duplicates */
+    void *y;                  /* rows*targets row-major of the same type, or NULL */
+    int64_t targets;          /* columns of y; 0 if y is NULL */
+    char **feature_names;     /* cols of them, or NULL */
+    char **target_names;      /* targets of them, or NULL */
+    char *schema;             /* JSON text of how columns were encoded, or NULL */
+};
+void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct */
+
+/* A reader fills a zeroed table, or fails and leaves it to the caller to clear. options->type is F32 or F64 (never
+ * DEFAULT), options->threads > 0; the input stands at the beginning. */
+typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input, const kiln_read_options *options);
+ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz;
+
+/* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table. */
+struct ki_output;
+typedef kiln_status ki_writer(struct ki_output *output, const struct ki_table *table, kiln_type type);
+ki_writer ki_write_libsvm, ki_write_matrix_market, ki_write_csv, ki_write_npy, ki_write_npz;
+
+#endif
