@@ -249,23 +249,32 @@ kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_bu
     return status;
 }
 
-kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffer, void *memory, int64_t bytes) {
-    kiln_status status;
+kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffers, void *const *memory,
+                            const int64_t *bytes, int count) {
+    kiln_status status = KILN_OK;
+    int64_t total = 0;
+    int made = 0;
+    for (int i = 0; i < count; i++) total += bytes[i];
     if (ki_on_cpu(device)) {
-        if ((status = within_budget(device, bytes)) != KILN_OK) return status;
-        *buffer = (struct ki_buffer){(uintptr_t)memory, bytes};
-        count_memory(device, bytes);
+        TRY(within_budget(device, total));
+        for (; made < count; made++)
+            buffers[made] = (struct ki_buffer){(uintptr_t)memory[made], bytes[made]};
+        count_memory(device, total);
         return KILN_OK;
     }
-    struct ki_buffer made = {0, 0};
-    if ((status = ki_device_alloc(device, &made, bytes)) != KILN_OK) return status;
-    if ((status = ki_device_upload(device, &made, 0, memory, bytes)) != KILN_OK) {
-        ki_device_release(device, &made);
-        return status;
+    for (; made < count; made++) {
+        TRY(ki_device_alloc(device, &buffers[made], bytes[made]));
+        status = ki_device_upload(device, &buffers[made], 0, memory[made], bytes[made]);
+        if (status != KILN_OK) {
+            made++;
+            goto done;
+        }
     }
-    ki_free(memory);
-    *buffer = made;
-    return KILN_OK;
+    for (int i = 0; i < count; i++) ki_free(memory[i]);
+done:
+    if (status != KILN_OK)
+        while (made > 0) ki_device_release(device, &buffers[--made]);
+    return status;
 }
 
 kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {

@@ -33,9 +33,10 @@ static inline bool ki_on_cpu(const kiln_device *device) {
 /* Allocation within the budget, counted. release accepts an empty buffer. */
 kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
 void ki_device_release(kiln_device *device, struct ki_buffer *buffer);
-/* Takes host memory from ki_alloc over as a buffer: no copy on the CPU, an upload (and free) elsewhere.
- * On failure the memory still belongs to the caller. */
-kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffer, void *memory, int64_t bytes);
+/* Takes `count` pieces of host memory from ki_alloc over as buffers: no copy on the CPU, uploads (and frees)
+ * elsewhere. All or nothing: on failure the memory still belongs to the caller. */
+kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffers, void *const *memory,
+                            const int64_t *bytes, int count);
 kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                              int64_t bytes);
 kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,

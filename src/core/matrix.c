@@ -1,0 +1,302 @@
+/* Making, copying and reading matrices. Input arrays are checked here once, so that operations can trust them. */
+#include "core/matrix.h"
+
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+
+static kiln_status check_shape(const kiln_device *device, kiln_type type, int64_t rows, int64_t cols) {
+    if (!device) return ki_fail(KILN_ERR_ARGUMENT, "device is NULL");
+    if (type != KILN_F32 && type != KILN_F64)
+        return ki_fail(KILN_ERR_ARGUMENT, "type is %d, but must be KILN_F32 or KILN_F64", (int)type);
+    if (type == KILN_F64 && !device->properties.has_f64) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "device %s has no double precision", device->info.name);
+        return ki_hint("--type f32, or another device");
+    }
+    if (rows < 0 || cols < 0 || cols > INT32_MAX)
+        return ki_fail(KILN_ERR_ARGUMENT, "shape %lld x %lld: rows must be >= 0 and columns in [0, 2^31)",
+                       (long long)rows, (long long)cols);
+    return KILN_OK;
+}
+
+static kiln_status new_matrix(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
+                              int64_t rows, int64_t cols) {
+    kiln_status status = check_shape(device, type, rows, cols);
+    if (status != KILN_OK) return status;
+    kiln_matrix *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "a matrix");
+    *made = (kiln_matrix){.device = device, .type = type, .format = format, .rows = rows, .cols = cols};
+    *A = made;
+    return KILN_OK;
+}
+
+/* Elements and bytes of a dense matrix. */
+static kiln_status dense_size(int64_t *nnz, int64_t *bytes, kiln_type type, int64_t rows, int64_t cols) {
+    if (!ki_mul(rows, cols, nnz) || !ki_mul(*nnz, ki_type_bytes(type), bytes))
+        return ki_fail(KILN_ERR_ARGUMENT, "shape %lld x %lld is too large", (long long)rows, (long long)cols);
+    return KILN_OK;
+}
+
+kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols) {
+    kiln_status status;
+    kiln_matrix *made = NULL;
+    int64_t bytes;
+    TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
+    TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
+    TRY(ki_device_alloc(device, &made->values, bytes));
+    *A = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
+kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
+                              const void *values) {
+    if (!A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_dense: A is NULL");
+    kiln_matrix *made = NULL;
+    kiln_status status;
+    TRY(ki_matrix_new(&made, device, type, rows, cols));
+    if (values)
+        TRY(ki_device_upload(device, &made->values, 0, values, made->nnz * ki_type_bytes(type)));
+    else
+        TRY(kiln_fill(made, 0.0));
+    *A = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
+kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
+                                  void *values) {
+    kiln_status status;
+    kiln_matrix *made = NULL;
+    int64_t bytes;
+    TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
+    TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
+    TRY(ki_device_adopt(device, &made->values, &values, &bytes, 1));
+    *A = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
+kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
+                                int64_t nnz, int64_t *row_start, int32_t *col, void *values) {
+    kiln_status status;
+    kiln_matrix *made = NULL;
+    struct ki_buffer parts[3];
+    void *const host[3] = {row_start, col, values};
+    const int64_t bytes[3] = {(rows + 1) * 8, nnz * 4, nnz * ki_type_bytes(type)};
+    TRY(new_matrix(&made, device, type, KILN_CSR, rows, cols));
+    TRY(ki_device_adopt(device, parts, host, bytes, 3));
+    made->nnz = nnz;
+    made->row_start = parts[0];
+    made->col = parts[1];
+    made->values = parts[2];
+    *A = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
+void kiln_matrix_free(kiln_matrix *A) {
+    if (!A) return;
+    ki_device_release(A->device, &A->values);
+    ki_device_release(A->device, &A->row_start);
+    ki_device_release(A->device, &A->col);
+    ki_free(A);
+}
+
+static kiln_status check_row_start(const int64_t *row_start, int64_t rows) {
+    if (row_start[0] != 0)
+        return ki_fail(KILN_ERR_DATA, "row_start[0] is %lld, but must be 0", (long long)row_start[0]);
+    for (int64_t i = 0; i < rows; i++)
+        if (row_start[i + 1] < row_start[i])
+            return ki_fail(KILN_ERR_DATA, "row_start decreases at row %lld: %lld, then %lld", (long long)i,
+                           (long long)row_start[i], (long long)row_start[i + 1]);
+    return KILN_OK;
+}
+
+/* Column numbers in range and distinct within each row: `seen[c]` holds the last row that had column c. Skipped
+ * for rows that ascend, which need no memory. */
+static kiln_status check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols) {
+    int64_t *seen = NULL;
+    kiln_status status = KILN_OK;
+    for (int64_t i = 0; i < rows && status == KILN_OK; i++) {
+        bool ascending = true;
+        int32_t previous = -1;
+        for (int64_t e = row_start[i]; e < row_start[i + 1]; e++) {
+            if (col[e] < 0 || col[e] >= cols) {
+                ki_free(seen);
+                return ki_fail(KILN_ERR_DATA, "row %lld: column %d lies outside [0, %lld)", (long long)i,
+                               (int)col[e], (long long)cols);
+            }
+            ascending = ascending && col[e] > previous;
+            previous = col[e];
+        }
+        if (ascending) continue;
+        if (!seen) {
+            seen = ki_alloc((size_t)cols * sizeof *seen);
+            if (!seen) return ki_fail_nomem((size_t)cols * sizeof *seen, "the check for duplicate columns");
+            memset(seen, 0xff, (size_t)cols * sizeof *seen);
+        }
+        for (int64_t e = row_start[i]; e < row_start[i + 1] && status == KILN_OK; e++) {
+            if (seen[col[e]] == i)
+                status = ki_fail(KILN_ERR_DATA, "row %lld: column %d occurs twice", (long long)i, (int)col[e]);
+            seen[col[e]] = i;
+        }
+    }
+    ki_free(seen);
+    return status;
+}
+
+/* n ones of the type, for pattern-only matrices. */
+static void fill_ones(void *values, kiln_type type, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        if (type == KILN_F32)
+            ((float *)values)[i] = 1;
+        else
+            ((double *)values)[i] = 1;
+    }
+}
+
+kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
+                            const int64_t *row_start, const int32_t *col, const void *values) {
+    if (!A || !row_start) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_csr: A or row_start is NULL");
+    int64_t *own_start = NULL;
+    int32_t *own_col = NULL;
+    void *own_values = NULL;
+    kiln_status status;
+    int64_t bytes;
+    TRY(check_shape(device, type, rows, cols));
+    TRY(check_row_start(row_start, rows));
+    int64_t nnz = row_start[rows];
+    if (nnz > 0 && !col) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_csr: col is NULL");
+    if (!ki_mul(nnz, 8, &bytes) || !ki_mul(rows + 1, 8, &bytes))
+        return ki_fail(KILN_ERR_ARGUMENT, "%lld rows with %lld entries are too many", (long long)rows,
+                       (long long)nnz);
+    TRY(check_columns(row_start, col, rows, cols));
+    own_start = ki_alloc((size_t)(rows + 1) * 8);
+    own_col = ki_alloc((size_t)nnz * 4);
+    own_values = ki_alloc((size_t)(nnz * ki_type_bytes(type)));
+    if (!own_start || !own_col || !own_values) {
+        status = ki_fail_nomem((size_t)nnz * (size_t)(4 + ki_type_bytes(type)), "a sparse matrix");
+        goto done;
+    }
+    memcpy(own_start, row_start, (size_t)(rows + 1) * 8);
+    if (nnz > 0) memcpy(own_col, col, (size_t)nnz * 4);
+    if (!values)
+        fill_ones(own_values, type, nnz);
+    else if (nnz > 0)
+        memcpy(own_values, values, (size_t)(nnz * ki_type_bytes(type)));
+    TRY(ki_matrix_adopt_csr(A, device, type, rows, cols, nnz, own_start, own_col, own_values));
+    return KILN_OK;
+done:
+    ki_free(own_start);
+    ki_free(own_col);
+    ki_free(own_values);
+    return status;
+}
+
+/* Host copy of the values in another type, in place of the old array. */
+static kiln_status convert(void **values, kiln_type from, kiln_type to, int64_t n) {
+    if (from == to) return KILN_OK;
+    void *converted = ki_alloc((size_t)(n * ki_type_bytes(to)));
+    if (!converted) return ki_fail_nomem((size_t)(n * ki_type_bytes(to)), "a conversion");
+    for (int64_t i = 0; i < n; i++) {
+        if (to == KILN_F32)
+            ((float *)converted)[i] = (float)((const double *)*values)[i];
+        else
+            ((double *)converted)[i] = ((const float *)*values)[i];
+    }
+    ki_free(*values);
+    *values = converted;
+    return KILN_OK;
+}
+
+kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type type, const kiln_matrix *A) {
+    if (!B || !A || !device) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_copy: an argument is NULL");
+    if (type == KILN_TYPE_DEFAULT) type = A->type;
+    kiln_status status;
+    int64_t *row_start = NULL;
+    int32_t *col = NULL;
+    void *values = ki_alloc((size_t)(A->nnz * ki_type_bytes(A->type)));
+    TRY(values ? KILN_OK : ki_fail_nomem((size_t)(A->nnz * ki_type_bytes(A->type)), "a copy of a matrix"));
+    if (A->format == KILN_CSR) {
+        row_start = ki_alloc((size_t)(A->rows + 1) * 8);
+        col = ki_alloc((size_t)A->nnz * 4);
+        TRY(row_start && col ? KILN_OK : ki_fail_nomem((size_t)A->nnz * 4, "a copy of a matrix"));
+        TRY(kiln_matrix_get_csr(row_start, col, values, A));
+        TRY(convert(&values, A->type, type, A->nnz));
+        TRY(ki_matrix_adopt_csr(B, device, type, A->rows, A->cols, A->nnz, row_start, col, values));
+    } else {
+        TRY(kiln_matrix_get(values, A));
+        TRY(convert(&values, A->type, type, A->nnz));
+        TRY(ki_matrix_adopt_dense(B, device, type, A->rows, A->cols, values));
+    }
+    return KILN_OK;
+done:
+    ki_free(row_start);
+    ki_free(col);
+    ki_free(values);
+    return status;
+}
+
+int64_t kiln_matrix_rows(const kiln_matrix *A) {
+    return A->rows;
+}
+
+int64_t kiln_matrix_cols(const kiln_matrix *A) {
+    return A->cols;
+}
+
+int64_t kiln_matrix_nnz(const kiln_matrix *A) {
+    return A->nnz;
+}
+
+kiln_type kiln_matrix_type(const kiln_matrix *A) {
+    return A->type;
+}
+
+kiln_format kiln_matrix_format(const kiln_matrix *A) {
+    return A->format;
+}
+
+kiln_device *kiln_matrix_device(const kiln_matrix *A) {
+    return A->device;
+}
+
+static kiln_status check_dense(const kiln_matrix *A, const void *values, const char *call) {
+    if (!A || !values) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    if (A->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: the matrix is not dense", call);
+    return KILN_OK;
+}
+
+kiln_status kiln_matrix_get(void *values, const kiln_matrix *A) {
+    kiln_status status = check_dense(A, values, "kiln_matrix_get");
+    if (status != KILN_OK) return status;
+    return ki_device_download(A->device, values, &A->values, 0, A->nnz * ki_type_bytes(A->type));
+}
+
+kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
+    kiln_status status = check_dense(A, values, "kiln_matrix_set");
+    if (status != KILN_OK) return status;
+    return ki_device_upload(A->device, &A->values, 0, values, A->nnz * ki_type_bytes(A->type));
+}
+
+kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A) {
+    if (!A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_csr: A is NULL");
+    if (A->format != KILN_CSR)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_csr: the matrix is not sparse");
+    kiln_status status = KILN_OK;
+    if (row_start) TRY(ki_device_download(A->device, row_start, &A->row_start, 0, (A->rows + 1) * 8));
+    if (col) TRY(ki_device_download(A->device, col, &A->col, 0, A->nnz * 4));
+    if (values) TRY(ki_device_download(A->device, values, &A->values, 0, A->nnz * ki_type_bytes(A->type)));
+done:
+    return status;
+}
