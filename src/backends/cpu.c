@@ -2,6 +2,7 @@
  * build and launch do not exist here. */
 #define _GNU_SOURCE
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

@@ -32,4 +32,26 @@ SCALAR_FN void philox(uint32 out[4], uint64 seed, uint64 stream, uint64 index) {
     out[3] = c3;
 }
 
+/* The type that reductions add up in: double, except on devices that have none. */
+#ifdef NO_F64
+typedef float wide;
+#else
+typedef double wide;
+#endif
+
+/* One step and the joining of partial results of the column reductions: the kinds of ops/reduce.h. */
+SCALAR_FN wide reduce_join(wide a, wide b, int kind) {
+    if (kind != 3) return a + b;
+    return b > a || b != b ? b : a; /* NaN, once there, stays: no comparison with it is true */
+}
+
+SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
+    switch (kind) {
+    case 0: return sum + x * y;
+    case 1: return sum + (x < 0 ? -x : x);
+    case 2: return sum + (x * scale) * (x * scale);
+    default: return reduce_join(sum, x < 0 ? -x : x, kind);
+    }
+}
+
 #endif

@@ -1,0 +1,32 @@
+/* Scalar formulas over `real`, shared by CPU bodies and GPU kernels like scalar_math.h; included once per element type, with
+ * FN(name) making the name of its own for the type (GPU kernels have one type: FN(name) is name there). */
+
+/* W_ij = f(X_ij): kiln_map_kind of kiln.h. */
+SCALAR_FN real FN(map_value)(real x, int kind) {
+    switch (kind) {
+    case 1: return x < 0 ? -x : x + 0;
+    case 2: return x * x;
+    case 3: return (real)sqrt(x);
+    case 4: return x == 0 ? (real)0 : (real)1 / x;
+    default: return (real)exp(x);
+    }
+}
+
+/* The index-th uniform number in [0, 1): the top 53 (f64) or 24 (f32) bits of Philox output. */
+SCALAR_FN real FN(random_uniform)(uint64 seed, uint64 stream, uint64 index) {
+    uint32 w[4];
+    philox(w, seed, stream, index);
+    if (sizeof(real) == 4) return (real)(w[0] >> 8) * (real)5.9604644775390625e-8; /* 2^-24 */
+    return (real)((((uint64)w[0] << 32) | w[1]) >> 11) * (real)1.1102230246251565e-16; /* 2^-53 */
+}
+
+/* The sum of twelve uniforms of 16 bits, minus 6: mean 0, variance 1, exact arithmetic and so the same bits everywhere. */
+SCALAR_FN real FN(random_normal)(uint64 seed, uint64 stream, uint64 index) {
+    uint32 w[8];
+    philox(w, seed, stream, 2 * index);
+    philox(w + 4, seed, stream, 2 * index + 1);
+    uint32 sum = 0;
+    for (int i = 0; i < 6; i++) sum += (w[i] & 0xffffu) + (w[i] >> 16);
+    /* (sum + 6) / 65536 - 6 as one integer difference, exact in either type. */
+    return (real)((int)sum + 6 - 6 * 65536) * (real)1.52587890625e-5; /* 2^-16 */
+}

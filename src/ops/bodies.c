@@ -1,0 +1,22 @@
+/* One table of CPU bodies. Built once per instruction set, with KI_BODIES naming the table. */
+#include "ops/bodies.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/size.h"
+#include "dialect/scalar_math.h"
+#include "ops/reduce.h"
+
+#include "ops/each_real.h"
+
+#define TABLE(type)                                                                                          \
+    {.chain = chain##type,                                                                                   \
+     .combine = combine##type,                                                                               \
+     .times = times##type,                                                                                   \
+     .map = map##type,                                                                                       \
+     .fill = fill##type,                                                                                     \
+     .fill_random = fill_random##type,                                                                       \
+     .reduce = reduce##type}
+
+const struct ki_bodies KI_BODIES[2] = {TABLE(_f32), TABLE(_f64)};

@@ -1,0 +1,17 @@
+/* Includes every CPU body twice, for float and for double. In a body, `real` is the element type and FN(name) a name of its
+ * own for that type. */
+#define real float
+#define real_bits int32_t
+#define FN(name) name##_f32
+#include "ops/bodies.inc.h"
+#undef real
+#undef real_bits
+#undef FN
+
+#define real double
+#define real_bits int64_t
+#define FN(name) name##_f64
+#include "ops/bodies.inc.h"
+#undef real
+#undef real_bits
+#undef FN

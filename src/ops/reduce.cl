@@ -1,0 +1,18 @@
+/* GPU body of the column reductions: each group leaves the reduction of its rows of one column (KIND of ops/reduce.h), in
+ * `wide` and in a fixed order. */
+
+__kernel void reduce(__global wide *partial, __global const real *X, __global const real *Y, long rows, int k,
+                     int column, wide scale) {
+    LOCAL wide shared[GROUP];
+    const int lane = (int)get_local_id(0);
+    wide sum = 0;
+    for (index_t i = (index_t)get_global_id(0); i < (index_t)rows; i += (index_t)get_global_size(0))
+        sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * k + column], KIND, scale);
+    shared[lane] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int half = GROUP / 2; half > 0; half /= 2) {
+        if (lane < half) shared[lane] = reduce_join(shared[lane], shared[lane + half], KIND);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (lane == 0) partial[get_group_id(0)] = shared[0];
+}
