@@ -1,0 +1,83 @@
+/* The kernel dialect where the compiler is NVRTC (CUDA C++): OpenCL C's words for the kernels to be written
+ * in. There are no system headers at run time, so nothing may be included here. */
+#define KILN_CUDA 1
+
+typedef unsigned int uint;
+typedef unsigned long ulong;
+typedef unsigned int uint32;
+typedef unsigned long uint64;
+static_assert(sizeof(long) == 8, "offsets are long, as in OpenCL C");
+
+#ifdef REAL_F64
+typedef double real;
+#define REAL(x) x
+#else
+typedef float real;
+#define REAL(x) x##f /* REAL(0.5), with a decimal point or an exponent */
+#endif
+
+#define REAL_INFINITY ((real)INFINITY)
+
+#ifdef INDEX64
+typedef long index_t;
+#else
+typedef int index_t;
+#endif
+
+#define DEVICE_FN static __device__ __forceinline__ __attribute__((unused))
+#define LOCAL __shared__ /* of an array in a kernel: LOCAL real scratch[BS]; */
+#define LOCAL_PTR        /* of what a pointer points to: LOCAL_PTR real *scratch */
+#define GROUP_OF(threads) __launch_bounds__(threads) /* __kernel GROUP_OF(BS) void f(...) */
+
+#define __kernel extern "C" __global__
+#define __global
+#define __constant __constant__ const /* of a table at file scope, not of what a pointer points to */
+#define restrict __restrict__
+
+#ifndef INFINITY
+#define INFINITY __int_as_float(0x7f800000)
+#endif
+#ifndef NAN
+#define NAN __int_as_float(0x7fffffff)
+#endif
+
+/* Kernels run in one dimension, so that only number 0 is ever asked for. */
+DEVICE_FN size_t get_group_id(int) {
+    return blockIdx.x;
+}
+
+DEVICE_FN size_t get_num_groups(int) {
+    return gridDim.x;
+}
+
+DEVICE_FN size_t get_local_id(int) {
+    return threadIdx.x;
+}
+
+DEVICE_FN size_t get_local_size(int) {
+    return blockDim.x;
+}
+
+DEVICE_FN size_t get_global_id(int) {
+    return (size_t)blockIdx.x * blockDim.x + threadIdx.x;
+}
+
+DEVICE_FN size_t get_global_size(int) {
+    return (size_t)gridDim.x * blockDim.x;
+}
+
+/* __syncthreads orders shared and global memory alike within the work-group. */
+#define CLK_LOCAL_MEM_FENCE 1
+#define CLK_GLOBAL_MEM_FENCE 2
+DEVICE_FN void barrier(int) {
+    __syncthreads();
+}
+
+/* *address += value. In hardware from compute capability 6.0 on, which the backend asks for. */
+DEVICE_FN void atomic_add_global(volatile real *address, real value) {
+    atomicAdd((real *)address, value);
+}
+
+DEVICE_FN void atomic_add_local(volatile real *address, real value) {
+    atomicAdd((real *)address, value);
+}

@@ -1,0 +1,72 @@
+/* Sums over VS adjacent threads of a work-group of BS, the same bits in all of them and from run to run.
+ * VS <= BS are powers of two. Every thread of the work-group must make the call.
+ *
+ * CUDA: butterflies of shuffles within a warp, then local memory between warps. OpenCL C 1.2 has no shuffles:
+ * a tree in local memory, four to one at each level, and at the end each thread adds up the last few for
+ * itself: where barriers are dear (a CPU behind OpenCL), halving the levels halves the time. */
+#ifndef GROUP_SUM_H
+#define GROUP_SUM_H
+#if defined(VS) && defined(BS) /* kernels without group sums define neither */
+
+#ifdef KILN_CUDA
+DEVICE_FN void group_sums(real *x, int count, LOCAL_PTR real *scratch) {
+    const unsigned warp = BS < 32 ? (1u << (BS & 31)) - 1 : 0xffffffffu;
+#pragma unroll
+    for (int r = 0; r < count; r++)
+#pragma unroll
+        for (int step = (VS < 32 ? VS : 32) / 2; step > 0; step /= 2)
+            x[r] += __shfl_xor_sync(warp, x[r], step);
+#if VS > 32
+    const int id = (int)get_local_id(0), first = id / VS * (VS / 32);
+    if (id % 32 == 0)
+        for (int r = 0; r < count; r++) scratch[r * (BS / 32) + id / 32] = x[r];
+    barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+    for (int r = 0; r < count; r++) {
+        x[r] = scratch[r * (BS / 32) + first];
+        for (int w = 1; w < VS / 32; w++) x[r] += scratch[r * (BS / 32) + first + w];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+#else
+DEVICE_FN void group_sums(real *x, int count, LOCAL_PTR real *scratch) {
+#if VS > 1
+    const int id = (int)get_local_id(0), lane = id % VS;
+    int left = VS;
+    for (int r = 0; r < count; r++) scratch[r * BS + id] = x[r];
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (; left > 8; left /= 4) {
+        const int step = left / 4;
+        if (lane < step)
+            for (int r = 0; r < count; r++) {
+                LOCAL_PTR real *mine = scratch + r * BS + id;
+                *mine = (mine[0] + mine[step]) + (mine[2 * step] + mine[3 * step]);
+            }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (int r = 0; r < count; r++) {
+        LOCAL_PTR const real *first = scratch + r * BS + id - lane;
+        x[r] = first[0];
+        for (int i = 1; i < left; i++) x[r] += first[i];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+}
+#endif
+
+/* The sum of x. scratch has BS elements, and is free for other use again on return. */
+DEVICE_FN real group_sum(real x, LOCAL_PTR real *scratch) {
+    group_sums(&x, 1, scratch);
+    return x;
+}
+
+/* R sums at once, in place, for the barriers of one: real x[R]. scratch has R * BS elements. */
+#ifdef R
+DEVICE_FN void group_sum_n(real *x, LOCAL_PTR real *scratch) {
+    group_sums(x, R, scratch);
+}
+#endif
+
+#endif
+#endif

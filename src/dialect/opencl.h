@@ -1,0 +1,74 @@
+/* The kernel dialect where the compiler speaks OpenCL C 1.2: the kernels' own language, so only what differs
+ * from CUDA gets a name here. The build defines REAL_F32 or REAL_F64, and INDEX64 where 32-bit offsets do not
+ * reach. */
+#define KILN_OPENCL 1
+
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+#ifdef REAL_F64
+#pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
+#endif
+
+typedef uint uint32;
+typedef ulong uint64;
+
+#ifdef REAL_F64
+typedef double real;
+#define REAL(x) x
+#else
+typedef float real;
+#define REAL(x) x##f /* REAL(0.5), with a decimal point or an exponent */
+#endif
+
+#define REAL_INFINITY ((real)INFINITY)
+
+#ifdef INDEX64
+typedef long index_t;
+#else
+typedef int index_t;
+#endif
+
+#define DEVICE_FN static inline __attribute__((unused))
+#define LOCAL __local     /* of an array in a kernel: LOCAL real scratch[BS]; */
+#define LOCAL_PTR __local /* of what a pointer points to: LOCAL_PTR real *scratch */
+#define GROUP_OF(threads)                                                                                    \
+    __attribute__((reqd_work_group_size(threads, 1, 1))) /* __kernel GROUP_OF(BS) void f(...) */
+
+/* *address += value. OpenCL 1.2 has no floating-point atomics, so the sum goes through an integer of the same
+ * size: compare and swap until nobody came between. */
+#ifdef REAL_F64
+#define REAL_BITS ulong
+#define BITS_OF(x) as_ulong(x)
+#define REAL_OF(bits) as_double(bits)
+#define COMPARE_AND_SWAP atom_cmpxchg
+#else
+#define REAL_BITS uint
+#define BITS_OF(x) as_uint(x)
+#define REAL_OF(bits) as_float(bits)
+#define COMPARE_AND_SWAP atomic_cmpxchg
+#endif
+
+#define ATOMIC_ADD_LOOP(SPACE)                                                                               \
+    volatile SPACE REAL_BITS *word = (volatile SPACE REAL_BITS *)address;                                    \
+    REAL_BITS seen = *word, expected;                                                                        \
+    do {                                                                                                     \
+        expected = seen;                                                                                     \
+        seen = COMPARE_AND_SWAP(word, expected, BITS_OF(REAL_OF(expected) + value));                         \
+    } while (seen != expected)
+
+DEVICE_FN void atomic_add_local(volatile __local real *address, real value) {
+    ATOMIC_ADD_LOOP(__local);
+}
+
+/* NVIDIA's OpenCL passes PTX through, and the instruction is far faster than the loop. The OpenCL backend
+ * defines KILN_NVIDIA as the compute capability times ten; f64 came with 6.0. */
+DEVICE_FN void atomic_add_global(volatile __global real *address, real value) {
+#if defined(KILN_NVIDIA) && defined(REAL_F64) && KILN_NVIDIA >= 60
+    __asm__ volatile("red.global.add.f64 [%0], %1;" : : "l"(address), "d"(value) : "memory");
+#elif defined(KILN_NVIDIA) && !defined(REAL_F64)
+    __asm__ volatile("red.global.add.f32 [%0], %1;" : : "l"(address), "f"(value) : "memory");
+#else
+    ATOMIC_ADD_LOOP(__global);
+#endif
+}
