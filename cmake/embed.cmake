@@ -1,4 +1,4 @@
-# Writes OUTPUT, a C file that defines ki_sources[]: each file of FILES ("|"-separated) as a byte array.
+# Writes OUTPUT, a C file that defines ki_sources[], each file of FILES ("|"-separated) as a byte array, and ki_build_id.
 # Byte arrays and not string literals: C promises only 4,095 characters in a literal.
 set(text "/* Generated from the kernel files. */\n#include \"core/kernels.h\"\n")
 set(rows "")
@@ -13,4 +13,13 @@ foreach(file IN LISTS FILES)
   string(APPEND rows "    {\"${name}\", ${id}},\n")
 endforeach()
 string(APPEND text "const struct ki_source ki_sources[] = {\n${rows}    {0, 0}};\n")
+# The code that builds kernels: backends and kernel sources (CODE, "|"-separated).
+set(code "")
+string(REPLACE "|" ";" CODE "${CODE}")
+foreach(file IN LISTS CODE)
+  file(SHA256 ${file} hash)
+  string(APPEND code ${hash})
+endforeach()
+string(SHA256 build_id "${code}")
+string(APPEND text "const char ki_build_id[] = \"${build_id}\";\n")
 file(WRITE ${OUTPUT} "${text}")

@@ -168,7 +168,7 @@ void kiln_free(void *memory) {
     ki_free(memory);
 }
 
-static kiln_status alive(const kiln_device *device) {
+kiln_status ki_device_alive(const kiln_device *device) {
     if (!device->lost) return KILN_OK;
     ki_fail(KILN_ERR_DEVICE_LOST, "device %s was lost after an earlier error", device->info.name);
     return ki_hint("start the program again");
@@ -176,7 +176,7 @@ static kiln_status alive(const kiln_device *device) {
 
 kiln_status kiln_device_sync(kiln_device *device) {
     if (!device) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_sync: device is NULL");
-    kiln_status status = alive(device);
+    kiln_status status = ki_device_alive(device);
     return status == KILN_OK ? device->backend->sync(device) : status;
 }
 
@@ -205,7 +205,7 @@ static kiln_status within_budget(const kiln_device *device, int64_t bytes) {
 kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
     kiln_status status;
     struct ki_buffer made = {0, 0};
-    if ((status = alive(device)) != KILN_OK || (status = within_budget(device, bytes)) != KILN_OK) return status;
+    if ((status = ki_device_alive(device)) != KILN_OK || (status = within_budget(device, bytes)) != KILN_OK) return status;
     /* Zero-sized matrices are legal, zero-sized device allocations are not. */
     status = device->backend->alloc(device, &made, ki_max(bytes, 8));
     if (status != KILN_OK) return status;
@@ -223,7 +223,7 @@ void ki_device_release(kiln_device *device, struct ki_buffer *buffer) {
 
 kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                              int64_t bytes) {
-    kiln_status status = alive(device);
+    kiln_status status = ki_device_alive(device);
     if (status != KILN_OK || bytes == 0) return status;
     double start = ki_clock();
     status = device->backend->upload(device, to, offset, from, bytes);
@@ -236,7 +236,7 @@ kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t 
 
 kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
                                int64_t bytes) {
-    kiln_status status = alive(device);
+    kiln_status status = ki_device_alive(device);
     if (status != KILN_OK || bytes == 0) return status;
     /* Wait first: the time of work still queued is not transfer time. */
     if ((status = device->backend->sync(device)) != KILN_OK) return status;

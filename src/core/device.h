@@ -30,6 +30,8 @@ static inline bool ki_on_cpu(const kiln_device *device) {
     return device->backend == &ki_backend_cpu;
 }
 
+/* ERR_DEVICE_LOST once a sticky error has happened. */
+kiln_status ki_device_alive(const kiln_device *device);
 /* Allocation within the budget, counted. release accepts an empty buffer. */
 kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
 void ki_device_release(kiln_device *device, struct ki_buffer *buffer);

@@ -10,6 +10,8 @@ struct ki_source {
     const char *text;
 };
 extern const struct ki_source ki_sources[];
+/* A hash of the library's code that builds kernels: a cached kernel serves only the code that built it. */
+extern const char ki_build_id[];
 
 /* The kernel `function` of src/ops/<file>.cl, built with `defines` ("-DVS=16 -DTL=2", integers and names from
  * fixed templates only, never user text) and the defines for the element type: REAL_F32 or REAL_F64.
@@ -20,7 +22,7 @@ kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const 
 /* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */
 kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups, int64_t group_size,
                              const struct ki_arg *args, int count);
-void ki_kernels_free(kiln_device *device); /* at close */
+void ki_kernels_free(kiln_device *device); /* at close; the disk cache with them */
 
 static inline struct ki_arg ki_arg_buffer(const struct ki_buffer *buffer) { /* NULL gives a null pointer */
     return (struct ki_arg){.size = 8, .as.handle = buffer ? buffer->handle : 0};

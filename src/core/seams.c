@@ -20,6 +20,10 @@ static int libc_open(const char *path, int flags, unsigned mode) {
     return open(path, flags, mode);
 }
 
+static int libc_openat(int folder, const char *name, int flags, unsigned mode) {
+    return openat(folder, name, flags, mode);
+}
+
 static double libc_clock(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -37,6 +41,9 @@ struct ki_seams ki_seams = {
     .close = close,
     .rename = rename,
     .unlink = unlink,
+    .openat = libc_openat,
+    .renameat = renameat,
+    .unlinkat = unlinkat,
     .clock = libc_clock,
 };
 

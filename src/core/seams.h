@@ -20,6 +20,10 @@ struct ki_seams {
     int (*close)(int fd);
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
+    /* The same within an open folder. */
+    int (*openat)(int folder, const char *name, int flags, unsigned mode);
+    int (*renameat)(int from_folder, const char *from, int to_folder, const char *to);
+    int (*unlinkat)(int folder, const char *name, int flags);
     /* Monotonic seconds. */
     double (*clock)(void);
 };

@@ -1,0 +1,60 @@
+/* The cache folder: built kernels and this machine's profile, kept from run to run.
+ *
+ * The folder's content is hostile input. The boundary is the user id: what another user could have written is
+ * not used, and what is damaged is a miss. The cache is an optimisation: no failure of it is a failure of the
+ * caller, it costs a rebuild and at most one message. Host memory running out is the one error reported as
+ * such. */
+#ifndef KI_CACHE_H
+#define KI_CACHE_H
+
+#include "core/device.h"
+
+enum { KI_CACHE_PATH = 4096 };
+
+struct ki_cache {
+    int folder;               /* descriptor, opened once; -1: memory only */
+    bool read_only;           /* a write failed: no more are tried */
+    bool warned;              /* the user was told of a trouble already */
+    bool tidied;              /* the size cap was enforced since opening */
+    char why[256];            /* memory only: why */
+    char hint[128];           /* and how to mend it */
+    char path[KI_CACHE_PATH]; /* "" if there is no place for it */
+};
+
+/* Finds, creates (0700) and opens the folder; on any trouble the cache is memory only and says why. */
+void ki_cache_open(struct ki_cache *cache);
+void ki_cache_close(struct ki_cache *cache);
+/* The device's cache, opened at first use. */
+kiln_status ki_cache_of(struct ki_cache **cache, kiln_device *device);
+/* Tells the user through the device, the first time only. */
+void ki_cache_warn(struct ki_cache *cache, const kiln_device *device, const char *format, ...)
+    KI_PRINTF(3, 4);
+
+/* One file of the folder. `name` has no '/'. read: *bytes (from ki_resize, the caller's) stays NULL if there
+ * is no file that may be trusted with at most `most` bytes; one that is there all the same is removed. */
+kiln_status ki_cache_read_file(char **bytes, size_t *size, struct ki_cache *cache, const kiln_device *device,
+                               const char *name, size_t most);
+struct ki_piece {
+    const void *bytes;
+    size_t size;
+};
+/* Writes a temporary file and renames it to name: readers see the old file or the new one. */
+void ki_cache_write_file(struct ki_cache *cache, const kiln_device *device, const char *name,
+                         const struct ki_piece *pieces, int count);
+void ki_cache_drop_file(struct ki_cache *cache, const kiln_device *device, const char *name, const char *why);
+/* Bytes in the folder. */
+int64_t ki_cache_bytes(const struct ki_cache *cache);
+
+/* Built kernels by key, the text of everything that a binary depends on. *binary stays NULL if there is none.
+ */
+kiln_status ki_cache_get(void **binary, size_t *bytes, kiln_device *device, const char *key);
+kiln_status ki_cache_put(kiln_device *device, const char *key, const void *binary, size_t bytes);
+/* Removes an entry that its user found wanting. */
+kiln_status ki_cache_drop(kiln_device *device, const char *key, const char *why);
+
+/* Figures measured on this machine, by name ("bandwidth cuda:0 NVIDIA H200"; no tab or newline). *found =
+ * false and *value untouched if there is none. */
+kiln_status ki_cache_profile_get(bool *found, double *value, kiln_device *device, const char *name);
+kiln_status ki_cache_profile_put(kiln_device *device, const char *name, double value);
+
+#endif

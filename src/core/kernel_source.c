@@ -1,0 +1,104 @@
+/* source = #define REAL_F64, then for each part: #line 1 "part" and its text.
+ *
+ * The lines name our files in the compiler's messages. The parts are concatenated because compilers for GPUs
+ * have no include path; what is common to all kernels is small enough to be put before each. */
+#define _GNU_SOURCE
+#include "core/kernel_source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/kernels.h"
+#include "core/seams.h"
+
+enum { FILE_MAX = 1 << 20, PATH = 4096 };
+
+static kiln_status append(char **text, size_t *size, const char *piece, size_t bytes) {
+    char *grown = ki_resize(*text, *size + bytes + 1);
+    if (!grown) return ki_fail_nomem(*size + bytes + 1, "a kernel's source");
+    memcpy(grown + *size, piece, bytes);
+    *text = grown;
+    *size += bytes;
+    grown[*size] = '\0';
+    return KILN_OK;
+}
+
+static kiln_status append_embedded(char **text, size_t *size, const char *name) {
+    for (const struct ki_source *source = ki_sources; source->name; source++)
+        if (strcmp(source->name, name) == 0) return append(text, size, source->text, strlen(source->text));
+    return ki_fail(KILN_ERR_INTERNAL, "the kernel file '%s' is not part of this library", name);
+}
+
+/* The kernel file in the folder that a developer named: there, or where the source tree keeps it. */
+static int open_development(const char *folder, const char *name) {
+    static const char *const below[] = {"", "src/ops/", "src/dialect/"};
+    char path[PATH];
+    int file = -1;
+    errno = ENOENT;
+    for (int i = 0; i < 3 && file < 0 && (errno == ENOENT || errno == EINTR); i++) {
+        if (snprintf(path, sizeof path, "%s/%s%s", folder, below[i], name) >= PATH)
+            errno = ENAMETOOLONG;
+        else
+            file = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0);
+        if (file < 0 && errno == EINTR) i--;
+    }
+    return file;
+}
+
+static kiln_status append_development(char **text, size_t *size, const char *folder, const char *name) {
+    char chunk[4096];
+    size_t total = 0;
+    ssize_t got = 1;
+    kiln_status status = KILN_OK;
+    int file = open_development(folder, name);
+    if (file < 0) {
+        ki_fail_errno(KILN_ERR_IO, errno, "KILN_KERNEL_DIR=%s: %s: %s", folder, name, strerror(errno));
+        return ki_hint("unset KILN_KERNEL_DIR to use the kernels in the library");
+    }
+    while (status == KILN_OK && got != 0 && total <= FILE_MAX) {
+        got = ki_seams.read(file, chunk, sizeof chunk);
+        if (got > 0)
+            status = append(text, size, chunk, (size_t)got);
+        else if (got < 0 && errno != EINTR)
+            status = ki_fail_errno(KILN_ERR_IO, errno, "%s/%s: %s", folder, name, strerror(errno));
+        if (got > 0) total += (size_t)got;
+    }
+    ki_seams.close(file);
+    if (status == KILN_OK && total > FILE_MAX)
+        status = ki_fail(KILN_ERR_LIMIT, "%s/%s is larger than %d bytes", folder, name, FILE_MAX);
+    return status;
+}
+
+static kiln_status append_part(char **text, size_t *size, const char *name) {
+    const char *folder = secure_getenv("KILN_KERNEL_DIR");
+    char line[128];
+    int length = snprintf(line, sizeof line, "\n#line 1 \"%s\"\n", name);
+    kiln_status status = append(text, size, line, (size_t)length);
+    if (status != KILN_OK) return status;
+    if (!folder || !*folder) return append_embedded(text, size, name);
+    if (*folder == '/') return append_development(text, size, folder, name);
+    ki_fail(KILN_ERR_ARGUMENT, "KILN_KERNEL_DIR is '%.200s', but must be an absolute path", folder);
+    return ki_hint("unset KILN_KERNEL_DIR to use the kernels in the library");
+}
+
+kiln_status ki_kernel_source(char **source, const char *dialect, const char *file, kiln_type type) {
+    char header[64], body[64];
+    snprintf(header, sizeof header, "%s.h", dialect);
+    snprintf(body, sizeof body, "%s.cl", file);
+    const char *const parts[] = {header, "scalar_math.h", "real_math.h", "group_sum.h", body};
+    const char *define = type == KILN_F32 ? "#define REAL_F32 1\n" : "#define REAL_F64 1\n";
+    char *text = NULL;
+    size_t size = 0;
+    kiln_status status = append(&text, &size, define, strlen(define));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && status == KILN_OK; i++)
+        status = append_part(&text, &size, parts[i]);
+    if (status != KILN_OK) {
+        ki_free(text);
+        return status;
+    }
+    *source = text;
+    return KILN_OK;
+}

@@ -1,0 +1,148 @@
+/* A kernel is looked for in the device's list, then in the disk cache, else it is built: milliseconds once,
+ * so a specialised kernel for each shape of a problem costs next to nothing. */
+#include "core/kernels.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/cache.h"
+#include "core/kernel_source.h"
+#include "core/seams.h"
+#include "core/sha256.h"
+#include "core/size.h"
+
+struct ki_kernel {
+    struct ki_kernel *next;
+    void *module, *function;
+    kiln_type type;
+    const char *file, *name, *defines;
+    char text[]; /* holds these three */
+};
+
+static struct ki_kernel *find(const kiln_device *device, const char *file, const char *function,
+                              kiln_type type, const char *defines) {
+    for (struct ki_kernel *kernel = device->kernels; kernel; kernel = kernel->next)
+        if (kernel->type == type && !strcmp(kernel->name, function) && !strcmp(kernel->defines, defines) &&
+            !strcmp(kernel->file, file))
+            return kernel;
+    return NULL;
+}
+
+static kiln_status new_kernel(struct ki_kernel **kernel, const char *file, const char *function,
+                              kiln_type type, const char *defines) {
+    size_t a = strlen(file) + 1, b = strlen(function) + 1, c = strlen(defines) + 1;
+    struct ki_kernel *made = ki_calloc(sizeof *made + a + b + c);
+    if (!made) return ki_fail_nomem(sizeof *made + a + b + c, "a kernel");
+    made->type = type;
+    made->file = memcpy(made->text, file, a);
+    made->name = memcpy(made->text + a, function, b);
+    made->defines = memcpy(made->text + a + b, defines, c);
+    *kernel = made;
+    return KILN_OK;
+}
+
+/* Everything that the binary depends on, and inputs only: what a compiler prints may differ from run to run.
+ */
+static kiln_status cache_key(char **key, const kiln_device *device, const char *source, const char *defines) {
+    static const char format[] =
+        "kiln %s\nbuild %s\nindex limit %lld\nbackend %s\nplatform %s\noptions %s\nsource %s\n";
+    char source_hash[65];
+    ki_sha256_hex(source_hash, source, strlen(source));
+    size_t bytes = sizeof format + 128 + strlen(ki_build_id) + strlen(device->properties.cache_key) +
+                   strlen(device->backend->name) + strlen(defines) + sizeof source_hash;
+    char *text = ki_alloc(bytes);
+    if (!text) return ki_fail_nomem(bytes, "a kernel's key");
+    snprintf(text, bytes, format, kiln_version(), ki_build_id, (long long)KILN_INDEX32_LIMIT,
+             device->backend->name, device->properties.cache_key, defines, source_hash);
+    *key = text;
+    return KILN_OK;
+}
+
+/* From the cache; kernel->function stays NULL if there is none that the backend accepts. */
+static kiln_status load_cached(struct ki_kernel *kernel, kiln_device *device, const char *key) {
+    void *binary = NULL;
+    size_t bytes = 0;
+    kiln_status status = ki_cache_get(&binary, &bytes, device, key);
+    if (status != KILN_OK || !binary) return status;
+    status = device->backend->load(device, &kernel->module, &kernel->function, binary, bytes, kernel->name,
+                                   kernel->defines);
+    ki_free(binary);
+    if (status == KILN_OK) device->statistics.kernels_cached++;
+    if (status != KILN_ERR_BUILD) return status;
+    kernel->module = kernel->function = NULL;
+    return ki_cache_drop(device, key, "the driver refuses it");
+}
+
+static kiln_status build(struct ki_kernel *kernel, kiln_device *device, const char *key, const char *source) {
+    const struct ki_backend *backend = device->backend;
+    void *binary = NULL;
+    size_t bytes = 0;
+    ki_device_message(device, "building kernel %s for %s (first use%s)", kernel->name, device->info.name,
+                      device->cache->folder >= 0 && !device->cache->read_only ? "; cached afterwards" : "");
+    kiln_status status;
+    TRY(backend->build(device, &binary, &bytes, source, kernel->defines));
+    TRY(backend->load(device, &kernel->module, &kernel->function, binary, bytes, kernel->name,
+                      kernel->defines));
+    device->statistics.kernels_built++;
+    TRY(ki_cache_put(device, key, binary, bytes));
+done:
+    ki_free(binary);
+    return status;
+}
+
+static void free_kernel(kiln_device *device, struct ki_kernel *kernel) {
+    if (!kernel) return;
+    /* A lost device took its modules with it. */
+    if (kernel->function && !device->lost) device->backend->unload(device, kernel->module, kernel->function);
+    ki_free(kernel);
+}
+
+static kiln_status make_kernel(struct ki_kernel **kernel, kiln_device *device, const char *file,
+                               const char *function, kiln_type type, const char *defines) {
+    struct ki_kernel *made = NULL;
+    char *source = NULL, *key = NULL;
+    double start = ki_clock();
+    kiln_status status;
+    TRY(new_kernel(&made, file, function, type, defines));
+    TRY(ki_kernel_source(&source, device->backend->name, file, type));
+    TRY(cache_key(&key, device, source, defines));
+    TRY(load_cached(made, device, key));
+    if (!made->function) TRY(build(made, device, key, source));
+    made->next = device->kernels;
+    *kernel = device->kernels = made;
+    device->statistics.build_seconds += ki_clock() - start;
+done:
+    if (status != KILN_OK) free_kernel(device, made);
+    ki_free(key);
+    ki_free(source);
+    return status;
+}
+
+kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const char *file,
+                          const char *function, kiln_type type, const char *defines) {
+    struct ki_kernel *found = find(device, file, function, type, defines);
+    if (!found) {
+        kiln_status status = ki_device_alive(device);
+        return status == KILN_OK ? make_kernel(kernel, device, file, function, type, defines) : status;
+    }
+    *kernel = found;
+    return KILN_OK;
+}
+
+kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
+                             int64_t group_size, const struct ki_arg *args, int count) {
+    kiln_status status = ki_device_alive(device);
+    if (status != KILN_OK || groups == 0) return status;
+    return device->backend->launch(device, kernel->function, groups, group_size, args, count);
+}
+
+void ki_kernels_free(kiln_device *device) {
+    while (device->kernels) {
+        struct ki_kernel *first = device->kernels;
+        device->kernels = first->next;
+        free_kernel(device, first);
+    }
+    if (device->cache) ki_cache_close(device->cache);
+    ki_free(device->cache);
+    device->cache = NULL;
+}
