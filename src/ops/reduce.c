@@ -34,9 +34,10 @@ static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_m
                                       ki_arg_values(Y ? Y : X),
                                       ki_arg_i64(X->rows),
                                       ki_arg_i32((int32_t)X->cols),
+                                      ki_arg_i32((int32_t)(Y ? Y : X)->cols),
                                       ki_arg_i32((int32_t)c),
                                       ki_arg_real(wide_type, scale ? scale[c] : 1.0)};
-        TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, 7));
+        TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, 8));
         TRY(ki_device_download(device, host, &partial, 0, bytes));
         result[c] = 0;
         for (int64_t g = 0; g < groups; g++) {
@@ -64,7 +65,7 @@ kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y)
     kiln_status status;
     if (!result || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: result or X is NULL", call);
     TRY(ki_check_dense(call, "X", X, X, X->rows, X->cols));
-    TRY(ki_check_dense(call, "Y", Y, X, X->rows, X->cols));
+    TRY(ki_check_dense(call, "Y", Y, X, X->rows, Y && Y->cols == 1 ? 1 : X->cols));
     TRY(reduce(result, X, Y, KI_REDUCE_DOT, NULL));
 done:
     return status;

@@ -2,12 +2,13 @@
  * `wide` and in a fixed order. */
 
 __kernel void reduce(__global wide *partial, __global const real *X, __global const real *Y, long rows, int k,
-                     int column, wide scale) {
+                     int y_cols, int column, wide scale) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);
+    const int y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
     wide sum = 0;
     for (index_t i = (index_t)get_global_id(0); i < (index_t)rows; i += (index_t)get_global_size(0))
-        sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * k + column], KIND, scale);
+        sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, scale);
     shared[lane] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int half = GROUP / 2; half > 0; half /= 2) {
