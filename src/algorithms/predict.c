@@ -1,0 +1,63 @@
+/* P = X W + 1 b^T. The outer product goes into P first, so that X W is added in the one pass over X that it
+ * takes anyway. */
+#include "algorithms/algorithm.h"
+
+#include <string.h>
+
+/* P = 1 b^T, or nothing if the model has no intercept; *beta is then 0 and P need not be read. */
+static kiln_status start_with_intercept(kiln_matrix *P, double *beta, const kiln_model *model) {
+    kiln_device *device = kiln_matrix_device(P);
+    kiln_type type = kiln_matrix_type(P);
+    kiln_matrix *b = NULL, *ones = NULL;
+    kiln_status status = KILN_OK;
+    const char *name = NULL;
+    for (int64_t i = 0; (name = kiln_model_tensor_info(model, i, NULL, NULL, NULL)) && strcmp(name, "b") != 0;
+         i++)
+        continue;
+    *beta = name ? 1 : 0;
+    if (!name) return KILN_OK;
+    TRY(kiln_model_tensor(&b, device, type, model, "b"));
+    TRY(kiln_matrix_dense(&ones, device, type, kiln_matrix_rows(P), 1, NULL));
+    TRY(kiln_fill(ones, 1));
+    TRY(kiln_multiply(P, 1, KILN_PLAIN, ones, b, 0, NULL));
+done:
+    kiln_matrix_free(ones);
+    kiln_matrix_free(b);
+    return status;
+}
+
+static kiln_status predict_linear(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+    kiln_matrix *W = NULL, *made = NULL;
+    double beta;
+    kiln_status status;
+    TRY(kiln_model_tensor(&W, kiln_matrix_device(X), kiln_matrix_type(X), model, "W"));
+    if (kiln_matrix_rows(W) != kiln_matrix_cols(X)) {
+        status = ki_fail(KILN_ERR_MODEL, "the model was trained on %lld columns, the data have %lld",
+                         (long long)kiln_matrix_rows(W), (long long)kiln_matrix_cols(X));
+        ki_hint("read the data as the model's training data were read (kiln_read_options.model)");
+        goto done;
+    }
+    TRY(kiln_matrix_dense(&made, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X),
+                          kiln_matrix_cols(W), NULL));
+    TRY(start_with_intercept(made, &beta, model));
+    TRY(kiln_multiply(made, 1, KILN_PLAIN, X, W, beta, beta == 0 ? NULL : made));
+    *P = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    kiln_matrix_free(W);
+    return status;
+}
+
+static const struct {
+    const char *algorithm;
+    kiln_status (*predict)(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
+} predictors[] = {{"linreg", predict_linear}};
+
+kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+    if (!P || !model || !X) return ki_fail(KILN_ERR_ARGUMENT, "kiln_predict: an argument is NULL");
+    const char *algorithm = kiln_model_text(model, "algorithm");
+    for (size_t i = 0; i < sizeof predictors / sizeof *predictors; i++)
+        if (strcmp(predictors[i].algorithm, algorithm) == 0) return predictors[i].predict(P, model, X);
+    return ki_fail(KILN_ERR_INTERNAL, "no prediction for algorithm '%s'", algorithm);
+}
