@@ -11,8 +11,8 @@ __kernel void reduce(__global wide *partial, __global const real *X, __global co
         sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, scale);
     shared[lane] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int half = GROUP / 2; half > 0; half /= 2) {
-        if (lane < half) shared[lane] = reduce_join(shared[lane], shared[lane + half], KIND);
+    for (int reach = GROUP / 2; reach > 0; reach /= 2) {
+        if (lane < reach) shared[lane] = reduce_join(shared[lane], shared[lane + reach], KIND);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (lane == 0) partial[get_group_id(0)] = shared[0];

@@ -1,0 +1,283 @@
+/* GPU body of the passes over X: out = alpha X^T (v .* (X y)) + beta z and its halves.
+ *
+ * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015): their dot product with y, summed within the
+ * group, meets the row again while it is still in registers (dense) or in the first cache level (CSR). Built for a
+ * KIND and a shape of work:
+ *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (ops/mmchain.h)
+ *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
+ *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
+ * Rows beyond the last and columns beyond n or k count as zeros. */
+#define FUSED (KIND == 0)
+#define PLAIN (KIND == 1)
+#define TRANSPOSED (KIND == 2)
+#define SQUARES (KIND == 3)
+#define NV (BS / VS)
+#define TL (Q * W)
+
+/* W elements in one load; rows start at multiples of W, so it is aligned. */
+#if W == 4
+#ifdef REAL_F64
+#define WIDE_REAL double4
+#else
+#define WIDE_REAL float4
+#endif
+#elif W == 2
+#ifdef REAL_F64
+#define WIDE_REAL double2
+#else
+#define WIDE_REAL float2
+#endif
+#endif
+
+DEVICE_FN void load_wide(real *to, __global const real *from) {
+#if W == 1
+    to[0] = from[0];
+#else
+    const WIDE_REAL all = *(__global const WIDE_REAL *)from;
+    to[0] = all.x;
+    to[1] = all.y;
+#if W == 4
+    to[2] = all.z;
+    to[3] = all.w;
+#endif
+#endif
+}
+
+/* What row contributes to column c's scatter: v_row * (x_row . y), or the given y_row. */
+DEVICE_FN real row_factor(real dot, __global const real *v, __global const real *y, index_t row, int c, int k,
+                          int v_cols) {
+#if FUSED
+#ifdef HAS_V
+    return dot * v[v_cols == 1 ? row : row * k + c];
+#else
+    return dot;
+#endif
+#elif defined(HAS_Y)
+    return y[row * k + c];
+#else
+    return REAL(1.0);
+#endif
+}
+
+DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z, real alpha, real beta, index_t at) {
+#ifdef HAS_Z
+    out[at] = alpha * dot + beta * z[at];
+#else
+    out[at] = alpha * dot;
+#endif
+}
+
+/* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
+ * partial[group][K][n]. */
+#ifdef DENSE
+__kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real *X, __global const real *v,
+                                         __global const real *y, __global const real *z, real alpha, real beta,
+                                         long rows, int n, int k, int first, int v_cols) {
+    LOCAL real scratch[R * BS];
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    const long step = (long)get_num_groups(0) * NV * R;
+    real yr[K][TL], wr[K][TL];
+#pragma unroll
+    for (int c = 0; c < K; c++)
+#pragma unroll
+        for (int t = 0; t < TL; t++) {
+            const int j = (lane + t / W * VS) * W + t % W;
+            wr[c][t] = REAL(0.0);
+            yr[c][t] = REAL(0.0);
+#if FUSED || PLAIN
+            if (j < n && first + c < k) yr[c][t] = y[(index_t)j * k + first + c];
+#endif
+        }
+    for (long row0 = (long)get_group_id(0) * NV * R; row0 < rows; row0 += step) {
+        const long row = row0 + vector * R;
+        real x[R][TL];
+#pragma unroll
+        for (int r = 0; r < R; r++)
+#pragma unroll
+            for (int q = 0; q < Q; q++) {
+                const int j = (lane + q * VS) * W;
+                if (row + r < rows && j < n)
+                    load_wide(&x[r][q * W], X + (index_t)(row + r) * n + j);
+                else
+#pragma unroll
+                    for (int s = 0; s < W; s++) x[r][q * W + s] = REAL(0.0);
+            }
+#pragma unroll
+        for (int c = 0; c < K; c++) {
+            real p[R];
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                p[r] = REAL(0.0);
+#if FUSED || PLAIN
+#pragma unroll
+                for (int t = 0; t < TL; t++) p[r] += x[r][t] * yr[c][t];
+#endif
+            }
+#if FUSED || PLAIN
+            group_sum_n(p, scratch);
+#endif
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                if (row + r >= rows || first + c >= k) continue;
+#if PLAIN
+                if (lane == 0) write_plain(out, p[r], z, alpha, beta, (index_t)(row + r) * k + first + c);
+#else
+                const real factor = row_factor(p[r], v, y, (index_t)(row + r), first + c, k, v_cols);
+#pragma unroll
+                for (int t = 0; t < TL; t++) wr[c][t] += factor * (SQUARES ? x[r][t] * x[r][t] : x[r][t]);
+#endif
+            }
+        }
+    }
+#if !PLAIN
+    /* The vectors of the group add up their w through local memory, in order. */
+    for (int c = 0; c < K; c++)
+        for (int t = 0; t < TL; t++) {
+            real sum = wr[c][t];
+#if NV > 1
+            barrier(CLK_LOCAL_MEM_FENCE);
+            scratch[id] = sum;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int other = 1; vector == 0 && other < NV; other++) sum += scratch[other * VS + lane];
+#endif
+            const int j = (lane + t / W * VS) * W + t % W;
+            if (vector == 0 && j < n) out[((long)get_group_id(0) * K + c) * n + j] = sum;
+        }
+#endif
+}
+#endif
+
+/* Rows wider than the registers: the group reads its R rows once for the dot products and again, from the cache where
+ * they fit, for w, which lives in the group's partial. VS = BS, so that a thread always meets the same columns. */
+#ifdef WIDE
+__kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real *X, __global const real *v,
+                                        __global const real *y, __global const real *z, real alpha, real beta,
+                                        long rows, int n, int k, int first, int v_cols) {
+    LOCAL real scratch[R * BS];
+    const int id = (int)get_local_id(0);
+    __global real *w = out + (long)get_group_id(0) * K * n;
+    const long first_row = (long)get_group_id(0) * R;
+    for (long row = first_row; row < rows; row += (long)get_num_groups(0) * R) {
+        real p[K][R];
+        for (int c = 0; c < K; c++)
+            for (int r = 0; r < R; r++) p[c][r] = REAL(0.0);
+#if FUSED || PLAIN
+        for (long j = id; j < n; j += BS)
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                const real x = row + r < rows ? X[(index_t)(row + r) * n + j] : REAL(0.0);
+#pragma unroll
+                for (int c = 0; c < K; c++)
+                    if (first + c < k) p[c][r] += x * y[(index_t)j * k + first + c];
+            }
+        for (int c = 0; c < K; c++) group_sum_n(p[c], scratch);
+#endif
+        for (int c = 0; c < K; c++)
+            for (int r = 0; r < R; r++) {
+                if (row + r >= rows || first + c >= k) continue;
+#if PLAIN
+                if (id == 0) write_plain(out, p[c][r], z, alpha, beta, (index_t)(row + r) * k + first + c);
+#else
+                p[c][r] = row_factor(p[c][r], v, y, (index_t)(row + r), first + c, k, v_cols);
+#endif
+            }
+#if !PLAIN
+        for (long j = id; j < n; j += BS) {
+            real sum[K];
+#pragma unroll
+            for (int c = 0; c < K; c++) sum[c] = row == first_row ? REAL(0.0) : w[(long)c * n + j];
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                const real x = row + r < rows ? X[(index_t)(row + r) * n + j] : REAL(0.0);
+#pragma unroll
+                for (int c = 0; c < K; c++) sum[c] += p[c][r] * (SQUARES ? x * x : x);
+            }
+#pragma unroll
+            for (int c = 0; c < K; c++) w[(long)c * n + j] = sum[c];
+        }
+#endif
+    }
+}
+#endif
+
+/* out = alpha * (sum of the groups' partials, in order) + beta z. 32 neighbouring elements and 8 shares of the partials
+ * per work-group. */
+#ifdef FINISH
+__kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const real *partial, __global const real *z,
+                                           real alpha, real beta, int groups, int n, int k, int first) {
+    LOCAL real shared[256];
+    const int id = (int)get_local_id(0);
+    const long size = (long)n * K, at = (long)get_group_id(0) * 32 + id % 32;
+    real sum = REAL(0.0);
+    if (at < size)
+        for (int g = id / 32; g < groups; g += 8) sum += partial[(long)g * size + at];
+    shared[id] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int c = first + (int)(at / n);
+    if (id >= 32 || at >= size || c >= k) return;
+    for (int share = 1; share < 8; share++) sum += shared[share * 32 + id];
+    write_plain(out, sum, z, alpha, beta, (index_t)(at % n) * k + c);
+}
+#endif
+
+/* out, which holds beta z already, += alpha X^T (...). w gathers in local memory (SHARED_W elements, n * K) where it
+ * fits there, else in out itself. */
+#ifdef CSR
+__kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const long *row_start, __global const int *col,
+                                       __global const real *X, __global const real *v, __global const real *y,
+                                       __global const real *z, real alpha, real beta, long rows, int n, int k,
+                                       int first, int v_cols) {
+    LOCAL real scratch[K * BS];
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+#ifdef SHARED_W
+    LOCAL real w[SHARED_W];
+    for (int i = id; i < n * K; i += BS) w[i] = REAL(0.0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+#endif
+    for (long row0 = (long)get_group_id(0) * NV; row0 < rows; row0 += (long)get_num_groups(0) * NV) {
+        const long row = row0 + vector;
+        const index_t begin = row < rows ? (index_t)row_start[row] : 0;
+        const index_t end = row < rows ? (index_t)row_start[row + 1] : 0;
+        real p[K];
+#pragma unroll
+        for (int c = 0; c < K; c++) p[c] = REAL(0.0);
+#if FUSED || PLAIN
+        for (index_t e = begin + lane; e < end; e += VS) {
+            const index_t at = (index_t)col[e] * k + first;
+#pragma unroll
+            for (int c = 0; c < K; c++)
+                if (first + c < k) p[c] += X[e] * y[at + c];
+        }
+        group_sums(p, K, scratch);
+#endif
+#pragma unroll
+        for (int c = 0; c < K; c++) {
+            if (row >= rows || first + c >= k) continue;
+#if PLAIN
+            if (lane == 0) write_plain(out, p[c], z, alpha, beta, (index_t)row * k + first + c);
+#else
+            p[c] = alpha * row_factor(p[c], v, y, (index_t)row, first + c, k, v_cols);
+#endif
+        }
+#if !PLAIN
+        for (index_t e = begin + lane; e < end; e += VS) {
+            const real x = SQUARES ? X[e] * X[e] : X[e];
+#pragma unroll
+            for (int c = 0; c < K; c++) {
+                if (first + c >= k) continue;
+#ifdef SHARED_W
+                atomic_add_local(&w[col[e] * K + c], p[c] * x);
+#else
+                atomic_add_global(&out[(index_t)col[e] * k + first + c], p[c] * x);
+#endif
+            }
+        }
+#endif
+    }
+#ifdef SHARED_W
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = id; i < n * K; i += BS)
+        if (w[i] != REAL(0.0)) atomic_add_global(&out[(index_t)(i / K) * k + first + i % K], w[i]);
+#endif
+}
+#endif

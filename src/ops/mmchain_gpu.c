@@ -1,0 +1,183 @@
+/* How a pass over X is laid out on a GPU: threads a row, rows a step, work-groups, variant. */
+#include <stdio.h>
+
+#include "core/kernels.h"
+#include "core/size.h"
+#include "ops/mmchain.h"
+
+/* The paper's launch parameters for one pass (its Table 3), with the columns of y taken K at a time. */
+struct plan {
+    int VS, BS, Q, W, R, K;
+    int64_t groups;
+    const char *variant; /* the kernel's define: DENSE, WIDE or CSR */
+    int shared_w;        /* CSR: elements of w in local memory, 0 = none */
+};
+
+static int power_of_two(int64_t at_least) {
+    int p = 1;
+    while (p < at_least && p < 1 << 20) p *= 2;
+    return p;
+}
+
+/* Registers (of 32 bits) that a thread may spend on x, y and w. */
+enum { REGISTERS = 96, REGISTERS_BIG_GROUP = 48 };
+
+static int thread_load_max(const struct plan *plan, int words, int registers) {
+    return registers / (words * (2 * plan->K + plan->R));
+}
+
+/* Rows in registers if a vector of at most 1024 threads can hold one, else the two-step variant. A thread takes about
+ * four elements of a row; several rows a step share the latency of the group sum. */
+static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    const int words = X->type == KILN_F64 ? 2 : 1, widest = X->type == KILN_F64 ? 2 : 4;
+    const int small_group = device->is_gpu ? 256 : 64;
+    plan->W = X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1;
+    plan->R = plan->K == 1 ? 4 : plan->K < 4 ? 2 : 1;
+    const int64_t units = X->cols / plan->W;
+    int load = (int)ki_max(ki_min(4, thread_load_max(plan, words, REGISTERS)), plan->W);
+    plan->VS = power_of_two(ki_ceil_div(X->cols, load));
+    if (plan->VS > 512) { /* a bigger load rather than more threads, one row at a step */
+        plan->R = plan->K == 1 ? 2 : 1;
+        plan->VS = 512;
+    }
+    if (ki_ceil_div(units, plan->VS) * plan->W > thread_load_max(plan, words, REGISTERS)) {
+        plan->R = 1;
+        plan->VS = 1024;
+    }
+    plan->Q = (int)ki_min(ki_ceil_div(units, plan->VS), 1 << 20);
+    const int limit = thread_load_max(plan, words, plan->VS == 1024 ? REGISTERS_BIG_GROUP : REGISTERS);
+    plan->BS = (int)ki_max(plan->VS, small_group);
+    plan->variant = "DENSE";
+    if (plan->Q * plan->W > ki_max(limit, plan->W) || plan->BS > device->group_max) {
+        plan->variant = "WIDE";
+        plan->VS = plan->BS = (int)ki_min(device->is_gpu ? 512 : 64, device->group_max);
+        plan->Q = plan->W = 1;
+        plan->R = 2;
+    }
+    const int per_unit = plan->BS >= 1024 ? 1 : 1024 / plan->BS;
+    plan->groups = ki_min(ki_ceil_div(X->rows, (int64_t)plan->R * (plan->BS / plan->VS)),
+                          (int64_t)device->compute_units * per_unit);
+}
+
+/* A vector about as long as the mean row; w in local memory where it fits beside the scratch of the group sums. */
+static void plan_csr(struct plan *plan, const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    plan->variant = "CSR";
+    plan->Q = plan->W = plan->R = 1;
+    plan->BS = (int)ki_min(device->is_gpu ? 256 : 64, device->group_max);
+    plan->VS = (int)ki_min(power_of_two(X->nnz / ki_max(X->rows, 1)), device->is_gpu ? 32 : 4);
+    const int64_t room = ki_min(device->local_bytes, 48 * 1024) / ki_type_bytes(X->type) - plan->K * plan->BS;
+    /* A power of two, so that matrices of different widths share a built kernel. */
+    const int size = power_of_two(X->cols * plan->K);
+    if (chain->kind != KI_CHAIN_PLAIN && X->cols * plan->K <= size && size <= room) plan->shared_w = size;
+    plan->groups = ki_min(ki_ceil_div(X->rows, plan->BS / plan->VS), (int64_t)device->compute_units * 8);
+}
+
+static kiln_status find_kernel(struct ki_kernel **kernel, const struct plan *plan, const struct ki_chain *chain,
+                               const char *function, const char *variant) {
+    const kiln_matrix *X = chain->X;
+    const int64_t reach = ki_max(X->nnz, ki_max(X->rows, X->cols) * chain->k);
+    char defines[256], shared[32] = "";
+    if (plan->shared_w) snprintf(shared, sizeof shared, " -DSHARED_W=%d", plan->shared_w);
+    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s", variant,
+             (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, chain->v ? " -DHAS_V" : "",
+             chain->y ? " -DHAS_Y" : "", chain->z ? " -DHAS_Z" : "", shared,
+             reach > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
+    return ki_kernel_get(kernel, X->device, "mmchain", function, X->type, defines);
+}
+
+/* The pass itself for columns [first, first + K) of y; `out` is the result or the partials. */
+static kiln_status launch_pass(const struct plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
+                               const struct ki_buffer *out, int first) {
+    const kiln_matrix *X = chain->X;
+    struct ki_arg args[14];
+    int n = 0;
+    args[n++] = ki_arg_buffer(out);
+    if (X->format == KILN_CSR) {
+        args[n++] = ki_arg_buffer(&X->row_start);
+        args[n++] = ki_arg_buffer(&X->col);
+    }
+    args[n++] = ki_arg_values(X);
+    args[n++] = ki_arg_values(chain->v);
+    args[n++] = ki_arg_values(chain->y);
+    args[n++] = ki_arg_values(chain->z);
+    args[n++] = ki_arg_real(X->type, chain->alpha);
+    args[n++] = ki_arg_real(X->type, chain->beta);
+    args[n++] = ki_arg_i64(X->rows);
+    args[n++] = ki_arg_i32((int32_t)X->cols);
+    args[n++] = ki_arg_i32(chain->k);
+    args[n++] = ki_arg_i32(first);
+    args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
+    return ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
+}
+
+static kiln_status finish(const struct plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
+                          const struct ki_buffer *partial, int first) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_arg args[] = {ki_arg_values(chain->out),
+                                  ki_arg_buffer(partial),
+                                  ki_arg_values(chain->z),
+                                  ki_arg_real(X->type, chain->alpha),
+                                  ki_arg_real(X->type, chain->beta),
+                                  ki_arg_i32((int32_t)plan->groups),
+                                  ki_arg_i32((int32_t)X->cols),
+                                  ki_arg_i32(chain->k),
+                                  ki_arg_i32(first)};
+    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, 32), 256, args, 9);
+}
+
+/* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */
+static kiln_status run_dense(const struct plan *plan, const struct ki_chain *chain) {
+    struct ki_kernel *pass, *last = NULL;
+    struct ki_buffer out = chain->out->values;
+    const kiln_matrix *X = chain->X;
+    kiln_status status;
+    const bool partials = chain->kind != KI_CHAIN_PLAIN;
+    int64_t bytes;
+    if (!ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
+        return ki_fail(KILN_ERR_ARGUMENT, "the partial results overflow: %lld columns", (long long)X->cols);
+    TRY(find_kernel(&pass, plan, chain, plan->variant[0] == 'W' ? "mmchain_wide" : "mmchain_dense", plan->variant));
+    if (partials) {
+        const struct plan any = {.VS = 1, .BS = 1, .Q = 1, .W = 1, .R = 1, .K = plan->K};
+        TRY(find_kernel(&last, &any, chain, "mmchain_finish", "FINISH"));
+        TRY(ki_device_scratch(X->device, &out, bytes));
+    }
+    for (int first = 0; first < chain->k; first += plan->K) {
+        TRY(launch_pass(plan, chain, pass, &out, first));
+        if (partials) TRY(finish(plan, chain, last, &out, first));
+    }
+done:
+    return status;
+}
+
+/* CSR: out = beta z, then every pass adds to it. */
+static kiln_status run_csr(const struct plan *plan, const struct ki_chain *chain) {
+    struct ki_kernel *pass;
+    kiln_status status;
+    TRY(find_kernel(&pass, plan, chain, "mmchain_csr", plan->variant));
+    if (chain->kind != KI_CHAIN_PLAIN) {
+        double beta[KI_COLUMNS_MAX];
+        for (int c = 0; c < chain->k; c++) beta[c] = chain->beta;
+        if (chain->z)
+            TRY(kiln_combine(chain->out, beta, chain->z, NULL, NULL));
+        else
+            TRY(kiln_fill(chain->out, 0.0));
+    }
+    for (int first = 0; first < chain->k; first += plan->K)
+        TRY(launch_pass(plan, chain, pass, &chain->out->values, first));
+done:
+    return status;
+}
+
+kiln_status ki_chain_gpu(const struct ki_chain *chain) {
+    struct plan plan = {.K = chain->k > 4 ? 8 : power_of_two(chain->k)};
+    if (chain->X->format == KILN_DENSE) {
+        plan_dense(&plan, chain);
+        return run_dense(&plan, chain);
+    }
+    plan_csr(&plan, chain);
+    return run_csr(&plan, chain);
+}
