@@ -1,0 +1,149 @@
+/* gzip and zstd streams. Both formats allow members one behind the other, which decode to the joined
+ * contents; anything else behind a member is an error, since it is lost data more often than padding. */
+#include "io/decode.h"
+
+#include <string.h>
+#define ZLIB_CONST
+#include <zlib.h>
+#ifdef KILN_HAVE_ZSTD
+#include <zstd.h>
+#endif
+
+#include "core/seams.h"
+
+struct ki_decoder {
+    const char *name;
+    bool open; /* inside a member */
+    kiln_status (*step)(struct ki_decoder *decoder, struct ki_step *step);
+    z_stream gzip;
+#ifdef KILN_HAVE_ZSTD
+    ZSTD_DStream *zstd;
+#endif
+};
+
+const char *ki_compression(const unsigned char *bytes, size_t size) {
+    static const struct {
+        const char *magic, *compression;
+    } known[] = {
+        {"\x1f\x8b", "gzip"},
+        {"\x28\xb5\x2f\xfd", "zstd"},
+        {"\xfd"
+         "7zXZ",
+         "xz"},
+        {"BZh", "bzip2"},
+    };
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        size_t length = strlen(known[i].magic);
+        if (size >= length && memcmp(bytes, known[i].magic, length) == 0) return known[i].compression;
+    }
+    return NULL;
+}
+
+static kiln_status damaged(const struct ki_decoder *decoder, const char *format, const char *why) {
+    const struct ki_place place = {.file = decoder->name, .offset = -1};
+    ki_fail_at(KILN_ERR_PARSE, &place, "damaged %s data: %s", format, why);
+    return ki_hint("the file was changed or cut off after it was compressed: fetch it again");
+}
+
+static voidpf zlib_alloc(voidpf user, uInt count, uInt size) {
+    (void)user;
+    return ki_alloc((size_t)count * size);
+}
+
+static void zlib_release(voidpf user, voidpf memory) {
+    (void)user;
+    ki_free(memory);
+}
+
+static kiln_status gzip_step(struct ki_decoder *decoder, struct ki_step *step) {
+    z_stream *z = &decoder->gzip;
+    const size_t most = (size_t)1 << 30; /* zlib counts in unsigned int */
+    if (!decoder->open && step->in_size > 0) {
+        if (step->in[0] != 0x1f)
+            return damaged(decoder, "gzip", "bytes that are not gzip follow the last member");
+        if (inflateReset(z) != Z_OK) return ki_fail(KILN_ERR_INTERNAL, "zlib: cannot begin a member");
+        decoder->open = true;
+    }
+    z->next_in = step->in;
+    z->avail_in = (uInt)(step->in_size < most ? step->in_size : most);
+    z->next_out = step->out;
+    z->avail_out = (uInt)(step->out_size < most ? step->out_size : most);
+    int code = inflate(z, Z_NO_FLUSH);
+    step->used = (size_t)(z->next_in - step->in);
+    step->made = (size_t)(z->next_out - step->out);
+    if (code == Z_STREAM_END) decoder->open = false;
+    if (code == Z_MEM_ERROR) return ki_fail_nomem(1 << 15, "decompression");
+    if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) return KILN_OK;
+    return damaged(decoder, "gzip", z->msg ? z->msg : "not a gzip stream");
+}
+
+static kiln_status gzip_new(struct ki_decoder *decoder) {
+    decoder->gzip.zalloc = zlib_alloc;
+    decoder->gzip.zfree = zlib_release;
+    decoder->step = gzip_step;
+    int code = inflateInit2(&decoder->gzip, 15 + 16); /* 16: a gzip header and its CRC are required */
+    if (code == Z_MEM_ERROR) return ki_fail_nomem(1 << 15, "decompression");
+    return code == Z_OK ? KILN_OK : ki_fail(KILN_ERR_INTERNAL, "zlib cannot start (%d)", code);
+}
+
+#ifdef KILN_HAVE_ZSTD
+static kiln_status zstd_step(struct ki_decoder *decoder, struct ki_step *step) {
+    ZSTD_inBuffer in = {step->in, step->in_size, 0};
+    ZSTD_outBuffer out = {step->out, step->out_size, 0};
+    size_t code = ZSTD_decompressStream(decoder->zstd, &out, &in);
+    step->used = in.pos;
+    step->made = out.pos;
+    if (ZSTD_isError(code)) return damaged(decoder, "zstd", ZSTD_getErrorName(code));
+    if (in.pos > 0 || out.pos > 0) decoder->open = code != 0;
+    return KILN_OK;
+}
+
+static kiln_status zstd_new(struct ki_decoder *decoder) {
+    decoder->step = zstd_step;
+    decoder->zstd = ZSTD_createDStream();
+    return decoder->zstd ? KILN_OK : ki_fail_nomem(ZSTD_DStreamInSize(), "decompression");
+}
+#endif
+
+kiln_status ki_decoder_new(struct ki_decoder **decoder, const char *compression, const char *name) {
+    kiln_status status = KILN_OK;
+    struct ki_decoder *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "decompression");
+    made->name = name;
+    if (strcmp(compression, "gzip") == 0) {
+        TRY(gzip_new(made));
+#ifdef KILN_HAVE_ZSTD
+    } else if (strcmp(compression, "zstd") == 0) {
+        TRY(zstd_new(made));
+#endif
+    } else {
+        const struct ki_place place = {.file = name, .offset = 0};
+        status =
+            ki_fail_at(KILN_ERR_UNSUPPORTED, &place, "%s compression is not read by this build", compression);
+        ki_hint("decompress it first: %s -dc FILE | kiln ... -", compression);
+        goto done;
+    }
+    *decoder = made;
+done:
+    if (status != KILN_OK) ki_decoder_free(made);
+    return status;
+}
+
+void ki_decoder_free(struct ki_decoder *decoder) {
+    if (!decoder) return;
+    if (decoder->gzip.state) inflateEnd(&decoder->gzip);
+#ifdef KILN_HAVE_ZSTD
+    ZSTD_freeDStream(decoder->zstd);
+#endif
+    ki_free(decoder);
+}
+
+kiln_status ki_decoder_step(struct ki_decoder *decoder, struct ki_step *step) {
+    step->used = step->made = 0;
+    return decoder->step(decoder, step);
+}
+
+kiln_status ki_decoder_end(const struct ki_decoder *decoder) {
+    return decoder->open ? damaged(decoder, decoder->step == gzip_step ? "gzip" : "zstd", "it ends too early")
+                         : KILN_OK;
+}

@@ -1,0 +1,29 @@
+/* One layer of decompression, fed and drained in pieces of any size. */
+#ifndef KI_DECODE_H
+#define KI_DECODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/status.h"
+
+struct ki_decoder;
+
+/* What the first bytes of a file say: NULL for plain data, else "gzip", "zstd", or a format that is not read.
+ */
+const char *ki_compression(const unsigned char *bytes, size_t size);
+kiln_status ki_decoder_new(struct ki_decoder **decoder, const char *compression, const char *name);
+void ki_decoder_free(struct ki_decoder *decoder); /* NULL is allowed */
+
+/* A step takes *used of the input and makes *made of the output; it stops when one of them is exhausted. */
+struct ki_step {
+    const unsigned char *in;
+    size_t in_size, used;
+    unsigned char *out;
+    size_t out_size, made;
+};
+kiln_status ki_decoder_step(struct ki_decoder *decoder, struct ki_step *step);
+/* The input is over: fine between two members, truncated elsewhere. */
+kiln_status ki_decoder_end(const struct ki_decoder *decoder);
+
+#endif

@@ -1,0 +1,319 @@
+/* File -> raw bytes -> (decoder) -> look-ahead -> caller. Plain bytes are read straight into where they are
+ * wanted.
+ *
+ * The look-ahead serves peeks and blocks. It starts small and doubles from block to block, so a file costs
+ * memory in proportion to what was read of it, and a large one still comes in blocks that keep all parsing
+ * threads busy. */
+#define _POSIX_C_SOURCE 200809L
+#include "io/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "io/decode.h"
+
+enum {
+    RAW_BYTES = 1 << 18,
+    READ_BYTES = 1 << 22,  /* between two polls of the caller's control */
+    BLOCK_FIRST = 1 << 16, /* size of the first block, doubled up to BLOCK_LAST */
+    BLOCK_LAST = 1 << 23,
+    BOMB_RATIO = 200
+};
+static const int64_t bomb_bytes = (int64_t)64 << 20; /* output below this is never taken for a bomb */
+
+struct ki_input {
+    int fd;
+    char *name;
+    kiln_control control;
+    double start;
+    int64_t limit, file_bytes;
+    struct ki_decoder *decoder; /* NULL for plain data */
+    unsigned char *raw;         /* bytes of the file not yet decoded: raw[raw_begin..raw_end) */
+    size_t raw_begin, raw_end;
+    int64_t raw_total, produced; /* bytes read from the file; bytes after decompression */
+    bool raw_over, over;
+    char *ahead; /* bytes not yet handed out: ahead[begin..end) */
+    size_t begin, end, capacity;
+    size_t block_bytes;
+    char *sealed; /* where a block's '\0' replaced the byte `kept` */
+    char kept;
+    int64_t offset, line;
+};
+
+static kiln_status fail_file(const struct ki_input *input, int code, const char *what) {
+    ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, input->name, strerror(code));
+    if (code == ENOENT) return ki_hint("check the spelling; relative paths start at the current folder");
+    if (code == EACCES) return ki_hint("you may not read it: see ls -l");
+    if (code == EISDIR) return ki_hint("name a file in the folder");
+    return KILN_ERR_IO;
+}
+
+/* Tells the caller how far we are; its answer may be to stop. */
+static kiln_status poll_control(const struct ki_input *input) {
+    if (!input->control.progress) return KILN_OK;
+    const kiln_progress now = {.phase = "read",
+                               .done = input->raw_total - (int64_t)(input->raw_end - input->raw_begin),
+                               .total = input->file_bytes,
+                               .objective = NAN,
+                               .residual = NAN,
+                               .seconds = ki_clock() - input->start,
+                               .bytes = input->produced};
+    if (!input->control.progress(input->control.user, &now)) return KILN_OK;
+    return ki_fail(KILN_ERR_CANCELLED, "reading %s was cancelled", input->name);
+}
+
+/* One read of the file; *got = 0 at its end. */
+static kiln_status read_file(struct ki_input *input, void *buffer, size_t bytes, size_t *got) {
+    ssize_t n;
+    while ((n = ki_seams.read(input->fd, buffer, bytes)) < 0) {
+        if (errno != EINTR) return fail_file(input, errno, "read");
+        kiln_status status = poll_control(input);
+        if (status != KILN_OK) return status;
+    }
+    *got = (size_t)n;
+    input->raw_total += n;
+    input->raw_over = n == 0;
+    return KILN_OK;
+}
+
+static kiln_status check_limits(const struct ki_input *input) {
+    const struct ki_place place = {.file = input->name, .offset = input->produced};
+    if (input->limit > 0 && input->produced > input->limit) {
+        ki_fail_at(KILN_ERR_LIMIT, &place, "more than the allowed %lld bytes", (long long)input->limit);
+        return ki_hint("raise the byte limit if the input is meant to be that large");
+    }
+    int64_t taken = input->raw_total - (int64_t)(input->raw_end - input->raw_begin);
+    if (input->decoder && input->produced > bomb_bytes && input->produced / BOMB_RATIO > taken) {
+        ki_fail_at(KILN_ERR_LIMIT, &place,
+                   "%lld compressed bytes became more than %lld, over %d times as many", (long long)taken,
+                   (long long)input->produced, BOMB_RATIO);
+        return ki_hint("a decompression bomb does this; if you trust the file, decompress it first");
+    }
+    return KILN_OK;
+}
+
+static kiln_status fill_plain(struct ki_input *input, char *to, size_t bytes, size_t *got) {
+    size_t waiting = input->raw_end - input->raw_begin;
+    if (waiting == 0) {
+        kiln_status status = read_file(input, to, bytes, got);
+        input->over = input->raw_over;
+        return status;
+    }
+    *got = waiting < bytes ? waiting : bytes;
+    memcpy(to, input->raw + input->raw_begin, *got);
+    input->raw_begin += *got;
+    return KILN_OK;
+}
+
+static kiln_status fill_decoded(struct ki_input *input, char *to, size_t bytes, size_t *got) {
+    kiln_status status = KILN_OK;
+    if (input->raw_begin == input->raw_end && !input->raw_over) {
+        input->raw_begin = 0;
+        input->raw_end = 0;
+        size_t n = 0;
+        TRY(read_file(input, input->raw, RAW_BYTES, &n));
+        input->raw_end = n;
+    }
+    struct ki_step step = {.in = input->raw + input->raw_begin,
+                           .in_size = input->raw_end - input->raw_begin,
+                           .out = (unsigned char *)to,
+                           .out_size = bytes};
+    TRY(ki_decoder_step(input->decoder, &step));
+    input->raw_begin += step.used;
+    *got = step.made;
+    if (step.used == 0 && step.made == 0 && step.in_size == 0 && input->raw_over) {
+        TRY(ki_decoder_end(input->decoder));
+        input->over = true;
+    }
+done:
+    return status;
+}
+
+/* Up to `bytes` further bytes of the decompressed stream; fewer only at its end. */
+static kiln_status fill(struct ki_input *input, char *to, size_t bytes, size_t *got) {
+    kiln_status status = KILN_OK;
+    *got = 0;
+    while (*got < bytes && !input->over) {
+        size_t want = bytes - *got < READ_BYTES ? bytes - *got : READ_BYTES, n = 0;
+        TRY((input->decoder ? fill_decoded : fill_plain)(input, to + *got, want, &n));
+        *got += n;
+        input->produced += (int64_t)n;
+        TRY(check_limits(input));
+        TRY(poll_control(input));
+    }
+done:
+    return status;
+}
+
+/* Makes room for `bytes` in the look-ahead, whose contents move to its start. */
+static kiln_status reserve(struct ki_input *input, size_t bytes) {
+    if (input->begin > 0) memmove(input->ahead, input->ahead + input->begin, input->end - input->begin);
+    input->end -= input->begin;
+    input->begin = 0;
+    if (bytes < input->capacity) return KILN_OK;
+    char *larger = ki_resize(input->ahead, bytes + 1); /* 1: the '\0' behind a block */
+    if (!larger) return ki_fail_nomem(bytes + 1, "the input buffer");
+    input->ahead = larger;
+    input->capacity = bytes + 1;
+    return KILN_OK;
+}
+
+/* Fills the look-ahead up to `bytes`. */
+static kiln_status look_ahead(struct ki_input *input, size_t bytes) {
+    kiln_status status = KILN_OK;
+    size_t got = 0;
+    if (input->end - input->begin >= bytes) return KILN_OK;
+    TRY(reserve(input, bytes));
+    TRY(fill(input, input->ahead + input->end, bytes - input->end, &got));
+    input->end += got;
+done:
+    return status;
+}
+
+static void unseal(struct ki_input *input) {
+    if (input->sealed) *input->sealed = input->kept;
+    input->sealed = NULL;
+}
+
+static kiln_status open_file(struct ki_input *input, const char *path) {
+    kiln_status status = KILN_OK;
+    if (strcmp(path, "-") == 0) {
+        input->fd = STDIN_FILENO;
+    } else {
+        do input->fd = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0);
+        while (input->fd < 0 && errno == EINTR);
+        if (input->fd < 0) return fail_file(input, errno, "open");
+    }
+    struct stat about;
+    if (fstat(input->fd, &about) == 0 && S_ISREG(about.st_mode)) input->file_bytes = about.st_size;
+
+    size_t n = 1;
+    while (n > 0 && input->raw_end < 8) { /* a pipe may deliver its first bytes one by one */
+        TRY(read_file(input, input->raw + input->raw_end, RAW_BYTES - input->raw_end, &n));
+        input->raw_end += n;
+    }
+    const char *compression = ki_compression(input->raw, input->raw_end);
+    if (compression) TRY(ki_decoder_new(&input->decoder, compression, input->name));
+done:
+    return status;
+}
+
+kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t limit,
+                          const kiln_control *control) {
+    kiln_status status = KILN_OK;
+    struct ki_input *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "the input");
+    made->fd = -1;
+    made->limit = limit;
+    made->line = 1;
+    made->block_bytes = BLOCK_FIRST;
+    made->start = ki_clock();
+    if (control) made->control = *control;
+    made->name = ki_strdup(strcmp(path, "-") == 0 ? "(stdin)" : path);
+    made->raw = ki_alloc(RAW_BYTES);
+    if (!made->name || !made->raw) {
+        status = ki_fail_nomem(RAW_BYTES, "the input buffer");
+        goto done;
+    }
+    TRY(open_file(made, path));
+    *input = made;
+done:
+    if (status != KILN_OK) ki_input_close(made);
+    return status;
+}
+
+void ki_input_close(struct ki_input *input) {
+    if (!input) return;
+    if (input->fd > STDIN_FILENO) ki_seams.close(input->fd); /* nothing was written, so nothing can be lost */
+    ki_decoder_free(input->decoder);
+    ki_free(input->raw);
+    ki_free(input->ahead);
+    ki_free(input->name);
+    ki_free(input);
+}
+
+const char *ki_input_name(const struct ki_input *input) {
+    return input->name;
+}
+
+int64_t ki_input_offset(const struct ki_input *input) {
+    return input->offset;
+}
+
+kiln_status ki_input_read(struct ki_input *input, void *buffer, size_t bytes, size_t *got) {
+    unseal(input);
+    size_t waiting = input->end - input->begin, first = waiting < bytes ? waiting : bytes, rest = 0;
+    if (first > 0) memcpy(buffer, input->ahead + input->begin, first);
+    input->begin += first;
+    kiln_status status = fill(input, (char *)buffer + first, bytes - first, &rest);
+    input->offset += (int64_t)(first + rest);
+    if (status == KILN_OK) *got = first + rest;
+    return status;
+}
+
+kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, size_t *got) {
+    unseal(input);
+    kiln_status status = look_ahead(input, bytes);
+    if (status != KILN_OK) return status;
+    size_t waiting = input->end - input->begin;
+    *got = waiting < bytes ? waiting : bytes;
+    if (*got > 0) memcpy(buffer, input->ahead + input->begin, *got);
+    return KILN_OK;
+}
+
+static int64_t count_newlines(const char *text, size_t size) {
+    int64_t count = 0;
+    for (size_t at = 0;
+         at < size;) { /* in short runs, whose count fits a byte: the compiler then counts by vectors */
+        size_t stop = size - at < 255 ? size : at + 255;
+        unsigned char run = 0;
+        for (; at < stop; at++) run = (unsigned char)(run + (text[at] == '\n'));
+        count += run;
+    }
+    return count;
+}
+
+/* The position behind the last newline of ahead[from..end), or 0. */
+static size_t last_line_end(const struct ki_input *input, size_t from) {
+    for (size_t at = input->end; at > from; at--)
+        if (input->ahead[at - 1] == '\n') return at;
+    return 0;
+}
+
+kiln_status ki_input_block(struct ki_input *input, struct ki_block *block) {
+    kiln_status status = KILN_OK;
+    unseal(input);
+    TRY(look_ahead(input, input->block_bytes));
+    if (input->offset == 0 && input->end - input->begin >= 3 &&
+        memcmp(input->ahead + input->begin, "\xef\xbb\xbf", 3) == 0) {
+        input->begin += 3;
+        input->offset = 3;
+    }
+    size_t stop, searched = input->begin;
+    while ((stop = last_line_end(input, searched)) == 0 && !input->over) { /* a line longer than the block */
+        size_t had = input->end - input->begin;
+        if (had > SIZE_MAX / 4) return ki_fail(KILN_ERR_LIMIT, "a line of more than %zu bytes", had);
+        TRY(look_ahead(input, 2 * (had > BLOCK_FIRST ? had : BLOCK_FIRST)));
+        searched = input->begin + had;
+    }
+    if (input->over) stop = input->end; /* the last line may lack its newline */
+    *block = (struct ki_block){.text = input->ahead + input->begin,
+                               .size = stop - input->begin,
+                               .line = input->line,
+                               .offset = input->offset};
+    input->sealed = input->ahead + stop;
+    input->kept = *input->sealed;
+    *input->sealed = '\0';
+    input->line += count_newlines(block->text, block->size);
+    input->offset += (int64_t)block->size;
+    input->begin = stop;
+    if (input->block_bytes < BLOCK_LAST) input->block_bytes *= 2;
+done:
+    return status;
+}
