@@ -1,0 +1,364 @@
+/* CSV: read blocks of whole records, cut each into a part for every thread, append what they made, number the
+ * features last.
+ *
+ * The first line names the columns, unless all its fields are numbers. The first rows decide which columns
+ * are text; those become one column a level, and X is then sparse. Rules, limits and the schema:
+ * docs/formats.md. */
+#include "io/csv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "io/csv_parse.h"
+
+enum { SMALLEST_PART = 32 << 10 }; /* bytes worth a thread */
+
+struct reader {
+    struct ki_input *input;
+    const kiln_read_options *options;
+    /* Text that ended within quotes waits for its rest; the first `handed` bytes have been parsed. */
+    struct ki_bytes pending;
+    size_t handed;
+    struct ki_block place; /* of pending: line and offset */
+    bool quoted;
+
+    char **names; /* of the file's columns */
+    struct ki_csv_schema schema;
+    struct ki_csv_levels levels;
+    struct ki_csv_layout layout;
+    struct ki_csv_chunk *chunks;
+
+    int64_t rows;
+    struct ki_bytes values, ids, row_start, y;
+};
+
+/* -------------------------------------------------------------------------------------------- text */
+
+/* Forgets the part of the pending text that has been parsed. */
+static void drop_handed(struct reader *r) {
+    if (r->handed == 0) return;
+    char *data = r->pending.data;
+    r->place.text = data;
+    struct ki_place next = ki_csv_place(NULL, &r->place, data + r->handed);
+    r->place.line = next.line;
+    r->place.offset = next.offset;
+    r->pending.size -= (int64_t)r->handed;
+    memmove(data, data + r->handed, (size_t)r->pending.size);
+    r->handed = 0;
+}
+
+static void hand_out(struct reader *r, struct ki_block *text, size_t size) {
+    *text = (struct ki_block){r->pending.data ? r->pending.data : "", size, r->place.line, r->place.offset};
+    r->handed = size;
+}
+
+/* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is the
+ * last or too long, for the parser to say where the quote was opened. */
+static kiln_status next_text(struct reader *r, struct ki_block *text) {
+    drop_handed(r);
+    for (;;) {
+        struct ki_block block;
+        kiln_status status = ki_input_block(r->input, &block);
+        if (status != KILN_OK) return status;
+        if (block.size == 0) {
+            hand_out(r, text, (size_t)r->pending.size);
+            return KILN_OK;
+        }
+        size_t whole = ki_csv_whole_records(block.text, block.size, &r->quoted);
+        if (r->pending.size == 0) r->place = block;
+        if (r->pending.size == 0 && whole == block.size) {
+            *text = block;
+            return KILN_OK;
+        }
+        size_t before = (size_t)r->pending.size;
+        if (!ki_bytes_append(&r->pending, block.text, (int64_t)block.size))
+            return ki_fail_nomem(block.size, "a quoted field");
+        if (whole == 0 && r->pending.size < KI_CSV_LARGEST_RECORD) continue;
+        hand_out(r, text, whole > 0 ? before + whole : (size_t)r->pending.size);
+        return KILN_OK;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ header */
+
+static int compare_names(const void *a, const void *b) {
+    return strcmp(**(char *const *const *)a, **(char *const *const *)b);
+}
+
+static kiln_status check_names(const struct reader *r, const struct ki_place *place) {
+    size_t bytes = (size_t)r->layout.fields * sizeof(char **);
+    char ***sorted = ki_alloc(bytes), shown[64];
+    if (!sorted) return ki_fail_nomem(bytes, "the columns' names");
+    for (int64_t i = 0; i < r->layout.fields; i++) sorted[i] = &r->names[i];
+    qsort(sorted, (size_t)r->layout.fields, sizeof *sorted, compare_names);
+    const char *twice = NULL;
+    for (int64_t i = 1; i < r->layout.fields; i++)
+        if (compare_names(&sorted[i - 1], &sorted[i]) == 0) twice = *sorted[i];
+    ki_free(sorted);
+    if (!twice) return KILN_OK;
+    ki_csv_excerpt(shown, twice, (int64_t)strlen(twice));
+    ki_fail_at(KILN_ERR_PARSE, place, "two columns are named '%s'", shown);
+    return ki_hint("columns are told apart by name; rename one");
+}
+
+/* A column without a name, or all of them in a file without header, is called by its number. */
+static kiln_status name_column(struct reader *r, const struct ki_block *text,
+                               const struct ki_csv_field *field, int64_t i, bool header) {
+    struct ki_bytes name = {0};
+    char numbered[32];
+    snprintf(numbered, sizeof numbered, "column%lld", (long long)i + 1);
+    bool room = header && field->size > 0 ? ki_csv_unquote(&name, field)
+                                          : ki_bytes_append(&name, numbered, (int64_t)strlen(numbered));
+    room = room && ki_bytes_append(&name, "", 1);
+    if (room && !ki_csv_utf8(name.data, name.size - 1)) {
+        ki_bytes_free(&name);
+        struct ki_place place = ki_csv_place(ki_input_name(r->input), text, field->text);
+        ki_fail_at(KILN_ERR_PARSE, &place, "the name of column %lld is not UTF-8 text", (long long)i + 1);
+        return ki_hint("convert the file, for instance with iconv -f latin1 -t utf-8");
+    }
+    if (!room) {
+        ki_bytes_free(&name);
+        return ki_fail_nomem((size_t)field->size, "a column's name");
+    }
+    r->names[i] = name.data;
+    return KILN_OK;
+}
+
+static bool is_header(const struct ki_csv_field *fields, int64_t count) {
+    bool any_number = false;
+    for (int64_t i = 0; i < count; i++) {
+        double value;
+        enum ki_csv_kind kind = ki_csv_number(&fields[i], &value);
+        if (kind == KI_CSV_TEXT) return true;
+        any_number |= kind == KI_CSV_NUMBER;
+    }
+    return !any_number;
+}
+
+static char choose_delimiter(const struct reader *r, const char *begin, const char *end) {
+    const char *name = ki_input_name(r->input), *dot = strstr(name, ".tsv");
+    bool tsv = dot && (!dot[4] || strcmp(dot + 4, ".gz") == 0 || strcmp(dot + 4, ".zst") == 0);
+    return tsv ? '\t' : ki_csv_delimiter(begin, end);
+}
+
+static kiln_status read_names(struct reader *r, const struct ki_block *text, struct ki_csv_field *fields,
+                              bool header) {
+    size_t bytes = (size_t)r->layout.fields * sizeof *r->names;
+    r->names = ki_calloc(bytes);
+    if (!r->names) return ki_fail_nomem(bytes, "the columns' names");
+    for (int64_t i = 0; i < r->layout.fields; i++) {
+        kiln_status status = name_column(r, text, &fields[i], i, header);
+        if (status != KILN_OK) return status;
+    }
+    struct ki_place place = ki_csv_place(ki_input_name(r->input), text, fields[0].text);
+    return check_names(r, &place);
+}
+
+/* Reads the first line; *rest is where the data begin. */
+static kiln_status read_header(struct reader *r, const struct ki_block *text, const char **rest) {
+    kiln_status status = KILN_OK;
+    struct ki_csv_field *fields = NULL;
+    struct ki_csv_error error = {0};
+    const char *end = text->text + text->size, *begin = ki_csv_skip_blank(text->text, end), *p = begin;
+    if (begin == end) {
+        struct ki_place place = {ki_input_name(r->input), 1, 1, 0};
+        ki_fail_at(KILN_ERR_PARSE, &place, "the file has no lines");
+        return ki_hint("a CSV file begins with a line of column names");
+    }
+    r->layout.delimiter = choose_delimiter(r, begin, end);
+    error.fault = ki_csv_split(&p, end, r->layout.delimiter, NULL, 0, &r->layout.fields);
+    error.at = p;
+    if (error.fault) return ki_csv_fail(&error, &r->layout, ki_input_name(r->input), text);
+    if (r->layout.fields > INT32_MAX) return ki_fail(KILN_ERR_LIMIT, "the file has 2^31 columns or more");
+    fields = ki_alloc((size_t)r->layout.fields * sizeof *fields);
+    if (!fields) return ki_fail_nomem((size_t)r->layout.fields * sizeof *fields, "the first line's fields");
+    p = begin;
+    ki_csv_split(&p, end, r->layout.delimiter, fields, r->layout.fields, &r->layout.fields);
+    bool header = is_header(fields, r->layout.fields);
+    TRY(read_names(r, text, fields, header));
+    *rest = header ? p : begin;
+done:
+    ki_free(fields);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- rows */
+
+static kiln_status make_schema(struct reader *r) {
+    const char *target = r->options->target;
+    const char *text = r->options->model ? kiln_model_text(r->options->model, "schema") : NULL;
+    struct ki_place place = {ki_input_name(r->input), 1, 0, -1};
+    if (!text || !*text)
+        return ki_csv_schema_from_header(&r->schema, r->names, r->layout.fields, target, &place);
+    kiln_status status = ki_csv_schema_from_model(&r->schema, &r->levels, text);
+    if (status != KILN_OK) return status;
+    return ki_csv_schema_match(&r->schema, r->names, r->layout.fields, target, &place);
+}
+
+/* Cuts the text into parts of whole records, one a thread; returns how many. */
+static int cut(struct reader *r, const char *begin, const char *end) {
+    int parts = (int)ki_min(r->options->threads, 1 + (end - begin) / SMALLEST_PART), used = 0;
+    int64_t step = (end - begin) / parts + 1;
+    while (begin < end) {
+        struct ki_csv_chunk *chunk = &r->chunks[used++];
+        chunk->begin = begin;
+        int64_t size = used == parts ? end - begin : ki_min(step, end - begin);
+        bool open = false;
+        ki_csv_whole_records(begin, (size_t)size, &open);
+        const char *p = begin + size;
+        while (p < end && (open || p[-1] != '\n')) open ^= *p++ == '"';
+        chunk->end = begin = p;
+    }
+    return used;
+}
+
+static kiln_status add_level(struct reader *r, const struct ki_block *text, const struct ki_csv_miss *miss,
+                             struct ki_bytes *plain, int32_t *number) {
+    struct ki_csv_column *column = &r->schema.columns[miss->column];
+    plain->size = 0;
+    if (!ki_csv_unquote(plain, &miss->field) || !ki_bytes_room(plain, 1))
+        return ki_fail_nomem((size_t)miss->field.size, "a level");
+    *number = ki_csv_levels_find(&r->levels, miss->column, plain->data, plain->size);
+    if (*number >= 0) return KILN_OK;
+    struct ki_place place = ki_csv_place(ki_input_name(r->input), text, miss->field.text);
+    if (!ki_csv_utf8(plain->data, plain->size)) {
+        ki_fail_at(KILN_ERR_PARSE, &place, "a value in column '%s' is not UTF-8 text", column->name);
+        return ki_hint("convert the file, for instance with iconv -f latin1 -t utf-8");
+    }
+    if (column->levels == KI_CSV_LEVEL_LIMIT) {
+        ki_fail_at(KILN_ERR_LIMIT, &place, "text column '%s' has more than %d levels", column->name,
+                   KI_CSV_LEVEL_LIMIT);
+        return ki_hint("is it an identifier? remove the column");
+    }
+    *number = ki_csv_levels_add(&r->levels, miss->column, plain->data, plain->size);
+    if (*number < 0) return ki_fail_nomem((size_t)plain->size, "the levels");
+    column->levels++;
+    return KILN_OK;
+}
+
+static kiln_status resolve_misses(struct reader *r, const struct ki_block *text, struct ki_csv_chunk *chunk) {
+    const struct ki_csv_miss *misses = (const void *)chunk->misses.data;
+    int64_t count = chunk->misses.size / (int64_t)sizeof *misses;
+    kiln_status status = KILN_OK;
+    struct ki_bytes plain = {0};
+    for (int64_t i = 0; i < count; i++) {
+        int32_t number = -1;
+        TRY(add_level(r, text, &misses[i], &plain, &number));
+        ((int32_t *)(void *)chunk->ids.data)[misses[i].entry] = (int32_t)r->schema.count + number;
+    }
+done:
+    ki_bytes_free(&plain);
+    return status;
+}
+
+static kiln_status append(struct reader *r, const struct ki_csv_chunk *chunk) {
+    int64_t before = r->ids.size / (int64_t)sizeof(int32_t);
+    const int64_t *row_ends = (const void *)chunk->row_ends.data;
+    bool room = ki_bytes_append(&r->values, chunk->values.data, chunk->values.size);
+    room = room && ki_bytes_append(&r->ids, chunk->ids.data, chunk->ids.size);
+    room = room && ki_bytes_append(&r->y, chunk->y.data, chunk->y.size);
+    room = room && ki_bytes_room(&r->row_start, chunk->row_ends.size);
+    for (int64_t i = 0; room && r->layout.sparse && i < chunk->rows; i++) {
+        int64_t row_end = before + row_ends[i];
+        ki_bytes_append(&r->row_start, &row_end, sizeof row_end);
+    }
+    r->rows += chunk->rows;
+    return room ? KILN_OK : ki_fail_nomem((size_t)r->values.size, "the matrix");
+}
+
+static kiln_status parse_text(struct reader *r, const struct ki_block *text, const char *begin) {
+    int parts = cut(r, begin, text->text + text->size);
+#pragma omp parallel for schedule(static, 1) num_threads(parts > 0 ? parts : 1)
+    for (int i = 0; i < parts; i++) ki_csv_parse(&r->chunks[i], &r->layout);
+    for (int i = 0; i < parts; i++) {
+        struct ki_csv_chunk *chunk = &r->chunks[i];
+        kiln_status status = resolve_misses(r, text, chunk);
+        if (status == KILN_OK && chunk->error.fault)
+            status = ki_csv_fail(&chunk->error, &r->layout, ki_input_name(r->input), text);
+        if (status == KILN_OK) status = append(r, chunk);
+        if (status != KILN_OK) return status;
+    }
+    return KILN_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- whole */
+
+static kiln_status begin(struct reader *r, struct ki_block *text, const char **rest) {
+    kiln_status status = KILN_OK;
+    TRY(next_text(r, text));
+    TRY(read_header(r, text, rest));
+    TRY(make_schema(r));
+    *rest = ki_csv_skip_blank(*rest, text->text + text->size);
+    while (*rest == text->text + text->size && text->size > 0) {
+        TRY(next_text(r, text));
+        *rest = ki_csv_skip_blank(text->text, text->text + text->size);
+    }
+    if (!r->schema.frozen)
+        TRY(ki_csv_decide_kinds(&r->schema, &r->layout, ki_input_name(r->input), text, *rest));
+    for (int64_t i = 0; i < r->schema.count; i++) r->layout.sparse |= r->schema.columns[i].text;
+    int64_t zero = 0;
+    if (r->layout.sparse && !ki_bytes_append(&r->row_start, &zero, sizeof zero))
+        TRY(ki_fail_nomem(sizeof zero, "the matrix"));
+done:
+    return status;
+}
+
+static kiln_status finish(struct reader *r, struct ki_table *table) {
+    int32_t *feature = NULL;
+    kiln_status status = ki_csv_schema_finish(&feature, table, &r->schema, &r->levels);
+    if (status != KILN_OK) return status;
+    int32_t *ids = (int32_t *)(void *)r->ids.data;
+    int64_t entries = r->ids.size / (int64_t)sizeof *ids;
+#pragma omp parallel for schedule(static) num_threads(r->options->threads)
+    for (int64_t i = 0; i < entries; i++) ids[i] = feature[ids[i]];
+    ki_free(feature);
+    table->format = r->layout.sparse ? KILN_CSR : KILN_DENSE;
+    table->rows = r->rows;
+    table->nnz = r->layout.sparse ? entries : r->rows * table->cols;
+    table->targets = r->schema.target_count;
+    table->values = ki_bytes_take(&r->values);
+    if (r->layout.sparse) table->row_start = ki_bytes_take(&r->row_start);
+    if (r->layout.sparse) table->col = ki_bytes_take(&r->ids);
+    if (table->targets > 0) table->y = ki_bytes_take(&r->y);
+    bool taken = table->values && (!r->layout.sparse || (table->row_start && table->col));
+    taken = taken && (table->targets == 0 || table->y);
+    return taken ? KILN_OK : ki_fail_nomem(1, "the matrix");
+}
+
+static void clear(struct reader *r) {
+    for (int64_t i = 0; r->names && i < r->layout.fields; i++) ki_free(r->names[i]);
+    ki_free(r->names);
+    for (int i = 0; r->chunks && i < r->options->threads; i++) ki_csv_chunk_free(&r->chunks[i]);
+    ki_free(r->chunks);
+    ki_csv_schema_free(&r->schema);
+    ki_csv_levels_free(&r->levels);
+    ki_bytes_free(&r->pending);
+    ki_bytes_free(&r->values);
+    ki_bytes_free(&r->ids);
+    ki_bytes_free(&r->row_start);
+    ki_bytes_free(&r->y);
+}
+
+kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    struct reader r = {.input = input, .options = options};
+    struct ki_block text;
+    const char *rest = NULL;
+    ki_csv_levels_init(&r.levels);
+    r.layout.schema = &r.schema;
+    r.layout.levels = &r.levels;
+    r.layout.type = options->type;
+    r.layout.allow_nonfinite = options->allow_nonfinite;
+    r.chunks = ki_calloc((size_t)options->threads * sizeof *r.chunks);
+    if (!r.chunks) TRY(ki_fail_nomem((size_t)options->threads * sizeof *r.chunks, "the threads' parts"));
+    TRY(begin(&r, &text, &rest));
+    while (text.size > 0) {
+        TRY(parse_text(&r, &text, rest));
+        TRY(next_text(&r, &text));
+        rest = text.text;
+    }
+    TRY(finish(&r, table));
+done:
+    clear(&r);
+    return status;
+}

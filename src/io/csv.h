@@ -1,0 +1,117 @@
+/* What the parts of the CSV reader share: records split into fields, the columns' schema, the levels of text
+ * columns. */
+#ifndef KI_CSV_H
+#define KI_CSV_H
+
+#include "io/bytes.h"
+#include "io/data.h"
+
+enum {
+    KI_CSV_LEVEL_LIMIT = 1000000,     /* levels of one text column */
+    KI_CSV_LARGEST_RECORD = 64 << 20, /* bytes; an unclosed quote is noticed here at the latest */
+};
+
+/* ------------------------------------------------------------------------------- fields (csv_split.c) */
+
+/* What may be wrong with a record. Worker threads note it; csv.c turns it into an error with its place. */
+enum ki_csv_fault {
+    KI_CSV_FINE = 0,
+    KI_CSV_BARE_QUOTE,  /* a quote inside a field that does not begin with one */
+    KI_CSV_AFTER_QUOTE, /* something between the closing quote and the delimiter */
+    KI_CSV_OPEN_QUOTE,  /* the input ends before the closing quote */
+    KI_CSV_LONE_CR,     /* a carriage return without line feed, outside quotes */
+    KI_CSV_FIELDS,      /* too many fields or too few */
+    KI_CSV_WORD,        /* not a number, in a numeric column */
+    KI_CSV_MISSING,     /* nothing, or NA, in a numeric column */
+    KI_CSV_NONFINITE,   /* NaN, infinity, or too large for the type */
+    KI_CSV_NOMEM
+};
+
+struct ki_csv_field {
+    const char *text; /* what stands between the quotes, "" still doubled, if quoted */
+    int64_t size;
+    bool quoted;
+};
+
+/* Splits the record at *text, which is not blank, and moves *text behind its line end. *count counts all its
+ * fields, of which the first `limit` are stored. On a fault *text points at its cause. */
+enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,
+                               struct ki_csv_field *fields, int64_t limit, int64_t *count);
+/* The first byte at or behind text that does not belong to an empty line. */
+const char *ki_csv_skip_blank(const char *text, const char *end);
+/* Length of the part of text that ends with a whole record. *quoted: whether a quote is open, before and
+ * after. Text without line feed at its end counts as a whole record if no quote is open. */
+size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted);
+/* Comma, semicolon or tab: the most frequent outside quotes in the first line. */
+char ki_csv_delimiter(const char *text, const char *end);
+
+enum ki_csv_kind { KI_CSV_NUMBER, KI_CSV_NOTHING, KI_CSV_TEXT };
+/* Reads a field as a number; blanks around it are allowed. KI_CSV_NOTHING: empty, NA, or nan (*value is NaN).
+ */
+enum ki_csv_kind ki_csv_number(const struct ki_csv_field *field, double *value);
+/* The field's text without doubled quotes, appended to out; false if there is no memory. */
+bool ki_csv_unquote(struct ki_bytes *out, const struct ki_csv_field *field);
+bool ki_csv_utf8(const char *text, int64_t size); /* valid UTF-8 without NUL */
+/* For messages: at most 40 bytes, printable; returns out. */
+const char *ki_csv_excerpt(char out[64], const char *text, int64_t size);
+
+/* ------------------------------------------------------------------------------ levels (csv_levels.c) */
+
+struct ki_csv_level {
+    uint64_t hash;
+    int64_t text; /* offset in `text` of the NUL-terminated level */
+    int32_t size, column;
+};
+
+/* The levels of all text columns, numbered as they came; a hash table with open addressing. */
+struct ki_csv_levels {
+    struct ki_bytes levels, text;
+    int32_t *slots; /* 1 + number of the level, 0 = free; a power of two of them */
+    int64_t count, slot_count;
+    uint64_t key[2];
+};
+
+void ki_csv_levels_init(struct ki_csv_levels *levels);
+void ki_csv_levels_free(struct ki_csv_levels *levels);
+/* The level's number, or -1. Threads may look up together while nobody adds. */
+int32_t ki_csv_levels_find(const struct ki_csv_levels *levels, int32_t column, const char *text,
+                           int64_t size);
+/* Adds a level that is not there yet; -1 if there is no memory. */
+int32_t ki_csv_levels_add(struct ki_csv_levels *levels, int32_t column, const char *text, int64_t size);
+const struct ki_csv_level *ki_csv_level(const struct ki_csv_levels *levels, int64_t i);
+
+/* ------------------------------------------------------------------------------ schema (csv_schema.c) */
+
+struct ki_csv_column {
+    char *name;
+    bool text, target;
+    int32_t levels; /* how many, if text */
+    int64_t field;  /* where the column stands in the file */
+};
+
+struct ki_csv_schema {
+    struct ki_csv_column *columns; /* the features' columns, in the order of their features */
+    int64_t count;
+    struct ki_csv_column *targets;
+    int64_t target_count;
+    bool frozen; /* from a model: no level is added */
+};
+
+void ki_csv_schema_free(struct ki_csv_schema *schema);
+/* Names of the file's columns become columns and targets. target: names separated by commas, or NULL. */
+kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char *const *names, int64_t count,
+                                      const char *target, const struct ki_place *place);
+/* From a model's schema text, which is not trusted; its levels are added to levels. */
+kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
+                                     const char *text);
+/* Finds the schema's columns among the file's. target as above: replaces the schema's own targets. */
+kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names, int64_t count,
+                                const char *target, const struct ki_place *place);
+
+/* Numbers the features - a numeric column is one, a text column one a level, levels in the order of their
+ * bytes - and fills table->cols, feature_names, target_names and schema. (*feature)[i] for column i, then for
+ * each level: its feature; the first one for a text column. Allocated with ki_alloc. */
+kiln_status ki_csv_schema_finish(int32_t **feature, struct ki_table *table,
+                                 const struct ki_csv_schema *schema, const struct ki_csv_levels *levels);
+
+#endif

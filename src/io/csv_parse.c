@@ -1,0 +1,123 @@
+/* One record: split it, then walk the schema's columns, so that features come out in the schema's order
+ * whatever the file's.
+ *
+ * Threads only read the table of levels. A level that is not in it goes to the chunk's list of misses, and
+ * the reader adds it between two parallel parts, in the order of the text: the same numbers for any number of
+ * threads. */
+#include "io/csv_parse.h"
+
+#include <math.h>
+
+void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
+    ki_bytes_free(&chunk->values);
+    ki_bytes_free(&chunk->ids);
+    ki_bytes_free(&chunk->row_ends);
+    ki_bytes_free(&chunk->y);
+    ki_bytes_free(&chunk->misses);
+    ki_bytes_free(&chunk->fields);
+    ki_bytes_free(&chunk->scratch);
+}
+
+static bool put_real(struct ki_bytes *bytes, kiln_type type, double value) {
+    if (type == KILN_F64) return ki_bytes_append(bytes, &value, sizeof value);
+    float narrow = (float)value;
+    return ki_bytes_append(bytes, &narrow, sizeof narrow);
+}
+
+static bool fits(double value, kiln_type type) {
+    return isfinite(value) && (type == KILN_F64 || isfinite((float)value));
+}
+
+/* Notes a fault of a field; returns the fault. */
+static enum ki_csv_fault note(struct ki_csv_chunk *chunk, enum ki_csv_fault fault,
+                              const struct ki_csv_column *column, const struct ki_csv_field *field) {
+    chunk->error = (struct ki_csv_error){fault, field->text, *field, column, 0};
+    return fault;
+}
+
+static enum ki_csv_fault number(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                                const struct ki_csv_column *column, double *value) {
+    const struct ki_csv_field *field =
+        (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
+    enum ki_csv_kind kind = ki_csv_number(field, value);
+    if (kind == KI_CSV_TEXT) return note(chunk, KI_CSV_WORD, column, field);
+    if (layout->allow_nonfinite) return KI_CSV_FINE;
+    if (kind == KI_CSV_NOTHING) return note(chunk, KI_CSV_MISSING, column, field);
+    return fits(*value, layout->type) ? KI_CSV_FINE : note(chunk, KI_CSV_NONFINITE, column, field);
+}
+
+static enum ki_csv_fault put_entry(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t id,
+                                   double value) {
+    bool room = put_real(&chunk->values, layout->type, value);
+    room = room && (!layout->sparse || ki_bytes_append(&chunk->ids, &id, sizeof id));
+    return room ? KI_CSV_FINE : KI_CSV_NOMEM;
+}
+
+static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                               int32_t number_) {
+    const struct ki_csv_column *column = &layout->schema->columns[number_];
+    const struct ki_csv_field *field =
+        (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
+    struct ki_csv_field plain = *field;
+    if (field->quoted) {
+        chunk->scratch.size = 0;
+        if (!ki_csv_unquote(&chunk->scratch, field)) return KI_CSV_NOMEM;
+        plain.size = chunk->scratch.size;
+        if (plain.size > 0) plain.text = chunk->scratch.data;
+    }
+    int32_t found = ki_csv_levels_find(layout->levels, number_, plain.text, plain.size);
+    if (found < 0 && layout->schema->frozen) return KI_CSV_FINE;
+    if (found < 0) {
+        struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), number_, *field};
+        if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_CSV_NOMEM;
+    }
+    return put_entry(chunk, layout, (int32_t)layout->schema->count + found, 1);
+}
+
+static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
+    const struct ki_csv_schema *schema = layout->schema;
+    enum ki_csv_fault fault = KI_CSV_FINE;
+    double value;
+    for (int64_t i = 0; !fault && i < schema->count; i++) {
+        if (schema->columns[i].text) {
+            fault = level(chunk, layout, (int32_t)i);
+            continue;
+        }
+        fault = number(chunk, layout, &schema->columns[i], &value);
+        if (!fault && (!layout->sparse || value != 0)) fault = put_entry(chunk, layout, (int32_t)i, value);
+    }
+    for (int64_t i = 0; !fault && i < schema->target_count; i++) {
+        fault = number(chunk, layout, &schema->targets[i], &value);
+        if (!fault && !put_real(&chunk->y, layout->type, value)) fault = KI_CSV_NOMEM;
+    }
+    int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);
+    if (!fault && layout->sparse && !ki_bytes_append(&chunk->row_ends, &entries, sizeof entries))
+        fault = KI_CSV_NOMEM;
+    return fault;
+}
+
+static enum ki_csv_fault record(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                                const char **text) {
+    const char *begin = *text;
+    int64_t count;
+    enum ki_csv_fault fault =
+        ki_csv_split(text, chunk->end, layout->delimiter, (struct ki_csv_field *)(void *)chunk->fields.data,
+                     layout->fields, &count);
+    if (!fault && count == layout->fields) return convert(chunk, layout);
+    chunk->error.at = fault ? *text : begin;
+    chunk->error.count = count;
+    return fault ? fault : KI_CSV_FIELDS;
+}
+
+void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
+    chunk->rows = 0;
+    chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size = 0;
+    chunk->error = (struct ki_csv_error){0};
+    if (!ki_bytes_room(&chunk->fields, layout->fields * (int64_t)sizeof(struct ki_csv_field)))
+        chunk->error.fault = KI_CSV_NOMEM;
+    const char *text = chunk->begin;
+    while (!chunk->error.fault && (text = ki_csv_skip_blank(text, chunk->end)) < chunk->end) {
+        chunk->error.fault = record(chunk, layout, &text);
+        chunk->rows += !chunk->error.fault;
+    }
+}
