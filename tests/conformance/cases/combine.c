@@ -1,0 +1,54 @@
+/* W_ij = a_j * X_ij + b_j * Y_ij, with one-column operands spread over k columns, without Y, in place, and with
+ * coefficients of zero, which keep the NaN in their operand out of the result. */
+#include "elementwise.h"
+
+static void list(struct problem_list *list) {
+    static const unsigned variants[] = {0,
+                                        WITH_X_COLUMN,
+                                        WITH_Y_COLUMN,
+                                        WITH_X_COLUMN | WITH_Y_COLUMN,
+                                        WITH_NO_Y,
+                                        WITH_NO_Y | WITH_X_COLUMN,
+                                        WITH_NO_Y | WITH_X_ALIAS,
+                                        WITH_X_ALIAS,
+                                        WITH_Y_ALIAS,
+                                        WITH_X_ALIAS | WITH_Y_ALIAS,
+                                        WITH_X_ALIAS | WITH_Y_COLUMN,
+                                        WITH_Y_ALIAS | WITH_X_COLUMN,
+                                        WITH_X_NAN,
+                                        WITH_Y_NAN,
+                                        WITH_X_NAN | WITH_Y_NAN};
+    elementwise_list(list, variants, sizeof variants / sizeof *variants);
+}
+
+static kiln_status prepare(struct work *work) {
+    const struct problem *p = work->problem;
+    for (int64_t c = 0; c < p->k; c++) {
+        work->coefficients[c] = p->flags & WITH_X_NAN ? 0 : 1.3 - 0.125 * (double)c;
+        work->coefficients[MOST_COLUMNS + c] = p->flags & WITH_Y_NAN ? 0 : 0.25 * (double)(c % 3) - 0.7;
+    }
+    return elementwise_prepare(work);
+}
+
+static kiln_status run(struct work *work) {
+    return kiln_combine(work->w.matrix, work->coefficients, work->X.matrix, work->coefficients + MOST_COLUMNS,
+                        work->y.matrix);
+}
+
+static void expect(struct expected *expected, const struct work *work) {
+    reference_combine(expected, work->problem->k, work->coefficients, &work->X.host,
+                      work->coefficients + MOST_COLUMNS, work->y.matrix ? &work->y.host : NULL);
+}
+
+static double flops(const struct work *work) {
+    return (work->y.matrix ? 3 : 1) * (double)work->w.host.nnz;
+}
+
+const struct operation operation_combine = {.name = "combine",
+                                            .list = list,
+                                            .prepare = prepare,
+                                            .run = run,
+                                            .expect = expect,
+                                            .flops = flops,
+                                            .bytes = elementwise_bytes,
+                                            .benchmark = {.k = 1}};

@@ -1,0 +1,47 @@
+/* d_j = sum_i v_i * x_ij^2. */
+#include "shapes.h"
+
+static void list(struct problem_list *list) {
+    struct problem_list shapes = {.entries_max = list->entries_max};
+    shapes_add(&shapes);
+    for (int64_t i = 0; i < shapes.count; i++) {
+        struct problem p = shapes.problems[i];
+        if (p.k > 1) continue;
+        p.flags |= i % 2 ? WITH_V : 0;
+        problem_add(list, p);
+    }
+    shapes_free(&shapes);
+}
+
+static kiln_status prepare(struct work *work) {
+    const struct problem *p = work->problem;
+    CHECK_OK(make_X(work));
+    if (p->flags & WITH_V) CHECK_OK(make_random(work, &work->v, p->rows, 1));
+    return make_output(work, p->cols, 1);
+}
+
+static kiln_status run(struct work *work) {
+    return kiln_gram_diagonal(work->w.matrix, work->X.matrix, work->v.matrix);
+}
+
+static void expect(struct expected *expected, const struct work *work) {
+    reference_gram_diagonal(expected, &work->X.host, work->v.matrix ? &work->v.host : NULL);
+}
+
+static double flops(const struct work *work) {
+    return 3 * (double)work->X.host.nnz;
+}
+
+static double bytes(const struct work *work) {
+    return operand_bytes(&work->X) + operand_bytes(&work->v) + operand_bytes(&work->w);
+}
+
+const struct operation operation_gram_diagonal = {.name = "gram_diagonal",
+                                                  .list = list,
+                                                  .prepare = prepare,
+                                                  .run = run,
+                                                  .expect = expect,
+                                                  .flops = flops,
+                                                  .bytes = bytes,
+                                                  .benchmark = {.k = 1, .flags = WITH_V},
+                                                  .atomics = true};

@@ -1,0 +1,81 @@
+/* w = alpha * X^T (v .* (X y)) + beta * z: every row of table 1 of the fused-kernels paper, at every awkward shape. */
+#include "shapes.h"
+
+static const unsigned variants[] = {WITH_V | WITH_Z,       0,
+                                    WITH_V,                WITH_Z,
+                                    WITH_V_BLOCK | WITH_Z, WITH_V | WITH_Z_ALIAS,
+                                    WITH_V | WITH_Z_NAN,   WITH_V_BLOCK | WITH_Z_ALIAS,
+                                    WITH_Z_ALIAS,          WITH_Z_NAN};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+/* The t-th variation of a shape: the paper's patterns in turn. */
+static struct problem vary(struct problem problem, int64_t t) {
+    problem.flags |= variants[t % VARIANTS];
+    problem.alpha = t % 3 == 0 ? 1 : -0.75;
+    problem.beta = problem.flags & WITH_Z_NAN ? 0 : t % 2 ? 1 : 0.3;
+    return problem;
+}
+
+static void list(struct problem_list *list) {
+    struct problem_list shapes = {.entries_max = list->entries_max};
+    shapes_add(&shapes);
+    for (int64_t i = 0; i < shapes.count; i++) problem_add(list, vary(shapes.problems[i], i));
+    shapes_free(&shapes);
+    static const int64_t columns[] = {1, 3, 8, 64};
+    for (int64_t t = 0; t < 4 * VARIANTS; t++) {
+        struct problem p = {.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = 61, .cols = 33,
+                            .per_row = 5, .k = columns[t / VARIANTS]};
+        problem_add(list, vary(p, t));
+        p.format = KILN_CSR;
+        p.pattern = PATTERN_UNIFORM;
+        problem_add(list, vary(p, t));
+    }
+}
+
+static kiln_status prepare(struct work *work) {
+    const struct problem *p = work->problem;
+    CHECK_OK(make_X(work));
+    CHECK_OK(make_random(work, &work->y, p->cols, p->k));
+    if (p->flags & WITH_V) CHECK_OK(make_random(work, &work->v, p->rows, 1));
+    if (p->flags & WITH_V_BLOCK) CHECK_OK(make_random(work, &work->v, p->rows, p->k));
+    if (p->flags & WITH_Z) CHECK_OK(make_random(work, &work->z, p->cols, p->k));
+    if (p->flags & WITH_Z_NAN) CHECK_OK(make_filled(work, &work->z, p->cols, p->k, (double)NAN));
+    if (!(p->flags & WITH_Z_ALIAS)) return make_output(work, p->cols, p->k);
+    CHECK_OK(make_random(work, &work->w, p->cols, p->k));
+    make_alias(work, &work->z);
+    return KILN_OK;
+}
+
+static kiln_status run(struct work *work) {
+    const struct problem *p = work->problem;
+    return kiln_mmchain(work->w.matrix, p->alpha, work->X.matrix, work->v.matrix, work->y.matrix, p->beta,
+                        work->z.matrix);
+}
+
+static const struct host_matrix *host(const struct operand *A) {
+    return A->matrix ? &A->host : NULL;
+}
+
+static void expect(struct expected *expected, const struct work *work) {
+    const struct problem *p = work->problem;
+    reference_mmchain(expected, p->alpha, &work->X.host, host(&work->v), &work->y.host, p->beta, host(&work->z));
+}
+
+static double flops(const struct work *work) {
+    return 4 * (double)work->X.host.nnz * (double)work->problem->k;
+}
+
+static double bytes(const struct work *work) {
+    return operand_bytes(&work->X) + operand_bytes(&work->v) + operand_bytes(&work->y) + operand_bytes(&work->z) +
+           operand_bytes(&work->w);
+}
+
+const struct operation operation_mmchain = {.name = "mmchain",
+                                            .list = list,
+                                            .prepare = prepare,
+                                            .run = run,
+                                            .expect = expect,
+                                            .flops = flops,
+                                            .bytes = bytes,
+                                            .benchmark = {.k = 1, .flags = WITH_V, .alpha = 1},
+                                            .atomics = true};

@@ -1,0 +1,89 @@
+/* Narrow and wide, empty and full, regular and ragged: see shapes.h. Widths lie around the sizes of SIMD registers,
+ * warps and work-groups, around what a work-group's memory holds, and beyond. */
+#include "shapes.h"
+
+#include <stdlib.h>
+
+enum { COUNT_OF_K = 6 };
+static const int64_t several[COUNT_OF_K] = {2, 3, 8, 9, 17, 64};
+
+static void add_dense(struct problem_list *list, int64_t rows, int64_t cols, int64_t k) {
+    problem_add(list, (struct problem){
+                          .format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = rows, .cols = cols, .k = k});
+}
+
+static void dense(struct problem_list *list) {
+    static const int64_t wide[] = {63, 64, 65, 100, 255, 256, 257, 1000, 1024, 1025, 2049, 5000, 7000, 20000};
+    static const int64_t blocked[] = {1, 7, 28, 33, 100, 257, 1025};
+    add_dense(list, 1, 1, 1);
+    add_dense(list, 0, 5, 1);
+    add_dense(list, 5, 0, 1);
+    add_dense(list, 0, 5, 3);
+    for (int64_t cols = 1; cols <= 40; cols++) add_dense(list, 20 + 7 * cols, cols, 1);
+    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
+        add_dense(list, wide[i] > 5000 ? 5 : 83, wide[i], 1);
+        add_dense(list, 1, wide[i], 1);
+    }
+    for (size_t i = 0; i < sizeof blocked / sizeof *blocked; i++)
+        for (int t = 0; t < COUNT_OF_K; t++) add_dense(list, 45, blocked[i], several[t]);
+    add_dense(list, 40000, 28, 1);
+    add_dense(list, 30000, 1, 1);
+    add_dense(list, 1500, 300, 1);
+    add_dense(list, 3001, 28, 8);
+}
+
+static void add_csr(struct problem_list *list, enum pattern pattern, int64_t rows, int64_t cols, int64_t per_row,
+                    int64_t k) {
+    problem_add(list, (struct problem){.format = KILN_CSR,
+                                       .pattern = pattern,
+                                       .rows = rows,
+                                       .cols = cols,
+                                       .per_row = per_row,
+                                       .k = k});
+}
+
+static void csr(struct problem_list *list) {
+    static const int64_t widths[] = {1, 7, 28, 31, 33, 63, 65, 100, 257, 1000, 1025, 5000};
+    static const enum pattern patterns[] = {
+        PATTERN_UNIFORM,   PATTERN_DENSE,      PATTERN_NO_ENTRIES, PATTERN_EMPTY_ROWS, PATTERN_EMPTY_COLUMNS,
+        PATTERN_DENSE_ROW, PATTERN_HOT_COLUMN, PATTERN_POWER_LAW,  PATTERN_ZIPF,       PATTERN_UNSORTED};
+    enum { WIDTHS = sizeof widths / sizeof *widths, PATTERNS = sizeof patterns / sizeof *patterns };
+    add_csr(list, PATTERN_DENSE, 1, 1, 1, 1);
+    add_csr(list, PATTERN_NO_ENTRIES, 0, 5, 1, 1);
+    add_csr(list, PATTERN_NO_ENTRIES, 5, 0, 1, 1);
+    add_csr(list, PATTERN_NO_ENTRIES, 0, 5, 1, 3);
+    for (int i = 0; i < WIDTHS; i++)
+        for (int t = 0; t < PATTERNS; t++)
+            add_csr(list, patterns[t], patterns[t] == PATTERN_DENSE ? 23 : 301, widths[i], 3 + (i + t) % 20, 1);
+    for (int t = 0; t < PATTERNS; t++)
+        for (int c = 0; c < COUNT_OF_K; c++) add_csr(list, patterns[t], 77, t % 2 ? 130 : 33, 7, several[c]);
+    for (int c = 0; c < COUNT_OF_K; c++) add_csr(list, PATTERN_UNIFORM, 90, 1025, 40, several[c]);
+    add_csr(list, PATTERN_UNIFORM, 20000, 1000, 10, 1);
+    add_csr(list, PATTERN_HOT_COLUMN, 30000, 50, 3, 1);
+    add_csr(list, PATTERN_POWER_LAW, 5000, 20000, 30, 1);
+    add_csr(list, PATTERN_DENSE_ROW, 1000, 70000, 20, 1);
+    add_csr(list, PATTERN_ZIPF, 2001, 3000, 12, 8);
+    add_csr(list, PATTERN_UNIFORM, 2000, 3000000, 5, 1);
+    add_csr(list, PATTERN_UNIFORM, 2000, 30000000, 5, 1);
+    struct problem ones = {.format = KILN_CSR,
+                           .pattern = PATTERN_UNIFORM,
+                           .rows = 200,
+                           .cols = 64,
+                           .per_row = 9,
+                           .k = 1,
+                           .flags = WITH_ONES};
+    problem_add(list, ones);
+    ones.k = 3;
+    ones.pattern = PATTERN_POWER_LAW;
+    problem_add(list, ones);
+}
+
+void shapes_add(struct problem_list *list) {
+    dense(list);
+    csr(list);
+}
+
+void shapes_free(struct problem_list *list) {
+    free(list->problems);
+    *list = (struct problem_list){0};
+}
