@@ -41,7 +41,7 @@ static kiln_status dense_size(int64_t *nnz, int64_t *bytes, kiln_type type, int6
 kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols) {
     kiln_status status;
     kiln_matrix *made = NULL;
-    int64_t bytes;
+    int64_t bytes = 0;
     TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     TRY(ki_device_alloc(device, &made->values, bytes));
@@ -73,7 +73,7 @@ kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_typ
                                   void *values) {
     kiln_status status;
     kiln_matrix *made = NULL;
-    int64_t bytes;
+    int64_t bytes = 0;
     TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     TRY(ki_device_adopt(device, &made->values, &values, &bytes, 1));
@@ -172,7 +172,7 @@ kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type
     int32_t *own_col = NULL;
     void *own_values = NULL;
     kiln_status status;
-    int64_t bytes;
+    int64_t bytes = 0;
     TRY(check_shape(device, type, rows, cols));
     TRY(check_row_start(row_start, rows));
     int64_t nnz = row_start[rows];

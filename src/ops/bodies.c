@@ -11,12 +11,9 @@
 #include "ops/each_real.h"
 
 #define TABLE(type)                                                                                          \
-    {.chain = chain##type,                                                                                   \
-     .combine = combine##type,                                                                               \
-     .times = times##type,                                                                                   \
-     .map = map##type,                                                                                       \
-     .fill = fill##type,                                                                                     \
-     .fill_random = fill_random##type,                                                                       \
-     .reduce = reduce##type}
+    {                                                                                                        \
+        .chain = chain##type, .combine = combine##type, .times = times##type, .map = map##type,              \
+        .fill = fill##type, .fill_random = fill_random##type, .read = read##type, .reduce = reduce##type     \
+    }
 
 const struct ki_bodies KI_BODIES[2] = {TABLE(_f32), TABLE(_f64)};

@@ -12,6 +12,7 @@ struct ki_bodies {
     void (*fill)(kiln_matrix *W, double value);
     void (*fill_random)(kiln_matrix *W, kiln_distribution distribution, uint64_t seed, uint64_t stream);
     /* result[c] = sum over rows of f(x, y): see reduce.h. */
+    void (*read)(const kiln_matrix *A, const kiln_matrix *sums); /* bandwidth.c */
     void (*reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale);
 };
 

@@ -4,3 +4,4 @@
 #include "ops/mmchain.cpu.h"
 #include "ops/elementwise.cpu.h"
 #include "ops/reduce.cpu.h"
+#include "ops/bandwidth.cpu.h"
