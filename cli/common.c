@@ -1,0 +1,195 @@
+/* What the verbs share. */
+#define _GNU_SOURCE
+#include "common.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+double clock_seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+kiln_type type_of(const char *name) {
+    if (!name) return KILN_TYPE_DEFAULT;
+    return strcmp(name, "f32") == 0 ? KILN_F32 : KILN_F64;
+}
+
+const char *type_name(kiln_type type) {
+    return type == KILN_F32 ? "f32" : "f64";
+}
+
+static const char *const format_names[] = {
+    [KILN_FILE_AUTO] = "auto", [KILN_FILE_LIBSVM] = "libsvm", [KILN_FILE_MATRIX_MARKET] = "mtx",
+    [KILN_FILE_CSV] = "csv",   [KILN_FILE_NPY] = "npy",       [KILN_FILE_NPZ] = "npz"};
+enum { FORMATS = sizeof format_names / sizeof *format_names };
+
+kiln_file_format file_format_of(const char *name) {
+    for (int i = 0; name && i < FORMATS; i++)
+        if (strcmp(format_names[i], name) == 0) return (kiln_file_format)i;
+    return KILN_FILE_AUTO;
+}
+
+const char *file_format_name(kiln_file_format format) {
+    return (unsigned)format < FORMATS ? format_names[format] : "unknown";
+}
+
+static void on_message(void *user, const char *text) {
+    (void)user;
+    say("%s", text);
+}
+
+int run_open_device(struct run *run, const char *standard) {
+    const char *name = run->settings->device ? run->settings->device : standard;
+    const kiln_device_options options = {
+        .threads = (int)run->settings->threads, .memory = run->settings->memory, .message = on_message};
+    if (kiln_device_open(&run->device, name, &options) != KILN_OK) return fail_library(WORKING);
+    if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
+    /* "auto" has announced its choice and the reason itself. */
+    if (strcmp(name, "auto") != 0 && (run->settings->device || talk_verbose()))
+        say("device %s: %s", run->device_info.name, run->device_info.description);
+    return 0;
+}
+
+double run_account(struct run *run, const kiln_device_statistics *before, double wall) {
+    kiln_device_statistics after;
+    kiln_device_get_statistics(run->device, &after);
+    double transfer = after.transfer_seconds - before->transfer_seconds;
+    double build = after.build_seconds - before->build_seconds;
+    run->seconds.transfer += transfer;
+    run->seconds.build += build;
+    return fmax(wall - transfer - build, 0);
+}
+
+static void say_what_was_read(const kiln_data *data, const char *path, double seconds) {
+    const kiln_matrix *X = kiln_data_X(data);
+    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
+    double bytes = (double)kiln_data_bytes(data);
+    bool sparse = kiln_matrix_format(X) == KILN_CSR;
+    say("read %s: %s x %s, %s%s %s; %s in %s, %s/s", name, text_plural(kiln_matrix_rows(X), "row"),
+        text_plural(kiln_matrix_cols(X), "column"), sparse ? text_count(kiln_matrix_nnz(X)) : "",
+        sparse ? " entries, sparse" : "dense", type_name(kiln_matrix_type(X)), text_bytes(bytes),
+        text_seconds(seconds), text_bytes(bytes / fmax(seconds, 1e-6)));
+}
+
+int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
+    const struct settings *settings = run->settings;
+    kiln_read_options options = {.format = file_format_of(settings->format),
+                                 .type = type,
+                                 .zero_based = settings->zero_based,
+                                 .target = settings->target,
+                                 .target_file = settings->target_file,
+                                 .allow_nonfinite = settings->allow_nonfinite,
+                                 .strict = settings->strict,
+                                 .model = model,
+                                 .threads = (int)settings->threads,
+                                 .control = talk_control(0)};
+    int64_t targets;
+    kiln_type stored;
+    if (model && !model_tensor_shape(model, "W", &stored, &options.cols, &targets)) options.cols = 0;
+    kiln_device_statistics before;
+    kiln_device_get_statistics(run->device, &before);
+    double start = clock_seconds();
+    if (kiln_data_read(data, run->device, path, &options) != KILN_OK) return fail_library(READING);
+    double seconds = run_account(run, &before, clock_seconds() - start);
+    run->seconds.read += seconds;
+    say_what_was_read(*data, path, seconds);
+    return 0;
+}
+
+int run_load_model(kiln_model **model, const char *path) {
+    return kiln_model_load(model, path) == KILN_OK ? 0 : fail_library(USING_MODEL);
+}
+
+/* A file of bare numbers is one column of X; with a label in front, as LIBSVM has it, it is y. */
+static const kiln_matrix *only_column(const kiln_data *data) {
+    const kiln_matrix *X = kiln_data_X(data), *y = kiln_data_y(data);
+    if (y && kiln_matrix_nnz(X) == 0 && kiln_matrix_cols(y) == 1) return y;
+    return kiln_matrix_cols(X) == 1 && kiln_matrix_format(X) == KILN_DENSE ? X : NULL;
+}
+
+int run_read_column(struct run *run, kiln_matrix **column, const char *path, const char *what, kiln_type type,
+                    int64_t rows) {
+    kiln_data *data = NULL;
+    int code = 0;
+    const kiln_read_options options = {
+        .type = type, .threads = (int)run->settings->threads, .control = talk_control(0)};
+    if (kiln_data_read(&data, run->device, path, &options) != KILN_OK) return fail_library(READING);
+    const kiln_matrix *found = only_column(data);
+    if (!found)
+        code = fail_with(KILN_ERR_DATA, READING, "a file with one number a line",
+                         "%s: the %s must be one dense column, this has %lld columns", path, what,
+                         (long long)kiln_matrix_cols(kiln_data_X(data)));
+    else if (kiln_matrix_rows(found) != rows)
+        code = fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
+                         "%s has %lld %s, the data have %lld rows", path, (long long)kiln_matrix_rows(found),
+                         what, (long long)rows);
+    else if (kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
+        code = fail_library(READING);
+    kiln_data_free(data);
+    return code;
+}
+
+int run_check_output(const char *path) {
+    if (!path) return 0;
+    if (strcmp(path, "-") == 0) {
+        if (!talk_json()) return 0;
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "name a file",
+                         "-: --json needs standard output for its object");
+    }
+    struct stat status;
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
+        return fail_with(KILN_ERR_IO, WRITING, "", "cannot write %s: it is a folder", path);
+    const char *slash = strrchr(path, '/');
+    char folder[4096] = ".";
+    if (slash) snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+    if (access(folder, W_OK | X_OK) == 0) return 0;
+    return fail_with(KILN_ERR_IO, WRITING, "", "cannot write %s: folder %s: %s", path, folder,
+                     strerror(errno));
+}
+
+bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *type, int64_t *rows,
+                        int64_t *cols) {
+    const char *found;
+    for (int64_t i = 0; (found = kiln_model_tensor_info(model, i, type, rows, cols)); i++)
+        if (strcmp(found, name) == 0) return true;
+    return false;
+}
+
+json_t *run_json(const struct run *run, const char *schema) {
+    json_t *object = json_object();
+    json_put_text(object, "schema", schema);
+    json_put_text(object, "kiln_version", kiln_version());
+    json_put_text(object, "verb", run->verb->name);
+    return object;
+}
+
+void run_json_device(const struct run *run, json_t *object) {
+    json_put_text(object, "device", run->device_info.name);
+    json_put_text(object, "device_description", run->device_info.description);
+}
+
+void run_json_shape(json_t *object, const kiln_matrix *X) {
+    json_put_text(object, "type", type_name(kiln_matrix_type(X)));
+    json_put_count(object, "rows", kiln_matrix_rows(X));
+    json_put_count(object, "columns", kiln_matrix_cols(X));
+    json_put_count(object, "nnz", kiln_matrix_nnz(X));
+}
+
+void run_json_seconds(struct run *run, json_t *object) {
+    run->seconds.total = clock_seconds() - run->started;
+    json_t *seconds = json_object();
+    json_put_number(seconds, "read", run->seconds.read);
+    json_put_number(seconds, "transfer", run->seconds.transfer);
+    json_put_number(seconds, "build", run->seconds.build);
+    json_put_number(seconds, "solve", run->seconds.solve);
+    json_put_number(seconds, "write", run->seconds.write);
+    json_put_number(seconds, "total", run->seconds.total);
+    json_put(object, "seconds", seconds);
+}

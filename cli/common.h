@@ -1,0 +1,58 @@
+/* What the verbs share: the device, reading data with progress, times. */
+#ifndef CLI_COMMON_H
+#define CLI_COMMON_H
+
+#include <kiln.h>
+
+#include "errors.h"
+#include "json.h"
+#include "options.h"
+#include "talk.h"
+#include "text.h"
+
+struct seconds {
+    double read, transfer, build, solve, write, total;
+};
+
+struct run {
+    const struct verb *verb;
+    const struct settings *settings;
+    const char *const *arguments;
+    int count;
+    double started;
+    kiln_device *device; /* NULL until run_open_device; closed by main */
+    kiln_device_info device_info;
+    struct seconds seconds;
+};
+
+double clock_seconds(void);
+
+/* Each returns 0 or the exit code of an error that it has reported. */
+int run_open_device(struct run *run, const char *standard); /* --device, else `standard`; says which */
+int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model);
+int run_load_model(kiln_model **model, const char *path);
+/* The first and only column of a file, as a dense matrix of `rows` rows; what: "weights", for messages. */
+int run_read_column(struct run *run, kiln_matrix **column, const char *path, const char *what, kiln_type type,
+                    int64_t rows);
+/* Before long work: whether PATH can be written. NULL and "-" are fine, but "-" does not go with --json. */
+int run_check_output(const char *path);
+
+kiln_type type_of(const char *name); /* of "f32", "f64"; NULL: KILN_TYPE_DEFAULT */
+const char *type_name(kiln_type type);
+kiln_file_format file_format_of(const char *name);
+const char *file_format_name(kiln_file_format format);
+
+/* Type and shape of a model's tensor; false if it has none of that name. */
+bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *type, int64_t *rows,
+                        int64_t *cols);
+
+/* Splits what the device did between two moments off from `wall` seconds: transfer and build go to their own
+ * figures, the rest is returned. */
+double run_account(struct run *run, const kiln_device_statistics *before, double wall);
+
+json_t *run_json(const struct run *run, const char *schema); /* schema, kiln_version, verb */
+void run_json_device(const struct run *run, json_t *object); /* device, device_description */
+void run_json_shape(json_t *object, const kiln_matrix *X);   /* type, rows, columns, nnz */
+void run_json_seconds(struct run *run, json_t *object);      /* seconds{}; total is up to now */
+
+#endif

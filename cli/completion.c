@@ -1,0 +1,151 @@
+/* kiln completion SHELL: completion scripts, from the option and verb tables. */
+#include <string.h>
+
+#include "common.h"
+#include "verbs.h"
+
+/* Prints "a|b|c" with another separator. */
+static void choices(const char *text, char separator) {
+    for (; *text; text++) putchar(*text == '|' ? separator : *text);
+}
+
+/* Single-quoted for the shell, cut at the end of the first sentence; `escape` lists letters that also need a
+ * backslash. */
+static void brief(const char *text, const char *escape) {
+    for (; *text && strncmp(text, ". ", 2) != 0 && strcmp(text, ".") != 0; text++) {
+        if (*text == '\'') continue;
+        if (strchr(escape, *text)) putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void bash_option_names(const struct verb *verb) {
+    for (int i = 0; i < option_count; i++)
+        if (option_applies(&option_table[i], verb)) printf("--%s ", option_table[i].name);
+}
+
+static void bash(void) {
+    printf("# bash completion for kiln %s: source <(kiln completion bash)\n_kiln() {\n", kiln_version());
+    printf("    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= i\n"
+           "    COMPREPLY=()\n    case $previous in\n");
+    for (int i = 0; i < option_count; i++) {
+        if (option_table[i].kind == OPTION_FLAG) continue;
+        printf("    --%s", option_table[i].name);
+        if (option_table[i].letter) printf("|-%c", option_table[i].letter);
+        printf(") ");
+        if (option_table[i].choices) {
+            printf("COMPREPLY=($(compgen -W '");
+            choices(option_table[i].choices, ' ');
+            printf("' -- \"$word\"))");
+        } else if (option_table[i].kind == OPTION_PATH) {
+            printf("COMPREPLY=($(compgen -f -- \"$word\"))");
+        }
+        printf("; return ;;\n");
+    }
+    printf(
+        "    esac\n    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n        ");
+    for (int v = 0; v < VERB_COUNT; v++) printf("%s%s", v ? "|" : "", verb_table[v].name);
+    printf(") verb=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n    case $verb in\n");
+    for (int v = 0; v < VERB_COUNT; v++) {
+        printf("    %s) [[ $word == -* ]] && COMPREPLY=($(compgen -W '", verb_table[v].name);
+        bash_option_names(&verb_table[v]);
+        printf("' -- \"$word\")) || ");
+        if (!verb_table[v].most)
+            printf("COMPREPLY=()");
+        else if (verb_table[v].choices) {
+            printf("COMPREPLY=($(compgen -W '");
+            choices(verb_table[v].choices, ' ');
+            printf("' -- \"$word\"))");
+        } else
+            printf("COMPREPLY=($(compgen -f -- \"$word\"))");
+        printf(" ;;\n");
+    }
+    printf("    *) COMPREPLY=($(compgen -W '");
+    for (int v = 0; v < VERB_COUNT; v++) printf("%s ", verb_table[v].name);
+    printf("--help --version' -- \"$word\")) ;;\n    esac\n}\ncomplete -o filenames -F _kiln kiln\n");
+}
+
+static void zsh_option(const struct option *option) {
+    printf("            '--%s%s[", option->name, option->kind == OPTION_FLAG ? "" : "=");
+    brief(option->help, "[]:");
+    printf("]");
+    if (option->kind != OPTION_FLAG) printf(":%s:", option->value);
+    if (option->choices) {
+        printf("(");
+        choices(option->choices, ' ');
+        printf(")");
+    } else if (option->kind == OPTION_PATH) {
+        printf("_files");
+    }
+    printf("' \\\n");
+}
+
+static void zsh(void) {
+    printf("#compdef kiln\n# zsh completion for kiln %s\n_kiln() {\n    local -a verbs\n    verbs=(\n",
+           kiln_version());
+    for (int v = 0; v < VERB_COUNT; v++)
+        printf("        '%s:%s'\n", verb_table[v].name, verb_table[v].summary);
+    printf("    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
+           "    local verb=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $verb in\n");
+    for (int v = 0; v < VERB_COUNT; v++) {
+        printf("    %s)\n        _arguments \\\n", verb_table[v].name);
+        for (int i = 0; i < option_count; i++)
+            if (option_applies(&option_table[i], &verb_table[v])) zsh_option(&option_table[i]);
+        if (!verb_table[v].most)
+            printf("            ;;\n");
+        else if (verb_table[v].choices) {
+            printf("            '*:%s:(", verb_table[v].arguments);
+            choices(verb_table[v].choices, ' ');
+            printf(")' ;;\n");
+        } else
+            printf("            '*:%s:_files' ;;\n", verb_table[v].arguments);
+    }
+    printf("    esac\n}\n_kiln \"$@\"\n");
+}
+
+static void fish(void) {
+    printf("# fish completion for kiln %s\ncomplete -c kiln -f\n", kiln_version());
+    for (int v = 0; v < VERB_COUNT; v++) {
+        printf("complete -c kiln -n __fish_use_subcommand -a %s -d '", verb_table[v].name);
+        brief(verb_table[v].summary, "");
+        printf("'\n");
+        if (verb_table[v].most && !verb_table[v].choices)
+            printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -F\n", verb_table[v].name);
+        if (verb_table[v].choices) {
+            printf("complete -c kiln -n '__fish_seen_subcommand_from %s' -a '", verb_table[v].name);
+            choices(verb_table[v].choices, ' ');
+            printf("'\n");
+        }
+    }
+    for (int i = 0; i < option_count; i++) {
+        printf("complete -c kiln -n '__fish_seen_subcommand_from");
+        for (int v = 0; v < VERB_COUNT; v++)
+            if (option_applies(&option_table[i], &verb_table[v])) printf(" %s", verb_table[v].name);
+        printf("' -l %s", option_table[i].name);
+        if (option_table[i].letter) printf(" -s %c", option_table[i].letter);
+        if (option_table[i].kind != OPTION_FLAG)
+            printf(option_table[i].kind == OPTION_PATH ? " -r -F" : " -x");
+        if (option_table[i].choices) {
+            printf(" -a '");
+            choices(option_table[i].choices, ' ');
+            printf("'");
+        }
+        printf(" -d '");
+        brief(option_table[i].help, "");
+        printf("'\n");
+    }
+}
+
+int verb_completion(struct run *run) {
+    static const struct {
+        const char *name;
+        void (*print)(void);
+    } shells[] = {{"bash", bash}, {"zsh", zsh}, {"fish", fish}};
+    for (size_t i = 0; i < sizeof shells / sizeof *shells; i++)
+        if (strcmp(shells[i].name, run->arguments[0]) == 0) {
+            shells[i].print();
+            return EXIT_DONE;
+        }
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln completion bash, zsh or fish",
+                     "no completion for shell '%s'", run->arguments[0]);
+}

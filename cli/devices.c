@@ -1,0 +1,44 @@
+/* kiln devices: what there is, and why what is not usable is not. */
+#include "common.h"
+#include "verbs.h"
+
+static json_t *device_json(const kiln_device_info *info) {
+    json_t *object = json_object();
+    json_put_text(object, "name", info->name);
+    json_put_text(object, "description", info->description);
+    json_put_flag(object, "usable", info->usable);
+    json_put_flag(object, "gpu", info->is_gpu);
+    json_put_count(object, "memory", info->memory);
+    json_put_count(object, "threads", info->threads);
+    json_put_text(object, "reason", *info->reason ? info->reason : NULL);
+    json_put_text(object, "hint", *info->hint ? info->hint : NULL);
+    return object;
+}
+
+static void print_device(const kiln_device_info *info) {
+    if (info->usable) {
+        printf("%-12s  %-6s  %9s  %s\n", info->name, "yes", text_bytes((double)info->memory),
+               info->description);
+        return;
+    }
+    printf("%-12s  %-6s  %9s  %s\n", info->name, "no", "", *info->reason ? info->reason : info->description);
+    if (*info->hint) printf("%33shint: %s\n", "", info->hint);
+}
+
+int verb_devices(struct run *run) {
+    kiln_device_info *infos = NULL;
+    int64_t count = 0;
+    if (kiln_device_list(&infos, &count) != KILN_OK) return fail_library(WORKING);
+    int code = EXIT_DONE;
+    if (talk_json()) {
+        json_t *object = run_json(run, "kiln.devices/1"), *array = json_array();
+        for (int64_t i = 0; i < count; i++) json_add(array, device_json(&infos[i]));
+        json_put(object, "devices", array);
+        code = json_print(object);
+    } else {
+        printf("%-12s  %-6s  %9s  %s\n", "DEVICE", "USABLE", "MEMORY", "DESCRIPTION");
+        for (int64_t i = 0; i < count; i++) print_device(&infos[i]);
+    }
+    kiln_free(infos);
+    return code;
+}

@@ -1,0 +1,82 @@
+/* Errors: kiln: FILE:LINE:COLUMN: MESSAGE, then hint: WHAT TO DO. */
+#include "errors.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "json.h"
+#include "talk.h"
+
+/* Exit codes by status, and by what was being done. */
+static const struct {
+    kiln_status status;
+    int code[ACTIVITIES];
+} codes[] = {
+    /*                          working  reading  model  writing */
+    {KILN_OK, {0, 0, 0, 0}},
+    {KILN_ERR_INTERNAL, {1, 1, 1, 1}},
+    {KILN_ERR_ARGUMENT, {2, 2, 2, 2}},
+    {KILN_ERR_PARSE, {3, 3, 7, 1}},
+    {KILN_ERR_DATA, {3, 3, 7, 3}},
+    {KILN_ERR_NOMEM, {6, 6, 6, 6}},
+    {KILN_ERR_DEVICE_NOMEM, {6, 6, 6, 6}},
+    {KILN_ERR_DEVICE, {5, 5, 5, 5}},
+    {KILN_ERR_DEVICE_LOST, {5, 5, 5, 5}},
+    {KILN_ERR_BUILD, {1, 1, 1, 1}},
+    {KILN_ERR_IO, {1, 3, 7, 1}},
+    {KILN_ERR_LIMIT, {3, 3, 7, 3}},
+    {KILN_ERR_UNSUPPORTED, {2, 3, 7, 2}},
+    {KILN_ERR_CANCELLED, {130, 130, 130, 130}},
+    {KILN_ERR_MODEL, {7, 7, 7, 7}},
+};
+
+int exit_code(kiln_status status, enum activity activity) {
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
+        if (codes[i].status == status) return codes[i].code[activity];
+    return 1;
+}
+
+static int report(const kiln_error *error, enum activity activity) {
+    char place[1100] = "";
+    size_t length = 0;
+    if (*error->file) length = (size_t)snprintf(place, sizeof place, "%.1000s:", error->file);
+    if (*error->file && error->line > 0)
+        length += (size_t)snprintf(place + length, sizeof place - length, "%" PRId64 ":", error->line);
+    if (*error->file && error->line > 0 && error->column > 0)
+        length += (size_t)snprintf(place + length, sizeof place - length, "%" PRId64 ":", error->column);
+    say_error("kiln: %s%s%s", place, length ? " " : "", error->message);
+    if (*error->hint) say_error("hint: %s", error->hint);
+    int code = exit_code(error->status, activity);
+    if (!talk_json()) return code;
+    json_t *object = json_object(), *inner = json_object();
+    json_put_text(inner, "code", kiln_status_name(error->status));
+    json_put_text(inner, "message", error->message);
+    json_put_text(inner, "file", *error->file ? error->file : NULL);
+    json_put(inner, "line", error->line > 0 ? json_integer(error->line) : json_null());
+    json_put(inner, "column", error->column > 0 ? json_integer(error->column) : json_null());
+    json_put_text(inner, "hint", *error->hint ? error->hint : NULL);
+    json_put(object, "error", inner);
+    if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0) putchar('\n');
+    json_decref(object);
+    return code;
+}
+
+int fail_library(enum activity activity) {
+    const kiln_error *error = kiln_last_error();
+    /* A signal may surface as a failed system call as well as as a cancelled read. */
+    if (!talk_interrupted() || error->status == KILN_ERR_MODEL) return report(error, activity);
+    return fail_with(KILN_ERR_CANCELLED, activity, "", "interrupted; nothing was written");
+}
+
+int fail_with(kiln_status status, enum activity activity, const char *hint, const char *format, ...) {
+    char message[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(message, sizeof message, format, args);
+    va_end(args);
+    const kiln_error error = {
+        .status = status, .message = message, .hint = hint, .file = "", .offset = -1, .subsystem = ""};
+    return report(&error, activity);
+}

@@ -1,0 +1,117 @@
+/* kiln --help, kiln VERB --help, from the option and verb tables. */
+#include "help.h"
+
+#include <string.h>
+
+#include "common.h"
+#include "verbs.h"
+
+enum { WIDTH = 96, NAME = 28 };
+
+static void print_lines(FILE *file, const char *lines) {
+    for (const char *at = lines; *at;) {
+        int length = (int)strcspn(at, "\n");
+        fprintf(file, "  %.*s\n", length, at);
+        at += length + (at[length] == '\n');
+    }
+}
+
+static void print_option(FILE *file, const struct option *option) {
+    char name[80], help[700];
+    const char *value = option->value ? option->value : "";
+    snprintf(name, sizeof name, "%c%c%s --%s %s", option->letter ? '-' : ' ',
+             option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name, value);
+    int length = snprintf(help, sizeof help, "%s", option->help);
+    if (option->choices && option->kind == OPTION_CHOICE)
+        length += snprintf(help + length, sizeof help - (size_t)length, " One of %s.", option->choices);
+    if (option->standard) snprintf(help + length, sizeof help - (size_t)length, " [%s]", option->standard);
+    fprintf(file, "  %-*s", NAME - 2, name);
+    if (strlen(name) > NAME - 4) fprintf(file, "\n%*s", NAME, "");
+    text_wrap(file, help, NAME, WIDTH);
+}
+
+static void print_options(FILE *file, const struct verb *verb) {
+    for (int group = 0; group < GROUP_COUNT; group++) {
+        bool headed = false;
+        for (int i = 0; i < option_count; i++) {
+            if (option_table[i].group != (enum option_group)group || !option_applies(&option_table[i], verb))
+                continue;
+            if (!headed) fprintf(file, "\n%s options\n", option_group_names[group]);
+            headed = true;
+            print_option(file, &option_table[i]);
+        }
+    }
+}
+
+static void print_exit_codes(FILE *file) {
+    fprintf(file, "\nExit codes\n");
+    for (int i = 0; i < exit_meaning_count; i++)
+        fprintf(file, "  %4d  %s\n", exit_meanings[i].code, exit_meanings[i].meaning);
+}
+
+static void print_verb(FILE *file, const struct verb *verb) {
+    const char *space = *verb->arguments ? " " : "";
+    fprintf(file, "kiln %s: %s\n\nusage: kiln %s%s%s [OPTION ...]\n\n", verb->name, verb->summary, verb->name,
+            space, verb->arguments);
+    text_wrap(file, verb->description, 0, WIDTH);
+    fprintf(file, "\nExamples\n");
+    print_lines(file, verb->examples);
+    print_options(file, verb);
+    print_exit_codes(file);
+}
+
+static void print_overview(FILE *file) {
+    fprintf(file,
+            "kiln %s: machine learning on large sparse and dense data, at the speed of memory\n\n"
+            "usage: kiln VERB [ARGUMENT ...] [OPTION ...]\n\nVerbs\n",
+            kiln_version());
+    for (int v = 0; v < VERB_COUNT; v++) {
+        char name[80];
+        snprintf(name, sizeof name, "%s %s", verb_table[v].name, verb_table[v].arguments);
+        fprintf(file, "  %-24s  %s\n", name, verb_table[v].summary);
+    }
+    fprintf(file, "\nOptions of every verb\n");
+    unsigned every = (1u << VERB_COUNT) - 1;
+    for (int i = 0; i < option_count; i++)
+        if (option_table[i].verbs == every) print_option(file, &option_table[i]);
+    fprintf(file, "\nExamples\n");
+    print_lines(file, "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
+                      "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
+                      "kiln info flights.kiln\n"
+                      "kiln doctor");
+    print_exit_codes(file);
+    fprintf(file, "\nkiln VERB --help tells all about a verb, kiln man VERB prints its man page.\n");
+}
+
+void help_print(FILE *file, const struct verb *verb) {
+    if (verb)
+        print_verb(file, verb);
+    else
+        print_overview(file);
+}
+
+const struct verb *verb_named(const char *name) {
+    for (int v = 0; v < VERB_COUNT; v++)
+        if (strcmp(verb_table[v].name, name) == 0) return &verb_table[v];
+    return NULL;
+}
+
+int verb_help(struct run *run) {
+    const struct verb *verb = run->count ? verb_named(run->arguments[0]) : NULL;
+    if (run->count && !verb)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln --help lists the verbs", "unknown verb '%s'",
+                         run->arguments[0]);
+    help_print(stdout, verb);
+    return EXIT_DONE;
+}
+
+int verb_version(struct run *run) {
+    if (!run->settings->json) {
+        printf("kiln %s\n", kiln_version());
+        return EXIT_DONE;
+    }
+    json_t *object = json_object();
+    json_put_text(object, "schema", "kiln.version/1");
+    json_put_text(object, "kiln_version", kiln_version());
+    return json_print(object);
+}

@@ -1,0 +1,10 @@
+/* The two halves of kiln info. */
+#ifndef CLI_INFO_H
+#define CLI_INFO_H
+
+#include "common.h"
+
+int info_model(struct run *run, const char *path);
+int info_data(struct run *run, const char *path);
+
+#endif

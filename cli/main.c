@@ -1,0 +1,70 @@
+/* kiln: the command line tool, a client of kiln.h. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common.h"
+#include "help.h"
+#include "verbs.h"
+
+/* A closed standard descriptor would be handed out for the next file that is opened, and messages would land
+ * in it: occupy it, in a mode in which writing to standard output fails and is noticed. */
+static void occupy_standard_descriptors(void) {
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF) {
+            int opened = open("/dev/null", fd == 1 ? O_RDONLY : O_RDWR);
+            if (opened > fd) close(opened);
+        }
+}
+
+static bool asked_for_json(int argc, char **argv) {
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--json") == 0) return true;
+    return false;
+}
+
+static int run_verb(const struct command *command) {
+    const struct settings *settings = &command->settings;
+    struct run run = {.verb = command->verb,
+                      .settings = settings,
+                      .arguments = command->arguments,
+                      .count = command->count,
+                      .started = clock_seconds()};
+    talk_begin(settings->quiet, settings->verbose, settings->json);
+    talk_catch_signals();
+    if (settings->version) return verb_version(&run);
+    if (!command->verb && !settings->help) {
+        help_print(stderr, NULL);
+        return exit_code(KILN_ERR_ARGUMENT, WORKING);
+    }
+    if (!command->verb || settings->help) {
+        help_print(stdout, command->verb);
+        return EXIT_DONE;
+    }
+    int code = command->verb->run(&run);
+    kiln_device_close(run.device);
+    return code;
+}
+
+int main(int argc, char **argv) {
+    struct command command;
+    struct usage_problem problem;
+    int code;
+    occupy_standard_descriptors();
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write, reported below */
+    talk_begin(false, false, asked_for_json(argc, argv));
+    if (parse_command(&command, argc, argv, &problem))
+        code = run_verb(&command);
+    else
+        code = fail_with(KILN_ERR_ARGUMENT, WORKING, problem.hint, "%s", problem.message);
+    bool lost = ferror(stdout) != 0;
+    if (fclose(stdout) != 0) lost = true;
+    if (!lost || code == EXIT_INTERRUPTED) return code;
+    /* EPIPE is how `kiln ... | head` ends: still an error to the shell, but nothing to tell. */
+    if (errno != EPIPE) say_error("kiln: cannot write to standard output: %s", strerror(errno));
+    return code == EXIT_DONE || code == EXIT_NOT_CONVERGED ? exit_code(KILN_ERR_IO, WRITING) : code;
+}

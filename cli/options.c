@@ -1,0 +1,90 @@
+/* The option table. An option has the same name, letter and meaning in every verb that takes it. */
+#include "options.h"
+
+#include <math.h>
+
+const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", "Output"};
+
+#define BIT(verb) (1u << VERB_##verb)
+#define TRAINS BIT(LINREG)
+#define READS (BIT(LINREG) | BIT(PREDICT) | BIT(INFO) | BIT(CONVERT))
+#define WRITES (BIT(LINREG) | BIT(PREDICT))
+#define EVERY ((1u << VERB_COUNT) - 1)
+#define AT(field) offsetof(struct settings, field)
+#define FORMATS "auto|libsvm|mtx|csv|npy|npz"
+#define ANY -INFINITY, INFINITY
+
+const struct option option_table[] = {
+    {"l2", 0, OPTION_REAL, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
+     "Strength of the penalty (l2/2)*||w||^2: scikit-learn's alpha of Ridge. The intercept is not penalised.",
+     AT(l2)},
+    {"no-intercept", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
+     "Fit no intercept: the prediction is x.w instead of x.w + b.", AT(no_intercept)},
+    {"standardize", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
+     "Penalise the coefficients of columns scaled to unit variance. The data are not copied, and the model "
+     "is for the "
+     "columns as they are.",
+     AT(standardize)},
+    {"tolerance", 0, OPTION_REAL, GROUP_MODEL, TRAINS, "NUMBER", NULL, "1e-10, for f32 1e-5", 0, INFINITY,
+     "Stop when the relative residual of the normal equations is at most this.", AT(tolerance)},
+    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "N", NULL, "1000", 1, 9e18,
+     "Stop after this many iterations, converged or not.", AT(max_iterations)},
+    {"weights", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "FILE", NULL, NULL, ANY,
+     "A file with one column, the weight of each row, not negative.", AT(weights)},
+    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "MODEL", NULL, NULL, ANY,
+     "Start from this model instead of from zero; the data are encoded as its training data were.",
+     AT(warm_start)},
+    {"no-preconditioner", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
+     "Plain conjugate gradient, without scaling by the diagonal.", AT(no_preconditioner)},
+
+    {"target", 0, OPTION_TEXT, GROUP_DATA, READS, "COLUMN", NULL, NULL, ANY,
+     "CSV: the name of the column to predict; several are separated by commas.", AT(target)},
+    {"target-file", 0, OPTION_PATH, GROUP_DATA, READS, "FILE", NULL, NULL, ANY,
+     "Matrix Market, npy, npz: a file with the targets, one row for each row of the data.", AT(target_file)},
+    {"format", 0, OPTION_CHOICE, GROUP_DATA, READS, "FORMAT", FORMATS, "auto", ANY,
+     "Format of the input; auto goes by content and name. All are also read through gzip and zstd.",
+     AT(format)},
+    {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", FORMATS, "auto", ANY,
+     "Format of the output; auto goes by its name.", AT(to)},
+    {"zero-based", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
+     "LIBSVM: feature indices count from 0, as LightGBM writes them. Without it they count from 1.",
+     AT(zero_based)},
+    {"allow-nonfinite", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
+     "Accept NaN and infinity in the data. Without it they are errors.", AT(allow_nonfinite)},
+    {"strict", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
+     "Take no liberties: duplicate entries that would be merged are errors, and training that does not "
+     "converge ends "
+     "with exit code 4.",
+     AT(strict)},
+
+    {"device", 0, OPTION_TEXT, GROUP_DEVICE, EVERY, "DEVICE", "auto|cpu|cuda|opencl",
+     "auto; cpu for info and convert", ANY,
+     "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "
+     "platform P. "
+     "Only auto falls back.",
+     AT(device)},
+    {"type", 0, OPTION_CHOICE, GROUP_DEVICE, EVERY, "TYPE", "f32|f64", "f64; predict: the model's", ANY,
+     "Numbers of 32 or 64 bits. f32 halves memory and time, f64 gives twice the digits.", AT(type)},
+    {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "what this process may use", 1, 4096,
+     "CPU threads, for reading and for the device cpu.", AT(threads)},
+    {"memory", 0, OPTION_BYTES, GROUP_DEVICE, EVERY, "BYTES", NULL, "what the device has", 1, 9e18,
+     "Budget of device memory; K, M, G and T stand for powers of 1024.", AT(memory)},
+    {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "0", 0, 9e18,
+     "Seed of random numbers. linreg uses none: there it changes nothing.", AT(seed)},
+
+    {"output", 'o', OPTION_PATH, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,
+     "Write the model (linreg) or the predictions (predict; without it to standard output) to FILE, as a "
+     "whole or "
+     "not at all. - is standard output.",
+     AT(output)},
+    {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
+     "Print one JSON object on standard output, for errors too.", AT(json)},
+    {"quiet", 'q', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
+     "No progress and no messages on standard error but warnings and errors.", AT(quiet)},
+    {"verbose", 'v', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
+     "Say more: every iteration, memory, transfers, kernels.", AT(verbose)},
+    {"help", 'h', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY, "Show this help.", AT(help)},
+    {"version", 'V', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY, "Show the version.",
+     AT(version)},
+};
+const int option_count = sizeof option_table / sizeof *option_table;

@@ -1,0 +1,106 @@
+/* The command line: one table of options and one of verbs. Parsing, --help, the man pages and the shell
+ * completion all read these two tables, so none of them can disagree with another. */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the options set; NULL, 0 and false mean "not given" unless the table names a default. */
+struct settings {
+    double l2, tolerance;
+    bool no_intercept, standardize, no_preconditioner;
+    int64_t max_iterations;
+    const char *weights, *warm_start;
+    const char *format, *target, *target_file, *to;
+    bool zero_based, allow_nonfinite, strict;
+    const char *device, *type;
+    int64_t threads, memory, seed;
+    const char *output;
+    bool json, quiet, verbose, help, version;
+};
+
+enum option_kind {
+    OPTION_FLAG,    /* bool */
+    OPTION_TEXT,    /* const char * */
+    OPTION_PATH,    /* const char *, completed as a file name */
+    OPTION_CHOICE,  /* const char *, one of `choices` */
+    OPTION_INTEGER, /* int64_t in [least, most] */
+    OPTION_REAL,    /* double in [least, most] */
+    OPTION_BYTES    /* int64_t with an optional suffix K, M, G or T (powers of 1024) */
+};
+
+enum option_group { GROUP_MODEL, GROUP_DATA, GROUP_DEVICE, GROUP_OUTPUT, GROUP_COUNT };
+extern const char *const option_group_names[GROUP_COUNT];
+
+enum verb_id {
+    VERB_LINREG,
+    VERB_PREDICT,
+    VERB_INFO,
+    VERB_CONVERT,
+    VERB_DEVICES,
+    VERB_DOCTOR,
+    VERB_COMPLETION,
+    VERB_MAN,
+    VERB_HELP,
+    VERB_VERSION,
+    VERB_COUNT
+};
+
+struct option {
+    const char *name;
+    char letter; /* '\0' = none */
+    enum option_kind kind;
+    enum option_group group;
+    unsigned verbs;       /* bit 1 << verb_id */
+    const char *value;    /* what help calls its value */
+    const char *choices;  /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
+    const char *standard; /* the default, as help shows it; NULL = nothing to say */
+    double least, most;
+    const char *help;
+    size_t offset; /* in struct settings */
+};
+extern const struct option option_table[];
+extern const int option_count;
+
+struct run;
+struct verb {
+    const char *name, *arguments;
+    int least, most;         /* number of arguments */
+    const char *choices;     /* what completion offers for the first argument; NULL = file names */
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs, separated by an empty line */
+    const char *examples;    /* lines */
+    int (*run)(struct run *run);
+};
+extern const struct verb verb_table[VERB_COUNT];
+
+/* What happens at an exit code; for the help and the man pages. */
+struct exit_meaning {
+    int code;
+    const char *meaning;
+};
+extern const struct exit_meaning exit_meanings[];
+extern const int exit_meaning_count;
+
+#define MAX_ARGUMENTS 2
+struct command {
+    const struct verb *verb; /* NULL: none was named */
+    const char *arguments[MAX_ARGUMENTS];
+    int count;
+    struct settings settings;
+};
+
+struct usage_problem {
+    char message[300], hint[300];
+};
+
+/* Options may stand anywhere, also before the verb; "--" ends them. False: *problem says what is wrong. */
+bool parse_command(struct command *command, int argc, char **argv, struct usage_problem *problem);
+
+static inline bool option_applies(const struct option *option, const struct verb *verb) {
+    return !verb || (option->verbs >> (verb - verb_table) & 1u);
+}
+
+#endif

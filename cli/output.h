@@ -1,0 +1,18 @@
+/* A text file written as a whole or not at all: temporary neighbour, fsync, rename, fsync of the folder.
+ * Standard output, devices and pipes are written as they are. */
+#ifndef CLI_OUTPUT_H
+#define CLI_OUTPUT_H
+
+#include <stdio.h>
+
+struct output {
+    FILE *file;
+    char *path, *temporary; /* temporary NULL: written in place */
+};
+
+/* Each returns 0 or the exit code of an error that it has reported; commit and abandon close. */
+int output_open(struct output *output, const char *path); /* NULL or "-": standard output */
+int output_commit(struct output *output);
+void output_abandon(struct output *output);
+
+#endif

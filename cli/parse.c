@@ -1,0 +1,252 @@
+/* Parsing by the option table: --name value, --name=value, -n value, -nvalue, -qv; anything else is a verb or
+ * an argument. Options are checked against the verb only at the end, so that they may stand before it. */
+#include "options.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "suggest.h"
+
+struct parser {
+    struct command *command;
+    struct usage_problem *problem;
+    const char *verb_name;
+    uint64_t given; /* bit i: option_table[i] was given */
+};
+
+static bool complain(struct usage_problem *problem, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(problem->message, sizeof problem->message, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool hint(struct usage_problem *problem, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(problem->hint, sizeof problem->hint, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool is_choice(const char *choices, const char *text) {
+    size_t length = strlen(text);
+    for (const char *at = choices; *at;) {
+        size_t here = strcspn(at, "|");
+        if (here == length && strncmp(at, text, length) == 0) return true;
+        at += here + (at[here] == '|');
+    }
+    return false;
+}
+
+/* "1.5G" as a number; the suffix may be followed by B or iB. */
+static bool parse_bytes(const char *text, double *value) {
+    char *end;
+    *value = strtod(text, &end);
+    if (end == text) return false;
+    static const char suffixes[] = "KMGT";
+    char letter = *end >= 'a' && *end <= 'z' ? (char)(*end - 'a' + 'A') : *end;
+    const char *found = letter ? strchr(suffixes, letter) : NULL;
+    if (found) {
+        *value = ldexp(*value, 10 * (int)(found - suffixes + 1));
+        end++;
+    }
+    return *end == '\0' || strcmp(end, "B") == 0 || (found && strcmp(end, "iB") == 0);
+}
+
+static bool bad_value(struct parser *parser, const struct option *option, const char *text) {
+    complain(parser->problem, "--%s: '%s' is not %s", option->name, text,
+             option->kind == OPTION_INTEGER ? "a whole number in range"
+             : option->kind == OPTION_BYTES ? "a number of bytes"
+             : option->kind == OPTION_REAL  ? "a number in range"
+                                            : "one of its values");
+    if (option->kind == OPTION_CHOICE) return hint(parser->problem, "one of %s", option->choices);
+    if (option->kind == OPTION_BYTES) return hint(parser->problem, "for example 800M or 1.5G");
+    if (isinf(option->most)) return hint(parser->problem, "a number that is at least %g", option->least);
+    if (option->most > 1e9) return hint(parser->problem, "a whole number that is at least %g", option->least);
+    return hint(parser->problem, "from %g to %g", option->least, option->most);
+}
+
+static bool set_value(struct parser *parser, const struct option *option, const char *text) {
+    void *field = (char *)&parser->command->settings + option->offset;
+    char *end = NULL;
+    double real = 0;
+    long long integer = 0;
+    errno = 0;
+    switch (option->kind) {
+    case OPTION_FLAG: *(bool *)field = true; return true;
+    case OPTION_TEXT:
+    case OPTION_PATH:
+        if (!*text) return complain(parser->problem, "--%s: the value is empty", option->name);
+        *(const char **)field = text;
+        return true;
+    case OPTION_CHOICE:
+        if (!is_choice(option->choices, text)) return bad_value(parser, option, text);
+        *(const char **)field = text;
+        return true;
+    case OPTION_INTEGER:
+        integer = strtoll(text, &end, 10);
+        if (end == text || *end || errno || (double)integer < option->least || (double)integer > option->most)
+            return bad_value(parser, option, text);
+        *(int64_t *)field = integer;
+        return true;
+    case OPTION_REAL:
+        real = strtod(text, &end);
+        if (end == text || *end || !isfinite(real) || real < option->least || real > option->most)
+            return bad_value(parser, option, text);
+        *(double *)field = real;
+        return true;
+    case OPTION_BYTES:
+        if (!parse_bytes(text, &real) || !(real >= option->least && real <= option->most))
+            return bad_value(parser, option, text);
+        *(int64_t *)field = (int64_t)real;
+        return true;
+    }
+    return false;
+}
+
+static const struct option *find_long(const char *name, size_t length) {
+    for (int i = 0; i < option_count; i++)
+        if (strlen(option_table[i].name) == length && strncmp(option_table[i].name, name, length) == 0)
+            return &option_table[i];
+    return NULL;
+}
+
+static const struct option *find_letter(char letter) {
+    for (int i = 0; i < option_count; i++)
+        if (option_table[i].letter && option_table[i].letter == letter) return &option_table[i];
+    return NULL;
+}
+
+static void help_hint(struct parser *parser) {
+    if (parser->verb_name)
+        hint(parser->problem, "kiln %s --help lists the options", parser->verb_name);
+    else
+        hint(parser->problem, "kiln --help");
+}
+
+static bool unknown_option(struct parser *parser, const char *text, size_t length) {
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(length < 63 ? length : 63), text);
+    complain(parser->problem, "unknown option --%s", word);
+    struct suggestion nearest = {word, NULL, 0};
+    for (int i = 0; i < option_count; i++) suggest_consider(&nearest, option_table[i].name);
+    if (nearest.best)
+        hint(parser->problem, "did you mean --%s?", nearest.best);
+    else
+        help_hint(parser);
+    return false;
+}
+
+/* Takes the value of option argv[*i] from `attached` or from the next word. */
+static bool take_value(struct parser *parser, const struct option *option, const char *attached, int argc,
+                       char **argv, int *i) {
+    parser->given |= (uint64_t)1 << (option - option_table);
+    if (option->kind == OPTION_FLAG) return set_value(parser, option, NULL);
+    if (attached) return set_value(parser, option, attached);
+    if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) {
+        complain(parser->problem, "--%s needs a value", option->name);
+        return hint(parser->problem, "--%s %s", option->name,
+                    option->choices ? option->choices : option->value);
+    }
+    return set_value(parser, option, argv[++*i]);
+}
+
+static bool parse_long(struct parser *parser, int argc, char **argv, int *i) {
+    const char *name = argv[*i] + 2, *equals = strchr(name, '=');
+    size_t length = equals ? (size_t)(equals - name) : strlen(name);
+    const struct option *option = find_long(name, length);
+    if (!option) return unknown_option(parser, name, length);
+    if (equals && option->kind == OPTION_FLAG)
+        return complain(parser->problem, "--%s takes no value", option->name);
+    return take_value(parser, option, equals ? equals + 1 : NULL, argc, argv, i);
+}
+
+static bool parse_letters(struct parser *parser, int argc, char **argv, int *i) {
+    for (const char *at = argv[*i] + 1; *at; at++) {
+        const struct option *option = find_letter(*at);
+        if (!option) {
+            complain(parser->problem, "unknown option -%c", *at);
+            help_hint(parser);
+            if (strlen(argv[*i]) > 2 && find_long(argv[*i] + 1, strlen(argv[*i] + 1)))
+                hint(parser->problem, "did you mean -%s?", argv[*i]);
+            return false;
+        }
+        bool flag = option->kind == OPTION_FLAG;
+        if (!take_value(parser, option, !flag && at[1] ? at + 1 : NULL, argc, argv, i)) return false;
+        if (!flag) return true;
+    }
+    return true;
+}
+
+static bool take_verb(struct parser *parser, const char *word) {
+    struct suggestion nearest = {word, NULL, 0};
+    for (int v = 0; v < VERB_COUNT; v++) {
+        if (strcmp(verb_table[v].name, word) == 0) {
+            parser->command->verb = &verb_table[v];
+            parser->verb_name = verb_table[v].name;
+            return true;
+        }
+        suggest_consider(&nearest, verb_table[v].name);
+    }
+    complain(parser->problem, "unknown verb '%.80s'", word);
+    if (nearest.best) return hint(parser->problem, "did you mean kiln %s?", nearest.best);
+    if (access(word, F_OK) == 0)
+        return hint(parser->problem, "to train on it: kiln linreg %.80s; to look at it: kiln info %.80s",
+                    word, word);
+    return hint(parser->problem, "kiln --help lists the verbs");
+}
+
+static bool take_word(struct parser *parser, const char *word) {
+    struct command *command = parser->command;
+    if (!command->verb) return take_verb(parser, word);
+    if (command->count < command->verb->most) {
+        command->arguments[command->count++] = word;
+        return true;
+    }
+    complain(parser->problem, "one argument too many: '%.100s'", word);
+    return hint(parser->problem, "usage: kiln %s %s [OPTION ...]", command->verb->name,
+                command->verb->arguments);
+}
+
+/* Whether the options go with the verb, and whether there are enough arguments. */
+static bool check(struct parser *parser) {
+    struct command *command = parser->command;
+    const struct verb *verb = command->verb;
+    if (!verb || command->settings.help || command->settings.version) return true;
+    for (int i = 0; i < option_count; i++) {
+        if (!(parser->given >> i & 1) || option_applies(&option_table[i], verb)) continue;
+        complain(parser->problem, "kiln %s does not take --%s", verb->name, option_table[i].name);
+        return hint(parser->problem, "kiln %s --help lists the options", verb->name);
+    }
+    if (command->count >= verb->least) return true;
+    complain(parser->problem, "kiln %s needs %s", verb->name, verb->arguments);
+    return hint(parser->problem, "usage: kiln %s %s [OPTION ...]", verb->name, verb->arguments);
+}
+
+bool parse_command(struct command *command, int argc, char **argv, struct usage_problem *problem) {
+    *command = (struct command){0};
+    *problem = (struct usage_problem){"", ""};
+    struct parser parser = {.command = command, .problem = problem};
+    bool options_end = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        bool good;
+        if (options_end || word[0] != '-' || word[1] == '\0')
+            good = take_word(&parser, word);
+        else if (word[1] != '-')
+            good = parse_letters(&parser, argc, argv, &i);
+        else if (word[2])
+            good = parse_long(&parser, argc, argv, &i);
+        else
+            good = options_end = true;
+        if (!good) return false;
+    }
+    return check(&parser);
+}

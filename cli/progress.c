@@ -1,0 +1,144 @@
+/* Progress: on a terminal one line that is drawn over, at most ten times a second; elsewhere plain lines at
+ * 1, 2, 4, 8, ...
+ *
+ * How far a solver is: the residual falls about geometrically, so log(first/now) / log(first/tolerance), or
+ * iterations done of those allowed, whichever is more. The time left follows from it. */
+#define _GNU_SOURCE
+#include "progress.h"
+
+#include <inttypes.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "text.h"
+
+enum { BAR = 20 };
+
+static struct {
+    bool known, terminal, colour, utf8; /* what standard error is */
+    bool drawn;                         /* the moving line is on the screen */
+    char phase[16];
+    double tolerance, first_residual, drawn_at;
+    int64_t next, last; /* plain lines: what to report next, what was reported last */
+} state;
+
+static double now_seconds(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static void find_out(void) {
+    if (state.known) return;
+    state.known = true;
+    const char *terminal = getenv("TERM"), *no_color = getenv("NO_COLOR");
+    state.terminal = isatty(STDERR_FILENO) && terminal && strcmp(terminal, "dumb") != 0;
+    state.colour = state.terminal && !(no_color && *no_color);
+    setlocale(LC_CTYPE, "");
+    state.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void progress_begin(double tolerance) {
+    find_out();
+    state.phase[0] = '\0';
+    state.tolerance = tolerance;
+}
+
+void progress_clear(void) {
+    if (!state.drawn) return;
+    fputs("\r\033[K", stderr);
+    fflush(stderr);
+    state.drawn = false;
+}
+
+static void begin_phase(const kiln_progress *now) {
+    progress_clear();
+    snprintf(state.phase, sizeof state.phase, "%s", now->phase);
+    state.first_residual = now->residual;
+    state.drawn_at = 0;
+    state.next = 1;
+    state.last = -1;
+}
+
+static double fraction(const kiln_progress *now) {
+    double part = now->total > 0 ? (double)now->done / (double)now->total : 0;
+    double way = log(state.first_residual / state.tolerance),
+           gone = log(state.first_residual / now->residual);
+    if (isfinite(way) && isfinite(gone) && way > 0) part = fmax(part, gone / way);
+    return fmin(fmax(part, 0), 1);
+}
+
+/* "iteration 12: objective 1.2e+06, relative residual 3e-05, 12.1 GB/s" or "read: 34 MB of 94 MB, 310 MB/s"
+ */
+static void describe(char *text, size_t room, const kiln_progress *now, bool solving) {
+    double bytes = solving ? (double)now->bytes : (double)now->done;
+    char rate[64] = "";
+    if (now->seconds > 0.02 && bytes > 0)
+        snprintf(rate, sizeof rate, ", %s/s", text_bytes(bytes / now->seconds));
+    if (solving) {
+        char objective[48] = "";
+        if (!isnan(now->objective)) snprintf(objective, sizeof objective, "objective %.6e, ", now->objective);
+        snprintf(text, room, "iteration %" PRId64 ": %srelative residual %.1e%s", now->done, objective,
+                 now->residual, rate);
+    } else {
+        char of[48] = "";
+        if (now->total > 0) snprintf(of, sizeof of, " of %s", text_bytes((double)now->total));
+        snprintf(text, room, "%s: %s%s%s", now->phase, text_bytes((double)now->done), of, rate);
+    }
+}
+
+static void draw_bar(double part) {
+    int full = (int)(part * BAR + 0.5);
+    if (state.colour) fputs("\033[36m", stderr);
+    for (int i = 0; i < BAR; i++)
+        fputs(i < full ? (state.utf8 ? "\u2588" : "#") : (state.utf8 ? "\u2591" : "."), stderr);
+    if (state.colour) fputs("\033[0m", stderr);
+}
+
+static void draw(const kiln_progress *now, const char *text) {
+    double time = now_seconds();
+    if (time - state.drawn_at < 0.1) return;
+    state.drawn_at = time;
+    struct winsize window = {0};
+    int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+    double part = fraction(now);
+    char line[256];
+    int length = snprintf(line, sizeof line, "%s", text);
+    if (part > 0.01 && part < 1 && now->seconds > 0.5)
+        snprintf(line + length, sizeof line - (size_t)length, ", %s left",
+                 text_seconds(now->seconds * (1 - part) / part));
+    fputc('\r', stderr);
+    if (width > BAR + 20) {
+        draw_bar(part);
+        fputc(' ', stderr);
+        width -= BAR + 1;
+    }
+    fprintf(stderr, "%.*s\033[K", width - 1, line);
+    fflush(stderr);
+    state.drawn = true;
+}
+
+void progress_show(const kiln_progress *now, bool every) {
+    bool solving = strcmp(now->phase, "solve") == 0;
+    if (strcmp(state.phase, now->phase) != 0) begin_phase(now);
+    if (!(state.first_residual > 0)) state.first_residual = now->residual;
+    char text[200];
+    if (state.terminal) {
+        describe(text, sizeof text, now, solving);
+        draw(now, text);
+        return;
+    }
+    int64_t reached = solving ? now->done : (int64_t)now->seconds;
+    if (reached < 1 || reached == state.last || (reached < state.next && !(every && solving))) return;
+    state.last = reached;
+    while (state.next <= reached) state.next *= 2;
+    describe(text, sizeof text, now, solving);
+    fprintf(stderr, "%s\n", text);
+}

@@ -1,0 +1,79 @@
+/* What the tool says on standard error. */
+#define _GNU_SOURCE
+#include "talk.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "progress.h"
+
+static struct { bool quiet, verbose, json; } manner;
+
+static volatile sig_atomic_t signalled, polled;
+
+/* Only work that polls can stop in good order; before it begins there is nothing to save. */
+static void on_signal(int number) {
+    (void)number;
+    if (signalled || !polled) _exit(EXIT_INTERRUPTED);
+    signalled = 1;
+}
+
+void talk_catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool talk_interrupted(void) {
+    return signalled;
+}
+
+void talk_begin(bool quiet, bool verbose, bool json) {
+    manner.quiet = quiet;
+    manner.verbose = verbose;
+    manner.json = json;
+}
+
+bool talk_json(void) {
+    return manner.json;
+}
+
+bool talk_verbose(void) {
+    return manner.verbose;
+}
+
+static void print_line(const char *format, va_list args) {
+    progress_clear();
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+void say(const char *format, ...) {
+    if (manner.quiet) return;
+    va_list args;
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+}
+
+void say_error(const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    print_line(format, args);
+    va_end(args);
+}
+
+static int on_progress(void *user, const kiln_progress *now) {
+    (void)user;
+    if (!manner.quiet) progress_show(now, manner.verbose);
+    return signalled;
+}
+
+kiln_control talk_control(double tolerance) {
+    progress_begin(tolerance);
+    polled = 1;
+    return (kiln_control){on_progress, NULL};
+}

@@ -1,0 +1,98 @@
+/* Numbers as a person reads them. */
+#include "text.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROOM = 64, BUFFERS = 16 };
+
+static char *next_buffer(void) {
+    static char buffers[BUFFERS][ROOM];
+    static unsigned next;
+    return buffers[next++ % BUFFERS];
+}
+
+const char *text_count(int64_t count) {
+    char digits[24], *text = next_buffer();
+    int length = snprintf(digits, sizeof digits, "%lld", (long long)count), out = 0;
+    for (int i = 0; i < length; i++) {
+        if (i > (digits[0] == '-') && (length - i) % 3 == 0) text[out++] = ',';
+        text[out++] = digits[i];
+    }
+    text[out] = '\0';
+    return text;
+}
+
+const char *text_bytes(double bytes) {
+    static const char *const units[] = {"bytes", "kB", "MB", "GB", "TB"};
+    int unit = 0;
+    while (fabs(bytes) >= 999.5 && unit < 4) {
+        bytes /= 1000;
+        unit++;
+    }
+    char *text = next_buffer();
+    snprintf(text, ROOM, "%.*f %s", unit && bytes < 99.95 ? 1 : 0, bytes, units[unit]);
+    return text;
+}
+
+const char *text_seconds(double seconds) {
+    char *text = next_buffer();
+    if (!isfinite(seconds))
+        snprintf(text, ROOM, "?");
+    else if (seconds < 9.995)
+        snprintf(text, ROOM, "%.*f s", seconds < 0.0995 ? 3 : 2, seconds);
+    else if (seconds < 119.5)
+        snprintf(text, ROOM, "%.0f s", seconds);
+    else if (seconds < 3600)
+        snprintf(text, ROOM, "%d min %02d s", (int)seconds / 60, (int)seconds % 60);
+    else
+        snprintf(text, ROOM, "%.0f h %02d min", floor(seconds / 3600), (int)fmod(seconds / 60, 60));
+    return text;
+}
+
+const char *text_number(double number) {
+    char *text = next_buffer();
+    snprintf(text, ROOM, "%.6g", number);
+    return text;
+}
+
+const char *text_plural(int64_t count, const char *noun) {
+    char *text = next_buffer();
+    snprintf(text, ROOM, "%s %s%s", text_count(count), noun, count == 1 ? "" : "s");
+    return text;
+}
+
+int text_shortest(char text[SHORTEST_ROOM], double number, int single) {
+    int length = 0;
+    if (isnan(number)) return snprintf(text, SHORTEST_ROOM, "nan");
+    for (int digits = single ? 6 : 15; digits <= (single ? 9 : 17); digits++) {
+        length = snprintf(text, SHORTEST_ROOM, "%.*g", digits, number);
+        if (single ? strtof(text, NULL) == (float)number : strtod(text, NULL) == number) break;
+    }
+    return length;
+}
+
+void text_wrap(FILE *file, const char *text, int indent, int width) {
+    int column = indent;
+    for (const char *at = text; *at;) {
+        size_t word = strcspn(at, " \n");
+        if (column > indent && column + 1 + (int)word > width) {
+            fprintf(file, "\n%*s", indent, "");
+            column = indent;
+        } else if (column > indent) {
+            fputc(' ', file);
+            column++;
+        }
+        fwrite(at, 1, word, file);
+        column += (int)word;
+        at += word;
+        if (strncmp(at, "\n\n", 2) == 0) {
+            fprintf(file, "\n\n%*s", indent, "");
+            column = indent;
+            at++;
+        }
+        at += *at != '\0';
+    }
+    fputc('\n', file);
+}

@@ -1,0 +1,98 @@
+/* The verb table. A new verb is a row here, a bit in the options that it takes, and its file. */
+#include "verbs.h"
+
+#include "options.h"
+
+#define FORMATS                                                                                              \
+    "DATA is a LIBSVM, Matrix Market, CSV, npy or npz file, plain or through gzip or zstd; - is standard "   \
+    "input, which "                                                                                          \
+    "is read once."
+
+const struct verb verb_table[VERB_COUNT] = {
+    [VERB_LINREG] = {"linreg", "DATA", 1, 1, NULL, "Train a linear regression",
+                     "Least squares with an L2 penalty, by preconditioned conjugate gradient: minimises 1/2 "
+                     "sum_i s_i (x_i.w + b - "
+                     "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" FORMATS
+                     "\n\nA summary goes to standard output, progress to standard error. Without -o the "
+                     "model is trained and "
+                     "reported, and not kept. The first Ctrl-C stops at the next iteration and keeps what "
+                     "there is; the second stops "
+                     "at once.",
+                     "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
+                     "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
+                     "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
+                     "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
+                     verb_linreg},
+    [VERB_PREDICT] =
+        {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
+         "Writes the model's prediction for each row of DATA, one row a line; several targets are separated "
+         "by spaces. "
+         "Numbers are the shortest decimals that read back to the same bits.\n\n" FORMATS
+         "\n\nColumns of a CSV file are found by name and encoded as in training. Where DATA has targets, "
+         "the metrics "
+         "R2, RSS and RMSE follow on standard error. With --json and no -o the object holds the predictions.",
+         "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
+         "kiln predict model.kiln test.svm | head",
+         verb_predict},
+    [VERB_INFO] = {"info", "FILE", 1, 1, NULL, "Describe a data file or a model",
+                   "For data: format, shape, stored entries, density, a histogram of row lengths, statistics "
+                   "of the targets, and "
+                   "how fast the file was read. For a model: algorithm, options, metrics, tensors, and the "
+                   "largest coefficients "
+                   "with the names of their columns. Standard input is taken for data.",
+                   "kiln info data/flights.csv.gz --target arr_delay\n"
+                   "kiln info flights.kiln --json",
+                   verb_info},
+    [VERB_CONVERT] = {"convert", "IN OUT", 2, 2, NULL, "Convert data between formats",
+                      "Reads IN and writes OUT in the format that its name says (.svm .mtx .csv .npy .npz, "
+                      "with .gz compressed), as "
+                      "a whole or not at all. OUT - is standard output and needs --to. With --type f32 the "
+                      "numbers are rounded to 32 "
+                      "bits.",
+                      "kiln convert train.svm.gz train.npz\n"
+                      "kiln convert matrix.mtx - --to csv | head",
+                      verb_convert},
+    [VERB_DEVICES] =
+        {"devices", "", 0, 0, NULL, "List the devices of this machine",
+         "One row for each device, usable or not, best first: --device auto takes the first usable one, but "
+         "never a processor that is offered through OpenCL. For those that are not usable: why, and what "
+         "to do.",
+         "kiln devices\nkiln devices --json", verb_devices},
+    [VERB_DOCTOR] =
+        {"doctor", "", 0, 0, NULL, "Check what this machine has and lacks",
+         "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "
+         "what is missing the command that brings it. Then each usable device computes a small product that "
+         "is checked against plain loops, and its memory bandwidth is measured; --device restricts this to "
+         "one. Exit code 0, unless a usable device fails.",
+         "kiln doctor\nkiln doctor --device cpu --json", verb_doctor},
+    [VERB_COMPLETION] = {"completion", "SHELL", 1, 1, "bash|zsh|fish",
+                         "Print completion for bash, zsh or fish",
+                         "Prints a completion script for SHELL: bash, zsh or fish.",
+                         "source <(kiln completion bash)\n"
+                         "kiln completion zsh > \"${fpath[1]}/_kiln\"\n"
+                         "kiln completion fish > ~/.config/fish/completions/kiln.fish",
+                         verb_completion},
+    [VERB_MAN] = {"man", "[VERB]", 0, 1,
+                  "linreg|predict|info|convert|devices|doctor|completion|man|help|version",
+                  "Print a man page",
+                  "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
+                  "kiln man linreg | man -l -", verb_man},
+    [VERB_HELP] = {"help", "[VERB]", 0, 1,
+                   "linreg|predict|info|convert|devices|doctor|completion|man|help|version", "Show help",
+                   "The same as kiln --help and kiln VERB --help.", "kiln help linreg", verb_help},
+    [VERB_VERSION] = {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.",
+                      "kiln version --json", verb_version},
+};
+
+const struct exit_meaning exit_meanings[] = {
+    {0, "done"},
+    {1, "internal error, or output that could not be written"},
+    {2, "usage: unknown verb or option, bad value"},
+    {3, "bad data: malformed, unusable or unreadable input"},
+    {4, "not converged (only with --strict; else 0 and a warning)"},
+    {5, "the device that was asked for is not available, or was lost"},
+    {6, "out of memory, of the host or of the device"},
+    {7, "the model is unusable: missing, damaged, or not for these data"},
+    {130, "interrupted; linreg has written the model so far"},
+};
+const int exit_meaning_count = sizeof exit_meanings / sizeof *exit_meanings;
