@@ -52,7 +52,7 @@ static kiln_status cache_key(char **key, const kiln_device *device, const char *
                    strlen(device->backend->name) + strlen(defines) + sizeof source_hash;
     char *text = ki_alloc(bytes);
     if (!text) return ki_fail_nomem(bytes, "a kernel's key");
-    snprintf(text, bytes, format, kiln_version(), ki_build_id, (long long)KILN_INDEX32_LIMIT,
+    snprintf(text, bytes, format, KILN_VERSION, ki_build_id, (long long)KILN_INDEX32_LIMIT,
              device->backend->name, device->properties.cache_key, defines, source_hash);
     *key = text;
     return KILN_OK;
