@@ -1,9 +1,41 @@
-/* What algorithms may use besides kiln.h: error reporting and TRY. Any user could have written them with
- * this. */
+/* What algorithms share: the one header of the library besides kiln.h that they include. What they compute,
+ * they compute through kiln.h's operations, so any user could have written them. */
 #ifndef KI_ALGORITHM_H
 #define KI_ALGORITHM_H
 
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
 #include "core/status.h"
 #include "kiln.h"
+
+enum { KI_BLOCK = 64 }; /* columns that one mmchain takes; more targets are solved block by block */
+
+static inline double ki_epsilon(kiln_type type) {
+    return type == KILN_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
+}
+
+/* Dense matrices between host and device as doubles, whatever the device's type. */
+kiln_status ki_vector_get(double *values, const kiln_matrix *A);
+kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t count,
+                          const double *values);
+
+/* Weighted means and variances of X's columns, n of each; see columns.c. */
+struct ki_columns {
+    double weight;    /* sum of the weights */
+    double *square;   /* sum_i s_i x_ij^2 */
+    double *mean;     /* sum_i s_i x_ij / weight */
+    double *variance; /* sum_i s_i (x_ij - mean_j)^2 / weight; exactly 0 for a constant column */
+};
+/* weights m x 1, their sum `weight`. ERR_DATA names a column with NaN or infinite values. */
+kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X, const kiln_matrix *weights,
+                               double weight);
+void ki_columns_free(struct ki_columns *columns);
+
+kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
 
 #endif

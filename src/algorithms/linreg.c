@@ -1,0 +1,289 @@
+/* Linear regression: what may be asked for, the system that linreg_solve.c solves, and what is handed back.
+ *
+ * Targets are solved in blocks of as many as one pass over X serves. Results are gathered on the host and
+ * written into W and b when all has succeeded, so that a failure leaves both as they were. */
+#include "algorithms/linreg.h"
+
+static const char call[] = "kiln_linreg";
+
+static kiln_status check_matrix(const char *name, const kiln_matrix *A, const kiln_matrix *X, int64_t rows,
+                                int64_t cols) {
+    if (!A) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, name);
+    if (kiln_matrix_format(A) != KILN_DENSE)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is sparse, but must be dense", call, name);
+    if (kiln_matrix_device(A) != kiln_matrix_device(X))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s and X lie on different devices", call, name);
+    if (kiln_matrix_type(A) != kiln_matrix_type(X))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s and X differ in type", call, name);
+    if (kiln_matrix_rows(A) != rows || kiln_matrix_cols(A) != cols)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %lld x %lld, but must be %lld x %lld", call, name,
+                       (long long)kiln_matrix_rows(A), (long long)kiln_matrix_cols(A), (long long)rows,
+                       (long long)cols);
+    return KILN_OK;
+}
+
+static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *X,
+                                   const kiln_matrix *y, const kiln_linreg_options *options) {
+    kiln_status status;
+    if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
+    const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X), k = kiln_matrix_cols(y);
+    if (k == 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: y has no columns", call);
+    TRY(check_matrix("y", y, X, rows, k));
+    TRY(check_matrix("W", W, X, cols, k));
+    if (b || !options->no_intercept) TRY(check_matrix("b", b, X, 1, k));
+    if (options->weights) TRY(check_matrix("weights", options->weights, X, rows, 1));
+    if (!(options->l2 >= 0) || isinf(options->l2))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 is %g, but must be a number >= 0", call, options->l2);
+    if (!(options->tolerance >= 0))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: tolerance is %g, but must be > 0, or 0 for the default", call,
+                       options->tolerance);
+    if (options->max_iterations < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: max_iterations is %lld, but must be > 0, or 0 for the default",
+                       call, (long long)options->max_iterations);
+    if (rows == 0 || cols == 0)
+        return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, rows == 0 ? "rows" : "columns");
+done:
+    return status;
+}
+
+/* Names the first entry that is not finite, or not >= 0. Only called when there is one. */
+static kiln_status name_bad_entry(const char *name, const kiln_matrix *A, bool negative) {
+    kiln_status status = KILN_OK;
+    const int64_t cols = kiln_matrix_cols(A);
+    const int64_t count = kiln_matrix_nnz(A);
+    int64_t bytes, e = 0;
+    if (!ki_mul(count, sizeof(double), &bytes)) return ki_fail_nomem(SIZE_MAX, name);
+    double *values = ki_alloc((size_t)bytes);
+    if (!values) return ki_fail_nomem((size_t)bytes, name);
+    TRY(ki_vector_get(values, A));
+    while (e < count - 1 && isfinite(values[e]) && !(negative && values[e] < 0)) e++;
+    status = ki_fail(KILN_ERR_DATA,
+                     "%s: row %lld, column %lld of %s is %g, but must be %s (rows and columns count from 0)",
+                     call, (long long)(e / cols), (long long)(e % cols), name, values[e],
+                     negative ? "a finite number >= 0" : "a finite number");
+done:
+    ki_free(values);
+    return status;
+}
+
+static kiln_status check_finite(const char *name, const kiln_matrix *A, bool negative) {
+    kiln_status status = KILN_OK;
+    const int64_t cols = kiln_matrix_cols(A);
+    double *largest = ki_alloc((size_t)cols * sizeof *largest);
+    if (!largest) return ki_fail_nomem((size_t)cols * sizeof *largest, name);
+    TRY(kiln_norm(largest, A, KILN_NORM_MAX));
+    for (int64_t j = 0; j < cols; j++)
+        if (!isfinite(largest[j])) TRY(name_bad_entry(name, A, negative));
+done:
+    ki_free(largest);
+    return status;
+}
+
+/* Without negative weights |s| - s is zero throughout; sums could not tell, they round. */
+static kiln_status check_weights(const kiln_matrix *weights) {
+    kiln_status status;
+    kiln_matrix *twice = NULL;
+    double largest;
+    const double one = 1, minus_one = -1;
+    TRY(check_finite("weights", weights, true));
+    TRY(kiln_matrix_dense(&twice, kiln_matrix_device(weights), kiln_matrix_type(weights),
+                          kiln_matrix_rows(weights), 1, NULL));
+    TRY(kiln_map(twice, KILN_MAP_ABS, weights));
+    TRY(kiln_combine(twice, &one, twice, &minus_one, weights));
+    TRY(kiln_norm(&largest, twice, KILN_NORM_MAX));
+    if (largest > 0) TRY(name_bad_entry("weights", weights, true));
+done:
+    kiln_matrix_free(twice);
+    return status;
+}
+
+/* Bytes that one pass over X reads. */
+static int64_t bytes_of(const kiln_matrix *X) {
+    const int64_t element = kiln_matrix_type(X) == KILN_F32 ? 4 : 8;
+    if (kiln_matrix_format(X) == KILN_DENSE) return kiln_matrix_nnz(X) * element;
+    return kiln_matrix_nnz(X) * (element + 4) + (kiln_matrix_rows(X) + 1) * 8;
+}
+
+/* A column whose diagonal of H is nothing (constant under an intercept, or all zero) is left out: its
+ * coefficient is 0. The preconditioner may be scaled freely; its smallest entry is made 1, which keeps f32
+ * far from both ends of its range. */
+static void choose_diagonals(struct ki_system *system, double *inverse, double *penalty, double *kept,
+                             const struct ki_columns *columns) {
+    const kiln_linreg_options *options = &system->options;
+    const double epsilon = ki_epsilon(kiln_matrix_type(system->X));
+    const int64_t cols = kiln_matrix_cols(system->X);
+    double largest = 0;
+    for (int64_t j = 0; j < cols; j++) {
+        const double mean_square = columns->square[j] / system->weight, variance = columns->variance[j];
+        const double diagonal = options->no_intercept ? mean_square : variance;
+        const double scale = options->standardize ? (variance > 0 ? variance : mean_square) : 1;
+        kept[j] = diagonal > 0 ? 1 : 0;
+        penalty[j] = options->l2 * (options->standardize ? variance : 1);
+        inverse[j] = options->no_preconditioner ? scale : system->weight * diagonal + penalty[j];
+        if (kept[j] > 0) largest = fmax(largest, inverse[j]);
+        if (kept[j] > 0 && diagonal < 0.01 * epsilon * mean_square) system->rowwise = true;
+    }
+    for (int64_t j = 0; j < cols; j++) {
+        inverse[j] = kept[j] > 0 ? largest / inverse[j] : 0;
+        system->magnification += inverse[j] * columns->square[j];
+    }
+}
+
+static kiln_status build_vectors(struct ki_system *system, const struct ki_columns *columns) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(system->X);
+    const kiln_type type = kiln_matrix_type(system->X);
+    const int64_t cols = kiln_matrix_cols(system->X);
+    const size_t bytes = (size_t)cols * sizeof(double);
+    double *inverse = ki_alloc(bytes), *penalty = ki_alloc(bytes), *kept = ki_alloc(bytes);
+    if (!inverse || !penalty || !kept) TRY(ki_fail_nomem(bytes, "the preconditioner"));
+    choose_diagonals(system, inverse, penalty, kept, columns);
+    TRY(ki_vector_new(&system->inverse, device, type, cols, inverse));
+    TRY(ki_vector_new(&system->kept, device, type, cols, kept));
+    if (system->options.standardize) TRY(ki_vector_new(&system->penalty, device, type, cols, penalty));
+    if (!system->options.no_intercept) TRY(ki_vector_new(&system->mean, device, type, cols, columns->mean));
+done:
+    ki_free(inverse);
+    ki_free(penalty);
+    ki_free(kept);
+    return status;
+}
+
+static kiln_status system_new(struct ki_system *system) {
+    kiln_status status;
+    const kiln_matrix *X = system->X;
+    struct ki_columns columns = {0};
+    TRY(kiln_matrix_dense(&system->ones, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1,
+                          NULL));
+    TRY(kiln_fill(system->ones, 1));
+    system->s = system->options.weights ? system->options.weights : system->ones;
+    TRY(kiln_dot(&system->weight, system->s, system->ones));
+    if (!(system->weight > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", call));
+    TRY(ki_columns_measure(&columns, X, system->s, system->weight));
+    system->passes = 2;
+    system->bytes = bytes_of(X);
+    TRY(build_vectors(system, &columns));
+done:
+    ki_columns_free(&columns);
+    return status;
+}
+
+static void system_free(struct ki_system *system) {
+    kiln_matrix_free(system->ones);
+    kiln_matrix_free(system->mean);
+    kiln_matrix_free(system->penalty);
+    kiln_matrix_free(system->inverse);
+    kiln_matrix_free(system->kept);
+    kiln_report_free(&system->report);
+}
+
+/* Copies `width` bytes of each row between tables whose rows are `to_row` and `from_row` bytes apart. */
+static void copy_columns(void *to, int64_t to_row, const void *from, int64_t from_row, int64_t rows,
+                         int64_t width) {
+    for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)to + i * to_row, (const char *)from + i * from_row, (size_t)width);
+}
+
+/* Host copies of what is cut into blocks, and a block's worth of it. */
+struct tables {
+    char *W, *b, *y, *block; /* y only where there is more than one block */
+    int64_t element;         /* bytes */
+};
+
+static kiln_status tables_new(struct tables *tables, const struct ki_system *system, const kiln_matrix *W,
+                              const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    const int64_t element = kiln_matrix_type(W) == KILN_F32 ? 4 : 8, k = kiln_matrix_cols(y);
+    const int64_t longer = ki_max(kiln_matrix_rows(W), system->blocks > 1 ? kiln_matrix_rows(y) : 0);
+    const int64_t W_bytes = kiln_matrix_nnz(W) * element, y_bytes = kiln_matrix_nnz(y) * element;
+    const int64_t block_bytes = longer * ki_min(k, KI_BLOCK) * element;
+    tables->element = element;
+    tables->W = ki_calloc((size_t)W_bytes);
+    tables->b = ki_calloc((size_t)(k * element));
+    tables->block = ki_alloc((size_t)block_bytes);
+    if (system->blocks > 1) tables->y = ki_alloc((size_t)y_bytes);
+    if (!tables->W || !tables->b || !tables->block || (system->blocks > 1 && !tables->y))
+        TRY(ki_fail_nomem((size_t)(W_bytes + block_bytes + (system->blocks > 1 ? y_bytes : 0)),
+                          "the coefficients"));
+    if (system->options.warm_start) TRY(kiln_matrix_get(tables->W, W));
+    if (system->blocks > 1) TRY(kiln_matrix_get(tables->y, y));
+done:
+    return status;
+}
+
+static void tables_free(struct tables *tables) {
+    ki_free(tables->W);
+    ki_free(tables->b);
+    ki_free(tables->y);
+    ki_free(tables->block);
+}
+
+/* Solves for targets first .. first + width - 1. */
+static kiln_status solve_block(struct ki_system *system, struct tables *tables, const kiln_matrix *y,
+                               int64_t first, int64_t width) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(y);
+    const kiln_type type = kiln_matrix_type(y);
+    const int64_t rows = kiln_matrix_rows(y), cols = kiln_matrix_cols(system->X);
+    const int64_t row = kiln_matrix_cols(y) * tables->element, part = width * tables->element;
+    char *W_part = tables->W + first * tables->element;
+    double b[KI_BLOCK];
+    kiln_matrix *W_block = NULL, *y_block = NULL;
+    if (tables->y) {
+        copy_columns(tables->block, part, tables->y + first * tables->element, row, rows, part);
+        TRY(kiln_matrix_dense(&y_block, device, type, rows, width, tables->block));
+    }
+    copy_columns(tables->block, part, W_part, row, cols, part);
+    TRY(kiln_matrix_dense(&W_block, device, type, cols, width, tables->block));
+    TRY(ki_linreg_block(system, &W_block, b, y_block ? y_block : y));
+    TRY(kiln_matrix_get(tables->block, W_block));
+    copy_columns(W_part, row, tables->block, part, cols, part);
+    for (int64_t j = 0; j < width; j++) {
+        if (type == KILN_F32)
+            ((float *)tables->b)[first + j] = (float)b[j];
+        else
+            ((double *)tables->b)[first + j] = b[j];
+    }
+done:
+    kiln_matrix_free(W_block);
+    kiln_matrix_free(y_block);
+    return status;
+}
+
+static void hand_over_report(kiln_report *to, struct ki_system *system) {
+    kiln_report *report = &system->report;
+    report->tolerance = system->options.tolerance;
+    report->r2 = report->tss > 0 ? 1 - report->rss / report->tss : NAN;
+    report->seconds = ki_clock() - system->start;
+    if (!to) return;
+    *to = *report;
+    *report = (kiln_report){0};
+}
+
+kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                        const kiln_linreg_options *options, kiln_report *report) {
+    kiln_status status;
+    struct ki_system system = {.X = X, .start = ki_clock(), .report.converged = 1};
+    struct tables tables = {0};
+    if (options) system.options = *options;
+    TRY(check_arguments(W, b, X, y, &system.options));
+    TRY(check_finite("y", y, false));
+    if (system.options.weights) TRY(check_weights(system.options.weights));
+    if (system.options.warm_start) TRY(check_finite("W", W, false));
+    if (system.options.tolerance == 0)
+        system.options.tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-10;
+    if (system.options.max_iterations == 0) system.options.max_iterations = 1000;
+    const int64_t k = kiln_matrix_cols(y);
+    system.blocks = ki_ceil_div(k, KI_BLOCK);
+    TRY(system_new(&system));
+    TRY(tables_new(&tables, &system, W, y));
+    for (int64_t first = 0; first < k; first += KI_BLOCK)
+        TRY(solve_block(&system, &tables, y, first, ki_min(KI_BLOCK, k - first)));
+    TRY(kiln_matrix_set(W, tables.W));
+    if (b) TRY(kiln_matrix_set(b, tables.b));
+    hand_over_report(report, &system);
+done:
+    tables_free(&tables);
+    system_free(&system);
+    return status;
+}

@@ -1,0 +1,38 @@
+/* The centred, weighted, penalised normal equations that linreg.c sets up and linreg_solve.c solves:
+ *
+ *   H w = g0,   H = (X - 1 mu^T)^T S (X - 1 mu^T) + L,   S = diag(s),   L = l2, or l2 * variance_j where
+ * standardised.
+ *
+ * Standardising is a penalty and nothing else: the coefficient of column j scaled to unit variance is sigma_j
+ * w_j, so penalising that is penalising w_j by l2 sigma_j^2, and with a Jacobi preconditioner CG does not see
+ * scales. */
+#ifndef KI_LINREG_H
+#define KI_LINREG_H
+
+#include "algorithms/algorithm.h"
+
+/* What all blocks of targets share. */
+struct ki_system {
+    const kiln_matrix *X;
+    kiln_linreg_options options; /* defaults filled in */
+    const kiln_matrix *s;        /* m x 1: the weights, or ones */
+    double weight;               /* sum of s */
+    double magnification; /* sum_j inverse_j * sum_i s_i x_ij^2: what D^-1 X^T S makes of rounding, squared */
+    kiln_matrix *ones;    /* m x 1 */
+    kiln_matrix *mean;    /* n x 1: mu; zeros without an intercept */
+    kiln_matrix *penalty; /* n x 1: the diagonal of L; NULL where that is l2 throughout */
+    kiln_matrix *inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero) */
+    kiln_matrix *kept;    /* n x 1: 1 for columns that take part, 0 for those left out */
+    int64_t passes, bytes; /* over X so far; of X */
+    int64_t blocks;        /* of targets, KI_BLOCK in each */
+    double start;          /* the clock when the solver began */
+    bool rowwise;          /* some mean dwarfs its spread so that rank-one centring is no use at all */
+    bool cancelled;
+    kiln_report report;
+};
+
+/* Solves for up to KI_BLOCK targets, y m x k, and adds to the system's report. *W, n x k, holds the start
+ * (zeros without warm_start) and is replaced by the result; b receives the k intercepts. */
+kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y);
+
+#endif
