@@ -1,8 +1,9 @@
 /* What an operation's case file provides, and what it gets to work with.
  *
- * cases/<op>.c describes an operation once: the problems worth trying, how operands are made for one, the call, the
- * reference, and the flops and bytes it costs. The conformance suite runs every problem on every device; the benchmark
- * runs the same description at one large shape. Both know the library through kiln.h only. */
+ * cases/<op>.c describes an operation once: the problems worth trying, how operands are made for one, the
+ * call, the reference, and the flops and bytes it costs. The conformance suite runs every problem on every
+ * device; the benchmark runs the same description at one large shape. Both know the library through kiln.h
+ * only. */
 #ifndef CONFORMANCE_CASES_H
 #define CONFORMANCE_CASES_H
 
@@ -39,22 +40,22 @@ enum pattern {
 
 /* Variations of a call; each operation uses those that mean something to it. */
 #define FLAG_LIST(X)                                                                                         \
-    X(V, 0)           /* with v, one column */                                                               \
-    X(V_BLOCK, 1)     /* with v, k columns */                                                                \
-    X(Z, 2)           /* with z, a matrix of its own */                                                      \
-    X(Z_ALIAS, 3)     /* with z, the destination */                                                          \
-    X(Z_NAN, 4)       /* with z full of NaN and beta = 0 */                                                  \
-    X(TRANSPOSED, 5)  /* op(A) = A^T */                                                                      \
-    X(ONES, 6)        /* CSR without values */                                                               \
-    X(X_COLUMN, 7)    /* X has one column, used for all */                                                   \
-    X(Y_COLUMN, 8)    /* so has Y */                                                                         \
-    X(NO_Y, 9)        /* Y = NULL */                                                                         \
-    X(X_ALIAS, 10)    /* X is the destination */                                                             \
-    X(Y_ALIAS, 11)    /* Y is the destination */                                                             \
-    X(X_NAN, 12)      /* X full of NaN and its coefficients 0 */                                             \
-    X(Y_NAN, 13)      /* so with Y */                                                                        \
-    X(SPECIAL, 14)    /* zeros, infinities, NaN, huge and tiny values among the others */                    \
-    X(NORMAL, 15)     /* normal distribution */
+    X(V, 0)          /* with v, one column */                                                                \
+    X(V_BLOCK, 1)    /* with v, k columns */                                                                 \
+    X(Z, 2)          /* with z, a matrix of its own */                                                       \
+    X(Z_ALIAS, 3)    /* with z, the destination */                                                           \
+    X(Z_NAN, 4)      /* with z full of NaN and beta = 0 */                                                   \
+    X(TRANSPOSED, 5) /* op(A) = A^T */                                                                       \
+    X(ONES, 6)       /* CSR without values */                                                                \
+    X(X_COLUMN, 7)   /* X has one column, used for all */                                                    \
+    X(Y_COLUMN, 8)   /* so has Y */                                                                          \
+    X(NO_Y, 9)       /* Y = NULL */                                                                          \
+    X(X_ALIAS, 10)   /* X is the destination */                                                              \
+    X(Y_ALIAS, 11)   /* Y is the destination */                                                              \
+    X(X_NAN, 12)     /* X full of NaN and its coefficients 0 */                                              \
+    X(Y_NAN, 13)     /* so with Y */                                                                         \
+    X(SPECIAL, 14)   /* zeros, infinities, NaN, huge and tiny values among the others */                     \
+    X(NORMAL, 15)    /* normal distribution */
 enum flag {
 #define FLAG_ENUM(name, bit) WITH_##name = 1 << bit,
     FLAG_LIST(FLAG_ENUM)
@@ -95,7 +96,8 @@ struct work {
     kiln_type type;
     struct operand X, v, y, z, w; /* w is the destination; unused ones stay zero */
     double coefficients[2 * MOST_COLUMNS];
-    double scalars[MOST_COLUMNS + 1]; /* results of operations that return numbers; the last one is a canary */
+    double
+        scalars[MOST_COLUMNS + 1]; /* results of operations that return numbers; the last one is a canary */
 };
 
 struct operation {
@@ -106,8 +108,8 @@ struct operation {
     void (*expect)(struct expected *expected, const struct work *work);
     double (*flops)(const struct work *work);
     double (*bytes)(const struct work *work); /* that must move: each operand once */
-    struct problem benchmark; /* what the benchmark fills a shape into */
-    bool atomics;             /* documented: CSR on a GPU may differ in the last bits from run to run */
+    struct problem benchmark;                 /* what the benchmark fills a shape into */
+    bool atomics; /* documented: CSR on a GPU may differ in the last bits from run to run */
 };
 extern const struct operation *const operations[]; /* ends with NULL */
 
@@ -148,7 +150,6 @@ struct check_context {
     kiln_device *device;
     const char *device_name;
     kiln_type type;
-    int64_t entries_max;
     int64_t passed, failed;
     bool verbose;
 };

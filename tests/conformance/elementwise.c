@@ -2,7 +2,8 @@
 #include "elementwise.h"
 
 void elementwise_list(struct problem_list *list, const unsigned *variants, size_t count) {
-    static const int64_t shapes[][2] = {{0, 1}, {1, 1}, {5, 64}, {257, 1}, {1000, 3}, {311, 17}, {70001, 1}, {4099, 8}};
+    static const int64_t shapes[][2] = {{0, 1},    {1, 1},    {5, 64},    {257, 1},
+                                        {1000, 3}, {311, 17}, {70001, 1}, {4099, 8}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (size_t t = 0; t < count; t++)
             problem_add(list, (struct problem){.format = KILN_DENSE,
@@ -14,7 +15,8 @@ void elementwise_list(struct problem_list *list, const unsigned *variants, size_
 }
 
 /* Operand X or Y of the problem; the caller has made w. */
-static kiln_status make_side(struct work *work, struct operand *A, unsigned alias, unsigned column, unsigned nan) {
+static kiln_status make_side(struct work *work, struct operand *A, unsigned alias, unsigned column,
+                             unsigned nan) {
     const struct problem *p = work->problem;
     int64_t cols = p->flags & column ? 1 : p->k;
     if (p->flags & alias) {

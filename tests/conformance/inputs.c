@@ -1,5 +1,6 @@
-/* Operands of a problem: dense values straight from Philox; sparse rows by stratified sampling, which gives distinct,
- * sorted columns in one step each: row entry number t of L takes a column from the t-th of L equal slices. */
+/* Operands of a problem: dense values straight from Philox; sparse rows by stratified sampling, which gives
+ * distinct, sorted columns in one step each: row entry number t of L takes a column from the t-th of L equal
+ * slices. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +8,14 @@
 
 #include "cases.h"
 
-enum stream { STREAM_LENGTH = 1, STREAM_COLUMN, STREAM_VALUE, STREAM_SHUFFLE, STREAM_DEVICE, STREAM_DENSE = 100 };
+enum stream {
+    STREAM_LENGTH = 1,
+    STREAM_COLUMN,
+    STREAM_VALUE,
+    STREAM_SHUFFLE,
+    STREAM_DEVICE,
+    STREAM_DENSE = 100
+};
 
 static void *must(void *memory) {
     if (!memory) {
@@ -43,7 +51,8 @@ static int64_t row_length(const struct problem *p, int64_t i) {
     }
 }
 
-/* Popular columns come first; the t-th slice of the distribution may lie in the column just taken, so move on. */
+/* Popular columns come first; the t-th slice of the distribution may lie in the column just taken, so move
+ * on. */
 static int32_t zipf_column(const struct problem *p, int64_t length, int64_t t, double u, int32_t previous) {
     double rank = pow((double)p->cols + 1, ((double)t + u) / (double)length) - 1;
     int64_t col = rank > previous ? (int64_t)rank : previous + 1;
@@ -103,7 +112,8 @@ void host_new(struct operand *A, kiln_type type, int64_t rows, int64_t cols) {
 kiln_status operand_upload(struct work *work, struct operand *A) {
     const struct host_matrix *h = &A->host;
     if (h->row_start)
-        return kiln_matrix_csr(&A->matrix, work->device, h->type, h->rows, h->cols, h->row_start, h->col, h->values);
+        return kiln_matrix_csr(&A->matrix, work->device, h->type, h->rows, h->cols, h->row_start, h->col,
+                               h->values);
     return kiln_matrix_dense(&A->matrix, work->device, h->type, h->rows, h->cols, h->values);
 }
 
@@ -120,7 +130,8 @@ kiln_status make_random(struct work *work, struct operand *A, int64_t rows, int6
     }
     uint64_t stream = stream_of(work, A);
     host_new(A, work->type, rows, cols);
-    for (int64_t e = 0; e < rows * cols; e++) host_set(&A->host, e, 2 * random_uniform(stream, (uint64_t)e) - 1);
+    for (int64_t e = 0; e < rows * cols; e++)
+        host_set(&A->host, e, 2 * random_uniform(stream, (uint64_t)e) - 1);
     return operand_upload(work, A);
 }
 
@@ -200,9 +211,11 @@ void problem_describe(char *text, size_t bytes, const struct problem *p) {
     };
     int used = snprintf(text, bytes, "%s %s %lldx%lld k=%lld", p->format == KILN_CSR ? "csr" : "dense",
                         patterns[p->pattern], (long long)p->rows, (long long)p->cols, (long long)p->k);
-    if (p->format == KILN_CSR) used += snprintf(text + used, bytes - (size_t)used, " per_row=%lld", (long long)p->per_row);
+    if (p->format == KILN_CSR)
+        used += snprintf(text + used, bytes - (size_t)used, " per_row=%lld", (long long)p->per_row);
     if (p->kind) used += snprintf(text + used, bytes - (size_t)used, " kind=%d", p->kind);
-    if (p->alpha != 0) used += snprintf(text + used, bytes - (size_t)used, " alpha=%g beta=%g", p->alpha, p->beta);
+    if (p->alpha != 0)
+        used += snprintf(text + used, bytes - (size_t)used, " alpha=%g beta=%g", p->alpha, p->beta);
     for (int bit = 0; bit < (int)(sizeof flags / sizeof *flags); bit++)
         if (p->flags >> bit & 1) used += snprintf(text + used, bytes - (size_t)used, " %s", flags[bit]);
 }

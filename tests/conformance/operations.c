@@ -1,10 +1,18 @@
 /* All operations that have cases: the suite and the benchmark go through this list. */
 #include "cases.h"
 
-extern const struct operation operation_mmchain, operation_multiply, operation_gram_diagonal, operation_combine,
-    operation_times, operation_map, operation_fill, operation_fill_random, operation_dot, operation_norm;
+extern const struct operation operation_mmchain, operation_multiply, operation_gram_diagonal,
+    operation_combine, operation_times, operation_map, operation_fill, operation_fill_random, operation_dot,
+    operation_norm;
 
-const struct operation *const operations[] = {
-    &operation_mmchain, &operation_multiply, &operation_gram_diagonal, &operation_combine, &operation_times,
-    &operation_map,     &operation_fill,     &operation_fill_random,   &operation_dot,     &operation_norm,
-    NULL};
+const struct operation *const operations[] = {&operation_mmchain,
+                                              &operation_multiply,
+                                              &operation_gram_diagonal,
+                                              &operation_combine,
+                                              &operation_times,
+                                              &operation_map,
+                                              &operation_fill,
+                                              &operation_fill_random,
+                                              &operation_dot,
+                                              &operation_norm,
+                                              NULL};

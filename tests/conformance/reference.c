@@ -48,7 +48,8 @@ double gate_for_terms(double terms) {
     return fmin(terms + 4, 4 * sqrt(terms) + 8);
 }
 
-/* Values beyond the type's range must come back as infinities; below its normal range they may be flushed to zero. */
+/* Values beyond the type's range must come back as infinities; below its normal range they may be flushed to
+ * zero. */
 static double element_ratio(long double want, long double gauge, double unit, kiln_type type, double got) {
     long double largest = type == KILN_F32 ? FLT_MAX : DBL_MAX;
     long double smallest = type == KILN_F32 ? FLT_MIN : DBL_MIN;
@@ -66,7 +67,8 @@ double error_ratio(int64_t *worst, const struct expected *expected, kiln_type ty
     struct host_matrix values = {.type = type, .values = (void *)(uintptr_t)got};
     *worst = 0;
     for (int64_t e = 0; e < expected->count; e++) {
-        double ratio = element_ratio(expected->value[e], expected->gauge[e], expected->unit, type, host_get(&values, e));
+        double ratio =
+            element_ratio(expected->value[e], expected->gauge[e], expected->unit, type, host_get(&values, e));
         if (ratio > largest) {
             largest = ratio;
             *worst = e;
@@ -119,8 +121,8 @@ static void product(struct expected *p, const struct host_matrix *X, const struc
         }
 }
 
-static void add_row_transposed(struct expected *w, const struct host_matrix *X, const struct expected *p, int64_t k,
-                               int64_t i) {
+static void add_row_transposed(struct expected *w, const struct host_matrix *X, const struct expected *p,
+                               int64_t k, int64_t i) {
     for (int64_t e = row_begin(X, i); e < row_begin(X, i + 1); e++) {
         long double x = host_get(X, e);
         int64_t j = column_of(X, i, e);
@@ -132,7 +134,8 @@ static void add_row_transposed(struct expected *w, const struct host_matrix *X, 
 }
 
 /* w = X^T p. Each thread sums into its own copy of w; a long w is summed by one thread, for memory's sake. */
-static void transposed_product(struct expected *w, const struct host_matrix *X, const struct expected *p, int64_t k) {
+static void transposed_product(struct expected *w, const struct host_matrix *X, const struct expected *p,
+                               int64_t k) {
 #pragma omp parallel if (w->count < (1 << 20) && X->nnz > (1 << 16))
     {
         struct expected part = expected_new(X->type, w->count);
@@ -156,8 +159,9 @@ static void scale_and_add(struct expected *w, double alpha, double beta, const s
     }
 }
 
-void reference_mmchain(struct expected *out, double alpha, const struct host_matrix *X, const struct host_matrix *v,
-                       const struct host_matrix *y, double beta, const struct host_matrix *z) {
+void reference_mmchain(struct expected *out, double alpha, const struct host_matrix *X,
+                       const struct host_matrix *v, const struct host_matrix *y, double beta,
+                       const struct host_matrix *z) {
     int64_t k = y->cols;
     struct expected p = expected_new(X->type, X->rows * k);
     product(&p, X, y);
@@ -169,7 +173,8 @@ void reference_mmchain(struct expected *out, double alpha, const struct host_mat
     *out = expected_new(X->type, X->cols * k);
     transposed_product(out, X, &p, k);
     scale_and_add(out, alpha, beta, z);
-    /* Both sums, the product with v, alpha (rounded to the type and multiplied), beta likewise and the last sum. */
+    /* Both sums, the product with v, alpha (rounded to the type and multiplied), beta likewise and the last
+     * sum. */
     out->gate = gate_for_terms((double)(longest_row(X) + longest_column(X)) + 4);
     expected_free(&p);
 }
@@ -231,7 +236,8 @@ void reference_combine(struct expected *out, int64_t k, const double *a, const s
     out->gate = 3; /* the coefficient rounded to the type, the product, the sum */
 }
 
-void reference_times(struct expected *out, int64_t k, const struct host_matrix *X, const struct host_matrix *Y) {
+void reference_times(struct expected *out, int64_t k, const struct host_matrix *X,
+                     const struct host_matrix *Y) {
     *out = expected_new(X->type, X->rows * k);
     for (int64_t e = 0; e < out->count; e++) {
         out->value[e] = (long double)host_get(X, spread(X, k, e)) * host_get(Y, spread(Y, k, e));
@@ -252,7 +258,8 @@ static long double mapped(kiln_map_kind kind, long double x) {
 }
 
 void reference_map(struct expected *out, kiln_map_kind kind, const struct host_matrix *X) {
-    /* OpenCL 1.2 allows 3 ulp to sqrt and exp and 2.5 to a division in f32; an ulp is at most two unit roundoffs. */
+    /* OpenCL 1.2 allows 3 ulp to sqrt and exp and 2.5 to a division in f32; an ulp is at most two unit
+     * roundoffs. */
     static const double gates[] = {0, 0, 1, 6, 5, 6};
     *out = expected_new(X->type, X->nnz);
     for (int64_t e = 0; e < out->count; e++) {
@@ -271,7 +278,8 @@ void reference_fill(struct expected *out, kiln_type type, int64_t count, double 
 
 /* Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), section 3.3. */
 void reference_philox(uint32_t out[4], uint64_t seed, uint64_t stream, uint64_t index) {
-    uint32_t L[2] = {(uint32_t)index, (uint32_t)stream}, R[2] = {(uint32_t)(index >> 32), (uint32_t)(stream >> 32)};
+    uint32_t L[2] = {(uint32_t)index, (uint32_t)stream},
+             R[2] = {(uint32_t)(index >> 32), (uint32_t)(stream >> 32)};
     uint32_t key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
     for (int round = 0; round < 10; round++) {
         uint64_t first = UINT64_C(0xD2511F53) * L[0], second = UINT64_C(0xCD9E8D57) * L[1];
@@ -295,7 +303,8 @@ static double uniform(kiln_type type, uint64_t seed, uint64_t stream, uint64_t e
     return ldexp((double)(((uint64_t)word[0] << 32 | word[1]) >> 11), -53);
 }
 
-/* Twelve 16-bit halves, low half of a word first, each moved to the middle of its interval: variance 12/12, mean 0. */
+/* Twelve 16-bit halves, low half of a word first, each moved to the middle of its interval: variance 12/12,
+ * mean 0. */
 static double normal(kiln_type type, uint64_t seed, uint64_t stream, uint64_t e) {
     uint32_t word[8];
     reference_philox(word, seed, stream, 2 * e);
@@ -306,8 +315,8 @@ static double normal(kiln_type type, uint64_t seed, uint64_t stream, uint64_t e)
     return type == KILN_F32 ? (float)value : value;
 }
 
-void reference_fill_random(struct expected *out, kiln_type type, int64_t count, kiln_distribution distribution,
-                           uint64_t seed, uint64_t stream) {
+void reference_fill_random(struct expected *out, kiln_type type, int64_t count,
+                           kiln_distribution distribution, uint64_t seed, uint64_t stream) {
     *out = expected_new(type, count);
     for (int64_t e = 0; e < count; e++)
         out->value[e] = (distribution == KILN_UNIFORM ? uniform : normal)(type, seed, stream, (uint64_t)e);

@@ -1,9 +1,9 @@
 /* Every operation again, as naive loops in long double, knowing nothing of the library but its public types.
  *
- * Beside each value stands its gauge, the same sum with every term replaced by its magnitude. Rounding in any order of
- * summation moves a sum of k terms by at most about k * u * gauge (u = unit roundoff), so the distance between what a
- * device says and what the reference says is measured in units of u * gauge: that ratio has a bound that follows from
- * the operation and not from taste. */
+ * Beside each value stands its gauge, the same sum with every term replaced by its magnitude. Rounding in any
+ * order of summation moves a sum of k terms by at most about k * u * gauge (u = unit roundoff), so the
+ * distance between what a device says and what the reference says is measured in units of u * gauge: that
+ * ratio has a bound that follows from the operation and not from taste. */
 #ifndef CONFORMANCE_REFERENCE_H
 #define CONFORMANCE_REFERENCE_H
 
@@ -33,27 +33,29 @@ void expected_free(struct expected *out);
 double unit_roundoff(kiln_type type);
 double host_get(const struct host_matrix *A, int64_t e);
 void host_set(struct host_matrix *A, int64_t e, double value);
-/* The gate for values made of sums of `terms` terms: the proven bound while that is small, and the 4 * sqrt(terms) that
- * independent roundings stay below by far where it is not. */
+/* The gate for values made of sums of `terms` terms: the proven bound while that is small, and the 4 *
+ * sqrt(terms) that independent roundings stay below by far where it is not. */
 double gate_for_terms(double terms);
 /* The largest ratio over all elements; infinity where a NaN, an infinity or an exact zero does not agree.
  * *worst = the element it was found at. `type` is the type of got. */
 double error_ratio(int64_t *worst, const struct expected *expected, kiln_type type, const void *got);
 
 /* v, z NULL as in the operation. */
-void reference_mmchain(struct expected *out, double alpha, const struct host_matrix *X, const struct host_matrix *v,
-                       const struct host_matrix *y, double beta, const struct host_matrix *z);
+void reference_mmchain(struct expected *out, double alpha, const struct host_matrix *X,
+                       const struct host_matrix *v, const struct host_matrix *y, double beta,
+                       const struct host_matrix *z);
 void reference_multiply(struct expected *out, double alpha, kiln_transpose op, const struct host_matrix *A,
                         const struct host_matrix *B, double beta, const struct host_matrix *Z);
 void reference_gram_diagonal(struct expected *out, const struct host_matrix *X, const struct host_matrix *v);
 /* k columns of the result; X or Y with one column serves all of them. */
 void reference_combine(struct expected *out, int64_t k, const double *a, const struct host_matrix *X,
                        const double *b, const struct host_matrix *Y);
-void reference_times(struct expected *out, int64_t k, const struct host_matrix *X, const struct host_matrix *Y);
+void reference_times(struct expected *out, int64_t k, const struct host_matrix *X,
+                     const struct host_matrix *Y);
 void reference_map(struct expected *out, kiln_map_kind kind, const struct host_matrix *X);
 void reference_fill(struct expected *out, kiln_type type, int64_t count, double value);
-void reference_fill_random(struct expected *out, kiln_type type, int64_t count, kiln_distribution distribution,
-                           uint64_t seed, uint64_t stream);
+void reference_fill_random(struct expected *out, kiln_type type, int64_t count,
+                           kiln_distribution distribution, uint64_t seed, uint64_t stream);
 void reference_dot(struct expected *out, const struct host_matrix *X, const struct host_matrix *Y);
 void reference_norm(struct expected *out, const struct host_matrix *X, kiln_norm_kind kind);
 

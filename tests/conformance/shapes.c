@@ -1,5 +1,5 @@
-/* Narrow and wide, empty and full, regular and ragged: see shapes.h. Widths lie around the sizes of SIMD registers,
- * warps and work-groups, around what a work-group's memory holds, and beyond. */
+/* Narrow and wide, empty and full, regular and ragged: see shapes.h. Widths lie around the sizes of SIMD
+ * registers, warps and work-groups, around what a work-group's memory holds, and beyond. */
 #include "shapes.h"
 
 #include <stdlib.h>
@@ -8,8 +8,9 @@ enum { COUNT_OF_K = 6 };
 static const int64_t several[COUNT_OF_K] = {2, 3, 8, 9, 17, 64};
 
 static void add_dense(struct problem_list *list, int64_t rows, int64_t cols, int64_t k) {
-    problem_add(list, (struct problem){
-                          .format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = rows, .cols = cols, .k = k});
+    problem_add(
+        list,
+        (struct problem){.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = rows, .cols = cols, .k = k});
 }
 
 static void dense(struct problem_list *list) {
@@ -32,14 +33,12 @@ static void dense(struct problem_list *list) {
     add_dense(list, 3001, 28, 8);
 }
 
-static void add_csr(struct problem_list *list, enum pattern pattern, int64_t rows, int64_t cols, int64_t per_row,
-                    int64_t k) {
-    problem_add(list, (struct problem){.format = KILN_CSR,
-                                       .pattern = pattern,
-                                       .rows = rows,
-                                       .cols = cols,
-                                       .per_row = per_row,
-                                       .k = k});
+static void add_csr(struct problem_list *list, enum pattern pattern, int64_t rows, int64_t cols,
+                    int64_t per_row, int64_t k) {
+    problem_add(
+        list,
+        (struct problem){
+            .format = KILN_CSR, .pattern = pattern, .rows = rows, .cols = cols, .per_row = per_row, .k = k});
 }
 
 static void csr(struct problem_list *list) {
@@ -54,7 +53,8 @@ static void csr(struct problem_list *list) {
     add_csr(list, PATTERN_NO_ENTRIES, 0, 5, 1, 3);
     for (int i = 0; i < WIDTHS; i++)
         for (int t = 0; t < PATTERNS; t++)
-            add_csr(list, patterns[t], patterns[t] == PATTERN_DENSE ? 23 : 301, widths[i], 3 + (i + t) % 20, 1);
+            add_csr(list, patterns[t], patterns[t] == PATTERN_DENSE ? 23 : 301, widths[i], 3 + (i + t) % 20,
+                    1);
     for (int t = 0; t < PATTERNS; t++)
         for (int c = 0; c < COUNT_OF_K; c++) add_csr(list, patterns[t], 77, t % 2 ? 130 : 33, 7, several[c]);
     for (int c = 0; c < COUNT_OF_K; c++) add_csr(list, PATTERN_UNIFORM, 90, 1025, 40, several[c]);

@@ -4,8 +4,8 @@
 
 #include "cases.h"
 
-/* Appends every shape and pattern, dense and CSR, with k = 1 and some with more columns; flags, alpha and beta are left
- * to the operation. */
+/* Appends every shape and pattern, dense and CSR, with k = 1 and some with more columns; flags, alpha and
+ * beta are left to the operation. */
 void shapes_add(struct problem_list *list);
 void shapes_free(struct problem_list *list);
 

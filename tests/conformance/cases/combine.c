@@ -1,5 +1,5 @@
-/* W_ij = a_j * X_ij + b_j * Y_ij, with one-column operands spread over k columns, without Y, in place, and with
- * coefficients of zero, which keep the NaN in their operand out of the result. */
+/* W_ij = a_j * X_ij + b_j * Y_ij, with one-column operands spread over k columns, without Y, in place, and
+ * with coefficients of zero, which keep the NaN in their operand out of the result. */
 #include "elementwise.h"
 
 static void list(struct problem_list *list) {

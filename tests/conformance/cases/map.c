@@ -18,8 +18,8 @@ static void list(struct problem_list *list) {
 
 /* The values of X with every tenth or so replaced by one that formulas stumble over. */
 static kiln_status make_special(struct work *work, struct operand *A) {
-    static const double odd[] = {0.0,  -0.0,   INFINITY, -INFINITY, NAN, 1e30, -1e30, 1e-30,
-                                 80.0, -80.0,  1e3,      -1e3,      1.0, 4.0,  2.0};
+    static const double odd[] = {0.0,  -0.0,  INFINITY, -INFINITY, NAN, 1e30, -1e30, 1e-30,
+                                 80.0, -80.0, 1e3,      -1e3,      1.0, 4.0,  2.0};
     enum { ODD = sizeof odd / sizeof *odd };
     host_new(A, work->type, work->problem->rows, work->problem->cols);
     for (int64_t e = 0; e < A->host.nnz; e++)

@@ -1,11 +1,17 @@
-/* w = alpha * X^T (v .* (X y)) + beta * z: every row of table 1 of the fused-kernels paper, at every awkward shape. */
+/* w = alpha * X^T (v .* (X y)) + beta * z: every row of table 1 of the fused-kernels paper, at every awkward
+ * shape. */
 #include "shapes.h"
 
-static const unsigned variants[] = {WITH_V | WITH_Z,       0,
-                                    WITH_V,                WITH_Z,
-                                    WITH_V_BLOCK | WITH_Z, WITH_V | WITH_Z_ALIAS,
-                                    WITH_V | WITH_Z_NAN,   WITH_V_BLOCK | WITH_Z_ALIAS,
-                                    WITH_Z_ALIAS,          WITH_Z_NAN};
+static const unsigned variants[] = {WITH_V | WITH_Z,
+                                    0,
+                                    WITH_V,
+                                    WITH_Z,
+                                    WITH_V_BLOCK | WITH_Z,
+                                    WITH_V | WITH_Z_ALIAS,
+                                    WITH_V | WITH_Z_NAN,
+                                    WITH_V_BLOCK | WITH_Z_ALIAS,
+                                    WITH_Z_ALIAS,
+                                    WITH_Z_NAN};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
 /* The t-th variation of a shape: the paper's patterns in turn. */
@@ -23,8 +29,12 @@ static void list(struct problem_list *list) {
     shapes_free(&shapes);
     static const int64_t columns[] = {1, 3, 8, 64};
     for (int64_t t = 0; t < 4 * VARIANTS; t++) {
-        struct problem p = {.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = 61, .cols = 33,
-                            .per_row = 5, .k = columns[t / VARIANTS]};
+        struct problem p = {.format = KILN_DENSE,
+                            .pattern = PATTERN_DENSE,
+                            .rows = 61,
+                            .cols = 33,
+                            .per_row = 5,
+                            .k = columns[t / VARIANTS]};
         problem_add(list, vary(p, t));
         p.format = KILN_CSR;
         p.pattern = PATTERN_UNIFORM;
@@ -58,7 +68,8 @@ static const struct host_matrix *host(const struct operand *A) {
 
 static void expect(struct expected *expected, const struct work *work) {
     const struct problem *p = work->problem;
-    reference_mmchain(expected, p->alpha, &work->X.host, host(&work->v), &work->y.host, p->beta, host(&work->z));
+    reference_mmchain(expected, p->alpha, &work->X.host, host(&work->v), &work->y.host, p->beta,
+                      host(&work->z));
 }
 
 static double flops(const struct work *work) {
@@ -66,8 +77,8 @@ static double flops(const struct work *work) {
 }
 
 static double bytes(const struct work *work) {
-    return operand_bytes(&work->X) + operand_bytes(&work->v) + operand_bytes(&work->y) + operand_bytes(&work->z) +
-           operand_bytes(&work->w);
+    return operand_bytes(&work->X) + operand_bytes(&work->v) + operand_bytes(&work->y) +
+           operand_bytes(&work->z) + operand_bytes(&work->w);
 }
 
 const struct operation operation_mmchain = {.name = "mmchain",

@@ -55,7 +55,8 @@ static double flops(const struct work *work) {
 }
 
 static double bytes(const struct work *work) {
-    return operand_bytes(&work->X) + operand_bytes(&work->y) + operand_bytes(&work->z) + operand_bytes(&work->w);
+    return operand_bytes(&work->X) + operand_bytes(&work->y) + operand_bytes(&work->z) +
+           operand_bytes(&work->w);
 }
 
 const struct operation operation_multiply = {.name = "multiply",

@@ -1,9 +1,10 @@
-/* Norms of columns: sum |x|, sqrt(sum x^2), max |x|; huge and tiny values must neither overflow nor vanish, and one NaN
- * makes its column's norm NaN. */
+/* Norms of columns: sum |x|, sqrt(sum x^2), max |x|; huge and tiny values must neither overflow nor vanish,
+ * and one NaN makes its column's norm NaN. */
 #include "elementwise.h"
 
 static void list(struct problem_list *list) {
-    static const int64_t shapes[][2] = {{0, 1}, {0, 3}, {1, 1}, {5, 64}, {257, 1}, {311, 17}, {70001, 1}, {4099, 8}};
+    static const int64_t shapes[][2] = {{0, 1},   {0, 3},    {1, 1},     {5, 64},
+                                        {257, 1}, {311, 17}, {70001, 1}, {4099, 8}};
     for (int kind = KILN_NORM_1; kind <= KILN_NORM_MAX; kind++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             for (unsigned t = 0; t < 2; t++)
@@ -37,7 +38,8 @@ static kiln_status prepare(struct work *work) {
     host_new(&work->X, work->type, p->rows, p->cols);
     /* A single column's role goes with the number of rows. */
     for (int64_t e = 0; e < p->rows * p->cols; e++)
-        host_set(&work->X.host, e, special(work, e / p->cols, e % p->cols + (p->cols == 1 ? p->rows % 7 : 0)));
+        host_set(&work->X.host, e,
+                 special(work, e / p->cols, e % p->cols + (p->cols == 1 ? p->rows % 7 : 0)));
     return operand_upload(work, &work->X);
 }
 

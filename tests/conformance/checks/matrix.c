@@ -4,8 +4,8 @@
 
 #include "cases.h"
 
-static void same(struct check_context *context, const char *what, kiln_status status, const void *a, const void *b,
-                 size_t bytes) {
+static void same(struct check_context *context, const char *what, kiln_status status, const void *a,
+                 const void *b, size_t bytes) {
     check_report(context, status == KILN_OK && memcmp(a, b, bytes) == 0, "%s: %s", what,
                  status == KILN_OK ? "values differ" : kiln_last_error()->message);
 }
@@ -20,7 +20,8 @@ static void dense(struct check_context *context, struct work *work) {
     free(back);
 }
 
-static void csr(struct check_context *context, const kiln_matrix *A, const struct host_matrix *h, const char *what) {
+static void csr(struct check_context *context, const kiln_matrix *A, const struct host_matrix *h,
+                const char *what) {
     size_t element = h->type == KILN_F32 ? 4 : 8, nnz = (size_t)h->nnz, rows = (size_t)h->rows;
     int64_t *row_start = calloc(rows + 1, sizeof *row_start);
     int32_t *col = calloc(nnz, sizeof *col);
@@ -29,7 +30,8 @@ static void csr(struct check_context *context, const kiln_matrix *A, const struc
     same(context, what, status, row_start, h->row_start, (rows + 1) * sizeof *row_start);
     same(context, what, status, col, h->col, nnz * sizeof *col);
     same(context, what, status, values, h->values, nnz * element);
-    check_report(context, kiln_matrix_nnz(A) == h->nnz && kiln_matrix_format(A) == KILN_CSR, "%s: shape", what);
+    check_report(context, kiln_matrix_nnz(A) == h->nnz && kiln_matrix_format(A) == KILN_CSR, "%s: shape",
+                 what);
     free(row_start);
     free(col);
     free(values);
@@ -49,7 +51,8 @@ static void copies(struct check_context *context, struct work *work) {
     if (status == KILN_OK) status = kiln_matrix_copy(&back, work->device, work->type, moved);
     check_report(context, status == KILN_OK, "copy: %s", kiln_last_error()->message);
     if (status == KILN_OK) {
-        check_report(context, kiln_matrix_type(moved) == other && kiln_matrix_device(moved) == cpu, "copy: type, device");
+        check_report(context, kiln_matrix_type(moved) == other && kiln_matrix_device(moved) == cpu,
+                     "copy: type, device");
         csr(context, back, &work->X.host, "csr copy");
     }
     kiln_matrix_free(moved);
@@ -58,7 +61,8 @@ static void copies(struct check_context *context, struct work *work) {
 }
 
 static void run(struct check_context *context) {
-    struct problem p = {.format = KILN_CSR, .pattern = PATTERN_UNSORTED, .rows = 100, .cols = 70, .per_row = 9};
+    struct problem p = {
+        .format = KILN_CSR, .pattern = PATTERN_UNSORTED, .rows = 100, .cols = 70, .per_row = 9};
     struct work work = {.problem = &p, .device = context->device, .type = context->type};
     kiln_status status = make_X(&work);
     if (status == KILN_OK) status = make_random(&work, &work.y, 37, 5);

@@ -1,5 +1,6 @@
-/* What must hold between results whatever the reference says: w = X^T (v .* (X y)) is linear in y, does not care about
- * the order of rows, and is the sum of what two blocks of rows give, on which several devices will rely. */
+/* What must hold between results whatever the reference says: w = X^T (v .* (X y)) is linear in y, does not
+ * care about the order of rows, and is the sum of what two blocks of rows give, on which several devices will
+ * rely. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,8 @@ struct side {
 };
 
 /* w of one side, as doubles, and its gauge: what rounding is measured against. */
-static kiln_status chain(struct check_context *context, const struct side *side, double *w, struct expected *expected) {
+static kiln_status chain(struct check_context *context, const struct side *side, double *w,
+                         struct expected *expected) {
     struct work work = {.device = context->device, .type = context->type};
     work.X.host = side->X;
     work.v.host = side->v;
@@ -135,7 +137,10 @@ static void run(struct check_context *context) {
     for (int sparse = 0; sparse < 2; sparse++) {
         struct problem p = {.format = sparse ? KILN_CSR : KILN_DENSE,
                             .pattern = sparse ? PATTERN_POWER_LAW : PATTERN_DENSE,
-                            .rows = ROWS, .cols = COLS, .per_row = 12, .k = K};
+                            .rows = ROWS,
+                            .cols = COLS,
+                            .per_row = 12,
+                            .k = K};
         struct work work = {.problem = &p, .device = context->device, .type = context->type};
         kiln_status status = make_X(&work);
         if (status == KILN_OK) status = make_random(&work, &work.v, ROWS, 1);

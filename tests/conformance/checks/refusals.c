@@ -1,12 +1,13 @@
-/* Every call with a wrong shape, type, device, format, number, NULL or alias is refused with ERR_ARGUMENT and a message,
- * and leaves what it would have written untouched. */
+/* Every call with a wrong shape, type, device, format, number, NULL or alias is refused with ERR_ARGUMENT and
+ * a message, and leaves what it would have written untouched. */
 #include <string.h>
 
 #include "cases.h"
 
 enum { M = 6, N = 4, K = 2 };
 
-/* X M x N dense, S the same in CSR, w y z N x K, p q M x K, v M x 1, d N x 1; one wrong thing each in the others. */
+/* X M x N dense, S the same in CSR, w y z N x K, p q M x K, v M x 1, d N x 1; one wrong thing each in the
+ * others. */
 struct set {
     kiln_device *device, *cpu;
     kiln_matrix *X, *S, *w, *y, *z, *p, *q, *v, *d;
@@ -52,7 +53,7 @@ static kiln_status make_set(struct set *s, kiln_device *device, kiln_type type) 
 }
 
 static void free_set(struct set *s) {
-    kiln_matrix *const all[] = {s->X, s->S, s->w, s->y,      s->z,        s->p,      s->q,
+    kiln_matrix *const all[] = {s->X, s->S, s->w,      s->y,        s->z,      s->p,    s->q,
                                 s->v, s->d, s->y_type, s->y_device, s->square, s->none, s->wide};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     kiln_device_close(s->cpu);
