@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""Checks what the tree promises: who may include whom, no vendor headers, no raw allocation past the seams.
+
+The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]', re.M)
+
+# Folder -> folders of src/ that it may include from (besides kiln.h and its own).
+MAY_INCLUDE = {
+    "src/core": ["dialect"],
+    "src/backends": ["core"],
+    "src/ops": ["core", "dialect"],
+    "src/io": ["core"],
+    "src/algorithms": [],
+    "cli": [],
+    "bench": [],
+    "examples": [],
+}
+# The one private header that algorithms may use lies in their own folder and may take this from core.
+EXCEPTIONS = {
+    ("src/algorithms/algorithm.h", "core/status.h"),
+}
+VENDOR = re.compile(r"^(cuda|nvrtc|cublas|cusparse|nccl|mpi|CL/|OpenCL/)")
+# Calls that must go through core/seams.h, and the files that are the seam.
+RAW_CALL = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|posix_memalign|abort|exit|assert)\s*\(")
+RAW_ALLOWED = {"src/core/seams.c"}
+
+
+def files(folder):
+    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", folder], cwd=ROOT, check=True,
+                            capture_output=True, text=True).stdout.split("\n")
+    return [ROOT / name for name in listed if name.endswith((".c", ".h")) and (ROOT / name).exists()]
+
+
+def check_includes(folder, path, text):
+    name = str(path.relative_to(ROOT))
+    for quote, target in INCLUDE.findall(text):
+        if VENDOR.match(target):
+            yield f"{name}: includes the vendor header {target}"
+        if quote == "<" or target == "kiln.h" or (name, target) in EXCEPTIONS:
+            continue
+        own = folder.removeprefix("src/")
+        source = target.split("/")[0] if "/" in target else own
+        if source != own and source not in MAY_INCLUDE[folder]:
+            yield f"{name}: {folder} must not include {target}"
+
+
+def check_calls(path, text):
+    name = str(path.relative_to(ROOT))
+    if name in RAW_ALLOWED or not name.startswith("src/"):
+        return
+    code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
+    code = re.sub(r'"(\\.|[^"\\])*"', '""', code)
+    for number, line in enumerate(code.split("\n"), 1):
+        found = RAW_CALL.search(line)
+        if found:
+            yield f"{name}:{number}: calls {found.group(1)}() past the seams"
+
+
+def main():
+    problems = []
+    for folder in MAY_INCLUDE:
+        for path in files(folder):
+            text = path.read_text()
+            problems += check_includes(folder, path, text)
+            problems += check_calls(path, text)
+    for problem in problems:
+        print(problem)
+    print(f"check_tree: {len(problems)} problems")
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
