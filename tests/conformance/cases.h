@@ -52,7 +52,7 @@ enum pattern {
     X(NO_Y, 9)       /* Y = NULL */                                                                          \
     X(X_ALIAS, 10)   /* X is the destination */                                                              \
     X(Y_ALIAS, 11)   /* Y is the destination */                                                              \
-    X(X_NAN, 12)     /* X full of NaN and its coefficients 0 */                                              \
+    X(X_NAN, 12)     /* combine: X full of NaN, its coefficients 0; else one NaN in X */                     \
     X(Y_NAN, 13)     /* so with Y */                                                                         \
     X(SPECIAL, 14)   /* zeros, infinities, NaN, huge and tiny values among the others */                     \
     X(NORMAL, 15)    /* normal distribution */

@@ -152,8 +152,18 @@ void make_alias(struct work *work, struct operand *A) {
 
 kiln_status make_X(struct work *work) {
     const struct problem *p = work->problem;
-    if (p->format == KILN_DENSE) return make_random(work, &work->X, p->rows, p->cols);
-    make_csr(&work->X.host, p, work->type);
+    struct host_matrix *X = &work->X.host;
+    if (p->format == KILN_DENSE && !(p->flags & WITH_X_NAN))
+        return make_random(work, &work->X, p->rows, p->cols);
+    if (p->format == KILN_DENSE) {
+        host_new(&work->X, work->type, p->rows, p->cols);
+        for (int64_t e = 0; e < X->nnz; e++)
+            host_set(X, e, 2 * random_uniform(STREAM_VALUE, (uint64_t)e) - 1);
+    } else {
+        make_csr(X, p, work->type);
+    }
+    if (p->flags & WITH_X_NAN && X->nnz > 0)
+        host_set(X, X->row_start ? X->nnz / 2 : p->rows / 2 * p->cols, (double)NAN);
     return operand_upload(work, &work->X);
 }
 

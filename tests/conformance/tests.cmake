@@ -10,7 +10,7 @@ set(KILN_REQUIRED_DEVICES "cpu,opencl" CACHE STRING "Devices that the conformanc
 add_test(NAME conformance COMMAND conformance --require ${KILN_REQUIRED_DEVICES})
 add_test(NAME conformance_scalar COMMAND conformance --device cpu --threads 1)
 add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3)
-add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 --quick)
+add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7)
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
 set_tests_properties(conformance conformance_scalar conformance_avx2 conformance_threads PROPERTIES TIMEOUT 600)

@@ -8,6 +8,7 @@ static void list(struct problem_list *list) {
         struct problem p = shapes.problems[i];
         if (p.k > 1) continue;
         p.flags |= i % 2 ? WITH_V : 0;
+        if (i % 5 == 0 && !(p.flags & WITH_ONES)) p.flags |= WITH_X_NAN;
         problem_add(list, p);
     }
     shapes_free(&shapes);

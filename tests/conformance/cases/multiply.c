@@ -18,6 +18,13 @@ static void list(struct problem_list *list) {
         problem_add(list, vary(shapes.problems[i], i, 0));
         problem_add(list, vary(shapes.problems[i], i + 1, WITH_TRANSPOSED));
     }
+    /* A NaN in X reaches its own row of the product, or its own column, and no other. */
+    for (int64_t i = 0; i < shapes.count; i += 4) {
+        struct problem p = shapes.problems[i];
+        p.flags |= p.flags & WITH_ONES ? 0 : WITH_X_NAN;
+        problem_add(list, vary(p, 0, 0));
+        problem_add(list, vary(p, 0, WITH_TRANSPOSED));
+    }
     shapes_free(&shapes);
 }
 
