@@ -1,0 +1,496 @@
+/* Model files: the same bits back, the same bytes twice, and no damaged or foreign file that loads as
+ * something else. */
+#define _GNU_SOURCE
+#include "io/scratch.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+#include "kiln.h"
+
+static kiln_device *device;
+
+static int open_device(void **state) {
+    if (kiln_device_open(&device, "cpu", NULL) != KILN_OK) return -1;
+    return scratch_make(state);
+}
+
+static int close_device(void **state) {
+    kiln_device_close(device);
+    return scratch_remove(state);
+}
+
+static void set_tensor(kiln_model *model, const char *name, kiln_type type, int64_t rows, int64_t cols,
+                       const void *values) {
+    kiln_matrix *A = NULL;
+    assert_int_equal(kiln_matrix_dense(&A, device, type, rows, cols, values), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, name, A), KILN_OK);
+    kiln_matrix_free(A);
+}
+
+/* Three columns, two targets, texts that need escapes. */
+static kiln_model *small_model(double first) {
+    kiln_model *model = NULL;
+    assert_int_equal(kiln_model_create(&model, "linreg"), KILN_OK);
+    set_tensor(model, "b", KILN_F64, 1, 2, (double[]){0.5, -0.0});
+    set_tensor(model, "W", KILN_F64, 3, 2, (double[]){first, 2, -3, 1e-310, 0.1, 1e300});
+    set_tensor(model, "scale", KILN_F32, 3, 1, (float[]){1, 0.1F, 3});
+    assert_int_equal(kiln_model_set_text(model, "schema", "{\"a\":[\"\\n\",\"\xc3\xa9\"]}\n\t\x01"), KILN_OK);
+    assert_int_equal(kiln_model_set_text(model, "l2", "0.25"), KILN_OK);
+    return model;
+}
+
+/* A loaded W's first element; -1 if the file does not load. */
+static double first_weight(const char *path) {
+    kiln_model *model = NULL;
+    if (kiln_model_load(&model, path) != KILN_OK) return -1;
+    kiln_matrix *W = NULL;
+    double values[6];
+    assert_int_equal(kiln_model_tensor(&W, device, KILN_TYPE_DEFAULT, model, "W"), KILN_OK);
+    assert_int_equal(kiln_matrix_rows(W) * kiln_matrix_cols(W), 6);
+    assert_int_equal(kiln_matrix_get(values, W), KILN_OK);
+    kiln_matrix_free(W);
+    kiln_model_free(model);
+    return values[0];
+}
+
+static void assert_same_bytes(const char *a, const char *b) {
+    size_t size_a, size_b;
+    char *bytes_a = file_bytes(a, &size_a), *bytes_b = file_bytes(b, &size_b);
+    assert_int_equal(size_a, size_b);
+    assert_memory_equal(bytes_a, bytes_b, size_a);
+    free(bytes_a);
+    free(bytes_b);
+}
+
+static void loading_gives_what_was_saved(void **state) {
+    (void)state;
+    static const char *const keys[] = {"algorithm", "kiln_version", "l2", "schema", NULL};
+    kiln_model *model = small_model(1), *back = NULL;
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_OK);
+    assert_int_equal(kiln_model_load(&back, in_scratch("m")), KILN_OK);
+    for (int i = 0; keys[i]; i++) {
+        assert_string_equal(kiln_model_key(back, i), keys[i]);
+        assert_string_equal(kiln_model_text(back, keys[i]), kiln_model_text(model, keys[i]));
+    }
+    assert_null(kiln_model_key(back, 4));
+    assert_null(kiln_model_text(back, "sha256"));
+    static const char *const names[] = {"W", "b", "scale"};
+    for (int i = 0; i < 3; i++) {
+        kiln_matrix *A = NULL, *B = NULL;
+        int64_t rows, cols;
+        kiln_type type;
+        unsigned char a[64] = {0}, b[64] = {0};
+        assert_string_equal(kiln_model_tensor_info(back, i, &type, &rows, &cols), names[i]);
+        assert_int_equal(type, i == 2 ? KILN_F32 : KILN_F64);
+        assert_int_equal(kiln_model_tensor(&A, device, KILN_TYPE_DEFAULT, model, names[i]), KILN_OK);
+        assert_int_equal(kiln_model_tensor(&B, device, KILN_TYPE_DEFAULT, back, names[i]), KILN_OK);
+        assert_int_equal(kiln_matrix_rows(B), rows);
+        assert_int_equal(kiln_matrix_cols(B), cols);
+        assert_int_equal(kiln_matrix_get(a, A), KILN_OK);
+        assert_int_equal(kiln_matrix_get(b, B), KILN_OK);
+        assert_memory_equal(a, b, sizeof a);
+        kiln_matrix_free(A);
+        kiln_matrix_free(B);
+    }
+    assert_null(kiln_model_tensor_info(back, 3, NULL, NULL, NULL));
+    assert_int_equal(kiln_model_save(back, in_scratch("again")), KILN_OK);
+    assert_same_bytes(in_scratch("m"), in_scratch("again"));
+    kiln_model_free(back);
+    kiln_model_free(model);
+}
+
+static void same_model_same_bytes(void **state) {
+    (void)state;
+    kiln_model *a = small_model(1), *b = small_model(7);
+    assert_int_equal(kiln_model_set_text(b, "l2", "changed"), KILN_OK);
+    assert_int_equal(kiln_model_set_text(b, "l2", "0.25"), KILN_OK);
+    set_tensor(b, "W", KILN_F64, 3, 2, (double[]){1, 2, -3, 1e-310, 0.1, 1e300});
+    assert_int_equal(kiln_model_save(a, in_scratch("a")), KILN_OK);
+    assert_int_equal(kiln_model_save(b, in_scratch("b")), KILN_OK);
+    assert_same_bytes(in_scratch("a"), in_scratch("b"));
+    kiln_model_free(a);
+    kiln_model_free(b);
+}
+
+static void wrong_use_is_refused(void **state) {
+    (void)state;
+    kiln_model *model = NULL;
+    kiln_matrix *sparse = NULL, *A = NULL;
+    char name[300];
+    memset(name, 'n', sizeof name);
+    name[256] = '\0';
+    assert_int_equal(kiln_model_create(&model, "alchemy"), KILN_ERR_ARGUMENT);
+    assert_null(model);
+    assert_int_equal(kiln_model_create(&model, "linreg"), KILN_OK);
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_ERR_MODEL); /* no W */
+    static const char *const bad_keys[] = {"",       "a\nb",   "\xff",      "\xc0\xaf",    "\xed\xa0\x80",
+                                           "sha256", "format", "algorithm", "kiln_version"};
+    for (size_t i = 0; i < sizeof bad_keys / sizeof *bad_keys; i++)
+        assert_int_equal(kiln_model_set_text(model, bad_keys[i], "x"), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_model_set_text(model, name, "x"), KILN_ERR_ARGUMENT);
+    name[255] = '\0';
+    assert_int_equal(kiln_model_set_text(model, name, "x"), KILN_OK);
+    assert_int_equal(kiln_model_set_text(model, "k", "\x80"), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_matrix_csr(&sparse, device, KILN_F64, 1, 1, (int64_t[]){0, 0}, NULL, NULL),
+                     KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "W", sparse), KILN_ERR_UNSUPPORTED);
+    assert_int_equal(kiln_model_tensor(&A, device, KILN_F64, model, "W"), KILN_ERR_MODEL);
+    set_tensor(model, "W", KILN_F64, 2, 1, (double[]){1, NAN});
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_ERR_MODEL);
+    set_tensor(model, "W", KILN_F64, 2, 1, NULL);
+    set_tensor(model, "b", KILN_F64, 1, 2, NULL);
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_ERR_MODEL);
+    assert_int_equal(scratch_files(false), 0);
+    kiln_matrix_free(sparse);
+    kiln_model_free(model);
+}
+
+/* A damaged file must fail, or (white space in the header) say exactly the same. */
+static bool loads_as(const char *path, const char *original) {
+    kiln_model *model = NULL;
+    if (kiln_model_load(&model, path) != KILN_OK) {
+        assert_null(model);
+        assert_int_equal(kiln_last_error()->status, KILN_ERR_MODEL);
+        return false;
+    }
+    assert_int_equal(kiln_model_save(model, in_scratch("resaved")), KILN_OK);
+    assert_same_bytes(in_scratch("resaved"), original);
+    kiln_model_free(model);
+    return true;
+}
+
+static void every_damage_is_found(void **state) {
+    (void)state;
+    const char *good = in_scratch("good"), *bad = in_scratch("bad");
+    char good_path[512], bad_path[512];
+    snprintf(good_path, sizeof good_path, "%s", good);
+    snprintf(bad_path, sizeof bad_path, "%s", bad);
+    kiln_model *model = small_model(1);
+    assert_int_equal(kiln_model_save(model, good_path), KILN_OK);
+    kiln_model_free(model);
+    size_t size;
+    int accepted = 0;
+    char *bytes = file_bytes(good_path, &size);
+    size_t data = size - (8 * 8 + 3 * 4);
+    for (size_t i = 0; i < size; i++) {
+        char kept = bytes[i], flips[] = {0, (char)0xff, (char)(kept ^ 1), (char)(kept ^ 0x80)};
+        for (int f = 0; f < 4; f++) {
+            if (flips[f] == kept) continue;
+            bytes[i] = flips[f];
+            put_file(bad_path, bytes, size);
+            bool loads = loads_as(bad_path, good_path);
+            assert_true(!loads || i < data);
+            accepted += loads;
+        }
+        bytes[i] = kept;
+    }
+    assert_true(accepted < 8);
+    for (size_t cut = 0; cut < size; cut++) {
+        put_file(bad_path, bytes, cut);
+        assert_false(loads_as(bad_path, good_path));
+    }
+    bytes[size] = '\0';
+    put_file(bad_path, bytes, size + 1);
+    assert_false(loads_as(bad_path, good_path));
+    free(bytes);
+}
+
+/* A header of our own behind the right length, with `data` bytes of values. */
+static kiln_status load_header(const char *header, size_t data) {
+    size_t length = strlen(header);
+    char *bytes = calloc(1, 8 + length + data);
+    for (int i = 0; i < 8; i++) bytes[i] = (char)(length >> 8 * i);
+    memcpy(bytes + 8, header, length);
+    put_file(in_scratch("m"), bytes, 8 + length + data);
+    free(bytes);
+    kiln_model *model = NULL;
+    kiln_status status = kiln_model_load(&model, in_scratch("m"));
+    kiln_model_free(model);
+    return status;
+}
+
+#define META                                                                                                 \
+    "\"__metadata__\":{\"format\":\"kiln 1\",\"sha256\":"                                                    \
+    "\"0000000000000000000000000000000000000000000000000000000000000000\",\"algorithm\":\"linreg\"}"
+#define W(shape, offsets) "\"W\":{\"dtype\":\"F64\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
+
+static void lying_headers_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *header, *says;
+        size_t data;
+    } cases[] = {
+        {"{" META "," W("[1,1]", "[0,8]") "}", "checksum does not match", 8},
+        {"{}", "metadata", 0},
+        {"{\"__metadata__\":[]}", "metadata", 0},
+        {"{\"__metadata__\":{\"format\":\"pt\"}}", "metadata \"sha256\"", 0},
+        {"{\"__metadata__\":{\"format\":\"kiln 9\",\"sha256\":\"\"}}", "'kiln 9'", 0},
+        {"{\"__metadata__\":{\"format\":\"kiln 1\",\"sha256\":\"\"}}", "checksum is damaged", 0},
+        {"{\"__metadata__\":{\"format\":\"kiln 1\",\"format\":\"kiln 1\"}}", "duplicate", 0},
+        {"{" META "," W("[1,1]", "[0,8]") "," W("[1,1]", "[8,16]") "}", "duplicate", 16},
+        {"{" META "," W("[1,1]", "[0,8]") "}", "cut short", 7},
+        {"{" META "," W("[1,1]", "[0,8]") "}", "added", 9},
+        {"{" META "," W("[1,1]", "[8,16]") "}", "begins at 8", 16},
+        {"{" META "," W("[1,1]", "[8,0]") "}", "do not fit", 8},
+        {"{" META "," W("[1,1]", "[0,16]") "}", "do not fit", 16},
+        {"{" META
+         "," W("[1,1]", "[0,8]") ",\"a\":{\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[4,8]}}",
+         "begins at 4", 8},
+        {"{" META "," W("[4294967296,2147483647]", "[0,8]") "}", "too large", 8},
+        {"{" META "," W("[9223372036854775807,1]", "[0,8]") "}", "too large", 8},
+        {"{" META "," W("[1,4294967296]", "[0,8]") "}", "too large", 8},
+        {"{" META "," W("[99999999999999999999,1]", "[0,8]") "}", "not valid", 8},
+        {"{" META "," W("[-1,1]", "[0,8]") "}", "shape [rows, cols]", 8},
+        {"{" META "," W("[1.0,1]", "[0,8]") "}", "shape [rows, cols]", 8},
+        {"{" META "," W("[1]", "[0,8]") "}", "shape [rows, cols]", 8},
+        {"{" META "," W("[1,1,1]", "[0,8]") "}", "shape [rows, cols]", 8},
+        {"{" META "," W("\"1\"", "[0,8]") "}", "shape [rows, cols]", 8},
+        {"{" META ",\"W\":7}", "shape [rows, cols]", 0},
+        {"{" META ",\"W\":{\"dtype\":\"I64\",\"shape\":[1,1],\"data_offsets\":[0,8]}}", "'I64'", 8},
+        {"{" META ",\"W\":{\"dtype\":\"\\u001b\",\"shape\":[1,1],\"data_offsets\":[0,8]}}", "(unprintable)",
+         8},
+        {"{" META ",\"W\\n\":{\"dtype\":\"F64\",\"shape\":[1,1],\"data_offsets\":[0,8]}}", "not printable",
+         8},
+        {"{" META ",\"W\":{\"dtype\":\"F64\",\"shape\":[1,1],\"data_offsets\":[0,8],\"x\":1}}", "needs dtype",
+         8},
+        {"{\"a\":[[[[", "nested", 0},
+        {"{\"a\\\"", "not valid", 0},
+        {"{\"\xff\":1}", "not valid", 0},
+        {"{\"a\\u0000b\":{}}", "not valid", 0},
+        {"{" META "}x", "not valid", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(load_header(cases[i].header, cases[i].data), KILN_ERR_MODEL);
+        if (!strstr(kiln_last_error()->message, cases[i].says))
+            fail_msg("%s: \"%s\" lacks \"%s\"", cases[i].header, kiln_last_error()->message, cases[i].says);
+        assert_string_equal(kiln_last_error()->file, in_scratch("m"));
+    }
+}
+
+static void crowded_header_is_refused_before_it_is_parsed(void **state) {
+    (void)state;
+    enum { ENTRIES = 100000 };
+    char *header = malloc(3 * ENTRIES + 16);
+    strcpy(header, "{\"a\":[");
+    for (int i = 0; i < ENTRIES; i++) memcpy(header + 6 + 3 * i, "{},", 4);
+    assert_int_equal(load_header(header, 0), KILN_ERR_MODEL);
+    assert_non_null(strstr(kiln_last_error()->message, "too many entries"));
+    free(header);
+}
+
+static void other_files_are_named(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"1 1:0.5 7:2\n-1 2:1\n", "is LIBSVM data, not a model (did you swap the arguments?)"},
+        {"a,b,c\n1,2,3\n", "is CSV data"},
+        {"%%MatrixMarket matrix coordinate real general\n", "is Matrix Market data"},
+        {"\x93NUMPY\x01", "is npy data"},
+        {"PK\x03\x04", "is npz data"},
+        {"\x1f\x8b\x08", "is gzip data"},
+        {"\x28\xb5\x2f\xfd", "is zstd data"},
+        {"hello world, again", "is CSV data"},
+        {"hello", "is text"},
+        {"\x01\x02", "is not a model"},
+        {"", "is empty"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        kiln_model *model = NULL;
+        put_file(in_scratch("ok.svm"), cases[i].text, strlen(cases[i].text));
+        assert_int_equal(kiln_model_load(&model, in_scratch("ok.svm")), KILN_ERR_MODEL);
+        assert_null(model);
+        assert_non_null(strstr(kiln_last_error()->message, cases[i].says));
+        assert_string_not_equal(kiln_last_error()->hint, "");
+    }
+    kiln_model *model = NULL;
+    assert_int_equal(kiln_model_load(&model, in_scratch("absent")), KILN_ERR_IO);
+    assert_int_equal(kiln_last_error()->native_code, ENOENT);
+    assert_int_equal(kiln_model_load(&model, scratch), KILN_ERR_IO);
+}
+
+static void file_faults_keep_the_old_model(void **state) {
+    (void)state;
+    static const int codes[] = {EIO, ENOSPC, EDQUOT, EINTR};
+    kiln_model *old = small_model(1), *new = small_model(2);
+    for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
+        int failures = 0;
+        bool hit = true;
+        for (int k = 1; hit; k++) {
+            assert_int_equal(kiln_model_save(old, in_scratch("m")), KILN_OK);
+            faults_begin(k, codes[c], 0);
+            kiln_status status = kiln_model_save(new, in_scratch("m"));
+            hit = faults_end();
+            assert_int_equal(scratch_files(false), 1);
+            bool folder = status != KILN_OK && strstr(kiln_last_error()->message, "flush the folder");
+            assert_true(first_weight(in_scratch("m")) == (status == KILN_OK || folder ? 2 : 1));
+            if (status != KILN_OK) assert_int_equal(status, KILN_ERR_IO);
+            failures += status != KILN_OK;
+        }
+        assert_true(codes[c] == EINTR ? failures == 0 : failures == 7);
+    }
+    faults_begin(0, 0, 5); /* short writes */
+    assert_int_equal(kiln_model_save(new, in_scratch("m")), KILN_OK);
+    faults_end();
+    assert_true(first_weight(in_scratch("m")) == 2);
+    kiln_model_free(old);
+    kiln_model_free(new);
+}
+
+/* The child saves two models in turn until it is killed, at a random instant; the file is always one of the
+ * two. */
+static void killing_the_writer_leaves_a_whole_model(void **state) {
+    (void)state;
+    int rounds[3] = {0}, torn = 0;
+    srand(7);
+    kiln_model *models[2] = {small_model(1), small_model(2)};
+    assert_int_equal(kiln_model_save(models[0], in_scratch("m")), KILN_OK);
+    for (int round = 0; round < 300; round++) {
+        pid_t child = fork();
+        if (child == 0)
+            for (int i = 0;; i++)
+                if (kiln_model_save(models[i % 2], in_scratch("m")) != KILN_OK) _exit(1);
+        nanosleep(&(struct timespec){0, rand() % 4000000}, NULL);
+        kill(child, SIGKILL);
+        int code;
+        assert_int_equal(waitpid(child, &code, 0), child);
+        assert_true(WIFSIGNALED(code));
+        int weight = (int)first_weight(in_scratch("m"));
+        assert_in_range(weight, 1, 2);
+        rounds[weight]++;
+        torn += scratch_files(false) > 1; /* killed between creating the temporary file and the rename */
+        DIR *folder = opendir(scratch);
+        for (struct dirent *entry; (entry = readdir(folder));)
+            if (strstr(entry->d_name, ".tmp")) unlink(in_scratch(entry->d_name));
+        closedir(folder);
+    }
+    assert_true(rounds[1] > 0 && rounds[2] > 0);
+    assert_true(torn > 0); /* the kills did hit saves under way */
+    kiln_model_free(models[0]);
+    kiln_model_free(models[1]);
+}
+
+static int alloc_countdown;
+static long alive;
+
+static void *failing_alloc(size_t bytes, size_t align) {
+    if (alloc_countdown > 0 && --alloc_countdown == 0) return NULL;
+    alive++;
+    return faults.real.alloc(bytes, align);
+}
+
+static void *failing_resize(void *memory, size_t bytes) {
+    if (alloc_countdown > 0 && --alloc_countdown == 0) return NULL;
+    alive += memory == NULL;
+    return faults.real.resize(memory, bytes);
+}
+
+static void counting_release(void *memory) {
+    alive--;
+    faults.real.release(memory);
+}
+
+static kiln_status create_save_load(void) {
+    kiln_model *model = NULL, *back = NULL;
+    kiln_status status = kiln_model_create(&model, "linreg");
+    if (status == KILN_OK) status = kiln_model_set_text(model, "key", "value");
+    if (status == KILN_OK) status = kiln_model_save(model, in_scratch("unused"));
+    if (status == KILN_ERR_MODEL) status = KILN_OK; /* it has no W, and that was the place to say so */
+    if (status == KILN_OK) status = kiln_model_load(&back, in_scratch("m"));
+    if (status == KILN_OK) status = kiln_model_save(back, in_scratch("copy"));
+    kiln_model_free(model);
+    kiln_model_free(back);
+    return status;
+}
+
+static void every_failed_allocation_is_reported(void **state) {
+    (void)state;
+    kiln_model *model = small_model(1);
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_OK);
+    kiln_model_free(model);
+    kiln_status status = KILN_ERR_NOMEM;
+    int k = 0;
+    for (; status != KILN_OK; k++) {
+        faults.real = ki_seams;
+        alive = 0;
+        alloc_countdown = k + 1;
+        ki_seams.alloc = failing_alloc;
+        ki_seams.resize = failing_resize;
+        ki_seams.release = counting_release;
+        status = create_save_load();
+        ki_seams = faults.real;
+        assert_int_equal(alive, 0);
+        if (status != KILN_OK) assert_int_equal(status, KILN_ERR_NOMEM);
+    }
+    assert_true(k > 30);
+    assert_same_bytes(in_scratch("m"), in_scratch("copy"));
+}
+
+/* Written by version 0.1.0; every later version reads it. */
+static void golden_file_loads(void **state) {
+    (void)state;
+    kiln_model *model = NULL;
+    assert_int_equal(kiln_model_load(&model, KILN_TEST_DATA "/io/fixtures/linreg-0.1.0.kiln"), KILN_OK);
+    assert_string_equal(kiln_model_text(model, "algorithm"), "linreg");
+    assert_string_equal(kiln_model_text(model, "kiln_version"), "0.1.0");
+    assert_string_equal(kiln_model_text(model, "l2"), "0.25");
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_OK);
+    assert_same_bytes(in_scratch("m"), KILN_TEST_DATA "/io/fixtures/linreg-0.1.0.kiln");
+    assert_true(first_weight(in_scratch("m")) == 1);
+    kiln_model_free(model);
+}
+
+static void prediction_is_X_W_plus_b(void **state) {
+    (void)state;
+    static const double x[] = {1, 2, 3, -1, 0, 0.5}, w[] = {1, 2, 4, 8, 16, 32}, b[] = {0.25, -1};
+    static const double with_b[] = {57.25, 113, 7.25, 13}, without_b[] = {57, 114, 7, 14};
+    for (int intercept = 0; intercept <= 1; intercept++) {
+        for (int sparse = 0; sparse <= 1; sparse++) {
+            kiln_model *model = NULL;
+            kiln_matrix *X = NULL, *P = NULL, *narrow = NULL, *refused = NULL;
+            double p[4];
+            assert_int_equal(kiln_model_create(&model, "linreg"), KILN_OK);
+            set_tensor(model, "W", KILN_F64, 3, 2, w);
+            if (intercept) set_tensor(model, "b", KILN_F64, 1, 2, b);
+            if (sparse)
+                assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, 2, 3, (int64_t[]){0, 3, 6},
+                                                 (int32_t[]){0, 1, 2, 0, 1, 2}, x),
+                                 KILN_OK);
+            else
+                assert_int_equal(kiln_matrix_dense(&X, device, KILN_F64, 2, 3, x), KILN_OK);
+            assert_int_equal(kiln_predict(&P, model, X), KILN_OK);
+            assert_int_equal(kiln_matrix_get(p, P), KILN_OK);
+            assert_memory_equal(p, intercept ? with_b : without_b, sizeof p);
+            assert_int_equal(kiln_matrix_dense(&narrow, device, KILN_F64, 2, 2, x), KILN_OK);
+            assert_int_equal(kiln_predict(&refused, model, narrow), KILN_ERR_MODEL);
+            assert_non_null(strstr(kiln_last_error()->message, "trained on 3 columns, the data have 2"));
+            assert_null(refused);
+            kiln_matrix_free(narrow);
+            kiln_matrix_free(P);
+            kiln_matrix_free(X);
+            kiln_model_free(model);
+        }
+    }
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_teardown(name, scratch_empty)
+    const struct CMUnitTest tests[] = {
+        TEST(loading_gives_what_was_saved),
+        TEST(same_model_same_bytes),
+        TEST(wrong_use_is_refused),
+        TEST(every_damage_is_found),
+        TEST(lying_headers_are_refused),
+        TEST(crowded_header_is_refused_before_it_is_parsed),
+        TEST(other_files_are_named),
+        TEST(file_faults_keep_the_old_model),
+        TEST(killing_the_writer_leaves_a_whole_model),
+        TEST(every_failed_allocation_is_reported),
+        TEST(golden_file_loads),
+        TEST(prediction_is_X_W_plus_b),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
