@@ -4,6 +4,14 @@
 
 #include "io/input.h"
 
+struct kiln_data {
+    kiln_matrix *X, *y; /* y NULL if there are no targets */
+    char **feature_names, **target_names;
+    char *schema;
+    kiln_file_format format;
+    int64_t bytes; /* after decompression */
+};
+
 struct ki_table {
     kiln_format format;       /* KILN_DENSE or KILN_CSR */
     int64_t rows, cols, nnz;
@@ -12,8 +20,8 @@ struct ki_table {
     int32_t *col;             /* CSR: nnz, ascending within each row, no duplicates */
     void *y;                  /* rows*targets row-major of the same type, or NULL */
     int64_t targets;          /* columns of y; 0 if y is NULL */
-    char **feature_names;     /* cols of them, or NULL */
-    char **target_names;      /* targets of them, or NULL */
+    char **feature_names;     /* cols of them, each from ki_alloc, or NULL */
+    char **target_names;      /* targets of them, likewise */
     char *schema;             /* JSON text of how columns were encoded, or NULL */
 };
 void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct */

@@ -1,0 +1,229 @@
+/* File -> reader -> table of host arrays -> matrices on the device. Readers know nothing of devices. */
+#include "io/data.h"
+
+#include <string.h>
+
+#include "core/matrix.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "io/detect.h"
+
+static void free_names(char **names, int64_t count) {
+    for (int64_t i = 0; names && i < count; i++) ki_free(names[i]);
+    ki_free(names);
+}
+
+void ki_table_clear(struct ki_table *table) {
+    free_names(table->feature_names, table->cols);
+    free_names(table->target_names, table->targets);
+    ki_free(table->values);
+    ki_free(table->row_start);
+    ki_free(table->col);
+    ki_free(table->y);
+    ki_free(table->schema);
+    memset(table, 0, sizeof *table);
+}
+
+static ki_reader *reader_of(kiln_file_format format) {
+    static ki_reader *const readers[] = {
+        [KILN_FILE_LIBSVM] = ki_read_libsvm, [KILN_FILE_MATRIX_MARKET] = ki_read_matrix_market,
+        [KILN_FILE_CSV] = ki_read_csv,       [KILN_FILE_NPY] = ki_read_npy,
+        [KILN_FILE_NPZ] = ki_read_npz,
+    };
+    return readers[format];
+}
+
+/* Reads a whole file into a table; its format goes to *format, its size to *bytes. */
+static kiln_status read_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes,
+                              const char *path, const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    struct ki_input *input = NULL;
+    TRY(ki_input_open(&input, path, options->limit, &options->control));
+    if (*format == KILN_FILE_AUTO) TRY(ki_detect_format(format, input));
+    TRY(reader_of(*format)(table, input, options));
+    *bytes = ki_input_offset(input);
+done:
+    ki_input_close(input);
+    return status;
+}
+
+/* A file with targets is a dense matrix, or text with one row of numbers separated by commas a line: to the
+ * LIBSVM reader these are labels of rows without features. */
+static kiln_status read_targets(struct ki_table *table, const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    const char *path = options->target_file;
+    kiln_read_options plain = *options;
+    struct ki_table targets = {.rows = 0};
+    kiln_file_format format = KILN_FILE_AUTO;
+    struct ki_input *input = NULL;
+    if (table->y) {
+        ki_fail(KILN_ERR_ARGUMENT, "the data have targets of their own, %s would replace them", path);
+        status = ki_hint("name targets only once");
+        goto done;
+    }
+    plain.cols = 0;
+    plain.model = NULL;
+    plain.target = NULL;
+    TRY(ki_input_open(&input, path, options->limit, &options->control));
+    TRY(ki_detect_format(&format, input));
+    if (format != KILN_FILE_NPY && format != KILN_FILE_NPZ && format != KILN_FILE_MATRIX_MARKET)
+        format = KILN_FILE_LIBSVM;
+    TRY(reader_of(format)(&targets, input, &plain));
+
+    bool labels = format == KILN_FILE_LIBSVM;
+    if (labels ? targets.nnz > 0 : targets.format != KILN_DENSE) {
+        ki_fail(KILN_ERR_DATA, "%s holds a sparse matrix, targets are dense", path);
+        status = ki_hint("targets come as .npy, as a Matrix Market array, or as text with one number a line");
+        goto done;
+    }
+    if (targets.rows != table->rows) {
+        status = ki_fail(KILN_ERR_DATA, "%s has %lld rows, the data have %lld", path, (long long)targets.rows,
+                         (long long)table->rows);
+        goto done;
+    }
+    void **from = labels ? &targets.y : &targets.values;
+    table->y = *from;
+    table->targets = labels ? targets.targets : targets.cols;
+    *from = NULL;
+done:
+    ki_table_clear(&targets);
+    ki_input_close(input);
+    return status;
+}
+
+/* Columns of the model's weights, 0 if it has none. */
+static int64_t model_columns(const kiln_model *model) {
+    const char *name;
+    int64_t rows = 0, cols;
+    kiln_type type;
+    for (int64_t i = 0; model && (name = kiln_model_tensor_info(model, i, &type, &rows, &cols)); i++)
+        if (strcmp(name, "W") == 0) return rows;
+    return 0;
+}
+
+/* Formats that do not say how many columns there are get as many as was asked for or the model knows. */
+static kiln_status widen(struct ki_table *table, const kiln_read_options *options) {
+    if (table->format == KILN_DENSE) {
+        if (table->cols >= options->cols) return KILN_OK;
+        return ki_fail(KILN_ERR_DATA, "the data have %lld dense columns, at least %lld were asked for",
+                       (long long)table->cols, (long long)options->cols);
+    }
+    int64_t least = ki_max(options->cols, model_columns(options->model));
+    if (!table->feature_names) table->cols = ki_max(table->cols, least);
+    return KILN_OK;
+}
+
+/* Hands the table's arrays over to matrices, its names to the data. */
+static kiln_status convert(struct kiln_data *data, kiln_device *device, struct ki_table *table,
+                           kiln_type type) {
+    kiln_status status = KILN_OK;
+    if (table->format == KILN_CSR) {
+        TRY(ki_matrix_adopt_csr(&data->X, device, type, table->rows, table->cols, table->nnz,
+                                table->row_start, table->col, table->values));
+        table->row_start = NULL;
+        table->col = NULL;
+    } else {
+        TRY(ki_matrix_adopt_dense(&data->X, device, type, table->rows, table->cols, table->values));
+    }
+    table->values = NULL;
+    if (table->y) {
+        TRY(ki_matrix_adopt_dense(&data->y, device, type, table->rows, table->targets, table->y));
+        table->y = NULL;
+    }
+    data->feature_names = table->feature_names;
+    data->target_names = table->target_names;
+    data->schema = table->schema;
+    table->feature_names = table->target_names = NULL;
+    table->schema = NULL;
+done:
+    return status;
+}
+
+static kiln_status check_options(const kiln_read_options *options) {
+    if ((unsigned)options->format > KILN_FILE_NPZ)
+        return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)options->format);
+    if (options->type != KILN_F32 && options->type != KILN_F64)
+        return ki_fail(KILN_ERR_ARGUMENT, "unknown element type %d", (int)options->type);
+    if (options->cols < 0 || options->cols > INT32_MAX)
+        return ki_fail(KILN_ERR_ARGUMENT, "%lld columns: 0 to 2147483647 are possible",
+                       (long long)options->cols);
+    if (options->limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "a negative byte limit");
+    return KILN_OK;
+}
+
+kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
+                           const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    if (!data || !device || !path)
+        return ki_fail(KILN_ERR_ARGUMENT, "data, device and path must not be NULL");
+    kiln_read_options full = {.format = KILN_FILE_AUTO};
+    if (options) full = *options;
+    if (full.type == KILN_TYPE_DEFAULT) full.type = KILN_F64;
+    if (full.threads <= 0) full.threads = device->threads > 0 ? device->threads : 1;
+
+    struct ki_table table = {.rows = 0};
+    struct kiln_data *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "the data");
+    TRY(check_options(&full));
+    made->format = full.format;
+    TRY(read_table(&table, &made->format, &made->bytes, path, &full));
+    if (full.target_file) TRY(read_targets(&table, &full));
+    TRY(widen(&table, &full));
+    TRY(convert(made, device, &table, full.type));
+    *data = made;
+done:
+    ki_table_clear(&table);
+    if (status != KILN_OK) kiln_data_free(made);
+    return status;
+}
+
+kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y) {
+    if (!data || !X) return ki_fail(KILN_ERR_ARGUMENT, "data and X must not be NULL");
+    if (y && (y->format != KILN_DENSE || y->rows != X->rows || y->device != X->device || y->type != X->type))
+        return ki_fail(KILN_ERR_ARGUMENT, "y must be dense, of X's type, on X's device, with X's %lld rows",
+                       (long long)X->rows);
+    struct kiln_data *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "the data");
+    made->X = X;
+    made->y = y;
+    *data = made;
+    return KILN_OK;
+}
+
+void kiln_data_free(kiln_data *data) {
+    if (!data) return;
+    free_names(data->feature_names, data->X ? data->X->cols : 0);
+    free_names(data->target_names, data->y ? data->y->cols : 0);
+    kiln_matrix_free(data->X);
+    kiln_matrix_free(data->y);
+    ki_free(data->schema);
+    ki_free(data);
+}
+
+const kiln_matrix *kiln_data_X(const kiln_data *data) {
+    return data->X;
+}
+
+const kiln_matrix *kiln_data_y(const kiln_data *data) {
+    return data->y;
+}
+
+const char *kiln_data_feature_name(const kiln_data *data, int64_t j) {
+    return data->feature_names && j >= 0 && j < data->X->cols ? data->feature_names[j] : NULL;
+}
+
+const char *kiln_data_target_name(const kiln_data *data, int64_t j) {
+    return data->target_names && j >= 0 && j < data->y->cols ? data->target_names[j] : NULL;
+}
+
+kiln_file_format kiln_data_format(const kiln_data *data) {
+    return data->format;
+}
+
+int64_t kiln_data_bytes(const kiln_data *data) {
+    return data->bytes;
+}
+
+const char *kiln_data_schema(const kiln_data *data) {
+    return data->schema ? data->schema : "";
+}

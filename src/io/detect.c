@@ -1,0 +1,100 @@
+/* A mark at the beginning says more than the name, and the name more than a guess from the text. */
+#include "io/detect.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/seams.h"
+
+enum { PEEK_BYTES = 1 << 16 };
+
+static bool begins_with(const char *text, size_t size, const char *mark) {
+    size_t length = strlen(mark);
+    return size >= length && memcmp(text, mark, length) == 0;
+}
+
+/* safetensors: the length of a JSON header in eight bytes, little endian, then the header. */
+static bool is_model(const char *text, size_t size) {
+    return size > 9 && text[8] == '{' && text[5] == 0 && text[6] == 0 && text[7] == 0;
+}
+
+static kiln_status fail_wrong_kind(const struct ki_input *input, const char *what, const char *hint) {
+    const struct ki_place place = {.file = ki_input_name(input), .offset = 0};
+    ki_fail_at(KILN_ERR_PARSE, &place, "%s is %s", ki_input_name(input), what);
+    return ki_hint("%s", hint);
+}
+
+static kiln_status detect_by_mark(kiln_file_format *format, const struct ki_input *input, const char *text,
+                                  size_t size) {
+    static const struct {
+        const char *mark;
+        kiln_file_format format;
+    } marks[] = {
+        {"\x93NUMPY", KILN_FILE_NPY},
+        {"PK\3\4", KILN_FILE_NPZ},
+        {"PK\5\6", KILN_FILE_NPZ},
+        {"%%MatrixMarket", KILN_FILE_MATRIX_MARKET},
+    };
+    for (size_t i = 0; i < sizeof marks / sizeof *marks; i++)
+        if (begins_with(text, size, marks[i].mark)) *format = marks[i].format;
+    if (is_model(text, size))
+        return fail_wrong_kind(input, "a Kiln model, not data", "did you swap the arguments?");
+    if (begins_with(text, size, "\x1f\x8b") || begins_with(text, size, "\x28\xb5\x2f\xfd"))
+        return fail_wrong_kind(input, "compressed twice", "take one layer off: only one is read");
+    return KILN_OK;
+}
+
+static bool ends_with(const char *name, size_t size, const char *ending) {
+    size_t length = strlen(ending);
+    return size > length && strncasecmp(name + size - length, ending, length) == 0;
+}
+
+static kiln_file_format detect_by_name(const char *name) {
+    static const struct {
+        const char *ending;
+        kiln_file_format format;
+    } endings[] = {
+        {".svm", KILN_FILE_LIBSVM}, {".libsvm", KILN_FILE_LIBSVM},     {".svmlight", KILN_FILE_LIBSVM},
+        {".csv", KILN_FILE_CSV},    {".tsv", KILN_FILE_CSV},           {".npy", KILN_FILE_NPY},
+        {".npz", KILN_FILE_NPZ},    {".mtx", KILN_FILE_MATRIX_MARKET},
+    };
+    size_t size = strlen(name);
+    if (ends_with(name, size, ".gz")) size -= 3;
+    if (ends_with(name, size, ".zst")) size -= 4;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_with(name, size, endings[i].ending)) return endings[i].format;
+    return KILN_FILE_AUTO;
+}
+
+/* LIBSVM if the text has a word like "12:", with digits before the colon and a blank before them. */
+static kiln_file_format detect_by_text(const char *text, size_t size) {
+    bool comment = false;
+    for (size_t i = 1; i < size; i++) {
+        if (text[i - 1] == '#') comment = true;
+        if (text[i - 1] == '\n') comment = false;
+        if (comment || text[i] != ':') continue;
+        size_t from = i;
+        while (from > 0 && isdigit((unsigned char)text[from - 1])) from--;
+        if (from < i && from > 0 && (text[from - 1] == ' ' || text[from - 1] == '\t'))
+            return KILN_FILE_LIBSVM;
+    }
+    return KILN_FILE_CSV;
+}
+
+kiln_status ki_detect_format(kiln_file_format *format, struct ki_input *input) {
+    kiln_status status = KILN_OK;
+    kiln_file_format found = KILN_FILE_AUTO;
+    size_t size = 0;
+    char *text = ki_alloc(PEEK_BYTES);
+    if (!text) return ki_fail_nomem(PEEK_BYTES, "telling the format");
+    TRY(ki_input_peek(input, text, PEEK_BYTES, &size));
+    TRY(detect_by_mark(&found, input, text, size));
+    if (found == KILN_FILE_AUTO) found = detect_by_name(ki_input_name(input));
+    if (found == KILN_FILE_AUTO) found = detect_by_text(text, size);
+    *format = found;
+done:
+    ki_free(text);
+    return status;
+}
