@@ -125,8 +125,8 @@ void make_alias(struct work *work, struct operand *A);
 /* Host arrays for a rows x cols dense operand with zeros, and the matrix made from them. */
 void host_new(struct operand *A, kiln_type type, int64_t rows, int64_t cols);
 kiln_status operand_upload(struct work *work, struct operand *A);
-/* Fetches the values of an operand that was made on the device. */
-kiln_status operand_fetch(struct operand *A);
+/* Fetches the values of the operands that were made on the device, which a reference needs. */
+kiln_status work_fetch(struct work *work);
 void operand_free(struct operand *A);
 void work_free(struct work *work);
 /* The host arrays of a sparse X. */

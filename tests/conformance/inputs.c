@@ -126,7 +126,7 @@ kiln_status make_random(struct work *work, struct operand *A, int64_t rows, int6
     if (rows * cols > HOST_MADE_MAX) {
         A->host = (struct host_matrix){.type = work->type, .rows = rows, .cols = cols, .nnz = rows * cols};
         CHECK_OK(kiln_matrix_dense(&A->matrix, work->device, work->type, rows, cols, NULL));
-        return kiln_fill_random(A->matrix, KILN_NORMAL, SEED, STREAM_DEVICE);
+        return kiln_fill_random(A->matrix, KILN_NORMAL, SEED, stream_of(work, A));
     }
     uint64_t stream = stream_of(work, A);
     host_new(A, work->type, rows, cols);
@@ -167,7 +167,7 @@ kiln_status make_X(struct work *work) {
     return operand_upload(work, &work->X);
 }
 
-kiln_status operand_fetch(struct operand *A) {
+static kiln_status fetch(struct operand *A) {
     if (!A->matrix || A->host.values || A->host.row_start) return KILN_OK;
     void *values = must(malloc((size_t)A->host.nnz * (A->host.type == KILN_F32 ? 4 : 8) + 1));
     kiln_status status = kiln_matrix_get(values, A->matrix);
@@ -176,6 +176,14 @@ kiln_status operand_fetch(struct operand *A) {
     else
         free(values);
     return status;
+}
+
+kiln_status work_fetch(struct work *work) {
+    CHECK_OK(fetch(&work->X));
+    CHECK_OK(fetch(&work->v));
+    CHECK_OK(fetch(&work->y));
+    CHECK_OK(fetch(&work->z));
+    return fetch(&work->w);
 }
 
 void operand_free(struct operand *A) {

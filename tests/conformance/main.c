@@ -128,6 +128,7 @@ static struct outcome run_case(const struct operation *operation, const struct p
     struct expected expected = {0};
     void *got = NULL;
     if (!succeeded(&outcome, operation->prepare(&work), "prepare")) goto done;
+    if (!succeeded(&outcome, work_fetch(&work), "fetch")) goto done;
     size_t bytes = sizeof work.scalars + value_bytes(&work.w.host);
     got = calloc(1, bytes);
     operation->expect(&expected, &work);
