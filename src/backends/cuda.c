@@ -1,0 +1,289 @@
+/* CUDA: the driver API for memory and launching, NVRTC for building.
+ *
+ * One primary context (shared with whatever else uses CUDA in this process) and one stream a device. The
+ * context is made current at each entry: the caller may use other devices or libraries in between, and the
+ * call costs little. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/common.h"
+#include "backends/cuda_driver.h"
+#include "backends/nvrtc.h"
+#include "core/seams.h"
+#include "core/size.h"
+
+struct cuda {
+    int device, architecture;
+    cuda_context context;
+    cuda_stream stream;
+};
+
+enum { ARGUMENTS_MAX = 32 };
+
+/* Numbers of attributes in cuda.h. */
+enum {
+    MAX_THREADS_PER_BLOCK = 1,
+    MAX_SHARED_MEMORY_PER_BLOCK = 8,
+    WARP_SIZE = 10,
+    MULTIPROCESSOR_COUNT = 16,
+    COMPUTE_CAPABILITY_MAJOR = 75,
+    COMPUTE_CAPABILITY_MINOR = 76,
+    STREAM_NON_BLOCKING = 1
+};
+
+/* Native atomics on f64 are what the kernels count on. */
+enum { ARCHITECTURE_MIN = 60 };
+
+static kiln_status attribute(int64_t *value, int number, int ordinal) {
+    int found = 0;
+    kiln_status status = KI_CUDA(NULL, device_attribute, &found, number, ordinal);
+    if (status == KILN_OK) *value = found;
+    return status;
+}
+
+/* Everything that can be told of a device without opening it. */
+static kiln_status describe(kiln_device_info *info, struct ki_properties *properties, int *architecture,
+                            int ordinal) {
+    kiln_status status;
+    int device, version = 0;
+    char name[100] = "";
+    size_t memory = 0;
+    int64_t major, minor, units, warp;
+    snprintf(info->name, sizeof info->name, "cuda:%d", ordinal);
+    info->is_gpu = 1;
+    TRY(KI_CUDA(NULL, driver_version, &version));
+    TRY(KI_CUDA(NULL, device_get, &device, ordinal));
+    TRY(KI_CUDA(NULL, device_name, name, sizeof name, device));
+    TRY(KI_CUDA(NULL, device_memory, &memory, device));
+    TRY(attribute(&major, COMPUTE_CAPABILITY_MAJOR, device));
+    TRY(attribute(&minor, COMPUTE_CAPABILITY_MINOR, device));
+    TRY(attribute(&units, MULTIPROCESSOR_COUNT, device));
+    TRY(attribute(&warp, WARP_SIZE, device));
+    TRY(attribute(&properties->group_max, MAX_THREADS_PER_BLOCK, device));
+    TRY(attribute(&properties->local_bytes, MAX_SHARED_MEMORY_PER_BLOCK, device));
+    properties->is_gpu = properties->has_f64 = true;
+    properties->compute_units = info->threads = (int)units;
+    properties->warp = (int)warp;
+    properties->memory = properties->alloc_max = info->memory = (int64_t)memory;
+    *architecture = (int)(10 * major + minor);
+    snprintf(info->description, sizeof info->description, "%s, CUDA %d.%d driver", name, version / 1000,
+             version % 1000 / 10);
+    if (*architecture < ARCHITECTURE_MIN) {
+        ki_fail(KILN_ERR_DEVICE, "cuda: %s has compute capability %d.%d, but 6.0 is needed", name, (int)major,
+                (int)minor);
+        return ki_hint("--device opencl or --device cpu");
+    }
+    TRY(ki_nvrtc_load(*architecture));
+    size_t used = strlen(info->description);
+    snprintf(info->description + used, sizeof info->description - used, ", NVRTC %s", ki_nvrtc_version());
+    snprintf(properties->cache_key, sizeof properties->cache_key, "cuda sm_%d nvrtc %s driver %d",
+             *architecture, ki_nvrtc_version(), version);
+done:
+    return status;
+}
+
+/* "" is device 0; else a number in [0, count). */
+static kiln_status choose(int *ordinal, const char *selector) {
+    int count = 0;
+    kiln_status status = KI_CUDA(NULL, device_count, &count);
+    if (status != KILN_OK) return status;
+    char *end;
+    long number = *selector ? strtol(selector, &end, 10) : 0;
+    if (*selector && (*selector < '0' || *selector > '9' || *end)) {
+        ki_fail(KILN_ERR_ARGUMENT, "device 'cuda:%s': '%s' is not a number", selector, selector);
+        return ki_hint("cuda or cuda:0");
+    }
+    if (count <= 0) {
+        ki_fail(KILN_ERR_DEVICE, "cuda: the driver is there, but shows no device");
+        return ki_hint("--device auto; 'nvidia-smi' and CUDA_VISIBLE_DEVICES tell what this process may see");
+    }
+    if (number >= count) {
+        ki_fail(KILN_ERR_DEVICE, "cuda:%ld: there %s %d CUDA device%s, counted from 0", number,
+                count == 1 ? "is" : "are", count, count == 1 ? "" : "s");
+        return ki_hint("cuda:0; 'kiln devices' lists what there is");
+    }
+    *ordinal = (int)number;
+    return KILN_OK;
+}
+
+static kiln_status enter(kiln_device *device) {
+    kiln_status status = ki_backend_alive(device);
+    return status == KILN_OK ? KI_CUDA(device, context_set, ((struct cuda *)device->impl)->context) : status;
+}
+
+static void cuda_close(kiln_device *device) {
+    struct cuda *cuda = device->impl;
+    if (!device->lost && cuda->context) {
+        if (ki_cuda.context_set(cuda->context) == 0 && cuda->stream) ki_cuda.stream_destroy(cuda->stream);
+        ki_cuda.context_release(cuda->device);
+    }
+    ki_free(cuda);
+    device->impl = NULL;
+}
+
+static kiln_status cuda_open(kiln_device *device, const char *selector) {
+    kiln_status status;
+    int ordinal;
+    kiln_device_info info = {.usable = 1};
+    struct ki_properties properties = {0};
+    TRY(ki_cuda_load());
+    TRY(choose(&ordinal, selector));
+    struct cuda *cuda = ki_calloc(sizeof *cuda);
+    if (!cuda) return ki_fail_nomem(sizeof *cuda, "a device");
+    device->impl = cuda;
+    TRY(describe(&info, &properties, &cuda->architecture, ordinal));
+    device->info = info;
+    device->properties = properties;
+    TRY(KI_CUDA(NULL, device_get, &cuda->device, ordinal));
+    TRY(KI_CUDA(NULL, context_retain, &cuda->context, cuda->device));
+    TRY(KI_CUDA(NULL, context_set, cuda->context));
+    TRY(KI_CUDA(NULL, stream_create, &cuda->stream, STREAM_NON_BLOCKING));
+done:
+    if (status != KILN_OK && device->impl) cuda_close(device);
+    return status;
+}
+
+static kiln_status cuda_list(kiln_device_info **infos, int64_t *count) {
+    kiln_device_info none = {.name = "cuda", .is_gpu = 1};
+    int devices = 0, first;
+    kiln_status status = ki_cuda_load();
+    if (status == KILN_OK) status = choose(&first, "");
+    if (status == KILN_OK) status = KI_CUDA(NULL, device_count, &devices);
+    if (status != KILN_OK) {
+        ki_backend_explain(&none);
+        return ki_backend_append(infos, count, &none);
+    }
+    for (int i = 0; i < devices; i++) {
+        kiln_device_info info = {.usable = 1};
+        struct ki_properties properties = {0};
+        int architecture;
+        status = describe(&info, &properties, &architecture, i);
+        if (status == KILN_ERR_NOMEM) return status;
+        if (status != KILN_OK) ki_backend_explain(&info);
+        if ((status = ki_backend_append(infos, count, &info)) != KILN_OK) return status;
+    }
+    return KILN_OK;
+}
+
+static kiln_status cuda_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    uint64_t memory = 0;
+    size_t left = 0, total = 0;
+    kiln_status status = enter(device);
+    if (status != KILN_OK) return status;
+    int code = ki_cuda.alloc(&memory, (size_t)bytes);
+    if (code && ki_cuda_classify(code) == KI_CUDA_NO_MEMORY && ki_cuda.memory_info(&left, &total) == 0) {
+        ki_fail_native(KILN_ERR_DEVICE_NOMEM, "cuda", code, "device %s: %lld bytes needed, %zu of %zu free",
+                       device->info.name, (long long)bytes, left, total);
+        return ki_hint("--type f32, less data, --device cpu, or end what else uses the GPU ('nvidia-smi')");
+    }
+    if (code) return ki_cuda_fail(device, code, "alloc");
+    *buffer = (struct ki_buffer){memory, bytes};
+    return KILN_OK;
+}
+
+/* Nothing to report to: a fatal code marks the device lost, and the next call says so. */
+static void cuda_release(kiln_device *device, struct ki_buffer *buffer) {
+    if (enter(device) == KILN_OK) KI_CUDA(device, release, buffer->handle);
+}
+
+static kiln_status cuda_sync(kiln_device *device) {
+    struct cuda *cuda = device->impl;
+    kiln_status status;
+    TRY(enter(device));
+    TRY(KI_CUDA(device, stream_wait, cuda->stream));
+done:
+    return status;
+}
+
+static kiln_status cuda_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
+                               int64_t bytes) {
+    struct cuda *cuda = device->impl;
+    kiln_status status;
+    TRY(enter(device));
+    TRY(KI_CUDA(device, upload, to->handle + (uint64_t)offset, from, (size_t)bytes, cuda->stream));
+    TRY(KI_CUDA(device, stream_wait, cuda->stream)); /* the caller may reuse its memory at once */
+done:
+    return status;
+}
+
+static kiln_status cuda_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
+                                 int64_t bytes) {
+    struct cuda *cuda = device->impl;
+    kiln_status status;
+    TRY(enter(device));
+    TRY(KI_CUDA(device, download, to, from->handle + (uint64_t)offset, (size_t)bytes, cuda->stream));
+    TRY(KI_CUDA(device, stream_wait, cuda->stream));
+done:
+    return status;
+}
+
+static kiln_status cuda_build(kiln_device *device, void **binary, size_t *bytes, const char *source,
+                              const char *options) {
+    return ki_nvrtc_compile(binary, bytes, source, options, ((struct cuda *)device->impl)->architecture);
+}
+
+/* A binary that the driver refuses is as good as none; loss of the device and lack of memory are told as
+ * such. */
+static kiln_status load_failed(kiln_device *device, int code, const char *call) {
+    kiln_status status = ki_cuda_fail(device, code, call);
+    if (status != KILN_ERR_DEVICE) return status;
+    return ki_fail_native(KILN_ERR_BUILD, "cuda", code,
+                          "cuda: the driver does not accept a built kernel (error %d)", code);
+}
+
+static kiln_status cuda_load(kiln_device *device, void **module, void **function, const void *binary,
+                             size_t bytes, const char *name, const char *options) {
+    (void)bytes; /* a cubin knows its own length; the cache has checked that it is whole */
+    (void)options;
+    cuda_module loaded = NULL;
+    cuda_function found = NULL;
+    kiln_status status = enter(device);
+    if (status != KILN_OK) return status;
+    int code = ki_cuda.module_load(&loaded, binary);
+    if (code) return load_failed(device, code, "module_load");
+    if ((code = ki_cuda.module_function(&found, loaded, name))) {
+        status = load_failed(device, code, "module_function");
+        if (!device->lost) ki_cuda.module_unload(loaded);
+        return status;
+    }
+    *module = loaded;
+    *function = found;
+    return KILN_OK;
+}
+
+static void cuda_unload(kiln_device *device, void *module, void *function) {
+    (void)function; /* lives in its module */
+    if (!device->lost && enter(device) == KILN_OK) KI_CUDA(device, module_unload, module);
+}
+
+static kiln_status cuda_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,
+                               const struct ki_arg *args, int count) {
+    struct cuda *cuda = device->impl;
+    void *parameters[ARGUMENTS_MAX];
+    kiln_status status;
+    if (groups > INT32_MAX)
+        return ki_fail(KILN_ERR_LIMIT, "device %s: a launch of %lld work-groups, but CUDA allows 2147483647",
+                       device->info.name, (long long)groups);
+    if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
+    for (int i = 0; i < count; i++) parameters[i] = (void *)&args[i].as;
+    TRY(enter(device));
+    TRY(KI_CUDA(device, launch, function, (unsigned)groups, 1, 1, (unsigned)group_size, 1, 1, 0, cuda->stream,
+                parameters, NULL));
+done:
+    return status;
+}
+
+const struct ki_backend ki_backend_cuda = {.name = "cuda",
+                                           .open = cuda_open,
+                                           .close = cuda_close,
+                                           .list = cuda_list,
+                                           .alloc = cuda_alloc,
+                                           .release = cuda_release,
+                                           .upload = cuda_upload,
+                                           .download = cuda_download,
+                                           .build = cuda_build,
+                                           .load = cuda_load,
+                                           .unload = cuda_unload,
+                                           .launch = cuda_launch,
+                                           .sync = cuda_sync};

@@ -1,0 +1,71 @@
+/* Opening a vendor library from a list of places. */
+#define _GNU_SOURCE
+#include "backends/library.h"
+
+#include <dlfcn.h>
+#include <glob.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static void remember(struct ki_library *library, const char *place) {
+    size_t room = sizeof library->tried - strlen(library->tried);
+    const char *separator = *library->tried ? ", " : "";
+    if (strlen(separator) + strlen(place) < room) {
+        strcat(library->tried, separator);
+        strcat(library->tried, place);
+    }
+    library->places++;
+}
+
+static bool opened(struct ki_library *library, void *handle, const char *place) {
+    if (!handle) return false;
+    library->handle = handle;
+    snprintf(library->path, sizeof library->path, "%s", place);
+    return true;
+}
+
+bool ki_library_loaded(struct ki_library *library, const char *name) {
+    return library->handle || opened(library, dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), name);
+}
+
+bool ki_library_name(struct ki_library *library, const char *name) {
+    if (library->handle || opened(library, dlopen(name, RTLD_NOW | RTLD_LOCAL), name)) return true;
+    const char *why = dlerror();
+    /* "<name>: cannot open ..." is plain absence; anything else, such as a library that it needs, is worth
+     * telling. */
+    bool absent = why && strncmp(why, name, strlen(name)) == 0 && strstr(why, "No such file");
+    if (why && !absent && !library->broken[0]) snprintf(library->broken, sizeof library->broken, "%s", why);
+    remember(library, name);
+    return false;
+}
+
+bool ki_library_pattern(struct ki_library *library, const char *format, ...) {
+    if (library->handle) return true;
+    char pattern[512];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(pattern, sizeof pattern, format, args);
+    va_end(args);
+    if (length < 0 || (size_t)length >= sizeof pattern) return false; /* no such path can be ours */
+    glob_t found;
+    int tried = 0;
+    if (glob(pattern, 0, NULL, &found) == 0) {
+        for (size_t i = found.gl_pathc; i-- > 0 && !library->handle; tried++)
+            ki_library_name(library, found.gl_pathv[i]);
+        globfree(&found);
+    }
+    if (!tried) remember(library, pattern);
+    return library->handle != NULL;
+}
+
+const char *ki_library_resolve(const struct ki_library *library, const struct ki_symbol *symbols, int count) {
+    for (int i = 0; i < count; i++) {
+        void *symbol = dlsym(library->handle, symbols[i].name);
+        if (!symbol) return symbols[i].name;
+        /* POSIX promises that a function pointer fits in a void *; C has no cast for it. */
+        memcpy(symbols[i].pointer, &symbol, sizeof symbol);
+    }
+    return NULL;
+}

@@ -1,0 +1,33 @@
+/* Vendor libraries, found at run time: open the first of many places, and remember where was looked. */
+#ifndef KI_LIBRARY_H
+#define KI_LIBRARY_H
+
+#include <stdbool.h>
+
+#include "core/status.h"
+
+/* Zeroed at first. An opened library is never closed: vendor libraries leave threads behind. */
+struct ki_library {
+    void *handle;
+    char path[512];   /* what was opened */
+    char tried[400];  /* places where it was not, "a, b, c"; the first few in full */
+    int places;       /* how many those are */
+    char broken[200]; /* why a file that is there would not load; "" if there was none */
+};
+
+/* Each returns whether the library is open now, and does nothing if it already was. A name goes through the
+ * system's search path, a pattern is a path with * and is tried from its last match down, so that newer
+ * versions come first. */
+bool ki_library_loaded(struct ki_library *library, const char *name); /* is it in this process already? */
+bool ki_library_name(struct ki_library *library, const char *name);
+bool ki_library_pattern(struct ki_library *library, const char *format, ...) KI_PRINTF(2, 3);
+
+/* One row for each function of an API's list: where its pointer goes. */
+struct ki_symbol {
+    const char *name;
+    void *pointer; /* of type void (**)(void) in effect */
+};
+/* Fills all pointers; on failure the name of the first function that is missing, else NULL. */
+const char *ki_library_resolve(const struct ki_library *library, const struct ki_symbol *symbols, int count);
+
+#endif

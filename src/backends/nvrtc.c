@@ -1,0 +1,223 @@
+/* Finding NVRTC and compiling with it.
+ *
+ * The result is machine code (a cubin) and not PTX: PTX of a newer NVRTC would need a newer driver, a cubin
+ * runs on every driver that knows the device. */
+#define _GNU_SOURCE
+#include "backends/nvrtc.h"
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/library.h"
+#include "core/seams.h"
+
+typedef struct nvrtc_program_opaque *nvrtc_program;
+
+static struct {
+#define FUNCTION(member, symbol, parameters) int(*member) parameters;
+#include "backends/nvrtc.fn.h"
+#undef FUNCTION
+} nvrtc;
+
+static const struct ki_symbol symbols[] = {
+#define FUNCTION(member, symbol, parameters) {#symbol, &nvrtc.member},
+#include "backends/nvrtc.fn.h"
+#undef FUNCTION
+};
+
+enum { NVRTC_NO_MEMORY = 1, NVRTC_COMPILATION = 6, NVRTC_BUILTINS = 7 };
+
+static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
+enum { SONAMES = sizeof sonames / sizeof *sonames };
+
+/* Environment variables that lead to an installation, and where in it the library lies. The last match is
+ * tried first, so a newer version wins. */
+static const struct {
+    const char *variable, *pattern;
+} places[] = {
+    {"CONDA_PREFIX", "lib/libnvrtc.so.1*"},
+    {"CUDA_HOME", "lib64/libnvrtc.so.1*"},
+    {"CUDA_PATH", "lib64/libnvrtc.so.1*"},
+    {NULL, "/usr/local/cuda*/lib64/libnvrtc.so.1*"},
+    {"VIRTUAL_ENV", "lib/python3.*/site-packages/nvidia/cu1*/lib/libnvrtc.so.1*"},
+    {"VIRTUAL_ENV", "lib/python3.*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1*"},
+    {"HOME", ".local/lib/python3.*/site-packages/nvidia/cu1*/lib/libnvrtc.so.1*"},
+    {"HOME", ".local/lib/python3.*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1*"},
+    {NULL, "/usr/local/lib/python3.*/*-packages/nvidia/cu1*/lib/libnvrtc.so.1*"},
+    {NULL, "/usr/local/lib/python3.*/*-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1*"},
+};
+
+static struct ki_library library;
+static const char *missing; /* a function that this NVRTC lacks */
+static bool named;          /* KILN_NVRTC_PATH says which, and nothing else is tried */
+static char version[16];
+static int failed; /* what nvrtcVersion said */
+
+/* KILN_NVRTC_PATH decides if it is set. Else a copy in this process (PyTorch's, CuPy's), then the system's
+ * own search, then where CUDA, conda and pip install it. */
+static void find(void) {
+    const char *path = secure_getenv("KILN_NVRTC_PATH");
+    named = path && *path;
+    if (named) {
+        if (*path == '/') ki_library_name(&library, path);
+        return;
+    }
+    for (int i = 0; i < SONAMES && !library.handle; i++) ki_library_loaded(&library, sonames[i]);
+    for (int i = 0; i < SONAMES && !library.handle; i++) ki_library_name(&library, sonames[i]);
+    for (size_t i = 0; i < sizeof places / sizeof *places && !library.handle; i++) {
+        const char *root = places[i].variable ? secure_getenv(places[i].variable) : "";
+        if (root && (*root == '/' || !places[i].variable))
+            ki_library_pattern(&library, "%s%s%s", root, *root ? "/" : "", places[i].pattern);
+    }
+}
+
+static void load(void) {
+    find();
+    if (!library.handle) return;
+    missing = ki_library_resolve(&library, symbols, sizeof symbols / sizeof *symbols);
+    if (missing) return;
+    int major = 0, minor = 0;
+    failed = nvrtc.version(&major, &minor);
+    snprintf(version, sizeof version, "%d.%d", major, minor);
+}
+
+static kiln_status not_found(void) {
+    if (named)
+        ki_fail(KILN_ERR_DEVICE, "cuda: KILN_NVRTC_PATH does not name a library by its absolute path%s%s",
+                library.broken[0] ? ": " : "", library.broken);
+    else if (library.broken[0])
+        ki_fail(KILN_ERR_DEVICE, "cuda: NVRTC does not load: %s", library.broken);
+    else
+        ki_fail(KILN_ERR_DEVICE, "cuda: no NVRTC, CUDA's run-time compiler (tried %d places: %s)",
+                library.places, library.tried);
+    return ki_hint("pip install nvidia-cuda-nvrtc, or KILN_NVRTC_PATH=/where/it/is/libnvrtc.so.13");
+}
+
+/* Whether this NVRTC makes code for the architecture. An older one that cannot is found out here and not at
+ * the first kernel. */
+static kiln_status knows(int architecture) {
+    int count = 0, *list = NULL, code = nvrtc.architecture_count(&count);
+    kiln_status status = KILN_OK;
+    bool known = false;
+    if (code == 0 && count > 0) {
+        list = ki_alloc((size_t)count * sizeof *list);
+        if (!list) return ki_fail_nomem((size_t)count * sizeof *list, "the compiler's architectures");
+        code = nvrtc.architectures(list);
+    }
+    if (code) {
+        status = ki_fail_native(KILN_ERR_DEVICE, "nvrtc", code, "cuda: NVRTC %s (%s) does not work: error %d",
+                                version, library.path, code);
+    } else {
+        for (int i = 0; i < count; i++) known = known || list[i] == architecture;
+        if (!known) {
+            ki_fail(KILN_ERR_DEVICE, "cuda: NVRTC %s (%s) makes no code for compute capability %d.%d",
+                    version, library.path, architecture / 10, architecture % 10);
+            status = ki_hint(
+                "KILN_NVRTC_PATH names another NVRTC; pip install nvidia-cuda-nvrtc brings the newest");
+        }
+    }
+    ki_free(list);
+    return status;
+}
+
+kiln_status ki_nvrtc_load(int architecture) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    if (!library.handle) return not_found();
+    if (missing) {
+        ki_fail(KILN_ERR_DEVICE, "cuda: %s has no %s: this NVRTC is too old", library.path, missing);
+        return ki_hint("pip install nvidia-cuda-nvrtc, version 11.2 or later");
+    }
+    if (failed)
+        return ki_fail_native(KILN_ERR_DEVICE, "nvrtc", failed, "cuda: NVRTC (%s) does not work: error %d",
+                              library.path, failed);
+    return knows(architecture);
+}
+
+const char *ki_nvrtc_version(void) {
+    return version;
+}
+
+/* The compiler's words, or NULL if it has none or there is no memory for them. */
+static char *log_of(nvrtc_program program) {
+    size_t bytes = 0;
+    if (nvrtc.log_size(program, &bytes) || bytes == 0) return NULL;
+    char *log = ki_calloc(bytes + 1);
+    if (log && nvrtc.log(program, log)) log[0] = '\0';
+    return log;
+}
+
+static kiln_status compile_failed(nvrtc_program program, int code) {
+    if (code == NVRTC_NO_MEMORY) return ki_fail(KILN_ERR_NOMEM, "out of memory in the kernel compiler");
+    char *log = log_of(program);
+    ki_fail_native(KILN_ERR_BUILD, "nvrtc", code, "cuda: NVRTC %s: error %d: %.600s", version, code,
+                   log ? log : "");
+    ki_free(log);
+    if (code == NVRTC_BUILTINS)
+        return ki_hint("libnvrtc-builtins must lie beside %s; pip install nvidia-cuda-nvrtc brings both",
+                       library.path);
+    return KILN_ERR_BUILD;
+}
+
+/* What every kernel is compiled with. IEEE arithmetic is the default, and is said all the same. */
+static const char *const always[] = {"-default-device", "-lineinfo",      "-fmad=true",
+                                     "-ftz=false",      "-prec-div=true", "-prec-sqrt=true"};
+enum { ALWAYS = sizeof always / sizeof *always, OPTIONS_MAX = 64 };
+
+/* Splits text, in place, at spaces. */
+static int split(const char **words, int room, char *text) {
+    int count = 0;
+    char *rest = NULL;
+    for (char *word = strtok_r(text, " ", &rest); word && count < room; word = strtok_r(NULL, " ", &rest))
+        words[count++] = word;
+    return count;
+}
+
+static kiln_status cubin_of(void **cubin, size_t *bytes, nvrtc_program program) {
+    size_t size = 0;
+    int code = nvrtc.cubin_size(program, &size);
+    if (code || size == 0)
+        return ki_fail_native(KILN_ERR_BUILD, "nvrtc", code, "cuda: NVRTC %s made no machine code (error %d)",
+                              version, code);
+    void *made = ki_resize(NULL, size);
+    if (!made) return ki_fail_nomem(size, "a built kernel");
+    if ((code = nvrtc.cubin(program, made))) {
+        ki_free(made);
+        return ki_fail_native(KILN_ERR_BUILD, "nvrtc", code,
+                              "cuda: NVRTC %s: error %d handing out its result", version, code);
+    }
+    *cubin = made;
+    *bytes = size;
+    return KILN_OK;
+}
+
+kiln_status ki_nvrtc_compile(void **cubin, size_t *bytes, const char *source, const char *options,
+                             int architecture) {
+    kiln_status status = KILN_OK;
+    nvrtc_program program = NULL;
+    const char *words[OPTIONS_MAX];
+    char target[40];
+    snprintf(target, sizeof target, "--gpu-architecture=sm_%d", architecture);
+    memcpy(words, always, sizeof always);
+    words[ALWAYS] = target;
+    char *text = ki_strdup(options);
+    if (!text) return ki_fail_nomem(strlen(options) + 1, "compiler options");
+    int count = ALWAYS + 1 + split(words + ALWAYS + 1, OPTIONS_MAX - ALWAYS - 1, text);
+    int code = nvrtc.create(&program, source, "kernel.cu", 0, NULL, NULL);
+    if (code) {
+        status = ki_fail_native(KILN_ERR_BUILD, "nvrtc", code, "cuda: NVRTC %s: error %d taking a source",
+                                version, code);
+        goto done;
+    }
+    if ((code = nvrtc.compile(program, count, words)))
+        status = compile_failed(program, code);
+    else
+        status = cubin_of(cubin, bytes, program);
+    nvrtc.destroy(&program);
+done:
+    ki_free(text);
+    return status;
+}
