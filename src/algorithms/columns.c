@@ -43,9 +43,10 @@ kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, 
     return status;
 }
 
-/* The relative error of a sum of m terms, which grows like sqrt(m). */
+/* A sum of m terms, added one after the other, is off by about epsilon * sqrt(m); the margins are tenfold or
+ * more. */
 static double rounding(const kiln_matrix *X) {
-    return 16 * ki_epsilon(kiln_matrix_type(X)) * sqrt((double)ki_max(kiln_matrix_rows(X), 1));
+    return 2 * ki_epsilon(kiln_matrix_type(X)) * sqrt((double)ki_max(kiln_matrix_rows(X), 1));
 }
 
 /* spread_j = an estimate of column j's weighted variance from PROBES random directions. */
@@ -93,7 +94,7 @@ static kiln_status settle(struct ki_columns *columns, const kiln_matrix *X, cons
     for (int64_t j = 0; j < cols; j++) {
         const double square = columns->square[j] / columns->weight;
         columns->variance[j] = fmax(square - columns->mean[j] * columns->mean[j], 0);
-        if (columns->variance[j] <= noise * square) {
+        if (columns->variance[j] <= 8 * noise * square) {
             columns->variance[j] = square > 0 ? -1 : 0;
             doubtful = doubtful || square > 0;
         }

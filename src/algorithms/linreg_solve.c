@@ -80,6 +80,22 @@ done:
     return status;
 }
 
+/* A = (X - 1 mu^T)^T C + beta z, for C whose columns sum to zero but for rounding: that little must not be
+ * magnified by the means. */
+static kiln_status scatter(const struct block *t, kiln_matrix *A, const kiln_matrix *C, double beta,
+                           const kiln_matrix *z) {
+    kiln_status status;
+    const struct ki_system *system = t->system;
+    double sum[KI_BLOCK];
+    TRY(kiln_multiply(A, 1, KILN_TRANSPOSED, system->X, C, beta, z));
+    if (system->options.no_intercept) return KILN_OK;
+    TRY(kiln_dot(sum, C, system->ones));
+    for (int j = 0; j < t->k; j++) sum[j] = -sum[j];
+    TRY(kiln_combine(A, t->one, A, sum, system->mean));
+done:
+    return status;
+}
+
 /* norm_j = || D^-1 G_j ||, leaving D^-2 G in Z. */
 static kiln_status precondition(const struct block *t, double *norm) {
     kiln_status status;
@@ -97,7 +113,7 @@ static kiln_status check(struct block *t, bool zero) {
     struct ki_system *system = t->system;
     const bool intercept = !system->options.no_intercept;
     const kiln_matrix *z;
-    double minus_b[KI_BLOCK], sum[KI_BLOCK], square[KI_BLOCK], beta;
+    double minus_b[KI_BLOCK], square[KI_BLOCK], beta;
     for (int j = 0; j < t->k; j++) {
         if (kiln_matrix_type(system->X) == KILN_F32) t->b[j] = (float)t->b[j];
         minus_b[j] = -t->b[j];
@@ -109,12 +125,7 @@ static kiln_status check(struct block *t, bool zero) {
     TRY(kiln_dot(t->rss, t->SR, t->R));
     TRY(penalise(t, &beta, &z, t->W));
     TRY(kiln_dot(square, t->W, z));
-    TRY(kiln_multiply(t->G, 1, KILN_TRANSPOSED, system->X, t->SR, -beta, z));
-    if (intercept) { /* what rounding left of the sum of residuals must not be magnified by the means */
-        TRY(kiln_dot(sum, t->SR, system->ones));
-        for (int j = 0; j < t->k; j++) sum[j] = -sum[j];
-        TRY(kiln_combine(t->G, t->one, t->G, sum, system->mean));
-    }
+    TRY(scatter(t, t->G, t->SR, -beta, z));
     system->passes += zero ? 1 : 2;
     TRY(precondition(t, t->norm));
     for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
@@ -133,7 +144,7 @@ static kiln_status apply(struct block *t) {
         TRY(kiln_multiply(t->R, 1, KILN_PLAIN, system->X, t->P, 0, NULL));
         TRY(centre_rows(t, t->R, NULL));
         if (system->options.weights) TRY(kiln_times(t->R, t->R, system->s));
-        TRY(kiln_multiply(t->Q, 1, KILN_TRANSPOSED, system->X, t->R, beta, z));
+        TRY(scatter(t, t->Q, t->R, beta, z));
         system->passes += 2;
         return KILN_OK;
     }
@@ -150,9 +161,10 @@ done:
 /* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */
 static double relative(const struct block *t, const double *norm) {
     double largest = 0;
-    for (int j = 0; j < t->k; j++)
-        if (t->reference[j] > 0 && !(norm[j] / t->reference[j] <= largest))
-            largest = norm[j] / t->reference[j];
+    for (int j = 0; j < t->k; j++) {
+        const double ratio = t->reference[j] == 0 ? 0 : norm[j] / t->reference[j];
+        if (isnan(ratio) || ratio > largest) largest = ratio;
+    }
     return largest;
 }
 
@@ -256,7 +268,8 @@ static bool improved(struct block *t, int j, double norm_before, double objectiv
     else
         t->stalls[j]++;
     if (t->norm[j] < t->best[j]) t->best[j] = t->norm[j];
-    return t->norm[j] < norm_before || t->objective[j] < objective_before;
+    const double noise = 1000 * ki_epsilon(kiln_matrix_type(t->system->X));
+    return t->norm[j] < norm_before || t->objective[j] < objective_before * (1 - noise);
 }
 
 static void swap(struct block *t) {
@@ -266,11 +279,13 @@ static void swap(struct block *t) {
 }
 
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
- * improvement; a target without one gets its former coefficients back, and gives up. */
+ * improvement; a target without one gets its former coefficients back, and gives up unless a row-wise cycle
+ * has yet to be tried. */
 static kiln_status refine(struct block *t) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
     bool took_part[KI_BLOCK], reverted = false;
+    const bool last_resort = t->rowwise || t->system->options.no_intercept;
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
         objective[j] = t->objective[j];
@@ -284,7 +299,7 @@ static kiln_status refine(struct block *t) {
         const bool good = !took_part[j] || improved(t, j, norm[j], objective[j]);
         keep[j] = good ? 1 : 0;
         revert[j] = good ? 0 : 1;
-        if (!good) t->stalls[j] = STALLS;
+        if (!good && last_resort) t->stalls[j] = STALLS;
         reverted = reverted || !good;
     }
     if (reverted) {
@@ -319,7 +334,7 @@ static kiln_status measure_zero(struct block *t) {
         if (!constant) system->report.tss += tss[j];
         const bool none = (constant && !system->options.no_intercept) ||
                           t->norm[j] <= 16 * epsilon * sqrt(system->magnification * t->rss[j]);
-        t->reference[j] = none ? 0 : t->norm[j];
+        t->reference[j] = none && isfinite(t->rss[j]) ? 0 : t->norm[j];
     }
 done:
     return status;
@@ -348,7 +363,8 @@ done:
 }
 
 static bool met(const struct block *t, int j) {
-    return t->reference[j] == 0 || t->norm[j] <= t->system->options.tolerance * t->reference[j];
+    return t->reference[j] == 0 ||
+           (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
 }
 
 /* Picks the targets that still gain from another cycle. */
@@ -371,7 +387,7 @@ static void conclude(const struct block *t) {
     report->converged = report->converged && converged;
     if (stop > report->stopped_by) report->stopped_by = stop;
     const double residual = relative(t, t->norm);
-    if (!(residual <= report->residual)) report->residual = residual;
+    if (isnan(residual) || residual > report->residual) report->residual = residual;
     report->objective += total(t->objective, t->k);
     report->rss += total(t->rss, t->k);
 }
