@@ -251,19 +251,41 @@ done:
     return status;
 }
 
-static kiln_status append(struct reader *r, const struct ki_csv_chunk *chunk) {
-    int64_t before = r->ids.size / (int64_t)sizeof(int32_t);
-    const int64_t *row_ends = (const void *)chunk->row_ends.data;
-    bool room = ki_bytes_append(&r->values, chunk->values.data, chunk->values.size);
-    room = room && ki_bytes_append(&r->ids, chunk->ids.data, chunk->ids.size);
-    room = room && ki_bytes_append(&r->y, chunk->y.data, chunk->y.size);
-    room = room && ki_bytes_room(&r->row_start, chunk->row_ends.size);
-    for (int64_t i = 0; room && r->layout.sparse && i < chunk->rows; i++) {
-        int64_t row_end = before + row_ends[i];
-        ki_bytes_append(&r->row_start, &row_end, sizeof row_end);
+/* Makes room for `more` bytes and counts them as there; *at is where they go. */
+static bool reserve(struct ki_bytes *bytes, int64_t more, int64_t *at) {
+    *at = bytes->size;
+    bool room = ki_bytes_room(bytes, more);
+    if (room) bytes->size += more;
+    return room;
+}
+
+static void copy(struct ki_bytes *to, int64_t at, const struct ki_bytes *from) {
+    if (from->size > 0) memcpy(to->data + at, from->data, (size_t)from->size);
+}
+
+/* Puts the parts behind what there is. Fresh pages are touched first by the copy, so that is done by all
+ * threads. */
+static kiln_status append(struct reader *r, int parts) {
+    for (int i = 0; i < parts; i++) {
+        struct ki_csv_chunk *chunk = &r->chunks[i];
+        bool room = reserve(&r->values, chunk->values.size, &chunk->values_at) &&
+                    reserve(&r->ids, chunk->ids.size, &chunk->ids_at) &&
+                    reserve(&r->y, chunk->y.size, &chunk->y_at) &&
+                    reserve(&r->row_start, chunk->row_ends.size, &chunk->row_ends_at);
+        if (!room) return ki_fail_nomem((size_t)r->values.size, "the matrix");
+        r->rows += chunk->rows;
     }
-    r->rows += chunk->rows;
-    return room ? KILN_OK : ki_fail_nomem((size_t)r->values.size, "the matrix");
+#pragma omp parallel for schedule(static, 1) num_threads(parts)
+    for (int i = 0; i < parts; i++) {
+        const struct ki_csv_chunk *chunk = &r->chunks[i];
+        int64_t before = chunk->ids_at / (int64_t)sizeof(int32_t), *row_ends = (void *)chunk->row_ends.data;
+        for (int64_t row = 0; r->layout.sparse && row < chunk->rows; row++) row_ends[row] += before;
+        copy(&r->values, chunk->values_at, &chunk->values);
+        copy(&r->ids, chunk->ids_at, &chunk->ids);
+        copy(&r->y, chunk->y_at, &chunk->y);
+        copy(&r->row_start, chunk->row_ends_at, &chunk->row_ends);
+    }
+    return KILN_OK;
 }
 
 static kiln_status parse_text(struct reader *r, const struct ki_block *text, const char *begin) {
@@ -275,10 +297,9 @@ static kiln_status parse_text(struct reader *r, const struct ki_block *text, con
         kiln_status status = resolve_misses(r, text, chunk);
         if (status == KILN_OK && chunk->error.fault)
             status = ki_csv_fail(&chunk->error, &r->layout, ki_input_name(r->input), text);
-        if (status == KILN_OK) status = append(r, chunk);
         if (status != KILN_OK) return status;
     }
-    return KILN_OK;
+    return parts > 0 ? append(r, parts) : KILN_OK;
 }
 
 /* ------------------------------------------------------------------------------------------- whole */

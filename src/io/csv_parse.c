@@ -18,10 +18,25 @@ void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
     ki_bytes_free(&chunk->scratch);
 }
 
-static bool put_real(struct ki_bytes *bytes, kiln_type type, double value) {
-    if (type == KILN_F64) return ki_bytes_append(bytes, &value, sizeof value);
+/* Room has been made for the whole row. */
+static void put(struct ki_bytes *bytes, const void *data, int64_t size) {
+    memcpy(bytes->data + bytes->size, data, (size_t)size);
+    bytes->size += size;
+}
+
+static void put_real(struct ki_bytes *bytes, kiln_type type, double value) {
     float narrow = (float)value;
-    return ki_bytes_append(bytes, &narrow, sizeof narrow);
+    if (type == KILN_F64)
+        put(bytes, &value, sizeof value);
+    else
+        put(bytes, &narrow, sizeof narrow);
+}
+
+static bool row_room(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
+    int64_t count = layout->schema->count, targets = layout->schema->target_count, real = sizeof(double);
+    return ki_bytes_room(&chunk->values, count * real) && ki_bytes_room(&chunk->y, targets * real) &&
+           ki_bytes_room(&chunk->ids, count * (int64_t)sizeof(int32_t)) &&
+           ki_bytes_room(&chunk->row_ends, sizeof(int64_t));
 }
 
 static bool fits(double value, kiln_type type) {
@@ -46,16 +61,32 @@ static enum ki_csv_fault number(struct ki_csv_chunk *chunk, const struct ki_csv_
     return fits(*value, layout->type) ? KI_CSV_FINE : note(chunk, KI_CSV_NONFINITE, column, field);
 }
 
-static enum ki_csv_fault put_entry(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t id,
-                                   double value) {
-    bool room = put_real(&chunk->values, layout->type, value);
-    room = room && (!layout->sparse || ki_bytes_append(&chunk->ids, &id, sizeof id));
-    return room ? KI_CSV_FINE : KI_CSV_NOMEM;
+static void put_entry(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t id,
+                      double value) {
+    put_real(&chunk->values, layout->type, value);
+    if (layout->sparse) put(&chunk->ids, &id, sizeof id);
+}
+
+/* Looks a level up. Levels of up to eight bytes are most often found in the chunk's cache, by a hash that is
+ * quick instead of safe: where entries collide, only the way by the table is left. */
+static int32_t find_level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t column,
+                          const struct ki_csv_field *plain) {
+    if (plain->size > 8) return ki_csv_levels_find(layout->levels, column, plain->text, plain->size);
+    struct ki_csv_cached key = {.size = (int32_t)plain->size, .column = column};
+    memcpy(&key.word, plain->text, (size_t)plain->size);
+    uint64_t mixed = (key.word ^ (uint64_t)column << 32) * 0x9E3779B97F4A7C15u;
+    struct ki_csv_cached *slot = &chunk->cache[mixed >> (64 - KI_CSV_CACHE_BITS)];
+    if (slot->word == key.word && slot->size == key.size && slot->column == column && slot->known > 0)
+        return slot->known - 1;
+    int32_t found = ki_csv_levels_find(layout->levels, column, plain->text, plain->size);
+    key.known = found + 1;
+    *slot = key;
+    return found;
 }
 
 static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
-                               int32_t number_) {
-    const struct ki_csv_column *column = &layout->schema->columns[number_];
+                               int32_t index) {
+    const struct ki_csv_column *column = &layout->schema->columns[index];
     const struct ki_csv_field *field =
         (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
     struct ki_csv_field plain = *field;
@@ -65,18 +96,19 @@ static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_l
         plain.size = chunk->scratch.size;
         if (plain.size > 0) plain.text = chunk->scratch.data;
     }
-    int32_t found = ki_csv_levels_find(layout->levels, number_, plain.text, plain.size);
+    int32_t found = find_level(chunk, layout, index, &plain);
     if (found < 0 && layout->schema->frozen) return KI_CSV_FINE;
     if (found < 0) {
-        struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), number_, *field};
+        struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), index, *field};
         if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_CSV_NOMEM;
     }
-    return put_entry(chunk, layout, (int32_t)layout->schema->count + found, 1);
+    put_entry(chunk, layout, (int32_t)layout->schema->count + found, 1);
+    return KI_CSV_FINE;
 }
 
 static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     const struct ki_csv_schema *schema = layout->schema;
-    enum ki_csv_fault fault = KI_CSV_FINE;
+    enum ki_csv_fault fault = row_room(chunk, layout) ? KI_CSV_FINE : KI_CSV_NOMEM;
     double value;
     for (int64_t i = 0; !fault && i < schema->count; i++) {
         if (schema->columns[i].text) {
@@ -84,15 +116,14 @@ static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv
             continue;
         }
         fault = number(chunk, layout, &schema->columns[i], &value);
-        if (!fault && (!layout->sparse || value != 0)) fault = put_entry(chunk, layout, (int32_t)i, value);
+        if (!fault && (!layout->sparse || value != 0)) put_entry(chunk, layout, (int32_t)i, value);
     }
     for (int64_t i = 0; !fault && i < schema->target_count; i++) {
         fault = number(chunk, layout, &schema->targets[i], &value);
-        if (!fault && !put_real(&chunk->y, layout->type, value)) fault = KI_CSV_NOMEM;
+        if (!fault) put_real(&chunk->y, layout->type, value);
     }
     int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);
-    if (!fault && layout->sparse && !ki_bytes_append(&chunk->row_ends, &entries, sizeof entries))
-        fault = KI_CSV_NOMEM;
+    if (layout->sparse) put(&chunk->row_ends, &entries, sizeof entries);
     return fault;
 }
 

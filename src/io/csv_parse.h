@@ -30,6 +30,14 @@ struct ki_csv_miss {
     struct ki_csv_field field;
 };
 
+enum { KI_CSV_CACHE_BITS = 10 };
+
+/* A short level that was found before: its bytes, zero-padded, and 1 + its number; 0 = free. */
+struct ki_csv_cached {
+    uint64_t word;
+    int32_t size, column, known;
+};
+
 /* One thread's part of the text, and what came of it. Values and y are of the layout's type. Dense: values
  * row by row; sparse: values, ids and row_ends, where id i is column i and id count + k is level k. Zeros are
  * not kept. */
@@ -37,8 +45,10 @@ struct ki_csv_chunk {
     const char *begin, *end;
     int64_t rows;
     struct ki_bytes values, ids, row_ends, y, misses;
+    int64_t values_at, ids_at, row_ends_at, y_at; /* where they go in the whole */
     struct ki_bytes fields, scratch;
     struct ki_csv_error error;
+    struct ki_csv_cached cache[1 << KI_CSV_CACHE_BITS];
 };
 
 void ki_csv_chunk_free(struct ki_csv_chunk *chunk);
