@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/common.h"
+#include "backends/device_list.h"
 #include "backends/cuda_driver.h"
 #include "backends/nvrtc.h"
 #include "core/seams.h"
@@ -107,9 +107,9 @@ static kiln_status choose(int *ordinal, const char *selector) {
     return KILN_OK;
 }
 
+/* The core never calls a lost device, so that no check is needed here. */
 static kiln_status enter(kiln_device *device) {
-    kiln_status status = ki_backend_alive(device);
-    return status == KILN_OK ? KI_CUDA(device, context_set, ((struct cuda *)device->impl)->context) : status;
+    return KI_CUDA(device, context_set, ((struct cuda *)device->impl)->context);
 }
 
 static void cuda_close(kiln_device *device) {
@@ -151,8 +151,8 @@ static kiln_status cuda_list(kiln_device_info **infos, int64_t *count) {
     if (status == KILN_OK) status = choose(&first, "");
     if (status == KILN_OK) status = KI_CUDA(NULL, device_count, &devices);
     if (status != KILN_OK) {
-        ki_backend_explain(&none);
-        return ki_backend_append(infos, count, &none);
+        ki_list_explain(&none);
+        return ki_list_append(infos, count, &none);
     }
     for (int i = 0; i < devices; i++) {
         kiln_device_info info = {.usable = 1};
@@ -160,8 +160,8 @@ static kiln_status cuda_list(kiln_device_info **infos, int64_t *count) {
         int architecture;
         status = describe(&info, &properties, &architecture, i);
         if (status == KILN_ERR_NOMEM) return status;
-        if (status != KILN_OK) ki_backend_explain(&info);
-        if ((status = ki_backend_append(infos, count, &info)) != KILN_OK) return status;
+        if (status != KILN_OK) ki_list_explain(&info);
+        if ((status = ki_list_append(infos, count, &info)) != KILN_OK) return status;
     }
     return KILN_OK;
 }
@@ -254,7 +254,7 @@ static kiln_status cuda_load(kiln_device *device, void **module, void **function
 
 static void cuda_unload(kiln_device *device, void *module, void *function) {
     (void)function; /* lives in its module */
-    if (!device->lost && enter(device) == KILN_OK) KI_CUDA(device, module_unload, module);
+    if (enter(device) == KILN_OK) KI_CUDA(device, module_unload, module);
 }
 
 static kiln_status cuda_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,

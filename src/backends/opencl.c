@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/common.h"
+#include "backends/device_list.h"
 #include "backends/opencl_library.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -196,8 +196,8 @@ static kiln_status opencl_list(kiln_device_info **infos, int64_t *count) {
     kiln_status status = ki_opencl_find(&devices, &found);
     if (status == KILN_ERR_NOMEM) return status;
     if (status != KILN_OK) {
-        ki_backend_explain(&none);
-        return ki_backend_append(infos, count, &none);
+        ki_list_explain(&none);
+        return ki_list_append(infos, count, &none);
     }
     for (int i = 0; i < found; i++) {
         kiln_device_info info = {.usable = 1};
@@ -205,8 +205,8 @@ static kiln_status opencl_list(kiln_device_info **infos, int64_t *count) {
         int architecture;
         status = describe(&info, &properties, &architecture, &devices[i]);
         if (status == KILN_ERR_NOMEM) break;
-        if (status != KILN_OK) ki_backend_explain(&info);
-        if ((status = ki_backend_append(infos, count, &info)) != KILN_OK) break;
+        if (status != KILN_OK) ki_list_explain(&info);
+        if ((status = ki_list_append(infos, count, &info)) != KILN_OK) break;
     }
     ki_free(devices);
     return status;
@@ -215,8 +215,6 @@ static kiln_status opencl_list(kiln_device_info **infos, int64_t *count) {
 static kiln_status opencl_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
     struct opencl *opencl = device->impl;
     int code = 0;
-    kiln_status status = ki_backend_alive(device);
-    if (status != KILN_OK) return status;
     cl_object memory = ki_opencl.create_buffer(opencl->context, MEM_READ_WRITE, (size_t)bytes, NULL, &code);
     if (!memory) return ki_opencl_fail(device, code, "create_buffer");
     *buffer = (struct ki_buffer){(uintptr_t)memory, bytes};
@@ -228,14 +226,12 @@ static cl_object memory_of(const struct ki_buffer *buffer) {
 }
 
 static void opencl_release(kiln_device *device, struct ki_buffer *buffer) {
-    if (!device->lost) KI_OPENCL(device, release_buffer, memory_of(buffer));
+    KI_OPENCL(device, release_buffer, memory_of(buffer));
 }
 
 static kiln_status opencl_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                                  int64_t bytes) {
     struct opencl *opencl = device->impl;
-    kiln_status status = ki_backend_alive(device);
-    if (status != KILN_OK) return status;
     return KI_OPENCL(device, write, opencl->queue, memory_of(to), 1, (size_t)offset, (size_t)bytes, from, 0,
                      NULL, NULL);
 }
@@ -243,15 +239,12 @@ static kiln_status opencl_upload(kiln_device *device, struct ki_buffer *to, int6
 static kiln_status opencl_download(kiln_device *device, void *to, const struct ki_buffer *from,
                                    int64_t offset, int64_t bytes) {
     struct opencl *opencl = device->impl;
-    kiln_status status = ki_backend_alive(device);
-    if (status != KILN_OK) return status;
     return KI_OPENCL(device, read, opencl->queue, memory_of(from), 1, (size_t)offset, (size_t)bytes, to, 0,
                      NULL, NULL);
 }
 
 static kiln_status opencl_sync(kiln_device *device) {
-    kiln_status status = ki_backend_alive(device);
-    return status == KILN_OK ? KI_OPENCL(device, finish, ((struct opencl *)device->impl)->queue) : status;
+    return KI_OPENCL(device, finish, ((struct opencl *)device->impl)->queue);
 }
 
 /* Builds a program for the device, with our own options before the caller's. */
@@ -296,14 +289,13 @@ static kiln_status opencl_build(kiln_device *device, void **binary, size_t *byte
                                 const char *options) {
     struct opencl *opencl = device->impl;
     int code = 0;
-    kiln_status status = ki_backend_alive(device);
-    if (status != KILN_OK) return status;
+    kiln_status status;
     cl_object program = ki_opencl.program_source(opencl->context, 1, &source, NULL, &code);
     if (!program) return ki_opencl_fail(device, code, "program_source");
     TRY(build_program(device, program, options));
     TRY(binary_of(binary, bytes, device, program));
 done:
-    ki_opencl.release_program(program);
+    if (!device->lost) ki_opencl.release_program(program);
     return status;
 }
 
@@ -320,8 +312,7 @@ static kiln_status opencl_load(kiln_device *device, void **module, void **functi
     struct opencl *opencl = device->impl;
     const unsigned char *image = binary;
     int code = 0, binary_code = 0;
-    kiln_status status = ki_backend_alive(device);
-    if (status != KILN_OK) return status;
+    kiln_status status;
     cl_object program =
         ki_opencl.program_binary(opencl->context, 1, &opencl->device, &bytes, &image, &binary_code, &code);
     if (!program) return load_failed(device, code, "program_binary");
@@ -337,7 +328,6 @@ done:
 }
 
 static void opencl_unload(kiln_device *device, void *module, void *function) {
-    if (device->lost) return;
     KI_OPENCL(device, release_kernel, function);
     KI_OPENCL(device, release_program, module);
 }
@@ -347,7 +337,6 @@ static kiln_status opencl_launch(kiln_device *device, void *function, int64_t gr
     struct opencl *opencl = device->impl;
     int64_t threads = 0;
     kiln_status status;
-    TRY(ki_backend_alive(device));
     if (!ki_mul(groups, group_size, &threads))
         TRY(ki_fail(KILN_ERR_LIMIT, "device %s: a launch of %lld work-groups", device->info.name,
                     (long long)groups));
