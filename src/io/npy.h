@@ -1,0 +1,36 @@
+/* An .npy array's header and elements, wherever its bytes come from: a file, or a member of an .npz file. */
+#ifndef KI_NPY_H
+#define KI_NPY_H
+
+#include "core/status.h"
+#include "core/size.h"
+
+enum { KI_NPY_HEADER_LIMIT = 64 << 10 };
+
+struct ki_npy {
+    char kind;        /* f i u b as NumPy names them; S or U for text */
+    bool swapped;     /* bytes are in the order that this machine does not use */
+    bool fortran;     /* columns are stored one behind the other */
+    int64_t itemsize; /* bytes of an element */
+    int dimensions;   /* 0, 1 or 2 */
+    int64_t shape[2]; /* {1, 1} for a scalar, {n, 1} for one dimension */
+    int64_t bytes;    /* of all elements */
+};
+
+/* The header's length from the first `size` bytes of the file: magic, version and length itself take 10 or 12
+ * of them. Fails if these are not there. */
+kiln_status ki_npy_header_size(int64_t *size, const void *bytes, size_t available,
+                               const struct ki_place *place);
+/* Reads a whole header of ki_npy_header_size bytes. */
+kiln_status ki_npy_header(struct ki_npy *npy, const void *bytes, size_t size, const struct ki_place *place);
+
+/* count elements at bytes (in any alignment) to values of the given type, by `threads` threads; text fails.
+ */
+kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *npy, const void *bytes,
+                           int64_t count, int threads);
+/* The same for integers to int64; fails on other kinds and on unsigned numbers of 2^63 or more. */
+kiln_status ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
+/* The first element that is not finite, or count. */
+int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads);
+
+#endif
