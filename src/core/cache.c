@@ -96,7 +96,8 @@ void ki_cache_open(struct ki_cache *cache) {
     cache->folder = open_retrying(AT_FDCWD, cache->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, 0);
     if (cache->folder < 0) {
         snprintf(cache->why, sizeof cache->why, "%s",
-                 errno == ELOOP ? "it is a symbolic link" : strerror(errno));
+                 errno == ENOTDIR || errno == ELOOP ? "it is a file or a symbolic link, not a folder"
+                                                    : strerror(errno));
         snprintf(cache->hint, sizeof cache->hint, "set KILN_CACHE_DIR to a folder of your own");
     } else if (!private_folder(cache)) {
         ki_cache_close(cache);

@@ -5,6 +5,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,8 +29,20 @@ static kiln_probe *add(struct report *report, const char *what, bool found) {
     return row;
 }
 
-#define DETAIL(row, ...) snprintf((row)->detail, sizeof(row)->detail, __VA_ARGS__)
-#define HINT(row, ...) snprintf((row)->hint, sizeof(row)->hint, __VA_ARGS__)
+/* What was found, or why not; and how to mend it. Too long a text is cut. */
+KI_PRINTF(2, 3) static void detail(kiln_probe *row, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row->detail, sizeof row->detail, format, args);
+    va_end(args);
+}
+
+KI_PRINTF(2, 3) static void hint(kiln_probe *row, const char *format, ...) {
+    va_list args;
+    va_start(args, format);
+    vsnprintf(row->hint, sizeof row->hint, format, args);
+    va_end(args);
+}
 
 /* ------------------------------------------------------------------------------------- libraries */
 
@@ -196,19 +209,19 @@ static void probe_library(struct report *report, const struct candidate *candida
     kiln_probe *row = add(report, candidate->what, library != NULL);
     if (!library) {
         if (named)
-            DETAIL(row, "%s=%.100s: %.100s", candidate->path_variable, named,
+            detail(row, "%s=%.100s: %.100s", candidate->path_variable, named,
                    *named == '/' ? dlerror() : "not an absolute path");
         else
-            DETAIL(row, "%s not found; %s", candidate->names[0], candidate->missing);
-        HINT(row, "%s", candidate->hint);
+            detail(row, "%s not found; %s", candidate->names[0], candidate->missing);
+        hint(row, "%s", candidate->hint);
         return;
     }
     char version[128] = "", path[160];
     if (candidate->version) candidate->version(library, version, sizeof version);
     library_path(library, path, sizeof path);
-    DETAIL(row, "%s%s", version, path);
+    detail(row, "%s%s", version, path);
     if (strncmp(version, "the reference BLAS", 18) == 0)
-        HINT(row, "it is many times slower than others: %s", candidate->hint);
+        hint(row, "it is many times slower than others: %s", candidate->hint);
 }
 
 /* ---------------------------------------------------------------------------- what is no library */
@@ -222,10 +235,10 @@ static void probe_processor(struct report *report) {
 #endif
     struct utsname machine;
     kiln_probe *row = add(report, "CPU", true);
-    DETAIL(row, "%.60s%s, %ld processors online", uname(&machine) == 0 ? machine.machine : "", features,
+    detail(row, "%.60s%s, %ld processors online", uname(&machine) == 0 ? machine.machine : "", features,
            sysconf(_SC_NPROCESSORS_ONLN));
     row = add(report, "threads", true);
-    DETAIL(row, "%d by default (KILN_NUM_THREADS, OMP_NUM_THREADS, else affinity and cgroup quota)",
+    detail(row, "%d by default (KILN_NUM_THREADS, OMP_NUM_THREADS, else affinity and cgroup quota)",
            ki_default_threads());
 }
 
@@ -244,14 +257,14 @@ static void probe_platforms(struct report *report) {
     }
     if (files) closedir(files);
     kiln_probe *row = add(report, "OpenCL platforms", count > 0);
-    DETAIL(row, "%s in %s", count ? list : "no .icd file", folder);
-    if (!count) HINT(row, "apt install pocl-opencl-icd (processors), or a GPU's own driver package");
+    detail(row, "%s in %s", count ? list : "no .icd file", folder);
+    if (!count) hint(row, "apt install pocl-opencl-icd (processors), or a GPU's own driver package");
     /* Containers often carry the driver's library without the line that announces it. */
     void *driver = dlopen("libnvidia-opencl.so.1", RTLD_LAZY | RTLD_LOCAL);
     if (driver && !nvidia) {
         row = add(report, "OpenCL on NVIDIA", false);
-        DETAIL(row, "libnvidia-opencl.so.1 is installed, but no file in %s names it", folder);
-        HINT(row, "mkdir -p %s && echo libnvidia-opencl.so.1 > %s/nvidia.icd", folder, folder);
+        detail(row, "libnvidia-opencl.so.1 is installed, but no file in %s names it", folder);
+        hint(row, "mkdir -p %s && echo libnvidia-opencl.so.1 > %s/nvidia.icd", folder, folder);
     }
 }
 
@@ -261,11 +274,11 @@ static kiln_status probe_cache(struct report *report) {
     ki_cache_open(cache);
     kiln_probe *row = add(report, "kernel cache", cache->folder >= 0);
     if (cache->folder >= 0)
-        DETAIL(row, "%.150s, %lld bytes", cache->path, (long long)ki_cache_bytes(cache));
+        detail(row, "%.150s, %lld bytes", cache->path, (long long)ki_cache_bytes(cache));
     else
-        DETAIL(row, "%.110s%s%.100s; kernels are built anew in each run", cache->path,
+        detail(row, "%.110s%s%.100s; kernels are built anew in each run", cache->path,
                *cache->path ? ": " : "", cache->why);
-    HINT(row, "%s", cache->hint);
+    hint(row, "%s", cache->hint);
     ki_cache_close(cache);
     ki_free(cache);
     return KILN_OK;
@@ -273,11 +286,11 @@ static kiln_status probe_cache(struct report *report) {
 
 static void probe_zstd(struct report *report) {
 #ifdef KILN_HAVE_ZSTD
-    DETAIL(add(report, "zstd", true), "reading of .zst files is built in");
+    detail(add(report, "zstd", true), "reading of .zst files is built in");
 #else
     kiln_probe *row = add(report, "zstd", false);
-    DETAIL(row, "reading of .zst files is not built in");
-    HINT(row, "apt install libzstd-dev, and build Kiln again");
+    detail(row, "reading of .zst files is not built in");
+    hint(row, "apt install libzstd-dev, and build Kiln again");
 #endif
 }
 

@@ -1,0 +1,183 @@
+/* Kernels: built once, found again in the device and on disk, keyed by all that they depend on. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/check.h"
+#include "core/fake.h"
+#include "core/kernel_source.h"
+#include "core/seams.h"
+
+static void built_once_then_cached(void **state) {
+    (void)state;
+    kiln_device_statistics statistics;
+    fake_run(&statistics, "f", "-DVS=16");
+    assert_true(statistics.kernels_built == 1 && statistics.kernels_cached == 0);
+    assert_true(statistics.build_seconds > 0);
+    assert_int_equal(fake.messages, 1);
+    assert_string_equal(fake.last_message, "building kernel f for fake:0 (first use; cached afterwards)");
+    fake_run(&statistics, "f", "-DVS=16");
+    assert_true(statistics.kernels_built == 0 && statistics.kernels_cached == 1);
+    assert_int_equal(fake.messages, 1); /* nothing to tell about a kernel that was there */
+    assert_int_equal(fake.builds, 1);
+    assert_int_equal(fake.loads, fake.unloads);
+}
+
+static void the_device_keeps_it(void **state) {
+    (void)state;
+    kiln_device device;
+    struct ki_kernel *a, *b, *other;
+    fake_open(&device);
+    assert_int_equal(ki_kernel_get(&a, &device, "k", "f", KILN_F64, "-DVS=16"), KILN_OK);
+    assert_int_equal(ki_kernel_get(&b, &device, "k", "f", KILN_F64, "-DVS=16"), KILN_OK);
+    assert_ptr_equal(a, b);
+    assert_int_equal(fake.loads, 1);
+    /* The same file and options in another function: another kernel, but no second build. */
+    assert_int_equal(ki_kernel_get(&other, &device, "k", "g", KILN_F64, "-DVS=16"), KILN_OK);
+    assert_ptr_not_equal(a, other);
+    assert_int_equal(fake.builds, 1);
+    assert_int_equal(ki_kernel_get(&other, &device, "k", "f", KILN_F32, "-DVS=16"), KILN_OK);
+    assert_ptr_not_equal(a, other);
+    assert_int_equal(ki_kernel_get(&other, &device, "k", "f", KILN_F64, "-DVS=32"), KILN_OK);
+    assert_ptr_not_equal(a, other);
+    assert_int_equal(fake.builds, 3);
+    fake_close(&device);
+}
+
+static void source_names_its_parts(void **state) {
+    (void)state;
+    char *source = NULL;
+    assert_int_equal(ki_kernel_source(&source, "fake", "k", KILN_F32), KILN_OK);
+    const char *define = strstr(source, "#define REAL_F32"),
+               *dialect = strstr(source, "#line 1 \"fake.h\"\n");
+    const char *shared = strstr(source, "#line 1 \"scalar_math.h\"\n"),
+               *body = strstr(source, "#line 1 \"k.cl\"\nthe kernels");
+    assert_true(define && dialect && shared && body);
+    assert_true(define < dialect && dialect < shared && shared < body);
+    ki_free(source);
+}
+
+static void embedded_sources_are_complete(void **state) {
+    (void)state;
+    unsetenv("KILN_KERNEL_DIR");
+    static const char *const dialects[] = {"opencl", "cuda"};
+    for (const struct ki_source *file = ki_sources; file->name; file++) {
+        const char *dot = strstr(file->name, ".cl");
+        if (!dot) continue;
+        for (int i = 0; i < 2; i++) {
+            char stem[64], *source = NULL;
+            snprintf(stem, sizeof stem, "%.*s", (int)(dot - file->name), file->name);
+            assert_int_equal(ki_kernel_source(&source, dialects[i], stem, KILN_F64), KILN_OK);
+            assert_non_null(strstr(source, file->text));
+            ki_free(source);
+        }
+    }
+    char *source = NULL;
+    assert_int_equal(ki_kernel_source(&source, "opencl", "nothing", KILN_F64), KILN_ERR_INTERNAL);
+    assert_null(source);
+}
+
+static void development_folder(void **state) {
+    (void)state;
+    char *source = NULL;
+    setenv("KILN_KERNEL_DIR", "kernels", 1);
+    assert_int_equal(ki_kernel_source(&source, "fake", "k", KILN_F64), KILN_ERR_ARGUMENT);
+    setenv("KILN_KERNEL_DIR", "/no/such/folder", 1);
+    assert_int_equal(ki_kernel_source(&source, "fake", "k", KILN_F64), KILN_ERR_IO);
+    assert_non_null(strstr(kiln_last_error()->message, "fake.h"));
+    assert_null(source);
+}
+
+static void a_changed_source_is_another_kernel(void **state) {
+    (void)state;
+    kiln_device_statistics statistics;
+    fake_run(&statistics, "f", "");
+    FILE *file = fopen(world_path("kernels/k.cl"), "w");
+    assert_non_null(file);
+    fputs("other kernels\n", file);
+    assert_int_equal(fclose(file), 0);
+    fake_run(&statistics, "f", "");
+    assert_int_equal(statistics.kernels_built, 1);
+}
+
+static void other_driver_is_another_kernel(void **state) {
+    (void)state;
+    kiln_device_statistics statistics;
+    fake_run(&statistics, "f", "");
+    kiln_device device;
+    struct ki_kernel *kernel;
+    fake_open(&device);
+    strcpy(device.properties.cache_key, "fake compiler 1, driver 2");
+    assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, ""), KILN_OK);
+    assert_int_equal(device.statistics.kernels_built, 1);
+    fake_close(&device);
+    assert_int_equal(entry_count(), 2);
+}
+
+static void failed_builds_leave_nothing(void **state) {
+    (void)state;
+    kiln_device device;
+    struct ki_kernel *kernel = NULL;
+    fake_open(&device);
+    fake.fail_builds = true;
+    assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, ""), KILN_ERR_BUILD);
+    assert_string_equal(kiln_last_error()->message, "device fake:0: no luck");
+    assert_null(kernel);
+    assert_null(device.kernels);
+    assert_int_equal(entry_count(), 0);
+    fake.fail_builds = false;
+    assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, ""), KILN_OK);
+    fake_close(&device);
+}
+
+static void refused_binaries_are_built_anew(void **state) {
+    (void)state;
+    kiln_device_statistics statistics;
+    fake_run(&statistics, "f", "");
+    fake.refuse_loads_once = true;
+    fake_run(&statistics, "f", "");
+    assert_true(statistics.kernels_built == 1 && statistics.kernels_cached == 0);
+    assert_int_equal(fake.warnings, 1);
+    fake_run(&statistics, "f", "");
+    assert_int_equal(statistics.kernels_cached, 1);
+}
+
+static void launching(void **state) {
+    (void)state;
+    kiln_device device;
+    struct ki_kernel *kernel, *none = NULL;
+    fake_open(&device);
+    assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, ""), KILN_OK);
+    assert_int_equal(ki_kernel_launch(&device, kernel, 0, 64, NULL, 0), KILN_OK);
+    assert_int_equal(fake.launches, 0);
+    assert_int_equal(ki_kernel_launch(&device, kernel, 1, 64, NULL, 0), KILN_OK);
+    assert_int_equal(fake.launches, 1);
+    assert_non_null(fake.launched);
+    device.lost = true;
+    assert_int_equal(ki_kernel_launch(&device, kernel, 1, 64, NULL, 0), KILN_ERR_DEVICE_LOST);
+    assert_int_equal(ki_kernel_get(&none, &device, "k", "g", KILN_F64, ""), KILN_ERR_DEVICE_LOST);
+    assert_null(none);
+    assert_int_equal(fake.launches, 1);
+    assert_int_equal(fake.unloads, 0);
+    device.lost = false; /* so that the fake's module is freed */
+    fake_close(&device);
+    assert_int_equal(fake.unloads, 1);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, world_make, world_clear)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {TEST(built_once_then_cached),
+                                       TEST(the_device_keeps_it),
+                                       TEST(source_names_its_parts),
+                                       TEST(embedded_sources_are_complete),
+                                       TEST(development_folder),
+                                       TEST(a_changed_source_is_another_kernel),
+                                       TEST(other_driver_is_another_kernel),
+                                       TEST(failed_builds_leave_nothing),
+                                       TEST(refused_binaries_are_built_anew),
+                                       TEST(launching)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+#define _GNU_SOURCE
+#include "faults/brutal.h"
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+static struct ki_seams real;
+
+/* ------------------------------------------------------------------------------------------ memory */
+
+static struct {
+    atomic_long calls, alive;
+    long fail_at;
+    bool persistent;
+    atomic_bool armed, fired, reported;
+} memory;
+
+static bool fails(void) {
+    long call = atomic_fetch_add(&memory.calls, 1);
+    if (!memory.armed || (memory.persistent ? call < memory.fail_at : call != memory.fail_at)) return false;
+    memory.fired = true;
+    return true;
+}
+
+static void *brutal_alloc(size_t bytes, size_t align) {
+    void *block = fails() ? NULL : real.alloc(bytes, align);
+    if (block) memory.alive++;
+    return block;
+}
+
+static void *brutal_resize(void *block, size_t bytes) {
+    void *resized = fails() ? NULL : real.resize(block, bytes);
+    if (resized && !block) memory.alive++;
+    return resized;
+}
+
+static void brutal_release(void *block) {
+    if (block) memory.alive--;
+    real.release(block);
+}
+
+void brutal_start(long n, bool persistent) {
+    real = ki_seams;
+    memory.calls = memory.alive = 0;
+    memory.fail_at = n;
+    memory.persistent = persistent;
+    memory.fired = memory.reported = false;
+    memory.armed = true;
+    ki_seams.alloc = brutal_alloc;
+    ki_seams.resize = brutal_resize;
+    ki_seams.release = brutal_release;
+}
+
+bool brutal_stop(void) {
+    ki_seams = real;
+    if (memory.alive != 0)
+        fail_msg("%ld blocks leaked after allocation %ld failed", (long)memory.alive, memory.fail_at);
+    if (memory.fired && !memory.reported)
+        fail_msg("the failure of allocation %ld was swallowed", memory.fail_at);
+    return memory.fired;
+}
+
+bool brutal_fired(void) {
+    return memory.fired;
+}
+
+void brutal_relent(void) {
+    memory.armed = false;
+    memory.reported = true;
+}
+
+void brutal_memory(const char *what, void (*body)(void *context), void *context) {
+    long counts[2] = {0, 0};
+    for (int persistent = 0; persistent < 2; persistent++)
+        for (bool fired = true; fired; counts[persistent]++) {
+            brutal_start(counts[persistent], persistent);
+            body(context);
+            fired = brutal_stop();
+        }
+    print_message("    %s: %ld allocations failed once, %ld from there on\n", what, counts[0] - 1,
+                  counts[1] - 1);
+    assert_true(counts[0] > 1);
+}
+
+/* ------------------------------------------------------------------------------------------- files */
+
+const struct brutal_file_fault brutal_file_faults[] = {
+    {"ENOSPC", ENOSPC, false}, {"EIO", EIO, false},    {"EACCES", EACCES, false}, {"EROFS", EROFS, false},
+    {"EMFILE", EMFILE, false}, {"EINTR", EINTR, true}, {"short", 0, true},        {NULL, 0, false}};
+
+enum { FILES = 1024 };
+
+static struct {
+    struct brutal_file_fault fault;
+    long calls, fail_at;
+    bool persistent, fired;
+    char spared_prefix[512];
+    bool spared[FILES];
+} files;
+
+static bool spared(int fd) {
+    return fd >= 0 && fd < FILES && files.spared[fd];
+}
+
+static bool file_fails(bool transfers) {
+    if (files.fault.code == 0 && !transfers) return false; /* only reads and writes can be short */
+    long call = files.calls++;
+    if (files.persistent ? call < files.fail_at : call != files.fail_at) return false;
+    files.fired = true;
+    errno = files.fault.code;
+    return true;
+}
+
+static int brutal_open(const char *path, int flags, unsigned mode) {
+    bool spare = *files.spared_prefix && !strncmp(path, files.spared_prefix, strlen(files.spared_prefix));
+    if (!spare && file_fails(false)) return -1;
+    int fd = real.open(path, flags, mode);
+    if (fd >= 0 && fd < FILES) files.spared[fd] = spare;
+    return fd;
+}
+
+static int brutal_openat(int folder, const char *name, int flags, unsigned mode) {
+    if (file_fails(false)) return -1;
+    int fd = real.openat(folder, name, flags, mode);
+    if (fd >= 0 && fd < FILES) files.spared[fd] = false;
+    return fd;
+}
+
+static size_t half(size_t bytes) {
+    return bytes > 1 ? bytes / 2 : bytes;
+}
+
+static ssize_t brutal_read(int fd, void *buffer, size_t bytes) {
+    if (spared(fd) || !file_fails(true)) return real.read(fd, buffer, bytes);
+    return files.fault.code ? -1 : real.read(fd, buffer, half(bytes));
+}
+
+static ssize_t brutal_write(int fd, const void *buffer, size_t bytes) {
+    if (spared(fd) || !file_fails(true)) return real.write(fd, buffer, bytes);
+    return files.fault.code ? -1 : real.write(fd, buffer, half(bytes));
+}
+
+static int brutal_fsync(int fd) {
+    return file_fails(false) ? -1 : real.fsync(fd);
+}
+
+/* A close that fails has closed all the same, as on Linux. */
+static int brutal_close(int fd) {
+    bool fail = !spared(fd) && file_fails(false);
+    int result = real.close(fd);
+    if (fail) errno = files.fault.code;
+    return fail ? -1 : result;
+}
+
+static int brutal_rename(const char *from, const char *to) {
+    return file_fails(false) ? -1 : real.rename(from, to);
+}
+
+static int brutal_renameat(int a, const char *from, int b, const char *to) {
+    return file_fails(false) ? -1 : real.renameat(a, from, b, to);
+}
+
+static int brutal_unlink(const char *path) {
+    return file_fails(false) ? -1 : real.unlink(path);
+}
+
+static int brutal_unlinkat(int folder, const char *name, int flags) {
+    return file_fails(false) ? -1 : real.unlinkat(folder, name, flags);
+}
+
+void brutal_files_spare(const char *prefix) {
+    snprintf(files.spared_prefix, sizeof files.spared_prefix, "%s", prefix ? prefix : "");
+}
+
+void brutal_files_start(const struct brutal_file_fault *fault, long n, bool persistent) {
+    real = ki_seams;
+    files.fault = *fault;
+    files.calls = 0;
+    files.fail_at = n;
+    files.persistent = persistent;
+    files.fired = false;
+    memset(files.spared, 0, sizeof files.spared);
+    ki_seams.open = brutal_open;
+    ki_seams.openat = brutal_openat;
+    ki_seams.read = brutal_read;
+    ki_seams.write = brutal_write;
+    ki_seams.fsync = brutal_fsync;
+    ki_seams.close = brutal_close;
+    ki_seams.rename = brutal_rename;
+    ki_seams.renameat = brutal_renameat;
+    ki_seams.unlink = brutal_unlink;
+    ki_seams.unlinkat = brutal_unlinkat;
+}
+
+bool brutal_files_stop(void) {
+    ki_seams = real;
+    return files.fired;
+}

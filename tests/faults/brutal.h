@@ -1,0 +1,49 @@
+/* Faults on purpose, through the seams: the n-th allocation or file call fails, once or from then on. A test
+ * lets n grow until nothing fails any more, so that every point of failure has had its turn. */
+#ifndef BRUTAL_H
+#define BRUTAL_H
+
+#include <stdbool.h>
+
+#include "core/check.h"
+#include "core/seams.h"
+#include "kiln.h"
+
+/* Memory. From start on the n-th allocation (from 0) fails; stop restores the seams, checks that no block is
+ * alive that was not at start and that a failure was reported to a STEP, and returns whether one happened. */
+void brutal_start(long n, bool persistent);
+bool brutal_stop(void);
+bool brutal_fired(void);
+void brutal_relent(void); /* no more failures: the caller has seen it */
+
+/* A call that must succeed, or say KILN_ERR_NOMEM because of the failure, and then succeed when called again.
+ */
+#define STEP(call)                                                                                           \
+    do {                                                                                                     \
+        kiln_status step_status = (call);                                                                    \
+        if (step_status != KILN_OK && brutal_fired()) {                                                      \
+            assert_int_equal(step_status, KILN_ERR_NOMEM);                                                   \
+            assert_int_equal(kiln_last_error()->status, KILN_ERR_NOMEM);                                     \
+            brutal_relent();                                                                                 \
+            step_status = (call);                                                                            \
+        }                                                                                                    \
+        if (step_status != KILN_OK) fail_msg("%s: %s", #call, kiln_last_error()->message);                   \
+    } while (0)
+
+/* Runs body(context) with each allocation failing in turn, once and persistently; prints how many there were.
+ * Each body opens all it needs through STEP and frees it. */
+void brutal_memory(const char *what, void (*body)(void *context), void *context);
+
+/* Files: what a call can meet. A harmless one must not be noticed. */
+struct brutal_file_fault {
+    const char *name;
+    int code; /* errno; 0: short reads and writes */
+    bool harmless;
+};
+extern const struct brutal_file_fault brutal_file_faults[]; /* ends with a NULL name */
+void brutal_files_start(const struct brutal_file_fault *fault, long n, bool persistent);
+bool brutal_files_stop(void); /* whether one happened */
+/* Files whose path begins so are spared, and not counted. NULL: none are. */
+void brutal_files_spare(const char *prefix);
+
+#endif
