@@ -1,0 +1,97 @@
+/* A header line, then the features and last the targets; sparse rows are written with their zeros. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "io/decimal.h"
+#include "io/output.h"
+#include "io/print.h"
+
+enum { SPARSE_COLUMNS_MOST = 1 << 16 }; /* beyond, a sparse matrix as CSV is a mistake, not a wish */
+
+static int64_t bound(const struct ki_printer *printer, int64_t i) {
+    const struct ki_table *table = printer->table;
+    int64_t targets = table->targets * (KI_DECIMAL_BYTES + 1);
+    if (table->format == KILN_DENSE) return table->cols * (KI_DECIMAL_BYTES + 1) + targets + 1;
+    int64_t entries = table->row_start[i + 1] - table->row_start[i];
+    return table->cols * 2 + entries * KI_DECIMAL_BYTES + targets + 1;
+}
+
+static char *print_fields(char *at, const void *values, int64_t first, int64_t count, kiln_type type) {
+    for (int64_t j = 0; j < count; j++) {
+        at = ki_print_real(at, ki_element(values, type, first + j), type);
+        *at++ = ',';
+    }
+    return at;
+}
+
+static char *print_sparse(const struct ki_printer *printer, char *at, int64_t i) {
+    const struct ki_table *table = printer->table;
+    int64_t e = table->row_start[i], end = table->row_start[i + 1];
+    for (int64_t j = 0; j < table->cols; j++) {
+        if (e < end && table->col[e] == j)
+            at = ki_print_real(at, ki_element(table->values, printer->type, e++), printer->type);
+        else
+            *at++ = '0';
+        *at++ = ',';
+    }
+    return at;
+}
+
+static char *print_row(const struct ki_printer *printer, char *at, int64_t i) {
+    const struct ki_table *table = printer->table;
+    if (table->format == KILN_CSR)
+        at = print_sparse(printer, at, i);
+    else
+        at = print_fields(at, table->values, i * table->cols, table->cols, printer->type);
+    at = print_fields(at, table->y, i * table->targets, table->targets, printer->type);
+    at[-1] = '\n'; /* for the last comma */
+    return at;
+}
+
+/* RFC 4180: a name with a separator, quote or line break in it stands in quotes, its own quotes doubled. */
+static kiln_status write_name(struct ki_output *output, const char *name) {
+    if (!strpbrk(name, ",\"\r\n") && *name) return ki_output_write(output, name, strlen(name));
+    kiln_status status;
+    TRY(ki_output_write(output, "\"", 1));
+    for (; *name; name++) {
+        if (*name == '"') TRY(ki_output_write(output, "\"", 1));
+        TRY(ki_output_write(output, name, 1));
+    }
+    TRY(ki_output_write(output, "\"", 1));
+done:
+    return status;
+}
+
+/* Nameless columns are called x1, x2, ... and y1, y2, ... */
+static kiln_status write_names(struct ki_output *output, char *const *names, int64_t count, char letter,
+                               bool first) {
+    kiln_status status = KILN_OK;
+    for (int64_t j = 0; j < count; j++) {
+        char made[24];
+        snprintf(made, sizeof made, "%c%lld", letter, (long long)j + 1);
+        if (j > 0 || !first) TRY(ki_output_write(output, ",", 1));
+        TRY(write_name(output, names && names[j] ? names[j] : made));
+    }
+done:
+    return status;
+}
+
+kiln_status ki_write_csv(struct ki_output *output, const struct ki_table *table, kiln_type type) {
+    kiln_status status;
+    struct ki_printer rows = {table, type, table->rows, bound, print_row};
+    if (table->format == KILN_CSR && table->cols > SPARSE_COLUMNS_MOST) {
+        ki_fail(KILN_ERR_UNSUPPORTED,
+                "a sparse matrix of %lld columns does not go into a CSV file, which has no gaps",
+                (long long)table->cols);
+        return ki_hint("write .npz, .mtx or .svm");
+    }
+    if (table->cols + table->targets == 0)
+        return ki_fail(KILN_ERR_UNSUPPORTED, "a CSV file needs at least one column");
+    TRY(write_names(output, table->feature_names, table->cols, 'x', true));
+    TRY(write_names(output, table->target_names, table->targets, 'y', table->cols == 0));
+    TRY(ki_output_write(output, "\n", 1));
+    TRY(ki_print_items(output, &rows));
+done:
+    return status;
+}

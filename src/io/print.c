@@ -1,0 +1,68 @@
+/* A batch is one piece of text a thread: the pieces' room is allocated first, so that printing itself cannot
+ * fail. */
+#include "io/print.h"
+
+#include <omp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "io/output.h"
+
+enum { PIECE_BYTES = 1 << 20, PIECES_MOST = 64 };
+
+struct piece {
+    int64_t begin, end; /* items */
+    char *text, *behind;
+    int64_t capacity;
+};
+
+/* Takes items from `begin` on until the piece is full; at least one, if any is left. */
+static kiln_status plan(struct piece *piece, const struct ki_printer *printer, int64_t begin) {
+    int64_t bytes = 0;
+    piece->begin = piece->end = begin;
+    while (piece->end < printer->count && bytes < PIECE_BYTES) bytes += printer->bound(printer, piece->end++);
+    if (bytes <= piece->capacity) return KILN_OK;
+    char *grown = ki_resize(piece->text, (size_t)bytes);
+    if (!grown) return ki_fail_nomem((size_t)bytes, "text to write");
+    piece->text = grown;
+    piece->capacity = bytes;
+    return KILN_OK;
+}
+
+static void print_piece(struct piece *piece, const struct ki_printer *printer) {
+    piece->behind = piece->text;
+    for (int64_t i = piece->begin; i < piece->end; i++)
+        piece->behind = printer->print(printer, piece->behind, i);
+}
+
+kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *printer) {
+    struct piece pieces[PIECES_MOST] = {{0}};
+    int count = (int)ki_min(omp_get_max_threads(), PIECES_MOST);
+    kiln_status status = KILN_OK;
+    for (int64_t next = 0; next < printer->count;) {
+        for (int p = 0; p < count; p++) {
+            TRY(plan(&pieces[p], printer, next));
+            next = pieces[p].end;
+        }
+#pragma omp parallel for num_threads(count) schedule(static, 1)
+        for (int p = 0; p < count; p++) print_piece(&pieces[p], printer);
+        for (int p = 0; p < count; p++)
+            TRY(ki_output_write(output, pieces[p].text, (size_t)(pieces[p].behind - pieces[p].text)));
+    }
+done:
+    for (int p = 0; p < count; p++) ki_free(pieces[p].text);
+    return status;
+}
+
+kiln_status ki_print_header(struct ki_output *output, const char *format, ...) {
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (length < 0 || length >= (int)sizeof text)
+        return ki_fail(KILN_ERR_INTERNAL, "a header line is too long");
+    return ki_output_write(output, text, (size_t)length);
+}

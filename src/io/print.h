@@ -1,0 +1,27 @@
+/* Text output in parallel: items (rows, mostly) are printed by all threads into buffers, which go out in
+ * order. */
+#ifndef KI_PRINT_H
+#define KI_PRINT_H
+
+#include "io/data.h"
+
+struct ki_printer {
+    const struct ki_table *table;
+    kiln_type type;
+    int64_t count; /* items */
+    /* At most how many bytes item i needs. */
+    int64_t (*bound)(const struct ki_printer *printer, int64_t i);
+    /* Prints item i and returns the place behind it. Called by several threads at once. */
+    char *(*print)(const struct ki_printer *printer, char *at, int64_t i);
+};
+kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *printer);
+
+/* Formatted text, for headers. */
+kiln_status ki_print_header(struct ki_output *output, const char *format, ...) KI_PRINTF(2, 3);
+
+/* The e-th element of an array of the type. */
+static inline double ki_element(const void *values, kiln_type type, int64_t e) {
+    return type == KILN_F32 ? (double)((const float *)values)[e] : ((const double *)values)[e];
+}
+
+#endif

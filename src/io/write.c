@@ -1,0 +1,153 @@
+/* Data -> table of host arrays -> writer -> file. The mirror image of data.c. */
+#define _DEFAULT_SOURCE
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/matrix.h"
+#include "core/seams.h"
+#include "io/data.h"
+#include "io/output.h"
+
+static const struct {
+    const char *ending;
+    kiln_file_format format;
+} endings[] = {
+    {".svm", KILN_FILE_LIBSVM}, {".libsvm", KILN_FILE_LIBSVM}, {".mtx", KILN_FILE_MATRIX_MARKET},
+    {".csv", KILN_FILE_CSV},    {".npy", KILN_FILE_NPY},       {".npz", KILN_FILE_NPZ},
+};
+
+static ki_writer *writer_of(kiln_file_format format) {
+    static ki_writer *const writers[] = {
+        [KILN_FILE_LIBSVM] = ki_write_libsvm, [KILN_FILE_MATRIX_MARKET] = ki_write_matrix_market,
+        [KILN_FILE_CSV] = ki_write_csv,       [KILN_FILE_NPY] = ki_write_npy,
+        [KILN_FILE_NPZ] = ki_write_npz,
+    };
+    return writers[format];
+}
+
+/* Does the first `length` bytes of name end so, in any case? */
+static bool ends_in(const char *name, size_t length, const char *ending) {
+    size_t size = strlen(ending);
+    return length > size && strncasecmp(name + length - size, ending, size) == 0;
+}
+
+static kiln_status choose(kiln_file_format *format, bool *gzip, const char *path) {
+    size_t length = strlen(path);
+    *gzip = ends_in(path, length, ".gz");
+    if (*gzip) length -= strlen(".gz");
+    if (ends_in(path, length, ".zst")) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "%s: Kiln reads zstd and writes gzip", path);
+        return ki_hint("name the file .gz");
+    }
+    if (*format != KILN_FILE_AUTO) return KILN_OK;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
+        if (ends_in(path, length, endings[i].ending)) *format = endings[i].format;
+    if (*format != KILN_FILE_AUTO) return KILN_OK;
+    ki_fail(KILN_ERR_ARGUMENT, "the name %s does not say what format to write", path);
+    return ki_hint("end the name in .svm, .mtx, .csv, .npy or .npz, or name the format");
+}
+
+struct entry {
+    int32_t col;
+    double value;
+};
+
+static int by_column(const void *a, const void *b) {
+    int32_t left = ((const struct entry *)a)->col, right = ((const struct entry *)b)->col;
+    return (left > right) - (left < right);
+}
+
+static void sort_row(struct ki_table *table, kiln_type type, struct entry *entries, int64_t begin,
+                     int64_t end) {
+    for (int64_t e = begin; e < end; e++) {
+        double value = type == KILN_F32 ? (double)((float *)table->values)[e] : ((double *)table->values)[e];
+        entries[e - begin] = (struct entry){table->col[e], value};
+    }
+    qsort(entries, (size_t)(end - begin), sizeof *entries, by_column);
+    for (int64_t e = begin; e < end; e++) {
+        table->col[e] = entries[e - begin].col;
+        if (type == KILN_F32)
+            ((float *)table->values)[e] = (float)entries[e - begin].value;
+        else
+            ((double *)table->values)[e] = entries[e - begin].value;
+    }
+}
+
+/* A row's entries may be in any order on the device; in files they ascend. Nearly all rows do already. */
+static kiln_status sort_rows(struct ki_table *table, kiln_type type) {
+    kiln_status status = KILN_OK;
+    struct entry *entries = NULL;
+    int64_t capacity = 0;
+    for (int64_t i = 0; i < table->rows; i++) {
+        int64_t begin = table->row_start[i], end = table->row_start[i + 1], e = begin + 1;
+        while (e < end && table->col[e - 1] < table->col[e]) e++;
+        if (e >= end) continue;
+        if (end - begin > capacity) {
+            size_t bytes = (size_t)(end - begin) * sizeof *entries;
+            struct entry *grown = ki_resize(entries, bytes);
+            if (!grown) {
+                status = ki_fail_nomem(bytes, "sorting a row");
+                goto done;
+            }
+            entries = grown;
+            capacity = end - begin;
+        }
+        sort_row(table, type, entries, begin, end);
+    }
+done:
+    ki_free(entries);
+    return status;
+}
+
+/* Fills the table's arrays from X and y; the names stay the data's. */
+static kiln_status download(struct ki_table *table, const kiln_matrix *X, const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    table->format = X->format;
+    table->rows = X->rows;
+    table->cols = X->cols;
+    table->nnz = X->nnz;
+    if (!(table->values = ki_alloc((size_t)X->values.bytes))) goto nomem;
+    if (X->format == KILN_CSR) {
+        if (!(table->row_start = ki_alloc((size_t)X->row_start.bytes))) goto nomem;
+        if (!(table->col = ki_alloc((size_t)X->col.bytes))) goto nomem;
+        TRY(kiln_matrix_get_csr(table->row_start, table->col, table->values, X));
+        TRY(sort_rows(table, X->type));
+    } else {
+        TRY(kiln_matrix_get(table->values, X));
+    }
+    if (y) {
+        if (!(table->y = ki_alloc((size_t)y->values.bytes))) goto nomem;
+        TRY(kiln_matrix_get(table->y, y));
+        table->targets = y->cols;
+    }
+done:
+    return status;
+nomem:
+    return ki_fail_nomem((size_t)X->values.bytes, "a copy of the data to write");
+}
+
+kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
+                            const kiln_control *control) {
+    if (!data || !path) return ki_fail(KILN_ERR_ARGUMENT, "kiln_data_write: an argument is NULL");
+    if ((unsigned)format > KILN_FILE_NPZ)
+        return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)format);
+    struct ki_table table = {.rows = 0};
+    struct ki_output *output = NULL;
+    bool gzip;
+    kiln_status status;
+    TRY(choose(&format, &gzip, path));
+    TRY(download(&table, data->X, data->y));
+    table.feature_names = data->feature_names;
+    table.target_names = data->target_names;
+    TRY(ki_output_open(&output, path, gzip, control));
+    TRY(writer_of(format)(output, &table, data->X->type));
+    status = ki_output_commit(output);
+    output = NULL;
+done:
+    ki_output_abandon(output);
+    table.feature_names = table.target_names = NULL; /* borrowed */
+    ki_table_clear(&table);
+    return status;
+}

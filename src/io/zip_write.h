@@ -1,0 +1,29 @@
+/* A zip archive of stored (not compressed) members. */
+#ifndef KI_ZIP_WRITE_H
+#define KI_ZIP_WRITE_H
+
+#include "core/status.h"
+
+enum { KI_ZIP_MEMBERS = 8 };
+
+struct ki_zip_member {
+    const char *name;
+    int64_t offset, bytes; /* of its local header in the archive; of its contents */
+    uint32_t crc;
+};
+
+struct ki_output;
+struct ki_zip {
+    struct ki_output *output;
+    int64_t offset; /* bytes written so far */
+    int count;
+    struct ki_zip_member members[KI_ZIP_MEMBERS];
+};
+
+/* Appends a member, its contents in two pieces. The name must live until ki_zip_finish, which writes the
+ * directory. */
+kiln_status ki_zip_add(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
+                       const void *second, size_t second_bytes);
+kiln_status ki_zip_finish(struct ki_zip *zip);
+
+#endif
