@@ -19,47 +19,57 @@ static void brief(const char *text, const char *escape) {
     }
 }
 
-static void bash_option_names(const struct verb *verb) {
+/* The line that offers what `choice` lists, or file names if it is NULL. */
+static void bash_offer(const char *choice) {
+    if (!choice) {
+        printf("mapfile -t COMPREPLY < <(compgen -f -- \"$word\")");
+        return;
+    }
+    printf("COMPREPLY=($(compgen -W '");
+    choices(choice, ' ');
+    printf("' -- \"$word\"))");
+}
+
+static void bash_values(void) {
+    printf("    case $previous in\n");
+    for (int i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        if (option->kind == OPTION_FLAG) continue;
+        printf("    --%s", option->name);
+        if (option->letter) printf("|-%c", option->letter);
+        printf(") ");
+        if (option->choices || option->kind == OPTION_PATH) {
+            bash_offer(option->choices);
+            printf("; ");
+        }
+        printf("return ;;\n");
+    }
+    printf("    esac\n");
+}
+
+static void bash_verb(const struct verb *verb) {
+    printf("    %s)\n        if [[ $word == -* ]]; then\n            COMPREPLY=($(compgen -W '", verb->name);
     for (int i = 0; i < option_count; i++)
         if (option_applies(&option_table[i], verb)) printf("--%s ", option_table[i].name);
+    printf("' -- \"$word\"))\n");
+    if (verb->most) {
+        printf("        else\n            ");
+        bash_offer(verb->choices);
+        putchar('\n');
+    }
+    printf("        fi ;;\n");
 }
 
 static void bash(void) {
-    printf("# bash completion for kiln %s: source <(kiln completion bash)\n_kiln() {\n", kiln_version());
-    printf("    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= i\n"
-           "    COMPREPLY=()\n    case $previous in\n");
-    for (int i = 0; i < option_count; i++) {
-        if (option_table[i].kind == OPTION_FLAG) continue;
-        printf("    --%s", option_table[i].name);
-        if (option_table[i].letter) printf("|-%c", option_table[i].letter);
-        printf(") ");
-        if (option_table[i].choices) {
-            printf("COMPREPLY=($(compgen -W '");
-            choices(option_table[i].choices, ' ');
-            printf("' -- \"$word\"))");
-        } else if (option_table[i].kind == OPTION_PATH) {
-            printf("COMPREPLY=($(compgen -f -- \"$word\"))");
-        }
-        printf("; return ;;\n");
-    }
-    printf(
-        "    esac\n    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n        ");
+    printf("# bash completion for kiln %s: source <(kiln completion bash)\n_kiln() {\n"
+           "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= i\n"
+           "    COMPREPLY=()\n",
+           kiln_version());
+    bash_values();
+    printf("    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n        ");
     for (int v = 0; v < VERB_COUNT; v++) printf("%s%s", v ? "|" : "", verb_table[v].name);
     printf(") verb=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n    case $verb in\n");
-    for (int v = 0; v < VERB_COUNT; v++) {
-        printf("    %s) [[ $word == -* ]] && COMPREPLY=($(compgen -W '", verb_table[v].name);
-        bash_option_names(&verb_table[v]);
-        printf("' -- \"$word\")) || ");
-        if (!verb_table[v].most)
-            printf("COMPREPLY=()");
-        else if (verb_table[v].choices) {
-            printf("COMPREPLY=($(compgen -W '");
-            choices(verb_table[v].choices, ' ');
-            printf("' -- \"$word\"))");
-        } else
-            printf("COMPREPLY=($(compgen -f -- \"$word\"))");
-        printf(" ;;\n");
-    }
+    for (int v = 0; v < VERB_COUNT; v++) bash_verb(&verb_table[v]);
     printf("    *) COMPREPLY=($(compgen -W '");
     for (int v = 0; v < VERB_COUNT; v++) printf("%s ", verb_table[v].name);
     printf("--help --version' -- \"$word\")) ;;\n    esac\n}\ncomplete -o filenames -F _kiln kiln\n");

@@ -16,7 +16,8 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 
 const struct option option_table[] = {
     {"l2", 0, OPTION_REAL, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
-     "Strength of the penalty (l2/2)*||w||^2: scikit-learn's alpha of Ridge. The intercept is not penalised.",
+     "Strength of the penalty (l2/2)*||w||^2, alpha of Ridge in scikit-learn. The intercept is not "
+     "penalised.",
      AT(l2)},
     {"no-intercept", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
      "Fit no intercept: the prediction is x.w instead of x.w + b.", AT(no_intercept)},

@@ -222,11 +222,11 @@ static bool check(struct parser *parser) {
     if (!verb || command->settings.help || command->settings.version) return true;
     for (int i = 0; i < option_count; i++) {
         if (!(parser->given >> i & 1) || option_applies(&option_table[i], verb)) continue;
-        complain(parser->problem, "kiln %s does not take --%s", verb->name, option_table[i].name);
+        complain(parser->problem, "%s does not take --%s", verb->name, option_table[i].name);
         return hint(parser->problem, "kiln %s --help lists the options", verb->name);
     }
     if (command->count >= verb->least) return true;
-    complain(parser->problem, "kiln %s needs %s", verb->name, verb->arguments);
+    complain(parser->problem, "%s needs %s", verb->name, verb->arguments);
     return hint(parser->problem, "usage: kiln %s %s [OPTION ...]", verb->name, verb->arguments);
 }
 

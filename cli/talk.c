@@ -47,6 +47,7 @@ bool talk_verbose(void) {
 
 static void print_line(const char *format, va_list args) {
     progress_clear();
+    fflush(stdout); /* where both streams go to one place, in the order they were written */
     vfprintf(stderr, format, args);
     fputc('\n', stderr);
 }

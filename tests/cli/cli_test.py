@@ -1,0 +1,614 @@
+"""Drives the kiln executable: verbs, exit codes, JSON, signals, streams.
+
+usage: cli_test.py KILN FLIGHTS.csv.gz
+"""
+
+import gzip
+import json
+import math
+import os
+import pty
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+VERBS = ["linreg", "predict", "info", "convert", "devices", "doctor", "completion", "man", "help", "version"]
+
+
+def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=None):
+    """Runs kiln; fails unless it ends with `code`. Returns (stdout, stderr) as text."""
+    result = subprocess.run([KILN, *map(str, arguments)], input=stdin, stdout=stdout, stderr=subprocess.PIPE,
+                            env={**os.environ, **(environment or {})}, timeout=300)
+    out = (result.stdout or b"").decode()
+    error = result.stderr.decode()
+    if result.returncode != code:
+        raise AssertionError(f"kiln {arguments}: exit code {result.returncode}, not {code}\n{out}\n{error}")
+    return out, error
+
+
+def content(path, unpack=open):
+    with unpack(path, "rb") as file:
+        return file.read()
+
+
+def as_json(*arguments, code=0, stdin=None):
+    """The one JSON object on standard output; strict: NaN and Infinity are not JSON."""
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+    return json.loads(kiln(*arguments, "--json", code=code, stdin=stdin)[0], parse_constant=refuse)
+
+
+class Case(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.mkdtemp(prefix="kiln-cli-")
+
+    @classmethod
+    def tearDownClass(cls):
+        shutil.rmtree(cls.folder)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, text):
+        with open(self.path(name), "w") as file:
+            file.write(text)
+        return self.path(name)
+
+    def read(self, name, mode="rb"):
+        with open(self.path(name), mode) as file:
+            return file.read()
+
+    def start(self, *arguments, stdin=None):
+        """A kiln that is running, whose streams are closed when the test ends."""
+        process = subprocess.Popen([KILN, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
+            self.addCleanup(lambda stream=stream: stream.closed or stream.close())
+        return process
+
+
+class Usage(Case):
+    def test_help_of_every_verb_is_complete(self):
+        for verb in VERBS:
+            with self.subTest(verb=verb):
+                out, error = kiln(verb, "--help")
+                self.assertEqual(error, "")
+                self.assertEqual(out, kiln("help", verb)[0])
+                for part in (f"usage: kiln {verb}", "Examples", "Exit codes", "--json", "--device", "--help"):
+                    self.assertIn(part, out)
+                self.assertLessEqual(max(map(len, out.splitlines())), 110)
+
+    def test_overview_names_every_verb_and_exit_code(self):
+        out = kiln("--help")[0]
+        for verb in VERBS:
+            self.assertRegex(out, rf"\n  {verb} ")
+        for code in (0, 1, 2, 3, 4, 5, 6, 7, 130):
+            self.assertRegex(out, rf"\n +{code}  ")
+
+    def test_nothing_given(self):
+        out, error = kiln(code=2)
+        self.assertEqual(out, "")
+        self.assertIn("usage: kiln VERB", error)
+
+    def test_version(self):
+        number = kiln("--version")[0].split()[1]
+        self.assertEqual(kiln("version")[0], f"kiln {number}\n")
+        self.assertEqual(as_json("version")["kiln_version"], number)
+
+    def test_suggestions(self):
+        for arguments, hint in ((["linrge"], "kiln linreg"), (["linreg", "x", "--tolerence", "1"], "--tolerance"),
+                                (["linreg", "x", "--max-iter", "1"], "--max-iterations"),
+                                (["predcit"], "kiln predict"), (["linreg", "x", "--devcie=cpu"], "--device"),
+                                (["linreg", "x", "-json"], "--json"), ([FLIGHTS], "kiln linreg")):
+            with self.subTest(arguments=arguments):
+                self.assertRegex(kiln(*arguments, code=2)[1], rf"hint: .*{hint}")
+
+    def test_bad_usage(self):
+        for arguments in (["linreg"], ["linreg", "a", "b"], ["predict", "a"], ["devices", "--l2", "1"],
+                          ["linreg", "a", "--l2", "-1"], ["linreg", "a", "--l2", "one"], ["linreg", "a", "--l2", "nan"],
+                          ["linreg", "a", "--threads", "0"], ["linreg", "a", "--type", "f16"],
+                          ["linreg", "a", "--memory", "10X"], ["linreg", "a", "--json=1"], ["linreg", "a", "--l2"],
+                          ["linreg", "a", "--max-iterations", "1e3"], ["linreg", "a", "-x"], ["help", "nothing"],
+                          ["completion", "csh"], ["convert", "a", "-"], ["linreg", "a", "--device", "gpu"],
+                          ["linreg", "a", "--json", "-o", "-"]):
+            with self.subTest(arguments=arguments):
+                error = kiln(*arguments, code=2)[1]
+                self.assertRegex(error, r"\Akiln: .")
+
+    def test_usage_errors_are_json_too(self):
+        error = as_json("linreg", "x", "--tolerence", "1", code=2)["error"]
+        self.assertEqual(set(error), {"code", "message", "file", "line", "column", "hint"})
+        self.assertEqual(error["code"], "KILN_ERR_ARGUMENT")
+        self.assertIn("--tolerance", error["hint"])
+
+    def test_options_stand_anywhere(self):
+        model = self.path("anywhere.kiln")
+        kiln("-q", "--target=arr_delay", "linreg", "-o" + model, FLIGHTS, "--device", "cpu")
+        self.assertTrue(os.path.exists(model))
+        self.assertIn("No such file", kiln("info", "-q", "--", "--json", code=3)[1])
+
+    def test_seed_and_memory_everywhere(self):
+        for verb in ("devices", "version", "help"):
+            kiln(verb, "--seed", "7", "--memory", "1.5G", "--type", "f32", "--threads", "1")
+
+
+class Pages(Case):
+    def test_man_pages_name_their_options(self):
+        for verb in VERBS:
+            page = kiln("man", verb)[0].replace("\\-", "-")
+            names = re.findall(r"^ .{5}--([a-z0-9-]+)", kiln(verb, "--help")[0], re.M)
+            self.assertGreaterEqual(len(names), 9)
+            for name in names:
+                self.assertIn(f"--{name}\\fR", page)
+            self.assertIn(f'.TH "KILN-{verb.upper()}" 1', page)
+        self.assertIn(".SH EXIT STATUS", kiln("man")[0])
+
+    def test_man_pages_format_without_warnings(self):
+        if not shutil.which("groff"):
+            print("cli: no groff here: man pages are checked for their content only", file=sys.stderr)
+            return
+        for verb in [None, *VERBS]:
+            page = kiln("man", *([verb] if verb else []))[0].encode()
+            result = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z"], input=page, capture_output=True)
+            self.assertEqual((result.returncode, result.stderr), (0, b""), verb)
+
+    def test_completion_scripts_parse(self):
+        for shell in ("bash", "zsh", "fish"):
+            script = kiln("completion", shell)[0]
+            for verb in VERBS:
+                self.assertIn(verb, script)
+            for option in ("max-iterations", "target-file", "warm-start"):
+                self.assertIn(option, script)
+            if shutil.which(shell):
+                subprocess.run([shell, "-n"], input=script.encode(), check=True)
+
+    def test_bash_completes(self):
+        words = {"kiln l": "linreg", "kiln linreg --tol": "--tolerance", "kiln linreg --type f3": "f32",
+                 "kiln completion f": "fish", "kiln devices --jso": "--json", "kiln devices --l2": ""}
+        script = 'source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _kiln; ' \
+                 'echo "${COMPREPLY[*]}"'
+        for line, want in words.items():
+            got = subprocess.run(["bash", "-c", script, "-", KILN, *line.split()], capture_output=True, check=True)
+            self.assertEqual(got.stdout.decode().strip(), want, line)
+
+
+class Training(Case):
+    def test_linreg_reports_and_writes(self):
+        model = self.path("flights.kiln")
+        out, error = kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", model)
+        self.assertRegex(out, r"converged +yes")
+        self.assertRegex(out, r"R2 +0\.8")
+        self.assertRegex(error, r"device \S+: ")
+        self.assertRegex(error, r"read \S+: [\d,]+ rows x")
+        iterations = [int(i) for i in re.findall(r"^iteration (\d+):", error, re.M)]
+        self.assertEqual(iterations, [2 ** i for i in range(len(iterations))])
+        self.assertGreaterEqual(len(iterations), 3)
+
+    def test_json_result(self):
+        result = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu")
+        keys = {"schema", "algorithm", "device", "type", "rows", "columns", "nnz", "iterations", "converged",
+                "stopped_by", "objective", "metrics", "seconds", "trace"}
+        self.assertLessEqual(keys, set(result))
+        self.assertEqual((result["schema"], result["algorithm"]), ("kiln.result/1", "linreg"))
+        self.assertEqual((result["device"], result["type"]), ("cpu", "f64"))
+        self.assertEqual(set(result["metrics"]), {"r2", "rss", "rmse"})
+        self.assertLessEqual({"read", "transfer", "build", "solve", "total"}, set(result["seconds"]))
+        self.assertIs(result["converged"], True)
+        self.assertEqual(result["stopped_by"], "tolerance")
+        self.assertLessEqual(result["residual"], result["tolerance"])
+        self.assertAlmostEqual(result["metrics"]["rmse"], math.sqrt(result["metrics"]["rss"] / result["rows"]), 9)
+        self.assertAlmostEqual(result["objective"], result["metrics"]["rss"] / 2, delta=1e-6 * result["objective"])
+        self.assertEqual(result["trace"][0]["iteration"], 0)
+        self.assertEqual(set(result["trace"][0]), {"iteration", "residual", "objective", "seconds"})
+        seconds = result["seconds"]
+        self.assertLessEqual(seconds["read"] + seconds["solve"], seconds["total"])
+
+    def test_undefined_numbers_are_null(self):
+        data = self.write("constant.csv", "x,y\n1,2\n2,2\n3,2\n")
+        self.assertIsNone(as_json("linreg", data, "--target", "y")["metrics"]["r2"])
+
+    def test_known_solution(self):
+        rows = "\n".join(f"{i},{i * i % 7},{3 * i - 2 * (i * i % 7) + 5}" for i in range(50))
+        data = self.write("exact.csv", f"a,b,y\n{rows}\n")
+        model = self.path("exact.kiln")
+        kiln("linreg", data, "--target", "y", "-o", model, "-q")
+        info = as_json("info", model)
+        weights = {row["name"]: row["weight"] for row in info["top_coefficients"]}
+        self.assertAlmostEqual(weights["a"], 3, 8)
+        self.assertAlmostEqual(weights["b"], -2, 8)
+        self.assertEqual(info["kind"], "model")
+        self.assertEqual({t["name"]: (t["rows"], t["columns"]) for t in info["tensors"]}, {"W": (2, 1), "b": (1, 1)})
+        self.assertEqual(info["metadata"]["options"]["l2"], 0)
+        self.assertLessEqual({"algorithm", "kiln_version", "device", "type", "options", "metrics", "schema"},
+                             set(info["metadata"]))
+        predicted = [float(line) for line in kiln("predict", model, data, "-q")[0].split()]
+        for i, value in enumerate(predicted):
+            self.assertAlmostEqual(value, 3 * i - 2 * (i * i % 7) + 5, 6)
+
+    def test_options_change_the_model(self):
+        base = as_json("linreg", FLIGHTS, "--target", "arr_delay")["objective"]
+        for options in (["--l2", "100"], ["--no-intercept"], ["--l2", "100", "--standardize"]):
+            self.assertGreater(as_json("linreg", FLIGHTS, "--target", "arr_delay", *options)["objective"], base)
+        self.assertEqual(as_json("linreg", FLIGHTS, "--target", "arr_delay", "--type", "f32")["type"], "f32")
+
+    def test_sample_weights(self):
+        data = self.write("weighted.csv", "x,y\n0,0\n0,10\n")
+        weights = self.write("weights.csv", "w\n1\n3\n")
+        model = self.path("weighted.kiln")
+        result = as_json("linreg", data, "--target", "y", "--weights", weights, "-o", model)
+        self.assertAlmostEqual(result["metrics"]["rss"], 75, 6)
+        self.assertAlmostEqual(result["metrics"]["rmse"], math.sqrt(75 / 4), 6)
+        self.assertEqual([float(v) for v in kiln("predict", model, data, "-q")[0].split()], [7.5, 7.5])
+        short = self.write("short.csv", "w\n1\n")
+        self.assertIn("1 weights, the data have 2 rows",
+                      kiln("linreg", data, "--target", "y", "--weights", short, code=3)[1])
+
+    def test_warm_start(self):
+        model = self.path("warm.kiln")
+        cold = as_json("linreg", FLIGHTS, "--target", "arr_delay", "-o", model)["iterations"]
+        warm = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--warm-start", model)
+        self.assertLess(warm["iterations"], cold / 2)
+        self.assertTrue(warm["converged"])
+        other = self.write("other.csv", "x,arr_delay\n1,2\n2,3\n")
+        kiln("linreg", other, "--target", "arr_delay", "--warm-start", FLIGHTS, code=7)
+
+    def test_not_converged(self):
+        arguments = ["linreg", FLIGHTS, "--target", "arr_delay", "--max-iterations", "2"]
+        out, error = kiln(*arguments)
+        self.assertIn("warning: not converged", error)
+        self.assertIn("hint: ", error)
+        self.assertRegex(out, r"converged +no")
+        result = as_json(*arguments, "--strict", code=4)
+        self.assertIs(result["converged"], False)
+        self.assertEqual(result["stopped_by"], "max_iterations")
+
+    def test_standard_input_gives_the_same_model(self):
+        kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", self.path("file.kiln"), "-q")
+        for name, stream in (("packed", content(FLIGHTS)), ("plain", content(FLIGHTS, gzip.open))):
+            kiln("linreg", "-", "--target", "arr_delay", "-o", self.path(name), "-q", stdin=stream)
+            self.assertEqual(self.read("file.kiln"), self.read(name), name)
+
+    def test_seed_changes_nothing(self):
+        for seed in (0, 12345):
+            kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", self.path(f"seed{seed}"), "--seed", seed, "-q")
+        self.assertEqual(self.read("seed0"), self.read("seed12345"))
+
+    def test_model_on_standard_output(self):
+        kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", self.path("named"), "-q")
+        with open(self.path("piped"), "wb") as file:
+            error = kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", "-", stdout=file)[1]
+        self.assertEqual(self.read("named"), self.read("piped"))
+        self.assertRegex(error, r"R2 +0\.8")
+
+    def test_quiet_and_verbose(self):
+        self.assertEqual(kiln("linreg", FLIGHTS, "--target", "arr_delay", "-q")[1], "")
+        error = kiln("linreg", FLIGHTS, "--target", "arr_delay", "-v")[1]
+        self.assertIn("iteration 3:", error)
+        self.assertIn("peak memory", error)
+
+
+class Predicting(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.model = os.path.join(cls.folder, "flights.kiln")
+        cls.result = as_json("linreg", FLIGHTS, "--target", "arr_delay", "-o", cls.model)
+
+    def test_predictions_and_metrics(self):
+        error = kiln("predict", self.model, FLIGHTS, "-o", self.path("p.txt"))[1]
+        self.assertIn("R2 0.8", error)
+        lines = self.read("p.txt", "r").splitlines()
+        self.assertEqual(len(lines), self.result["rows"])
+        for line in lines[:200]:
+            self.assertEqual(float(repr(float(line))), float(line))
+        self.assertEqual(kiln("predict", self.model, FLIGHTS)[0].splitlines(), lines)
+        self.assertEqual([n for n in os.listdir(self.folder) if ".tmp" in n], [])
+
+    def test_json(self):
+        result = as_json("predict", self.model, FLIGHTS, "-o", self.path("q.txt"))
+        self.assertEqual(result["schema"], "kiln.prediction/1")
+        self.assertAlmostEqual(result["metrics"]["r2"], self.result["metrics"]["r2"], 9)
+        self.assertAlmostEqual(result["metrics"]["rmse"], self.result["metrics"]["rmse"], 7)
+        self.assertNotIn("predictions", result)
+        values = as_json("predict", self.model, FLIGHTS)["predictions"]
+        self.assertEqual(values, [float(line) for line in self.read("q.txt", "r").split()])
+
+    def test_without_labels(self):
+        lines = content(FLIGHTS, gzip.open).decode().splitlines()[:20]
+        at = lines[0].split(",").index("arr_delay")
+        bare = "\n".join(",".join(v for i, v in enumerate(line.split(",")) if i != at) for line in lines)
+        result = as_json("predict", self.model, self.write("bare.csv", bare + "\n"))
+        self.assertIsNone(result["metrics"])
+        self.assertEqual(len(result["predictions"]), 19)
+
+    def test_several_targets(self):
+        data = self.write("two.csv", "x,y,z\n1,2,0\n2,4,1\n3,6,2\n4,8,3\n")
+        model = self.path("two.kiln")
+        kiln("linreg", data, "--target", "y,z", "-o", model, "-q")
+        rows = [[float(v) for v in line.split(" ")] for line in kiln("predict", model, data, "-q")[0].splitlines()]
+        for i, row in enumerate(rows):
+            self.assertEqual(len(row), 2)
+            self.assertAlmostEqual(row[0], 2 * i + 2, 7)
+            self.assertAlmostEqual(row[1], i, 7)
+
+    def test_unusable_models(self):
+        self.assertIn("not a model", kiln("predict", FLIGHTS, self.model, code=7)[1])
+        kiln("predict", self.path("missing.kiln"), FLIGHTS, code=7)
+        torn = self.read("flights.kiln")[:-5]
+        with open(self.path("torn.kiln"), "wb") as file:
+            file.write(torn)
+        error = as_json("predict", self.path("torn.kiln"), FLIGHTS, code=7)["error"]
+        self.assertEqual(error["code"], "KILN_ERR_MODEL")
+
+    def test_output_is_all_or_nothing(self):
+        target = self.write("old.txt", "old\n")
+        strange = self.write("strange.csv", "x\n1\n")
+        self.assertIn("dep_delay", kiln("predict", self.model, strange, "-o", target, code=7)[1])
+        bad = self.write("bad.csv", content(FLIGHTS, gzip.open).decode()[:2000] + '"')
+        kiln("predict", self.model, bad, "-o", target, code=3)
+        self.assertEqual(self.read("old.txt", "r"), "old\n")
+
+
+class Data(Case):
+    def test_info(self):
+        info = as_json("info", FLIGHTS, "--target", "arr_delay")
+        self.assertEqual((info["kind"], info["format"]), ("data", "csv"))
+        self.assertAlmostEqual(info["density"], info["nnz"] / info["rows"] / info["columns"], 12)
+        self.assertEqual(sum(b["rows"] for b in info["row_lengths"]["histogram"]), info["rows"])
+        self.assertEqual(len(info["features"]), info["columns"])
+        self.assertEqual(info["targets"][0]["name"], "arr_delay")
+        self.assertEqual(info["targets"][0]["finite"], info["rows"])
+        out = kiln("info", FLIGHTS, "--target", "arr_delay")[0]
+        for part in ("format", "shape", "entries", "row length", "target", "read", "#"):
+            self.assertIn(part, out)
+
+    def test_info_statistics(self):
+        data = self.write("small.svm", "1 1:1\n-1 1:1 2:1 5:2\n1\n1 3:1 4:1\n")
+        info = as_json("info", data)
+        self.assertEqual((info["rows"], info["columns"], info["nnz"]), (4, 5, 6))
+        bins = [(b["from"], b["to"], b["rows"]) for b in info["row_lengths"]["histogram"]]
+        self.assertEqual(bins, [(0, 0, 1), (1, 1, 1), (2, 3, 2)])
+        target = info["targets"][0]
+        self.assertEqual((target["least"], target["most"], target["mean"], target["distinct"]), (-1, 1, 0.5, 2))
+        self.assertAlmostEqual(target["deviation"], math.sqrt(0.75), 12)
+        self.assertEqual(as_json("info", "-", stdin=content(data))["nnz"], 6)
+
+    def test_convert_round_trip(self):
+        svm = self.write("a.svm", "1 1:0.5 3:2\n-1 2:1e-300\n2.5 1:3 2:0.1 3:-7\n")
+        for name in ("a.svm.gz", "b.svm"):
+            kiln("convert", svm, self.path(name), "-q")
+            svm = self.path(name)
+        self.assertEqual(self.read("b.svm", "r").split(), self.read("a.svm", "r").split())
+        for name in ("a.npz", "a.mtx"):
+            result = as_json("convert", svm, self.path(name))
+            self.assertEqual(result["nnz"], 6)
+            back = as_json("info", self.path(name))
+            self.assertEqual((back["rows"], back["columns"], back["nnz"]), (3, 3, 6))
+        self.assertTrue(kiln("convert", svm, "-", "--to", "mtx")[0].startswith("%%MatrixMarket"))
+
+    def test_errors_name_the_place(self):
+        data = self.write("bad.svm", "1 1:1\n1 1:1 2:x\n")
+        out, error = kiln("linreg", data, code=3)
+        self.assertRegex(error, rf"kiln: {re.escape(data)}:2:\d+: ")
+        record = as_json("linreg", data, code=3)["error"]
+        self.assertEqual((record["code"], record["file"], record["line"]), ("KILN_ERR_PARSE", data, 2))
+        self.assertGreater(record["column"], 5)
+
+    def test_zero_index(self):
+        data = self.write("zero.svm", "1 0:1\n2 1:1\n")
+        error = kiln("linreg", data, code=3)[1]
+        self.assertRegex(error, r"zero\.svm:1:3: ")
+        self.assertIn("--zero-based", error)
+        kiln("linreg", data, "--zero-based")
+
+    def test_nonfinite(self):
+        data = self.write("nan.svm", "1 1:1\n2 1:nan\n")
+        self.assertRegex(kiln("linreg", data, code=3)[1], r"nan\.svm:2:\d+: .*nan")
+        kiln("info", data, "--allow-nonfinite")
+
+    def test_no_targets(self):
+        error = kiln("linreg", FLIGHTS, code=3)[1]
+        self.assertIn("--target", error)
+        self.assertIn("arr_delay", kiln("linreg", FLIGHTS, "--target", "arr_dealy", code=2)[1])
+
+    def test_missing_file(self):
+        record = as_json("linreg", self.path("missing.csv"), code=3)["error"]
+        self.assertEqual(record["code"], "KILN_ERR_IO")
+        self.assertIn("missing.csv", record["message"])
+
+
+class Machine(Case):
+    def test_devices(self):
+        result = as_json("devices")
+        cpu = [d for d in result["devices"] if d["name"] == "cpu"]
+        self.assertEqual(len(cpu), 1)
+        self.assertTrue(cpu[0]["usable"])
+        for device in result["devices"]:
+            if not device["usable"]:
+                self.assertTrue(device["reason"])
+        self.assertIn("cpu", kiln("devices")[0])
+
+    def test_missing_device_is_an_error(self):
+        for device in as_json("devices")["devices"]:
+            if device["usable"]:
+                continue
+            error = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", device["name"], code=5)["error"]
+            self.assertEqual(error["code"], "KILN_ERR_DEVICE")
+            self.assertTrue(error["hint"])
+        self.assertIn("hint: ", kiln("linreg", FLIGHTS, "--device", "cuda:4000", code=5)[1])
+
+    def test_doctor(self):
+        result = as_json("doctor", "--device", "cpu")
+        self.assertEqual([d["name"] for d in result["devices"]], ["cpu"])
+        tests = result["devices"][0]["tests"]
+        self.assertEqual({(t["type"], t["format"]) for t in tests},
+                         {(t, f) for t in ("f32", "f64") for f in ("sparse", "dense")})
+        for test in tests:
+            self.assertTrue(test["passed"])
+            self.assertLessEqual(test["error"], test["allowed"])
+        self.assertGreater(result["devices"][0]["bytes_per_second"], 1e8)
+        for row in result["machine"]:
+            self.assertEqual(set(row), {"what", "found", "detail", "hint"})
+        out = kiln("doctor", "--device", "cpu")[0]
+        self.assertIn("right", out)
+        self.assertRegex(out, r"bandwidth +[\d.]+ [MG]B/s")
+
+    def test_memory_budget(self):
+        error = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", "--memory", "64K", code=6)
+        self.assertIn("NOMEM", error["error"]["code"])
+
+
+class Streams(Case):
+    def test_full_disk(self):
+        with open("/dev/full", "wb") as full:
+            for arguments in (["--help"], ["man", "linreg"], ["devices"], ["linreg", FLIGHTS, "--target", "arr_delay"],
+                              ["linreg", FLIGHTS, "--target", "arr_delay", "--json"]):
+                with self.subTest(arguments=arguments):
+                    self.assertIn("cannot write", kiln(*arguments, code=1, stdout=full)[1])
+        model = self.path("m.kiln")
+        kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", model, "-q")
+        for arguments in (["predict", model, FLIGHTS], ["linreg", FLIGHTS, "--target", "arr_delay"]):
+            kiln(*arguments, "-q", "-o", "/dev/full", code=1)
+        self.assertTrue(os.path.exists("/dev/full"))
+
+    def test_closed_standard_output(self):
+        command = f'exec "{KILN}" linreg "{FLIGHTS}" --target arr_delay -q -o "{self.path("closed.kiln")}" >&-'
+        result = subprocess.run(["sh", "-c", command], capture_output=True)
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(as_json("info", self.path("closed.kiln"))["algorithm"], "linreg")
+
+    def test_reader_that_goes_away(self):
+        model = self.path("m2.kiln")
+        kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", model, "-q")
+        process = self.start("predict", model, FLIGHTS, "-q")
+        process.stdout.readline()
+        process.stdout.close()
+        self.assertEqual(process.stderr.read(), b"")
+        self.assertEqual(process.wait(timeout=60), 1)
+
+    def test_unwritable_output_is_told_before_work(self):
+        start = time.monotonic()
+        error = kiln("linreg", "-", "-o", self.path("no/such/folder/m"), code=1)[1]
+        self.assertIn("cannot write", error)
+        self.assertLess(time.monotonic() - start, 5)
+        kiln("predict", "x", "y", "-o", self.folder, code=1)
+
+    def test_start_is_quick(self):
+        best = min(self.timed("--help") for _ in range(20))
+        self.assertLess(best, 0.05)  # starting any process from Python included
+
+    @staticmethod
+    def timed(*arguments):
+        start = time.monotonic()
+        kiln(*arguments)
+        return time.monotonic() - start
+
+
+class Terminal(Case):
+    def run_on_terminal(self, environment):
+        """What kiln writes to a terminal on its standard error."""
+        ours, theirs = pty.openpty()
+        process = subprocess.Popen([KILN, "linreg", FLIGHTS, "--target", "arr_delay"], stdout=subprocess.DEVNULL,
+                                   stderr=theirs, env={**os.environ, "TERM": "xterm", **environment})
+        os.close(theirs)
+        text = b""
+        try:
+            while chunk := os.read(ours, 4096):
+                text += chunk
+        except OSError:  # Linux reports a closed terminal so
+            pass
+        os.close(ours)
+        self.assertEqual(process.wait(timeout=60), 0)
+        return text.decode()
+
+    def test_bar(self):
+        text = self.run_on_terminal({"NO_COLOR": ""})
+        self.assertIn("\r", text)
+        self.assertIn("\033[36m", text)
+        self.assertRegex(text, r"iteration \d+: ")
+
+    def test_no_color(self):
+        text = self.run_on_terminal({"NO_COLOR": "1"})
+        self.assertNotIn("\033[36m", text)
+        self.assertRegex(text, r"iteration \d+: ")
+
+    def test_dumb_terminal_gets_plain_lines(self):
+        text = self.run_on_terminal({"TERM": "dumb"})
+        self.assertNotIn("\033", text)
+        self.assertIn("iteration 1:", text)
+
+
+class Interrupt(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        # Powers of one number: so ill-conditioned that the solver takes many iterations, in rows that repeat.
+        rows = []
+        for i in range(1000):
+            x = (i * 619 % 1000) / 1000
+            rows.append(",".join(f"{x ** p + 1e-4 * ((i * p * p * 7919) % 101) / 101:.12g}" for p in range(1, 21)) +
+                        f",{(i * 7907) % 13}")
+        block = "\n".join(rows) + "\n"
+        cls.data = os.path.join(cls.folder, "slow.csv")
+        with open(cls.data, "w") as file:
+            file.write(",".join(f"x{p}" for p in range(1, 21)) + ",y\n")
+            for _ in range(150):
+                file.write(block)
+
+    def wait_for(self, process, start):
+        """Reads standard error up to a line that begins so."""
+        for line in process.stderr:
+            if line.startswith(start):
+                return
+        self.fail(f"kiln ended before it wrote {start}")
+
+    def test_while_solving(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            model = self.path("cut.kiln")
+            process = self.start("linreg", self.data, "--target", "y", "-o", model, "--json", "--tolerance", "1e-300",
+                                 "--max-iterations", "1000000", "--no-preconditioner", "--device", "cpu")
+            self.wait_for(process, b"iteration 1:")
+            process.send_signal(number)
+            out, error = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 130, error)
+            self.assertIn(b"interrupted after", error)
+            result = json.loads(out)
+            self.assertEqual((result["stopped_by"], result["converged"]), ("cancelled", False))
+            self.assertEqual(as_json("info", model)["metadata"]["report"]["iterations"], result["iterations"])
+
+    def test_while_reading(self):
+        process = self.start("linreg", "-", "--target", "y", "-o", self.path("none.kiln"), "--device", "cpu",
+                             stdin=subprocess.PIPE)
+        self.wait_for(process, b"device ")
+        process.stdin.write(b"x,y\n" + b"1,2\n" * 100000)
+        process.stdin.flush()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.2)
+        try:
+            process.stdin.write(b"1,2\n" * 100000)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        self.assertEqual(process.wait(timeout=60), 130)
+        self.assertIn(b"interrupted", process.stderr.read())
+        self.assertFalse(os.path.exists(self.path("none.kiln")))
+
+    def test_second_signal_ends_at_once(self):
+        process = self.start("linreg", "-", "--target", "y", stdin=subprocess.PIPE)
+        self.wait_for(process, b"device ")
+        time.sleep(0.2)
+        for _ in range(2):
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.2)
+        self.assertEqual(process.wait(timeout=10), 130)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
