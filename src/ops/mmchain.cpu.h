@@ -24,7 +24,7 @@ ALWAYS_INLINE real FN(weight)(const struct ki_chain *chain, int64_t row, int c) 
 
 enum { FN(BATCH) = 4 }; /* rows taken together: w is loaded and stored once for all of them */
 
-/* p[r] = x_r . y for R rows (R is a constant wherever this is inlined). */
+/* p[r] = x_r . y for R rows, R being BATCH or 1 and a constant wherever this is inlined. */
 ALWAYS_INLINE void FN(dots)(int R, real *p, const real *x, int64_t stride, const real *y, int64_t vectors,
                             FN(vmask) mask) {
     FN(vreal) sum[FN(BATCH)] = {{0}};
@@ -34,7 +34,11 @@ ALWAYS_INLINE void FN(dots)(int R, real *p, const real *x, int64_t stride, const
     }
     FN(vreal) yj = FN(load)(y + (vectors - 1) * LANES);
     for (int r = 0; r < R; r++)
-        p[r] = FN(lane_sum)(sum[r] + FN(masked)(FN(load)(x + r * stride + (vectors - 1) * LANES), mask) * yj);
+        sum[r] += FN(masked)(FN(load)(x + r * stride + (vectors - 1) * LANES), mask) * yj;
+    if (R == FN(BATCH))
+        FN(four_lane_sums)(p, sum);
+    else
+        p[0] = FN(lane_sum)(sum[0]);
 }
 
 /* w += sum_r p[r] * x_r, or x_r squared. */
