@@ -108,7 +108,8 @@ struct operation {
     void (*expect)(struct expected *expected, const struct work *work);
     double (*flops)(const struct work *work);
     double (*bytes)(const struct work *work); /* that must move: each operand once */
-    struct problem benchmark;                 /* what the benchmark fills a shape into */
+    /* What the benchmark fills a shape into; k = 0: the columns are the k of an element-wise operation. */
+    struct problem benchmark;
     bool atomics; /* documented: CSR on a GPU may differ in the last bits from run to run */
 };
 extern const struct operation *const operations[]; /* ends with NULL */

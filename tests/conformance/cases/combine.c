@@ -50,5 +50,4 @@ const struct operation operation_combine = {.name = "combine",
                                             .run = run,
                                             .expect = expect,
                                             .flops = flops,
-                                            .bytes = elementwise_bytes,
-                                            .benchmark = {.k = 1}};
+                                            .bytes = elementwise_bytes};

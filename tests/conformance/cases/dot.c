@@ -38,5 +38,4 @@ const struct operation operation_dot = {.name = "dot",
                                         .run = run,
                                         .expect = expect,
                                         .flops = flops,
-                                        .bytes = elementwise_bytes,
-                                        .benchmark = {.k = 1}};
+                                        .bytes = elementwise_bytes};

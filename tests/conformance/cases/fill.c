@@ -38,4 +38,4 @@ const struct operation operation_fill = {.name = "fill",
                                          .expect = expect,
                                          .flops = flops,
                                          .bytes = elementwise_bytes,
-                                         .benchmark = {.k = 1, .alpha = 1}};
+                                         .benchmark = {.alpha = 1}};

@@ -42,5 +42,4 @@ const struct operation operation_fill_random = {.name = "fill_random",
                                                 .run = run,
                                                 .expect = expect,
                                                 .flops = flops,
-                                                .bytes = elementwise_bytes,
-                                                .benchmark = {.k = 1}};
+                                                .bytes = elementwise_bytes};

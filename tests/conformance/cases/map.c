@@ -52,4 +52,4 @@ const struct operation operation_map = {.name = "map",
                                         .expect = expect,
                                         .flops = flops,
                                         .bytes = elementwise_bytes,
-                                        .benchmark = {.k = 1, .flags = WITH_NO_Y, .kind = KILN_MAP_ABS}};
+                                        .benchmark = {.flags = WITH_NO_Y, .kind = KILN_MAP_ABS}};

@@ -62,4 +62,4 @@ const struct operation operation_norm = {.name = "norm",
                                          .expect = expect,
                                          .flops = flops,
                                          .bytes = elementwise_bytes,
-                                         .benchmark = {.k = 1, .kind = KILN_NORM_2}};
+                                         .benchmark = {.kind = KILN_NORM_2}};

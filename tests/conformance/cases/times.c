@@ -32,5 +32,4 @@ const struct operation operation_times = {.name = "times",
                                           .run = run,
                                           .expect = expect,
                                           .flops = flops,
-                                          .bytes = elementwise_bytes,
-                                          .benchmark = {.k = 1}};
+                                          .bytes = elementwise_bytes};
