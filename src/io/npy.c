@@ -57,22 +57,20 @@ kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *np
                            int64_t count, int threads) {
     const unsigned char *from = bytes;
     LOOP('f', 4)
-    LOOP('f', 8) LOOP('b', 1) LOOP('i', 1) LOOP('i', 2) LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2)
-        LOOP('u', 4)
-            LOOP('u', 8) return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
+    LOOP('f', 8)
+    LOOP('b', 1) LOOP('i', 1) LOOP('i', 2) LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
+        LOOP('u', 8) return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
 }
 
-kiln_status ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count) {
+bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count) {
     const unsigned char *from = bytes;
-    if (npy->kind != 'i' && npy->kind != 'u')
-        return ki_fail(KILN_ERR_PARSE, "an array of integers is needed");
     int unused = (int)(64 - 8 * npy->itemsize);
     for (int64_t i = 0; i < count; i++) {
         uint64_t bits = load(from + i * npy->itemsize, npy->itemsize, npy->swapped);
-        if (npy->kind == 'u' && bits > INT64_MAX) return ki_fail(KILN_ERR_PARSE, "an index of 2^63 or more");
+        if (npy->kind == 'u' && bits > INT64_MAX) return false;
         values[i] = npy->kind == 'u' ? (int64_t)bits : (int64_t)(bits << unused) >> unused;
     }
-    return KILN_OK;
+    return true;
 }
 
 int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads) {

@@ -28,8 +28,8 @@ kiln_status ki_npy_header(struct ki_npy *npy, const void *bytes, size_t size, co
  */
 kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *npy, const void *bytes,
                            int64_t count, int threads);
-/* The same for integers to int64; fails on other kinds and on unsigned numbers of 2^63 or more. */
-kiln_status ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
+/* Elements of kind i or u to int64; false if an unsigned number is 2^63 or more. */
+bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
 /* The first element that is not finite, or count. */
 int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads);
 

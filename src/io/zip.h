@@ -1,0 +1,35 @@
+/* Members of a zip archive that lies in memory: stored or deflated, zip64 or not. */
+#ifndef KI_ZIP_H
+#define KI_ZIP_H
+
+#include "io/bytes.h"
+#include "core/status.h"
+
+enum { KI_ZIP_MEMBERS = 64 }; /* an .npz of a sparse matrix has five or six */
+
+struct ki_zip_member {
+    const char *name; /* in the archive; not terminated */
+    int64_t name_size;
+    int method; /* 0 stored, 8 deflated */
+    uint32_t crc;
+    int64_t packed, size;  /* bytes in the archive, and unpacked */
+    int64_t header, begin; /* offsets of the local header and of the data */
+};
+
+struct ki_zip {
+    const unsigned char *bytes;
+    int64_t size;
+    const char *file; /* for messages */
+    struct ki_zip_member members[KI_ZIP_MEMBERS];
+    int64_t count;
+};
+
+/* Reads the central directory and checks it: bounds, overlaps, names. bytes and file must outlive zip. */
+kiln_status ki_zip_open(struct ki_zip *zip, const unsigned char *bytes, int64_t size, const char *file);
+const struct ki_zip_member *ki_zip_find(const struct ki_zip *zip, const char *name); /* or NULL */
+/* The member's bytes, checksum verified: in the archive if stored, else unpacked to `room`, which grows as
+ * bytes come. *left is how many bytes may still be unpacked; it is counted down. */
+kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip *zip,
+                           const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left);
+
+#endif
