@@ -42,13 +42,6 @@ static int64_t entry_count(const struct rows *rows) {
 
 static const char nonfinite_hint[] = "repair or remove the row; allow_nonfinite accepts such values";
 
-static bool fail_text(struct part *part, const char *at, const char *expected) {
-    if (at < part->end && *at == '\0')
-        return ki_fault(&part->fault, KILN_ERR_PARSE, at, "is this a text file?", "a NUL byte");
-    return ki_fault(&part->fault, KILN_ERR_PARSE, at, NULL, "expected %s, found '%s'", expected,
-                    ki_word(at, part->end).text);
-}
-
 static bool check_value(struct part *part, const kiln_read_options *options, const char *at, double value) {
     if (options->allow_nonfinite || ki_is_finite(value, options->type)) return true;
     return ki_fault(&part->fault, KILN_ERR_PARSE, at, nonfinite_hint, "value '%s'%s",
@@ -67,7 +60,8 @@ static bool parse_labels(struct part *part, const kiln_read_options *options, co
     for (;; p++, count++) {
         const char *at = p;
         double value;
-        if (!ki_parse_double(&p, part->end, &value)) return fail_text(part, at, "a label");
+        if (!ki_parse_double(&p, part->end, &value))
+            return ki_expected(&part->fault, at, part->end, "a label");
         if (p < part->end && *p == ':')
             return ki_fault(&part->fault, KILN_ERR_PARSE, at, "put a number in front, 0 if it is not known",
                             "the row begins with a feature, not with a label");
@@ -76,7 +70,7 @@ static bool parse_labels(struct part *part, const kiln_read_options *options, co
         if (p == part->end || *p != ',') break;
     }
     count++;
-    if (!ends_word(p, part->end)) return fail_text(part, *text, "a label");
+    if (!ends_word(p, part->end)) return ki_expected(&part->fault, *text, part->end, "a label");
     if (rows->count > 0 && count != rows->targets)
         return ki_fault(&part->fault, KILN_ERR_PARSE, *text, NULL, "%lld labels, the row before has %lld",
                         (long long)count, (long long)rows->targets);
@@ -121,8 +115,9 @@ static bool fail_index(struct part *part, const kiln_read_options *options, cons
                         "remove the qid: words if groups do not matter",
                         "query groups (qid:) are not supported");
     if (!ki_parse_int64(&p, part->end, &index) && !ki_is_digit(*p) && *p != '-')
-        return fail_text(part, at, "index:value");
-    if (p > at && (p == part->end || *p != ':')) return fail_text(part, at, "index:value");
+        return ki_expected(&part->fault, at, part->end, "index:value");
+    if (p > at && (p == part->end || *p != ':'))
+        return ki_expected(&part->fault, at, part->end, "index:value");
     if (p > at && index == 0 && !options->zero_based)
         return ki_fault(&part->fault, KILN_ERR_PARSE, at, "--zero-based (LightGBM style)",
                         "feature index 0; LIBSVM files count from 1");
@@ -140,7 +135,8 @@ static inline bool parse_entry(struct part *part, const kiln_read_options *optio
     if (p == *text || p == end || *p != ':' || *col < 0 || *col >= INT32_MAX)
         return fail_index(part, options, *text);
     const char *at = ++p;
-    if (!ki_parse_double(&p, end, value) || !ends_word(p, end)) return fail_text(part, at, "a number");
+    if (!ki_parse_double(&p, end, value) || !ends_word(p, end))
+        return ki_expected(&part->fault, at, part->end, "a number");
     *text = p;
     return check_value(part, options, at, *value);
 }

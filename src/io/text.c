@@ -63,6 +63,14 @@ struct ki_excerpt ki_word(const char *at, const char *end) {
     return word;
 }
 
+bool ki_expected(struct ki_fault *fault, const char *at, const char *end, const char *what) {
+    if (at < end && *at == '\0')
+        return ki_fault(fault, KILN_ERR_PARSE, at, "is this a text file?", "a NUL byte");
+    if (ki_at_line_end(at, end))
+        return ki_fault(fault, KILN_ERR_PARSE, at, NULL, "expected %s, found the end of the line", what);
+    return ki_fault(fault, KILN_ERR_PARSE, at, NULL, "expected %s, found '%s'", what, ki_word(at, end).text);
+}
+
 static int compare_keys(const void *a, const void *b) {
     uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);

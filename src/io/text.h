@@ -32,6 +32,10 @@ struct ki_excerpt {
 /* The word at `at`, made printable and short, for messages. */
 struct ki_excerpt ki_word(const char *at, const char *end);
 
+/* The fault "expected WHAT, found ...", with special words for the end of a line and for NUL; returns false.
+ */
+bool ki_expected(struct ki_fault *fault, const char *at, const char *end, const char *what);
+
 static inline bool ki_is_digit(char c) {
     return (unsigned char)(c - '0') < 10;
 }

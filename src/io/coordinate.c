@@ -1,0 +1,172 @@
+/* Counting sort by row: count, add up, scatter. Every thread runs over all entries but counts and places only
+ * those of its own range of rows, which keeps the order of the entries, needs no atomics and no memory of its
+ * own. Files are mostly sorted by row or by column; the scattered rows are then in order, and the sort behind
+ * has nothing to do. */
+#include "io/coordinate.h"
+
+#include "io/text.h"
+
+struct job {
+    struct ki_table *table;
+    const uint32_t *row;
+    const int32_t *col;
+    const double *value;
+    double *values; /* as scattered */
+    int64_t count;
+    enum ki_symmetry symmetry;
+    const kiln_read_options *options;
+};
+
+void ki_entries_free(struct ki_entries *entries) {
+    ki_bytes_free(&entries->row);
+    ki_bytes_free(&entries->col);
+    ki_bytes_free(&entries->value);
+    entries->count = 0;
+}
+
+/* Rows from..to: row_start[r] = number of entries of row r. */
+static void count_rows(const struct job *job, int64_t from, int64_t to) {
+    int64_t *counts = job->table->row_start;
+    const uint64_t width = (uint64_t)(to - from);
+    for (int64_t e = 0; e < job->count; e++) {
+        int64_t r = job->row[e], c = job->col[e];
+        if ((uint64_t)(r - from) < width) counts[r]++;
+        if (job->symmetry != KI_GENERAL && r != c && (uint64_t)(c - from) < width) counts[c]++;
+    }
+}
+
+static void place(const struct job *job, int64_t row, int64_t col, double value) {
+    int64_t at = job->table->row_start[row]++;
+    job->table->col[at] = (int32_t)col;
+    job->values[at] = value;
+}
+
+/* Rows from..to: puts entries where row_start[r] points, which then moves on to the end of the row. */
+static void scatter_rows(const struct job *job, int64_t from, int64_t to) {
+    const uint64_t width = (uint64_t)(to - from);
+    for (int64_t e = 0; e < job->count; e++) {
+        int64_t r = job->row[e], c = job->col[e];
+        if ((uint64_t)(r - from) < width) place(job, r, c, job->value[e]);
+        if (job->symmetry != KI_GENERAL && r != c && (uint64_t)(c - from) < width)
+            place(job, c, r, job->symmetry * job->value[e]);
+    }
+}
+
+enum order { ORDER_STRICT, ORDER_REPEATS, ORDER_NOMEM };
+
+/* Rows from..to: sorts where needed. */
+static enum order sort_rows(const struct job *job, int64_t from, int64_t to) {
+    struct ki_bytes scratch = {0};
+    enum order order = ORDER_STRICT;
+    for (int64_t r = from; r < to && order != ORDER_NOMEM; r++) {
+        int64_t start = job->table->row_start[r], count = job->table->row_start[r + 1] - start, falls = 0,
+                same = 0;
+        int32_t *col = job->table->col + start;
+        for (int64_t i = 1; i < count; i++) falls += col[i] < col[i - 1];
+        if (falls > 0 && !ki_sort_row(col, job->values + start, count, &scratch)) order = ORDER_NOMEM;
+        for (int64_t i = 1; i < count; i++) same += col[i] == col[i - 1];
+        if (same > 0 && order == ORDER_STRICT) order = ORDER_REPEATS;
+    }
+    ki_bytes_free(&scratch);
+    return order;
+}
+
+static int64_t share(int64_t rows, int i, int threads) {
+    return rows / threads * i + ki_min(rows % threads, i);
+}
+
+static enum order build(const struct job *job, int threads) {
+    const int64_t rows = job->table->rows;
+    int64_t *row_start = job->table->row_start;
+    enum order worst = ORDER_STRICT;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int i = 0; i < threads; i++) count_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
+    for (int64_t r = 0, sum = 0; r <= rows; r++) {
+        int64_t count = row_start[r];
+        row_start[r] = sum;
+        sum += count;
+    }
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int i = 0; i < threads; i++) scatter_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
+    memmove(row_start + 1, row_start, (size_t)rows * sizeof *row_start);
+    row_start[0] = 0;
+#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : worst)
+    for (int i = 0; i < threads; i++) {
+        enum order order = sort_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
+        if (order > worst) worst = order;
+    }
+    return worst;
+}
+
+/* Adds neighbours of the same column up and closes the gaps. */
+static kiln_status merge(const struct job *job) {
+    struct ki_table *table = job->table;
+    int64_t to = 0;
+    for (int64_t r = 0, from = 0; r < table->rows; r++) {
+        const int64_t end = table->row_start[r + 1], begin = to;
+        for (; from < end; from++) {
+            const bool repeated = to > begin && table->col[to - 1] == table->col[from];
+            if (repeated && job->options->strict) {
+                ki_fail(KILN_ERR_PARSE, "entry (%lld, %lld) twice", (long long)r + 1,
+                        (long long)table->col[from] + 1);
+                return ki_hint("without strict, entries at the same place are added up");
+            }
+            if (!repeated) table->col[to++] = table->col[from];
+            job->values[to - 1] = repeated ? job->values[to - 1] + job->values[from] : job->values[from];
+            if (repeated && !job->options->allow_nonfinite &&
+                !ki_is_finite(job->values[to - 1], job->options->type))
+                return ki_fail(KILN_ERR_DATA, "the sum of the entries (%lld, %lld) is not finite",
+                               (long long)r + 1, (long long)table->col[to - 1] + 1);
+        }
+        table->row_start[r + 1] = to;
+    }
+    table->nnz = to;
+    return KILN_OK;
+}
+
+/* Narrowed in place: a float's slot lies before or within that of its double. */
+static void narrow(double *values, int64_t count) {
+    char *to = (char *)values;
+    for (int64_t i = 0; i < count; i++) {
+        float value = (float)values[i];
+        memcpy(to + i * (int64_t)sizeof value, &value, sizeof value);
+    }
+}
+
+static int64_t count_expanded(const struct job *job) {
+    int64_t mirrored = 0;
+    for (int64_t e = 0; job->symmetry != KI_GENERAL && e < job->count; e++)
+        mirrored += job->row[e] != (uint32_t)job->col[e];
+    return job->count + mirrored;
+}
+
+kiln_status ki_entries_to_csr(struct ki_table *table, const struct ki_entries *entries,
+                              enum ki_symmetry symmetry, const kiln_read_options *options) {
+    struct job job = {.table = table,
+                      .row = (const uint32_t *)(const void *)entries->row.data,
+                      .col = (const int32_t *)(const void *)entries->col.data,
+                      .value = (const double *)(const void *)entries->value.data,
+                      .count = entries->count,
+                      .symmetry = symmetry,
+                      .options = options};
+    int64_t bytes, row_bytes;
+    table->format = KILN_CSR;
+    table->nnz = count_expanded(&job);
+    if (!ki_mul(table->nnz, sizeof(double), &bytes) || !ki_add(table->rows, 1, &row_bytes) ||
+        !ki_mul(row_bytes, sizeof(int64_t), &row_bytes))
+        return ki_fail(KILN_ERR_LIMIT, "%lld entries are too many", (long long)table->nnz);
+    table->row_start = ki_calloc((size_t)row_bytes);
+    table->col = ki_alloc((size_t)bytes / 2);
+    table->values = job.values = ki_alloc((size_t)bytes);
+    if (!table->row_start || !table->col || !table->values)
+        return ki_fail_nomem((size_t)(row_bytes + bytes), "the rows of the file");
+
+    enum order order = build(&job, options->threads);
+    if (order == ORDER_NOMEM) return ki_fail_nomem(1, "sorting a row");
+    if (order == ORDER_REPEATS) {
+        kiln_status status = merge(&job);
+        if (status != KILN_OK) return status;
+    }
+    if (options->type == KILN_F32) narrow(job.values, table->nnz);
+    return KILN_OK;
+}
