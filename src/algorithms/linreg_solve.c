@@ -201,6 +201,14 @@ static bool any_active(const struct block *t) {
     return false;
 }
 
+/* Where a cycle ends: at half the tolerance, so that recurrence and truth may differ a little, but not below
+ * the rounding in the gradient it began with. Fitting that noise, CG would fill the directions that collinear
+ * columns leave free. */
+static double goal(const struct block *t, int j) {
+    const double noise = 64 * ki_epsilon(kiln_matrix_type(t->system->X));
+    return fmax(0.5 * t->system->options.tolerance * t->reference[j], noise * t->norm[j]);
+}
+
 /* One step of the active targets: E += alpha P, G -= alpha Q. A direction in which H is not positive, or a
  * number that is not finite, ends the target's part in the cycle: what it has so far stands, and the check
  * that follows judges it. */
@@ -223,9 +231,7 @@ static kiln_status step(struct block *t, double *norm) {
     for (int j = 0; j < t->k; j++) {
         beta[j] = t->active[j] ? next[j] / norm[j] * (next[j] / norm[j]) : 0;
         if (t->active[j]) norm[j] = next[j];
-        /* Half the tolerance, so that recurrence and truth may differ a little. */
-        t->active[j] = t->active[j] && isfinite(beta[j]) &&
-                       norm[j] > 0.5 * t->system->options.tolerance * t->reference[j];
+        t->active[j] = t->active[j] && isfinite(beta[j]) && norm[j] > goal(t, j);
         keep[j] = t->active[j] ? 1 : 0;
         if (!t->active[j]) beta[j] = 0;
     }

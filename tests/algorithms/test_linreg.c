@@ -1,0 +1,254 @@
+/* kiln_linreg with every option against the dense reference, dense and CSR, f32 and f64, on the CPU and on
+ * OpenCL. */
+#include "algorithms/least_squares.h"
+
+static kiln_device *devices[2];
+static int device_count;
+
+static const struct shape {
+    const char *what;
+    int m, n, k;
+    double density;
+    bool weighted;
+    kiln_linreg_options options;
+} shapes[] = {
+    {"plain", 60, 7, 1, 1, false, {.l2 = 0}},
+    {"no intercept", 60, 7, 1, 1, false, {.no_intercept = 1}},
+    {"l2", 60, 7, 1, 1, false, {.l2 = 3}},
+    {"l2, no intercept", 60, 7, 1, 1, false, {.l2 = 3, .no_intercept = 1}},
+    {"l2, standardized", 60, 7, 2, 1, false, {.l2 = 3, .standardize = 1}},
+    {"l2, standardized, weights", 90, 7, 2, 1, true, {.l2 = 3, .standardize = 1}},
+    {"standardized, no intercept", 60, 7, 1, 1, false, {.l2 = 3, .standardize = 1, .no_intercept = 1}},
+    {"standardized, no preconditioner",
+     60,
+     7,
+     1,
+     1,
+     false,
+     {.l2 = 3, .standardize = 1, .no_preconditioner = 1}},
+    {"weights", 90, 7, 1, 1, true, {.l2 = 0}},
+    {"weights, no intercept", 90, 7, 3, 1, true, {.no_intercept = 1}},
+    {"weights, l2, no preconditioner", 90, 7, 3, 1, true, {.l2 = 1, .no_preconditioner = 1}},
+    {"sparse", 400, 30, 1, 0.2, false, {.l2 = 0}},
+    {"sparse, 5 targets", 400, 30, 5, 0.2, false, {.l2 = 0}},
+    {"sparse, weights, l2", 400, 30, 2, 0.2, true, {.l2 = 0.5}},
+    {"more columns than rows", 12, 20, 2, 1, false, {.l2 = 2}},
+    {"one column", 40, 1, 1, 1, false, {.l2 = 0}},
+    {"one row", 1, 3, 1, 1, false, {.l2 = 1}},
+    {"one row, one column", 1, 1, 1, 1, false, {.no_intercept = 1}},
+    {"64 targets", 50, 4, 64, 1, false, {.l2 = 0}},
+    {"65 targets", 50, 4, 65, 1, true, {.l2 = 0.1}},
+};
+
+/* The relative residual of the normal equations bounds the error of the coefficients up to their condition,
+ * below 100 for all of these. */
+static void check_shape(const struct shape *shape, const struct run *run) {
+    struct problem p = problem_new(shape->m, shape->n, shape->k, shape->density, shape->weighted, 7);
+    kiln_linreg_options options = shape->options;
+    options.tolerance = run->type == KILN_F32 ? 1e-5 : 1e-12;
+    kiln_report report;
+    struct solution want = reference(&p, &options), got = solve(&report, run, &p, &options);
+    kiln_device_info info;
+    assert_ok(kiln_device_get_info(run->device, &info));
+    const double off = difference(&got, &want);
+    if (!report.converged || report.stopped_by != KILN_STOP_TOLERANCE || !(off <= 100 * options.tolerance))
+        fail_msg("%s, %s, %s, %s: %s after %lld iterations, residual %g, coefficients off by %g", shape->what,
+                 info.name, run->type == KILN_F32 ? "f32" : "f64", run->format == KILN_CSR ? "CSR" : "dense",
+                 kiln_stop_name(report.stopped_by), (long long)report.iterations, report.residual, off);
+    assert_true(report.residual <= report.tolerance && report.tolerance == options.tolerance);
+    kiln_report_free(&report);
+    solution_free(&got);
+    solution_free(&want);
+    problem_free(&p);
+}
+
+static void agrees_with_the_reference(void **state) {
+    (void)state;
+    for (int d = 0; d < device_count; d++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+            for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+                for (kiln_format format = KILN_DENSE; format <= KILN_CSR; format++)
+                    check_shape(&shapes[i], &(struct run){devices[d], type, format, NULL});
+}
+
+/* Objective, rss, tss and r2 as defined in kiln.h, from the returned coefficients. */
+static void report_describes_the_result(void **state) {
+    (void)state;
+    for (int intercept = 0; intercept < 2; intercept++) {
+        struct problem p = problem_new(80, 5, 2, 1, true, 3);
+        const kiln_linreg_options options = {.l2 = 2, .no_intercept = !intercept, .tolerance = 1e-9};
+        kiln_report report;
+        struct solution s =
+            solve(&report, &(struct run){devices[0], KILN_F64, KILN_DENSE, NULL}, &p, &options);
+        double rss = 0, tss = 0, penalty = 0, total = 0, mean[2] = {0};
+        for (int i = 0; i < p.m; i++) {
+            total += p.weights[i];
+            for (int c = 0; c < 2; c++) mean[c] += p.weights[i] * p.y[i * 2 + c];
+        }
+        for (int i = 0; i < p.m; i++)
+            for (int c = 0; c < 2; c++) {
+                double r = p.y[i * 2 + c] - (s.b ? s.b[c] : 0), d = p.y[i * 2 + c] - mean[c] / total;
+                for (int j = 0; j < p.n; j++) r -= p.X[i * p.n + j] * s.W[j * 2 + c];
+                rss += p.weights[i] * r * r;
+                tss += p.weights[i] * d * d;
+            }
+        for (int e = 0; e < p.n * 2; e++) penalty += s.W[e] * s.W[e];
+        assert_true(fabs(report.rss - rss) <= 1e-12 * rss);
+        assert_true(fabs(report.tss - tss) <= 1e-12 * tss);
+        assert_true(fabs(report.r2 - (1 - rss / tss)) <= 1e-12);
+        assert_true(fabs(report.objective - (0.5 * rss + 0.5 * options.l2 * penalty)) <=
+                    1e-12 * report.objective);
+        /* The trace counts from the start, never gains on the objective, and ends with the report's figures.
+         */
+        assert_int_equal(report.trace_count, report.iterations + 1);
+        for (int64_t i = 0; i < report.trace_count; i++) {
+            assert_int_equal(report.trace[i].iteration, i);
+            if (i == 0) continue;
+            assert_true(report.trace[i].objective <= report.trace[i - 1].objective * (1 + 1e-12));
+            assert_true(report.trace[i].seconds >= report.trace[i - 1].seconds);
+        }
+        assert_true(report.trace[report.trace_count - 1].objective == report.objective);
+        assert_true(report.trace[report.trace_count - 1].residual == report.residual);
+        assert_true(report.trace[0].residual == 1 &&
+                    report.seconds >= report.trace[report.trace_count - 1].seconds);
+        kiln_report_free(&report);
+        assert_null(report.trace);
+        solution_free(&s);
+        problem_free(&p);
+    }
+}
+
+/* The criterion is a statement about the true gradient: compute that from the returned coefficients. */
+static void criterion_holds_on_the_result(void **state) {
+    (void)state;
+    struct problem p = problem_new(200, 12, 1, 1, false, 5);
+    const kiln_linreg_options options = {.no_intercept = 1, .tolerance = 1e-7};
+    kiln_report report;
+    struct solution s = solve(&report, &(struct run){devices[0], KILN_F64, KILN_DENSE, NULL}, &p, &options);
+    double norm = 0, norm_zero = 0;
+    for (int j = 0; j < p.n; j++) {
+        double g = 0, g_zero = 0, diagonal = 0;
+        for (int i = 0; i < p.m; i++) {
+            double r = p.y[i];
+            for (int l = 0; l < p.n; l++) r -= p.X[i * p.n + l] * s.W[l];
+            g += p.X[i * p.n + j] * r;
+            g_zero += p.X[i * p.n + j] * p.y[i];
+            diagonal += p.X[i * p.n + j] * p.X[i * p.n + j];
+        }
+        norm += g * g / diagonal;
+        norm_zero += g_zero * g_zero / diagonal;
+    }
+    assert_true(report.converged && report.residual <= 1e-7);
+    assert_true(fabs(sqrt(norm / norm_zero) - report.residual) <= 1e-3 * report.residual);
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
+static void warm_start_goes_on(void **state) {
+    (void)state;
+    struct problem p = problem_new(200, 25, 70, 1, false, 9);
+    struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
+    kiln_report report;
+    kiln_linreg_options options = {.l2 = 1};
+    struct solution first = solve(&report, &run, &p, &options);
+    assert_true(report.iterations > 5);
+    kiln_report_free(&report);
+    run.start = &first;
+    struct solution again = solve(&report, &run, &p, &options);
+    assert_true(report.converged && report.iterations <= 2); /* one a block of targets at most */
+    assert_true(difference(&again, &first) <= 1e-8);
+    kiln_report_free(&report);
+    options.l2 = 1.001; /* a problem nearby starts near its solution */
+    struct solution nearby = solve(&report, &run, &p, &options), want = reference(&p, &options);
+    assert_true(report.trace[0].residual < 1e-2 && difference(&nearby, &want) < 1e-8);
+    kiln_report_free(&report);
+    solution_free(&first);
+    solution_free(&again);
+    solution_free(&nearby);
+    solution_free(&want);
+    problem_free(&p);
+}
+
+static void iterations_are_capped(void **state) {
+    (void)state;
+    struct problem p = problem_new(200, 25, 1, 1, false, 11);
+    struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
+    kiln_report report;
+    double before = INFINITY;
+    for (int64_t cap = 1; cap <= 4; cap++) {
+        struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.max_iterations = cap});
+        assert_int_equal(report.iterations, cap);
+        assert_int_equal(report.stopped_by, KILN_STOP_ITERATIONS);
+        assert_int_equal(report.converged, 0);
+        assert_true(report.objective < before && report.residual > report.tolerance);
+        before = report.objective;
+        kiln_report_free(&report);
+        solution_free(&s);
+    }
+    problem_free(&p);
+}
+
+struct watcher {
+    int calls, stop_at;
+    int64_t bytes;
+};
+
+static int watch(void *user, const kiln_progress *now) {
+    struct watcher *watcher = user;
+    assert_string_equal(now->phase, "solve");
+    assert_int_equal(now->done, watcher->calls);
+    assert_true(now->total >= now->done && now->bytes > watcher->bytes && isfinite(now->objective));
+    watcher->bytes = now->bytes;
+    return ++watcher->calls > watcher->stop_at;
+}
+
+static void cancelling_keeps_the_result(void **state) {
+    (void)state;
+    struct problem p = problem_new(200, 25, 1, 1, false, 11);
+    struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
+    for (int stop_at = 0; stop_at <= 3; stop_at++) {
+        struct watcher watcher = {.stop_at = stop_at};
+        kiln_report report, capped;
+        struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.control = {watch, &watcher}});
+        assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
+        assert_int_equal(report.converged, 0);
+        assert_int_equal(report.iterations, stop_at);
+        if (stop_at > 0) { /* the same as if that many iterations had been asked for */
+            struct solution t = solve(&capped, &run, &p, &(kiln_linreg_options){.max_iterations = stop_at});
+            assert_true(difference(&s, &t) == 0 && report.objective == capped.objective);
+            kiln_report_free(&capped);
+            solution_free(&t);
+        }
+        kiln_report_free(&report);
+        solution_free(&s);
+    }
+    problem_free(&p);
+}
+
+static int open_devices(void **state) {
+    (void)state;
+    static const char *const names[] = {"cpu", "opencl"};
+    for (int i = 0; i < 2; i++) {
+        if (kiln_device_open(&devices[device_count], names[i], NULL) == KILN_OK)
+            device_count++;
+        else
+            printf("skip %s: %s\n", names[i], kiln_last_error()->message);
+    }
+    return device_count == 0;
+}
+
+static int close_devices(void **state) {
+    (void)state;
+    while (device_count > 0) kiln_device_close(devices[--device_count]);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_the_reference),     cmocka_unit_test(report_describes_the_result),
+        cmocka_unit_test(criterion_holds_on_the_result), cmocka_unit_test(warm_start_goes_on),
+        cmocka_unit_test(iterations_are_capped),         cmocka_unit_test(cancelling_keeps_the_result),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}

@@ -1,0 +1,318 @@
+/* kiln_linreg on problems that are known to be hard: certified NIST data, columns of wildly different scale,
+ * means that dwarf their spread, constant and empty columns, collinear columns, constant targets; and what it
+ * says when it cannot go on. */
+#include "algorithms/least_squares.h"
+
+static kiln_device *cpu;
+
+static struct run on_cpu(kiln_type type, kiln_format format) {
+    return (struct run){cpu, type, format, NULL};
+}
+
+/* ---- NIST Statistical Reference Datasets, linear regression (public domain); values certified to 15 digits
+ * ---- */
+
+static const double longley[16][7] =
+    {/* y, then six regressors */
+     {60323, 83.0, 234289, 2356, 1590, 107608, 1947},  {61122, 88.5, 259426, 2325, 1456, 108632, 1948},
+     {60171, 88.2, 258054, 3682, 1616, 109773, 1949},  {61187, 89.5, 284599, 3351, 1650, 110929, 1950},
+     {63221, 96.2, 328975, 2099, 3099, 112075, 1951},  {63639, 98.1, 346999, 1932, 3594, 113270, 1952},
+     {64989, 99.0, 365385, 1870, 3547, 115094, 1953},  {63761, 100.0, 363112, 3578, 3350, 116219, 1954},
+     {66019, 101.2, 397469, 2904, 3048, 117388, 1955}, {67857, 104.6, 419180, 2822, 2857, 118734, 1956},
+     {68169, 108.4, 442769, 2936, 2798, 120445, 1957}, {66513, 110.8, 444546, 4681, 2637, 121950, 1958},
+     {68655, 112.6, 482704, 3813, 2552, 123366, 1959}, {69564, 114.2, 502601, 3931, 2514, 125368, 1960},
+     {69331, 115.7, 518173, 4806, 2572, 127852, 1961}, {70551, 116.9, 554894, 4007, 2827, 130081, 1962}};
+
+static const double norris[36][2] = {
+    {0.1, 0.2},     {338.8, 337.4}, {118.1, 118.2}, {888.0, 884.6}, {9.2, 10.1},    {228.1, 226.5},
+    {668.5, 666.3}, {998.5, 996.3}, {449.1, 448.6}, {778.9, 777.0}, {559.2, 558.2}, {0.3, 0.4},
+    {0.1, 0.6},     {778.1, 775.5}, {668.8, 666.9}, {339.3, 338.0}, {448.9, 447.5}, {10.8, 11.6},
+    {557.7, 556.0}, {228.3, 228.1}, {998.0, 995.8}, {888.8, 887.6}, {119.6, 120.2}, {0.3, 0.3},
+    {0.6, 0.3},     {557.6, 556.8}, {339.3, 339.1}, {888.0, 887.2}, {998.5, 999.0}, {778.9, 779.0},
+    {10.2, 11.1},   {117.6, 118.3}, {228.9, 229.2}, {668.4, 669.1}, {449.2, 448.9}, {0.2, 0.5}};
+
+/* Rows of y and X apart. */
+static struct problem split(const double *table, int m, int n) {
+    struct problem p = {.m = m, .n = n, .k = 1, .X = new_doubles((int64_t)m * n), .y = new_doubles(m)};
+    for (int i = 0; i < m; i++) {
+        p.y[i] = table[i * (n + 1)];
+        memcpy(p.X + i * n, table + i * (n + 1) + 1, (size_t)n * sizeof *p.X);
+    }
+    return p;
+}
+
+/* At least `digits` significant digits in every coefficient, the intercept (certified[n], where fitted) and
+ * rss. */
+static void certify(struct problem p, const double *certified, double rss, double digits,
+                    const kiln_linreg_options *options) {
+    kiln_report report;
+    const struct run run = on_cpu(KILN_F64, KILN_DENSE);
+    struct solution s = solve(&report, &run, &p, options);
+    for (int j = 0; j < p.n + !options->no_intercept; j++) {
+        const double got = j < p.n ? s.W[j] : s.b[0];
+        if (!(fabs(got - certified[j]) <= pow(10, -digits) * fabs(certified[j])))
+            fail_msg("coefficient %d is %.15g, certified %.15g (%s, residual %g)", j, got, certified[j],
+                     kiln_stop_name(report.stopped_by), report.residual);
+    }
+    assert_true(fabs(report.rss - rss) <= 1e-9 * rss);
+    assert_int_equal(report.converged, 1);
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
+static void nist_longley(void **state) {
+    (void)state;
+    static const double certified[] = {15.0618722713733,  -0.358191792925910e-01, -2.02022980381683,
+                                       -1.03322686717359, -0.511041056535807e-01, 1829.15146461355,
+                                       -3482258.63459582};
+    certify(split(longley[0], 16, 6), certified, 836424.055505915, 7, &(kiln_linreg_options){.l2 = 0});
+    certify(split(longley[0], 16, 6), certified, 836424.055505915, 10,
+            &(kiln_linreg_options){.tolerance = 1e-12});
+}
+
+static void nist_norris(void **state) {
+    (void)state;
+    static const double certified[] = {1.00211681802045, -0.262323073774029};
+    certify(split(norris[0], 36, 1), certified, 26.6173985294224, 11, &(kiln_linreg_options){.l2 = 0});
+}
+
+static void nist_noint1(void **state) {
+    (void)state;
+    static const double certified[] = {2.07438016528926};
+    double table[11][2];
+    for (int i = 0; i < 11; i++) table[i][0] = 130 + i, table[i][1] = 60 + i;
+    certify(split(table[0], 11, 1), certified, 127.272727272727, 12,
+            &(kiln_linreg_options){.no_intercept = 1});
+}
+
+/* ---- scales and means
+ * -------------------------------------------------------------------------------------- */
+
+/* Multiplying a column by a power of two divides its coefficient by it, and does not cost an iteration. */
+static void scales_do_not_matter(void **state) {
+    (void)state;
+    struct problem p = problem_new(150, 6, 1, 1, false, 21);
+    kiln_report report;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        const struct run run = on_cpu(type, KILN_DENSE);
+        struct solution plain = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
+        const int64_t iterations = report.iterations;
+        kiln_report_free(&report);
+        struct problem q = problem_new(150, 6, 1, 1, false, 21);
+        for (int i = 0; i < q.m; i++)
+            for (int j = 0; j < q.n; j++)
+                q.X[i * q.n + j] = ldexp(q.X[i * q.n + j], 5 * j - 12); /* 2^25 apart */
+        struct solution scaled = solve(&report, &run, &q, &(kiln_linreg_options){.l2 = 0});
+        assert_true(report.converged && report.iterations == iterations);
+        for (int j = 0; j < q.n; j++) scaled.W[j] = ldexp(scaled.W[j], 5 * j - 12);
+        assert_true(difference(&scaled, &plain) <= (type == KILN_F32 ? 1e-5 : 1e-12));
+        kiln_report_free(&report);
+        problem_free(&q);
+        solution_free(&plain);
+        solution_free(&scaled);
+    }
+    problem_free(&p);
+}
+
+/* A column like a time stamp. The centred one, made from it, has the coefficient that it must have; what
+ * rounding of X itself leaves of that is the bound. */
+static void means_may_dwarf_spreads(void **state) {
+    (void)state;
+    static const struct {
+        kiln_type type;
+        double mean, spread, bound;
+    } columns[] = {
+        {KILN_F64, 1e4, 1, 1e-8},   {KILN_F64, 1e6, 1, 1e-8},   {KILN_F64, 1.7e9, 100, 1e-7},
+        {KILN_F64, 1.7e9, 1, 1e-6}, {KILN_F64, 1e12, 10, 1e-4}, {KILN_F32, 100, 1, 1e-3},
+        {KILN_F32, 2000, 4, 1e-3},  {KILN_F32, 1e4, 4, 1e-3},   {KILN_F32, 1e5, 16, 1e-2},
+    };
+    for (size_t c = 0; c < sizeof columns / sizeof *columns; c++)
+        for (int options = 0; options < 4; options++) {
+            struct problem p = problem_new(600, 2, 1, 1, options == 3, 31),
+                           centred = problem_new(600, 2, 1, 1, options == 3, 31);
+            for (int i = 0; i < p.m; i++) {
+                double x = columns[c].mean + columns[c].spread * p.X[i * 2];
+                if (columns[c].type == KILN_F32) x = (float)x;
+                p.X[i * 2] = x;
+                centred.X[i * 2] = (x - columns[c].mean) / columns[c].spread;
+            }
+            kiln_report report;
+            const struct run run = on_cpu(columns[c].type, KILN_DENSE);
+            const kiln_linreg_options o = {.standardize = options == 1, .no_preconditioner = options == 2};
+            struct solution got = solve(&report, &run, &p, &o), want = reference(&centred, &o);
+            const double slope = got.W[0] * columns[c].spread;
+            if (!(fabs(slope - want.W[0]) <= columns[c].bound &&
+                  fabs(got.W[1] - want.W[1]) <= columns[c].bound))
+                fail_msg(
+                    "mean %g, spread %g, options %d: slopes %.10g %.10g, but %.10g %.10g expected (%s, %g)",
+                    columns[c].mean, columns[c].spread, options, slope, got.W[1], want.W[0], want.W[1],
+                    kiln_stop_name(report.stopped_by), report.residual);
+            kiln_report_free(&report);
+            solution_free(&got);
+            solution_free(&want);
+            problem_free(&p);
+            problem_free(&centred);
+        }
+}
+
+/* Constant columns under an intercept and columns of zeros get coefficient 0, also from a warm start, and
+ * change nothing else. */
+static void idle_columns_get_zero(void **state) {
+    (void)state;
+    struct problem p = problem_new(100, 7, 1, 1, true, 41), q = problem_new(100, 3, 1, 1, true, 41);
+    for (int i = 0; i < p.m; i++) {
+        p.X[i * 7 + 3] = 0;
+        p.X[i * 7 + 4] = 0.1;
+        p.X[i * 7 + 5] = -1e7;
+        p.X[i * 7 + 6] = p.weights[i] == 0 ? 5 : 2; /* constant where it counts */
+        memcpy(q.X + i * 3, p.X + i * 7, 3 * sizeof *q.X);
+        q.y[i] = p.y[i];
+        q.weights[i] = p.weights[i];
+    }
+    double start[7] = {1, 1, 1, 1, 1, 1, 1}, b = 0;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+        for (kiln_format format = KILN_DENSE; format <= KILN_CSR; format++)
+            for (int options = 0; options < 4; options++) {
+                const kiln_linreg_options o = {.l2 = options & 1 ? 0.5 : 0,
+                                               .standardize = (options & 2) != 0};
+                struct solution warm = {7, 1, start, &b}, want = reference(&q, &o);
+                struct run run = on_cpu(type, format);
+                if (options == 3) run.start = &warm;
+                kiln_report report;
+                struct solution got = solve(&report, &run, &p, &o);
+                assert_true(report.converged);
+                for (int j = 3; j < 7; j++) assert_true(got.W[j] == 0);
+                got.n = 3;
+                assert_true(difference(&got, &want) <= (type == KILN_F32 ? 1e-4 : 1e-9));
+                kiln_report_free(&report);
+                solution_free(&got);
+                solution_free(&want);
+            }
+    problem_free(&p);
+    problem_free(&q);
+}
+
+/* Two factors, one-hot with all their levels: coefficients are not unique, predictions are. */
+static void collinear_columns_predict_as_well(void **state) {
+    (void)state;
+    enum { M = 300, A = 6, B = 4 };
+    struct problem all = problem_new(M, A + B, 1, 1, false, 51),
+                   some = problem_new(M, A + B - 2, 1, 1, false, 51);
+    for (int i = 0; i < M; i++) {
+        const int a = i % A, b = (i / A + i / 17) % B;
+        memset(all.X + i * (A + B), 0, (A + B) * sizeof *all.X);
+        memset(some.X + i * (A + B - 2), 0, (A + B - 2) * sizeof *some.X);
+        all.X[i * (A + B) + a] = all.X[i * (A + B) + A + b] = 1;
+        if (a > 0) some.X[i * (A + B - 2) + a - 1] = 1; /* the first levels dropped */
+        if (b > 0) some.X[i * (A + B - 2) + A + b - 2] = 1;
+        all.y[i] = some.y[i] = a * a - b + sin(i);
+    }
+    static const double tolerances[] = {0, 1e-13, 1e-18}; /* the last cannot be met and must do no harm */
+    for (int t = 0; t < 3; t++) {
+        const kiln_linreg_options options = {.tolerance = tolerances[t]};
+        kiln_report report;
+        const struct run run = on_cpu(KILN_F64, KILN_CSR);
+        struct solution got = solve(&report, &run, &all, &options), want = reference(&some, &options);
+        for (int i = 0; i < M; i++) {
+            double p = got.b[0], q = want.b[0];
+            for (int j = 0; j < A + B; j++) p += all.X[i * (A + B) + j] * got.W[j];
+            for (int j = 0; j < A + B - 2; j++) q += some.X[i * (A + B - 2) + j] * want.W[j];
+            if (!(fabs(p - q) <= 1e-8))
+                fail_msg("tolerance %g: row %d is %.12g, but must be %.12g; %s, %g, %d iterations",
+                         options.tolerance, i, p, q, kiln_stop_name(report.stopped_by), report.residual,
+                         (int)report.iterations);
+        }
+        assert_int_equal(report.converged, t < 2);
+        if (t == 2) assert_int_equal(report.stopped_by, KILN_STOP_STALLED);
+        kiln_report_free(&report);
+        solution_free(&got);
+        solution_free(&want);
+    }
+    problem_free(&all);
+    problem_free(&some);
+}
+
+/* Nothing to explain: coefficients 0, converged, r2 not a number. 0.1 is not a sum of powers of two. */
+static void constant_targets(void **state) {
+    (void)state;
+    static const double values[] = {0, 0.1, -1e9 / 3};
+    for (int v = 0; v < 3; v++)
+        for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+            struct problem p = problem_new(77, 3, 1, 1, true, 61);
+            for (int i = 0; i < p.m; i++) p.y[i] = type == KILN_F32 ? (float)values[v] : values[v];
+            kiln_report report;
+            const struct run run = on_cpu(type, KILN_DENSE);
+            struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
+            assert_true(report.converged && report.iterations == 0 && report.residual == 0 &&
+                        isnan(report.r2));
+            assert_true(s.W[0] == 0 && s.W[1] == 0 && s.W[2] == 0 &&
+                        fabs(s.b[0] - p.y[0]) <= 1e-15 * fabs(p.y[0]));
+            kiln_report_free(&report);
+            solution_free(&s);
+            problem_free(&p);
+        }
+}
+
+/* A tolerance below what rounding allows is not met, not claimed to be met, and does not spoil the result. */
+static void stalls_are_told(void **state) {
+    (void)state;
+    struct problem p = problem_new(200, 10, 1, 1, false, 71);
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        const kiln_linreg_options options = {.tolerance = type == KILN_F32 ? 1e-12 : 1e-20};
+        kiln_report report;
+        const struct run run = on_cpu(type, KILN_DENSE);
+        struct solution s = solve(&report, &run, &p, &options), want = reference(&p, &options);
+        assert_int_equal(report.stopped_by, KILN_STOP_STALLED);
+        assert_int_equal(report.converged, 0);
+        assert_true(report.residual > options.tolerance && report.iterations < 200);
+        assert_true(difference(&s, &want) <= (type == KILN_F32 ? 1e-5 : 1e-13));
+        kiln_report_free(&report);
+        solution_free(&s);
+        solution_free(&want);
+    }
+    problem_free(&p);
+}
+
+/* Targets whose sums of squares overflow: no result can be judged. */
+static void overflow_is_told(void **state) {
+    (void)state;
+    struct problem p = problem_new(50, 3, 1, 1, false, 81);
+    for (int i = 0; i < p.m; i++) p.y[i] *= 1e200;
+    kiln_report report;
+    const struct run run = on_cpu(KILN_F64, KILN_DENSE);
+    struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
+    assert_int_equal(report.stopped_by, KILN_STOP_DIVERGED);
+    assert_int_equal(report.converged, 0);
+    for (int j = 0; j < 3; j++) assert_true(isfinite(s.W[j]));
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
+static int open_cpu(void **state) {
+    (void)state;
+    return kiln_device_open(&cpu, "cpu", NULL) != KILN_OK;
+}
+
+static int close_cpu(void **state) {
+    (void)state;
+    kiln_device_close(cpu);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nist_longley),
+        cmocka_unit_test(nist_norris),
+        cmocka_unit_test(nist_noint1),
+        cmocka_unit_test(scales_do_not_matter),
+        cmocka_unit_test(means_may_dwarf_spreads),
+        cmocka_unit_test(idle_columns_get_zero),
+        cmocka_unit_test(collinear_columns_predict_as_well),
+        cmocka_unit_test(constant_targets),
+        cmocka_unit_test(stalls_are_told),
+        cmocka_unit_test(overflow_is_told),
+    };
+    return cmocka_run_group_tests(tests, open_cpu, close_cpu);
+}

@@ -1,0 +1,6 @@
+file(GLOB algorithm_tests CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/test_*.c)
+foreach(file IN LISTS algorithm_tests)
+  get_filename_component(name ${file} NAME_WE)
+  string(REPLACE "test_" "" name ${name})
+  kiln_test(${name} ${file})
+endforeach()
