@@ -19,7 +19,7 @@
 
 #include "text.h"
 
-enum { BAR = 20 };
+enum { BAR = 12, WIDE = 100 };
 
 static struct {
     bool known, terminal, colour, utf8; /* what standard error is */
@@ -75,23 +75,23 @@ static double fraction(const kiln_progress *now) {
     return fmin(fmax(part, 0), 1);
 }
 
-/* "iteration 12: objective 1.2e+06, relative residual 3e-05, 12.1 GB/s" or "read: 34 MB of 94 MB, 310 MB/s"
- */
-static void describe(char *text, size_t room, const kiln_progress *now, bool solving) {
+/* "iteration 12: objective 1.2e+06, relative residual 3e-05, 12.1 GB/s", or, to fit beside the bar on a
+ * terminal of 80 columns, "12: objective 1.2e+06, residual 3e-05, 12.1 GB/s"; "read: 34 MB of 94 MB, 310
+ * MB/s". */
+static void describe(char *text, size_t room, const kiln_progress *now, bool solving, bool brief) {
     double bytes = solving ? (double)now->bytes : (double)now->done;
-    char rate[64] = "";
+    char rate[64] = "", part[48] = "";
     if (now->seconds > 0.02 && bytes > 0)
         snprintf(rate, sizeof rate, ", %s/s", text_bytes(bytes / now->seconds));
-    if (solving) {
-        char objective[48] = "";
-        if (!isnan(now->objective)) snprintf(objective, sizeof objective, "objective %.6e, ", now->objective);
-        snprintf(text, room, "iteration %" PRId64 ": %srelative residual %.1e%s", now->done, objective,
-                 now->residual, rate);
-    } else {
-        char of[48] = "";
-        if (now->total > 0) snprintf(of, sizeof of, " of %s", text_bytes((double)now->total));
-        snprintf(text, room, "%s: %s%s%s", now->phase, text_bytes((double)now->done), of, rate);
+    if (!solving) {
+        if (now->total > 0) snprintf(part, sizeof part, " of %s", text_bytes((double)now->total));
+        snprintf(text, room, "%s: %s%s%s", now->phase, text_bytes((double)now->done), part, rate);
+        return;
     }
+    if (!isnan(now->objective))
+        snprintf(part, sizeof part, "objective %.*e, ", brief ? 4 : 6, now->objective);
+    snprintf(text, room, "%s%" PRId64 ": %s%sresidual %.1e%s", brief ? "" : "iteration ", now->done, part,
+             brief ? "" : "relative ", now->residual, rate);
 }
 
 static void draw_bar(double part) {
@@ -102,20 +102,25 @@ static void draw_bar(double part) {
     if (state.colour) fputs("\033[0m", stderr);
 }
 
-static void draw(const kiln_progress *now, const char *text) {
+static int terminal_width(void) {
+    struct winsize window = {0};
+    return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+}
+
+static void draw(const kiln_progress *now, bool solving) {
     double time = now_seconds();
     if (time - state.drawn_at < 0.1) return;
     state.drawn_at = time;
-    struct winsize window = {0};
-    int width = ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
+    int width = terminal_width();
     double part = fraction(now);
     char line[256];
-    int length = snprintf(line, sizeof line, "%s", text);
+    describe(line, sizeof line, now, solving, width < WIDE);
+    size_t length = strlen(line);
     if (part > 0.01 && part < 1 && now->seconds > 0.5)
-        snprintf(line + length, sizeof line - (size_t)length, ", %s left",
+        snprintf(line + length, sizeof line - length, ", %s left",
                  text_seconds(now->seconds * (1 - part) / part));
     fputc('\r', stderr);
-    if (width > BAR + 20) {
+    if (width > 3 * BAR) {
         draw_bar(part);
         fputc(' ', stderr);
         width -= BAR + 1;
@@ -129,16 +134,15 @@ void progress_show(const kiln_progress *now, bool every) {
     bool solving = strcmp(now->phase, "solve") == 0;
     if (strcmp(state.phase, now->phase) != 0) begin_phase(now);
     if (!(state.first_residual > 0)) state.first_residual = now->residual;
-    char text[200];
     if (state.terminal) {
-        describe(text, sizeof text, now, solving);
-        draw(now, text);
+        draw(now, solving);
         return;
     }
     int64_t reached = solving ? now->done : (int64_t)now->seconds;
     if (reached < 1 || reached == state.last || (reached < state.next && !(every && solving))) return;
     state.last = reached;
     while (state.next <= reached) state.next *= 2;
-    describe(text, sizeof text, now, solving);
+    char text[200];
+    describe(text, sizeof text, now, solving, false);
     fprintf(stderr, "%s\n", text);
 }

@@ -531,12 +531,12 @@ class Terminal(Case):
         text = self.run_on_terminal({"NO_COLOR": ""})
         self.assertIn("\r", text)
         self.assertIn("\033[36m", text)
-        self.assertRegex(text, r"iteration \d+: ")
+        self.assertRegex(text, r"\d+: objective ")
 
     def test_no_color(self):
         text = self.run_on_terminal({"NO_COLOR": "1"})
         self.assertNotIn("\033[36m", text)
-        self.assertRegex(text, r"iteration \d+: ")
+        self.assertRegex(text, r"\d+: objective ")
 
     def test_dumb_terminal_gets_plain_lines(self):
         text = self.run_on_terminal({"TERM": "dumb"})
