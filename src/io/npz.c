@@ -14,7 +14,7 @@
 #include "io/text.h"
 #include "io/zip.h"
 
-enum { FIRST_READ = 64 << 10, LAST_READ = 8 << 20, BLOCK = 1024 };
+enum { FIRST_READ = 64 << 10, LAST_READ = 8 << 20, BLOCK = 1024, ROWS_FREE = 1 << 20, ROWS_PER_BYTE = 8 };
 
 /* A member of the archive: its header, and its elements wherever they lie. */
 struct array {
@@ -180,8 +180,8 @@ static kiln_status read_values(void **values, struct source *s, int64_t nnz) {
 /* Where a CSC matrix states many more rows than it has bytes, its row starts would cost memory that nobody
  * sent. */
 static kiln_status check_rows(const struct source *s) {
-    int64_t row_bytes = 8 * s->rows, file_bytes = s->bytes.size;
-    if (row_bytes <= (int64_t)16 << 20 || row_bytes / 64 <= file_bytes) return KILN_OK;
+    int64_t file_bytes = s->bytes.size;
+    if (s->rows <= ROWS_FREE || s->rows / ROWS_PER_BYTE <= file_bytes) return KILN_OK;
     struct ki_place place = {s->file, 0, 0, -1};
     ki_fail_at(KILN_ERR_LIMIT, &place, "a csc matrix of %lld rows in a file of %lld bytes",
                (long long)s->rows, (long long)file_bytes);
