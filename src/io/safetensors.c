@@ -318,6 +318,15 @@ static kiln_status copy_tensor(struct ki_container *container, const struct sour
     return status;
 }
 
+/* A fuzzer never guesses a checksum; its build lets all of them pass, so that it gets past this point. */
+static bool checksums_agree(const char *found, const char *stated) {
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+    return strlen(found) == strlen(stated);
+#else
+    return strcmp(found, stated) == 0;
+#endif
+}
+
 kiln_status ki_safetensors_parse(struct ki_container *container, const char *name, const void *bytes,
                                  int64_t size) {
     struct source source = {name, bytes, size, 0};
@@ -336,7 +345,7 @@ kiln_status ki_safetensors_parse(struct ki_container *container, const char *nam
     TRY(parse_metadata(container, stated, &source, json_object_get(header, metadata_key)));
     for (int i = 0; i < count; i++) TRY(copy_tensor(container, &source, &entries[i]));
     checksum(found, container);
-    if (strcmp(found, stated) != 0) {
+    if (!checksums_agree(found, stated)) {
         status = REJECT(&source, -1, "the checksum does not match: the file is damaged");
         ki_hint("restore it from a copy, or train again");
     }
