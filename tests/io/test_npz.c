@@ -1,0 +1,374 @@
+/* The .npz reader: fixtures written by SciPy, archives made here member by member, and archives that lie. */
+#define _DEFAULT_SOURCE
+#include "io/reading.h"
+
+#include <math.h>
+#include <zlib.h>
+
+struct bytes {
+    unsigned char data[1 << 16];
+    size_t size;
+};
+
+static void put(struct bytes *to, const void *data, size_t size) {
+    assert_true(to->size + size <= sizeof to->data);
+    if (size > 0) memcpy(to->data + to->size, data, size);
+    to->size += size;
+}
+
+static void put_number(struct bytes *to, uint64_t value, int size) {
+    unsigned char bytes[8];
+    for (int i = 0; i < size; i++) bytes[i] = (unsigned char)(value >> 8 * i);
+    put(to, bytes, (size_t)size);
+}
+
+/* An archive under construction: local headers and data, and the directory that follows them. */
+struct archive {
+    struct bytes file, directory;
+    int count;
+};
+
+static void add_member(struct archive *archive, const char *name, const void *data, size_t size) {
+    size_t offset = archive->file.size, name_size = strlen(name);
+    uint32_t crc = (uint32_t)crc32(0, data, (uInt)size);
+    for (int directory = 0; directory < 2; directory++) {
+        struct bytes *to = directory ? &archive->directory : &archive->file;
+        put(to, directory ? "PK\1\2" : "PK\3\4", 4);
+        if (directory) put_number(to, 20, 2);
+        put_number(to, 20, 2);
+        put_number(to, 0, 8); /* flags, method, time, date */
+        put_number(to, crc, 4);
+        put_number(to, size, 4);
+        put_number(to, size, 4);
+        put_number(to, name_size, 2);
+        put_number(to, 0, 2);
+        if (directory) put_number(to, 0, 8), put_number(to, 0, 2), put_number(to, offset, 4);
+        put(to, name, name_size);
+        if (!directory) put(to, data, size);
+    }
+    archive->count++;
+}
+
+static void finish(struct archive *archive) {
+    size_t at = archive->file.size;
+    put(&archive->file, archive->directory.data, archive->directory.size);
+    put(&archive->file, "PK\5\6\0\0\0\0", 8);
+    put_number(&archive->file, (uint64_t)archive->count, 2);
+    put_number(&archive->file, (uint64_t)archive->count, 2);
+    put_number(&archive->file, archive->directory.size, 4);
+    put_number(&archive->file, at, 4);
+    put_number(&archive->file, 0, 2);
+}
+
+static void add_array(struct archive *archive, const char *name, const char *descr, const char *shape,
+                      const void *data, size_t size) {
+    char text[512];
+    int length =
+        snprintf(text + 10, 200, "{'descr': '%s', 'fortran_order': False, 'shape': %s, }\n", descr, shape);
+    memcpy(text, "\x93NUMPY\1", 8);
+    text[8] = (char)length;
+    text[9] = 0;
+    if (size > 0) memcpy(text + 10 + length, data, size);
+    add_member(archive, name, text, 10 + (size_t)length + size);
+}
+
+/* What a matrix's members say; n = number of elements, -1 = the member is missing. */
+struct parts {
+    const char *format;
+    int64_t shape[3], indptr[8], indices[8];
+    double data[8];
+    int shape_n, indptr_n, indices_n, data_n;
+};
+
+static const struct parts good = {"csr", {2, 3}, {0, 2, 3}, {0, 2, 1}, {5, 6, 7}, 2, 3, 3, 3};
+
+static void add_numbers(struct archive *archive, const char *name, const char *descr, const void *data,
+                        int n) {
+    char shape[32];
+    if (n < 0) return;
+    snprintf(shape, sizeof shape, "(%d,)", n);
+    add_array(archive, name, descr, shape, data, 8 * (size_t)n);
+}
+
+static struct archive build(const struct parts *parts) {
+    static struct archive archive;
+    memset(&archive, 0, sizeof archive);
+    char descr[32];
+    snprintf(descr, sizeof descr, "|S%zu", strlen(parts->format));
+    add_numbers(&archive, "indices.npy", "<i8", parts->indices, parts->indices_n);
+    add_numbers(&archive, "indptr.npy", "<i8", parts->indptr, parts->indptr_n);
+    add_array(&archive, "format.npy", descr, "()", parts->format, strlen(parts->format));
+    add_numbers(&archive, "shape.npy", "<i8", parts->shape, parts->shape_n);
+    add_numbers(&archive, "data.npy", "<f8", parts->data, parts->data_n);
+    finish(&archive);
+    return archive;
+}
+
+static struct reading read_parts(const struct parts *parts, const kiln_read_options *options) {
+    struct archive archive = build(parts);
+    return read_bytes(ki_read_npz, archive.file.data, archive.file.size, options);
+}
+
+static struct bytes fixture(const char *name) {
+    static struct bytes file;
+    char path[512];
+    snprintf(path, sizeof path, "%s/io/fixtures/%s", KILN_TEST_DATA, name);
+    FILE *from = fopen(path, "rb");
+    assert_non_null(from);
+    file.size = fread(file.data, 1, sizeof file.data, from);
+    fclose(from);
+    return file;
+}
+
+static struct reading read_fixture(const char *name, const kiln_read_options *options) {
+    struct bytes file = fixture(name);
+    return read_bytes(ki_read_npz, file.data, file.size, options);
+}
+
+static void assert_matrix(const struct ki_table *table) {
+    assert_true(table->format == KILN_CSR && table->rows == 3 && table->cols == 4 && table->nnz == 4);
+    assert_memory_equal(table->row_start, ((int64_t[]){0, 2, 2, 4}), 32);
+    assert_memory_equal(table->col, ((int32_t[]){1, 3, 0, 3}), 16);
+    assert_reals(table->values, (double[]){1.5, 2, -3, 4}, 4);
+}
+
+static void scipy_files(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    static const char *const names[] = {"csr_stored.npz", "csr_deflated.npz", "csc.npz"};
+    for (int i = 0; i < 3; i++) {
+        struct reading r = read_fixture(names[i], &options);
+        if (r.status != KILN_OK) fail_msg("%s: %s", names[i], kiln_last_error()->message);
+        assert_matrix(&r.table);
+        ki_table_clear(&r.table);
+    }
+    assert_int_equal(read_fixture("coo.npz", &options).status, KILN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(kiln_last_error()->message, "of format 'coo'"));
+    assert_non_null(strstr(kiln_last_error()->hint, "A.tocsr()"));
+}
+
+static void canonical_rows(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    for (int narrow = 0; narrow < 2; narrow++) {
+        options.type = narrow ? KILN_F32 : KILN_F64;
+        struct reading r =
+            read_fixture("csr_unsorted.npz", &options); /* columns 2 0 2 | 1 0, values 1 2 3 | 4 5 */
+        assert_int_equal(r.status, KILN_OK);
+        assert_true(r.table.nnz == 4);
+        assert_memory_equal(r.table.row_start, ((int64_t[]){0, 2, 4}), 24);
+        assert_memory_equal(r.table.col, ((int32_t[]){0, 2, 0, 1}), 16);
+        static const double want[] = {2, 4, 5, 4};
+        for (int i = 0; i < 4; i++)
+            assert_true(want[i] ==
+                        (narrow ? (double)((float *)r.table.values)[i] : ((double *)r.table.values)[i]));
+        ki_table_clear(&r.table);
+    }
+    options.strict = 1;
+    assert_int_equal(read_fixture("csr_unsorted.npz", &options).status, KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "row 1 (counted from 1) has two entries"));
+}
+
+static void empty_matrices(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    struct parts parts = {"csr", {0, 3}, {0}, {0}, {0}, 2, 1, 0, 0};
+    struct reading r = read_parts(&parts, &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(r.table.rows == 0 && r.table.cols == 3 && r.table.nnz == 0 && r.table.row_start[0] == 0);
+    ki_table_clear(&r.table);
+    parts = (struct parts){"csc", {2, 0}, {0}, {0}, {0}, 2, 1, 0, 0};
+    r = read_parts(&parts, &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(r.table.rows == 2 && r.table.row_start[2] == 0);
+    ki_table_clear(&r.table);
+}
+
+/* Each change to a good matrix's members, and what is said about it. */
+static void lying_members(void **state) {
+    (void)state;
+    struct parts p[24];
+    kiln_status status[24];
+    const char *message[24];
+    int n = 0;
+#define CASE(change, status_, message_)                                                                      \
+    p[n] = good;                                                                                             \
+    p[n].change;                                                                                             \
+    status[n] = status_;                                                                                     \
+    message[n++] = message_
+    CASE(format = "bsr", KILN_ERR_UNSUPPORTED, "of format 'bsr'");
+    CASE(format = "", KILN_ERR_UNSUPPORTED, "of format ''");
+    CASE(shape_n = -1, KILN_ERR_UNSUPPORTED, "no member 'shape.npy'");
+    CASE(indptr_n = -1, KILN_ERR_UNSUPPORTED, "no member 'indptr.npy'");
+    CASE(indices_n = -1, KILN_ERR_UNSUPPORTED, "no member 'indices.npy'");
+    CASE(data_n = -1, KILN_ERR_UNSUPPORTED, "no member 'data.npy'");
+    CASE(shape_n = 3, KILN_ERR_PARSE, "not a pair of lengths");
+    CASE(shape[0] = -1, KILN_ERR_PARSE, "not a pair of lengths");
+    CASE(shape[0] = 3, KILN_ERR_PARSE, "indptr has not one entry more");
+    CASE(shape[0] = INT64_MAX, KILN_ERR_PARSE, "indptr has not one entry more");
+    CASE(shape[1] = 2, KILN_ERR_DATA, "indices[1] is outside 0 to 1");
+    CASE(shape[1] = (int64_t)1 << 31, KILN_ERR_LIMIT, "2^31 columns");
+    CASE(indptr_n = 2, KILN_ERR_PARSE, "indptr has not one entry more");
+    CASE(indptr_n = 0, KILN_ERR_PARSE, "indptr has not one entry more");
+    CASE(indptr[0] = 1, KILN_ERR_PARSE, "does not begin with 0");
+    CASE(indptr[1] = 4, KILN_ERR_PARSE, "or decreases");
+    CASE(indptr[2] = 4, KILN_ERR_PARSE, "behind the end of indices");
+    CASE(indptr[2] = INT64_MAX, KILN_ERR_PARSE, "behind the end of indices");
+    CASE(indices[2] = -1, KILN_ERR_DATA, "indices[2] is outside 0 to 2");
+    CASE(indices[0] = (int64_t)1 << 32, KILN_ERR_DATA, "indices[0] is outside 0 to 2");
+    CASE(data_n = 2, KILN_ERR_PARSE, "indices and data differ in length");
+    CASE(data[2] = (double)NAN, KILN_ERR_DATA, "at row 2, column 2 (counted from 1)");
+    CASE(format = "csc", KILN_ERR_PARSE, "indptr has not one entry more");
+#undef CASE
+    for (int i = 0; i < n; i++) {
+        kiln_read_options options = reading_options();
+        struct reading r = read_parts(&p[i], &options);
+        const kiln_error *error = kiln_last_error();
+        if (r.status != status[i] || !strstr(error->message, message[i]))
+            fail_msg("case %d: %s: %s", i, kiln_status_name(r.status), error->message);
+        assert_string_equal(error->file, r.path);
+    }
+    kiln_read_options options = reading_options();
+    struct reading r = read_parts(&good, &options);
+    assert_int_equal(r.status, KILN_OK);
+    ki_table_clear(&r.table);
+    struct parts hollow = {"csc", {INT32_MAX, 1}, {0, 1}, {7}, {1}, 2, 2, 1, 1}; /* 17 GB of row starts */
+    assert_int_equal(read_parts(&hollow, &options).status, KILN_ERR_LIMIT);
+}
+
+static struct reading read_archive(struct archive *archive) {
+    kiln_read_options options = reading_options();
+    return read_bytes(ki_read_npz, archive->file.data, archive->file.size, &options);
+}
+
+static void expect(struct archive *archive, kiln_status status, const char *message) {
+    struct reading r = read_archive(archive);
+    if (r.status != status || !strstr(kiln_last_error()->message, message))
+        fail_msg("%s expected: %s: %s", message, kiln_status_name(r.status), kiln_last_error()->message);
+    ki_table_clear(&r.table);
+}
+
+static void lying_archives(void **state) {
+    (void)state;
+    struct archive archive = build(&good), changed;
+    unsigned char *directory = changed.file.data + archive.file.size - 22 - archive.directory.size;
+    unsigned char *end = changed.file.data + archive.file.size - 22;
+    expect(&archive, KILN_OK, "");
+#define CASE(change, status, message)                                                                        \
+    changed = archive;                                                                                       \
+    change;                                                                                                  \
+    expect(&changed, status, message)
+    CASE(changed.file.size = 0, KILN_ERR_PARSE, "no end record");
+    CASE(changed.file.data[changed.file.size++] = 0, KILN_ERR_PARSE, "no end record");
+    CASE(end[10] = 200, KILN_ERR_LIMIT, "200 members");
+    CASE(end[10] = 4, KILN_ERR_PARSE, "longer than its members");
+    CASE(end[10] = 6, KILN_ERR_PARSE, "directory is damaged");
+    CASE(end[4] = 1, KILN_ERR_PARSE, "several volumes");
+    CASE(end[16] ^= 1, KILN_ERR_PARSE, "where the end record begins");
+    CASE(directory[8] = 1, KILN_ERR_UNSUPPORTED, "encrypted");
+    CASE(directory[10] = 12, KILN_ERR_UNSUPPORTED, "zip method 12");
+    CASE(directory[10] = 8, KILN_ERR_PARSE, "two methods");
+    CASE(directory[16] ^= 1, KILN_ERR_PARSE, "checksum");
+    CASE(directory[20] ^= 1, KILN_ERR_PARSE, "two sizes");
+    CASE((directory[20] ^= 128, directory[24] ^= 128), KILN_ERR_PARSE, "overlap");
+    CASE(directory[42] = 4, KILN_ERR_PARSE, "header is damaged");
+    CASE(directory[45] = 1, KILN_ERR_PARSE, "outside the file");
+    CASE(directory[46] = 'x', KILN_ERR_PARSE, "two names");
+    CASE(memset(directory + 20, 255, 8), KILN_ERR_PARSE, "zip64 field");
+    CASE(changed.file.data[8] = 8, KILN_ERR_PARSE, "two methods");
+    CASE(changed.file.data[100] ^= 1, KILN_ERR_PARSE, "checksum");
+#undef CASE
+    memset(&archive, 0, sizeof archive);
+    add_member(&archive, "format.npy", "", 0);
+    add_member(&archive, "format.npy", "", 0);
+    finish(&archive);
+    expect(&archive, KILN_ERR_PARSE, "two members have one name");
+    memset(&archive, 0, sizeof archive);
+    add_member(&archive, "arr_0.npy", "", 0);
+    finish(&archive);
+    expect(&archive, KILN_ERR_UNSUPPORTED, "no member 'format.npy'");
+    memset(&archive, 0, sizeof archive);
+    add_array(&archive, "format.npy", "|O", "()", "", 0);
+    finish(&archive);
+    expect(&archive, KILN_ERR_UNSUPPORTED, "elements of type '|O'");
+    memset(&archive, 0, sizeof archive);
+    add_array(&archive, "format.npy", "<U3", "()", "c\0\0\0s\0\0\0r\0\0\0x", 13);
+    finish(&archive);
+    expect(&archive, KILN_ERR_PARSE, "not the length of its shape");
+}
+
+/* Deflated zeros, many times their size. */
+static void bomb(void **state) {
+    (void)state;
+    enum { ZEROS = 96 << 20 };
+    static struct bytes file;
+    unsigned char *zeros = calloc(ZEROS, 1), *packed = malloc(1 << 20);
+    z_stream stream = {.next_in = zeros, .avail_in = ZEROS, .next_out = packed, .avail_out = 1 << 20};
+    assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, -15, 9, Z_DEFAULT_STRATEGY), Z_OK);
+    assert_int_equal(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    size_t size = stream.total_out;
+    deflateEnd(&stream);
+    char *archive = malloc(size + 256);
+    file.size = 0;
+    for (int directory = 0; directory < 2; directory++) {
+        if (directory) memcpy(archive, file.data, file.size), memcpy(archive + file.size, packed, size);
+        put(&file, directory ? "PK\1\2\24\0" : "PK\3\4", directory ? 6 : 4);
+        put_number(&file, 20, 4);
+        put_number(&file, 8, 2);
+        put_number(&file, 0, 8); /* time, date, checksum */
+        put_number(&file, size, 4);
+        put_number(&file, ZEROS, 4);
+        put_number(&file, 10, 4);
+        if (directory) put_number(&file, 0, 8), put_number(&file, 0, 6);
+        put(&file, "format.npy", 10);
+    }
+    size_t local = 40, entry = file.size - local;
+    put(&file, "PK\5\6\0\0\0\0\1\0\1\0", 12);
+    put_number(&file, entry, 4);
+    put_number(&file, local + size, 4);
+    put_number(&file, 0, 2);
+    memcpy(archive + local + size, file.data + local, file.size - local);
+    kiln_read_options options = reading_options();
+    struct reading r = read_bytes(ki_read_npz, archive, size + file.size, &options);
+    assert_int_equal(r.status, KILN_ERR_LIMIT);
+    assert_non_null(strstr(kiln_last_error()->message, "more than 200 times"));
+    options.limit = 1 << 20;
+    r = read_bytes(ki_read_npz, archive, size + file.size, &options);
+    assert_int_equal(r.status, KILN_ERR_LIMIT);
+    assert_non_null(strstr(kiln_last_error()->message, "limit"));
+    free(archive);
+    free(packed);
+    free(zeros);
+}
+
+/* No prefix is a file. A changed byte is an error, or one that does not matter: then the matrix is the same.
+ */
+static void torn_files(void **state) {
+    (void)state;
+    static const char *const names[] = {"csr_stored.npz", "csr_deflated.npz", "csc.npz"};
+    static const unsigned char flips[] = {0xFF, 0x01, 0x80};
+    kiln_read_options options = reading_options();
+    options.threads = 1;
+    for (int n = 0; n < 3; n++) {
+        struct bytes file = fixture(names[n]);
+        for (size_t i = 0; i < file.size; i++)
+            assert_int_equal(read_bytes(ki_read_npz, file.data, i, &options).status, KILN_ERR_PARSE);
+        for (size_t i = 0; i < 4 * file.size; i++) {
+            unsigned char *byte = &file.data[i / 4], kept = *byte;
+            *byte = i % 4 == 3 ? 0 : (unsigned char)(kept ^ flips[i % 4]);
+            struct reading r = read_bytes(ki_read_npz, file.data, file.size, &options);
+            if (r.status == KILN_OK) assert_matrix(&r.table);
+            ki_table_clear(&r.table);
+            *byte = kept;
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(scipy_files),   cmocka_unit_test(canonical_rows), cmocka_unit_test(empty_matrices),
+        cmocka_unit_test(lying_members), cmocka_unit_test(lying_archives), cmocka_unit_test(bomb),
+        cmocka_unit_test(torn_files),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
