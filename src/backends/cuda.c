@@ -19,7 +19,7 @@ struct cuda {
     cuda_stream stream;
 };
 
-enum { ARGUMENTS_MAX = 32 };
+enum { ARGUMENTS_MAX = 64 };
 
 /* Numbers of attributes in cuda.h. */
 enum {

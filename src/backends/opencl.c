@@ -162,6 +162,13 @@ static void opencl_close(kiln_device *device) {
     device->impl = NULL;
 }
 
+/* What the dialect must know of the device. */
+static void set_options(struct opencl *opencl, int nvidia, bool has_f64) {
+    char maker[32] = "";
+    if (nvidia) snprintf(maker, sizeof maker, " -DKILN_NVIDIA=%d", nvidia);
+    snprintf(opencl->options, sizeof opencl->options, "-cl-std=CL1.2%s%s", maker, has_f64 ? "" : " -DNO_F64");
+}
+
 static kiln_status opencl_open(kiln_device *device, const char *selector) {
     kiln_status status;
     int architecture = 0, code = 0;
@@ -176,9 +183,7 @@ static kiln_status opencl_open(kiln_device *device, const char *selector) {
     if (!opencl) return ki_fail_nomem(sizeof *opencl, "a device");
     device->impl = opencl;
     opencl->device = chosen.id;
-    snprintf(opencl->options, sizeof opencl->options, "-cl-std=CL1.2");
-    if (architecture)
-        snprintf(opencl->options, sizeof opencl->options, "-cl-std=CL1.2 -DKILN_NVIDIA=%d", architecture);
+    set_options(opencl, architecture, properties.has_f64);
     const intptr_t about[] = {CONTEXT_PLATFORM, (intptr_t)chosen.platform, 0};
     opencl->context = ki_opencl.create_context(about, 1, &chosen.id, NULL, NULL, &code);
     if (!opencl->context) TRY(ki_opencl_fail(NULL, code, "create_context"));

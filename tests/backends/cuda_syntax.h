@@ -1,0 +1,59 @@
+/* What a C++ compiler must be told to read CUDA kernels, for a check of their syntax and types where there is
+ * no NVRTC. */
+#define __global__
+#define __device__
+#define __shared__ static
+#define __constant__ static
+#define __forceinline__ inline
+#define __launch_bounds__(threads)
+
+using size_t = decltype(sizeof 0);
+
+struct uint3 {
+    unsigned x, y, z;
+};
+extern const uint3 blockIdx, threadIdx, gridDim, blockDim;
+
+struct float2 {
+    float x, y;
+};
+struct float4 {
+    float x, y, z, w;
+};
+struct double2 {
+    double x, y;
+};
+struct double4 {
+    double x, y, z, w;
+};
+struct int2 {
+    int x, y;
+};
+struct int4 {
+    int x, y, z, w;
+};
+
+void __syncthreads();
+float __int_as_float(int);
+float __shfl_xor_sync(unsigned, float, int);
+double __shfl_xor_sync(unsigned, double, int);
+float atomicAdd(float *, float);
+double atomicAdd(double *, double);
+
+#define OF_ONE(name)                                                                                         \
+    float name(float);                                                                                       \
+    double name(double);
+#define OF_TWO(name)                                                                                         \
+    float name(float, float);                                                                                \
+    double name(double, double);
+OF_ONE(fabs)
+OF_ONE(sqrt)
+OF_ONE(exp) OF_ONE(log) OF_ONE(floor) OF_ONE(ceil) OF_ONE(log1p) OF_ONE(expm1) OF_ONE(tanh) OF_TWO(fmin)
+    OF_TWO(fmax) OF_TWO(pow) OF_TWO(copysign) float fma(float, float, float);
+double fma(double, double, double);
+bool isnan(float);
+bool isnan(double);
+int min(int, int);
+int max(int, int);
+long min(long, long);
+long max(long, long);

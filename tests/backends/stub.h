@@ -1,0 +1,31 @@
+/* What a stub library of a vendor's API lets a test control: the fail_at-th call from now (1 = the next)
+ * returns `code`, and so do all later ones if `sticky`. */
+#ifndef STUB_H
+#define STUB_H
+
+#include <stdint.h>
+
+struct stub {
+    int calls, fail_at, code, sticky;
+    const char *last_failed;
+    int64_t live; /* objects that are made and not yet destroyed */
+    /* The last launch. */
+    unsigned groups, group_size;
+    double first_argument;
+};
+
+static inline int stub_call(struct stub *stub, const char *name) {
+    stub->calls++;
+    if (!stub->fail_at || stub->calls < stub->fail_at || (stub->calls > stub->fail_at && !stub->sticky))
+        return 0;
+    stub->last_failed = name;
+    return stub->code;
+}
+
+#define CALL(name)                                                                                           \
+    do {                                                                                                     \
+        int failed = stub_call(&STUB, name);                                                                 \
+        if (failed) return failed;                                                                           \
+    } while (0)
+
+#endif

@@ -1,0 +1,192 @@
+/* A libcuda.so.1 without a GPU: host memory behind the calls, and each can be made to fail. Its functions
+ * have the shapes that the backend believes in, from the same list. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "stub.h"
+
+typedef struct cuda_context_opaque *cuda_context;
+typedef struct cuda_stream_opaque *cuda_stream;
+typedef struct cuda_module_opaque *cuda_module;
+typedef struct cuda_function_opaque *cuda_function;
+#define FUNCTION(member, symbol, parameters) int symbol parameters;
+#include "backends/cuda.fn.h"
+#undef FUNCTION
+
+#define STUB stub_cuda
+extern struct stub stub_cuda;
+struct stub stub_cuda;
+
+static char context, stream, function;
+enum { DEVICES = 2 };
+static const size_t memory = (size_t)1 << 30;
+
+int cuInit(unsigned flags) {
+    CALL("cuInit");
+    return flags ? 1 : 0;
+}
+
+int cuDriverGetVersion(int *version) {
+    CALL("cuDriverGetVersion");
+    *version = 13000;
+    return 0;
+}
+
+/* The two that tell about errors are not counted: they are called on every failure. */
+int cuGetErrorName(int code, const char **text) {
+    *text = code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : code == 999 ? "CUDA_ERROR_UNKNOWN" : NULL;
+    return *text ? 0 : 1;
+}
+
+int cuGetErrorString(int code, const char **text) {
+    *text = code == 700 ? "an illegal memory access was encountered" : NULL;
+    return *text ? 0 : 1;
+}
+
+int cuDeviceGetCount(int *count) {
+    CALL("cuDeviceGetCount");
+    *count = DEVICES;
+    return 0;
+}
+
+int cuDeviceGet(int *device, int ordinal) {
+    CALL("cuDeviceGet");
+    if (ordinal < 0 || ordinal >= DEVICES) return 101;
+    *device = ordinal;
+    return 0;
+}
+
+int cuDeviceGetName(char *name, int bytes, int device) {
+    CALL("cuDeviceGetName");
+    snprintf(name, (size_t)bytes, "Stub %d", device);
+    return 0;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int device) {
+    CALL("cuDeviceTotalMem_v2");
+    *bytes = memory;
+    return device < DEVICES ? 0 : 101;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+    CALL("cuDeviceGetAttribute");
+    static const struct {
+        int attribute, value;
+    } attributes[] = {{1, 1024}, {8, 49152}, {10, 32}, {16, 4}, {75, 9}, {76, 0}};
+    for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
+        if (attributes[i].attribute == attribute) {
+            *value = attributes[i].value;
+            return device < DEVICES ? 0 : 101;
+        }
+    return 1;
+}
+
+int cuDevicePrimaryCtxRetain(cuda_context *retained, int device) {
+    CALL("cuDevicePrimaryCtxRetain");
+    *retained = (cuda_context)(void *)&context;
+    STUB.live++;
+    return device < DEVICES ? 0 : 101;
+}
+
+int cuDevicePrimaryCtxRelease_v2(int device) {
+    CALL("cuDevicePrimaryCtxRelease_v2");
+    STUB.live--;
+    return device < DEVICES ? 0 : 101;
+}
+
+int cuCtxSetCurrent(cuda_context current) {
+    CALL("cuCtxSetCurrent");
+    return (void *)current == &context ? 0 : 201;
+}
+
+int cuStreamCreate(cuda_stream *made, unsigned flags) {
+    CALL("cuStreamCreate");
+    *made = (cuda_stream)(void *)&stream;
+    STUB.live++;
+    return flags > 1;
+}
+
+int cuStreamDestroy_v2(cuda_stream destroyed) {
+    CALL("cuStreamDestroy_v2");
+    STUB.live--;
+    return (void *)destroyed == &stream ? 0 : 400;
+}
+
+int cuStreamSynchronize(cuda_stream awaited) {
+    CALL("cuStreamSynchronize");
+    return (void *)awaited == &stream ? 0 : 400;
+}
+
+int cuMemGetInfo_v2(size_t *left, size_t *total) {
+    CALL("cuMemGetInfo_v2");
+    *left = 12345;
+    *total = memory;
+    return 0;
+}
+
+int cuMemAlloc_v2(uint64_t *made, size_t bytes) {
+    CALL("cuMemAlloc_v2");
+    void *host = malloc(bytes);
+    if (!host) return 2;
+    STUB.live++;
+    *made = (uintptr_t)host;
+    return 0;
+}
+
+int cuMemFree_v2(uint64_t freed) {
+    CALL("cuMemFree_v2");
+    STUB.live--;
+    free((void *)(uintptr_t)freed);
+    return 0;
+}
+
+int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream on) {
+    CALL("cuMemcpyHtoDAsync_v2");
+    memcpy((void *)(uintptr_t)to, from, bytes);
+    return (void *)on == &stream ? 0 : 400;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stream on) {
+    CALL("cuMemcpyDtoHAsync_v2");
+    memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return (void *)on == &stream ? 0 : 400;
+}
+
+/* The stub compiler's machine code begins with a word of its own. */
+int cuModuleLoadData(cuda_module *module, const void *image) {
+    CALL("cuModuleLoadData");
+    if (strncmp(image, "CUBIN", 5) != 0) return 200;
+    *module = malloc(1);
+    STUB.live++;
+    return 0;
+}
+
+int cuModuleUnload(cuda_module module) {
+    CALL("cuModuleUnload");
+    STUB.live--;
+    free(module);
+    return 0;
+}
+
+int cuModuleGetFunction(cuda_function *found, cuda_module module, const char *name) {
+    CALL("cuModuleGetFunction");
+    if (!module || strcmp(name, "absent") == 0) return 500;
+    *found = (cuda_function)(void *)&function;
+    return 0;
+}
+
+#ifndef STUB_INCOMPLETE
+int cuLaunchKernel(cuda_function launched, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned local_bytes, cuda_stream on,
+                   void **parameters, void **extra) {
+    CALL("cuLaunchKernel");
+    if ((void *)launched != &function || (void *)on != &stream || grid_y != 1 || grid_z != 1 ||
+        block_y != 1 || block_z != 1 || local_bytes || extra)
+        return 1;
+    STUB.groups = grid_x;
+    STUB.group_size = block_x;
+    memcpy(&STUB.first_argument, parameters[0], sizeof STUB.first_argument);
+    return 0;
+}
+#endif
