@@ -23,11 +23,16 @@ static const char algorithm_key[] = "algorithm", version_key[] = "kiln_version";
 
 /* ---- what makes a model usable */
 
+enum { TARGETS_MOST = 64 }; /* what kiln_multiply takes */
+
 /* W n x k and, unless the model has no intercept, b 1 x k. */
 static kiln_status check_linear(const struct ki_container *content) {
     const struct ki_tensor *W = ki_container_tensor(content, "W"), *b = ki_container_tensor(content, "b");
     if (!W) return ki_fail(KILN_ERR_MODEL, "the model has no weights: tensor 'W' is missing");
-    if (W->cols < 1) return ki_fail(KILN_ERR_MODEL, "the model has no targets: tensor 'W' has no columns");
+    if (W->cols < 1 || W->cols > TARGETS_MOST)
+        return ki_fail(KILN_ERR_MODEL,
+                       "tensor 'W' has %lld columns, one for each target: 1 to %d are possible",
+                       (long long)W->cols, TARGETS_MOST);
     if (b && (b->rows != 1 || b->cols != W->cols))
         return ki_fail(KILN_ERR_MODEL, "tensor 'b' is %lld x %lld, but 'W' with %lld columns needs 1 x %lld",
                        (long long)b->rows, (long long)b->cols, (long long)W->cols, (long long)W->cols);

@@ -140,6 +140,8 @@ static void wrong_use_is_refused(void **state) {
     assert_int_equal(kiln_model_tensor(&A, device, KILN_F64, model, "W"), KILN_ERR_MODEL);
     set_tensor(model, "W", KILN_F64, 2, 1, (double[]){1, NAN});
     assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_ERR_MODEL);
+    set_tensor(model, "W", KILN_F64, 2, 65, NULL);
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_ERR_MODEL);
     set_tensor(model, "W", KILN_F64, 2, 1, NULL);
     set_tensor(model, "b", KILN_F64, 1, 2, NULL);
     assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_ERR_MODEL);
@@ -340,6 +342,37 @@ static void file_faults_keep_the_old_model(void **state) {
     kiln_model_free(new);
 }
 
+/* One byte at a time, and every second call is interrupted. */
+static ssize_t dripping_read(int fd, void *buffer, size_t bytes) {
+    static int calls;
+    errno = EINTR;
+    return calls++ % 2 ? -1 : faults.real.read(fd, buffer, bytes > 0);
+}
+
+static ssize_t failing_read(int fd, void *buffer, size_t bytes) {
+    (void)fd;
+    (void)buffer;
+    (void)bytes;
+    errno = EIO;
+    return -1;
+}
+
+static void read_faults_are_reported_or_survived(void **state) {
+    (void)state;
+    kiln_model *model = small_model(1), *none = NULL;
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_OK);
+    faults.real = ki_seams;
+    ki_seams.read = dripping_read;
+    double weight = first_weight(in_scratch("m"));
+    ki_seams.read = failing_read;
+    kiln_status status = kiln_model_load(&none, in_scratch("m"));
+    ki_seams = faults.real;
+    assert_true(weight == 1);
+    assert_int_equal(status, KILN_ERR_IO);
+    assert_int_equal(kiln_last_error()->native_code, EIO);
+    kiln_model_free(model);
+}
+
 /* The child saves two models in turn until it is killed, at a random instant; the file is always one of the
  * two. */
 static void killing_the_writer_leaves_a_whole_model(void **state) {
@@ -487,6 +520,7 @@ int main(void) {
         TEST(crowded_header_is_refused_before_it_is_parsed),
         TEST(other_files_are_named),
         TEST(file_faults_keep_the_old_model),
+        TEST(read_faults_are_reported_or_survived),
         TEST(killing_the_writer_leaves_a_whole_model),
         TEST(every_failed_allocation_is_reported),
         TEST(golden_file_loads),
