@@ -1,6 +1,7 @@
 /* Entries that were tampered with or damaged: each is a miss, the kernel is built anew and right, the user is
  * told at most once, and the next run finds a sound entry again. */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,48 @@ static void attacks(void **state) {
     }
 }
 
+static size_t largest;
+
+static void *resize_watched(void *memory, size_t bytes) {
+    if (bytes > largest) largest = bytes;
+    return realloc(memory, bytes);
+}
+
+/* No memory for what is too large to be an entry. */
+static void size_is_checked_first(void **state) {
+    (void)state;
+    make_huge(sound_entry());
+    largest = 0;
+    ki_seams.resize = resize_watched;
+    next_run_builds("2 GiB");
+    assert_in_range(largest, 1, 1 << 20);
+}
+
+static int creations;
+
+static int refuse_creation(int folder, const char *name, int flags, unsigned mode) {
+    if (!(flags & O_CREAT)) return openat(folder, name, flags, mode);
+    creations++;
+    errno = ENOSPC;
+    return -1;
+}
+
+/* A full disk is tried once, not once a kernel. */
+static void one_failed_write_is_enough(void **state) {
+    (void)state;
+    kiln_device device;
+    struct ki_kernel *kernel;
+    creations = 0;
+    ki_seams.openat = refuse_creation;
+    fake_open(&device);
+    assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, "-DA=1"), KILN_OK);
+    assert_int_equal(ki_kernel_get(&kernel, &device, "k", "f", KILN_F64, "-DA=2"), KILN_OK);
+    fake_close(&device);
+    assert_int_equal(creations, 1);
+    assert_int_equal(fake.warnings, 1);
+    assert_string_equal(fake.last_message, "building kernel f for fake:0 (first use)");
+}
+
 static void a_folder_in_its_place(void **state) {
     (void)state;
     char path[512];
@@ -256,6 +299,9 @@ static void time_does_not_matter(void **state) {
     const struct timespec old[2] = {{1, 0}, {1, 0}}, late[2] = {{(time_t)1 << 33, 0}, {(time_t)1 << 33, 0}};
     assert_int_equal(utimensat(AT_FDCWD, sound_entry(), old, 0), 0);
     next_run_finds_it("of 1970");
+    struct stat info;
+    assert_int_equal(stat(only_entry(), &info), 0);
+    assert_true(info.st_mtim.tv_sec > 1000000000); /* used just now: not the next to make room */
     assert_int_equal(utimensat(AT_FDCWD, only_entry(), late, 0), 0);
     next_run_finds_it("of the future");
     ki_seams.clock = in_1970;
@@ -266,7 +312,7 @@ static void time_does_not_matter(void **state) {
 
 static struct ki_seams default_seams;
 
-static int restore_clock(void **state) {
+static int restore_seams(void **state) {
     ki_seams = default_seams;
     return world_clear(state);
 }
@@ -330,11 +376,13 @@ static void a_hundred_thousand_entries(void **state) {
     assert_true(ki_clock() - start < 20);
 }
 
-#define TEST(function) cmocka_unit_test_setup_teardown(function, world_make, restore_clock)
+#define TEST(function) cmocka_unit_test_setup_teardown(function, world_make, restore_seams)
 
 int main(void) {
     default_seams = ki_seams;
     const struct CMUnitTest tests[] = {TEST(attacks),
+                                       TEST(size_is_checked_first),
+                                       TEST(one_failed_write_is_enough),
                                        TEST(a_folder_in_its_place),
                                        TEST(truncated_anywhere),
                                        TEST(any_byte_flipped),
