@@ -56,9 +56,10 @@ static kiln_status check_finite(const struct ki_tensor *tensor) {
     for (int64_t i = 0; i < count; i++) {
         double value = tensor->type == KILN_F32 ? ((const float *)tensor->values)[i]
                                                 : ((const double *)tensor->values)[i];
-        if (!isfinite(value))
-            return ki_fail(KILN_ERR_MODEL, "tensor '%s' holds %f in row %lld, column %lld", tensor->name,
-                           value, (long long)(i / tensor->cols + 1), (long long)(i % tensor->cols + 1));
+        if (isfinite(value)) continue;
+        long long row = i / tensor->cols, col = i % tensor->cols;
+        return ki_fail(KILN_ERR_MODEL, "tensor '%s' holds %f in row %lld, column %lld", tensor->name, value,
+                       row + 1, col + 1);
     }
     return KILN_OK;
 }

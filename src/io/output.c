@@ -99,7 +99,7 @@ static kiln_status open_direct(struct ki_output *output) {
 static kiln_status open_path(struct ki_output *output, const char *path) {
     if (strlen(path) >= PATH_MAX) return fail_errno("create", path, ENAMETOOLONG);
     if (!*path) return ki_fail(KILN_ERR_ARGUMENT, "the name of the output file is empty");
-    strcpy(output->name, path);
+    memcpy(output->name, path, strlen(path) + 1);
     if (strcmp(path, "-") == 0 || strcmp(path, "/dev/stdout") == 0) {
         output->fd = STDOUT_FILENO;
         return KILN_OK;
@@ -112,7 +112,7 @@ static kiln_status open_path(struct ki_output *output, const char *path) {
                     path);
             return ki_hint("remove the link, or name the file itself");
         }
-        strcpy(output->target, path);
+        memcpy(output->target, path, strlen(path) + 1);
         return open_temporary(output, NULL);
     }
     if (S_ISDIR(old.st_mode)) return fail_errno("write", path, EISDIR);

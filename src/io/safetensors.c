@@ -264,7 +264,7 @@ static kiln_status parse_entry(struct entry *entry, const struct source *source,
                      : strcmp(dtype, "F64") == 0 ? KILN_F64
                                                  : KILN_TYPE_DEFAULT;
     if (type == KILN_TYPE_DEFAULT)
-        return REJECT(source, LENGTH_BYTES, "tensor '%s' has dtype '%.32s', not F32 or F64", name, shown(dtype));
+        return REJECT(source, LENGTH_BYTES, "tensor '%s' has dtype '%s', not F32 or F64", name, shown(dtype));
     if (shape[1] > INT32_MAX || !ki_mul3(shape[0], shape[1], ki_type_bytes(type), &bytes))
         return REJECT(source, LENGTH_BYTES, "tensor '%s' is too large: %lld x %lld", name,
                       (long long)shape[0], (long long)shape[1]);

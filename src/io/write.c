@@ -84,7 +84,7 @@ static kiln_status sort_rows(struct ki_table *table, kiln_type type) {
         int64_t begin = table->row_start[i], end = table->row_start[i + 1], e = begin + 1;
         while (e < end && table->col[e - 1] < table->col[e]) e++;
         if (e >= end) continue;
-        if (end - begin > capacity) {
+        if (!entries || end - begin > capacity) {
             size_t bytes = (size_t)(end - begin) * sizeof *entries;
             struct entry *grown = ki_resize(entries, bytes);
             if (!grown) {

@@ -84,7 +84,7 @@ static kiln_status write_entry(struct ki_zip *zip, const struct ki_zip_member *m
     put(&record, 4, narrow(member->offset));
     if (fields) {
         put(&extra, 2, EXTRA_ZIP64);
-        put(&extra, 2, (uint64_t)(8 * fields));
+        put(&extra, 2, 8 * (uint64_t)fields);
         if (wide_bytes) put(&extra, 8, (uint64_t)member->bytes);
         if (wide_bytes) put(&extra, 8, (uint64_t)member->bytes);
         if (wide_offset) put(&extra, 8, (uint64_t)member->offset);
