@@ -1,0 +1,286 @@
+/* What kiln_linreg refuses, and that a refused or failed call leaves W, b and the report as they were. */
+#include "algorithms/least_squares.h"
+#include "faults/brutal.h"
+
+enum { M = 6, N = 2, K = 2 };
+
+static kiln_device *cpu, *other;
+
+/* The operands of a call, all good until a case spoils one. */
+struct call {
+    kiln_matrix *W, *b, *X, *y, *weights;
+    kiln_linreg_options options;
+};
+
+static kiln_matrix *filled(kiln_device *device, kiln_type type, int64_t rows, int64_t cols, double first) {
+    double values[64];
+    for (int64_t i = 0; i < rows * cols; i++) values[i] = first + (double)(i * i % 11);
+    return dense(device, type, rows, cols, values);
+}
+
+static void call_new(struct call *call) {
+    *call = (struct call){.W = filled(cpu, KILN_F64, N, K, 100),
+                          .b = filled(cpu, KILN_F64, 1, K, 200),
+                          .X = filled(cpu, KILN_F64, M, N, 0),
+                          .y = filled(cpu, KILN_F64, M, K, 3),
+                          .weights = filled(cpu, KILN_F64, M, 1, 1)};
+}
+
+static void call_free(struct call *call) {
+    kiln_matrix *const all[] = {call->W, call->b, call->X, call->y, call->weights};
+    for (int i = 0; i < 5; i++) kiln_matrix_free(all[i]);
+}
+
+static void replace(kiln_matrix **A, kiln_matrix *with) {
+    kiln_matrix_free(*A);
+    *A = with;
+}
+
+static void spoil(kiln_matrix *A, int at, double value) {
+    double *values = values_of(A);
+    values[at] = value;
+    assert_ok(kiln_matrix_set(A, values));
+    free(values);
+}
+
+static void no_X(struct call *c) {
+    replace(&c->X, NULL);
+}
+static void no_y(struct call *c) {
+    replace(&c->y, NULL);
+}
+static void no_W(struct call *c) {
+    replace(&c->W, NULL);
+}
+static void no_b(struct call *c) {
+    replace(&c->b, NULL);
+}
+static void short_W(struct call *c) {
+    replace(&c->W, filled(cpu, KILN_F64, N + 1, K, 0));
+}
+static void tall_b(struct call *c) {
+    replace(&c->b, filled(cpu, KILN_F64, K, 1, 0));
+}
+static void short_y(struct call *c) {
+    replace(&c->y, filled(cpu, KILN_F64, M - 1, K, 0));
+}
+static void empty_y(struct call *c) {
+    replace(&c->y, filled(cpu, KILN_F64, M, 0, 0));
+}
+static void f32_y(struct call *c) {
+    replace(&c->y, filled(cpu, KILN_F32, M, K, 0));
+}
+static void far_y(struct call *c) {
+    replace(&c->y, filled(other, KILN_F64, M, K, 0));
+}
+static void wide_weights(struct call *c) {
+    replace(&c->weights, filled(cpu, KILN_F64, M, K, 0));
+}
+static void sparse_y(struct call *c) {
+    const double ones[M * K] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+    replace(&c->y, csr(cpu, KILN_F64, M, K, ones));
+}
+static void negative_l2(struct call *c) {
+    c->options.l2 = -1e-300;
+}
+static void nan_l2(struct call *c) {
+    c->options.l2 = NAN;
+}
+static void infinite_l2(struct call *c) {
+    c->options.l2 = INFINITY;
+}
+static void negative_tolerance(struct call *c) {
+    c->options.tolerance = -1;
+}
+static void nan_tolerance(struct call *c) {
+    c->options.tolerance = NAN;
+}
+static void negative_iterations(struct call *c) {
+    c->options.max_iterations = -1;
+}
+static void no_rows(struct call *c) {
+    replace(&c->X, filled(cpu, KILN_F64, 0, N, 0));
+    replace(&c->y, filled(cpu, KILN_F64, 0, K, 0));
+    replace(&c->weights, filled(cpu, KILN_F64, 0, 1, 0));
+}
+static void no_columns(struct call *c) {
+    replace(&c->X, filled(cpu, KILN_F64, M, 0, 0));
+    replace(&c->W, filled(cpu, KILN_F64, 0, K, 0));
+}
+static void nan_y(struct call *c) {
+    spoil(c->y, 4 * K + 1, NAN);
+}
+static void infinite_y(struct call *c) {
+    spoil(c->y, M * K - 1, -INFINITY);
+}
+static void negative_weight(struct call *c) {
+    spoil(c->weights, 3, -1e-17);
+}
+static void nan_weight(struct call *c) {
+    spoil(c->weights, 0, NAN);
+}
+static void infinite_weight(struct call *c) {
+    spoil(c->weights, 5, INFINITY);
+}
+static void zero_weights(struct call *c) {
+    for (int i = 0; i < M; i++) spoil(c->weights, i, 0);
+}
+static void nan_X(struct call *c) {
+    spoil(c->X, 2 * N + 1, NAN);
+}
+static void huge_X(struct call *c) {
+    spoil(c->X, 0, 1e200);
+}
+static void nan_start(struct call *c) {
+    spoil(c->W, 1, NAN);
+    c->options.warm_start = 1;
+}
+
+static const struct {
+    void (*spoil)(struct call *call);
+    kiln_status status;
+    const char *says;
+} refusals[] = {
+    {no_X, KILN_ERR_ARGUMENT, "X is NULL"},
+    {no_y, KILN_ERR_ARGUMENT, "y is NULL"},
+    {no_W, KILN_ERR_ARGUMENT, "W is NULL"},
+    {no_b, KILN_ERR_ARGUMENT, "b is NULL"},
+    {short_W, KILN_ERR_ARGUMENT, "W is 3 x 2, but must be 2 x 2"},
+    {tall_b, KILN_ERR_ARGUMENT, "b is 2 x 1, but must be 1 x 2"},
+    {short_y, KILN_ERR_ARGUMENT, "y is 5 x 2, but must be 6 x 2"},
+    {empty_y, KILN_ERR_ARGUMENT, "y has no columns"},
+    {f32_y, KILN_ERR_ARGUMENT, "y and X differ in type"},
+    {far_y, KILN_ERR_ARGUMENT, "y and X lie on different devices"},
+    {wide_weights, KILN_ERR_ARGUMENT, "weights is 6 x 2, but must be 6 x 1"},
+    {sparse_y, KILN_ERR_ARGUMENT, "y is sparse"},
+    {negative_l2, KILN_ERR_ARGUMENT, "l2 is -1e-300"},
+    {nan_l2, KILN_ERR_ARGUMENT, "l2 is nan"},
+    {infinite_l2, KILN_ERR_ARGUMENT, "l2 is inf"},
+    {negative_tolerance, KILN_ERR_ARGUMENT, "tolerance is -1"},
+    {nan_tolerance, KILN_ERR_ARGUMENT, "tolerance is nan"},
+    {negative_iterations, KILN_ERR_ARGUMENT, "max_iterations is -1"},
+    {no_rows, KILN_ERR_DATA, "X has no rows"},
+    {no_columns, KILN_ERR_DATA, "X has no columns"},
+    {nan_y, KILN_ERR_DATA, "row 4, column 1 of y is nan"},
+    {infinite_y, KILN_ERR_DATA, "row 5, column 1 of y is -inf"},
+    {negative_weight, KILN_ERR_DATA, "row 3, column 0 of weights is -1e-17"},
+    {nan_weight, KILN_ERR_DATA, "row 0, column 0 of weights is nan"},
+    {infinite_weight, KILN_ERR_DATA, "row 5, column 0 of weights is inf"},
+    {zero_weights, KILN_ERR_DATA, "weights are all zero"},
+    {nan_X, KILN_ERR_DATA, "column 1 of X"},
+    {huge_X, KILN_ERR_DATA, "column 0 of X"},
+    {nan_start, KILN_ERR_DATA, "row 0, column 1 of W is nan"},
+};
+
+static void refuses(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        struct call c;
+        call_new(&c);
+        refusals[i].spoil(&c);
+        c.options.weights = c.weights;
+        kiln_report report, before;
+        memset(&report, 0x5a, sizeof report);
+        before = report;
+        double *W = c.W ? values_of(c.W) : NULL, *b = c.b ? values_of(c.b) : NULL;
+        const kiln_status status = kiln_linreg(c.W, c.b, c.X, c.y, &c.options, &report);
+        if (status != refusals[i].status || !strstr(kiln_last_error()->message, refusals[i].says))
+            fail_msg("%s expected: %s, but got %s: %s", kiln_status_name(refusals[i].status),
+                     refusals[i].says, kiln_status_name(status), kiln_last_error()->message);
+        assert_memory_equal(&report, &before, sizeof report);
+        double *W_after = c.W ? values_of(c.W) : NULL, *b_after = c.b ? values_of(c.b) : NULL;
+        if (W) assert_memory_equal(W, W_after, (size_t)kiln_matrix_nnz(c.W) * sizeof *W);
+        if (b) assert_memory_equal(b, b_after, (size_t)kiln_matrix_nnz(c.b) * sizeof *b);
+        free(W);
+        free(b);
+        free(W_after);
+        free(b_after);
+        call_free(&c);
+    }
+}
+
+/* b may be missing without an intercept, options and report always; a b that is given becomes zeros. */
+static void optional_operands(void **state) {
+    (void)state;
+    struct call c;
+    call_new(&c);
+    assert_ok(kiln_linreg(c.W, c.b, c.X, c.y, NULL, NULL));
+    const kiln_linreg_options options = {.no_intercept = 1};
+    assert_ok(kiln_linreg(c.W, NULL, c.X, c.y, &options, NULL));
+    assert_ok(kiln_linreg(c.W, c.b, c.X, c.y, &options, NULL));
+    double *b = values_of(c.b);
+    assert_true(b[0] == 0 && b[1] == 0);
+    free(b);
+    call_free(&c);
+}
+
+/* With every allocation failing in turn: ERR_NOMEM, nothing leaked, and the call works when repeated. 65
+ * targets and weights take every path. */
+static void body(void *context) {
+    (void)context;
+    static double X[12 * 2], y[12 * 65], weights[12];
+    for (int i = 0; i < 24; i += 2) X[i] = i * i % 7;
+    for (int i = 1; i < 24; i += 2) X[i] = 1e9; /* constant: probed */
+    for (int i = 0; i < 12 * 65; i++) y[i] = i * 5 % 13;
+    for (int i = 0; i < 12; i++) weights[i] = 1 + i % 3;
+    kiln_device *device = NULL;
+    kiln_matrix *A = NULL, *Y = NULL, *W = NULL, *b = NULL, *s = NULL;
+    kiln_report report = {0};
+    STEP(kiln_device_open(&device, "cpu", NULL));
+    STEP(kiln_matrix_dense(&A, device, KILN_F64, 12, 2, X));
+    STEP(kiln_matrix_dense(&Y, device, KILN_F64, 12, 65, y));
+    STEP(kiln_matrix_dense(&W, device, KILN_F64, 2, 65, NULL));
+    STEP(kiln_matrix_dense(&b, device, KILN_F64, 1, 65, NULL));
+    STEP(kiln_matrix_dense(&s, device, KILN_F64, 12, 1, weights));
+    const kiln_linreg_options options = {.weights = s, .l2 = 1, .standardize = 1};
+    STEP(kiln_linreg(W, b, A, Y, &options, &report));
+    assert_int_equal(report.converged, 1);
+    kiln_report_free(&report);
+    kiln_matrix *const all[] = {A, Y, W, b, s};
+    for (int i = 0; i < 5; i++) kiln_matrix_free(all[i]);
+    kiln_device_close(device);
+}
+
+static void survives_without_memory(void **state) {
+    (void)state;
+    brutal_memory("kiln_linreg", body, NULL);
+}
+
+static void names_and_version(void **state) {
+    (void)state;
+    assert_string_equal(kiln_stop_name(KILN_STOP_NONE), "none");
+    assert_string_equal(kiln_stop_name(KILN_STOP_TOLERANCE), "tolerance");
+    assert_string_equal(kiln_stop_name(KILN_STOP_ITERATIONS), "max_iterations");
+    assert_string_equal(kiln_stop_name(KILN_STOP_STALLED), "stalled");
+    assert_string_equal(kiln_stop_name(KILN_STOP_CANCELLED), "cancelled");
+    assert_string_equal(kiln_stop_name(KILN_STOP_DIVERGED), "diverged");
+    assert_string_equal(kiln_stop_name((kiln_stop)99), "unknown");
+    assert_string_equal(kiln_stop_name((kiln_stop)-1), "unknown");
+    char expected[32];
+    snprintf(expected, sizeof expected, "%d.%d.%d", KILN_VERSION_MAJOR, KILN_VERSION_MINOR,
+             KILN_VERSION_PATCH);
+    assert_string_equal(kiln_version(), expected);
+    kiln_report_free(NULL);
+}
+
+static int open_cpus(void **state) {
+    (void)state;
+    return kiln_device_open(&cpu, "cpu", NULL) != KILN_OK || kiln_device_open(&other, "cpu", NULL) != KILN_OK;
+}
+
+static int close_cpus(void **state) {
+    (void)state;
+    kiln_device_close(cpu);
+    kiln_device_close(other);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refuses),
+        cmocka_unit_test(optional_operands),
+        cmocka_unit_test(survives_without_memory),
+        cmocka_unit_test(names_and_version),
+    };
+    return cmocka_run_group_tests(tests, open_cpus, close_cpus);
+}
