@@ -256,7 +256,7 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
         !extend(&all->ends, rows, sizeof(int64_t)) || !extend(&all->y, rows * all->targets, real))
         return ki_fail_nomem((size_t)(entries * (real + 4)), "the rows of the file");
 
-#pragma omp parallel for num_threads(reader->options->threads) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(reader->options->threads) schedule(dynamic, 1) if (count > 1)
     for (int i = 0; i < count; i++) store_part(all, &reader->parts[i], type);
     return KILN_OK;
 }

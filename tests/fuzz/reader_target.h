@@ -62,7 +62,7 @@ static inline void run_reader(ki_reader *reader, const uint8_t *bytes, size_t si
     demand(ftruncate(file, 0) == 0 && pwrite(file, bytes, size, 0) == (ssize_t)size);
     struct ki_input *input = NULL;
     struct ki_table table = {0};
-    kiln_status status = ki_input_open(&input, path, 0, NULL);
+    kiln_status status = ki_input_open(&input, path, options->limit, NULL);
     if (status == KILN_OK) status = reader(&table, input, options);
     if (status == KILN_OK)
         check_table(&table, options);
