@@ -1,0 +1,46 @@
+#!/bin/sh
+# Everything that a machine with an NVIDIA GPU can prove, from a finished build folder.
+#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize pair pair-opencl linreg
+# Results (JSON, logs) go to the folder OUT. COMMIT names what was built.
+set -u
+build=$1
+out=$2
+shift 2
+here=$(dirname "$0")
+commit=${COMMIT:-unknown}
+failed=0
+export LD_LIBRARY_PATH="$build/lib:$build${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+export KILN_LIBRARY="$build/libkiln.so" PYTHONUNBUFFERED=1 PYTHONPATH="$here/peers"
+
+# step NAME command...: runs it, keeps its output, shows the end.
+step() {
+    name=$1
+    shift
+    began=$(date +%s)
+    if "$@" >"$out/$name.log" 2>&1; then result=ok; else result="FAILED ($?)"; failed=1; fi
+    echo "== $name: $result, $(($(date +%s) - began)) s"
+    tail -n "${TAIL:-12}" "$out/$name.log"
+}
+
+for wanted in "$@"; do
+    case $wanted in
+    doctor) TAIL=45 step doctor "$build/kiln" doctor ;;
+    conformance)
+        for device in cuda:0 opencl:0.0 opencl:1.0 cpu; do
+            step "conformance-$device" timeout 400 "$build/tests/conformance" --device "$device"
+        done ;;
+    sanitize)
+        for tool in memcheck racecheck synccheck initcheck; do
+            step "sanitize-$tool" timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \
+                "$build/tests/conformance" --device cuda:0 --quick
+        done ;;
+    pair) TAIL=60 step pair python3 "$here/peers/gpu_pair.py" --json "$out/h200-mmchain-cuda.json" --commit "$commit" ;;
+    pair-opencl)
+        TAIL=60 step pair-opencl python3 "$here/peers/gpu_pair.py" --device "${OPENCL:-opencl}" \
+            --json "$out/h200-mmchain-opencl.json" --commit "$commit" ;;
+    linreg)
+        TAIL=40 step linreg python3 "$here/peers/gpu_linreg.py" --json "$out/h200-linreg.json" --commit "$commit" ;;
+    *) echo "no step is called $wanted" >&2; exit 2 ;;
+    esac
+done
+exit $failed

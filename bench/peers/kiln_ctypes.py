@@ -1,0 +1,97 @@
+"""The least of a binding, for benchmarks: Kiln's C API through ctypes. KILN_LIBRARY names libkiln.so."""
+import ctypes
+import os
+
+import numpy as np
+
+P, I64, D = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+
+
+class Error(ctypes.Structure):
+    _fields_ = [("status", ctypes.c_int), ("message", ctypes.c_char_p), ("hint", ctypes.c_char_p)]
+
+
+class DeviceOptions(ctypes.Structure):
+    _fields_ = [("threads", ctypes.c_int), ("memory", I64), ("message", P), ("message_user", P)]
+
+
+class DeviceInfo(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char * 32), ("description", ctypes.c_char * 160), ("usable", ctypes.c_int),
+                ("reason", ctypes.c_char * 256), ("hint", ctypes.c_char * 256), ("memory", I64),
+                ("threads", ctypes.c_int), ("is_gpu", ctypes.c_int)]
+
+
+library = ctypes.CDLL(os.environ.get("KILN_LIBRARY", "libkiln.so"))
+library.kiln_last_error.restype = ctypes.POINTER(Error)
+library.kiln_version.restype = ctypes.c_char_p
+library.kiln_matrix_free.argtypes = [P]
+library.kiln_device_close.argtypes = [P]
+
+
+def check(status):
+    if status:
+        raise RuntimeError(library.kiln_last_error().contents.message.decode())
+
+
+class Device:
+    def __init__(self, name, threads=0):
+        self.handle = P()
+        options = DeviceOptions(threads=threads)
+        check(library.kiln_device_open(ctypes.byref(self.handle), name.encode(), ctypes.byref(options)))
+
+    def description(self):
+        info = DeviceInfo()
+        check(library.kiln_device_get_info(self.handle, ctypes.byref(info)))
+        return info.name.decode(), info.description.decode()
+
+    def sync(self):
+        check(library.kiln_device_sync(self.handle))
+
+    def bandwidth(self):
+        value = D()
+        check(library.kiln_device_bandwidth(ctypes.byref(value), self.handle, 1))
+        return value.value
+
+    def dense(self, rows, cols, dtype, values=None):
+        return Matrix(self, rows, cols, dtype, values=values)
+
+    def csr(self, matrix):
+        return Matrix(self, *matrix.shape, matrix.dtype, csr=matrix)
+
+
+def type_code(dtype):
+    return {"float32": 1, "float64": 2}[np.dtype(dtype).name]
+
+
+class Matrix:
+    def __init__(self, device, rows, cols, dtype, values=None, csr=None):
+        self.handle, self.shape, self.dtype = P(), (rows, cols), np.dtype(dtype)
+        if csr is not None:
+            start = np.ascontiguousarray(csr.indptr, np.int64)
+            col = np.ascontiguousarray(csr.indices, np.int32)
+            data = np.ascontiguousarray(csr.data)
+            check(library.kiln_matrix_csr(ctypes.byref(self.handle), device.handle, type_code(dtype), I64(rows),
+                                          I64(cols), start.ctypes.data_as(P), col.ctypes.data_as(P),
+                                          data.ctypes.data_as(P)))
+            return
+        array = None if values is None else np.ascontiguousarray(values, dtype)
+        check(library.kiln_matrix_dense(ctypes.byref(self.handle), device.handle, type_code(dtype), I64(rows),
+                                        I64(cols), None if array is None else array.ctypes.data_as(P)))
+
+    def fill_random(self, seed, stream, normal=True):
+        check(library.kiln_fill_random(self.handle, int(normal), ctypes.c_uint64(seed), ctypes.c_uint64(stream)))
+        return self
+
+    def numpy(self):
+        out = np.empty(self.shape, self.dtype)
+        check(library.kiln_matrix_get(out.ctypes.data_as(P), self.handle))
+        return out
+
+    def free(self):
+        library.kiln_matrix_free(self.handle)
+        self.handle = P()
+
+
+def mmchain(w, alpha, X, v, y, beta=0.0, z=None):
+    check(library.kiln_mmchain(w.handle, D(alpha), X.handle, v.handle if v else None, y.handle, D(beta),
+                               z.handle if z else None))
