@@ -1,5 +1,5 @@
-/* The CPU as a device: memory is host memory, nothing moves, and operations call their CPU bodies themselves, so that
- * build and launch do not exist here. */
+/* The CPU as a device: memory is host memory, nothing moves, and operations call their CPU bodies themselves,
+ * so that build and launch do not exist here. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>

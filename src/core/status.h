@@ -5,9 +5,9 @@
 #include "kiln.h"
 
 #if defined(__GNUC__)
-#define KI_PRINTF(format, first) __attribute__((format(printf, format, first)))
+#define KI_PRINTF(text, first) __attribute__((format(printf, text, first)))
 #else
-#define KI_PRINTF(format, first)
+#define KI_PRINTF(text, first)
 #endif
 
 /* Calls, and on failure jumps to the function's one clean-up label. */
