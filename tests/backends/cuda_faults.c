@@ -86,17 +86,12 @@ static struct run scenario(void) {
     module = function = NULL;
     ki_free(binary);
     binary = NULL;
-    /* What is lost is not given back: the stub's memory must not look leaked. */
-    const struct ki_buffer kept = buffer;
     ki_device_release(device, &buffer);
     run.lost = device->lost;
     int calls = driver->calls;
     bool lost = device->lost;
     kiln_device_close(device);
-    if (lost) {
-        assert_int_equal(driver->calls, calls);
-        free(ki_host(&kept));
-    }
+    if (lost) assert_int_equal(driver->calls, calls);
     return run;
 }
 

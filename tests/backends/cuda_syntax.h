@@ -42,14 +42,24 @@ double atomicAdd(double *, double);
 
 #define OF_ONE(name)                                                                                         \
     float name(float);                                                                                       \
-    double name(double);
+    double name(double)
 #define OF_TWO(name)                                                                                         \
     float name(float, float);                                                                                \
-    double name(double, double);
-OF_ONE(fabs)
-OF_ONE(sqrt)
-OF_ONE(exp) OF_ONE(log) OF_ONE(floor) OF_ONE(ceil) OF_ONE(log1p) OF_ONE(expm1) OF_ONE(tanh) OF_TWO(fmin)
-    OF_TWO(fmax) OF_TWO(pow) OF_TWO(copysign) float fma(float, float, float);
+    double name(double, double)
+OF_ONE(fabs);
+OF_ONE(sqrt);
+OF_ONE(exp);
+OF_ONE(log);
+OF_ONE(floor);
+OF_ONE(ceil);
+OF_ONE(log1p);
+OF_ONE(expm1);
+OF_ONE(tanh);
+OF_TWO(fmin);
+OF_TWO(fmax);
+OF_TWO(pow);
+OF_TWO(copysign);
+float fma(float, float, float);
 double fma(double, double, double);
 bool isnan(float);
 bool isnan(double);

@@ -1,7 +1,6 @@
 /* A libcuda.so.1 without a GPU: host memory behind the calls, and each can be made to fail. Its functions
  * have the shapes that the backend believes in, from the same list. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "stub.h"
@@ -21,6 +20,15 @@ struct stub stub_cuda;
 static char context, stream, function;
 enum { DEVICES = 2 };
 static const size_t memory = (size_t)1 << 30;
+
+/* Never given back; a test sets stub_cuda.used to zero. */
+static void *take(size_t bytes) {
+    static _Alignas(16) char arena[1 << 16];
+    const int64_t from = (STUB.used + 15) / 16 * 16;
+    if (bytes > sizeof arena - (size_t)from) return NULL;
+    STUB.used = from + (int64_t)bytes;
+    return arena + from;
+}
 
 int cuInit(unsigned flags) {
     CALL("cuInit");
@@ -127,7 +135,7 @@ int cuMemGetInfo_v2(size_t *left, size_t *total) {
 
 int cuMemAlloc_v2(uint64_t *made, size_t bytes) {
     CALL("cuMemAlloc_v2");
-    void *host = malloc(bytes);
+    void *host = take(bytes);
     if (!host) return 2;
     STUB.live++;
     *made = (uintptr_t)host;
@@ -137,8 +145,7 @@ int cuMemAlloc_v2(uint64_t *made, size_t bytes) {
 int cuMemFree_v2(uint64_t freed) {
     CALL("cuMemFree_v2");
     STUB.live--;
-    free((void *)(uintptr_t)freed);
-    return 0;
+    return freed ? 0 : 1;
 }
 
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_stream on) {
@@ -157,7 +164,7 @@ int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stream on) 
 int cuModuleLoadData(cuda_module *module, const void *image) {
     CALL("cuModuleLoadData");
     if (strncmp(image, "CUBIN", 5) != 0) return 200;
-    *module = malloc(1);
+    *module = take(1);
     STUB.live++;
     return 0;
 }
@@ -165,8 +172,7 @@ int cuModuleLoadData(cuda_module *module, const void *image) {
 int cuModuleUnload(cuda_module module) {
     CALL("cuModuleUnload");
     STUB.live--;
-    free(module);
-    return 0;
+    return module ? 0 : 400;
 }
 
 int cuModuleGetFunction(cuda_function *found, cuda_module module, const char *name) {

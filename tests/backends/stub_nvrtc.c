@@ -14,7 +14,7 @@ typedef struct nvrtc_program_opaque *nvrtc_program;
 extern struct stub stub_nvrtc;
 struct stub stub_nvrtc;
 
-static const char complaint[] = "kernel.cu(1): error: #error directive: stub";
+#define COMPLAINT "kernel.cu(1): error: #error directive: stub"
 static int refused;
 
 int nvrtcVersion(int *major, int *minor) {
@@ -76,14 +76,14 @@ int nvrtcGetCUBIN(nvrtc_program program, char *cubin) {
 
 int nvrtcGetProgramLogSize(nvrtc_program program, size_t *bytes) {
     CALL("nvrtcGetProgramLogSize");
-    *bytes = sizeof complaint;
+    *bytes = sizeof COMPLAINT;
     return program ? 0 : 4;
 }
 
 #ifndef STUB_INCOMPLETE
 int nvrtcGetProgramLog(nvrtc_program program, char *log) {
     CALL("nvrtcGetProgramLog");
-    memcpy(log, complaint, sizeof complaint);
+    memcpy(log, COMPLAINT, sizeof COMPLAINT);
     return program ? 0 : 4;
 }
 #endif
