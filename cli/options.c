@@ -47,6 +47,8 @@ const struct option option_table[] = {
      AT(format)},
     {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", FORMATS, "auto", ANY,
      "Format of the output; auto goes by its name.", AT(to)},
+    {"targets-to", 0, OPTION_PATH, GROUP_DATA, BIT(CONVERT), "FILE", NULL, NULL, ANY,
+     "Write the targets to a file of their own: npz, npy and mtx have no place for them.", AT(targets_to)},
     {"zero-based", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
      "LIBSVM: feature indices count from 0, as LightGBM writes them. Without it they count from 1.",
      AT(zero_based)},

@@ -13,7 +13,7 @@ struct settings {
     bool no_intercept, standardize, no_preconditioner;
     int64_t max_iterations;
     const char *weights, *warm_start;
-    const char *format, *target, *target_file, *to;
+    const char *format, *target, *target_file, *to, *targets_to;
     bool zero_based, allow_nonfinite, strict;
     const char *device, *type;
     int64_t threads, memory, seed;

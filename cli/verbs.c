@@ -49,7 +49,7 @@ const struct verb verb_table[VERB_COUNT] = {
                       "a whole or not at all. OUT - is standard output and needs --to. With --type f32 the "
                       "numbers are rounded to 32 "
                       "bits.",
-                      "kiln convert train.svm.gz train.npz\n"
+                      "kiln convert train.svm.gz X.npz --targets-to y.npy\n"
                       "kiln convert matrix.mtx - --to csv | head",
                       verb_convert},
     [VERB_DEVICES] =

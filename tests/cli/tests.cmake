@@ -1,5 +1,5 @@
 # Drives the kiln executable as a shell would. Needs nothing but Python's standard library.
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME cli COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/cli_test.py $<TARGET_FILE:kiln_cli>
-  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
+  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz $<IF:$<BOOL:${KILN_SANITIZE}>,0.5,0.005>)
 set_tests_properties(cli PROPERTIES TIMEOUT 600)
