@@ -58,7 +58,8 @@ kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *np
     const unsigned char *from = bytes;
     LOOP('f', 4)
     LOOP('f', 8)
-    LOOP('b', 1) LOOP('i', 1) LOOP('i', 2) LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
+    LOOP('b', 1)
+    LOOP('i', 1) LOOP('i', 2) LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
         LOOP('u', 8) return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
 }
 
@@ -136,10 +137,10 @@ static kiln_status fail_nonfinite(const struct source *s, int64_t i, double valu
     int64_t row = fortran ? i % npy->shape[0] : i / npy->shape[1];
     int64_t column = fortran ? i / npy->shape[0] : i % npy->shape[1];
     struct ki_place place = place_at(s, s->header + i * npy->itemsize);
-    ki_fail_at(KILN_ERR_DATA, &place, "value %g at row %lld, column %lld (counted from 1) is not a finite %s",
-               value, (long long)row + 1, (long long)column + 1,
-               s->options->type == KILN_F32 ? "f32" : "f64");
-    return ki_hint("remove the row or replace the value");
+    ki_fail_at(KILN_ERR_PARSE, &place,
+               "value %g at row %lld, column %lld (counted from 1) is not a finite %s", value,
+               (long long)row + 1, (long long)column + 1, s->options->type == KILN_F32 ? "f32" : "f64");
+    return ki_hint("repair or remove the row; allow_nonfinite accepts such values");
 }
 
 /* Appends the next `count` elements, converted and checked. buffer: for elements of another type. */

@@ -28,7 +28,7 @@ struct source {
     const kiln_read_options *options;
     const char *file;
     struct ki_bytes bytes;
-    struct ki_zip zip;
+    struct ki_zip_archive zip;
     int64_t left; /* bytes that members may still unpack to */
     struct array format, shape, indptr, indices, data;
     bool by_column; /* csc */
@@ -160,7 +160,7 @@ static kiln_status read_indices(int32_t **indices, struct source *s, int64_t nnz
     }
     if (first == nnz) return KILN_OK;
     struct ki_place place = {s->file, 0, 0, -1};
-    ki_fail_at(KILN_ERR_DATA, &place, "indices[%lld] is outside 0 to %lld", (long long)first,
+    ki_fail_at(KILN_ERR_PARSE, &place, "indices[%lld] is outside 0 to %lld", (long long)first,
                (long long)s->across - 1);
     return ki_hint("scipy's A.check_format() finds this too");
 }
@@ -331,7 +331,7 @@ static kiln_status canonical(struct ki_table *table, const struct source *s) {
     kiln_status status = sort_rows(table, options, &twice);
     if (status != KILN_OK) return status;
     if (twice < table->rows && options->strict) {
-        ki_fail_at(KILN_ERR_DATA, &place, "row %lld (counted from 1) has two entries in one column",
+        ki_fail_at(KILN_ERR_PARSE, &place, "row %lld (counted from 1) has two entries in one column",
                    (long long)twice + 1);
         return ki_hint("without strict reading they are summed; in SciPy: A.sum_duplicates()");
     }
@@ -339,10 +339,11 @@ static kiln_status canonical(struct ki_table *table, const struct source *s) {
     if (options->allow_nonfinite) return KILN_OK;
     int64_t bad = ki_first_nonfinite(table->values, options->type, table->nnz, options->threads);
     if (bad == table->nnz) return KILN_OK;
-    ki_fail_at(KILN_ERR_DATA, &place, "value %g at row %lld, column %lld (counted from 1) is not a finite %s",
+    ki_fail_at(KILN_ERR_PARSE, &place,
+               "value %g at row %lld, column %lld (counted from 1) is not a finite %s",
                value_at(table, options->type, bad), (long long)row_of(table, bad) + 1,
                (long long)table->col[bad] + 1, options->type == KILN_F32 ? "f32" : "f64");
-    return ki_hint("remove the row or replace the value");
+    return ki_hint("repair or remove the row; allow_nonfinite accepts such values");
 }
 
 kiln_status ki_read_npz(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {

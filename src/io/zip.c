@@ -30,7 +30,7 @@ static uint64_t u64(const unsigned char *p) {
     return (uint64_t)u32(p) | (uint64_t)u32(p + 4) << 32;
 }
 
-static kiln_status damaged(const struct ki_zip *zip, int64_t offset, const char *reason) {
+static kiln_status damaged(const struct ki_zip_archive *zip, int64_t offset, const char *reason) {
     struct ki_place place = {zip->file, 0, 0, offset};
     ki_fail_at(KILN_ERR_PARSE, &place, "the .npz archive is damaged: %s", reason);
     return ki_hint("the file was changed or cut off; copy it again");
@@ -43,7 +43,7 @@ struct directory {
 };
 
 /* The end record: the last one whose comment reaches exactly to the end of the file. */
-static int64_t find_end(const struct ki_zip *zip) {
+static int64_t find_end(const struct ki_zip_archive *zip) {
     int64_t least = ki_max(0, zip->size - END_SIZE - COMMENT_LIMIT);
     for (int64_t at = zip->size - END_SIZE; at >= least; at--) {
         const unsigned char *p = zip->bytes + at;
@@ -52,7 +52,7 @@ static int64_t find_end(const struct ki_zip *zip) {
     return -1;
 }
 
-static kiln_status find_directory(struct directory *directory, const struct ki_zip *zip) {
+static kiln_status find_directory(struct directory *directory, const struct ki_zip_archive *zip) {
     int64_t at = find_end(zip);
     if (at < 0) return damaged(zip, zip->size, "it has no end record");
     const unsigned char *p = zip->bytes + at;
@@ -101,7 +101,7 @@ static bool widen(uint64_t values[3], const unsigned char *extra, int64_t size) 
 }
 
 /* The local header repeats the name and says where the data begin. */
-static kiln_status find_data(const struct ki_zip *zip, struct ki_zip_member *member, int64_t limit) {
+static kiln_status find_data(const struct ki_zip_archive *zip, struct ki_zip_member *member, int64_t limit) {
     const unsigned char *local = zip->bytes + member->header;
     if (limit - member->header < LOCAL_SIZE || u32(local) != 0x04034b50)
         return damaged(zip, member->header, "a member's header is damaged");
@@ -119,7 +119,7 @@ static kiln_status find_data(const struct ki_zip *zip, struct ki_zip_member *mem
 
 /* The directory's entry at `at`; limit: where the directory begins, next: its end. Moves *at behind the
  * entry. */
-static kiln_status read_entry(const struct ki_zip *zip, struct ki_zip_member *member, int64_t *at,
+static kiln_status read_entry(const struct ki_zip_archive *zip, struct ki_zip_member *member, int64_t *at,
                               const struct directory *directory) {
     const unsigned char *p = zip->bytes + *at;
     int64_t left = (int64_t)(directory->offset + directory->size) - *at;
@@ -155,9 +155,10 @@ static bool same_name(const struct ki_zip_member *a, const struct ki_zip_member 
     return a->name_size == b->name_size && memcmp(a->name, b->name, (size_t)a->name_size) == 0;
 }
 
-kiln_status ki_zip_open(struct ki_zip *zip, const unsigned char *bytes, int64_t size, const char *file) {
+kiln_status ki_zip_open(struct ki_zip_archive *zip, const unsigned char *bytes, int64_t size,
+                        const char *file) {
     kiln_status status = KILN_OK;
-    *zip = (struct ki_zip){.bytes = bytes, .size = size, .file = file};
+    *zip = (struct ki_zip_archive){.bytes = bytes, .size = size, .file = file};
     struct directory directory = {0};
     TRY(find_directory(&directory, zip));
     int64_t at = (int64_t)directory.offset;
@@ -179,7 +180,7 @@ done:
     return status;
 }
 
-const struct ki_zip_member *ki_zip_find(const struct ki_zip *zip, const char *name) {
+const struct ki_zip_member *ki_zip_find(const struct ki_zip_archive *zip, const char *name) {
     struct ki_zip_member sought = {.name = name, .name_size = (int64_t)strlen(name)};
     for (int64_t i = 0; i < zip->count; i++)
         if (same_name(&zip->members[i], &sought)) return &zip->members[i];
@@ -188,7 +189,8 @@ const struct ki_zip_member *ki_zip_find(const struct ki_zip *zip, const char *na
 
 /* ---------------------------------------------------------------------------------------- members */
 
-static kiln_status too_long(const struct ki_zip *zip, const struct ki_zip_member *member, int64_t left) {
+static kiln_status too_long(const struct ki_zip_archive *zip, const struct ki_zip_member *member,
+                            int64_t left) {
     struct ki_place place = {zip->file, 0, 0, member->begin};
     if (left <= 0) {
         ki_fail_at(KILN_ERR_LIMIT, &place, "the archive unpacks to more bytes than the limit allows");
@@ -216,8 +218,8 @@ static int inflate_piece(z_stream *stream, int64_t *fed, const unsigned char *pa
     return result;
 }
 
-static kiln_status unpack(const struct ki_zip *zip, const struct ki_zip_member *member, struct ki_bytes *room,
-                          int64_t left) {
+static kiln_status unpack(const struct ki_zip_archive *zip, const struct ki_zip_member *member,
+                          struct ki_bytes *room, int64_t left) {
     kiln_status status = KILN_OK;
     z_stream stream = {.zalloc = Z_NULL};
     const unsigned char *packed = zip->bytes + member->begin;
@@ -255,7 +257,7 @@ static bool checksum_holds(const unsigned char *bytes, int64_t size, uint32_t st
 #endif
 }
 
-kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip *zip,
+kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip_archive *zip,
                            const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left) {
     const unsigned char *found = zip->bytes + member->begin;
     room->size = 0;

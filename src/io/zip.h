@@ -16,7 +16,7 @@ struct ki_zip_member {
     int64_t header, begin; /* offsets of the local header and of the data */
 };
 
-struct ki_zip {
+struct ki_zip_archive {
     const unsigned char *bytes;
     int64_t size;
     const char *file; /* for messages */
@@ -25,11 +25,12 @@ struct ki_zip {
 };
 
 /* Reads the central directory and checks it: bounds, overlaps, names. bytes and file must outlive zip. */
-kiln_status ki_zip_open(struct ki_zip *zip, const unsigned char *bytes, int64_t size, const char *file);
-const struct ki_zip_member *ki_zip_find(const struct ki_zip *zip, const char *name); /* or NULL */
+kiln_status ki_zip_open(struct ki_zip_archive *zip, const unsigned char *bytes, int64_t size,
+                        const char *file);
+const struct ki_zip_member *ki_zip_find(const struct ki_zip_archive *zip, const char *name); /* or NULL */
 /* The member's bytes, checksum verified: in the archive if stored, else unpacked to `room`, which grows as
  * bytes come. *left is how many bytes may still be unpacked; it is counted down. */
-kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip *zip,
+kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip_archive *zip,
                            const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left);
 
 #endif

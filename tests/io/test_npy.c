@@ -240,11 +240,11 @@ static void nonfinite(void **state) {
     double values[6] = {1, 2, 3, 4, (double)NAN, (double)INFINITY};
     struct bytes file = npy(HEAD("<f8", "(2, 3)"), values, sizeof values);
     struct reading r = read_npy(&file, &options);
-    assert_int_equal(r.status, KILN_ERR_DATA);
+    assert_int_equal(r.status, KILN_ERR_PARSE);
     assert_non_null(strstr(kiln_last_error()->message, "row 2, column 2"));
     assert_int_equal(kiln_last_error()->offset, (int64_t)file.size - 16);
     file = npy("{'descr': '<f8', 'fortran_order': True, 'shape': (2, 3)}", values, sizeof values);
-    assert_int_equal(read_npy(&file, &options).status, KILN_ERR_DATA);
+    assert_int_equal(read_npy(&file, &options).status, KILN_ERR_PARSE);
     assert_non_null(strstr(kiln_last_error()->message, "row 1, column 3"));
     options.allow_nonfinite = 1;
     r = read_npy(&file, &options);
@@ -255,7 +255,7 @@ static void nonfinite(void **state) {
     options.type = KILN_F32; /* 1e39 is finite in f64 only */
     values[4] = 1e39;
     file = npy(HEAD("<f8", "(2, 3)"), values, sizeof values);
-    assert_int_equal(read_npy(&file, &options).status, KILN_ERR_DATA);
+    assert_int_equal(read_npy(&file, &options).status, KILN_ERR_PARSE);
     assert_non_null(strstr(kiln_last_error()->message, "value 1e+39 at row 2, column 2"));
 }
 

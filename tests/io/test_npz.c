@@ -165,7 +165,7 @@ static void canonical_rows(void **state) {
         ki_table_clear(&r.table);
     }
     options.strict = 1;
-    assert_int_equal(read_fixture("csr_unsorted.npz", &options).status, KILN_ERR_DATA);
+    assert_int_equal(read_fixture("csr_unsorted.npz", &options).status, KILN_ERR_PARSE);
     assert_non_null(strstr(kiln_last_error()->message, "row 1 (counted from 1) has two entries"));
 }
 
@@ -206,7 +206,7 @@ static void lying_members(void **state) {
     CASE(shape[0] = -1, KILN_ERR_PARSE, "not a pair of lengths");
     CASE(shape[0] = 3, KILN_ERR_PARSE, "indptr has not one entry more");
     CASE(shape[0] = INT64_MAX, KILN_ERR_PARSE, "indptr has not one entry more");
-    CASE(shape[1] = 2, KILN_ERR_DATA, "indices[1] is outside 0 to 1");
+    CASE(shape[1] = 2, KILN_ERR_PARSE, "indices[1] is outside 0 to 1");
     CASE(shape[1] = (int64_t)1 << 31, KILN_ERR_LIMIT, "2^31 columns");
     CASE(indptr_n = 2, KILN_ERR_PARSE, "indptr has not one entry more");
     CASE(indptr_n = 0, KILN_ERR_PARSE, "indptr has not one entry more");
@@ -214,10 +214,10 @@ static void lying_members(void **state) {
     CASE(indptr[1] = 4, KILN_ERR_PARSE, "or decreases");
     CASE(indptr[2] = 4, KILN_ERR_PARSE, "behind the end of indices");
     CASE(indptr[2] = INT64_MAX, KILN_ERR_PARSE, "behind the end of indices");
-    CASE(indices[2] = -1, KILN_ERR_DATA, "indices[2] is outside 0 to 2");
-    CASE(indices[0] = (int64_t)1 << 32, KILN_ERR_DATA, "indices[0] is outside 0 to 2");
+    CASE(indices[2] = -1, KILN_ERR_PARSE, "indices[2] is outside 0 to 2");
+    CASE(indices[0] = (int64_t)1 << 32, KILN_ERR_PARSE, "indices[0] is outside 0 to 2");
     CASE(data_n = 2, KILN_ERR_PARSE, "indices and data differ in length");
-    CASE(data[2] = (double)NAN, KILN_ERR_DATA, "at row 2, column 2 (counted from 1)");
+    CASE(data[2] = (double)NAN, KILN_ERR_PARSE, "at row 2, column 2 (counted from 1)");
     CASE(format = "csc", KILN_ERR_PARSE, "indptr has not one entry more");
 #undef CASE
     for (int i = 0; i < n; i++) {
