@@ -214,9 +214,8 @@ static kiln_status load_header(const char *header, size_t data) {
     return status;
 }
 
-#define META                                                                                                 \
-    "\"__metadata__\":{\"format\":\"kiln 1\",\"sha256\":"                                                    \
-    "\"0000000000000000000000000000000000000000000000000000000000000000\",\"algorithm\":\"linreg\"}"
+#define ZEROS "0000000000000000000000000000000000000000000000000000000000000000"
+#define META "\"__metadata__\":{\"format\":\"kiln 1\",\"sha256\":\"" ZEROS "\",\"algorithm\":\"linreg\"}"
 #define W(shape, offsets) "\"W\":{\"dtype\":\"F64\",\"shape\":" shape ",\"data_offsets\":" offsets "}"
 
 static void lying_headers_are_refused(void **state) {
@@ -281,6 +280,66 @@ static void crowded_header_is_refused_before_it_is_parsed(void **state) {
     assert_int_equal(load_header(header, 0), KILN_ERR_MODEL);
     assert_non_null(strstr(kiln_last_error()->message, "too many entries"));
     free(header);
+}
+
+static void more_than_the_limits_is_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *begin, *item, *end, *says;
+        int count;
+    } cases[] = {
+        {"{\"__metadata__\":{\"format\":\"kiln 1\",\"sha256\":\"" ZEROS "\"", ",\"k%d\":\"\"", "}}",
+         "too many texts", 1025},
+        {"{" META, ",\"t%d\":{\"dtype\":\"F64\",\"shape\":[0,0],\"data_offsets\":[0,0]}", "}",
+         "more than 256", 257},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        char *header = malloc(1 << 16), *at = header + sprintf(header, "%s", cases[c].begin);
+        for (int i = 0; i < cases[c].count; i++) at += sprintf(at, cases[c].item, i);
+        strcpy(at, cases[c].end);
+        assert_int_equal(load_header(header, 0), KILN_ERR_MODEL);
+        assert_non_null(strstr(kiln_last_error()->message, cases[c].says));
+        free(header);
+    }
+    kiln_model *model = NULL;
+    assert_int_equal(kiln_model_create(&model, "linreg"), KILN_OK);
+    char name[32];
+    for (int i = 0; i < 1022; i++) {
+        snprintf(name, sizeof name, "k%d", i);
+        assert_int_equal(kiln_model_set_text(model, name, "x"), KILN_OK);
+    }
+    assert_int_equal(kiln_model_set_text(model, "one more", "x"), KILN_ERR_LIMIT);
+    for (int i = 0; i < 255; i++) {
+        snprintf(name, sizeof name, "t%d", i);
+        set_tensor(model, name, KILN_F64, 1, 1, NULL);
+    }
+    set_tensor(model, "W", KILN_F64, 1, 1, NULL);
+    kiln_matrix *A = NULL;
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 1, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "one more", A), KILN_ERR_LIMIT);
+    kiln_matrix_free(A);
+    assert_int_equal(kiln_model_save(model, in_scratch("full")), KILN_OK); /* a full model can be read back */
+    kiln_model_free(model);
+    assert_int_equal(kiln_model_load(&model, in_scratch("full")), KILN_OK);
+    kiln_model_free(model);
+}
+
+/* A header may be long, but not without end; what cannot be read back is not saved. */
+static void header_length_is_limited(void **state) {
+    (void)state;
+    enum { LONG = 17 << 20 };
+    kiln_model *model = small_model(1);
+    char *text = malloc(LONG + 1);
+    memset(text, 'x', LONG);
+    text[LONG] = '\0';
+    assert_int_equal(kiln_model_set_text(model, "schema", text), KILN_OK);
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_ERR_LIMIT);
+    text[15 << 20] = '\0';
+    assert_int_equal(kiln_model_set_text(model, "schema", text), KILN_OK);
+    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_OK);
+    assert_true(first_weight(in_scratch("m")) == 1);
+    free(text);
+    kiln_model_free(model);
 }
 
 static void other_files_are_named(void **state) {
@@ -382,8 +441,8 @@ static void killing_the_writer_leaves_a_whole_model(void **state) {
     kiln_model *models[2] = {small_model(1), small_model(2)};
     double begin = ki_clock();
     for (int i = 0; i < 8; i++) assert_int_equal(kiln_model_save(models[i % 2], in_scratch("m")), KILN_OK);
-    /* Up to four saves' time on this disk, a millisecond to start the child, and less than a second. */
-    int wait = (int)fmin(1e9 * (ki_clock() - begin) / 2 + 1e6, 9e8);
+    /* Up to two saves' time on this disk, a millisecond to start the child, and less than a second. */
+    int wait = (int)fmin(1e9 * (ki_clock() - begin) / 4 + 1e6, 9e8);
     for (int round = 0; round < 300; round++) {
         pid_t child = fork();
         if (child == 0)
@@ -521,6 +580,8 @@ int main(void) {
         TEST(every_damage_is_found),
         TEST(lying_headers_are_refused),
         TEST(crowded_header_is_refused_before_it_is_parsed),
+        TEST(more_than_the_limits_is_refused),
+        TEST(header_length_is_limited),
         TEST(other_files_are_named),
         TEST(file_faults_keep_the_old_model),
         TEST(read_faults_are_reported_or_survived),
