@@ -63,14 +63,14 @@ static int report(const kiln_error *error, enum activity activity) {
     return code;
 }
 
-int fail_library(enum activity activity) {
+int report_library(enum activity activity) {
     const kiln_error *error = kiln_last_error();
     /* A signal may surface as a failed system call as well as as a cancelled read. */
     if (!talk_interrupted() || error->status == KILN_ERR_MODEL) return report(error, activity);
-    return fail_with(KILN_ERR_CANCELLED, activity, "", "interrupted; nothing was written");
+    return report_own(KILN_ERR_CANCELLED, activity, "", "interrupted; nothing was written");
 }
 
-int fail_with(kiln_status status, enum activity activity, const char *hint, const char *format, ...) {
+int report_own(kiln_status status, enum activity activity, const char *hint, const char *format, ...) {
     char message[1024];
     va_list args;
     va_start(args, format);

@@ -17,10 +17,17 @@ enum { EXIT_DONE = 0, EXIT_NOT_CONVERGED = 4, EXIT_INTERRUPTED = 130 };
 
 int exit_code(kiln_status status, enum activity activity);
 
-/* Each reports an error on standard error, with --json also as the object on standard output, and returns the
- * exit code: the library's last one, or one of our own. */
-int fail_library(enum activity activity);
-int fail_with(kiln_status status, enum activity activity, const char *hint, const char *format, ...)
+/* Reports an error on standard error, with --json also as the object on standard output, and returns the exit
+ * code: of the library's last error, or of one of our own. */
+int report_library(enum activity activity);
+int report_own(kiln_status status, enum activity activity, const char *hint, const char *format, ...)
     CLI_PRINTF(4, 5);
+
+/* A failure never looks like success, whatever the record says. */
+static inline int never_zero(int code) {
+    return code ? code : 1;
+}
+#define fail_library(activity) never_zero(report_library(activity))
+#define fail_with(...) never_zero(report_own(__VA_ARGS__))
 
 #endif

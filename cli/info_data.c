@@ -131,7 +131,7 @@ static json_t *histogram_json(const struct row_lengths *lengths, const kiln_matr
 static json_t *targets_json(const kiln_data *data, const double *values) {
     const kiln_matrix *y = kiln_data_y(data);
     json_t *array = json_array();
-    int64_t k = y ? kiln_matrix_cols(y) : 0;
+    int64_t k = y && values ? kiln_matrix_cols(y) : 0;
     for (int64_t j = 0; j < k; j++) {
         struct column_statistics s = measure_column(values + j, kiln_matrix_rows(y), k);
         json_t *object = json_object();
@@ -202,7 +202,7 @@ static void print_histogram(const struct row_lengths *lengths, const kiln_matrix
 
 static void print_targets(const kiln_data *data, const double *values) {
     const kiln_matrix *y = kiln_data_y(data);
-    int64_t k = y ? kiln_matrix_cols(y) : 0;
+    int64_t k = y && values ? kiln_matrix_cols(y) : 0;
     if (!k) printf("  targets       none in the file\n");
     for (int64_t j = 0; j < k && j < TARGETS_SHOWN; j++) {
         struct column_statistics s = measure_column(values + j, kiln_matrix_rows(y), k);

@@ -26,8 +26,14 @@ VERBS = ["linreg", "predict", "info", "convert", "devices", "doctor", "completio
 
 def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=None):
     """Runs kiln; fails unless it ends with `code`. Returns (stdout, stderr) as text."""
-    result = subprocess.run([KILN, *map(str, arguments)], input=stdin, stdout=stdout, stderr=subprocess.PIPE,
-                            env={**os.environ, **(environment or {})}, timeout=300)
+    result = subprocess.run(
+        [KILN, *map(str, arguments)],
+        input=stdin,
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **(environment or {})},
+        timeout=300,
+    )
     out = (result.stdout or b"").decode()
     error = result.stderr.decode()
     if result.returncode != code:
@@ -42,8 +48,10 @@ def content(path, unpack=open):
 
 def as_json(*arguments, code=0, stdin=None):
     """The one JSON object on standard output; strict: NaN and Infinity are not JSON."""
+
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
+
     return json.loads(kiln(*arguments, "--json", code=code, stdin=stdin)[0], parse_constant=refuse)
 
 
@@ -70,7 +78,9 @@ class Case(unittest.TestCase):
 
     def start(self, *arguments, stdin=None):
         """A kiln that is running, whose streams are closed when the test ends."""
-        process = subprocess.Popen([KILN, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        process = subprocess.Popen(
+            [KILN, *arguments], stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
         for stream in filter(None, (process.stdin, process.stdout, process.stderr)):
             self.addCleanup(lambda stream=stream: stream.closed or stream.close())
         return process
@@ -105,21 +115,40 @@ class Usage(Case):
         self.assertEqual(as_json("version")["kiln_version"], number)
 
     def test_suggestions(self):
-        for arguments, hint in ((["linrge"], "kiln linreg"), (["linreg", "x", "--tolerence", "1"], "--tolerance"),
-                                (["linreg", "x", "--max-iter", "1"], "--max-iterations"),
-                                (["predcit"], "kiln predict"), (["linreg", "x", "--devcie=cpu"], "--device"),
-                                (["linreg", "x", "-json"], "--json"), ([FLIGHTS], "kiln linreg")):
+        for arguments, hint in (
+            (["linrge"], "kiln linreg"),
+            (["linreg", "x", "--tolerence", "1"], "--tolerance"),
+            (["linreg", "x", "--max-iter", "1"], "--max-iterations"),
+            (["predcit"], "kiln predict"),
+            (["linreg", "x", "--devcie=cpu"], "--device"),
+            (["linreg", "x", "-json"], "--json"),
+            ([FLIGHTS], "kiln linreg"),
+        ):
             with self.subTest(arguments=arguments):
                 self.assertRegex(kiln(*arguments, code=2)[1], rf"hint: .*{hint}")
 
     def test_bad_usage(self):
-        for arguments in (["linreg"], ["linreg", "a", "b"], ["predict", "a"], ["devices", "--l2", "1"],
-                          ["linreg", "a", "--l2", "-1"], ["linreg", "a", "--l2", "one"], ["linreg", "a", "--l2", "nan"],
-                          ["linreg", "a", "--threads", "0"], ["linreg", "a", "--type", "f16"],
-                          ["linreg", "a", "--memory", "10X"], ["linreg", "a", "--json=1"], ["linreg", "a", "--l2"],
-                          ["linreg", "a", "--max-iterations", "1e3"], ["linreg", "a", "-x"], ["help", "nothing"],
-                          ["completion", "csh"], ["convert", "a", "-"], ["linreg", "a", "--device", "gpu"],
-                          ["linreg", "a", "--json", "-o", "-"]):
+        for arguments in (
+            ["linreg"],
+            ["linreg", "a", "b"],
+            ["predict", "a"],
+            ["devices", "--l2", "1"],
+            ["linreg", "a", "--l2", "-1"],
+            ["linreg", "a", "--l2", "one"],
+            ["linreg", "a", "--l2", "nan"],
+            ["linreg", "a", "--threads", "0"],
+            ["linreg", "a", "--type", "f16"],
+            ["linreg", "a", "--memory", "10X"],
+            ["linreg", "a", "--json=1"],
+            ["linreg", "a", "--l2"],
+            ["linreg", "a", "--max-iterations", "1e3"],
+            ["linreg", "a", "-x"],
+            ["help", "nothing"],
+            ["completion", "csh"],
+            ["convert", "a", "-"],
+            ["linreg", "a", "--device", "gpu"],
+            ["linreg", "a", "--json", "-o", "-"],
+        ):
             with self.subTest(arguments=arguments):
                 error = kiln(*arguments, code=2)[1]
                 self.assertRegex(error, r"\Akiln: .")
@@ -158,7 +187,9 @@ class Pages(Case):
             return
         for verb in [None, *VERBS]:
             page = kiln("man", *([verb] if verb else []))[0].encode()
-            result = subprocess.run(["groff", "-man", "-Tascii", "-ww", "-z"], input=page, capture_output=True)
+            result = subprocess.run(
+                ["groff", "-man", "-Tascii", "-ww", "-z"], input=page, capture_output=True
+            )
             self.assertEqual((result.returncode, result.stderr), (0, b""), verb)
 
     def test_completion_scripts_parse(self):
@@ -172,12 +203,22 @@ class Pages(Case):
                 subprocess.run([shell, "-n"], input=script.encode(), check=True)
 
     def test_bash_completes(self):
-        words = {"kiln l": "linreg", "kiln linreg --tol": "--tolerance", "kiln linreg --type f3": "f32",
-                 "kiln completion f": "fish", "kiln devices --jso": "--json", "kiln devices --l2": ""}
-        script = 'source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _kiln; ' \
-                 'echo "${COMPREPLY[*]}"'
+        words = {
+            "kiln l": "linreg",
+            "kiln linreg --tol": "--tolerance",
+            "kiln linreg --type f3": "f32",
+            "kiln completion f": "fish",
+            "kiln devices --jso": "--json",
+            "kiln devices --l2": "",
+        }
+        script = (
+            'source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($#-1)); _kiln; '
+            'echo "${COMPREPLY[*]}"'
+        )
         for line, want in words.items():
-            got = subprocess.run(["bash", "-c", script, "-", KILN, *line.split()], capture_output=True, check=True)
+            got = subprocess.run(
+                ["bash", "-c", script, "-", KILN, *line.split()], capture_output=True, check=True
+            )
             self.assertEqual(got.stdout.decode().strip(), want, line)
 
 
@@ -190,13 +231,27 @@ class Training(Case):
         self.assertRegex(error, r"device \S+: ")
         self.assertRegex(error, r"read \S+: [\d,]+ rows x")
         iterations = [int(i) for i in re.findall(r"^iteration (\d+):", error, re.M)]
-        self.assertEqual(iterations, [2 ** i for i in range(len(iterations))])
+        self.assertEqual(iterations, [2**i for i in range(len(iterations))])
         self.assertGreaterEqual(len(iterations), 3)
 
     def test_json_result(self):
         result = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu")
-        keys = {"schema", "algorithm", "device", "type", "rows", "columns", "nnz", "iterations", "converged",
-                "stopped_by", "objective", "metrics", "seconds", "trace"}
+        keys = {
+            "schema",
+            "algorithm",
+            "device",
+            "type",
+            "rows",
+            "columns",
+            "nnz",
+            "iterations",
+            "converged",
+            "stopped_by",
+            "objective",
+            "metrics",
+            "seconds",
+            "trace",
+        }
         self.assertLessEqual(keys, set(result))
         self.assertEqual((result["schema"], result["algorithm"]), ("kiln.result/1", "linreg"))
         self.assertEqual((result["device"], result["type"]), ("cpu", "f64"))
@@ -205,8 +260,12 @@ class Training(Case):
         self.assertIs(result["converged"], True)
         self.assertEqual(result["stopped_by"], "tolerance")
         self.assertLessEqual(result["residual"], result["tolerance"])
-        self.assertAlmostEqual(result["metrics"]["rmse"], math.sqrt(result["metrics"]["rss"] / result["rows"]), 9)
-        self.assertAlmostEqual(result["objective"], result["metrics"]["rss"] / 2, delta=1e-6 * result["objective"])
+        self.assertAlmostEqual(
+            result["metrics"]["rmse"], math.sqrt(result["metrics"]["rss"] / result["rows"]), 9
+        )
+        self.assertAlmostEqual(
+            result["objective"], result["metrics"]["rss"] / 2, delta=1e-6 * result["objective"]
+        )
         self.assertEqual(result["trace"][0]["iteration"], 0)
         self.assertEqual(set(result["trace"][0]), {"iteration", "residual", "objective", "seconds"})
         seconds = result["seconds"]
@@ -226,10 +285,14 @@ class Training(Case):
         self.assertAlmostEqual(weights["a"], 3, 8)
         self.assertAlmostEqual(weights["b"], -2, 8)
         self.assertEqual(info["kind"], "model")
-        self.assertEqual({t["name"]: (t["rows"], t["columns"]) for t in info["tensors"]}, {"W": (2, 1), "b": (1, 1)})
+        self.assertEqual(
+            {t["name"]: (t["rows"], t["columns"]) for t in info["tensors"]}, {"W": (2, 1), "b": (1, 1)}
+        )
         self.assertEqual(info["metadata"]["options"]["l2"], 0)
-        self.assertLessEqual({"algorithm", "kiln_version", "device", "type", "options", "metrics", "schema"},
-                             set(info["metadata"]))
+        self.assertLessEqual(
+            {"algorithm", "kiln_version", "device", "type", "options", "metrics", "schema"},
+            set(info["metadata"]),
+        )
         predicted = [float(line) for line in kiln("predict", model, data, "-q")[0].split()]
         for i, value in enumerate(predicted):
             self.assertAlmostEqual(value, 3 * i - 2 * (i * i % 7) + 5, 6)
@@ -237,7 +300,9 @@ class Training(Case):
     def test_options_change_the_model(self):
         base = as_json("linreg", FLIGHTS, "--target", "arr_delay")["objective"]
         for options in (["--l2", "100"], ["--l2", "100", "--standardize"]):
-            self.assertGreater(as_json("linreg", FLIGHTS, "--target", "arr_delay", *options)["objective"], base)
+            self.assertGreater(
+                as_json("linreg", FLIGHTS, "--target", "arr_delay", *options)["objective"], base
+            )
         data = self.write("shifted.csv", "x,y\n1,11\n2,12\n4,14\n")
         self.assertLess(as_json("linreg", data, "--target", "y")["objective"], 1e-9)
         self.assertGreater(as_json("linreg", data, "--target", "y", "--no-intercept")["objective"], 1)
@@ -252,8 +317,10 @@ class Training(Case):
         self.assertAlmostEqual(result["metrics"]["rmse"], math.sqrt(75 / 4), 6)
         self.assertEqual([float(v) for v in kiln("predict", model, data, "-q")[0].split()], [7.5, 7.5])
         short = self.write("short.csv", "w\n1\n")
-        self.assertIn("1 weights, the data have 2 rows",
-                      kiln("linreg", data, "--target", "y", "--weights", short, code=3)[1])
+        self.assertIn(
+            "1 weights, the data have 2 rows",
+            kiln("linreg", data, "--target", "y", "--weights", short, code=3)[1],
+        )
 
     def test_warm_start(self):
         model = self.path("warm.kiln")
@@ -282,7 +349,17 @@ class Training(Case):
 
     def test_seed_changes_nothing(self):
         for seed in (0, 12345):
-            kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", self.path(f"seed{seed}"), "--seed", seed, "-q")
+            kiln(
+                "linreg",
+                FLIGHTS,
+                "--target",
+                "arr_delay",
+                "-o",
+                self.path(f"seed{seed}"),
+                "--seed",
+                seed,
+                "-q",
+            )
         self.assertEqual(self.read("seed0"), self.read("seed12345"))
 
     def test_model_on_standard_output(self):
@@ -337,7 +414,9 @@ class Predicting(Case):
         data = self.write("two.csv", "x,y,z\n1,2,0\n2,4,1\n3,6,2\n4,8,3\n")
         model = self.path("two.kiln")
         kiln("linreg", data, "--target", "y,z", "-o", model, "-q")
-        rows = [[float(v) for v in line.split(" ")] for line in kiln("predict", model, data, "-q")[0].splitlines()]
+        rows = [
+            [float(v) for v in line.split(" ")] for line in kiln("predict", model, data, "-q")[0].splitlines()
+        ]
         for i, row in enumerate(rows):
             self.assertEqual(len(row), 2)
             self.assertAlmostEqual(row[0], 2 * i + 2, 7)
@@ -381,7 +460,9 @@ class Data(Case):
         bins = [(b["from"], b["to"], b["rows"]) for b in info["row_lengths"]["histogram"]]
         self.assertEqual(bins, [(0, 0, 1), (1, 1, 1), (2, 3, 2)])
         target = info["targets"][0]
-        self.assertEqual((target["least"], target["most"], target["mean"], target["distinct"]), (-1, 1, 0.5, 2))
+        self.assertEqual(
+            (target["least"], target["most"], target["mean"], target["distinct"]), (-1, 1, 0.5, 2)
+        )
         self.assertAlmostEqual(target["deviation"], math.sqrt(0.75), 12)
         self.assertEqual(as_json("info", "-", stdin=content(data))["nnz"], 6)
 
@@ -402,7 +483,9 @@ class Data(Case):
         X, y = self.path("X.npz"), self.path("y.npy")
         error = kiln("convert", FLIGHTS, X, "--target", "arr_delay")[1]
         self.assertIn("--targets-to", error)
-        self.assertNotIn("warning", kiln("convert", FLIGHTS, X, "--target", "arr_delay", "--targets-to", y)[1])
+        self.assertNotIn(
+            "warning", kiln("convert", FLIGHTS, X, "--target", "arr_delay", "--targets-to", y)[1]
+        )
         split = as_json("linreg", X, "--target-file", y)
         whole = as_json("linreg", FLIGHTS, "--target", "arr_delay")
         self.assertEqual(split["objective"], whole["objective"])
@@ -454,7 +537,9 @@ class Machine(Case):
         for device in as_json("devices")["devices"]:
             if device["usable"]:
                 continue
-            error = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", device["name"], code=5)["error"]
+            error = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", device["name"], code=5)[
+                "error"
+            ]
             self.assertEqual(error["code"], "KILN_ERR_DEVICE")
             self.assertTrue(error["hint"])
         self.assertIn("hint: ", kiln("linreg", FLIGHTS, "--device", "cuda:4000", code=5)[1])
@@ -463,8 +548,10 @@ class Machine(Case):
         result = as_json("doctor", "--device", "cpu")
         self.assertEqual([d["name"] for d in result["devices"]], ["cpu"])
         tests = result["devices"][0]["tests"]
-        self.assertEqual({(t["type"], t["format"]) for t in tests},
-                         {(t, f) for t in ("f32", "f64") for f in ("sparse", "dense")})
+        self.assertEqual(
+            {(t["type"], t["format"]) for t in tests},
+            {(t, f) for t in ("f32", "f64") for f in ("sparse", "dense")},
+        )
         for test in tests:
             self.assertTrue(test["passed"])
             self.assertLessEqual(test["error"], test["allowed"])
@@ -476,15 +563,22 @@ class Machine(Case):
         self.assertRegex(out, r"bandwidth +[\d.]+ [MG]B/s")
 
     def test_memory_budget(self):
-        error = as_json("linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", "--memory", "64K", code=6)
+        error = as_json(
+            "linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", "--memory", "64K", code=6
+        )
         self.assertIn("NOMEM", error["error"]["code"])
 
 
 class Streams(Case):
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
-            for arguments in (["--help"], ["man", "linreg"], ["devices"], ["linreg", FLIGHTS, "--target", "arr_delay"],
-                              ["linreg", FLIGHTS, "--target", "arr_delay", "--json"]):
+            for arguments in (
+                ["--help"],
+                ["man", "linreg"],
+                ["devices"],
+                ["linreg", FLIGHTS, "--target", "arr_delay"],
+                ["linreg", FLIGHTS, "--target", "arr_delay", "--json"],
+            ):
                 with self.subTest(arguments=arguments):
                     self.assertIn("cannot write", kiln(*arguments, code=1, stdout=full)[1])
         model = self.path("m.kiln")
@@ -494,7 +588,9 @@ class Streams(Case):
         self.assertTrue(os.path.exists("/dev/full"))
 
     def test_closed_standard_output(self):
-        command = f'exec "{KILN}" linreg "{FLIGHTS}" --target arr_delay -q -o "{self.path("closed.kiln")}" >&-'
+        command = (
+            f'exec "{KILN}" linreg "{FLIGHTS}" --target arr_delay -q -o "{self.path("closed.kiln")}" >&-'
+        )
         result = subprocess.run(["sh", "-c", command], capture_output=True)
         self.assertEqual(result.returncode, 1)
         self.assertEqual(as_json("info", self.path("closed.kiln"))["algorithm"], "linreg")
@@ -523,6 +619,7 @@ class Streams(Case):
                 subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
                 times.append(time.monotonic() - start)
             return min(times)
+
         self.assertLess(best(KILN, "--help") - best("true"), START_SECONDS)
 
 
@@ -530,8 +627,12 @@ class Terminal(Case):
     def run_on_terminal(self, environment):
         """What kiln writes to a terminal on its standard error."""
         ours, theirs = pty.openpty()
-        process = subprocess.Popen([KILN, "linreg", FLIGHTS, "--target", "arr_delay"], stdout=subprocess.DEVNULL,
-                                   stderr=theirs, env={**os.environ, "TERM": "xterm", **environment})
+        process = subprocess.Popen(
+            [KILN, "linreg", FLIGHTS, "--target", "arr_delay"],
+            stdout=subprocess.DEVNULL,
+            stderr=theirs,
+            env={**os.environ, "TERM": "xterm", **environment},
+        )
         os.close(theirs)
         text = b""
         try:
@@ -568,8 +669,10 @@ class Interrupt(Case):
         rows = []
         for i in range(1000):
             x = (i * 619 % 1000) / 1000
-            rows.append(",".join(f"{x ** p + 1e-4 * ((i * p * p * 7919) % 101) / 101:.12g}" for p in range(1, 21)) +
-                        f",{(i * 7907) % 13}")
+            rows.append(
+                ",".join(f"{x ** p + 1e-4 * ((i * p * p * 7919) % 101) / 101:.12g}" for p in range(1, 21))
+                + f",{(i * 7907) % 13}"
+            )
         block = "\n".join(rows) + "\n"
         cls.data = os.path.join(cls.folder, "slow.csv")
         with open(cls.data, "w") as file:
@@ -587,8 +690,22 @@ class Interrupt(Case):
     def test_while_solving(self):
         for number in (signal.SIGINT, signal.SIGTERM):
             model = self.path("cut.kiln")
-            process = self.start("linreg", self.data, "--target", "y", "-o", model, "--json", "--tolerance", "1e-300",
-                                 "--max-iterations", "1000000", "--no-preconditioner", "--device", "cpu")
+            process = self.start(
+                "linreg",
+                self.data,
+                "--target",
+                "y",
+                "-o",
+                model,
+                "--json",
+                "--tolerance",
+                "1e-300",
+                "--max-iterations",
+                "1000000",
+                "--no-preconditioner",
+                "--device",
+                "cpu",
+            )
             self.wait_for(process, b"iteration 1:")
             process.send_signal(number)
             out, error = process.communicate(timeout=60)
@@ -599,8 +716,17 @@ class Interrupt(Case):
             self.assertEqual(as_json("info", model)["metadata"]["report"]["iterations"], result["iterations"])
 
     def test_while_reading(self):
-        process = self.start("linreg", "-", "--target", "y", "-o", self.path("none.kiln"), "--device", "cpu",
-                             stdin=subprocess.PIPE)
+        process = self.start(
+            "linreg",
+            "-",
+            "--target",
+            "y",
+            "-o",
+            self.path("none.kiln"),
+            "--device",
+            "cpu",
+            stdin=subprocess.PIPE,
+        )
         self.wait_for(process, b"device ")
         process.stdin.write(b"x,y\n" + b"1,2\n" * 100000)
         process.stdin.flush()
