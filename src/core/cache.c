@@ -232,12 +232,7 @@ void ki_cache_write_file(struct ki_cache *cache, const kiln_device *device, cons
     int trouble = good ? 0 : errno;
     /* A close that a signal interrupts has closed all the same. */
     if (file >= 0 && ki_seams.close(file) != 0 && errno != EINTR && !trouble) trouble = errno;
-    if (!trouble) {
-        int renamed;
-        do renamed = ki_seams.renameat(cache->folder, temporary, cache->folder, name);
-        while (renamed != 0 && errno == EINTR);
-        if (renamed != 0) trouble = errno;
-    }
+    if (!trouble && ki_seams.renameat(cache->folder, temporary, cache->folder, name) != 0) trouble = errno;
     if (!trouble) return;
     if (file >= 0) ki_seams.unlinkat(cache->folder, temporary, 0);
     cache->read_only = true;

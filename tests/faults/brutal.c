@@ -71,17 +71,19 @@ void brutal_relent(void) {
     memory.reported = true;
 }
 
-void brutal_memory(const char *what, void (*body)(void *context), void *context) {
-    long counts[2] = {0, 0};
-    for (int persistent = 0; persistent < 2; persistent++)
-        for (bool fired = true; fired; counts[persistent]++) {
-            brutal_start(counts[persistent], persistent);
+void brutal_memory(const char *what, int modes, void (*body)(void *context), void *context) {
+    for (int mode = 0; mode < modes; mode++) {
+        long n = 0;
+        bool fired;
+        do {
+            brutal_start(n++, mode == 1);
             body(context);
             fired = brutal_stop();
-        }
-    print_message("    %s: %ld allocations failed once, %ld from there on\n", what, counts[0] - 1,
-                  counts[1] - 1);
-    assert_true(counts[0] > 1);
+        } while (fired);
+        print_message("    %s: %ld allocations failed %s\n", what, n - 1,
+                      mode ? "with all after them" : "once");
+        assert_true(n > 1);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------- files */
@@ -104,8 +106,13 @@ static bool spared(int fd) {
     return fd >= 0 && fd < FILES && files.spared[fd];
 }
 
-static bool file_fails(bool transfers) {
-    if (files.fault.code == 0 && !transfers) return false; /* only reads and writes can be short */
+enum kind { TRANSFER, WAITING, NAMES };
+
+/* Only reads and writes can be short; only calls that may wait are interrupted, and changes of names are none
+ * (POSIX). */
+static bool file_fails(enum kind kind) {
+    if (files.fault.code == 0 && kind != TRANSFER) return false;
+    if (files.fault.code == EINTR && kind == NAMES) return false;
     long call = files.calls++;
     if (files.persistent ? call < files.fail_at : call != files.fail_at) return false;
     files.fired = true;
@@ -115,14 +122,14 @@ static bool file_fails(bool transfers) {
 
 static int brutal_open(const char *path, int flags, unsigned mode) {
     bool spare = *files.spared_prefix && !strncmp(path, files.spared_prefix, strlen(files.spared_prefix));
-    if (!spare && file_fails(false)) return -1;
+    if (!spare && file_fails(WAITING)) return -1;
     int fd = real.open(path, flags, mode);
     if (fd >= 0 && fd < FILES) files.spared[fd] = spare;
     return fd;
 }
 
 static int brutal_openat(int folder, const char *name, int flags, unsigned mode) {
-    if (file_fails(false)) return -1;
+    if (file_fails(WAITING)) return -1;
     int fd = real.openat(folder, name, flags, mode);
     if (fd >= 0 && fd < FILES) files.spared[fd] = false;
     return fd;
@@ -133,41 +140,41 @@ static size_t half(size_t bytes) {
 }
 
 static ssize_t brutal_read(int fd, void *buffer, size_t bytes) {
-    if (spared(fd) || !file_fails(true)) return real.read(fd, buffer, bytes);
+    if (spared(fd) || !file_fails(TRANSFER)) return real.read(fd, buffer, bytes);
     return files.fault.code ? -1 : real.read(fd, buffer, half(bytes));
 }
 
 static ssize_t brutal_write(int fd, const void *buffer, size_t bytes) {
-    if (spared(fd) || !file_fails(true)) return real.write(fd, buffer, bytes);
+    if (spared(fd) || !file_fails(TRANSFER)) return real.write(fd, buffer, bytes);
     return files.fault.code ? -1 : real.write(fd, buffer, half(bytes));
 }
 
 static int brutal_fsync(int fd) {
-    return file_fails(false) ? -1 : real.fsync(fd);
+    return file_fails(WAITING) ? -1 : real.fsync(fd);
 }
 
 /* A close that fails has closed all the same, as on Linux. */
 static int brutal_close(int fd) {
-    bool fail = !spared(fd) && file_fails(false);
+    bool fail = !spared(fd) && file_fails(WAITING);
     int result = real.close(fd);
     if (fail) errno = files.fault.code;
     return fail ? -1 : result;
 }
 
 static int brutal_rename(const char *from, const char *to) {
-    return file_fails(false) ? -1 : real.rename(from, to);
+    return file_fails(NAMES) ? -1 : real.rename(from, to);
 }
 
 static int brutal_renameat(int a, const char *from, int b, const char *to) {
-    return file_fails(false) ? -1 : real.renameat(a, from, b, to);
+    return file_fails(NAMES) ? -1 : real.renameat(a, from, b, to);
 }
 
 static int brutal_unlink(const char *path) {
-    return file_fails(false) ? -1 : real.unlink(path);
+    return file_fails(NAMES) ? -1 : real.unlink(path);
 }
 
 static int brutal_unlinkat(int folder, const char *name, int flags) {
-    return file_fails(false) ? -1 : real.unlinkat(folder, name, flags);
+    return file_fails(NAMES) ? -1 : real.unlinkat(folder, name, flags);
 }
 
 void brutal_files_spare(const char *prefix) {

@@ -30,9 +30,9 @@ void brutal_relent(void); /* no more failures: the caller has seen it */
         if (step_status != KILN_OK) fail_msg("%s: %s", #call, kiln_last_error()->message);                   \
     } while (0)
 
-/* Runs body(context) with each allocation failing in turn, once and persistently; prints how many there were.
- * Each body opens all it needs through STEP and frees it. */
-void brutal_memory(const char *what, void (*body)(void *context), void *context);
+/* Runs body(context) with each allocation failing in turn, modes = 1: once, 2: once and then from there on;
+ * prints how many there were. Each body opens all it needs through STEP and frees it. */
+void brutal_memory(const char *what, int modes, void (*body)(void *context), void *context);
 
 /* Files: what a call can meet. A harmless one must not be noticed. */
 struct brutal_file_fault {
