@@ -336,7 +336,6 @@ static kiln_status finish(struct reader *r, struct ki_table *table) {
     table->format = r->layout.sparse ? KILN_CSR : KILN_DENSE;
     table->rows = r->rows;
     table->nnz = r->layout.sparse ? entries : r->rows * table->cols;
-    table->targets = r->schema.target_count;
     table->values = ki_bytes_take(&r->values);
     if (r->layout.sparse) table->row_start = ki_bytes_take(&r->row_start);
     if (r->layout.sparse) table->col = ki_bytes_take(&r->ids);

@@ -80,6 +80,7 @@ static kiln_status name_targets(struct ki_table *table, const struct ki_csv_sche
     size_t bytes = (size_t)schema->target_count * sizeof *table->target_names;
     table->target_names = ki_calloc(bytes);
     if (!table->target_names) return ki_fail_nomem(bytes, "the targets' names");
+    table->targets = schema->target_count;
     for (int64_t i = 0; i < schema->target_count; i++) {
         table->target_names[i] = ki_strdup(schema->targets[i].name);
         if (!table->target_names[i]) return ki_fail_nomem(strlen(schema->targets[i].name), "a target's name");

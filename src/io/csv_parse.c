@@ -123,7 +123,7 @@ static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv
         if (!fault) put_real(&chunk->y, layout->type, value);
     }
     int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);
-    if (layout->sparse) put(&chunk->row_ends, &entries, sizeof entries);
+    if (!fault && layout->sparse) put(&chunk->row_ends, &entries, sizeof entries);
     return fault;
 }
 
