@@ -2,6 +2,7 @@
 #include "faults/brutal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,25 +89,25 @@ void brutal_memory(const char *what, int modes, void (*body)(void *context), voi
 
 /* ------------------------------------------------------------------------------------------- files */
 
-const struct brutal_file_fault brutal_file_faults[] = {
-    {"ENOSPC", ENOSPC, false}, {"EIO", EIO, false},    {"EACCES", EACCES, false}, {"EROFS", EROFS, false},
-    {"EMFILE", EMFILE, false}, {"EINTR", EINTR, true}, {"short", 0, true},        {NULL, 0, false}};
+const struct brutal_file_fault brutal_file_faults[] = {{"ENOSPC", ENOSPC, false}, {"EIO", EIO, false},
+                                                       {"EACCES", EACCES, false}, {"EINTR", EINTR, true},
+                                                       {"short", 0, true},        {NULL, 0, false}};
 
 enum { FILES = 1024 };
 
 static struct {
     struct brutal_file_fault fault;
     long calls, fail_at;
-    bool persistent, fired;
+    bool persistent, fired, mattered;
     char spared_prefix[512];
-    bool spared[FILES];
+    bool spared[FILES], writable[FILES];
 } files;
 
 static bool spared(int fd) {
     return fd >= 0 && fd < FILES && files.spared[fd];
 }
 
-enum kind { TRANSFER, WAITING, NAMES };
+enum kind { TRANSFER, WAITING, NAMES, LOSSLESS };
 
 /* Only reads and writes can be short; only calls that may wait are interrupted, and changes of names are none
  * (POSIX). */
@@ -116,22 +117,30 @@ static bool file_fails(enum kind kind) {
     long call = files.calls++;
     if (files.persistent ? call < files.fail_at : call != files.fail_at) return false;
     files.fired = true;
+    files.mattered |= kind != LOSSLESS;
     errno = files.fault.code;
     return true;
 }
 
+static void opened(int fd, int flags, bool spare) {
+    if (fd < 0 || fd >= FILES) return;
+    files.spared[fd] = spare;
+    files.writable[fd] = (flags & O_ACCMODE) != O_RDONLY;
+}
+
 static int brutal_open(const char *path, int flags, unsigned mode) {
     bool spare = *files.spared_prefix && !strncmp(path, files.spared_prefix, strlen(files.spared_prefix));
-    if (!spare && file_fails(WAITING)) return -1;
+    bool unreadable = (flags & O_DIRECTORY) && files.fault.code == EACCES;
+    if (!spare && file_fails(unreadable ? LOSSLESS : WAITING)) return -1;
     int fd = real.open(path, flags, mode);
-    if (fd >= 0 && fd < FILES) files.spared[fd] = spare;
+    opened(fd, flags, spare);
     return fd;
 }
 
 static int brutal_openat(int folder, const char *name, int flags, unsigned mode) {
     if (file_fails(WAITING)) return -1;
     int fd = real.openat(folder, name, flags, mode);
-    if (fd >= 0 && fd < FILES) files.spared[fd] = false;
+    opened(fd, flags, false);
     return fd;
 }
 
@@ -155,7 +164,8 @@ static int brutal_fsync(int fd) {
 
 /* A close that fails has closed all the same, as on Linux. */
 static int brutal_close(int fd) {
-    bool fail = !spared(fd) && file_fails(WAITING);
+    bool wrote = fd >= 0 && fd < FILES && files.writable[fd];
+    bool fail = !spared(fd) && file_fails(wrote ? WAITING : LOSSLESS);
     int result = real.close(fd);
     if (fail) errno = files.fault.code;
     return fail ? -1 : result;
@@ -187,7 +197,7 @@ void brutal_files_start(const struct brutal_file_fault *fault, long n, bool pers
     files.calls = 0;
     files.fail_at = n;
     files.persistent = persistent;
-    files.fired = false;
+    files.fired = files.mattered = false;
     memset(files.spared, 0, sizeof files.spared);
     ki_seams.open = brutal_open;
     ki_seams.openat = brutal_openat;
@@ -204,4 +214,8 @@ void brutal_files_start(const struct brutal_file_fault *fault, long n, bool pers
 bool brutal_files_stop(void) {
     ki_seams = real;
     return files.fired;
+}
+
+bool brutal_files_mattered(void) {
+    return files.mattered;
 }

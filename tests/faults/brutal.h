@@ -43,6 +43,9 @@ struct brutal_file_fault {
 extern const struct brutal_file_fault brutal_file_faults[]; /* ends with a NULL name */
 void brutal_files_start(const struct brutal_file_fault *fault, long n, bool persistent);
 bool brutal_files_stop(void); /* whether one happened */
+/* Whether one hit a call whose failure can lose something: not so the closing of a file opened for reading,
+ * and the opening of a folder that may be written but not read, which then cannot be synchronised. */
+bool brutal_files_mattered(void);
 /* Files whose path begins so are spared, and not counted. NULL: none are. */
 void brutal_files_spare(const char *prefix);
 
