@@ -26,8 +26,8 @@ for wanted in "$@"; do
     case $wanted in
     doctor) TAIL=45 step doctor "$build/kiln" doctor ;;
     conformance)
-        for device in cuda:0 opencl:0.0 opencl:1.0 cpu; do
-            step "conformance-$device" timeout 400 "$build/tests/conformance" --device "$device"
+        for device in ${DEVICES:-cuda:0 opencl:0.0 opencl:1.0 cpu}; do
+            step "conformance-$(echo "$device" | tr : -)" timeout 500 "$build/tests/conformance" --device "$device"
         done ;;
     sanitize)
         for tool in memcheck racecheck synccheck initcheck; do
