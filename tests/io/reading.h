@@ -4,6 +4,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -66,6 +67,59 @@ static inline void assert_same_table(const struct ki_table *a, const struct ki_t
     }
     if (a->y) assert_memory_equal(a->y, b->y, (size_t)(a->rows * a->targets) * sizeof(double));
     if (a->schema) assert_string_equal(a->schema, b->schema);
+}
+
+/* The k-th request for memory fails, for each k until all are granted; alone, or with all that come after it.
+ */
+static struct {
+    struct ki_seams real;
+    int64_t count, failing, alive;
+    bool ever_after;
+} shortage;
+
+static inline bool runs_short(void) {
+    int64_t number = __atomic_add_fetch(&shortage.count, 1, __ATOMIC_SEQ_CST);
+    return shortage.ever_after ? number >= shortage.failing : number == shortage.failing;
+}
+
+static inline void *short_alloc(size_t bytes, size_t align) {
+    if (runs_short()) return NULL;
+    __atomic_add_fetch(&shortage.alive, 1, __ATOMIC_SEQ_CST);
+    return shortage.real.alloc(bytes, align);
+}
+
+static inline void *short_resize(void *memory, size_t bytes) {
+    if (runs_short()) return NULL;
+    if (!memory) __atomic_add_fetch(&shortage.alive, 1, __ATOMIC_SEQ_CST);
+    return shortage.real.resize(memory, bytes);
+}
+
+static inline void short_release(void *memory) {
+    __atomic_sub_fetch(&shortage.alive, 1, __ATOMIC_SEQ_CST);
+    shortage.real.release(memory);
+}
+
+/* Each failure must be told as such and leave nothing behind. */
+static inline void assert_survives_shortage(ki_reader *reader, const void *bytes, size_t size,
+                                            const kiln_read_options *options) {
+    for (int mode = 0; mode < 2; mode++) {
+        kiln_status status = KILN_ERR_NOMEM;
+        for (shortage.failing = 1; status != KILN_OK; shortage.failing++) {
+            shortage.real = ki_seams;
+            shortage.count = shortage.alive = 0;
+            shortage.ever_after = mode == 1;
+            ki_seams.alloc = short_alloc;
+            ki_seams.resize = short_resize;
+            ki_seams.release = short_release;
+            struct reading r = read_bytes(reader, bytes, size, options);
+            ki_table_clear(&r.table);
+            ki_seams = shortage.real;
+            status = r.status;
+            assert_int_equal(shortage.alive, 0);
+            assert_true(status == KILN_OK || status == KILN_ERR_NOMEM);
+        }
+        assert_true(shortage.failing > 4);
+    }
 }
 
 #endif

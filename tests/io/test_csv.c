@@ -400,6 +400,21 @@ static void torn_files(void **state) {
     }
 }
 
+static void memory_runs_out(void **state) {
+    (void)state;
+    size_t size;
+    char *text = large_file(&size, 3000);
+    kiln_read_options options = reading_options();
+    options.target = "y";
+    assert_survives_shortage(ki_read_csv, text, size, &options);
+    free(text);
+    kiln_model *model = model_with(SCHEMA);
+    options.target = NULL;
+    options.model = model;
+    assert_survives_shortage(ki_read_csv, "t,a,y\np,1,2\n", 12, &options);
+    kiln_model_free(model);
+}
+
 static void shipped_data(void **state) {
     (void)state;
     kiln_read_options options = reading_options();
@@ -426,6 +441,7 @@ int main(void) {
         cmocka_unit_test(model_schema),    cmocka_unit_test(hostile_schemas),
         cmocka_unit_test(threads_agree),   cmocka_unit_test(long_field),
         cmocka_unit_test(torn_files),      cmocka_unit_test(shipped_data),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

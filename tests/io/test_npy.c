@@ -310,11 +310,23 @@ static void torn_files(void **state) {
     }
 }
 
+static void memory_runs_out(void **state) {
+    (void)state;
+    static const char *const names[] = {"matrix_f8.npy", "matrix_f4_fortran.npy", "vector_i8.npy"};
+    kiln_read_options options = reading_options();
+    for (int n = 0; n < 3; n++) {
+        struct bytes file = fixture(names[n]);
+        assert_survives_shortage(ki_read_npy, file.data, file.size, &options);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numpy_files),  cmocka_unit_test(element_types), cmocka_unit_test(header_spellings),
-        cmocka_unit_test(empty_arrays), cmocka_unit_test(lying_headers), cmocka_unit_test(not_npy),
-        cmocka_unit_test(nonfinite),    cmocka_unit_test(large_arrays),  cmocka_unit_test(torn_files),
+        cmocka_unit_test(numpy_files),      cmocka_unit_test(element_types),
+        cmocka_unit_test(header_spellings), cmocka_unit_test(empty_arrays),
+        cmocka_unit_test(lying_headers),    cmocka_unit_test(not_npy),
+        cmocka_unit_test(nonfinite),        cmocka_unit_test(large_arrays),
+        cmocka_unit_test(torn_files),       cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

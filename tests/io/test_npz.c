@@ -364,11 +364,21 @@ static void torn_files(void **state) {
     }
 }
 
+static void memory_runs_out(void **state) {
+    (void)state;
+    static const char *const names[] = {"csr_stored.npz", "csr_deflated.npz", "csc.npz", "csr_unsorted.npz"};
+    kiln_read_options options = reading_options();
+    for (int n = 0; n < 4; n++) {
+        struct bytes file = fixture(names[n]);
+        assert_survives_shortage(ki_read_npz, file.data, file.size, &options);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scipy_files),   cmocka_unit_test(canonical_rows), cmocka_unit_test(empty_matrices),
-        cmocka_unit_test(lying_members), cmocka_unit_test(lying_archives), cmocka_unit_test(bomb),
-        cmocka_unit_test(torn_files),
+        cmocka_unit_test(scipy_files),   cmocka_unit_test(canonical_rows),  cmocka_unit_test(empty_matrices),
+        cmocka_unit_test(lying_members), cmocka_unit_test(lying_archives),  cmocka_unit_test(bomb),
+        cmocka_unit_test(torn_files),    cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
