@@ -11,5 +11,7 @@ set(private_libs "-lz -ljansson -ldl -lm -fopenmp")
 if(ZSTD_INCLUDE_DIR AND ZSTD_LIBRARY)
   string(APPEND private_libs " -lzstd")
 endif()
+file(RELATIVE_PATH pc_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+string(REGEX REPLACE "/$" "" pc_to_prefix ${pc_to_prefix}) # ../.. or, with Debian's multiarch, one more
 configure_file(cmake/kiln.pc.in kiln.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -7,37 +7,32 @@ static int device_count;
 
 static const struct shape {
     const char *what;
+    bool everywhere; /* not only on the CPU: building kernels takes its time */
     int m, n, k;
     double density;
     bool weighted;
     kiln_linreg_options options;
 } shapes[] = {
-    {"plain", 60, 7, 1, 1, false, {.l2 = 0}},
-    {"no intercept", 60, 7, 1, 1, false, {.no_intercept = 1}},
-    {"l2", 60, 7, 1, 1, false, {.l2 = 3}},
-    {"l2, no intercept", 60, 7, 1, 1, false, {.l2 = 3, .no_intercept = 1}},
-    {"l2, standardized", 60, 7, 2, 1, false, {.l2 = 3, .standardize = 1}},
-    {"l2, standardized, weights", 90, 7, 2, 1, true, {.l2 = 3, .standardize = 1}},
-    {"standardized, no intercept", 60, 7, 1, 1, false, {.l2 = 3, .standardize = 1, .no_intercept = 1}},
-    {"standardized, no preconditioner",
-     60,
-     7,
-     1,
-     1,
-     false,
-     {.l2 = 3, .standardize = 1, .no_preconditioner = 1}},
-    {"weights", 90, 7, 1, 1, true, {.l2 = 0}},
-    {"weights, no intercept", 90, 7, 3, 1, true, {.no_intercept = 1}},
-    {"weights, l2, no preconditioner", 90, 7, 3, 1, true, {.l2 = 1, .no_preconditioner = 1}},
-    {"sparse", 400, 30, 1, 0.2, false, {.l2 = 0}},
-    {"sparse, 5 targets", 400, 30, 5, 0.2, false, {.l2 = 0}},
-    {"sparse, weights, l2", 400, 30, 2, 0.2, true, {.l2 = 0.5}},
-    {"more columns than rows", 12, 20, 2, 1, false, {.l2 = 2}},
-    {"one column", 40, 1, 1, 1, false, {.l2 = 0}},
-    {"one row", 1, 3, 1, 1, false, {.l2 = 1}},
-    {"one row, one column", 1, 1, 1, 1, false, {.no_intercept = 1}},
-    {"64 targets", 50, 4, 64, 1, false, {.l2 = 0}},
-    {"65 targets", 50, 4, 65, 1, true, {.l2 = 0.1}},
+    {"plain", false, 60, 7, 1, 1, false, {.l2 = 0}},
+    {"no intercept", false, 60, 7, 1, 1, false, {.no_intercept = 1}},
+    {"l2", true, 60, 7, 1, 1, false, {.l2 = 3}},
+    {"l2, no intercept", false, 60, 7, 1, 1, false, {.l2 = 3, .no_intercept = 1}},
+    {"l2, standardized", false, 60, 7, 2, 1, false, {.l2 = 3, .standardize = 1}},
+    {"l2, standardized, weights", true, 90, 7, 2, 1, true, {.l2 = 3, .standardize = 1}},
+    {"standardized, no intercept", false, 60, 7, 1, 1, false, {.l2 = 3, .standardize = 1, .no_intercept = 1}},
+    {"no preconditioner", false, 60, 7, 1, 1, false, {.l2 = 3, .standardize = 1, .no_preconditioner = 1}},
+    {"weights", false, 90, 7, 1, 1, true, {.l2 = 0}},
+    {"weights, no intercept", false, 90, 7, 3, 1, true, {.no_intercept = 1}},
+    {"weights, l2, no preconditioner", false, 90, 7, 3, 1, true, {.l2 = 1, .no_preconditioner = 1}},
+    {"sparse", false, 400, 30, 1, 0.2, false, {.l2 = 0}},
+    {"sparse, 5 targets", true, 400, 30, 5, 0.2, false, {.l2 = 0}},
+    {"sparse, weights, l2", false, 400, 30, 2, 0.2, true, {.l2 = 0.5}},
+    {"more columns than rows", false, 12, 20, 2, 1, false, {.l2 = 2}},
+    {"one column", false, 40, 1, 1, 1, false, {.l2 = 0}},
+    {"one row", false, 1, 3, 1, 1, false, {.l2 = 1}},
+    {"one row, one column", false, 1, 1, 1, 1, false, {.no_intercept = 1}},
+    {"64 targets", false, 50, 4, 64, 1, false, {.l2 = 0}},
+    {"65 targets", true, 50, 4, 65, 1, true, {.l2 = 0.1}},
 };
 
 /* The relative residual of the normal equations bounds the error of the coefficients up to their condition,
@@ -65,10 +60,12 @@ static void check_shape(const struct shape *shape, const struct run *run) {
 static void agrees_with_the_reference(void **state) {
     (void)state;
     for (int d = 0; d < device_count; d++)
-        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
+        for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+            if (d > 0 && !shapes[i].everywhere) continue;
             for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
                 for (kiln_format format = KILN_DENSE; format <= KILN_CSR; format++)
                     check_shape(&shapes[i], &(struct run){devices[d], type, format, NULL});
+        }
 }
 
 /* Objective, rss, tss and r2 as defined in kiln.h, from the returned coefficients. */
