@@ -1,0 +1,12 @@
+# The examples are clients like any other: kiln.h and the shared library, nothing else.
+function(kiln_example name expected)
+  add_executable(example_${name} ${CMAKE_SOURCE_DIR}/examples/${name}.c)
+  target_link_libraries(example_${name} PRIVATE kiln_flags kiln_shared m)
+  add_test(NAME example_${name} COMMAND ${CMAKE_COMMAND} "-DCOMMAND=$<TARGET_FILE:example_${name}>;${ARGN}"
+    "-DEXPECTED=${expected}" -P ${CMAKE_SOURCE_DIR}/tests/examples/expect.cmake)
+  set_tests_properties(example_${name} PROPERTIES TIMEOUT 120)
+endfunction()
+
+kiln_example(00_first "^y = 1[.]96 x [+] 1[.]10\n$")
+kiln_example(01_linreg "converged after [0-9]+ iterations [(]tolerance[)], R2 = 0[.]837"
+  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz arr_delay ${CMAKE_CURRENT_BINARY_DIR}/flights.kiln cpu)
