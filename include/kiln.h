@@ -362,11 +362,12 @@ typedef struct kiln_trace_row {
 typedef struct kiln_report {
     int converged;          /* 1 only if the criterion was checked on the returned result and held */
     kiln_stop stopped_by;
-    int64_t iterations;     /* passes over X in the main loop */
+    int64_t iterations;     /* of the main loop, one pass over X each or two (kiln_linreg) */
     double residual;        /* the criterion's value at the returned result */
     double tolerance;       /* what it was compared with */
     double objective;       /* at the returned result */
-    double rss, tss, r2;    /* weighted residual and total sum of squares, 1 - rss/tss (NaN if tss = 0) */
+    double rss, tss, r2;    /* weighted sums of squares over all targets: residual; about the means of y, with and without
+                             * intercept; 1 - rss/tss (NaN if tss = 0) */
     double seconds;         /* in the solver */
     kiln_trace_row *trace;  /* row 0 is the start */
     int64_t trace_count;
@@ -378,7 +379,7 @@ typedef struct kiln_linreg_options {
     int no_intercept;       /* default: fit an unpenalised intercept */
     int standardize;        /* penalise coefficients of columns scaled to unit variance; X is not copied */
     int no_preconditioner;  /* default: Jacobi */
-    int warm_start;         /* start from the given W and b; default: from zero */
+    int warm_start;         /* start from the given W; default: from zero */
     double tolerance;       /* on the relative residual of the normal equations; default 1e-10 f64, 1e-5 f32 */
     int64_t max_iterations; /* default 1000 */
     const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
@@ -387,12 +388,19 @@ typedef struct kiln_linreg_options {
 
 /* Least squares with L2 by preconditioned conjugate gradient on the normal equations:
  *   minimise  1/2 sum_i s_i (x_i.w + b - y_i)^2 + (l2/2) ||w||^2     for each of the k columns of y.
- *   W n x k; b 1 x k (NULL only with no_intercept); X m x n dense or CSR; y m x k.
- * The intercept and standardisation work through the columns' means and scales, X stays as it is.
- * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||, g the gradient recomputed from the true residual, g0 the gradient
- * at w = 0, D the preconditioner's square root. Not converging is not an error: report->converged = 0.
- * Cost: one mmchain (one pass over X) an iteration, four passes to set up and check.
- * Errors: ERR_ARGUMENT, ERR_DATA (no rows, negative weights, non-finite y), memory and device errors.
+ *   W n x k; b 1 x k (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x k.
+ * The intercept and standardisation work through the columns' means and scales, X stays as it is. standardize makes the
+ * penalty (l2/2) sum_j sigma_j^2 w_j^2, sigma_j the weighted standard deviation; W always belongs to X as given. A constant
+ * column under an intercept, and a column of zeros, get coefficient 0. Collinear columns give one of the solutions.
+ * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the true residual,
+ * g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding counts as 0, and w = 0 as
+ * the solution. Not converging is not an error: report->converged = 0.
+ * Cost: one mmchain (one pass over X) an iteration, five passes to set up and check. Where rounding keeps the check from
+ * holding, further iterations, of two passes each, correct the result until it holds or nothing is gained. More than 64
+ * targets are solved in blocks of 64, each with max_iterations of its own, one after the other in the trace.
+ * A warm start takes W; the best b for it is computed. On failure W, b and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y, weights or a warm start;
+ * weights negative or all zero); memory and device errors.
  * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added. */
 KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_linreg_options *options, kiln_report *report);
