@@ -9,6 +9,12 @@
 
 static struct ki_seams real;
 
+/* Once: after a failed check the seams are still those of a fault. */
+static void save_seams(void) {
+    if (!real.alloc) real = ki_seams;
+    ki_seams = real;
+}
+
 /* ------------------------------------------------------------------------------------------ memory */
 
 static struct {
@@ -43,7 +49,7 @@ static void brutal_release(void *block) {
 }
 
 void brutal_start(long n, bool persistent) {
-    real = ki_seams;
+    save_seams();
     memory.calls = memory.alive = 0;
     memory.fail_at = n;
     memory.persistent = persistent;
@@ -99,6 +105,7 @@ static struct {
     struct brutal_file_fault fault;
     long calls, fail_at;
     bool persistent, fired, mattered;
+    bool unsynced, torn_by_power; /* written since the last fsync; renamed so */
     char spared_prefix[512];
     bool spared[FILES], writable[FILES];
 } files;
@@ -154,12 +161,15 @@ static ssize_t brutal_read(int fd, void *buffer, size_t bytes) {
 }
 
 static ssize_t brutal_write(int fd, const void *buffer, size_t bytes) {
+    files.unsynced = true;
     if (spared(fd) || !file_fails(TRANSFER)) return real.write(fd, buffer, bytes);
     return files.fault.code ? -1 : real.write(fd, buffer, half(bytes));
 }
 
 static int brutal_fsync(int fd) {
-    return file_fails(WAITING) ? -1 : real.fsync(fd);
+    int result = file_fails(WAITING) ? -1 : real.fsync(fd);
+    if (result == 0) files.unsynced = false;
+    return result;
 }
 
 /* A close that fails has closed all the same, as on Linux. */
@@ -172,6 +182,7 @@ static int brutal_close(int fd) {
 }
 
 static int brutal_rename(const char *from, const char *to) {
+    files.torn_by_power |= files.unsynced;
     return file_fails(NAMES) ? -1 : real.rename(from, to);
 }
 
@@ -192,12 +203,12 @@ void brutal_files_spare(const char *prefix) {
 }
 
 void brutal_files_start(const struct brutal_file_fault *fault, long n, bool persistent) {
-    real = ki_seams;
+    save_seams();
     files.fault = *fault;
     files.calls = 0;
     files.fail_at = n;
     files.persistent = persistent;
-    files.fired = files.mattered = false;
+    files.fired = files.mattered = files.unsynced = files.torn_by_power = false;
     memset(files.spared, 0, sizeof files.spared);
     ki_seams.open = brutal_open;
     ki_seams.openat = brutal_openat;
@@ -214,6 +225,10 @@ void brutal_files_start(const struct brutal_file_fault *fault, long n, bool pers
 bool brutal_files_stop(void) {
     ki_seams = real;
     return files.fired;
+}
+
+bool brutal_files_torn_by_power(void) {
+    return files.torn_by_power;
 }
 
 bool brutal_files_mattered(void) {

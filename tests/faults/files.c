@@ -154,6 +154,7 @@ static bool one_fault(const struct task *task, const struct brutal_file_fault *f
     brutal_files_start(fault, n, persistent);
     kiln_status status = task->run(path, 2);
     bool fired = brutal_files_stop();
+    assert_false(brutal_files_torn_by_power());
     double value = task->check(path), written = task->writes ? 2 : 1;
     if (!fired || fault->harmless) {
         if (status != KILN_OK)
