@@ -68,6 +68,8 @@ bool ki_expected(struct ki_fault *fault, const char *at, const char *end, const 
         return ki_fault(fault, KILN_ERR_PARSE, at, "is this a text file?", "a NUL byte");
     if (ki_at_line_end(at, end))
         return ki_fault(fault, KILN_ERR_PARSE, at, NULL, "expected %s, found the end of the line", what);
+    if (*at == ' ' || *at == '\t')
+        return ki_fault(fault, KILN_ERR_PARSE, at, NULL, "expected %s, found a blank", what);
     return ki_fault(fault, KILN_ERR_PARSE, at, NULL, "expected %s, found '%s'", what, ki_word(at, end).text);
 }
 

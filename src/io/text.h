@@ -32,7 +32,7 @@ struct ki_excerpt {
 /* The word at `at`, made printable and short, for messages. */
 struct ki_excerpt ki_word(const char *at, const char *end);
 
-/* The fault "expected WHAT, found ...", with special words for the end of a line and for NUL; returns false.
+/* The fault "expected WHAT, found ...", with words for a blank, the end of a line and NUL; returns false.
  */
 bool ki_expected(struct ki_fault *fault, const char *at, const char *end, const char *what);
 
