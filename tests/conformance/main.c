@@ -19,7 +19,7 @@ static const double CANARY = 4711;
 
 struct options {
     const char *device, *operation, *type, *require;
-    bool verbose, quick, large;
+    bool verbose, quick, large, all;
     int threads;
 };
 
@@ -122,7 +122,7 @@ static void repeat(struct outcome *outcome, const struct operation *operation, s
 }
 
 static struct outcome run_case(const struct operation *operation, const struct problem *problem,
-                               kiln_device *device, kiln_type type, bool on_gpu) {
+                               kiln_device *device, kiln_type type, bool atomics) {
     struct work work = {.problem = problem, .device = device, .type = type};
     struct outcome outcome = {.passed = true};
     struct expected expected = {0};
@@ -138,8 +138,7 @@ static struct outcome run_case(const struct operation *operation, const struct p
     compare_operand(&outcome, &work.v, "v");
     compare_operand(&outcome, &work.y, "y");
     compare_operand(&outcome, &work.z, "z");
-    if (!(operation->atomics && problem->format == KILN_CSR && on_gpu))
-        repeat(&outcome, operation, &work, got, bytes);
+    if (!(atomics && problem->format == KILN_CSR)) repeat(&outcome, operation, &work, got, bytes);
 done:
     expected_free(&expected);
     free(got);
@@ -168,31 +167,36 @@ static void count(struct suite *suite, struct tally *tally, bool passed) {
     suite->failed += !passed;
 }
 
-static void run_operation(struct suite *suite, const struct operation *operation, kiln_device *device,
-                          const char *device_name, kiln_type type) {
-    const struct options *options = &suite->options;
-    struct tally *tally = new_tally(suite, device_name, operation->name, type);
-    struct problem_list list = {.entries_max = options->quick   ? ENTRIES_QUICK
-                                               : options->large ? INT64_MAX
-                                                                : ENTRIES_NORMAL};
+static struct problem_list list_problems(const struct options *options, const struct operation *operation,
+                                         const kiln_device_info *info) {
+    struct problem_list list = {.entries_max = ENTRIES_NORMAL};
+    if (options->quick) list.entries_max = ENTRIES_QUICK;
+    if (options->large) list.entries_max = INT64_MAX;
+    list.thin = !options->all && !info->is_gpu && strcmp(info->name, "cpu") != 0;
     operation->list(&list);
+    return list;
+}
+
+static void run_operation(struct suite *suite, const struct operation *operation, kiln_device *device,
+                          const kiln_device_info *info, kiln_type type) {
+    struct tally *tally = new_tally(suite, info->name, operation->name, type);
+    struct problem_list list = list_problems(&suite->options, operation, info);
+    bool atomics = operation->atomics && strcmp(info->name, "cpu") != 0;
     for (int64_t i = 0; i < list.count; i++) {
-        struct outcome outcome =
-            run_case(operation, &list.problems[i], device, type, strncmp(device_name, "cpu", 3) != 0);
+        struct outcome outcome = run_case(operation, &list.problems[i], device, type, atomics);
         char text[512];
         problem_describe(text, sizeof text, &list.problems[i]);
         count(suite, tally, outcome.passed);
         tally->ratio = fmax(tally->ratio, outcome.ratio);
         if (outcome.gate > 0) tally->of_gate = fmax(tally->of_gate, outcome.ratio / outcome.gate);
         if (!outcome.passed)
-            printf("FAIL %s %s %s %s: %s\n", operation->name, device_name, type_name(type), text,
-                   outcome.why);
-        else if (options->verbose)
-            printf("pass %s %s %s %s: %.3g of %.3g\n", operation->name, device_name, type_name(type), text,
+            printf("FAIL %s %s %s %s: %s\n", operation->name, info->name, type_name(type), text, outcome.why);
+        else if (suite->options.verbose)
+            printf("pass %s %s %s %s: %.3g of %.3g\n", operation->name, info->name, type_name(type), text,
                    outcome.ratio, outcome.gate);
+        fflush(stdout);
     }
     free(list.problems);
-    fflush(stdout);
 }
 
 void check_report(struct check_context *context, bool passed, const char *format, ...) {
@@ -208,10 +212,10 @@ void check_report(struct check_context *context, bool passed, const char *format
 }
 
 static void run_check(struct suite *suite, const struct check *check, kiln_device *device,
-                      const char *device_name, kiln_type type) {
-    struct tally *tally = new_tally(suite, device_name, check->name, type);
+                      const kiln_device_info *info, kiln_type type) {
+    struct tally *tally = new_tally(suite, info->name, check->name, type);
     struct check_context context = {
-        .device = device, .device_name = device_name, .type = type, .verbose = suite->options.verbose};
+        .device = device, .device_name = info->name, .type = type, .verbose = suite->options.verbose};
     check->run(&context);
     tally->cases = context.passed + context.failed;
     tally->failed = context.failed;
@@ -228,25 +232,26 @@ static bool wanted(const char *option, const char *name) {
     return !option || strcmp(option, name) == 0;
 }
 
-static void run_type(struct suite *suite, kiln_device *device, const char *device_name, kiln_type type) {
+static void run_type(struct suite *suite, kiln_device *device, const kiln_device_info *info, kiln_type type) {
     kiln_matrix *probe = NULL;
     kiln_status status = kiln_matrix_dense(&probe, device, type, 1, 1, NULL);
     kiln_matrix_free(probe);
     if (status == KILN_ERR_UNSUPPORTED) {
         char name[48];
-        snprintf(name, sizeof name, "%s %s", device_name, type_name(type));
+        snprintf(name, sizeof name, "%s %s", info->name, type_name(type));
         skip(suite, name, kiln_last_error()->message);
         return;
     }
     for (int i = 0; operations[i]; i++)
         if (wanted(suite->options.operation, operations[i]->name))
-            run_operation(suite, operations[i], device, device_name, type);
+            run_operation(suite, operations[i], device, info, type);
     for (int i = 0; checks[i]; i++)
         if (wanted(suite->options.operation, checks[i]->name))
-            run_check(suite, checks[i], device, device_name, type);
+            run_check(suite, checks[i], device, info, type);
 }
 
-static void run_device(struct suite *suite, const char *name, const char *description) {
+static void run_device(struct suite *suite, const kiln_device_info *info) {
+    const char *name = info->name;
     kiln_device *device = NULL;
     kiln_device_options device_options = {.threads = suite->options.threads};
     if (kiln_device_open(&device, name, &device_options) != KILN_OK) {
@@ -255,12 +260,12 @@ static void run_device(struct suite *suite, const char *name, const char *descri
         suite->failed++;
         return;
     }
-    printf("device %s: %s\n", name, description);
+    printf("device %s: %s\n", name, info->description);
     fflush(stdout);
     size_t used = strlen(suite->ran);
     snprintf(suite->ran + used, sizeof suite->ran - used, " %s", name);
-    if (wanted(suite->options.type, "f32")) run_type(suite, device, name, KILN_F32);
-    if (wanted(suite->options.type, "f64")) run_type(suite, device, name, KILN_F64);
+    if (wanted(suite->options.type, "f32")) run_type(suite, device, info, KILN_F32);
+    if (wanted(suite->options.type, "f64")) run_type(suite, device, info, KILN_F64);
     kiln_device_statistics statistics;
     kiln_device_get_statistics(device, &statistics);
     printf("device %s: %lld kernels built, %lld from the cache, %.1f s\n", name,
@@ -289,7 +294,7 @@ static void run_devices(struct suite *suite) {
         if (wish && !device_matches(wish, infos[i].name)) continue;
         matched++;
         if (infos[i].usable)
-            run_device(suite, infos[i].name, infos[i].description);
+            run_device(suite, &infos[i]);
         else
             skip(suite, infos[i].name, infos[i].reason);
     }
@@ -333,11 +338,12 @@ static void print_table(const struct suite *suite) {
 
 static const char usage[] =
     "usage: conformance [--device NAME] [--op NAME] [--type f32|f64] [--require NAME,...] [--threads N]\n"
-    "                   [--quick] [--large] [-v]\n"
+    "                   [--quick] [--large] [--all] [-v]\n"
     "  --device   only this device, or all of a backend: cpu, opencl, opencl:0.1, cuda\n"
     "  --op       only this operation or check\n"
     "  --require  fail if one of these was not tested\n"
     "  --quick    small problems only, for slow tools\n"
+    "  --all      every width also on OpenCL processors, whose compiler is slow\n"
     "  --large    also a matrix of 30 million columns\n"
     "  -v         a line for each case\n";
 
@@ -355,6 +361,8 @@ static bool parse(struct options *options, int argc, char **argv) {
             options->verbose = true;
         else if (!strcmp(argv[i], "--quick"))
             options->quick = true;
+        else if (!strcmp(argv[i], "--all"))
+            options->all = true;
         else if (!strcmp(argv[i], "--large"))
             options->large = true;
         else if (!strcmp(argv[i], "--threads") && value)

@@ -13,20 +13,34 @@ static void add_dense(struct problem_list *list, int64_t rows, int64_t cols, int
         (struct problem){.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = rows, .cols = cols, .k = k});
 }
 
+/* Widths for devices whose kernels build slowly (problem_list.thin); the others try them all. */
+static const int64_t thin_narrow[] = {1, 2, 3, 5, 7, 8, 16, 28, 31, 33, 40};
+static const int64_t thin_wide[] = {65, 100, 257, 1025, 2049, 7000};
+static const int64_t thin_blocked[] = {7, 33, 257};
+static const int64_t thin_sparse[] = {1, 7, 33, 257, 1025, 5000};
+static const int64_t wide[] = {63, 64, 65, 100, 255, 256, 257, 1000, 1024, 1025, 2049, 5000, 7000, 20000};
+static const int64_t blocked[] = {1, 7, 28, 33, 100, 257, 1025};
+static const int64_t sparse[] = {1, 7, 28, 31, 33, 63, 65, 100, 257, 1000, 1025, 5000};
+#define LENGTH(array) (int)(sizeof(array) / sizeof *(array))
+
 static void dense(struct problem_list *list) {
-    static const int64_t wide[] = {63, 64, 65, 100, 255, 256, 257, 1000, 1024, 1025, 2049, 5000, 7000, 20000};
-    static const int64_t blocked[] = {1, 7, 28, 33, 100, 257, 1025};
+    const bool thin = list->thin;
     add_dense(list, 1, 1, 1);
     add_dense(list, 0, 5, 1);
     add_dense(list, 5, 0, 1);
     add_dense(list, 0, 5, 3);
-    for (int64_t cols = 1; cols <= 40; cols++) add_dense(list, 20 + 7 * cols, cols, 1);
-    for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
-        add_dense(list, wide[i] > 5000 ? 5 : 83, wide[i], 1);
-        add_dense(list, 1, wide[i], 1);
+    for (int i = 0; i < (thin ? LENGTH(thin_narrow) : 40); i++) {
+        int64_t cols = thin ? thin_narrow[i] : i + 1;
+        add_dense(list, 20 + 7 * cols, cols, 1);
     }
-    for (size_t i = 0; i < sizeof blocked / sizeof *blocked; i++)
-        for (int t = 0; t < COUNT_OF_K; t++) add_dense(list, 45, blocked[i], several[t]);
+    for (int i = 0; i < (thin ? LENGTH(thin_wide) : LENGTH(wide)); i++) {
+        int64_t cols = thin ? thin_wide[i] : wide[i];
+        add_dense(list, cols > 5000 ? 5 : 83, cols, 1);
+        add_dense(list, 1, cols, 1);
+    }
+    for (int i = 0; i < (thin ? LENGTH(thin_blocked) : LENGTH(blocked)); i++)
+        for (int t = 0; t < COUNT_OF_K; t++)
+            add_dense(list, 45, thin ? thin_blocked[i] : blocked[i], several[t]);
     add_dense(list, 40000, 28, 1);
     add_dense(list, 30000, 1, 1);
     add_dense(list, 1500, 300, 1);
@@ -42,16 +56,16 @@ static void add_csr(struct problem_list *list, enum pattern pattern, int64_t row
 }
 
 static void csr(struct problem_list *list) {
-    static const int64_t widths[] = {1, 7, 28, 31, 33, 63, 65, 100, 257, 1000, 1025, 5000};
     static const enum pattern patterns[] = {
         PATTERN_UNIFORM,   PATTERN_DENSE,      PATTERN_NO_ENTRIES, PATTERN_EMPTY_ROWS, PATTERN_EMPTY_COLUMNS,
         PATTERN_DENSE_ROW, PATTERN_HOT_COLUMN, PATTERN_POWER_LAW,  PATTERN_ZIPF,       PATTERN_UNSORTED};
-    enum { WIDTHS = sizeof widths / sizeof *widths, PATTERNS = sizeof patterns / sizeof *patterns };
+    const int64_t *widths = list->thin ? thin_sparse : sparse;
+    enum { PATTERNS = LENGTH(patterns) };
     add_csr(list, PATTERN_DENSE, 1, 1, 1, 1);
     add_csr(list, PATTERN_NO_ENTRIES, 0, 5, 1, 1);
     add_csr(list, PATTERN_NO_ENTRIES, 5, 0, 1, 1);
     add_csr(list, PATTERN_NO_ENTRIES, 0, 5, 1, 3);
-    for (int i = 0; i < WIDTHS; i++)
+    for (int i = 0; i < (list->thin ? LENGTH(thin_sparse) : LENGTH(sparse)); i++)
         for (int t = 0; t < PATTERNS; t++)
             add_csr(list, patterns[t], patterns[t] == PATTERN_DENSE ? 23 : 301, widths[i], 3 + (i + t) % 20,
                     1);

@@ -1,5 +1,5 @@
 # The conformance suite: on every device with the best instruction set, then on the CPU with the lesser ones and with
-# numbers of threads that do not divide the work evenly.
+# numbers of threads that do not divide the work evenly. The types run apart, so that ctest -j builds kernels side by side.
 file(GLOB conformance_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c ${CMAKE_CURRENT_LIST_DIR}/cases/*.c
   ${CMAKE_CURRENT_LIST_DIR}/checks/*.c)
 add_executable(conformance ${conformance_files})
@@ -7,10 +7,12 @@ target_include_directories(conformance PRIVATE ${CMAKE_CURRENT_LIST_DIR})
 target_link_libraries(conformance PRIVATE kiln_flags kiln_static OpenMP::OpenMP_C m)
 
 set(KILN_REQUIRED_DEVICES "cpu,opencl" CACHE STRING "Devices that the conformance suite must not skip")
-add_test(NAME conformance COMMAND conformance --require ${KILN_REQUIRED_DEVICES})
+foreach(type f32 f64)
+  add_test(NAME conformance_${type} COMMAND conformance --type ${type} --require ${KILN_REQUIRED_DEVICES})
+endforeach()
 add_test(NAME conformance_scalar COMMAND conformance --device cpu --threads 1)
 add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3)
 add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7)
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
-set_tests_properties(conformance conformance_scalar conformance_avx2 conformance_threads PROPERTIES TIMEOUT 600)
+set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads PROPERTIES TIMEOUT 600)

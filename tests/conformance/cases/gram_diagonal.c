@@ -2,12 +2,13 @@
 #include "shapes.h"
 
 static void list(struct problem_list *list) {
-    struct problem_list shapes = {.entries_max = list->entries_max};
+    struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
     shapes_add(&shapes);
     for (int64_t i = 0; i < shapes.count; i++) {
         struct problem p = shapes.problems[i];
         if (p.k > 1) continue;
-        p.flags |= i % 2 ? WITH_V : 0;
+        if (p.cols % 5 == 3) problem_add(list, p);
+        p.flags |= WITH_V;
         if (i % 5 == 0 && !(p.flags & WITH_ONES)) p.flags |= WITH_X_NAN;
         problem_add(list, p);
     }

@@ -12,20 +12,22 @@ static const unsigned variants[] = {WITH_V | WITH_Z,
                                     WITH_V_BLOCK | WITH_Z_ALIAS,
                                     WITH_Z_ALIAS,
                                     WITH_Z_NAN};
-enum { VARIANTS = sizeof variants / sizeof *variants };
+/* For the sweep over shapes, where other operands would mean other kernels to build for each shape. */
+static const unsigned whole[] = {WITH_V | WITH_Z, WITH_V_BLOCK | WITH_Z, WITH_V | WITH_Z_ALIAS};
+enum { VARIANTS = sizeof variants / sizeof *variants, WHOLE = sizeof whole / sizeof *whole };
 
-/* The t-th variation of a shape: the paper's patterns in turn. */
-static struct problem vary(struct problem problem, int64_t t) {
-    problem.flags |= variants[t % VARIANTS];
+static struct problem vary(struct problem problem, unsigned flags, int64_t t) {
+    problem.flags |= flags;
     problem.alpha = t % 3 == 0 ? 1 : -0.75;
-    problem.beta = problem.flags & WITH_Z_NAN ? 0 : t % 2 ? 1 : 0.3;
+    problem.beta = flags & WITH_Z_NAN ? 0 : t % 2 ? 1 : 0.3;
     return problem;
 }
 
 static void list(struct problem_list *list) {
-    struct problem_list shapes = {.entries_max = list->entries_max};
+    struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
     shapes_add(&shapes);
-    for (int64_t i = 0; i < shapes.count; i++) problem_add(list, vary(shapes.problems[i], i));
+    for (int64_t i = 0; i < shapes.count; i++)
+        problem_add(list, vary(shapes.problems[i], whole[i % WHOLE], i));
     shapes_free(&shapes);
     static const int64_t columns[] = {1, 3, 8, 64};
     for (int64_t t = 0; t < 4 * VARIANTS; t++) {
@@ -35,10 +37,10 @@ static void list(struct problem_list *list) {
                             .cols = 33,
                             .per_row = 5,
                             .k = columns[t / VARIANTS]};
-        problem_add(list, vary(p, t));
+        problem_add(list, vary(p, variants[t % VARIANTS], t));
         p.format = KILN_CSR;
         p.pattern = PATTERN_UNIFORM;
-        problem_add(list, vary(p, t));
+        problem_add(list, vary(p, variants[t % VARIANTS], t));
     }
 }
 

@@ -4,28 +4,44 @@
 static const unsigned variants[] = {0, WITH_Z, WITH_Z_ALIAS, WITH_Z_NAN};
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
-static struct problem vary(struct problem problem, int64_t t, unsigned transposed) {
-    problem.flags |= variants[t % VARIANTS] | transposed;
+static struct problem vary(struct problem problem, unsigned flags, int64_t t) {
+    problem.flags |= flags;
     problem.alpha = t % 3 == 0 ? 1 : -1.5;
-    problem.beta = problem.flags & WITH_Z_NAN ? 0 : t % 2 ? 1 : 0.3;
+    problem.beta = flags & WITH_Z_NAN ? 0 : t % 2 ? 1 : 0.3;
     return problem;
 }
 
-static void list(struct problem_list *list) {
-    struct problem_list shapes = {.entries_max = list->entries_max};
+/* Each shape, plain and transposed, some with a NaN in X, which must reach its own row of the product, or its
+ * own column, and no other. */
+static void list_shapes(struct problem_list *list) {
+    struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
     shapes_add(&shapes);
     for (int64_t i = 0; i < shapes.count; i++) {
-        problem_add(list, vary(shapes.problems[i], i, 0));
-        problem_add(list, vary(shapes.problems[i], i + 1, WITH_TRANSPOSED));
-    }
-    /* A NaN in X reaches its own row of the product, or its own column, and no other. */
-    for (int64_t i = 0; i < shapes.count; i += 4) {
         struct problem p = shapes.problems[i];
-        p.flags |= p.flags & WITH_ONES ? 0 : WITH_X_NAN;
-        problem_add(list, vary(p, 0, 0));
-        problem_add(list, vary(p, 0, WITH_TRANSPOSED));
+        unsigned flags = i % 2 ? WITH_Z : WITH_Z_ALIAS;
+        problem_add(list, vary(p, flags, i));
+        problem_add(list, vary(p, flags | WITH_TRANSPOSED, i + 1));
+        if (i % 4 || p.flags & WITH_ONES) continue;
+        problem_add(list, vary(p, WITH_Z | WITH_X_NAN, i));
+        problem_add(list, vary(p, WITH_Z | WITH_X_NAN | WITH_TRANSPOSED, i));
     }
     shapes_free(&shapes);
+}
+
+static void list(struct problem_list *list) {
+    list_shapes(list);
+    static const int64_t columns[] = {1, 3, 8, 64};
+    for (int64_t t = 0; t < 4 * VARIANTS; t++)
+        for (int64_t form = 0; form < 4; form++) {
+            bool csr = form % 2;
+            struct problem p = {.format = csr ? KILN_CSR : KILN_DENSE,
+                                .pattern = csr ? PATTERN_UNIFORM : PATTERN_DENSE,
+                                .rows = 61,
+                                .cols = 33,
+                                .per_row = 5,
+                                .k = columns[t / VARIANTS]};
+            problem_add(list, vary(p, variants[t % VARIANTS] | (form / 2 ? WITH_TRANSPOSED : 0), t));
+        }
 }
 
 static kiln_transpose op_of(const struct problem *p) {
