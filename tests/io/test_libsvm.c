@@ -34,11 +34,10 @@ static void same_matrix_other_text(void **state) {
     (void)state;
     static const char *const texts[] = {
         "1 2:3 4:5\n2 1:1\n",
-        "1 2:3 4:5\n2 1:1",       /* no final newline */
-        "1 2:3 4:5\r\n2 1:1\r\n", /* CRLF */
-        "1 2:3 4:5\r\n2 1:1\r",   /* the last line has half of one */
-        "\xef\xbb\xbf"
-        "1 2:3 4:5\n2 1:1\n",                             /* byte order mark */
+        "1 2:3 4:5\n2 1:1",                               /* no final newline */
+        "1 2:3 4:5\r\n2 1:1\r\n",                         /* CRLF */
+        "1 2:3 4:5\r\n2 1:1\r",                           /* the last line has half of one */
+        "\xef\xbb\xbf\x31 2:3 4:5\n2 1:1\n",              /* byte order mark */
         "# head\n\n  \t\n1 2:3 4:5 # 7:7\n#\n2 1:1#\n\n", /* comments and empty lines */
         "\t1.0e0  2:3.000\t4:+5 \n 2 0001:1 \n",          /* blanks and spellings */
         "1 4:5 2:3\n2 1:1\n",                             /* unsorted */
