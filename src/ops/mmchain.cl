@@ -6,7 +6,8 @@
  *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (ops/mmchain.h)
  *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
  *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
- * Rows beyond the last and columns beyond n or k count as zeros. */
+ * Rows beyond the last and columns beyond n or k count as zeros. v, z and (SQUARES) y are null where they are not given:
+ * a test that goes the same way in every thread costs nothing, a variant of its own costs a build. */
 #define FUSED (KIND == 0)
 #define PLAIN (KIND == 1)
 #define TRANSPOSED (KIND == 2)
@@ -47,24 +48,14 @@ DEVICE_FN void load_wide(real *to, __global const real *from) {
 DEVICE_FN real row_factor(real dot, __global const real *v, __global const real *y, index_t row, int c, int k,
                           int v_cols) {
 #if FUSED
-#ifdef HAS_V
-    return dot * v[v_cols == 1 ? row : row * k + c];
+    return v ? dot * v[v_cols == 1 ? row : row * k + c] : dot;
 #else
-    return dot;
-#endif
-#elif defined(HAS_Y)
-    return y[row * k + c];
-#else
-    return REAL(1.0);
+    return y ? y[row * k + c] : REAL(1.0);
 #endif
 }
 
 DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z, real alpha, real beta, index_t at) {
-#ifdef HAS_Z
-    out[at] = alpha * dot + beta * z[at];
-#else
-    out[at] = alpha * dot;
-#endif
+    out[at] = z ? alpha * dot + beta * z[at] : alpha * dot;
 }
 
 /* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
@@ -204,10 +195,10 @@ __kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real 
  * per work-group. */
 #ifdef FINISH
 __kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const real *partial, __global const real *z,
-                                           real alpha, real beta, int groups, int n, int k, int first) {
+                                           real alpha, real beta, int groups, int n, int k, int first, int columns) {
     LOCAL real shared[256];
     const int id = (int)get_local_id(0);
-    const long size = (long)n * K, at = (long)get_group_id(0) * 32 + id % 32;
+    const long size = (long)n * columns, at = (long)get_group_id(0) * 32 + id % 32;
     real sum = REAL(0.0);
     if (at < size)
         for (int g = id / 32; g < groups; g += 8) sum += partial[(long)g * size + at];

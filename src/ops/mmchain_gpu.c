@@ -26,8 +26,8 @@ static int thread_load_max(const struct plan *plan, int words, int registers) {
     return registers / (words * (2 * plan->K + plan->R));
 }
 
-/* Rows in registers if a vector of at most 1024 threads can hold one, else the two-step variant. A thread takes about
- * four elements of a row; several rows a step share the latency of the group sum. */
+/* Rows in registers if a vector of at most 1024 threads can hold one, else the two-step variant. A thread
+ * takes about four elements of a row; several rows a step share the latency of the group sum. */
 static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -35,18 +35,21 @@ static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
     const int small_group = device->is_gpu ? 256 : 64;
     plan->W = X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1;
     plan->R = plan->K == 1 ? 4 : plan->K < 4 ? 2 : 1;
-    const int64_t units = X->cols / plan->W;
+    /* The load is fixed first and the vector follows from it, so that few shapes of kernel serve all widths.
+     */
     int load = (int)ki_max(ki_min(4, thread_load_max(plan, words, REGISTERS)), plan->W);
     plan->VS = power_of_two(ki_ceil_div(X->cols, load));
-    if (plan->VS > 512) { /* a bigger load rather than more threads, one row at a step */
+    if (plan->VS > 512) { /* a bigger load rather than more threads */
         plan->R = plan->K == 1 ? 2 : 1;
         plan->VS = 512;
+        load = power_of_two(ki_ceil_div(X->cols, plan->VS));
     }
-    if (ki_ceil_div(units, plan->VS) * plan->W > thread_load_max(plan, words, REGISTERS)) {
+    if (load > thread_load_max(plan, words, REGISTERS)) {
         plan->R = 1;
         plan->VS = 1024;
+        load = power_of_two(ki_ceil_div(X->cols, plan->VS));
     }
-    plan->Q = (int)ki_min(ki_ceil_div(units, plan->VS), 1 << 20);
+    plan->Q = load / plan->W;
     const int limit = thread_load_max(plan, words, plan->VS == 1024 ? REGISTERS_BIG_GROUP : REGISTERS);
     plan->BS = (int)ki_max(plan->VS, small_group);
     plan->variant = "DENSE";
@@ -61,7 +64,8 @@ static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
                           (int64_t)device->compute_units * per_unit);
 }
 
-/* A vector about as long as the mean row; w in local memory where it fits beside the scratch of the group sums. */
+/* A vector about as long as the mean row; w in local memory where it fits beside the scratch of the group
+ * sums. */
 static void plan_csr(struct plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -76,22 +80,35 @@ static void plan_csr(struct plan *plan, const struct ki_chain *chain) {
     plan->groups = ki_min(ki_ceil_div(X->rows, plan->BS / plan->VS), (int64_t)device->compute_units * 8);
 }
 
-static kiln_status find_kernel(struct ki_kernel **kernel, const struct plan *plan, const struct ki_chain *chain,
-                               const char *function, const char *variant) {
+/* Whether offsets into any operand need 64 bits. */
+static const char *index_define(const struct ki_chain *chain) {
+    const int64_t reach = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * chain->k);
+    return reach > KILN_INDEX32_LIMIT ? " -DINDEX64" : "";
+}
+
+static kiln_status find_pass(struct ki_kernel **kernel, const struct plan *plan,
+                             const struct ki_chain *chain) {
+    static const char *const functions[] = {"mmchain_dense", "mmchain_wide", "mmchain_csr"};
+    const char *function = functions[plan->variant[0] == 'D' ? 0 : plan->variant[0] == 'W' ? 1 : 2];
     const kiln_matrix *X = chain->X;
-    const int64_t reach = ki_max(X->nnz, ki_max(X->rows, X->cols) * chain->k);
     char defines[256], shared[32] = "";
     if (plan->shared_w) snprintf(shared, sizeof shared, " -DSHARED_W=%d", plan->shared_w);
-    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s", variant,
-             (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, chain->v ? " -DHAS_V" : "",
-             chain->y ? " -DHAS_Y" : "", chain->z ? " -DHAS_Z" : "", shared,
-             reach > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
+    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s",
+             plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, shared,
+             index_define(chain));
     return ki_kernel_get(kernel, X->device, "mmchain", function, X->type, defines);
 }
 
+static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain *chain) {
+    char defines[96];
+    snprintf(defines, sizeof defines, "-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s",
+             index_define(chain));
+    return ki_kernel_get(kernel, chain->X->device, "mmchain", "mmchain_finish", chain->X->type, defines);
+}
+
 /* The pass itself for columns [first, first + K) of y; `out` is the result or the partials. */
-static kiln_status launch_pass(const struct plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
-                               const struct ki_buffer *out, int first) {
+static kiln_status launch_pass(const struct plan *plan, const struct ki_chain *chain,
+                               struct ki_kernel *kernel, const struct ki_buffer *out, int first) {
     const kiln_matrix *X = chain->X;
     struct ki_arg args[14];
     int n = 0;
@@ -125,8 +142,9 @@ static kiln_status finish(const struct plan *plan, const struct ki_chain *chain,
                                   ki_arg_i32((int32_t)plan->groups),
                                   ki_arg_i32((int32_t)X->cols),
                                   ki_arg_i32(chain->k),
-                                  ki_arg_i32(first)};
-    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, 32), 256, args, 9);
+                                  ki_arg_i32(first),
+                                  ki_arg_i32(plan->K)};
+    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, 32), 256, args, 10);
 }
 
 /* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */
@@ -139,10 +157,9 @@ static kiln_status run_dense(const struct plan *plan, const struct ki_chain *cha
     int64_t bytes;
     if (!ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the partial results overflow: %lld columns", (long long)X->cols);
-    TRY(find_kernel(&pass, plan, chain, plan->variant[0] == 'W' ? "mmchain_wide" : "mmchain_dense", plan->variant));
+    TRY(find_pass(&pass, plan, chain));
     if (partials) {
-        const struct plan any = {.VS = 1, .BS = 1, .Q = 1, .W = 1, .R = 1, .K = plan->K};
-        TRY(find_kernel(&last, &any, chain, "mmchain_finish", "FINISH"));
+        TRY(find_finish(&last, chain));
         TRY(ki_device_scratch(X->device, &out, bytes));
     }
     for (int first = 0; first < chain->k; first += plan->K) {
@@ -157,7 +174,7 @@ done:
 static kiln_status run_csr(const struct plan *plan, const struct ki_chain *chain) {
     struct ki_kernel *pass;
     kiln_status status;
-    TRY(find_kernel(&pass, plan, chain, "mmchain_csr", plan->variant));
+    TRY(find_pass(&pass, plan, chain));
     if (chain->kind != KI_CHAIN_PLAIN) {
         double beta[KI_COLUMNS_MAX];
         for (int c = 0; c < chain->k; c++) beta[c] = chain->beta;
