@@ -173,16 +173,23 @@ static void iterations_are_capped(void **state) {
     struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
     kiln_report report;
     double before = INFINITY;
+    kiln_report all;
+    struct solution converged = solve(&all, &run, &p, &(kiln_linreg_options){.l2 = 0});
     for (int64_t cap = 1; cap <= 4; cap++) {
         struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.max_iterations = cap});
         assert_int_equal(report.iterations, cap);
         assert_int_equal(report.stopped_by, KILN_STOP_ITERATIONS);
         assert_int_equal(report.converged, 0);
         assert_true(report.objective < before && report.residual > report.tolerance);
+        /* What the trace says by recurrence is what stopping there gives. */
+        assert_true(fabs(all.trace[cap].objective - report.objective) <= 1e-10 * report.objective);
+        assert_true(fabs(all.trace[cap].residual - report.residual) <= 1e-8 * report.residual);
         before = report.objective;
         kiln_report_free(&report);
         solution_free(&s);
     }
+    kiln_report_free(&all);
+    solution_free(&converged);
     problem_free(&p);
 }
 

@@ -156,6 +156,30 @@ static void means_may_dwarf_spreads(void **state) {
         }
 }
 
+/* Where rank-one centring has no correct digit, rows are centred from the start: a first cycle of nonsense
+ * would use up all iterations. */
+static void hopeless_means_are_centred_at_once(void **state) {
+    (void)state;
+    enum { N_COLUMNS = 40 };
+    struct problem p = problem_new(3000, N_COLUMNS, 1, 1, false, 3);
+    for (int i = 0; i < p.m; i++) {
+        double *x = p.X + i * N_COLUMNS, sum = 0;
+        for (int j = 1; j < N_COLUMNS; j++) sum += x[j];
+        p.y[i] = 3 * x[0] + 2 * x[1] + sin(i);
+        x[0] = 1e14 + 10 * x[0];
+        for (int j = 1; j < N_COLUMNS; j++)
+            x[j] += 0.3 * sum; /* correlated: CG needs more than a few steps */
+    }
+    kiln_report report;
+    const struct run run = on_cpu(KILN_F64, KILN_DENSE);
+    struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
+    if (!(fabs(10 * s.W[0] - 3) <= 0.05 && report.iterations < 200))
+        fail_msg("slope %g instead of 0.3 after %d iterations", s.W[0], (int)report.iterations);
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
 /* Constant columns under an intercept and columns of zeros get coefficient 0, also from a warm start, and
  * change nothing else. */
 static void idle_columns_get_zero(void **state) {
@@ -308,6 +332,7 @@ int main(void) {
         cmocka_unit_test(nist_noint1),
         cmocka_unit_test(scales_do_not_matter),
         cmocka_unit_test(means_may_dwarf_spreads),
+        cmocka_unit_test(hopeless_means_are_centred_at_once),
         cmocka_unit_test(idle_columns_get_zero),
         cmocka_unit_test(collinear_columns_predict_as_well),
         cmocka_unit_test(constant_targets),
