@@ -63,7 +63,7 @@ static struct ki_bytes sample(int lines) {
     struct ki_bytes text = {0};
     char line[64];
     for (int i = 0; i < lines; i++) {
-        int n = snprintf(line, sizeof line, "%d 1:%d.5 7:%d\n", i, i * 7919 % 1000, i % 17);
+        int n = snprintf(line, sizeof line, "%d 1:%d.5 7:%d\n", i, i % 1000 * 7919 % 1000, i % 17);
         assert_true(ki_bytes_append(&text, line, n));
     }
     return text;
