@@ -330,7 +330,7 @@ static kiln_status finish(struct reader *r, struct ki_table *table) {
     if (status != KILN_OK) return status;
     int32_t *ids = (int32_t *)(void *)r->ids.data;
     int64_t entries = r->ids.size / (int64_t)sizeof *ids;
-#pragma omp parallel for schedule(static) num_threads(r->options->threads)
+#pragma omp parallel for schedule(static) num_threads(r->options->threads) if (entries > SMALLEST_PART)
     for (int64_t i = 0; i < entries; i++) ids[i] = feature[ids[i]];
     ki_free(feature);
     table->format = r->layout.sparse ? KILN_CSR : KILN_DENSE;

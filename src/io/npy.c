@@ -8,7 +8,7 @@
 #include "io/bytes.h"
 #include "io/data.h"
 
-enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32 };
+enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_THREADS = 1 << 15 };
 
 /* -------------------------------------------------------------------------------------- elements */
 
@@ -42,8 +42,8 @@ static inline double element(const unsigned char *from, char kind, int64_t size,
 /* One loop for each kind and size, so that the compiler sees both as constants. */
 #define LOOP(kind_, size_)                                                                                   \
     if (npy->kind == (kind_) && npy->itemsize == (size_)) {                                                  \
-        _Pragma("omp parallel for schedule(static) num_threads(threads)") for (int64_t i = 0; i < count;     \
-                                                                               i++) {                        \
+        _Pragma("omp parallel for schedule(static) num_threads(threads) if (count > WORTH_THREADS)") for (   \
+            int64_t i = 0; i < count; i++) {                                                                 \
             double value = element(from + i * (size_), kind_, size_, npy->swapped);                          \
             if (type == KILN_F64)                                                                            \
                 ((double *)values)[i] = value;                                                               \
@@ -59,7 +59,8 @@ kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *np
     LOOP('f', 4)
     LOOP('f', 8)
     LOOP('b', 1)
-    LOOP('i', 1) LOOP('i', 2) LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
+    LOOP('i', 1)
+    LOOP('i', 2) LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
         LOOP('u', 8) return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
 }
 
@@ -76,7 +77,8 @@ bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *byte
 
 int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads) {
     int64_t first = count;
-#pragma omp parallel for schedule(static) num_threads(threads) reduction(min : first)
+#pragma omp parallel for schedule(static) num_threads(threads) if (count > WORTH_THREADS) reduction(min      \
+                                                                                                    : first)
     for (int64_t i = 0; i < count; i++) {
         bool finite =
             type == KILN_F64 ? isfinite(((const double *)values)[i]) : isfinite(((const float *)values)[i]);
@@ -199,7 +201,7 @@ done:
 
 /* to = from^T by tiles; from is cols x rows. */
 #define TRANSPOSE(real)                                                                                      \
-    _Pragma("omp parallel for schedule(static) num_threads(threads)") for (                                  \
+    _Pragma("omp parallel for schedule(static) num_threads(threads) if (rows * cols > WORTH_THREADS)") for ( \
         int64_t i0 = 0; i0 < rows;                                                                           \
         i0 += TILE) for (int64_t j0 = 0; j0 < cols;                                                          \
                          j0 += TILE) for (int64_t i = i0; i < ki_min(i0 + TILE, rows);                       \

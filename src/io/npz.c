@@ -14,7 +14,14 @@
 #include "io/text.h"
 #include "io/zip.h"
 
-enum { FIRST_READ = 64 << 10, LAST_READ = 8 << 20, BLOCK = 1024, ROWS_FREE = 1 << 20, ROWS_PER_BYTE = 8 };
+enum {
+    FIRST_READ = 64 << 10,
+    LAST_READ = 8 << 20,
+    BLOCK = 1024,
+    WORTH_THREADS = 1 << 15,
+    ROWS_FREE = 1 << 20,
+    ROWS_PER_BYTE = 8
+};
 
 /* A member of the archive: its header, and its elements wherever they lie. */
 struct array {
@@ -149,7 +156,9 @@ static kiln_status read_indices(int32_t **indices, struct source *s, int64_t nnz
     *indices = ki_alloc((size_t)nnz * sizeof **indices);
     if (!*indices) return ki_fail_nomem((size_t)nnz * sizeof **indices, "the columns");
     int64_t first = nnz, item = s->indices.npy.itemsize;
-#pragma omp parallel for schedule(static) num_threads(s->options->threads) reduction(min : first)
+#pragma omp parallel for schedule(static) num_threads(s->options->threads) if (nnz > WORTH_THREADS)          \
+    reduction(min                                                                                            \
+              : first)
     for (int64_t from = 0; from < nnz; from += BLOCK) {
         int64_t wide[BLOCK], count = ki_min(BLOCK, nnz - from);
         bool fine = ki_npy_integers(wide, &s->indices.npy, s->indices.elements + from * item, count);
@@ -277,7 +286,7 @@ static bool sort_row(struct ki_table *table, kiln_type type, int64_t row, struct
 /* Sorts all rows; *twice is the first row with two entries in one column, or rows. */
 static kiln_status sort_rows(struct ki_table *table, const kiln_read_options *options, int64_t *twice) {
     int64_t first = table->rows, failed = 0;
-#pragma omp parallel num_threads(options->threads) reduction(min : first) reduction(+ : failed)
+#pragma omp parallel num_threads(options->threads) if (table->nnz > WORTH_THREADS) reduction(min : first) reduction(+ : failed)
     {
         struct ki_bytes wide = {0}, scratch = {0};
 #pragma omp for schedule(dynamic, 512)

@@ -403,7 +403,7 @@ static void torn_files(void **state) {
 static void memory_runs_out(void **state) {
     (void)state;
     size_t size;
-    char *text = large_file(&size, 3000);
+    char *text = large_file(&size, 150);
     kiln_read_options options = reading_options();
     options.target = "y";
     assert_survives_shortage(ki_read_csv, text, size, &options);

@@ -5,6 +5,8 @@
 #include <math.h>
 #include <zlib.h>
 
+#include "io/output.h"
+
 struct bytes {
     unsigned char data[1 << 16];
     size_t size;
@@ -364,6 +366,44 @@ static void torn_files(void **state) {
     }
 }
 
+/* Enough entries for several threads: each row's columns descend, its first one stands twice. */
+static void large_matrix(void **state) {
+    (void)state;
+    enum { ROWS = 5000, EACH = 21, COLS = 50 };
+    struct ki_table made = {.format = KILN_CSR, .rows = ROWS, .cols = COLS, .nnz = ROWS * EACH};
+    made.row_start = ki_alloc((ROWS + 1) * sizeof(int64_t));
+    made.col = ki_alloc(ROWS * EACH * sizeof(int32_t));
+    made.values = ki_alloc(ROWS * EACH * sizeof(double));
+    for (int64_t row = 0; row <= ROWS; row++) made.row_start[row] = row * EACH;
+    for (int64_t i = 0; i < ROWS * EACH; i++) {
+        made.col[i] = (int32_t)(i % EACH == EACH - 1 ? COLS - 1 : COLS - 1 - i % EACH);
+        ((double *)made.values)[i] = (double)i;
+    }
+    char path[] = "/tmp/kiln-reading-XXXXXX";
+    struct ki_output *output;
+    struct ki_input *input;
+    struct ki_table read = {0};
+    kiln_read_options options = reading_options();
+    close(mkstemp(path));
+    assert_int_equal(ki_output_open(&output, path, false, NULL), KILN_OK);
+    assert_int_equal(ki_write_npz(output, &made, KILN_F64), KILN_OK);
+    assert_int_equal(ki_output_commit(output), KILN_OK);
+    assert_int_equal(ki_input_open(&input, path, 0, NULL), KILN_OK);
+    assert_int_equal(ki_read_npz(&read, input, &options), KILN_OK);
+    ki_input_close(input);
+    unlink(path);
+    assert_true(read.nnz == ROWS * (EACH - 1));
+    for (int64_t row = 0; row < ROWS; row++)
+        for (int64_t i = 0; i < EACH - 1; i++) {
+            int64_t at = row * (EACH - 1) + i, from = row * EACH + EACH - 2 - i;
+            assert_int_equal(read.col[at], COLS - EACH + 1 + i);
+            double want = i < EACH - 2 ? (double)from : (double)(2 * row * EACH + EACH - 1);
+            assert_true(((double *)read.values)[at] == want);
+        }
+    ki_table_clear(&made);
+    ki_table_clear(&read);
+}
+
 static void memory_runs_out(void **state) {
     (void)state;
     static const char *const names[] = {"csr_stored.npz", "csr_deflated.npz", "csc.npz", "csr_unsorted.npz"};
@@ -378,7 +418,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scipy_files),   cmocka_unit_test(canonical_rows),  cmocka_unit_test(empty_matrices),
         cmocka_unit_test(lying_members), cmocka_unit_test(lying_archives),  cmocka_unit_test(bomb),
-        cmocka_unit_test(torn_files),    cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(torn_files),    cmocka_unit_test(memory_runs_out), cmocka_unit_test(large_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
