@@ -60,7 +60,8 @@ kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *np
     LOOP('f', 8)
     LOOP('b', 1)
     LOOP('i', 1)
-    LOOP('i', 2) LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
+    LOOP('i', 2)
+    LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
         LOOP('u', 8) return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
 }
 
