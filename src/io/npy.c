@@ -56,13 +56,18 @@ static inline double element(const unsigned char *from, char kind, int64_t size,
 kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *npy, const void *bytes,
                            int64_t count, int threads) {
     const unsigned char *from = bytes;
-    LOOP('f', 4)
-    LOOP('f', 8)
-    LOOP('b', 1)
-    LOOP('i', 1)
-    LOOP('i', 2)
-    LOOP('i', 4) LOOP('i', 8) LOOP('u', 1) LOOP('u', 2) LOOP('u', 4)
-        LOOP('u', 8) return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
+    LOOP('f', 4);
+    LOOP('f', 8);
+    LOOP('b', 1);
+    LOOP('i', 1);
+    LOOP('i', 2);
+    LOOP('i', 4);
+    LOOP('i', 8);
+    LOOP('u', 1);
+    LOOP('u', 2);
+    LOOP('u', 4);
+    LOOP('u', 8);
+    return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
 }
 
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count) {
