@@ -12,6 +12,7 @@ struct job {
     const int32_t *col;
     const double *value;
     double *values; /* as scattered */
+    bool placed;    /* the entries came in order of their rows: there is nothing to scatter */
     int64_t count;
     enum ki_symmetry symmetry;
     const kiln_read_options *options;
@@ -75,6 +76,16 @@ static int64_t share(int64_t rows, int i, int threads) {
     return rows / threads * i + ki_min(rows % threads, i);
 }
 
+/* Moves row_start back to the starts of the rows when all entries are in place. */
+static void scatter(const struct job *job, int threads) {
+    const int64_t rows = job->table->rows;
+    int64_t *row_start = job->table->row_start;
+#pragma omp parallel for num_threads(threads) schedule(static, 1)
+    for (int i = 0; i < threads; i++) scatter_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
+    memmove(row_start + 1, row_start, (size_t)rows * sizeof *row_start);
+    row_start[0] = 0;
+}
+
 static enum order build(const struct job *job, int threads) {
     const int64_t rows = job->table->rows;
     int64_t *row_start = job->table->row_start;
@@ -86,10 +97,7 @@ static enum order build(const struct job *job, int threads) {
         row_start[r] = sum;
         sum += count;
     }
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int i = 0; i < threads; i++) scatter_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
-    memmove(row_start + 1, row_start, (size_t)rows * sizeof *row_start);
-    row_start[0] = 0;
+    if (!job->placed) scatter(job, threads);
 #pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : worst)
     for (int i = 0; i < threads; i++) {
         enum order order = sort_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
@@ -140,8 +148,32 @@ static int64_t count_expanded(const struct job *job) {
     return job->count + mirrored;
 }
 
-kiln_status ki_entries_to_csr(struct ki_table *table, const struct ki_entries *entries,
-                              enum ki_symmetry symmetry, const kiln_read_options *options) {
+/* Whether the entries are in order of their rows. */
+static bool by_rows(const struct job *job) {
+    int64_t falls = 0;
+    if (job->symmetry != KI_GENERAL) return false;
+    for (int64_t e = 1; e < job->count; e++) falls += job->row[e] < job->row[e - 1];
+    return falls == 0;
+}
+
+static kiln_status allocate(struct job *job, struct ki_entries *entries) {
+    struct ki_table *table = job->table;
+    const bool in_place = by_rows(job);
+    int64_t bytes, row_bytes;
+    if (!ki_mul(table->nnz, sizeof(double), &bytes) || !ki_add(table->rows, 1, &row_bytes) ||
+        !ki_mul(row_bytes, sizeof(int64_t), &row_bytes))
+        return ki_fail(KILN_ERR_LIMIT, "%lld entries are too many", (long long)table->nnz);
+    table->row_start = ki_calloc((size_t)row_bytes);
+    table->col = in_place ? ki_bytes_take(&entries->col) : ki_alloc((size_t)bytes / 2);
+    table->values = job->values = in_place ? ki_bytes_take(&entries->value) : ki_alloc((size_t)bytes);
+    job->placed = in_place;
+    return table->row_start && table->col && table->values
+               ? KILN_OK
+               : ki_fail_nomem((size_t)(row_bytes + bytes), "the rows of the file");
+}
+
+kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries, enum ki_symmetry symmetry,
+                              const kiln_read_options *options) {
     struct job job = {.table = table,
                       .row = (const uint32_t *)(const void *)entries->row.data,
                       .col = (const int32_t *)(const void *)entries->col.data,
@@ -149,24 +181,13 @@ kiln_status ki_entries_to_csr(struct ki_table *table, const struct ki_entries *e
                       .count = entries->count,
                       .symmetry = symmetry,
                       .options = options};
-    int64_t bytes, row_bytes;
     table->format = KILN_CSR;
     table->nnz = count_expanded(&job);
-    if (!ki_mul(table->nnz, sizeof(double), &bytes) || !ki_add(table->rows, 1, &row_bytes) ||
-        !ki_mul(row_bytes, sizeof(int64_t), &row_bytes))
-        return ki_fail(KILN_ERR_LIMIT, "%lld entries are too many", (long long)table->nnz);
-    table->row_start = ki_calloc((size_t)row_bytes);
-    table->col = ki_alloc((size_t)bytes / 2);
-    table->values = job.values = ki_alloc((size_t)bytes);
-    if (!table->row_start || !table->col || !table->values)
-        return ki_fail_nomem((size_t)(row_bytes + bytes), "the rows of the file");
-
+    kiln_status status = allocate(&job, entries);
+    if (status != KILN_OK) return status;
     enum order order = build(&job, options->threads);
     if (order == ORDER_NOMEM) return ki_fail_nomem(1, "sorting a row");
-    if (order == ORDER_REPEATS) {
-        kiln_status status = merge(&job);
-        if (status != KILN_OK) return status;
-    }
-    if (options->type == KILN_F32) narrow(job.values, table->nnz);
-    return KILN_OK;
+    if (order == ORDER_REPEATS) status = merge(&job);
+    if (status == KILN_OK && options->type == KILN_F32) narrow(job.values, table->nnz);
+    return status;
 }

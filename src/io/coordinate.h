@@ -17,7 +17,7 @@ void ki_entries_free(struct ki_entries *entries);
 /* Fills a table, whose rows and cols are set, with CSR arrays. Entries at the same place are added up in
  * their order, or with options->strict are an error. Threads share the work by rows, so their number does not
  * show. */
-kiln_status ki_entries_to_csr(struct ki_table *table, const struct ki_entries *entries,
-                              enum ki_symmetry symmetry, const kiln_read_options *options);
+kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries, enum ki_symmetry symmetry,
+                              const kiln_read_options *options);
 
 #endif

@@ -239,7 +239,7 @@ static kiln_status finish_array(struct ki_table *table, const struct reader *rea
     return KILN_OK;
 }
 
-static kiln_status finish(struct ki_table *table, const struct reader *reader, const struct ki_input *input,
+static kiln_status finish(struct ki_table *table, struct reader *reader, const struct ki_input *input,
                           const struct ki_block *last) {
     const struct ki_market *header = &reader->header;
     const struct ki_place place = {.file = ki_input_name(input), .line = last->line, .offset = last->offset};
