@@ -6,7 +6,7 @@ static void list(struct problem_list *list) {
     shapes_add(&shapes);
     for (int64_t i = 0; i < shapes.count; i++) {
         struct problem p = shapes.problems[i];
-        if (p.k > 1) continue;
+        if (p.k > 1 || (list->thin && i % 3)) continue;
         if (p.cols % 5 == 3) problem_add(list, p);
         p.flags |= WITH_V;
         if (i % 5 == 0 && !(p.flags & WITH_ONES)) p.flags |= WITH_X_NAN;
