@@ -60,7 +60,10 @@ static kiln_status probe(double *spread, const kiln_matrix *X, const kiln_matrix
     TRY(kiln_matrix_dense(&Z, device, type, rows, PROBES, NULL));
     TRY(kiln_matrix_dense(&P, device, type, cols, PROBES, NULL));
     projections = ki_alloc((size_t)cols * PROBES * sizeof *projections);
-    if (!projections) TRY(ki_fail_nomem((size_t)cols * PROBES * sizeof *projections, "column probes"));
+    if (!projections) {
+        status = ki_fail_nomem((size_t)cols * PROBES * sizeof *projections, "column probes");
+        goto done;
+    }
     TRY(kiln_map(root, KILN_MAP_SQRT, weights));
     TRY(kiln_fill_random(Z, KILN_NORMAL, PROBE_SEED, 0));
     TRY(kiln_times(Z, Z, root));
@@ -121,7 +124,10 @@ kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X,
     measured.square = ki_alloc(bytes);
     measured.mean = ki_alloc(bytes);
     measured.variance = ki_alloc(bytes);
-    if (!measured.square || !measured.mean || !measured.variance) TRY(ki_fail_nomem(bytes, "column means"));
+    if (!measured.square || !measured.mean || !measured.variance) {
+        status = ki_fail_nomem(bytes, "column means");
+        goto done;
+    }
     TRY(kiln_matrix_dense(&sum, kiln_matrix_device(X), kiln_matrix_type(X), cols, 1, NULL));
     TRY(kiln_gram_diagonal(sum, X, weights));
     TRY(ki_vector_get(measured.square, sum));

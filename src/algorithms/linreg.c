@@ -136,7 +136,10 @@ static kiln_status build_vectors(struct ki_system *system, const struct ki_colum
     const int64_t cols = kiln_matrix_cols(system->X);
     const size_t bytes = (size_t)cols * sizeof(double);
     double *inverse = ki_alloc(bytes), *penalty = ki_alloc(bytes), *kept = ki_alloc(bytes);
-    if (!inverse || !penalty || !kept) TRY(ki_fail_nomem(bytes, "the preconditioner"));
+    if (!inverse || !penalty || !kept) {
+        status = ki_fail_nomem(bytes, "the preconditioner");
+        goto done;
+    }
     choose_diagonals(system, inverse, penalty, kept, columns);
     TRY(ki_vector_new(&system->inverse, device, type, cols, inverse));
     TRY(ki_vector_new(&system->kept, device, type, cols, kept));
@@ -202,9 +205,11 @@ static kiln_status tables_new(struct tables *tables, const struct ki_system *sys
     tables->b = ki_calloc((size_t)(k * element));
     tables->block = ki_alloc((size_t)block_bytes);
     if (system->blocks > 1) tables->y = ki_alloc((size_t)y_bytes);
-    if (!tables->W || !tables->b || !tables->block || (system->blocks > 1 && !tables->y))
-        TRY(ki_fail_nomem((size_t)(W_bytes + block_bytes + (system->blocks > 1 ? y_bytes : 0)),
-                          "the coefficients"));
+    if (!tables->W || !tables->b || !tables->block || (system->blocks > 1 && !tables->y)) {
+        status = ki_fail_nomem((size_t)(W_bytes + block_bytes + (system->blocks > 1 ? y_bytes : 0)),
+                               "the coefficients");
+        goto done;
+    }
     if (system->options.warm_start) TRY(kiln_matrix_get(tables->W, W));
     if (system->blocks > 1) TRY(kiln_matrix_get(tables->y, y));
 done:

@@ -36,9 +36,8 @@ static kiln_status block_new(struct block *t) {
     kiln_device *device = kiln_matrix_device(system->X);
     const kiln_type type = kiln_matrix_type(system->X);
     const int64_t rows = kiln_matrix_rows(system->X), cols = kiln_matrix_cols(system->X);
-    kiln_matrix **const small[] = {&t->E, &t->G, &t->P, &t->Q, &t->Z};
-    for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-        TRY(kiln_matrix_dense(small[i], device, type, cols, t->k, NULL));
+    kiln_matrix **const small[5] = {&t->E, &t->G, &t->P, &t->Q, &t->Z};
+    for (int i = 0; i < 5; i++) TRY(kiln_matrix_dense(small[i], device, type, cols, t->k, NULL));
     TRY(kiln_matrix_dense(&t->R, device, type, rows, t->k, NULL));
     if (system->options.weights)
         TRY(kiln_matrix_dense(&t->SR, device, type, rows, t->k, NULL));
@@ -51,8 +50,8 @@ done:
 
 static void block_free(struct block *t) {
     if (t->SR != t->R) kiln_matrix_free(t->SR);
-    kiln_matrix *const all[] = {t->R, t->E, t->G, t->P, t->Q, t->Z};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    kiln_matrix *const all[6] = {t->R, t->E, t->G, t->P, t->Q, t->Z};
+    for (int i = 0; i < 6; i++) kiln_matrix_free(all[i]);
 }
 
 /* beta * (*z) = L A. Uses Z. */
@@ -290,7 +289,7 @@ static void swap(struct block *t) {
 static kiln_status refine(struct block *t) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
-    bool took_part[KI_BLOCK], reverted = false;
+    bool took_part[KI_BLOCK] = {false}, reverted = false;
     const bool last_resort = t->rowwise || t->system->options.no_intercept;
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
