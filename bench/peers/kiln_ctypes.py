@@ -95,3 +95,28 @@ class Matrix:
 def mmchain(w, alpha, X, v, y, beta=0.0, z=None):
     check(library.kiln_mmchain(w.handle, D(alpha), X.handle, v.handle if v else None, y.handle, D(beta),
                                z.handle if z else None))
+
+
+class LinregOptions(ctypes.Structure):
+    _fields_ = [("l2", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
+                ("no_preconditioner", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", D),
+                ("max_iterations", I64), ("weights", P), ("progress", P), ("user", P)]
+
+
+class Report(ctypes.Structure):
+    _fields_ = [("converged", ctypes.c_int), ("stopped_by", ctypes.c_int), ("iterations", I64), ("residual", D),
+                ("tolerance", D), ("objective", D), ("rss", D), ("tss", D), ("r2", D), ("seconds", D), ("trace", P),
+                ("trace_count", I64)]
+
+
+def multiply(Y, alpha, A, B, beta=0.0, Z=None, transposed=False):
+    check(library.kiln_multiply(Y.handle, D(alpha), int(transposed), A.handle, B.handle, D(beta),
+                                Z.handle if Z else None))
+
+
+def linreg(W, b, X, y, **options):
+    report = Report()
+    check(library.kiln_linreg(W.handle, b.handle, X.handle, y.handle, ctypes.byref(LinregOptions(**options)),
+                              ctypes.byref(report)))
+    library.kiln_report_free(ctypes.byref(report))
+    return report

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/size.h"
+#include "core/threads.h"
 #include "dialect/scalar_math.h"
 #include "ops/reduce.h"
 

@@ -1,48 +1,81 @@
-/* CPU bodies of the element-wise operations: combine, times, map, fill, fill_random. */
+/* CPU bodies of the element-wise operations: combine, times, map, fill, fill_random. Each is a loop over a
+ * range of W's elements; large matrices are cut into parts for the threads. */
 
-/* Element i of an operand that may have one column used for each of k. */
+struct FN(elements) {
+    kiln_matrix *W;
+    const kiln_matrix *X, *Y;
+    const double *a, *b;
+    double value;
+    uint64_t seed, stream;
+    int kind, parts; /* kind: of map, or the distribution */
+    void (*range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end);
+};
+
+/* Element i of an operand that may have one column used for each of W's k. */
 #define AT(A, i, k) VALUES(A)[(A)->cols == 1 ? (i) / (k) : (i)]
-#define FOR_EACH_ELEMENT(W)                                                                                  \
-    const int64_t count = (W)->nnz, k = ki_max((W)->cols, 1);                                                \
-    const int threads = count > 65536 ? (W)->device->threads : 1;                                            \
-    real *out = VALUES(W);                                                                                   \
-    _Pragma("omp parallel for num_threads(threads) schedule(static) if (threads > 1)")                       \
-    for (int64_t i = 0; i < count; i++)
 
-static void FN(combine)(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
-                        const kiln_matrix *Y) {
-    FOR_EACH_ELEMENT(W) {
+static void FN(elements_part)(void *arg, int part) {
+    const struct FN(elements) *e = arg;
+    e->range(e, VALUES(e->W), ki_part_begin(e->W->nnz, part, e->parts),
+             ki_part_begin(e->W->nnz, part + 1, e->parts));
+}
+
+static void FN(each_element)(struct FN(elements) * e) {
+    enum { WORTH_A_PART = 16384 };
+    const int threads = e->W->device->threads;
+    e->parts = (int)ki_max(ki_min(e->W->nnz / WORTH_A_PART, (int64_t)threads * 4), 1);
+    ki_parallel(threads, e->parts, FN(elements_part), e);
+}
+
+static void FN(combine_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    const int64_t k = e->W->cols;
+    for (int64_t i = first; i < end; i++) {
         int64_t c = i % k;
-        real sum = a[c] != 0 ? (real)a[c] * AT(X, i, k) : 0;
-        if (Y && b[c] != 0) sum += (real)b[c] * AT(Y, i, k);
+        real sum = e->a[c] != 0 ? (real)e->a[c] * AT(e->X, i, k) : 0;
+        if (e->Y && e->b[c] != 0) sum += (real)e->b[c] * AT(e->Y, i, k);
         out[i] = sum;
     }
 }
 
+static void FN(combine)(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                        const kiln_matrix *Y) {
+    FN(each_element)
+    (&(struct FN(elements)){.W = W, .X = X, .Y = Y, .a = a, .b = b, .range = FN(combine_range)});
+}
+
+static void FN(times_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    const int64_t k = e->W->cols;
+    for (int64_t i = first; i < end; i++) out[i] = AT(e->X, i, k) * AT(e->Y, i, k);
+}
+
 static void FN(times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {
-    FOR_EACH_ELEMENT(W) {
-        out[i] = AT(X, i, k) * AT(Y, i, k);
-    }
+    FN(each_element)(&(struct FN(elements)){.W = W, .X = X, .Y = Y, .range = FN(times_range)});
+}
+
+static void FN(map_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; i++) out[i] = FN(map_value)(VALUES(e->X)[i], e->kind);
 }
 
 static void FN(map)(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
-    FOR_EACH_ELEMENT(W) {
-        (void)k;
-        out[i] = FN(map_value)(VALUES(X)[i], kind);
-    }
+    FN(each_element)(&(struct FN(elements)){.W = W, .X = X, .kind = kind, .range = FN(map_range)});
+}
+
+static void FN(fill_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; i++) out[i] = (real)e->value;
 }
 
 static void FN(fill)(kiln_matrix *W, double value) {
-    FOR_EACH_ELEMENT(W) {
-        (void)k;
-        out[i] = (real)value;
-    }
+    FN(each_element)(&(struct FN(elements)){.W = W, .value = value, .range = FN(fill_range)});
+}
+
+static void FN(random_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    for (int64_t i = first; i < end; i++)
+        out[i] = e->kind == KILN_NORMAL ? FN(random_normal)(e->seed, e->stream, (uint64_t)i)
+                                        : FN(random_uniform)(e->seed, e->stream, (uint64_t)i);
 }
 
 static void FN(fill_random)(kiln_matrix *W, kiln_distribution distribution, uint64_t seed, uint64_t stream) {
-    FOR_EACH_ELEMENT(W) {
-        (void)k;
-        out[i] = distribution == KILN_NORMAL ? FN(random_normal)(seed, stream, (uint64_t)i)
-                                             : FN(random_uniform)(seed, stream, (uint64_t)i);
-    }
+    FN(each_element)
+    (&(struct FN(elements)){
+        .W = W, .kind = (int)distribution, .seed = seed, .stream = stream, .range = FN(random_range)});
 }

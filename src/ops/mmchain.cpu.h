@@ -1,13 +1,13 @@
 /* CPU body of the passes over X: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
- * Each thread owns consecutive rows of about equal work and its own copy of w; a row (a few rows, if dense) is used for its
- * dot product and, while it is still in the cache, scattered into w. The copies are added up in a fixed order at
- * the end, so the result depends on the number of threads but not on their timing. */
+ * Each thread owns consecutive rows of about equal work and its own copy of w; a row (a few rows, if dense)
+ * is used for its dot product and, while it is still in the cache, scattered into w. The copies are added up
+ * in a fixed order at the end, so the result depends on the number of threads but not on their timing. */
 
 /* Where a pass keeps things: copies of w, one per thread, and y laid out for the row kernels. */
 struct FN(pass) {
     const struct ki_chain *chain;
-    int threads;
+    int threads, sum_parts;
     int64_t n, k, padded; /* columns, columns of y, n rounded up to whole vectors */
     int64_t copy;         /* elements in one thread's copy of w */
     real *y, *copies, *tail;
@@ -20,7 +20,8 @@ ALWAYS_INLINE real FN(weight)(const struct ki_chain *chain, int64_t row, int c) 
     return VALUES(chain->v)[chain->v->cols == 1 ? row : row * chain->k + c];
 }
 
-/* ---- dense ------------------------------------------------------------------------------------------------- */
+/* ---- dense
+ * ------------------------------------------------------------------------------------------------- */
 
 enum { FN(BATCH) = 4 }; /* rows taken together: w is loaded and stored once for all of them */
 
@@ -56,7 +57,7 @@ ALWAYS_INLINE void FN(scatters)(int R, bool square, real *w, const real *p, cons
 }
 
 /* R consecutive rows from `row`, lying at x. */
-ALWAYS_INLINE void FN(dense_rows)(int R, const struct FN(pass) *pass, real *w, int64_t row, const real *x,
+ALWAYS_INLINE void FN(dense_rows)(int R, const struct FN(pass) * pass, real *w, int64_t row, const real *x,
                                   FN(vmask) mask) {
     const struct ki_chain *chain = pass->chain;
     int64_t stride = pass->n, vectors = pass->padded / LANES;
@@ -88,9 +89,9 @@ ALWAYS_INLINE void FN(dense_rows)(int R, const struct FN(pass) *pass, real *w, i
     }
 }
 
-/* Rows [first, end). A row's last vector reaches into the rows behind it and is masked; the matrix's last rows, which
- * have nothing behind them to read, go through a padded copy. */
-static void FN(dense_range)(const struct FN(pass) *pass, int t, int64_t first, int64_t end) {
+/* Rows [first, end). A row's last vector reaches into the rows behind it and is masked; the matrix's last
+ * rows, which have nothing behind them to read, go through a padded copy. */
+static void FN(dense_range)(const struct FN(pass) * pass, int t, int64_t first, int64_t end) {
     const real *x = VALUES(pass->chain->X);
     real *w = pass->copies + t * pass->copy, *copy = pass->tail + t * pass->padded;
     int64_t n = pass->n, row = first;
@@ -106,7 +107,8 @@ static void FN(dense_range)(const struct FN(pass) *pass, int t, int64_t first, i
     }
 }
 
-/* ---- CSR --------------------------------------------------------------------------------------------------- */
+/* ---- CSR
+ * --------------------------------------------------------------------------------------------------- */
 
 /* Four sums hide the latency of the additions. */
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y) {
@@ -136,7 +138,7 @@ ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const 
     for (; e < count; e++) w[col[e]] += p * value[e];
 }
 
-static void FN(sparse_range)(const struct FN(pass) *pass, real *w, int64_t first, int64_t end) {
+static void FN(sparse_range)(const struct FN(pass) * pass, real *w, int64_t first, int64_t end) {
     const struct ki_chain *chain = pass->chain;
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *cols = ki_host(&chain->X->col);
@@ -147,7 +149,8 @@ static void FN(sparse_range)(const struct FN(pass) *pass, real *w, int64_t first
         int64_t count = start[row + 1] - start[row];
         switch (chain->kind) {
         case KI_CHAIN_FUSED:
-            FN(sparse_scatter)(w, FN(weight)(chain, row, 0) * FN(sparse_dot)(value, col, count, y), value, col, count);
+            FN(sparse_scatter)
+            (w, FN(weight)(chain, row, 0) * FN(sparse_dot)(value, col, count, y), value, col, count);
             break;
         case KI_CHAIN_PLAIN: {
             real z = chain->z ? (real)chain->beta * VALUES(chain->z)[row] : 0;
@@ -165,7 +168,7 @@ static void FN(sparse_range)(const struct FN(pass) *pass, real *w, int64_t first
 }
 
 /* k > 1 columns: the innermost loop runs over them, contiguous in y and w. */
-static void FN(sparse_block_range)(const struct FN(pass) *pass, real *w, int64_t first, int64_t end) {
+static void FN(sparse_block_range)(const struct FN(pass) * pass, real *w, int64_t first, int64_t end) {
     const struct ki_chain *chain = pass->chain;
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
@@ -197,13 +200,14 @@ static void FN(sparse_block_range)(const struct FN(pass) *pass, real *w, int64_t
     }
 }
 
-/* ---- both -------------------------------------------------------------------------------------------------- */
+/* ---- both
+ * -------------------------------------------------------------------------------------------------- */
 
 /* The first row of part t of `parts`, cut so that rows + entries are about equal in each. */
-static int64_t FN(part_begin)(const kiln_matrix *X, int t, int parts) {
-    if (X->format == KILN_DENSE) return X->rows / parts * t + ki_min(X->rows % parts, t);
+static int64_t FN(first_row)(const kiln_matrix *X, int t, int parts) {
+    if (X->format == KILN_DENSE) return ki_part_begin(X->rows, t, parts);
     const int64_t *start = ki_host(&X->row_start);
-    int64_t total = X->nnz + X->rows, goal = total / parts * t + ki_min(total % parts, t);
+    int64_t goal = ki_part_begin(X->nnz + X->rows, t, parts);
     int64_t low = 0, high = X->rows;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -215,11 +219,12 @@ static int64_t FN(part_begin)(const kiln_matrix *X, int t, int parts) {
     return low;
 }
 
-static void FN(run_range)(const struct FN(pass) *pass, int t) {
+static void FN(run_range)(void *arg, int t) {
+    const struct FN(pass) *pass = arg;
     const kiln_matrix *X = pass->chain->X;
     real *w = pass->copies + t * pass->copy;
     if (pass->copy) memset(w, 0, (size_t)pass->copy * sizeof(real));
-    int64_t first = FN(part_begin)(X, t, pass->threads), end = FN(part_begin)(X, t + 1, pass->threads);
+    int64_t first = FN(first_row)(X, t, pass->threads), end = FN(first_row)(X, t + 1, pass->threads);
     if (X->format == KILN_DENSE)
         FN(dense_range)(pass, t, first, end);
     else if (pass->k == 1)
@@ -228,14 +233,16 @@ static void FN(run_range)(const struct FN(pass) *pass, int t) {
         FN(sparse_block_range)(pass, w, first, end);
 }
 
+enum { FN(SUM_PARTS) = 64 };
+
 /* out = alpha * (sum of the copies) + beta z. Dense copies lie column by column, sparse ones as out does. */
-static void FN(add_copies)(const struct FN(pass) *pass) {
+static void FN(add_copies)(void *arg, int part) {
+    const struct FN(pass) *pass = arg;
     const struct ki_chain *chain = pass->chain;
     const bool dense = chain->X->format == KILN_DENSE;
-    const int64_t k = pass->k, count = pass->n * k;
+    const int64_t k = pass->k, end = ki_part_begin(pass->n * k, part + 1, pass->sum_parts);
     const real alpha = (real)chain->alpha, beta = (real)chain->beta;
-#pragma omp parallel for num_threads(pass->threads) schedule(static) if (count * pass->threads > 65536)
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = ki_part_begin(pass->n * k, part, pass->sum_parts); i < end; i++) {
         const real *from = pass->copies + (dense ? i % k * pass->padded + i / k : i);
         real sum = from[0];
         for (int t = 1; t < pass->threads; t++) sum += from[t * pass->copy];
@@ -243,8 +250,8 @@ static void FN(add_copies)(const struct FN(pass) *pass) {
     }
 }
 
-/* As many threads as the work is worth: below some ten thousand entries starting them costs more than they save,
- * and the copies of w must not cost more than the pass. */
+/* As many threads as the work is worth: below some ten thousand entries starting them costs more than they
+ * save, and the copies of w must not cost more than the pass. */
 static int FN(pass_threads)(const struct ki_chain *chain, bool needs_copies) {
     int64_t work = (chain->X->nnz + chain->X->rows) * chain->k;
     int64_t threads = ki_min(chain->X->device->threads, work / 16384);
@@ -253,7 +260,7 @@ static int FN(pass_threads)(const struct ki_chain *chain, bool needs_copies) {
 }
 
 /* y as the dense row kernels want it: column by column, padded with zeros to whole vectors. */
-static void FN(lay_out_y)(struct FN(pass) *pass) {
+static void FN(lay_out_y)(struct FN(pass) * pass) {
     const real *y = VALUES(pass->chain->y);
     memset(pass->y, 0, (size_t)(pass->k * pass->padded) * sizeof(real));
     for (int64_t j = 0; j < pass->n; j++)
@@ -270,7 +277,8 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     /* Copies begin on cache lines of their own, or the threads would fight over the shared one. */
     if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
     int64_t y_size = dense && needs_y ? pass.k * pass.padded : 0, elements, bytes;
-    if (!ki_mul(pass.threads, pass.copy, &elements) || !ki_add(elements, y_size + pass.threads * pass.padded, &elements) ||
+    if (!ki_mul(pass.threads, pass.copy, &elements) ||
+        !ki_add(elements, y_size + pass.threads * pass.padded, &elements) ||
         !ki_mul(elements, sizeof(real), &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass.n);
     struct ki_buffer scratch;
@@ -280,11 +288,10 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     pass.y = pass.copies + pass.threads * pass.copy;
     pass.tail = pass.y + y_size;
     if (y_size) FN(lay_out_y)(&pass);
-#pragma omp parallel num_threads(pass.threads) if (pass.threads > 1)
-    {
-#pragma omp for schedule(static, 1)
-        for (int t = 0; t < pass.threads; t++) FN(run_range)(&pass, t);
+    ki_parallel(pass.threads, pass.threads, FN(run_range), &pass);
+    if (copies) {
+        pass.sum_parts = pass.n * pass.k * pass.threads > 65536 ? FN(SUM_PARTS) : 1;
+        ki_parallel(pass.threads, pass.sum_parts, FN(add_copies), &pass);
     }
-    if (copies) FN(add_copies)(&pass);
     return KILN_OK;
 }

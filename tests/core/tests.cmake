@@ -1,4 +1,4 @@
-foreach(name sha256 size status seams probe kernels profile cache_folder cache_entries cache_faults cache_processes)
+foreach(name sha256 size status seams threads probe kernels profile cache_folder cache_entries cache_faults cache_processes)
   set(files ${CMAKE_CURRENT_LIST_DIR}/${name}.c)
   if(name MATCHES "kernels|profile|cache")
     list(APPEND files ${CMAKE_CURRENT_LIST_DIR}/fake.c)

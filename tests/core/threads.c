@@ -1,0 +1,106 @@
+/* ki_parallel: every part once, from any number of threads at a time, again and again, and after a fork. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/threads.h"
+
+enum { PARTS = 1000 };
+
+struct work {
+    atomic_int count[PARTS];
+};
+
+static void count_part(void *arg, int part) {
+    struct work *work = arg;
+    atomic_fetch_add(&work->count[part], 1);
+}
+
+/* How many parts of a loop did not run exactly once. */
+static int wrong_parts(int threads, int parts) {
+    static _Thread_local struct work work;
+    int wrong = 0;
+    for (int i = 0; i < PARTS; i++) atomic_store(&work.count[i], 0);
+    ki_parallel(threads, parts, count_part, &work);
+    for (int i = 0; i < PARTS; i++) wrong += atomic_load(&work.count[i]) != (i < parts);
+    return wrong;
+}
+
+static void every_part_once(void **state) {
+    (void)state;
+    static const int counts[] = {0, 1, 2, 3, 7, 64, PARTS};
+    for (int threads = 1; threads <= 9; threads++)
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+            assert_int_equal(wrong_parts(threads, counts[i]), 0);
+    assert_int_equal(wrong_parts(4096, PARTS), 0);
+}
+
+/* Loops of changing length follow each other at once: a thread that wakes late meets another loop than it was
+ * woken for. */
+static void *many_loops(void *arg) {
+    int *wrong = arg;
+    for (int round = 0; round < 3000; round++) *wrong += wrong_parts(2 + round % 3, 1 + round % 5);
+    return NULL;
+}
+
+static void loops_in_a_row(void **state) {
+    (void)state;
+    int wrong = 0;
+    many_loops(&wrong);
+    assert_int_equal(wrong, 0);
+}
+
+/* More callers than teams: those without one work alone. */
+static void callers_at_a_time(void **state) {
+    (void)state;
+    enum { CALLERS = 20 };
+    pthread_t caller[CALLERS];
+    int wrong[CALLERS] = {0};
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&caller[i], NULL, many_loops, &wrong[i]), 0);
+    for (int i = 0; i < CALLERS; i++) {
+        pthread_join(caller[i], NULL);
+        assert_int_equal(wrong[i], 0);
+    }
+}
+
+static void after_fork(void **state) {
+    (void)state;
+    assert_int_equal(wrong_parts(3, PARTS), 0);
+    for (int round = 0; round < 20; round++) {
+        pid_t child = fork();
+        assert_true(child >= 0);
+        if (child == 0) _exit(wrong_parts(3, PARTS) ? 1 : 0);
+        int result;
+        assert_int_equal(waitpid(child, &result, 0), child);
+        assert_true(WIFEXITED(result));
+        assert_int_equal(WEXITSTATUS(result), 0);
+    }
+    assert_int_equal(wrong_parts(3, PARTS), 0);
+}
+
+static void parts_cover(void **state) {
+    (void)state;
+    for (int64_t count = 0; count < 50; count++)
+        for (int parts = 1; parts < 20; parts++) {
+            assert_int_equal(ki_part_begin(count, 0, parts), 0);
+            assert_int_equal(ki_part_begin(count, parts, parts), count);
+            for (int part = 0; part < parts; part++) {
+                int64_t length = ki_part_begin(count, part + 1, parts) - ki_part_begin(count, part, parts);
+                assert_true(length == count / parts || length == count / parts + 1);
+            }
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_once), cmocka_unit_test(loops_in_a_row),
+                                       cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
+                                       cmocka_unit_test(parts_cover)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
