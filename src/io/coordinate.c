@@ -4,6 +4,9 @@
  * has nothing to do. */
 #include "io/coordinate.h"
 
+#include <stdatomic.h>
+
+#include "io/parallel.h"
 #include "io/text.h"
 
 struct job {
@@ -16,6 +19,7 @@ struct job {
     int64_t count;
     enum ki_symmetry symmetry;
     const kiln_read_options *options;
+    atomic_bool repeats, no_memory; /* found by any thread */
 };
 
 void ki_entries_free(struct ki_entries *entries) {
@@ -53,57 +57,59 @@ static void scatter_rows(const struct job *job, int64_t from, int64_t to) {
     }
 }
 
-enum order { ORDER_STRICT, ORDER_REPEATS, ORDER_NOMEM };
-
 /* Rows from..to: sorts where needed. */
-static enum order sort_rows(const struct job *job, int64_t from, int64_t to) {
+static void sort_rows(struct job *job, int64_t from, int64_t to) {
     struct ki_bytes scratch = {0};
-    enum order order = ORDER_STRICT;
-    for (int64_t r = from; r < to && order != ORDER_NOMEM; r++) {
+    for (int64_t r = from; r < to; r++) {
         int64_t start = job->table->row_start[r], count = job->table->row_start[r + 1] - start, falls = 0,
                 same = 0;
         int32_t *col = job->table->col + start;
         for (int64_t i = 1; i < count; i++) falls += col[i] < col[i - 1];
-        if (falls > 0 && !ki_sort_row(col, job->values + start, count, &scratch)) order = ORDER_NOMEM;
+        if (falls > 0 && !ki_sort_row(col, job->values + start, count, &scratch)) {
+            job->no_memory = true;
+            break;
+        }
         for (int64_t i = 1; i < count; i++) same += col[i] == col[i - 1];
-        if (same > 0 && order == ORDER_STRICT) order = ORDER_REPEATS;
+        if (same > 0) job->repeats = true;
     }
     ki_bytes_free(&scratch);
-    return order;
 }
 
-static int64_t share(int64_t rows, int i, int threads) {
-    return rows / threads * i + ki_min(rows % threads, i);
+/* The three loops, on the i-th share of the rows. */
+static void count_share(void *user, int i) {
+    const struct job *job = user;
+    const int64_t rows = job->table->rows;
+    count_rows(job, ki_share(rows, i, job->options->threads), ki_share(rows, i + 1, job->options->threads));
 }
 
-/* Moves row_start back to the starts of the rows when all entries are in place. */
-static void scatter(const struct job *job, int threads) {
+static void scatter_share(void *user, int i) {
+    const struct job *job = user;
+    const int64_t rows = job->table->rows;
+    scatter_rows(job, ki_share(rows, i, job->options->threads), ki_share(rows, i + 1, job->options->threads));
+}
+
+static void sort_share(void *user, int i) {
+    struct job *job = user;
+    const int64_t rows = job->table->rows;
+    sort_rows(job, ki_share(rows, i, job->options->threads), ki_share(rows, i + 1, job->options->threads));
+}
+
+static void build(struct job *job) {
+    const int threads = job->options->threads;
     const int64_t rows = job->table->rows;
     int64_t *row_start = job->table->row_start;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int i = 0; i < threads; i++) scatter_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
-    memmove(row_start + 1, row_start, (size_t)rows * sizeof *row_start);
-    row_start[0] = 0;
-}
-
-static enum order build(const struct job *job, int threads) {
-    const int64_t rows = job->table->rows;
-    int64_t *row_start = job->table->row_start;
-    enum order worst = ORDER_STRICT;
-#pragma omp parallel for num_threads(threads) schedule(static, 1)
-    for (int i = 0; i < threads; i++) count_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
+    ki_parallel(threads, threads, count_share, job);
     for (int64_t r = 0, sum = 0; r <= rows; r++) {
         int64_t count = row_start[r];
         row_start[r] = sum;
         sum += count;
     }
-    if (!job->placed) scatter(job, threads);
-#pragma omp parallel for num_threads(threads) schedule(static, 1) reduction(max : worst)
-    for (int i = 0; i < threads; i++) {
-        enum order order = sort_rows(job, share(rows, i, threads), share(rows, i + 1, threads));
-        if (order > worst) worst = order;
+    if (!job->placed) { /* moves row_start on by one row */
+        ki_parallel(threads, threads, scatter_share, job);
+        memmove(row_start + 1, row_start, (size_t)rows * sizeof *row_start);
+        row_start[0] = 0;
     }
-    return worst;
+    ki_parallel(threads, threads, sort_share, job);
 }
 
 /* Adds neighbours of the same column up and closes the gaps. */
@@ -185,9 +191,9 @@ kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries
     table->nnz = count_expanded(&job);
     kiln_status status = allocate(&job, entries);
     if (status != KILN_OK) return status;
-    enum order order = build(&job, options->threads);
-    if (order == ORDER_NOMEM) return ki_fail_nomem(1, "sorting a row");
-    if (order == ORDER_REPEATS) status = merge(&job);
+    build(&job);
+    if (job.no_memory) return ki_fail_nomem(1, "sorting a row");
+    if (job.repeats) status = merge(&job);
     if (status == KILN_OK && options->type == KILN_F32) narrow(job.values, table->nnz);
     return status;
 }

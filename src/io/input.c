@@ -22,7 +22,7 @@ enum {
     RAW_BYTES = 1 << 18,
     READ_BYTES = 1 << 22,  /* between two polls of the caller's control */
     BLOCK_FIRST = 1 << 16, /* size of the first block, doubled up to BLOCK_LAST */
-    BLOCK_LAST = 1 << 22,
+    BLOCK_LAST = 1 << 23,
     BOMB_RATIO = 200
 };
 static const int64_t bomb_bytes = (int64_t)64 << 20; /* output below this is never taken for a bomb */

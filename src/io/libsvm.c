@@ -8,6 +8,7 @@
 #include "io/bytes.h"
 #include "io/data.h"
 #include "io/number.h"
+#include "io/parallel.h"
 #include "io/text.h"
 
 enum { PARTS_PER_THREAD = 4 }; /* evens out threads that are held up */
@@ -180,13 +181,17 @@ static bool parse_line(struct part *part, const kiln_read_options *options, cons
     return true;
 }
 
-static void parse_part(struct part *part, const kiln_read_options *options) {
+static void parse_part(void *user, int i) {
+    const struct reader *reader = user;
+    struct part *part = &reader->parts[i];
     struct rows *rows = &part->rows;
+    part->text = reader->cuts[i];
+    part->end = reader->cuts[i + 1];
     rows->col.size = rows->values.size = rows->ends.size = rows->y.size = 0;
     rows->targets = rows->count = rows->cols = 0;
     part->fault.status = KILN_OK;
     for (const char *p = part->text; p < part->end;)
-        if (!parse_line(part, options, &p)) return;
+        if (!parse_line(part, reader->options, &p)) return;
 }
 
 /* to[0..count) = from, narrowed to f32 if that is the type. */
@@ -203,11 +208,15 @@ static void store_reals(struct ki_bytes *to, int64_t offset, const struct ki_byt
 }
 
 /* Copies a part's rows to their place; ends[0] of all is the start of the first row. */
-static void store_part(struct rows *all, const struct part *part, kiln_type type) {
+static void store_part(void *user, int i) {
+    struct reader *reader = user;
+    struct rows *all = &reader->rows;
+    const struct part *part = &reader->parts[i];
     const struct rows *rows = &part->rows;
+    const kiln_type type = reader->options->type;
     const int64_t *ends = (const int64_t *)(const void *)rows->ends.data;
     int64_t *all_ends = (int64_t *)(void *)all->ends.data + part->row + 1;
-    for (int64_t i = 0; i < rows->count; i++) all_ends[i] = part->entry + ends[i];
+    for (int64_t r = 0; r < rows->count; r++) all_ends[r] = part->entry + ends[r];
     if (rows->col.size > 0)
         memcpy(all->col.data + part->entry * (int64_t)sizeof(int32_t), rows->col.data,
                (size_t)rows->col.size);
@@ -256,8 +265,7 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
         !extend(&all->ends, rows, sizeof(int64_t)) || !extend(&all->y, rows * all->targets, real))
         return ki_fail_nomem((size_t)(entries * (real + 4)), "the rows of the file");
 
-#pragma omp parallel for num_threads(reader->options->threads) schedule(dynamic, 1) if (count > 1)
-    for (int i = 0; i < count; i++) store_part(all, &reader->parts[i], type);
+    ki_parallel(reader->options->threads, count, store_part, reader);
     return KILN_OK;
 }
 
@@ -266,12 +274,7 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
     struct part *parts = reader->parts;
     const char **cuts = reader->cuts;
     int count = ki_cut_block(cuts, block, reader->part_count);
-#pragma omp parallel for num_threads(reader->options->threads) schedule(dynamic, 1) if (count > 1)
-    for (int i = 0; i < count; i++) {
-        parts[i].text = cuts[i];
-        parts[i].end = cuts[i + 1];
-        parse_part(&parts[i], reader->options);
-    }
+    ki_parallel(reader->options->threads, count, parse_part, reader);
     for (int i = 0; i < count; i++)
         if (parts[i].fault.status != KILN_OK) return ki_report_fault(input, block, &parts[i].fault);
     return append_parts(reader, input, block, count);

@@ -6,6 +6,7 @@
  * read. */
 #include "io/matrix_market.h"
 #include "io/number.h"
+#include "io/parallel.h"
 #include "io/text.h"
 
 enum { PARTS_PER_THREAD = 4, ROWS_FREE = 1 << 20, ROWS_PER_BYTE = 8 };
@@ -101,7 +102,11 @@ static bool parse_values(struct part *part, const struct reader *reader, const c
     return true;
 }
 
-static void parse_part(struct part *part, const struct reader *reader) {
+static void parse_part(void *user, int i) {
+    const struct reader *reader = user;
+    struct part *part = &reader->parts[i];
+    part->text = reader->cuts[i];
+    part->end = reader->cuts[i + 1];
     part->entries.row.size = part->entries.col.size = part->entries.value.size = part->entries.count = 0;
     part->fault.status = KILN_OK;
     for (const char *p = part->text; p < part->end;) {
@@ -129,7 +134,10 @@ static const char *find_surplus(const struct part *part, int64_t fitting, bool a
     }
 }
 
-static void store_part(struct ki_entries *all, const struct part *part) {
+static void store_part(void *user, int i) {
+    struct reader *reader = user;
+    struct ki_entries *all = &reader->entries;
+    const struct part *part = &reader->parts[i];
     const struct ki_entries *entries = &part->entries;
     if (entries->row.size > 0) {
         memcpy(all->row.data + part->before * (int64_t)sizeof(uint32_t), entries->row.data,
@@ -172,8 +180,7 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
     if (!extend(&all->row, indices, sizeof(uint32_t)) || !extend(&all->col, indices, sizeof(int32_t)) ||
         !extend(&all->value, more, sizeof(double)))
         return ki_fail_nomem((size_t)more * 16, "the entries of the file");
-#pragma omp parallel for num_threads(reader->options->threads) schedule(dynamic, 1) if (count > 1)
-    for (int i = 0; i < count; i++) store_part(all, &reader->parts[i]);
+    ki_parallel(reader->options->threads, count, store_part, reader);
     return KILN_OK;
 }
 
@@ -188,12 +195,7 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
         body.size -= (size_t)(body.text - block->text);
     }
     int count = ki_cut_block(reader->cuts, &body, reader->part_count);
-#pragma omp parallel for num_threads(reader->options->threads) schedule(dynamic, 1) if (count > 1)
-    for (int i = 0; i < count; i++) {
-        parts[i].text = reader->cuts[i];
-        parts[i].end = reader->cuts[i + 1];
-        parse_part(&parts[i], reader);
-    }
+    ki_parallel(reader->options->threads, count, parse_part, reader);
     for (int i = 0; i < count; i++)
         if (parts[i].fault.status != KILN_OK) return ki_report_fault(input, block, &parts[i].fault);
     return append_parts(reader, input, block, count);
@@ -206,24 +208,33 @@ static void put_real(void *values, int64_t at, double value, kiln_type type) {
         ((double *)values)[at] = value;
 }
 
-/* Row-major from column by column, a band of rows at a time, so that the lines written stay in the cache. */
-static void transpose(struct ki_table *table, const double *value, enum ki_symmetry symmetry, kiln_type type,
-                      int threads) {
-    const int64_t rows = table->rows, cols = table->cols, band = 64;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t from = 0; from < rows; from += band)
+/* What stands at (r, c) of an array of which the file gives all, or the lower triangle, column by column. */
+static double array_value(const struct ki_market *header, const double *value, int64_t r, int64_t c) {
+    const int64_t rows = header->rows, i = ki_max(r, c), j = ki_min(r, c);
+    if (header->symmetry == KI_GENERAL) return value[c * rows + r];
+    if (header->symmetry == KI_SYMMETRIC) return value[i + j * rows - (j + 1) * j / 2];
+    if (r == c) return 0;
+    return (r > c ? 1 : -1) * value[i + j * rows - (j + 2) * (j + 1) / 2];
+}
+
+struct transpose {
+    const struct reader *reader;
+    void *values;
+};
+
+/* The share-th part of the rows, a band at a time, so that the lines written stay in the cache. */
+static void transpose_share(void *user, int share) {
+    const struct transpose *job = user;
+    const struct ki_market *header = &job->reader->header;
+    const double *value = (const double *)(const void *)job->reader->entries.value.data;
+    const int64_t cols = header->cols, band = 64;
+    const int64_t stop = ki_share(header->rows, share + 1, job->reader->options->threads);
+    for (int64_t from = ki_share(header->rows, share, job->reader->options->threads); from < stop;
+         from += band)
         for (int64_t c = 0; c < cols; c++)
-            for (int64_t r = from; r < ki_min(from + band, rows); r++) {
-                const int64_t i = r > c ? r : c, j = r > c ? c : r; /* the place in the lower triangle */
-                double x;
-                if (symmetry == KI_GENERAL)
-                    x = value[c * rows + r];
-                else if (symmetry == KI_SYMMETRIC)
-                    x = value[i + j * rows - (j + 1) * j / 2];
-                else
-                    x = r == c ? 0 : (r > c ? 1 : -1) * value[i + j * rows - (j + 2) * (j + 1) / 2];
-                put_real(table->values, r * cols + c, x, type);
-            }
+            for (int64_t r = from; r < ki_min(from + band, stop); r++)
+                put_real(job->values, r * cols + c, array_value(header, value, r, c),
+                         job->reader->options->type);
 }
 
 static kiln_status finish_array(struct ki_table *table, const struct reader *reader) {
@@ -234,8 +245,8 @@ static kiln_status finish_array(struct ki_table *table, const struct reader *rea
     if (reader->options->type == KILN_F32) bytes /= 2;
     table->values = ki_alloc((size_t)bytes);
     if (!table->values) return ki_fail_nomem((size_t)bytes, "the values of the file");
-    transpose(table, (const double *)(const void *)reader->entries.value.data, reader->header.symmetry,
-              reader->options->type, reader->options->threads);
+    struct transpose job = {reader, table->values};
+    ki_parallel(reader->options->threads, reader->options->threads, transpose_share, &job);
     return KILN_OK;
 }
 
