@@ -6,7 +6,7 @@
 
 #include <stdatomic.h>
 
-#include "io/parallel.h"
+#include "core/threads.h"
 #include "io/text.h"
 
 struct job {
@@ -79,19 +79,22 @@ static void sort_rows(struct job *job, int64_t from, int64_t to) {
 static void count_share(void *user, int i) {
     const struct job *job = user;
     const int64_t rows = job->table->rows;
-    count_rows(job, ki_share(rows, i, job->options->threads), ki_share(rows, i + 1, job->options->threads));
+    count_rows(job, ki_part_begin(rows, i, job->options->threads),
+               ki_part_begin(rows, i + 1, job->options->threads));
 }
 
 static void scatter_share(void *user, int i) {
     const struct job *job = user;
     const int64_t rows = job->table->rows;
-    scatter_rows(job, ki_share(rows, i, job->options->threads), ki_share(rows, i + 1, job->options->threads));
+    scatter_rows(job, ki_part_begin(rows, i, job->options->threads),
+                 ki_part_begin(rows, i + 1, job->options->threads));
 }
 
 static void sort_share(void *user, int i) {
     struct job *job = user;
     const int64_t rows = job->table->rows;
-    sort_rows(job, ki_share(rows, i, job->options->threads), ki_share(rows, i + 1, job->options->threads));
+    sort_rows(job, ki_part_begin(rows, i, job->options->threads),
+              ki_part_begin(rows, i + 1, job->options->threads));
 }
 
 static void build(struct job *job) {

@@ -5,10 +5,10 @@
  * in the cache. */
 #include <string.h>
 
+#include "core/threads.h"
 #include "io/bytes.h"
 #include "io/data.h"
 #include "io/number.h"
-#include "io/parallel.h"
 #include "io/text.h"
 
 enum { PARTS_PER_THREAD = 4 }; /* evens out threads that are held up */

@@ -4,9 +4,9 @@
  * Nothing is allocated for what the size line says: entries take room as they come, and must then be as many
  * as it said. Only the row offsets have the size of a number in the header; there a rule ties it to the bytes
  * read. */
+#include "core/threads.h"
 #include "io/matrix_market.h"
 #include "io/number.h"
-#include "io/parallel.h"
 #include "io/text.h"
 
 enum { PARTS_PER_THREAD = 4, ROWS_FREE = 1 << 20, ROWS_PER_BYTE = 8 };
@@ -228,8 +228,8 @@ static void transpose_share(void *user, int share) {
     const struct ki_market *header = &job->reader->header;
     const double *value = (const double *)(const void *)job->reader->entries.value.data;
     const int64_t cols = header->cols, band = 64;
-    const int64_t stop = ki_share(header->rows, share + 1, job->reader->options->threads);
-    for (int64_t from = ki_share(header->rows, share, job->reader->options->threads); from < stop;
+    const int64_t stop = ki_part_begin(header->rows, share + 1, job->reader->options->threads);
+    for (int64_t from = ki_part_begin(header->rows, share, job->reader->options->threads); from < stop;
          from += band)
         for (int64_t c = 0; c < cols; c++)
             for (int64_t r = from; r < ki_min(from + band, stop); r++)
