@@ -11,8 +11,8 @@
  *     kiln_last_error() tells the calling thread what went wrong and where.
  *   - One thread at a time uses a device and its matrices; different devices are independent.
  *   - The library never prints, exits, aborts, or installs signal handlers. Of the environment it reads
- *     KILN_ISA, KILN_NUM_THREADS, KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_BLAS, KILN_NVRTC_PATH, and the standard
- *     OMP_NUM_THREADS, XDG_CACHE_HOME, HOME, CUDA_HOME, CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV.
+ *     KILN_ISA, KILN_NUM_THREADS, KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_BLAS, KILN_NVRTC_PATH, and the
+ *     standard OMP_NUM_THREADS, XDG_CACHE_HOME, HOME, CUDA_HOME, CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -106,7 +106,7 @@ typedef struct kiln_control {
 typedef struct kiln_device kiln_device;
 
 typedef struct kiln_device_options {
-    int threads;    /* CPU threads; 0 = KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
+    int threads; /* 0 = KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
     int64_t memory; /* byte budget of the device; 0 = what the device has */
     /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
     void (*message)(void *user, const char *text);
@@ -137,11 +137,11 @@ KILN_API kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count);
 
 /* What the device has done since it was opened. */
 typedef struct kiln_device_statistics {
-    int64_t bytes_up, bytes_down;        /* host to device and back; 0 on the CPU, where nothing moves */
-    double transfer_seconds;             /* spent in those copies */
-    double build_seconds;                /* spent building kernels or loading them from the cache */
+    int64_t bytes_up, bytes_down; /* host to device and back; 0 on the CPU, where nothing moves */
+    double transfer_seconds;      /* spent in those copies */
+    double build_seconds;         /* spent building kernels or loading them from the cache */
     int64_t kernels_built, kernels_cached;
-    int64_t memory_used, memory_peak;    /* bytes of matrices and work space */
+    int64_t memory_used, memory_peak; /* bytes of matrices and work space */
 } kiln_device_statistics;
 KILN_API void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics);
 
@@ -150,10 +150,10 @@ KILN_API kiln_status kiln_device_sync(kiln_device *device);
 
 /* What was looked for on this machine: one row each for driver, NVRTC, OpenCL, BLAS, MPI, NCCL, caches. */
 typedef struct kiln_probe {
-    char what[48];     /* "CUDA driver" */
+    char what[48]; /* "CUDA driver" */
     int found;
-    char detail[256];  /* version and path, or why not */
-    char hint[256];    /* the command that would mend it; "" if none */
+    char detail[256]; /* version and path, or why not */
+    char hint[256];   /* the command that would mend it; "" if none */
 } kiln_probe;
 KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count); /* free with kiln_free */
 
@@ -197,7 +197,8 @@ KILN_API kiln_device *kiln_matrix_device(const kiln_matrix *A);
 KILN_API kiln_status kiln_matrix_get(void *values, const kiln_matrix *A);
 KILN_API kiln_status kiln_matrix_set(kiln_matrix *A, const void *values);
 /* Copies the three arrays of a CSR matrix out; any of them may be NULL. */
-KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A);
+KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values,
+                                         const kiln_matrix *A);
 
 /* ------------------------------------------------------------------------------------ operations
  * All operands live on one device and have one type. Sums run in the matrix's type unless said otherwise.
@@ -228,7 +229,8 @@ KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose 
  * The Jacobi preconditioner of mmchain and, with column means, the column variances. */
 KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, const kiln_matrix *v);
 
-/* W_ij = a_j * X_ij + b_j * Y_ij. W r x k; X and Y r x k or r x 1 (used for each column); a and b have k entries.
+/* W_ij = a_j * X_ij + b_j * Y_ij. W r x k; X and Y r x k or r x 1 (used for each column); a and b have k
+ * entries.
  * Y NULL: W = a X, b is ignored. A zero coefficient means that its operand is not read. W may be X or Y. */
 KILN_API kiln_status kiln_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
                                   const kiln_matrix *Y);
@@ -250,24 +252,26 @@ KILN_API kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_mat
 KILN_API kiln_status kiln_fill(kiln_matrix *W, double value);
 
 typedef enum kiln_distribution { KILN_UNIFORM = 0, KILN_NORMAL = 1 } kiln_distribution;
-/* Element e of W = the e-th number of stream `stream` of `seed`: uniform in [0,1) or (nearly) standard normal, the
- * sum of twelve 16-bit uniforms. Philox4x32-10 counters, so the same bits on every device and thread count. */
+/* Element e of W = the e-th number of stream `stream` of `seed`: uniform in [0,1) or (nearly) standard
+ * normal, the sum of twelve 16-bit uniforms. Philox4x32-10 counters, so the same bits on every device and
+ * thread count. */
 KILN_API kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uint64_t seed,
                                       uint64_t stream);
 
-/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double. X r x k; Y r x k or r x 1 (used
- * for each column). */
+/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double. X r x k; Y r x k or r x 1
+ * (used for each column). */
 KILN_API kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y);
 
 typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 3 } kiln_norm_kind;
-/* result[j] = the norm of column j: sum |x|, sqrt(sum x^2), max |x|. Scaled, so that 1e200 in f64 does not overflow; NaN
- * anywhere in a column makes its norm NaN. */
+/* result[j] = the norm of column j: sum |x|, sqrt(sum x^2), max |x|. Scaled, so that 1e200 in f64 does not
+ * overflow; NaN anywhere in a column makes its norm NaN. */
 KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind);
 
 /* ------------------------------------------------------------------------------- data on files */
 
 typedef enum kiln_file_format {
-    KILN_FILE_AUTO = 0, /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz, each also with .gz or .zst */
+    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz, each also with .gz or .zst */
+    KILN_FILE_AUTO = 0,
     KILN_FILE_LIBSVM = 1,
     KILN_FILE_MATRIX_MARKET = 2,
     KILN_FILE_CSV = 3,
@@ -280,16 +284,16 @@ typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
 typedef struct kiln_read_options {
     kiln_file_format format;
-    kiln_type type;           /* element type of X and y; default f64 */
-    int zero_based;           /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
-    const char *target;       /* CSV: name of the target column, several separated by commas; NULL = none */
-    const char *target_file;  /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
-    int64_t cols;             /* force at least this many columns (LIBSVM files do not say); 0 = as found */
-    int allow_nonfinite;      /* accept NaN and infinity; default: an error that names the place */
-    int strict;               /* duplicates that a format's rule would merge are errors */
-    const kiln_model *model;  /* encode columns as this model's training data were (CSV categories, columns) */
-    int64_t limit;            /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
-    int threads;              /* parsing threads; 0 = the device's */
+    kiln_type type;          /* element type of X and y; default f64 */
+    int zero_based;          /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
+    const char *target;      /* CSV: name of the target column, several separated by commas; NULL = none */
+    const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
+    int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
+    int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
+    int strict;              /* duplicates that a format's rule would merge are errors */
+    const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
+    int64_t limit; /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
+    int threads;   /* parsing threads; 0 = the device's */
     kiln_control control;
 } kiln_read_options;
 
@@ -304,16 +308,17 @@ KILN_API kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_mat
 KILN_API void kiln_data_free(kiln_data *data);
 
 KILN_API const kiln_matrix *kiln_data_X(const kiln_data *data);
-KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data);  /* NULL if the file has no targets */
+KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the file has no targets */
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
 KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
 KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
-KILN_API int64_t kiln_data_bytes(const kiln_data *data);         /* bytes after decompression */
+KILN_API int64_t kiln_data_bytes(const kiln_data *data); /* bytes after decompression */
 /* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
 KILN_API const char *kiln_data_schema(const kiln_data *data);
 
-/* Writes atomically (temporary file, fsync, rename, fsync of the folder); format AUTO goes by the name. A name
- * ending in .gz compresses. CSV and LIBSVM print the shortest decimals that read back to the same bits. */
+/* Writes atomically (temporary file, fsync, rename, fsync of the folder); format AUTO goes by the name. A
+ * name ending in .gz compresses. CSV and LIBSVM print the shortest decimals that read back to the same
+ * bits. */
 KILN_API kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
                                      const kiln_control *control);
 
@@ -325,14 +330,15 @@ KILN_API kiln_status kiln_model_create(kiln_model **model, const char *algorithm
 KILN_API void kiln_model_free(kiln_model *model);
 KILN_API kiln_status kiln_model_set_text(kiln_model *model, const char *key, const char *value);
 KILN_API const char *kiln_model_text(const kiln_model *model, const char *key); /* NULL if absent */
-KILN_API const char *kiln_model_key(const kiln_model *model, int64_t i);        /* i-th key in order, or NULL */
+KILN_API const char *kiln_model_key(const kiln_model *model, int64_t i); /* i-th key in order, or NULL */
 KILN_API kiln_status kiln_model_set_tensor(kiln_model *model, const char *name, const kiln_matrix *A);
-/* A new matrix on the device; type KILN_TYPE_DEFAULT keeps the stored one. ERR_MODEL if there is no such tensor. */
+/* A new matrix on the device; type KILN_TYPE_DEFAULT keeps the stored one. ERR_MODEL if there is no such
+ * tensor. */
 KILN_API kiln_status kiln_model_tensor(kiln_matrix **A, kiln_device *device, kiln_type type,
                                        const kiln_model *model, const char *name);
 /* Shape and type of the i-th tensor, in order of name; returns its name, or NULL past the last. */
-KILN_API const char *kiln_model_tensor_info(const kiln_model *model, int64_t i, kiln_type *type, int64_t *rows,
-                                            int64_t *cols);
+KILN_API const char *kiln_model_tensor_info(const kiln_model *model, int64_t i, kiln_type *type,
+                                            int64_t *rows, int64_t *cols);
 KILN_API kiln_status kiln_model_save(const kiln_model *model, const char *path);
 KILN_API kiln_status kiln_model_load(kiln_model **model, const char *path);
 /* The model's prediction for each row of X: a new m x k matrix on X's device (linreg: X W + b).
@@ -340,8 +346,8 @@ KILN_API kiln_status kiln_model_load(kiln_model **model, const char *path);
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
 /* ------------------------------------------------------------------------------------ algorithms
- * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised; squared
- * loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR. */
+ * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
+ * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR. */
 
 typedef enum kiln_stop {
     KILN_STOP_NONE = 0,
@@ -358,49 +364,54 @@ typedef struct kiln_trace_row {
     double residual, objective, seconds;
 } kiln_trace_row;
 
-/* What a run did. Zero it before the call (kiln_report report = {0}), free its trace with kiln_report_free. */
+/* What a run did. Zero it before the call (kiln_report report = {0}), free its trace with
+ * kiln_report_free. */
 typedef struct kiln_report {
-    int converged;          /* 1 only if the criterion was checked on the returned result and held */
+    int converged; /* 1 only if the criterion was checked on the returned result and held */
     kiln_stop stopped_by;
-    int64_t iterations;     /* of the main loop, one pass over X each or two (kiln_linreg) */
-    double residual;        /* the criterion's value at the returned result */
-    double tolerance;       /* what it was compared with */
-    double objective;       /* at the returned result */
-    double rss, tss, r2;    /* weighted sums of squares over all targets: residual; about the means of y, with and without
-                             * intercept; 1 - rss/tss (NaN if tss = 0) */
-    double seconds;         /* in the solver */
-    kiln_trace_row *trace;  /* row 0 is the start */
+    int64_t iterations; /* of the main loop, one pass over X each or two (kiln_linreg) */
+    double residual;    /* the criterion's value at the returned result */
+    double tolerance;   /* what it was compared with */
+    double objective;   /* at the returned result */
+    /* weighted sums of squares over all targets: residual; about the means of y, with and without intercept;
+     * 1 - rss/tss (NaN if tss = 0) */
+    double rss, tss, r2;
+    double seconds;        /* in the solver */
+    kiln_trace_row *trace; /* row 0 is the start */
     int64_t trace_count;
 } kiln_report;
 KILN_API void kiln_report_free(kiln_report *report);
 
 typedef struct kiln_linreg_options {
-    double l2;              /* default 0 */
-    int no_intercept;       /* default: fit an unpenalised intercept */
-    int standardize;        /* penalise coefficients of columns scaled to unit variance; X is not copied */
-    int no_preconditioner;  /* default: Jacobi */
-    int warm_start;         /* start from the given W; default: from zero */
-    double tolerance;       /* on the relative residual of the normal equations; default 1e-10 f64, 1e-5 f32 */
-    int64_t max_iterations; /* default 1000 */
+    double l2;             /* default 0 */
+    int no_intercept;      /* default: fit an unpenalised intercept */
+    int standardize;       /* penalise coefficients of columns scaled to unit variance; X is not copied */
+    int no_preconditioner; /* default: Jacobi */
+    int warm_start;        /* start from the given W; default: from zero */
+    double tolerance;      /* on the relative residual of the normal equations; default 1e-10 f64, 1e-5 f32 */
+    int64_t max_iterations;     /* default 1000 */
     const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
     kiln_control control;
 } kiln_linreg_options;
 
 /* Least squares with L2 by preconditioned conjugate gradient on the normal equations:
  *   minimise  1/2 sum_i s_i (x_i.w + b - y_i)^2 + (l2/2) ||w||^2     for each of the k columns of y.
- *   W n x k; b 1 x k (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x k.
- * The intercept and standardisation work through the columns' means and scales, X stays as it is. standardize makes the
- * penalty (l2/2) sum_j sigma_j^2 w_j^2, sigma_j the weighted standard deviation; W always belongs to X as given. A constant
- * column under an intercept, and a column of zeros, get coefficient 0. Collinear columns give one of the solutions.
- * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the true residual,
- * g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding counts as 0, and w = 0 as
- * the solution. Not converging is not an error: report->converged = 0.
- * Cost: one mmchain (one pass over X) an iteration, five passes to set up and check. Where rounding keeps the check from
- * holding, further iterations, of two passes each, correct the result until it holds or nothing is gained. More than 64
- * targets are solved in blocks of 64, each with max_iterations of its own, one after the other in the trace.
+ *   W n x k; b 1 x k (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x
+ *   k.
+ * The intercept and standardisation work through the columns' means and scales, X stays as it is. standardize
+ * makes the penalty (l2/2) sum_j sigma_j^2 w_j^2, sigma_j the weighted standard deviation; W always belongs
+ * to X as given. A constant column under an intercept, and a column of zeros, get coefficient 0. Collinear
+ * columns give one of the solutions.
+ * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
+ * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
+ * counts as 0, and w = 0 as the solution. Not converging is not an error: report->converged = 0.
+ * Cost: one mmchain (one pass over X) an iteration, five passes to set up and check. Where rounding keeps the
+ * check from holding, further iterations, of two passes each, correct the result until it holds or nothing is
+ * gained. More than 64 targets are solved in blocks of 64, each with max_iterations of its own, one after the
+ * other in the trace.
  * A warm start takes W; the best b for it is computed. On failure W, b and the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y, weights or a warm start;
- * weights negative or all zero); memory and device errors.
+ * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y, weights or a
+ * warm start; weights negative or all zero); memory and device errors.
  * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added. */
 KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_linreg_options *options, kiln_report *report);

@@ -124,7 +124,7 @@ static void cuda_close(kiln_device *device) {
 
 static kiln_status cuda_open(kiln_device *device, const char *selector) {
     kiln_status status;
-    int ordinal;
+    int ordinal = 0;
     kiln_device_info info = {.usable = 1};
     struct ki_properties properties = {0};
     TRY(ki_cuda_load());

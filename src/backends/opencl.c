@@ -172,7 +172,7 @@ static void set_options(struct opencl *opencl, int nvidia, bool has_f64) {
 static kiln_status opencl_open(kiln_device *device, const char *selector) {
     kiln_status status;
     int architecture = 0, code = 0;
-    struct ki_opencl_device chosen;
+    struct ki_opencl_device chosen = {0};
     kiln_device_info info = {.usable = 1};
     struct ki_properties properties = {0};
     TRY(choose(&chosen, selector));

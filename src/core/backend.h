@@ -19,14 +19,14 @@ static inline void *ki_host(const struct ki_buffer *buffer) { /* cpu backend onl
 
 struct ki_properties {
     bool is_gpu;
-    int compute_units;    /* multiprocessors, OpenCL compute units, CPU threads */
-    int warp;             /* threads that run in step: 32 on CUDA, 1 where nothing is promised */
-    int64_t group_max;    /* threads in a work-group at most */
-    int64_t local_bytes;  /* on-chip memory of a work-group */
-    int64_t memory;       /* bytes in all */
-    int64_t alloc_max;    /* bytes in one allocation at most */
+    int compute_units;   /* multiprocessors, OpenCL compute units, CPU threads */
+    int warp;            /* threads that run in step: 32 on CUDA, 1 where nothing is promised */
+    int64_t group_max;   /* threads in a work-group at most */
+    int64_t local_bytes; /* on-chip memory of a work-group */
+    int64_t memory;      /* bytes in all */
+    int64_t alloc_max;   /* bytes in one allocation at most */
     bool has_f64;
-    char cache_key[192];  /* what built kernels depend on: API, compiler, driver and architecture versions */
+    char cache_key[192]; /* what built kernels depend on: API, compiler, driver and architecture versions */
 };
 
 /* One kernel argument: every kind fits in eight bytes. */
@@ -43,8 +43,8 @@ struct ki_arg {
 
 struct ki_backend {
     const char *name; /* "cpu", "cuda", "opencl": the word before the colon in a device's name */
-    /* Connects to the device that `selector` names ("" = the first, "1", "0.1"). Fills device->impl, ->properties
-     * and ->info. */
+    /* Connects to the device that `selector` names ("" = the first, "1", "0.1"). Fills device->impl,
+     * ->properties and ->info. */
     kiln_status (*open)(kiln_device *device, const char *selector);
     void (*close)(kiln_device *device);
     /* Appends every device there is, usable or not, to the array. (*infos grown by ki_resize.) */
@@ -55,7 +55,8 @@ struct ki_backend {
                           int64_t bytes);
     kiln_status (*download)(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
                             int64_t bytes);
-    /* Compiles source to a binary that load accepts; *binary comes from ki_resize and belongs to the caller. */
+    /* Compiles source to a binary that load accepts; *binary comes from ki_resize and belongs to the
+     * caller. */
     kiln_status (*build)(kiln_device *device, void **binary, size_t *bytes, const char *source,
                          const char *options);
     /* Makes a function of a binary callable. ERR_BUILD if the binary does not suit (a cache miss then). */

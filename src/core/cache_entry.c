@@ -29,7 +29,7 @@ static void store(uint8_t *to, uint64_t value, int bytes) {
 
 static void entry_name(char name[NAME], const char *key) {
     ki_sha256_hex(name, key, strlen(key));
-    memcpy(name + 64, ".kernel", sizeof ".kernel");
+    snprintf(name + 64, NAME - 64, ".kernel");
 }
 
 static void make_header(uint8_t header[HEADER], const char *key, const void *binary, size_t bytes) {
@@ -152,7 +152,7 @@ static kiln_status tidy(struct ki_cache *cache, size_t coming) {
     struct aged *entries = NULL;
     kiln_status status = list_entries(&entries, &count, &total, cache, folder);
     closedir(folder);
-    if (status == KILN_OK && total > FOLDER_MAX) {
+    if (status == KILN_OK && entries && total > FOLDER_MAX) {
         qsort(entries, (size_t)count, sizeof *entries, by_age);
         for (int64_t i = 0; i < count && total > FOLDER_MAX / 4 * 3; i++) {
             ki_seams.unlinkat(cache->folder, entries[i].name, 0);

@@ -118,11 +118,13 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
     } else {
         size_t length = strcspn(name, ":");
         int i = 0;
-        while (i < BACKENDS && (strlen(backends[i]->name) != length || strncmp(name, backends[i]->name, length)))
+        while (i < BACKENDS &&
+               (strlen(backends[i]->name) != length || strncmp(name, backends[i]->name, length)))
             i++;
         if (i == BACKENDS) {
             ki_fail(KILN_ERR_ARGUMENT, "unknown device '%s'", name);
-            return ki_hint("auto, cpu, cuda, cuda:1, opencl or opencl:0.0; 'kiln devices' lists what there is");
+            return ki_hint(
+                "auto, cpu, cuda, cuda:1, opencl or opencl:0.0; 'kiln devices' lists what there is");
         }
         status = open_on(&opened, backends[i], name[length] ? name + length + 1 : "", options);
     }
@@ -205,7 +207,8 @@ static kiln_status within_budget(const kiln_device *device, int64_t bytes) {
 kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
     kiln_status status;
     struct ki_buffer made = {0, 0};
-    if ((status = ki_device_alive(device)) != KILN_OK || (status = within_budget(device, bytes)) != KILN_OK) return status;
+    if ((status = ki_device_alive(device)) != KILN_OK || (status = within_budget(device, bytes)) != KILN_OK)
+        return status;
     /* Zero-sized matrices are legal, zero-sized device allocations are not. */
     status = device->backend->alloc(device, &made, ki_max(bytes, 8));
     if (status != KILN_OK) return status;
@@ -257,8 +260,7 @@ kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffers, void
     for (int i = 0; i < count; i++) total += bytes[i];
     if (ki_on_cpu(device)) {
         TRY(within_budget(device, total));
-        for (; made < count; made++)
-            buffers[made] = (struct ki_buffer){(uintptr_t)memory[made], bytes[made]};
+        for (; made < count; made++) buffers[made] = (struct ki_buffer){(uintptr_t)memory[made], bytes[made]};
         count_memory(device, total);
         return KILN_OK;
     }

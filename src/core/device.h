@@ -15,14 +15,14 @@ struct kiln_device {
     void *impl; /* the backend's own connection */
     struct ki_properties properties;
     kiln_device_info info;
-    int threads;      /* CPU bodies and parsers use this many */
-    enum ki_isa isa;  /* CPU bodies in use */
-    bool lost;        /* a sticky error happened: every later call fails at once, frees are no-ops */
-    int64_t budget;   /* bytes; allocation beyond it is ERR_DEVICE_NOMEM */
+    int threads;     /* CPU bodies and parsers use this many */
+    enum ki_isa isa; /* CPU bodies in use */
+    bool lost;       /* a sticky error happened: every later call fails at once, frees are no-ops */
+    int64_t budget;  /* bytes; allocation beyond it is ERR_DEVICE_NOMEM */
     kiln_device_statistics statistics;
-    struct ki_buffer scratch;     /* grown on demand, reused by every operation */
-    struct ki_kernel *kernels;    /* list of what was built or loaded */
-    struct ki_cache *cache;       /* disk cache of built kernels; NULL until first use */
+    struct ki_buffer scratch;  /* grown on demand, reused by every operation */
+    struct ki_kernel *kernels; /* list of what was built or loaded */
+    struct ki_cache *cache;    /* disk cache of built kernels; NULL until first use */
     kiln_device_options options;
 };
 

@@ -17,11 +17,11 @@ extern const char ki_build_id[];
  * fixed templates only, never user text) and the defines for the element type: REAL_F32 or REAL_F64.
  * Looked up in the device, then in the disk cache, else built, which is announced through the device's
  * message callback. Owned by the device. */
-kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const char *file, const char *function,
-                          kiln_type type, const char *defines);
+kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const char *file,
+                          const char *function, kiln_type type, const char *defines);
 /* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */
-kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups, int64_t group_size,
-                             const struct ki_arg *args, int count);
+kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
+                             int64_t group_size, const struct ki_arg *args, int count);
 void ki_kernels_free(kiln_device *device); /* at close; the disk cache with them */
 
 static inline struct ki_arg ki_arg_buffer(const struct ki_buffer *buffer) { /* NULL gives a null pointer */

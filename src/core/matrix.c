@@ -1,4 +1,5 @@
-/* Making, copying and reading matrices. Input arrays are checked here once, so that operations can trust them. */
+/* Making, copying and reading matrices. Input arrays are checked here once, so that operations can trust
+ * them. */
 #include "core/matrix.h"
 
 #include <string.h>
@@ -52,8 +53,8 @@ done:
     return status;
 }
 
-kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
-                              const void *values) {
+kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                              int64_t cols, const void *values) {
     if (!A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_dense: A is NULL");
     kiln_matrix *made = NULL;
     kiln_status status;
@@ -69,8 +70,8 @@ done:
     return status;
 }
 
-kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
-                                  void *values) {
+kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                  int64_t cols, void *values) {
     kiln_status status;
     kiln_matrix *made = NULL;
     int64_t bytes = 0;
@@ -84,8 +85,8 @@ done:
     return status;
 }
 
-kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
-                                int64_t nnz, int64_t *row_start, int32_t *col, void *values) {
+kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                int64_t cols, int64_t nnz, int64_t *row_start, int32_t *col, void *values) {
     kiln_status status;
     kiln_matrix *made = NULL;
     struct ki_buffer parts[3];
@@ -122,8 +123,8 @@ static kiln_status check_row_start(const int64_t *row_start, int64_t rows) {
     return KILN_OK;
 }
 
-/* Column numbers in range and distinct within each row: `seen[c]` holds the last row that had column c. Skipped
- * for rows that ascend, which need no memory. */
+/* Column numbers in range and distinct within each row: `seen[c]` holds the last row that had column c.
+ * Skipped for rows that ascend, which need no memory. */
 static kiln_status check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols) {
     int64_t *seen = NULL;
     kiln_status status = KILN_OK;
@@ -147,7 +148,8 @@ static kiln_status check_columns(const int64_t *row_start, const int32_t *col, i
         }
         for (int64_t e = row_start[i]; e < row_start[i + 1] && status == KILN_OK; e++) {
             if (seen[col[e]] == i)
-                status = ki_fail(KILN_ERR_DATA, "row %lld: column %d occurs twice", (long long)i, (int)col[e]);
+                status =
+                    ki_fail(KILN_ERR_DATA, "row %lld: column %d occurs twice", (long long)i, (int)col[e]);
             seen[col[e]] = i;
         }
     }

@@ -24,11 +24,11 @@ static inline const char *ki_type_name(kiln_type type) {
 
 /* A dense matrix whose values are not yet written. */
 kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
-/* Take host arrays from ki_alloc over (see ki_device_adopt); on success they belong to the matrix, on failure to
- * the caller. The CSR form trusts its arrays: the caller has checked them. */
+/* Take host arrays from ki_alloc over (see ki_device_adopt); on success they belong to the matrix, on failure
+ * to the caller. The CSR form trusts its arrays: the caller has checked them. */
 kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                   int64_t cols, void *values);
-kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
-                                int64_t nnz, int64_t *row_start, int32_t *col, void *values);
+kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                int64_t cols, int64_t nnz, int64_t *row_start, int32_t *col, void *values);
 
 #endif

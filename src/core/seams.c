@@ -13,8 +13,8 @@
 
 #include "dialect/scalar_math.h"
 
-/* Large arrays ask for huge pages: scattered access to a vector of millions otherwise spends its time on address
- * translation. */
+/* Large arrays ask for huge pages: scattered access to a vector of millions otherwise spends its time on
+ * address translation. */
 static void *libc_alloc(size_t bytes, size_t align) {
     enum { HUGE_PAGE = 1 << 21 };
     const bool huge = bytes >= 2 * HUGE_PAGE;

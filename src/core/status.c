@@ -19,7 +19,7 @@ static kiln_status record(kiln_status status, const struct ki_place *place, cons
     memcpy(last.message, message, sizeof message);
     snprintf(last.file, sizeof last.file, "%s", place->file ? place->file : "");
     last.hint[0] = '\0';
-    last.error = (kiln_error){status,      last.message,  last.hint,     last.file, place->line,
+    last.error = (kiln_error){status,        last.message,  last.hint, last.file, place->line,
                               place->column, place->offset, subsystem, code};
     return status;
 }

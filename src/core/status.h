@@ -17,7 +17,8 @@
         if (status != KILN_OK) goto done;                                                                    \
     } while (0)
 
-/* Each records the error for kiln_last_error() and returns its status, so that it can be returned or TRYed. */
+/* Each records the error for kiln_last_error() and returns its status, so that it can be returned or
+ * TRYed. */
 kiln_status ki_fail(kiln_status status, const char *format, ...) KI_PRINTF(2, 3);
 kiln_status ki_fail_errno(kiln_status status, int code, const char *format, ...) KI_PRINTF(3, 4);
 kiln_status ki_fail_native(kiln_status status, const char *subsystem, int code, const char *format, ...)

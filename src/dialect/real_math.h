@@ -1,5 +1,5 @@
-/* Scalar formulas over `real`, shared by CPU bodies and GPU kernels like scalar_math.h; included once per element type, with
- * FN(name) making the name of its own for the type. GPU kernels have one type. */
+/* Scalar formulas over `real`, shared by CPU bodies and GPU kernels like scalar_math.h; included once per
+ * element type, with FN(name) making the name of its own for the type. GPU kernels have one type. */
 #if defined(KILN_OPENCL) || defined(KILN_CUDA)
 #define FN(name) name
 #endif
@@ -19,11 +19,12 @@ SCALAR_FN real FN(map_value)(real x, int kind) {
 SCALAR_FN real FN(random_uniform)(uint64 seed, uint64 stream, uint64 index) {
     uint32 w[4];
     philox(w, seed, stream, index);
-    if (sizeof(real) == 4) return (real)(w[0] >> 8) * (real)5.9604644775390625e-8; /* 2^-24 */
+    if (sizeof(real) == 4) return (real)(w[0] >> 8) * (real)5.9604644775390625e-8;     /* 2^-24 */
     return (real)((((uint64)w[0] << 32) | w[1]) >> 11) * (real)1.1102230246251565e-16; /* 2^-53 */
 }
 
-/* The sum of twelve uniforms of 16 bits, minus 6: mean 0, variance 1, exact arithmetic and so the same bits everywhere. */
+/* The sum of twelve uniforms of 16 bits, minus 6: mean 0, variance 1, exact arithmetic and so the same bits
+ * everywhere. */
 SCALAR_FN real FN(random_normal)(uint64 seed, uint64 stream, uint64 index) {
     uint32 w[8];
     philox(w, seed, stream, 2 * index);

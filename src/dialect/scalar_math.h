@@ -1,5 +1,5 @@
-/* Scalar formulas shared by CPU bodies and GPU kernels, written in what C11, OpenCL C 1.2 and CUDA C++ have in
- * common. Include it after the dialect; on the CPU it stands alone. */
+/* Scalar formulas shared by CPU bodies and GPU kernels, written in what C11, OpenCL C 1.2 and CUDA C++ have
+ * in common. Include it after the dialect; on the CPU it stands alone. */
 #ifndef SCALAR_MATH_H
 #define SCALAR_MATH_H
 
@@ -12,8 +12,8 @@ typedef uint32_t uint32;
 typedef uint64_t uint64;
 #endif
 
-/* Philox4x32-10: ten rounds of multiply-and-swap on the counter, the key growing by the golden ratio and sqrt(3)-1
- * each round. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
+/* Philox4x32-10: ten rounds of multiply-and-swap on the counter, the key growing by the golden ratio and
+ * sqrt(3)-1 each round. Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011. */
 SCALAR_FN void philox(uint32 out[4], uint64 seed, uint64 stream, uint64 index) {
     uint32 c0 = (uint32)index, c1 = (uint32)(index >> 32), c2 = (uint32)stream, c3 = (uint32)(stream >> 32);
     uint32 k0 = (uint32)seed, k1 = (uint32)(seed >> 32);

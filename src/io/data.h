@@ -13,22 +13,23 @@ struct kiln_data {
 };
 
 struct ki_table {
-    kiln_format format;       /* KILN_DENSE or KILN_CSR */
+    kiln_format format; /* KILN_DENSE or KILN_CSR */
     int64_t rows, cols, nnz;
-    void *values;             /* of options.type (f32 or f64): rows*cols row-major, or nnz */
-    int64_t *row_start;       /* CSR: rows+1 */
-    int32_t *col;             /* CSR: nnz, ascending within each row, no duplicates */
-    void *y;                  /* rows*targets row-major of the same type, or NULL */
-    int64_t targets;          /* columns of y; 0 if y is NULL */
-    char **feature_names;     /* cols of them, each from ki_alloc, or NULL */
-    char **target_names;      /* targets of them, likewise */
-    char *schema;             /* JSON text of how columns were encoded, or NULL */
+    void *values;         /* of options.type (f32 or f64): rows*cols row-major, or nnz */
+    int64_t *row_start;   /* CSR: rows+1 */
+    int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
+    void *y;              /* rows*targets row-major of the same type, or NULL */
+    int64_t targets;      /* columns of y; 0 if y is NULL */
+    char **feature_names; /* cols of them, each from ki_alloc, or NULL */
+    char **target_names;  /* targets of them, likewise */
+    char *schema;         /* JSON text of how columns were encoded, or NULL */
 };
 void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct */
 
-/* A reader fills a zeroed table, or fails and leaves it to the caller to clear. options->type is F32 or F64 (never
- * DEFAULT), options->threads > 0; the input stands at the beginning. */
-typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input, const kiln_read_options *options);
+/* A reader fills a zeroed table, or fails and leaves it to the caller to clear. options->type is F32 or F64
+ * (never DEFAULT), options->threads > 0; the input stands at the beginning. */
+typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
+                              const kiln_read_options *options);
 ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz;
 
 /* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table. */

@@ -1,4 +1,5 @@
-/* Bytes of an input, decompressed: a file or standard input, plain, gzip or zstd by magic, read once and in order. */
+/* Bytes of an input, decompressed: a file or standard input, plain, gzip or zstd by magic, read once and in
+ * order. */
 #ifndef KI_INPUT_H
 #define KI_INPUT_H
 
@@ -6,20 +7,25 @@
 
 struct ki_input;
 
-/* limit: bytes after decompression, 0 = none; the ratio guard against bombs (200:1 after 64 MiB out) always holds.
- * path "-" is standard input. control (may be NULL) is polled for cancellation and told about the bytes read. */
-kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t limit, const kiln_control *control);
+/* limit: bytes after decompression, 0 = none; the ratio guard against bombs (200:1 after 64 MiB out) always
+ * holds.
+ * path "-" is standard input. control (may be NULL) is polled for cancellation and told about the bytes
+ * read. */
+kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t limit,
+                          const kiln_control *control);
 void ki_input_close(struct ki_input *input);
-const char *ki_input_name(const struct ki_input *input);  /* for messages: the path, or "(stdin)" */
-int64_t ki_input_offset(const struct ki_input *input);    /* decompressed bytes handed out so far */
+const char *ki_input_name(const struct ki_input *input); /* for messages: the path, or "(stdin)" */
+int64_t ki_input_offset(const struct ki_input *input);   /* decompressed bytes handed out so far */
 
 /* Up to `bytes` bytes; *got < bytes only at the end of the input. */
 kiln_status ki_input_read(struct ki_input *input, void *buffer, size_t bytes, size_t *got);
-/* Copies up to `bytes` of the next bytes without consuming them (bytes <= 64 KiB), for telling formats apart. */
+/* Copies up to `bytes` of the next bytes without consuming them (bytes <= 64 KiB), for telling formats
+ * apart. */
 kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, size_t *got);
 
-/* The next block of whole lines, a few MiB, owned by the input and valid until the next call; size 0 at the end. The last
- * line of the input may lack its newline; text[size] is '\0' and may be read. A leading UTF-8 BOM is skipped. */
+/* The next block of whole lines, a few MiB, owned by the input and valid until the next call; size 0 at the
+ * end. The last line of the input may lack its newline; text[size] is '\0' and may be read. A leading UTF-8
+ * BOM is skipped. */
 struct ki_block {
     const char *text;
     size_t size;

@@ -1,11 +1,13 @@
-/* Numbers from text, independent of the locale, correctly rounded (the bits that strtod gives in the C locale). */
+/* Numbers from text, independent of the locale, correctly rounded (the bits that strtod gives in the C
+ * locale). */
 #ifndef KI_NUMBER_H
 #define KI_NUMBER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Parses the longest number at text (up to end) and moves *text behind it; false and *text unchanged if there is none.
+/* Parses the longest number at text (up to end) and moves *text behind it; false and *text unchanged if there
+ * is none.
  * Decimal with optional sign, fraction and exponent; "nan", "inf", "infinity" in any case. No hexadecimal, no
  * leading white space. Overflow gives infinity, underflow the nearest denormal or 0. */
 bool ki_parse_double(const char **text, const char *end, double *value);

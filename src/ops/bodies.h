@@ -6,7 +6,8 @@
 
 struct ki_bodies {
     kiln_status (*chain)(const struct ki_chain *chain);
-    void (*combine)(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b, const kiln_matrix *Y);
+    void (*combine)(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                    const kiln_matrix *Y);
     void (*times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y);
     void (*map)(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X);
     void (*fill)(kiln_matrix *W, double value);
@@ -16,7 +17,8 @@ struct ki_bodies {
     void (*reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale);
 };
 
-extern const struct ki_bodies ki_bodies_base[2], ki_bodies_avx2[2], ki_bodies_avx512[2]; /* [0] f32, [1] f64 */
+/* [0] f32, [1] f64 */
+extern const struct ki_bodies ki_bodies_base[2], ki_bodies_avx2[2], ki_bodies_avx512[2];
 
 const struct ki_bodies *ki_bodies(const kiln_matrix *A); /* those for A's device and type */
 

@@ -1,5 +1,5 @@
-/* Includes every CPU body twice, for float and for double. In a body, `real` is the element type and FN(name) a name of its
- * own for that type. */
+/* Includes every CPU body twice, for float and for double. In a body, `real` is the element type and FN(name)
+ * a name of its own for that type. */
 #define real float
 #define real_bits int32_t
 #define real_bytes 4

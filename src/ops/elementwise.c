@@ -1,5 +1,5 @@
-/* Element-wise operations: combine, times, map, fill and fill_random. Their operands are the small n x k and m x k
- * matrices beside X, so that they cost little next to a pass over X. */
+/* Element-wise operations: combine, times, map, fill and fill_random. Their operands are the small n x k and
+ * m x k matrices beside X, so that they cost little next to a pass over X. */
 #include <stdio.h>
 
 #include "core/kernels.h"
@@ -15,13 +15,14 @@ static kiln_status check_target(const char *call, const kiln_matrix *W) {
 }
 
 /* X must be as W is, or one column of its rows. */
-static kiln_status check_broadcast(const char *call, const char *name, const kiln_matrix *X, const kiln_matrix *W) {
+static kiln_status check_broadcast(const char *call, const char *name, const kiln_matrix *X,
+                                   const kiln_matrix *W) {
     return ki_check_dense(call, name, X, W, W->rows, X && X->cols == 1 ? 1 : W->cols);
 }
 
 /* One thread an element; the kernels walk on where there are more. */
-static kiln_status launch(kiln_matrix *W, const char *function, const char *defines, const struct ki_arg *args,
-                          int count) {
+static kiln_status launch(kiln_matrix *W, const char *function, const char *defines,
+                          const struct ki_arg *args, int count) {
     struct ki_kernel *kernel;
     char all[160];
     snprintf(all, sizeof all, "%s%s", defines, W->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
@@ -31,7 +32,8 @@ static kiln_status launch(kiln_matrix *W, const char *function, const char *defi
     return ki_kernel_launch(W->device, kernel, groups, GROUP, args, count);
 }
 
-/* The coefficients travel by value, so that a launch needs no buffer of its own: sixteen columns at a time. */
+/* The coefficients travel by value, so that a launch needs no buffer of its own: sixteen columns at a
+ * time. */
 static kiln_status combine_gpu(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
                                const kiln_matrix *Y) {
     enum { TILE = 16 };
@@ -50,7 +52,8 @@ static kiln_status combine_gpu(kiln_matrix *W, const double *a, const kiln_matri
         args[n++] = ki_arg_i32(Y && Y->cols == 1 ? 1 : (int32_t)k);
         const int64_t tile = k == 1 ? 1 : TILE;
         for (int64_t c = 0; c < tile; c++) args[n++] = ki_arg_real(W->type, c < width ? a[first + c] : 0);
-        for (int64_t c = 0; c < tile; c++) args[n++] = ki_arg_real(W->type, Y && c < width ? b[first + c] : 0);
+        for (int64_t c = 0; c < tile; c++)
+            args[n++] = ki_arg_real(W->type, Y && c < width ? b[first + c] : 0);
         kiln_status status = launch(W, k == 1 ? "combine_one" : "combine_tile", "", args, n);
         if (status != KILN_OK) return status;
     }

@@ -3,7 +3,8 @@
 
 #include "ops/bodies.h"
 
-kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like) {
+kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
+                             const kiln_matrix *like) {
     if (!A) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, name);
     if (A->device != like->device)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s lies on device %s, another operand on %s", call, name,
@@ -27,8 +28,8 @@ kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix
 
 kiln_status ki_check_columns(const char *call, const char *name, int64_t k) {
     if (k >= 1 && k <= KI_COLUMNS_MAX) return KILN_OK;
-    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s has %lld columns, but must have 1 to %d", call, name, (long long)k,
-                   KI_COLUMNS_MAX);
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s has %lld columns, but must have 1 to %d", call, name,
+                   (long long)k, KI_COLUMNS_MAX);
 }
 
 /* out = beta z where X has no entries at all. */

@@ -1,5 +1,6 @@
-/* The passes over X that mmchain, multiply and gram_diagonal are made of. One engine, because all of them do the same to a
- * row: take its dot product with y, or scatter a multiple of it into w, or both while it is on chip. */
+/* The passes over X that mmchain, multiply and gram_diagonal are made of. One engine, because all of them do
+ * the same to a row: take its dot product with y, or scatter a multiple of it into w, or both while it is on
+ * chip. */
 #ifndef KI_MMCHAIN_H
 #define KI_MMCHAIN_H
 
@@ -24,8 +25,10 @@ struct ki_chain {
 kiln_status ki_chain_run(const struct ki_chain *chain);
 kiln_status ki_chain_gpu(const struct ki_chain *chain);
 
-/* Argument checks that all operations share: each returns ERR_ARGUMENT with the call's name and the operand's. */
-kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like);
+/* Argument checks that all operations share: each returns ERR_ARGUMENT with the call's name and the
+ * operand's. */
+kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
+                             const kiln_matrix *like);
 kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
                            int64_t rows, int64_t cols);
 kiln_status ki_check_columns(const char *call, const char *name, int64_t k);

@@ -7,7 +7,8 @@ kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const
     kiln_status status;
     if (!Y || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y, A or B is NULL", call);
     if (op != KILN_PLAIN && op != KILN_TRANSPOSED)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: op is %d, but must be KILN_PLAIN or KILN_TRANSPOSED", call, (int)op);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: op is %d, but must be KILN_PLAIN or KILN_TRANSPOSED", call,
+                       (int)op);
     int64_t inner = op == KILN_PLAIN ? A->cols : A->rows, outer = op == KILN_PLAIN ? A->rows : A->cols;
     TRY(ki_check_columns(call, "B", B->cols));
     TRY(ki_check_dense(call, "B", B, A, inner, B->cols));

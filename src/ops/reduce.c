@@ -29,14 +29,11 @@ static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_m
     TRY(ki_device_scratch(device, &partial, bytes));
     TRY(ki_kernel_get(&kernel, device, "reduce", "reduce", X->type, defines));
     for (int64_t c = 0; c < X->cols; c++) {
-        const struct ki_arg args[] = {ki_arg_buffer(&partial),
-                                      ki_arg_values(X),
-                                      ki_arg_values(Y ? Y : X),
-                                      ki_arg_i64(X->rows),
-                                      ki_arg_i32((int32_t)X->cols),
-                                      ki_arg_i32((int32_t)(Y ? Y : X)->cols),
-                                      ki_arg_i32((int32_t)c),
-                                      ki_arg_real(wide_type, scale ? scale[c] : 1.0)};
+        const struct ki_arg args[] = {
+            ki_arg_buffer(&partial),      ki_arg_values(X),
+            ki_arg_values(Y ? Y : X),     ki_arg_i64(X->rows),
+            ki_arg_i32((int32_t)X->cols), ki_arg_i32((int32_t)(Y ? Y : X)->cols),
+            ki_arg_i32((int32_t)c),       ki_arg_real(wide_type, scale ? scale[c] : 1.0)};
         TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, 8));
         TRY(ki_device_download(device, host, &partial, 0, bytes));
         result[c] = 0;
@@ -71,15 +68,16 @@ done:
     return status;
 }
 
-/* sqrt(sum x^2). Squares of numbers near the ends of the range overflow or vanish; only then a second pass scales by
- * the largest element. */
+/* sqrt(sum x^2). Squares of numbers near the ends of the range overflow or vanish; only then a second pass
+ * scales by the largest element. */
 static kiln_status norm_2(double *result, const kiln_matrix *X) {
     kiln_status status;
     const size_t bytes = (size_t)X->cols * sizeof(double);
     double *largest = NULL, *scale = NULL;
     TRY(reduce(result, X, NULL, KI_REDUCE_SQUARES, NULL));
     int extreme = 0;
-    for (int64_t c = 0; c < X->cols; c++) extreme |= !(result[c] > 1e-280 && result[c] < 1e300) && result[c] == result[c];
+    for (int64_t c = 0; c < X->cols; c++)
+        extreme |= !(result[c] > 1e-280 && result[c] < 1e300) && result[c] == result[c];
     if (extreme) {
         largest = ki_alloc(bytes);
         scale = ki_alloc(bytes);
