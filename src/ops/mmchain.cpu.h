@@ -7,9 +7,10 @@
 /* Where a pass keeps things: copies of w, one per thread, and y laid out for the row kernels. */
 struct FN(pass) {
     const struct ki_chain *chain;
-    int threads, sum_parts;
+    int threads, sum_parts, levels;
     int64_t n, k, padded; /* columns, columns of y, n rounded up to whole vectors */
-    int64_t copy;         /* elements in one thread's copy of w */
+    int64_t copy;         /* elements in one thread's copy of w, of which it has `levels` */
+    int64_t fold;         /* rows after which the second level is folded into the first */
     real *y, *copies, *tail;
 };
 
@@ -20,8 +21,7 @@ ALWAYS_INLINE real FN(weight)(const struct ki_chain *chain, int64_t row, int c) 
     return VALUES(chain->v)[chain->v->cols == 1 ? row : row * chain->k + c];
 }
 
-/* ---- dense
- * ------------------------------------------------------------------------------------------------- */
+/* ---- dense ---- */
 
 enum { FN(BATCH) = 4 }; /* rows taken together: w is loaded and stored once for all of them */
 
@@ -91,9 +91,9 @@ ALWAYS_INLINE void FN(dense_rows)(int R, const struct FN(pass) * pass, real *w, 
 
 /* Rows [first, end). A row's last vector reaches into the rows behind it and is masked; the matrix's last
  * rows, which have nothing behind them to read, go through a padded copy. */
-static void FN(dense_range)(const struct FN(pass) * pass, int t, int64_t first, int64_t end) {
+static void FN(dense_range)(const struct FN(pass) * pass, int t, real *w, int64_t first, int64_t end) {
     const real *x = VALUES(pass->chain->X);
-    real *w = pass->copies + t * pass->copy, *copy = pass->tail + t * pass->padded;
+    real *copy = pass->tail + t * pass->padded;
     int64_t n = pass->n, row = first;
     FN(vmask) mask = FN(first_lanes)(n - (pass->padded - LANES));
     int64_t direct = ki_min(end, pass->chain->X->rows - ki_ceil_div(pass->padded, n) + 1);
@@ -107,8 +107,7 @@ static void FN(dense_range)(const struct FN(pass) * pass, int t, int64_t first, 
     }
 }
 
-/* ---- CSR
- * --------------------------------------------------------------------------------------------------- */
+/* ---- CSR ---- */
 
 /* Four sums hide the latency of the additions. */
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y) {
@@ -200,8 +199,7 @@ static void FN(sparse_block_range)(const struct FN(pass) * pass, real *w, int64_
     }
 }
 
-/* ---- both
- * -------------------------------------------------------------------------------------------------- */
+/* ---- both ---- */
 
 /* The first row of part t of `parts`, cut so that rows + entries are about equal in each. */
 static int64_t FN(first_row)(const kiln_matrix *X, int t, int parts) {
@@ -219,18 +217,30 @@ static int64_t FN(first_row)(const kiln_matrix *X, int t, int parts) {
     return low;
 }
 
-static void FN(run_range)(void *arg, int t) {
-    const struct FN(pass) *pass = arg;
-    const kiln_matrix *X = pass->chain->X;
-    real *w = pass->copies + t * pass->copy;
-    if (pass->copy) memset(w, 0, (size_t)pass->copy * sizeof(real));
-    int64_t first = FN(first_row)(X, t, pass->threads), end = FN(first_row)(X, t + 1, pass->threads);
-    if (X->format == KILN_DENSE)
-        FN(dense_range)(pass, t, first, end);
+static void FN(run_rows)(const struct FN(pass) * pass, int t, real *w, int64_t first, int64_t end) {
+    if (pass->chain->X->format == KILN_DENSE)
+        FN(dense_range)(pass, t, w, first, end);
     else if (pass->k == 1)
         FN(sparse_range)(pass, w, first, end);
     else
         FN(sparse_block_range)(pass, w, first, end);
+}
+
+/* One thread's rows. In f32 a long running sum loses the small addends (of ones it stops at 2^24), so w is
+ * folded into a second copy every `fold` rows. */
+static void FN(run_range)(void *arg, int t) {
+    const struct FN(pass) *pass = arg;
+    const kiln_matrix *X = pass->chain->X;
+    const int64_t first = FN(first_row)(X, t, pass->threads), end = FN(first_row)(X, t + 1, pass->threads);
+    real *sum = pass->copies + t * pass->levels * pass->copy, *w = sum + (pass->levels - 1) * pass->copy;
+    memset(sum, 0, (size_t)(pass->levels * pass->copy) * sizeof(real));
+    for (int64_t row = first; row < end; row += pass->fold) {
+        FN(run_rows)(pass, t, w, row, ki_min(end, row + pass->fold));
+        for (int64_t i = 0; pass->levels > 1 && i < pass->copy; i++) {
+            sum[i] += w[i];
+            w[i] = 0;
+        }
+    }
 }
 
 enum { FN(SUM_PARTS) = 64 };
@@ -245,7 +255,7 @@ static void FN(add_copies)(void *arg, int part) {
     for (int64_t i = ki_part_begin(pass->n * k, part, pass->sum_parts); i < end; i++) {
         const real *from = pass->copies + (dense ? i % k * pass->padded + i / k : i);
         real sum = from[0];
-        for (int t = 1; t < pass->threads; t++) sum += from[t * pass->copy];
+        for (int t = 1; t < pass->threads; t++) sum += from[t * pass->levels * pass->copy];
         VALUES(chain->out)[i] = alpha * sum + (chain->z ? beta * VALUES(chain->z)[i] : 0);
     }
 }
@@ -257,6 +267,15 @@ static int FN(pass_threads)(const struct ki_chain *chain, bool needs_copies) {
     int64_t threads = ki_min(chain->X->device->threads, work / 16384);
     if (needs_copies) threads = ki_min(threads, 2 * work / ki_max(chain->X->cols * chain->k, 1));
     return (int)ki_max(threads, 1);
+}
+
+/* Folding costs a walk over w: often enough for the sums' sake, seldom enough not to show beside the rows. */
+static void FN(plan_folds)(struct FN(pass) * pass) {
+    const kiln_matrix *X = pass->chain->X;
+    const int64_t mean_row = ki_max(X->nnz / ki_max(X->rows, 1), 1) * pass->k;
+    pass->fold = ki_max(4096, 16 * pass->copy / mean_row);
+    pass->levels = sizeof(real) == 4 && pass->copy > 0 && X->rows / pass->threads > pass->fold ? 2 : 1;
+    if (pass->levels == 1) pass->fold = ki_max(X->rows, 1);
 }
 
 /* y as the dense row kernels want it: column by column, padded with zeros to whole vectors. */
@@ -276,8 +295,9 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
     /* Copies begin on cache lines of their own, or the threads would fight over the shared one. */
     if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
+    FN(plan_folds)(&pass);
     int64_t y_size = dense && needs_y ? pass.k * pass.padded : 0, elements, bytes;
-    if (!ki_mul(pass.threads, pass.copy, &elements) ||
+    if (!ki_mul3(pass.threads, pass.levels, pass.copy, &elements) ||
         !ki_add(elements, y_size + pass.threads * pass.padded, &elements) ||
         !ki_mul(elements, sizeof(real), &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass.n);
@@ -285,7 +305,7 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     kiln_status status = ki_device_scratch(X->device, &scratch, bytes);
     if (status != KILN_OK) return status;
     pass.copies = ki_host(&scratch);
-    pass.y = pass.copies + pass.threads * pass.copy;
+    pass.y = pass.copies + pass.threads * pass.levels * pass.copy;
     pass.tail = pass.y + y_size;
     if (y_size) FN(lay_out_y)(&pass);
     ki_parallel(pass.threads, pass.threads, FN(run_range), &pass);
