@@ -3,7 +3,7 @@
    Kiln's mmchain, w = X^T (v .* (X y)), against cuBLAS gemv + product + gemv (through PyTorch) for dense X, and cuSPARSE SpMV +
    product + transposed SpMV, and with a stored transpose (through CuPy), for CSR X.
 
-usage: gpu_pair.py [--device cuda|opencl] [--json FILE] [--commit TEXT] [--quick]
+usage: gpu_pair.py [--device cuda|opencl] [--format dense|csr] [--json FILE] [--commit TEXT]
 Prints a table; GB/s counts X read once, so that the composed column shows what reading it twice costs. Times are the median
 over batches of calls, wall clock around a synchronised batch.
 """
@@ -110,7 +110,7 @@ def main():
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
-    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--format", choices=["dense", "csr"], help="only these")
     options = parser.parse_args()
     device = kiln.Device(options.device)
     name, description = device.description()
@@ -122,7 +122,9 @@ def main():
     cases = [("dense", shape, None) for shape in DENSE] + [("csr", s, False) for s in SPARSE] + \
             [("csr", s, True) for s in SPARSE[2:]]
     for dtype in (np.float64, np.float32):
-        for kind, shape, zipf in cases[::4] if options.quick else cases:
+        for kind, shape, zipf in cases:
+            if options.format and kind != options.format:
+                continue
             if kind == "dense":
                 row = run_dense(device, *shape, dtype)
             else:

@@ -257,6 +257,16 @@ static void cuda_unload(kiln_device *device, void *module, void *function) {
     if (enter(device) == KILN_OK) KI_CUDA(device, module_unload, module);
 }
 
+static kiln_status cuda_resident(kiln_device *device, int64_t *groups, void *function, int64_t group_size) {
+    int blocks = 0;
+    kiln_status status;
+    TRY(enter(device));
+    TRY(KI_CUDA(device, resident, &blocks, function, (int)group_size, 0));
+    *groups = blocks;
+done:
+    return status;
+}
+
 static kiln_status cuda_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,
                                const struct ki_arg *args, int count) {
     struct cuda *cuda = device->impl;
@@ -285,5 +295,6 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .build = cuda_build,
                                            .load = cuda_load,
                                            .unload = cuda_unload,
+                                           .resident = cuda_resident,
                                            .launch = cuda_launch,
                                            .sync = cuda_sync};

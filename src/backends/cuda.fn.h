@@ -23,6 +23,8 @@ FUNCTION(module_load, cuModuleLoadData, (cuda_module * module, const void *image
 FUNCTION(module_unload, cuModuleUnload, (cuda_module module))
 FUNCTION(module_function, cuModuleGetFunction,
          (cuda_function * function, cuda_module module, const char *name))
+FUNCTION(resident, cuOccupancyMaxActiveBlocksPerMultiprocessor,
+         (int *blocks, cuda_function function, int block_size, size_t local_bytes))
 FUNCTION(launch, cuLaunchKernel,
          (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
           unsigned block_y, unsigned block_z, unsigned local_bytes, cuda_stream stream, void **parameters,

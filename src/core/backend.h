@@ -63,6 +63,9 @@ struct ki_backend {
     kiln_status (*load)(kiln_device *device, void **module, void **function, const void *binary, size_t bytes,
                         const char *name, const char *options);
     void (*unload)(kiln_device *device, void *module, void *function);
+    /* How many groups of that size a compute unit runs at once, which registers and local memory decide. NULL in the
+     * table where the API does not tell. */
+    kiln_status (*resident)(kiln_device *device, int64_t *groups, void *function, int64_t group_size);
     /* Queues groups x group_size threads. Work on one device runs in order. */
     kiln_status (*launch)(kiln_device *device, void *function, int64_t groups, int64_t group_size,
                           const struct ki_arg *args, int count);

@@ -14,6 +14,7 @@
 struct ki_kernel {
     struct ki_kernel *next;
     void *module, *function;
+    int64_t resident; /* groups on a compute unit at once; 0 = not yet asked */
     kiln_type type;
     const char *file, *name, *defines;
     char text[]; /* holds these three */
@@ -126,6 +127,18 @@ kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const 
         return status == KILN_OK ? make_kernel(kernel, device, file, function, type, defines) : status;
     }
     *kernel = found;
+    return KILN_OK;
+}
+
+kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
+                               int64_t group_size) {
+    kiln_status status = ki_device_alive(device);
+    if (status != KILN_OK) return status;
+    if (!kernel->resident && device->backend->resident)
+        status = device->backend->resident(device, &kernel->resident, kernel->function, group_size);
+    if (status != KILN_OK) return status;
+    if (kernel->resident < 1) kernel->resident = ki_max(1024 / group_size, 1);
+    *groups = kernel->resident * device->properties.compute_units;
     return KILN_OK;
 }
 

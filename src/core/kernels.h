@@ -19,6 +19,10 @@ extern const char ki_build_id[];
  * message callback. Owned by the device. */
 kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const char *file,
                           const char *function, kiln_type type, const char *defines);
+/* Groups of that size that the whole device runs at once: a grid of this size has no second, emptier wave. Estimated
+ * as 1024 threads a compute unit where the API does not tell. */
+kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
+                               int64_t group_size);
 /* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */
 kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                              int64_t group_size, const struct ki_arg *args, int count);

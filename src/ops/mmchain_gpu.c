@@ -8,7 +8,8 @@
 /* The paper's launch parameters for one pass (its Table 3), with the columns of y taken K at a time. */
 struct plan {
     int VS, BS, Q, W, R, K;
-    int64_t groups;
+    int64_t steps,
+        groups;          /* steps of work for one group; groups launched, each taking steps/groups of them */
     const char *variant; /* the kernel's define: DENSE, WIDE or CSR */
     int shared_w;        /* CSR: elements of w in local memory, 0 = none */
 };
@@ -59,9 +60,7 @@ static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
         plan->Q = plan->W = 1;
         plan->R = 2;
     }
-    const int per_unit = plan->BS >= 1024 ? 1 : 1024 / plan->BS;
-    plan->groups = ki_min(ki_ceil_div(X->rows, (int64_t)plan->R * (plan->BS / plan->VS)),
-                          (int64_t)device->compute_units * per_unit);
+    plan->steps = ki_ceil_div(X->rows, (int64_t)plan->R * (plan->BS / plan->VS));
 }
 
 /* A vector about as long as the mean row; w in local memory where it fits beside the scratch of the group
@@ -77,7 +76,7 @@ static void plan_csr(struct plan *plan, const struct ki_chain *chain) {
     /* A power of two, so that matrices of different widths share a built kernel. */
     const int size = power_of_two(X->cols * plan->K);
     if (chain->kind != KI_CHAIN_PLAIN && X->cols * plan->K <= size && size <= room) plan->shared_w = size;
-    plan->groups = ki_min(ki_ceil_div(X->rows, plan->BS / plan->VS), (int64_t)device->compute_units * 8);
+    plan->steps = ki_ceil_div(X->rows, plan->BS / plan->VS);
 }
 
 /* Whether offsets into any operand need 64 bits. */
@@ -86,7 +85,7 @@ static const char *index_define(const struct ki_chain *chain) {
     return reach > KILN_INDEX32_LIMIT ? " -DINDEX64" : "";
 }
 
-static kiln_status find_pass(struct ki_kernel **kernel, const struct plan *plan,
+static kiln_status find_pass(struct ki_kernel **kernel, struct plan *plan,
                              const struct ki_chain *chain) {
     static const char *const functions[] = {"mmchain_dense", "mmchain_wide", "mmchain_csr"};
     const char *function = functions[plan->variant[0] == 'D' ? 0 : plan->variant[0] == 'W' ? 1 : 2];
@@ -96,7 +95,10 @@ static kiln_status find_pass(struct ki_kernel **kernel, const struct plan *plan,
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s",
              plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, shared,
              index_define(chain));
-    return ki_kernel_get(kernel, X->device, "mmchain", function, X->type, defines);
+    kiln_status status = ki_kernel_get(kernel, X->device, "mmchain", function, X->type, defines);
+    if (status == KILN_OK) status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
+    plan->groups = ki_min(plan->groups, plan->steps);
+    return status;
 }
 
 static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain *chain) {
@@ -148,16 +150,16 @@ static kiln_status finish(const struct plan *plan, const struct ki_chain *chain,
 }
 
 /* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */
-static kiln_status run_dense(const struct plan *plan, const struct ki_chain *chain) {
+static kiln_status run_dense(struct plan *plan, const struct ki_chain *chain) {
     struct ki_kernel *pass, *last = NULL;
     struct ki_buffer out = chain->out->values;
     const kiln_matrix *X = chain->X;
     kiln_status status;
     const bool partials = chain->kind != KI_CHAIN_PLAIN;
     int64_t bytes;
+    TRY(find_pass(&pass, plan, chain));
     if (!ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the partial results overflow: %lld columns", (long long)X->cols);
-    TRY(find_pass(&pass, plan, chain));
     if (partials) {
         TRY(find_finish(&last, chain));
         TRY(ki_device_scratch(X->device, &out, bytes));
@@ -171,7 +173,7 @@ done:
 }
 
 /* CSR: out = beta z, then every pass adds to it. */
-static kiln_status run_csr(const struct plan *plan, const struct ki_chain *chain) {
+static kiln_status run_csr(struct plan *plan, const struct ki_chain *chain) {
     struct ki_kernel *pass;
     kiln_status status;
     TRY(find_pass(&pass, plan, chain));

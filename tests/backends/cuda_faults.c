@@ -61,6 +61,9 @@ static kiln_status load(kiln_device *device) {
 
 static kiln_status launch(kiln_device *device) {
     const struct ki_arg arg = {.size = 8, .as.f64 = 2.5};
+    int64_t groups = 0;
+    kiln_status status = device->backend->resident(device, &groups, function, 64);
+    if (status != KILN_OK) return status;
     return device->backend->launch(device, function, 7, 64, &arg, 1);
 }
 
