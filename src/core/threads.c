@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { TEAMS = 16, MEMBERS = 255, SPINS = 300 };
+enum { TEAMS = 16, MEMBERS = 255, SPINS = 300, RANGES_PER_THREAD = 4 /* evens out threads held up */ };
 #define CLOSED UINT32_MAX
 
 typedef void loop_body(void *arg, int part);
@@ -158,6 +158,26 @@ void ki_parallel(int threads, int parts, loop_body *body, void *arg) {
     run_parts(team);
     wait_for_parts(team, (uint32_t)parts);
     atomic_store(&team->busy, false);
+}
+
+struct ranges {
+    int64_t count;
+    int parts;
+    void (*body)(void *arg, int64_t begin, int64_t end);
+    void *arg;
+};
+
+static void run_range(void *of, int part) {
+    const struct ranges *r = of;
+    r->body(r->arg, ki_part_begin(r->count, part, r->parts), ki_part_begin(r->count, part + 1, r->parts));
+}
+
+void ki_parallel_ranges(int threads, int64_t count, int64_t grain,
+                        void (*body)(void *arg, int64_t begin, int64_t end), void *arg) {
+    int64_t parts = count / grain, most = (int64_t)threads * RANGES_PER_THREAD;
+    if (parts > most) parts = most;
+    struct ranges ranges = {count, parts > 1 ? (int)parts : 1, body, arg};
+    ki_parallel(threads, ranges.parts, run_range, &ranges);
 }
 
 /* Before the library's code goes away (exit, dlclose) its threads must. */

@@ -2,6 +2,7 @@
 #ifndef KI_THREADS_H
 #define KI_THREADS_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 /* Calls body(arg, part) once for each part in [0, parts), on up to `threads` threads, the caller among them;
@@ -15,6 +16,18 @@ void ki_parallel(int threads, int parts, void (*body)(void *arg, int part), void
 static inline int64_t ki_part_begin(int64_t count, int part, int parts) {
     int64_t rest = count % parts;
     return count / parts * part + (part < rest ? part : rest);
+}
+
+/* Like ki_parallel with body(arg, begin, end) for ranges that together are [0, count), each of `grain` items
+ * or more unless there is but one. How they are cut hangs on the number of threads: results must not. */
+void ki_parallel_ranges(int threads, int64_t count, int64_t grain,
+                        void (*body)(void *arg, int64_t begin, int64_t end), void *arg);
+
+/* *least = min(*least, value), from any thread. */
+static inline void ki_lower(_Atomic int64_t *least, int64_t value) {
+    int64_t before = atomic_load(least);
+    while (value < before)
+        if (atomic_compare_exchange_weak(least, &before, value)) return;
 }
 
 #endif
