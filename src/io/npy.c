@@ -5,10 +5,11 @@
 
 #include <math.h>
 
+#include "core/threads.h"
 #include "io/bytes.h"
 #include "io/data.h"
 
-enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_THREADS = 1 << 15 };
+enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_A_PART = 1 << 14 };
 
 /* -------------------------------------------------------------------------------------- elements */
 
@@ -39,23 +40,28 @@ static inline double element(const unsigned char *from, char kind, int64_t size,
     return (double)((int64_t)(bits << unused) >> unused);
 }
 
+struct conversion {
+    void *values;
+    kiln_type type;
+    const struct ki_npy *npy;
+    const unsigned char *from;
+};
+
 /* One loop for each kind and size, so that the compiler sees both as constants. */
 #define LOOP(kind_, size_)                                                                                   \
-    if (npy->kind == (kind_) && npy->itemsize == (size_)) {                                                  \
-        _Pragma("omp parallel for schedule(static) num_threads(threads) if (count > WORTH_THREADS)") for (   \
-            int64_t i = 0; i < count; i++) {                                                                 \
-            double value = element(from + i * (size_), kind_, size_, npy->swapped);                          \
-            if (type == KILN_F64)                                                                            \
-                ((double *)values)[i] = value;                                                               \
+    if (c->npy->kind == (kind_) && c->npy->itemsize == (size_)) {                                            \
+        for (int64_t i = begin; i < end; i++) {                                                              \
+            double value = element(c->from + i * (size_), kind_, size_, c->npy->swapped);                    \
+            if (c->type == KILN_F64)                                                                         \
+                ((double *)c->values)[i] = value;                                                            \
             else                                                                                             \
-                ((float *)values)[i] = (float)value;                                                         \
+                ((float *)c->values)[i] = (float)value;                                                      \
         }                                                                                                    \
-        return KILN_OK;                                                                                      \
+        return;                                                                                              \
     }
 
-kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *npy, const void *bytes,
-                           int64_t count, int threads) {
-    const unsigned char *from = bytes;
+static void convert_range(void *of, int64_t begin, int64_t end) {
+    const struct conversion *c = of;
     LOOP('f', 4);
     LOOP('f', 8);
     LOOP('b', 1);
@@ -67,7 +73,15 @@ kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *np
     LOOP('u', 2);
     LOOP('u', 4);
     LOOP('u', 8);
-    return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
+}
+
+kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *npy, const void *bytes,
+                           int64_t count, int threads) {
+    if (npy->kind == 'S' || npy->kind == 'U')
+        return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
+    struct conversion c = {values, type, npy, bytes};
+    ki_parallel_ranges(threads, count, WORTH_A_PART, convert_range, &c);
+    return KILN_OK;
 }
 
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count) {
@@ -81,16 +95,28 @@ bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *byte
     return true;
 }
 
+struct search {
+    const void *values;
+    kiln_type type;
+    _Atomic int64_t first;
+};
+
+static void search_range(void *of, int64_t begin, int64_t end) {
+    struct search *s = of;
+    const float *narrow = s->values;
+    const double *wide = s->values;
+    int64_t i = begin;
+    if (s->type == KILN_F64)
+        while (i < end && isfinite(wide[i])) i++;
+    else
+        while (i < end && isfinite(narrow[i])) i++;
+    if (i < end) ki_lower(&s->first, i);
+}
+
 int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads) {
-    int64_t first = count;
-#pragma omp parallel for schedule(static) num_threads(threads) if (count > WORTH_THREADS) reduction(min      \
-                                                                                                    : first)
-    for (int64_t i = 0; i < count; i++) {
-        bool finite =
-            type == KILN_F64 ? isfinite(((const double *)values)[i]) : isfinite(((const float *)values)[i]);
-        if (!finite && i < first) first = i;
-    }
-    return first;
+    struct search s = {values, type, count};
+    ki_parallel_ranges(threads, count, WORTH_A_PART, search_range, &s);
+    return s.first;
 }
 
 /* ------------------------------------------------------------------------------------------ file */
@@ -205,22 +231,28 @@ done:
     return status;
 }
 
-/* to = from^T by tiles; from is cols x rows. */
-#define TRANSPOSE(real)                                                                                      \
-    _Pragma("omp parallel for schedule(static) num_threads(threads) if (rows * cols > WORTH_THREADS)") for ( \
-        int64_t i0 = 0; i0 < rows;                                                                           \
-        i0 += TILE) for (int64_t j0 = 0; j0 < cols;                                                          \
-                         j0 += TILE) for (int64_t i = i0; i < ki_min(i0 + TILE, rows);                       \
-                                          i++) for (int64_t j = j0; j < ki_min(j0 + TILE, cols);             \
-                                                    j++)((real *)to)[i * cols + j] =                         \
-        ((const real *)from)[j * rows + i];
+struct transposition {
+    void *to; /* = from^T */
+    const void *from;
+    kiln_type type;
+    int64_t rows, cols;
+};
 
-static void transpose(void *to, const void *from, kiln_type type, int64_t rows, int64_t cols, int threads) {
-    if (type == KILN_F64) {
-        TRANSPOSE(double)
-    } else {
-        TRANSPOSE(float)
-    }
+static void transpose_tile(const struct transposition *t, int64_t i0, int64_t j0) {
+    const int64_t rows = t->rows, cols = t->cols, i1 = ki_min(i0 + TILE, rows), j1 = ki_min(j0 + TILE, cols);
+    for (int64_t i = i0; i < i1; i++)
+        for (int64_t j = j0; j < j1; j++)
+            if (t->type == KILN_F64)
+                ((double *)t->to)[i * cols + j] = ((const double *)t->from)[j * rows + i];
+            else
+                ((float *)t->to)[i * cols + j] = ((const float *)t->from)[j * rows + i];
+}
+
+/* begin, end: bands of TILE rows. */
+static void transpose_bands(void *of, int64_t begin, int64_t end) {
+    const struct transposition *t = of;
+    for (int64_t band = begin; band < end; band++)
+        for (int64_t j = 0; j < t->cols; j += TILE) transpose_tile(t, band * TILE, j);
 }
 
 static kiln_status turn(const struct source *s, struct ki_bytes *values) {
@@ -229,7 +261,9 @@ static kiln_status turn(const struct source *s, struct ki_bytes *values) {
     struct ki_bytes turned = {0};
     if (!ki_bytes_room(&turned, values->size))
         return ki_fail_nomem((size_t)values->size, "the array in row order");
-    transpose(turned.data, values->data, s->options->type, rows, cols, s->options->threads);
+    struct transposition t = {turned.data, values->data, s->options->type, rows, cols};
+    ki_parallel_ranges(s->options->threads, (rows + TILE - 1) / TILE, 1 + WORTH_A_PART / TILE / cols,
+                       transpose_bands, &t);
     turned.size = values->size;
     ki_bytes_free(values);
     *values = turned;
