@@ -8,6 +8,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/threads.h"
 #include "io/bytes.h"
 #include "io/data.h"
 #include "io/npy.h"
@@ -18,7 +19,7 @@ enum {
     FIRST_READ = 64 << 10,
     LAST_READ = 8 << 20,
     BLOCK = 1024,
-    WORTH_THREADS = 1 << 15,
+    WORTH_A_PART = 1 << 14,
     ROWS_FREE = 1 << 20,
     ROWS_PER_BYTE = 8
 };
@@ -148,6 +149,25 @@ static kiln_status read_indptr(int64_t **start, struct source *s) {
     return KILN_OK;
 }
 
+struct indices {
+    const struct source *source;
+    int32_t *col;
+    _Atomic int64_t bad; /* the first that lies outside the matrix */
+};
+
+static void read_index_range(void *of, int64_t begin, int64_t end) {
+    struct indices *x = of;
+    const struct array *array = &x->source->indices;
+    for (int64_t from = begin; from < end; from += BLOCK) {
+        int64_t wide[BLOCK], count = ki_min(BLOCK, end - from);
+        bool fine = ki_npy_integers(wide, &array->npy, array->elements + from * array->npy.itemsize, count);
+        for (int64_t i = 0; i < count; i++) {
+            if (!fine || wide[i] < 0 || wide[i] >= x->source->across) ki_lower(&x->bad, from + i);
+            x->col[from + i] = fine ? (int32_t)wide[i] : 0;
+        }
+    }
+}
+
 static kiln_status read_indices(int32_t **indices, struct source *s, int64_t nnz) {
     kiln_status status = load_numbers(&s->indices, s, "indices.npy", 'i');
     if (status != KILN_OK) return status;
@@ -155,21 +175,11 @@ static kiln_status read_indices(int32_t **indices, struct source *s, int64_t nnz
         return fail_source(s, KILN_ERR_PARSE, "indptr points behind the end of indices");
     *indices = ki_alloc((size_t)nnz * sizeof **indices);
     if (!*indices) return ki_fail_nomem((size_t)nnz * sizeof **indices, "the columns");
-    int64_t first = nnz, item = s->indices.npy.itemsize;
-#pragma omp parallel for schedule(static) num_threads(s->options->threads) if (nnz > WORTH_THREADS)          \
-    reduction(min                                                                                            \
-              : first)
-    for (int64_t from = 0; from < nnz; from += BLOCK) {
-        int64_t wide[BLOCK], count = ki_min(BLOCK, nnz - from);
-        bool fine = ki_npy_integers(wide, &s->indices.npy, s->indices.elements + from * item, count);
-        for (int64_t i = 0; i < count; i++) {
-            if ((!fine || wide[i] < 0 || wide[i] >= s->across) && from + i < first) first = from + i;
-            (*indices)[from + i] = fine ? (int32_t)wide[i] : 0;
-        }
-    }
-    if (first == nnz) return KILN_OK;
+    struct indices x = {s, *indices, nnz};
+    ki_parallel_ranges(s->options->threads, nnz, WORTH_A_PART, read_index_range, &x);
+    if (x.bad == nnz) return KILN_OK;
     struct ki_place place = {s->file, 0, 0, -1};
-    ki_fail_at(KILN_ERR_PARSE, &place, "indices[%lld] is outside 0 to %lld", (long long)first,
+    ki_fail_at(KILN_ERR_PARSE, &place, "indices[%lld] is outside 0 to %lld", (long long)x.bad,
                (long long)s->across - 1);
     return ki_hint("scipy's A.check_format() finds this too");
 }
@@ -283,23 +293,34 @@ static bool sort_row(struct ki_table *table, kiln_type type, int64_t row, struct
     return true;
 }
 
+struct sorting {
+    struct ki_table *table;
+    kiln_type type;
+    atomic_bool failed;
+    _Atomic int64_t twice; /* the first row with two entries in one column */
+};
+
+static void sort_range(void *of, int64_t begin, int64_t end) {
+    struct sorting *s = of;
+    const int64_t *row_start = s->table->row_start;
+    const int32_t *col = s->table->col;
+    struct ki_bytes wide = {0}, scratch = {0};
+    for (int64_t row = begin; row < end; row++) {
+        if (!sort_row(s->table, s->type, row, &wide, &scratch)) s->failed = true;
+        for (int64_t i = row_start[row] + 1; i < row_start[row + 1]; i++)
+            if (col[i - 1] == col[i]) ki_lower(&s->twice, row);
+    }
+    ki_bytes_free(&wide);
+    ki_bytes_free(&scratch);
+}
+
 /* Sorts all rows; *twice is the first row with two entries in one column, or rows. */
 static kiln_status sort_rows(struct ki_table *table, const kiln_read_options *options, int64_t *twice) {
-    int64_t first = table->rows, failed = 0;
-#pragma omp parallel num_threads(options->threads) if (table->nnz > WORTH_THREADS) reduction(min : first) reduction(+ : failed)
-    {
-        struct ki_bytes wide = {0}, scratch = {0};
-#pragma omp for schedule(dynamic, 512)
-        for (int64_t row = 0; row < table->rows; row++) {
-            if (!sort_row(table, options->type, row, &wide, &scratch)) failed++;
-            for (int64_t i = table->row_start[row] + 1; i < table->row_start[row + 1]; i++)
-                if (table->col[i - 1] == table->col[i] && row < first) first = row;
-        }
-        ki_bytes_free(&wide);
-        ki_bytes_free(&scratch);
-    }
-    *twice = first;
-    return failed == 0 ? KILN_OK : ki_fail_nomem((size_t)table->nnz, "sorting a row");
+    struct sorting s = {.table = table, .type = options->type, .twice = table->rows};
+    int64_t row_length = 1 + table->nnz / ki_max(table->rows, 1);
+    ki_parallel_ranges(options->threads, table->rows, 1 + WORTH_A_PART / row_length, sort_range, &s);
+    *twice = s.twice;
+    return s.failed ? ki_fail_nomem((size_t)table->nnz, "sorting a row") : KILN_OK;
 }
 
 /* Adds up entries of one place, from row `row` on; the arrays close up. */
