@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/threads.h"
 #include "io/csv_parse.h"
 
 enum { SMALLEST_PART = 32 << 10 }; /* bytes worth a thread */
@@ -263,6 +264,17 @@ static void copy(struct ki_bytes *to, int64_t at, const struct ki_bytes *from) {
     if (from->size > 0) memcpy(to->data + at, from->data, (size_t)from->size);
 }
 
+static void copy_part(void *reader, int part) {
+    struct reader *r = reader;
+    const struct ki_csv_chunk *chunk = &r->chunks[part];
+    int64_t before = chunk->ids_at / (int64_t)sizeof(int32_t), *row_ends = (void *)chunk->row_ends.data;
+    for (int64_t row = 0; r->layout.sparse && row < chunk->rows; row++) row_ends[row] += before;
+    copy(&r->values, chunk->values_at, &chunk->values);
+    copy(&r->ids, chunk->ids_at, &chunk->ids);
+    copy(&r->y, chunk->y_at, &chunk->y);
+    copy(&r->row_start, chunk->row_ends_at, &chunk->row_ends);
+}
+
 /* Puts the parts behind what there is. Fresh pages are touched first by the copy, so that is done by all
  * threads. */
 static kiln_status append(struct reader *r, int parts) {
@@ -275,23 +287,18 @@ static kiln_status append(struct reader *r, int parts) {
         if (!room) return ki_fail_nomem((size_t)r->values.size, "the matrix");
         r->rows += chunk->rows;
     }
-#pragma omp parallel for schedule(static, 1) num_threads(parts)
-    for (int i = 0; i < parts; i++) {
-        const struct ki_csv_chunk *chunk = &r->chunks[i];
-        int64_t before = chunk->ids_at / (int64_t)sizeof(int32_t), *row_ends = (void *)chunk->row_ends.data;
-        for (int64_t row = 0; r->layout.sparse && row < chunk->rows; row++) row_ends[row] += before;
-        copy(&r->values, chunk->values_at, &chunk->values);
-        copy(&r->ids, chunk->ids_at, &chunk->ids);
-        copy(&r->y, chunk->y_at, &chunk->y);
-        copy(&r->row_start, chunk->row_ends_at, &chunk->row_ends);
-    }
+    ki_parallel(r->options->threads, parts, copy_part, r);
     return KILN_OK;
+}
+
+static void parse_part(void *reader, int part) {
+    struct reader *r = reader;
+    ki_csv_parse(&r->chunks[part], &r->layout);
 }
 
 static kiln_status parse_text(struct reader *r, const struct ki_block *text, const char *begin) {
     int parts = cut(r, begin, text->text + text->size);
-#pragma omp parallel for schedule(static, 1) num_threads(parts > 0 ? parts : 1)
-    for (int i = 0; i < parts; i++) ki_csv_parse(&r->chunks[i], &r->layout);
+    ki_parallel(r->options->threads, parts, parse_part, r);
     for (int i = 0; i < parts; i++) {
         struct ki_csv_chunk *chunk = &r->chunks[i];
         kiln_status status = resolve_misses(r, text, chunk);
@@ -324,14 +331,23 @@ done:
     return status;
 }
 
+struct numbering {
+    int32_t *ids;
+    const int32_t *feature;
+};
+
+static void number_range(void *of, int64_t begin, int64_t end) {
+    const struct numbering *n = of;
+    for (int64_t i = begin; i < end; i++) n->ids[i] = n->feature[n->ids[i]];
+}
+
 static kiln_status finish(struct reader *r, struct ki_table *table) {
     int32_t *feature = NULL;
     kiln_status status = ki_csv_schema_finish(&feature, table, &r->schema, &r->levels);
     if (status != KILN_OK) return status;
-    int32_t *ids = (int32_t *)(void *)r->ids.data;
-    int64_t entries = r->ids.size / (int64_t)sizeof *ids;
-#pragma omp parallel for schedule(static) num_threads(r->options->threads) if (entries > SMALLEST_PART)
-    for (int64_t i = 0; i < entries; i++) ids[i] = feature[ids[i]];
+    struct numbering numbering = {(void *)r->ids.data, feature};
+    int64_t entries = r->ids.size / (int64_t)sizeof(int32_t);
+    ki_parallel_ranges(r->options->threads, entries, SMALLEST_PART, number_range, &numbering);
     ki_free(feature);
     table->format = r->layout.sparse ? KILN_CSR : KILN_DENSE;
     table->rows = r->rows;
