@@ -32,9 +32,10 @@ typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
                               const kiln_read_options *options);
 ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz;
 
-/* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table. */
+/* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table; threads > 0. */
 struct ki_output;
-typedef kiln_status ki_writer(struct ki_output *output, const struct ki_table *table, kiln_type type);
+typedef kiln_status ki_writer(struct ki_output *output, const struct ki_table *table, kiln_type type,
+                              int threads);
 ki_writer ki_write_libsvm, ki_write_matrix_market, ki_write_csv, ki_write_npy, ki_write_npz;
 
 #endif

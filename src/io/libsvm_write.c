@@ -39,11 +39,12 @@ static char *print_row(const struct ki_printer *printer, char *at, int64_t i) {
     return at;
 }
 
-kiln_status ki_write_libsvm(struct ki_output *output, const struct ki_table *table, kiln_type type) {
+kiln_status ki_write_libsvm(struct ki_output *output, const struct ki_table *table, kiln_type type,
+                            int threads) {
     if (!table->y) {
         ki_fail(KILN_ERR_UNSUPPORTED, "LIBSVM files begin each line with a target, and the data have none");
         return ki_hint("name a target column, or write .mtx, .npz or .csv");
     }
-    struct ki_printer rows = {table, type, table->rows, bound, print_row};
+    struct ki_printer rows = {table, type, threads, table->rows, bound, print_row};
     return ki_print_items(output, &rows);
 }

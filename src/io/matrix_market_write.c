@@ -38,16 +38,18 @@ static char *print_element(const struct ki_printer *printer, char *at, int64_t e
     return at;
 }
 
-kiln_status ki_write_matrix_market(struct ki_output *output, const struct ki_table *table, kiln_type type) {
+kiln_status ki_write_matrix_market(struct ki_output *output, const struct ki_table *table, kiln_type type,
+                                   int threads) {
     kiln_status status;
     if (table->format == KILN_CSR) {
-        struct ki_printer rows = {table, type, table->rows, row_bound, print_row};
+        struct ki_printer rows = {table, type, threads, table->rows, row_bound, print_row};
         TRY(ki_print_header(
             output, "%%%%MatrixMarket matrix coordinate real general\n%" PRId64 " %" PRId64 " %" PRId64 "\n",
             table->rows, table->cols, table->nnz));
         TRY(ki_print_items(output, &rows));
     } else {
-        struct ki_printer elements = {table, type, table->rows * table->cols, element_bound, print_element};
+        struct ki_printer elements = {table,         type,         threads, table->rows * table->cols,
+                                      element_bound, print_element};
         TRY(ki_print_header(output, "%%%%MatrixMarket matrix array real general\n%" PRId64 " %" PRId64 "\n",
                             table->rows, table->cols));
         TRY(ki_print_items(output, &elements));

@@ -24,7 +24,9 @@ const char *ki_npy_dtype(kiln_type type) {
     return type == KILN_F32 ? "<f4" : "<f8";
 }
 
-kiln_status ki_write_npy(struct ki_output *output, const struct ki_table *table, kiln_type type) {
+kiln_status ki_write_npy(struct ki_output *output, const struct ki_table *table, kiln_type type,
+                         int threads) {
+    (void)threads;
     char header[KI_NPY_HEADER_BYTES], shape[64];
     kiln_status status;
     if (table->format != KILN_DENSE) {

@@ -12,7 +12,9 @@ static kiln_status add_array(struct ki_zip *zip, const char *name, const char *d
     return ki_zip_add(zip, name, header, header_bytes, values, (size_t)bytes);
 }
 
-kiln_status ki_write_npz(struct ki_output *output, const struct ki_table *table, kiln_type type) {
+kiln_status ki_write_npz(struct ki_output *output, const struct ki_table *table, kiln_type type,
+                         int threads) {
+    (void)threads;
     struct ki_zip zip = {.output = output};
     char entries[32], starts[32];
     int64_t shape[2] = {table->rows, table->cols};

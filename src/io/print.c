@@ -2,12 +2,12 @@
  * fail. */
 #include "io/print.h"
 
-#include <omp.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/threads.h"
 #include "io/output.h"
 
 enum { PIECE_BYTES = 1 << 20, PIECES_MOST = 64 };
@@ -31,23 +31,31 @@ static kiln_status plan(struct piece *piece, const struct ki_printer *printer, i
     return KILN_OK;
 }
 
-static void print_piece(struct piece *piece, const struct ki_printer *printer) {
+struct batch {
+    const struct ki_printer *printer;
+    struct piece pieces[PIECES_MOST];
+};
+
+static void print_piece(void *of, int part) {
+    struct batch *batch = of;
+    struct piece *piece = &batch->pieces[part];
+    const struct ki_printer *printer = batch->printer;
     piece->behind = piece->text;
     for (int64_t i = piece->begin; i < piece->end; i++)
         piece->behind = printer->print(printer, piece->behind, i);
 }
 
 kiln_status ki_print_items(struct ki_output *output, const struct ki_printer *printer) {
-    struct piece pieces[PIECES_MOST] = {{0}};
-    int count = (int)ki_min(omp_get_max_threads(), PIECES_MOST);
+    struct batch batch = {.printer = printer};
+    struct piece *pieces = batch.pieces;
+    const int count = (int)ki_min(printer->threads, PIECES_MOST);
     kiln_status status = KILN_OK;
     for (int64_t next = 0; next < printer->count;) {
         for (int p = 0; p < count; p++) {
             TRY(plan(&pieces[p], printer, next));
             next = pieces[p].end;
         }
-#pragma omp parallel for num_threads(count) schedule(static, 1)
-        for (int p = 0; p < count; p++) print_piece(&pieces[p], printer);
+        ki_parallel(printer->threads, count, print_piece, &batch);
         for (int p = 0; p < count; p++)
             TRY(ki_output_write(output, pieces[p].text, (size_t)(pieces[p].behind - pieces[p].text)));
     }

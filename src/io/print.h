@@ -8,6 +8,7 @@
 struct ki_printer {
     const struct ki_table *table;
     kiln_type type;
+    int threads;
     int64_t count; /* items */
     /* At most how many bytes item i needs. */
     int64_t (*bound)(const struct ki_printer *printer, int64_t i);

@@ -142,7 +142,7 @@ kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_f
     table.feature_names = data->feature_names;
     table.target_names = data->target_names;
     TRY(ki_output_open(&output, path, gzip, control));
-    TRY(writer_of(format)(output, &table, data->X->type));
+    TRY(writer_of(format)(output, &table, data->X->type, data->X->device->threads));
     status = ki_output_commit(output);
     output = NULL;
 done:

@@ -386,7 +386,7 @@ static void large_matrix(void **state) {
     kiln_read_options options = reading_options();
     close(mkstemp(path));
     assert_int_equal(ki_output_open(&output, path, false, NULL), KILN_OK);
-    assert_int_equal(ki_write_npz(output, &made, KILN_F64), KILN_OK);
+    assert_int_equal(ki_write_npz(output, &made, KILN_F64, 1), KILN_OK);
     assert_int_equal(ki_output_commit(output), KILN_OK);
     assert_int_equal(ki_input_open(&input, path, 0, NULL), KILN_OK);
     assert_int_equal(ki_read_npz(&read, input, &options), KILN_OK);
