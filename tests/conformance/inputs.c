@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "cases.h"
+#include "core/device.h"
+#include "core/threads.h"
 
 enum stream {
     STREAM_LENGTH = 1,
@@ -16,6 +18,8 @@ enum stream {
     STREAM_DEVICE,
     STREAM_DENSE = 100
 };
+
+enum { ROWS_WORTH_A_PART = 1024 };
 
 static void *must(void *memory) {
     if (!memory) {
@@ -84,6 +88,22 @@ static void fill_row(const struct problem *p, int32_t *col, int64_t begin, int64
     if (p->pattern == PATTERN_UNSORTED) shuffle_row(col, begin, length);
 }
 
+struct rows_to_fill {
+    const struct problem *problem;
+    struct host_matrix *X;
+};
+
+static void fill_rows(void *of, int64_t first, int64_t stop) {
+    const struct rows_to_fill *rows = of;
+    struct host_matrix *X = rows->X;
+    for (int64_t i = first; i < stop; i++) {
+        int64_t begin = X->row_start[i], length = X->row_start[i + 1] - begin;
+        fill_row(rows->problem, X->col + begin, begin, length);
+        for (int64_t e = begin; X->values && e < begin + length; e++)
+            host_set(X, e, 2 * random_uniform(STREAM_VALUE, (uint64_t)e) - 1);
+    }
+}
+
 void make_csr(struct host_matrix *X, const struct problem *p, kiln_type type) {
     size_t element = type == KILN_F32 ? 4 : 8;
     *X = (struct host_matrix){.type = type, .rows = p->rows, .cols = p->cols};
@@ -93,13 +113,8 @@ void make_csr(struct host_matrix *X, const struct problem *p, kiln_type type) {
     X->nnz = X->row_start[p->rows];
     X->col = must(malloc((size_t)X->nnz * sizeof *X->col + 1));
     if (!(p->flags & WITH_ONES)) X->values = must(malloc((size_t)X->nnz * element + 1));
-#pragma omp parallel for schedule(dynamic, 1024)
-    for (int64_t i = 0; i < p->rows; i++) {
-        int64_t begin = X->row_start[i], length = X->row_start[i + 1] - begin;
-        fill_row(p, X->col + begin, begin, length);
-        for (int64_t e = begin; X->values && e < begin + length; e++)
-            host_set(X, e, 2 * random_uniform(STREAM_VALUE, (uint64_t)e) - 1);
-    }
+    struct rows_to_fill rows = {p, X};
+    ki_parallel_ranges(ki_default_threads(), p->rows, ROWS_WORTH_A_PART, fill_rows, &rows);
 }
 
 /* ---------------------------------------------------------------------------------------- dense */

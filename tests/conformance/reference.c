@@ -108,7 +108,6 @@ static int64_t longest_column(const struct host_matrix *X) {
 /* p = X y, a row at a time. */
 static void product(struct expected *p, const struct host_matrix *X, const struct host_matrix *y) {
     int64_t k = y->cols;
-#pragma omp parallel for schedule(dynamic, 256)
     for (int64_t i = 0; i < X->rows; i++)
         for (int64_t e = row_begin(X, i); e < row_begin(X, i + 1); e++) {
             long double x = host_get(X, e);
@@ -121,33 +120,18 @@ static void product(struct expected *p, const struct host_matrix *X, const struc
         }
 }
 
-static void add_row_transposed(struct expected *w, const struct host_matrix *X, const struct expected *p,
-                               int64_t k, int64_t i) {
-    for (int64_t e = row_begin(X, i); e < row_begin(X, i + 1); e++) {
-        long double x = host_get(X, e);
-        int64_t j = column_of(X, i, e);
-        for (int64_t c = 0; c < k; c++) {
-            w->value[j * k + c] += x * p->value[i * k + c];
-            w->gauge[j * k + c] += fabsl(x) * p->gauge[i * k + c];
-        }
-    }
-}
-
-/* w = X^T p. Each thread sums into its own copy of w; a long w is summed by one thread, for memory's sake. */
+/* w = X^T p. */
 static void transposed_product(struct expected *w, const struct host_matrix *X, const struct expected *p,
                                int64_t k) {
-#pragma omp parallel if (w->count < (1 << 20) && X->nnz > (1 << 16))
-    {
-        struct expected part = expected_new(X->type, w->count);
-#pragma omp for schedule(static)
-        for (int64_t i = 0; i < X->rows; i++) add_row_transposed(&part, X, p, k, i);
-#pragma omp critical
-        for (int64_t e = 0; e < w->count; e++) {
-            w->value[e] += part.value[e];
-            w->gauge[e] += part.gauge[e];
+    for (int64_t i = 0; i < X->rows; i++)
+        for (int64_t e = row_begin(X, i); e < row_begin(X, i + 1); e++) {
+            long double x = host_get(X, e);
+            int64_t j = column_of(X, i, e);
+            for (int64_t c = 0; c < k; c++) {
+                w->value[j * k + c] += x * p->value[i * k + c];
+                w->gauge[j * k + c] += fabsl(x) * p->gauge[i * k + c];
+            }
         }
-        expected_free(&part);
-    }
 }
 
 /* w = alpha * w + beta * z */

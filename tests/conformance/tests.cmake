@@ -3,8 +3,8 @@
 file(GLOB conformance_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c ${CMAKE_CURRENT_LIST_DIR}/cases/*.c
   ${CMAKE_CURRENT_LIST_DIR}/checks/*.c)
 add_executable(conformance ${conformance_files})
-target_include_directories(conformance PRIVATE ${CMAKE_CURRENT_LIST_DIR})
-target_link_libraries(conformance PRIVATE kiln_flags kiln_static OpenMP::OpenMP_C m)
+target_include_directories(conformance PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(conformance PRIVATE kiln_flags kiln_static m)
 
 set(KILN_REQUIRED_DEVICES "cpu,opencl" CACHE STRING "Devices that the conformance suite must not skip")
 foreach(type f32 f64)
