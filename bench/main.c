@@ -169,7 +169,7 @@ static kiln_status benchmark(struct report *report, const struct operation *oper
                              const struct options *options) {
     *report = (struct report){.error_ratio = -1, .error_allowed = -1};
     CHECK_OK(operation->prepare(work));
-    CHECK_OK(kiln_device_bandwidth(&report->bandwidth, work->device, 0));
+    CHECK_OK(kiln_device_bandwidth(&report->bandwidth, work->device, 1));
     if (!options->no_check) CHECK_OK(check(report, operation, work));
     CHECK_OK(measure(&report->timing, operation, work, options->seconds));
     report->flops = operation->flops(work);
