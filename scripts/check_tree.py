@@ -5,7 +5,6 @@ The rules are those of docs/architecture.md; a line that breaks one is printed a
 """
 import pathlib
 import re
-import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -35,9 +34,7 @@ RAW_ALLOWED = {"src/core/seams.c"}
 
 
 def files(folder):
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", folder], cwd=ROOT, check=True,
-                            capture_output=True, text=True).stdout.split("\n")
-    return [ROOT / name for name in listed if name.endswith((".c", ".h")) and (ROOT / name).exists()]
+    return sorted(path for path in (ROOT / folder).rglob("*.[ch]") if path.is_file())
 
 
 def check_includes(folder, path, text):

@@ -7,17 +7,19 @@ target_include_directories(conformance PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE
 target_link_libraries(conformance PRIVATE kiln_flags kiln_static m)
 
 set(KILN_REQUIRED_DEVICES "cpu,opencl" CACHE STRING "Devices that the conformance suite must not skip")
+set(conformance_extent "")
+if(KILN_TEST_QUICK)
+  set(conformance_extent --quick)
+endif()
 foreach(type f32 f64)
-  add_test(NAME conformance_${type} COMMAND conformance --type ${type} --require ${KILN_REQUIRED_DEVICES})
+  add_test(NAME conformance_${type} COMMAND conformance --type ${type} --require ${KILN_REQUIRED_DEVICES}
+    ${conformance_extent})
+  set_tests_properties(conformance_${type} PROPERTIES COST 100)
 endforeach()
 add_test(NAME conformance_scalar COMMAND conformance --device cpu --threads 1)
 add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3)
 add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7)
-# Kernels are kept in the build folder: a fresh build starts with none, and nobody's own cache is touched. Idle
-# threads sleep: thousands of short parallel loops would otherwise spin against each other where tests share the cores.
-set(conformance_environment "KILN_CACHE_DIR=${CMAKE_BINARY_DIR}/kernel-cache;OMP_WAIT_POLICY=passive")
-set_tests_properties(conformance_f32 conformance_f64 conformance_threads PROPERTIES ENVIRONMENT "${conformance_environment}")
-set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT "${conformance_environment};KILN_ISA=scalar")
-set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT "${conformance_environment};KILN_ISA=avx2")
+set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
+set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
 set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads
   PROPERTIES TIMEOUT 600)

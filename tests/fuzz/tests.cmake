@@ -1,6 +1,7 @@
 # One target per fuzz_NAME.c, with its corpus in corpus/NAME and perhaps a dictionary NAME.dict.
 # KILN_FUZZ=ON (clang): a libFuzzer binary, of which ctest runs ten seconds. Else the corpus is replayed once.
 set(fuzz_here ${CMAKE_CURRENT_LIST_DIR})
+add_custom_target(fuzz_targets)
 file(GLOB fuzz_files CONFIGURE_DEPENDS ${fuzz_here}/fuzz_*.c)
 foreach(file IN LISTS fuzz_files)
   get_filename_component(target ${file} NAME_WE)
@@ -10,6 +11,7 @@ foreach(file IN LISTS fuzz_files)
     list(APPEND sources ${fuzz_here}/replay.c)
   endif()
   add_executable(${target} ${sources})
+  add_dependencies(fuzz_targets ${target})
   target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/src)
   target_link_libraries(${target} PRIVATE kiln_flags kiln_static m)
   file(GLOB seeds ${fuzz_here}/corpus/${name}/*)
