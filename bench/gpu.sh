@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder.
-#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize pair pair-opencl linreg
+#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted pair pair-opencl linreg
 # Results (JSON, logs) go to the folder OUT. COMMIT names what was built.
 set -u
 build=$1
@@ -18,7 +18,11 @@ step() {
     shift
     began=$(date +%s)
     if "$@" >"$out/$name.log" 2>&1; then result=ok; else result="FAILED ($?)"; failed=1; fi
-    echo "== $name: $result, $(($(date +%s) - began)) s"
+    took=$(($(date +%s) - began))
+    echo "== $name: $result, $took s"
+    last=$(tail -n 1 "$out/$name.log" | tr -d '\\"' | cut -c1-120)
+    printf '{"step": "%s", "result": "%s", "seconds": %d, "last_line": "%s", "date": "%s", "commit": "%s"}\n' "$name" \
+        "$result" "$took" "$last" "$(date +%F)" "$commit" >>"$out/h200-checks.jsonl"
     tail -n "${TAIL:-12}" "$out/$name.log"
 }
 
@@ -29,6 +33,13 @@ for wanted in "$@"; do
         for device in ${DEVICES:-cuda:0 opencl:0.0 opencl:1.0 cpu}; do
             step "conformance-$(echo "$device" | tr : -)" timeout 500 "$build/tests/conformance" --device "$device"
         done ;;
+    planted) # a store past the end, which memcheck must find: proof that the sanitizer sees our kernels
+        mkdir -p "$out/kernels"
+        cp "$here"/../src/ops/*.cl "$here"/../src/dialect/*.h "$out/kernels/"
+        sed -i 's/FOR_EACH(i, count) W\[i\] = value/FOR_EACH(i, count + 4096) W[i] = value/' "$out/kernels/elementwise.cl"
+        TAIL=3 step planted sh -c "! KILN_KERNEL_DIR='$out/kernels' compute-sanitizer --error-exitcode 9 \
+            '$build/tests/conformance' --device cuda:0 --quick --op fill"
+        rm -r "$out/kernels" ;;
     sanitize)
         for tool in memcheck racecheck synccheck initcheck; do
             step "sanitize-$tool" timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \
