@@ -106,7 +106,7 @@ typedef struct kiln_control {
 typedef struct kiln_device kiln_device;
 
 typedef struct kiln_device_options {
-    int threads; /* 0 = KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
+    int threads;    /* 0 = KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
     int64_t memory; /* byte budget of the device; 0 = what the device has */
     /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
     void (*message)(void *user, const char *text);
