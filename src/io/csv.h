@@ -33,6 +33,13 @@ struct ki_csv_field {
     bool quoted;
 };
 
+/* Eight bytes, the first one lowest, whatever the machine's order. */
+static inline uint64_t ki_csv_word(const char *text) {
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    return __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? __builtin_bswap64(word) : word;
+}
+
 /* Splits the record at *text, which is not blank, and moves *text behind its line end. *count counts all its
  * fields, of which the first `limit` are stored. On a fault *text points at its cause. */
 enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,

@@ -47,6 +47,46 @@ static void text_columns(void **state) {
     ki_table_clear(&r.table);
 }
 
+/* Whole numbers of up to eight characters are read apart from all others. */
+static void whole_numbers(void **state) {
+    (void)state;
+    static const char *const numbers[] = {"0",        "-0",        "7",         "-7",         "007",
+                                          "-0012",    "99999999",  "-9999999",  "12345678",   "-1234567",
+                                          "10000000", "999999999", "-12345678", "1234567890", "90909090",
+                                          "-8070605", "102",       "+5"};
+    enum { COUNT = sizeof numbers / sizeof *numbers };
+    char text[1024] = "a,b\n";
+    double want[2 * COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        sprintf(text + strlen(text), "%s,%s\n", numbers[i], numbers[COUNT - 1 - i]);
+        want[2 * i] = strtod(numbers[i], NULL);
+        want[2 * i + 1] = strtod(numbers[COUNT - 1 - i], NULL);
+    }
+    kiln_read_options options = reading_options();
+    struct reading r = read_text(text, &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_memory_equal(r.table.values, want, sizeof want); /* the sign of zero, too */
+    ki_table_clear(&r.table);
+}
+
+/* None of these passes for a whole number, wherever in the text it stands. */
+static void no_whole_numbers(void **state) {
+    (void)state;
+    static const char *const words[] = {
+        "-",  "--5",      "5-",       "1-2",      "1:2",      "12/3",     "1 2", "x1",
+        "1x", "1234567:", "/2345678", ":2345678", "-:234567", "\xB1\xB2", "0x1"};
+    kiln_read_options options = reading_options();
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        for (int last = 0; last < 2; last++) {
+            char text[512] = "a\n";
+            for (int row = 0; row < 40; row++) strcat(text, "1\n");
+            strcat(strcat(text, words[i]), last ? "" : "\n1\n1\n1\n1\n1\n");
+            struct reading r = read_text(text, &options);
+            assert_int_equal(r.status, KILN_ERR_PARSE);
+            assert_true(kiln_last_error()->line == 42);
+        }
+}
+
 /* Files that mean the same as "a,b\n1,2\n3,4\n". */
 static void spellings(void **state) {
     (void)state;
@@ -435,6 +475,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(dense_file),      cmocka_unit_test(text_columns),
         cmocka_unit_test(spellings),       cmocka_unit_test(headers),
+        cmocka_unit_test(whole_numbers),   cmocka_unit_test(no_whole_numbers),
         cmocka_unit_test(several_targets), cmocka_unit_test(nonfinite_allowed),
         cmocka_unit_test(narrow_type),     cmocka_unit_test(bad_table),
         cmocka_unit_test(nul_bytes),       cmocka_unit_test(bad_targets),
