@@ -8,3 +8,5 @@ foreach(name sha256 size status seams threads probe kernels profile cache_folder
   endif()
   kiln_test(core_${name} ${files})
 endforeach()
+# Its forked children begin threads, which ThreadSanitizer can follow but thinks unwise.
+set_tests_properties(core_threads PROPERTIES ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)

@@ -1,4 +1,4 @@
-/* ki_parallel: every part once, from any number of threads at a time, again and again, and after a fork. */
+/* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again, and after a fork. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -98,9 +98,38 @@ static void parts_cover(void **state) {
         }
 }
 
+struct items {
+    atomic_int count[PARTS];
+    atomic_int ranges;
+    _Atomic int64_t shortest, least;
+};
+
+static void count_items(void *arg, int64_t begin, int64_t end) {
+    struct items *items = arg;
+    for (int64_t i = begin; i < end; i++) atomic_fetch_add(&items->count[i], 1);
+    atomic_fetch_add(&items->ranges, 1);
+    ki_lower(&items->shortest, end - begin);
+    ki_lower(&items->least, PARTS - end);
+}
+
+static void ranges_cover(void **state) {
+    (void)state;
+    static const int64_t counts[] = {0, 1, 9, 10, 19, 20, 100, 999, PARTS}, grains[] = {1, 10, 64, 5000};
+    for (int threads = 1; threads <= 9; threads += 2)
+        for (size_t c = 0; c < sizeof counts / sizeof *counts; c++)
+            for (size_t g = 0; g < sizeof grains / sizeof *grains; g++) {
+                struct items items = {.shortest = PARTS, .least = PARTS};
+                ki_parallel_ranges(threads, counts[c], grains[g], count_items, &items);
+                for (int i = 0; i < PARTS; i++) assert_int_equal(atomic_load(&items.count[i]), i < counts[c]);
+                assert_true(items.ranges == 1 || items.shortest >= grains[g]);
+                assert_true(items.ranges > 1 || threads == 1 || counts[c] < 2 * grains[g]);
+                assert_int_equal(items.least, PARTS - counts[c]);
+            }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_once), cmocka_unit_test(loops_in_a_row),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
                                        cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
-                                       cmocka_unit_test(parts_cover)};
+                                       cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
