@@ -226,7 +226,7 @@ KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose 
                                    const kiln_matrix *B, double beta, const kiln_matrix *Z);
 
 /* d = diag(X^T diag(v) X), that is d_j = sum_i v_i * x_ij^2.   d n x 1; v m x 1 or NULL (ones).
- * The Jacobi preconditioner of mmchain and, with column means, the column variances. */
+ * The Jacobi preconditioner of mmchain and, with column means, the column variances. Determinism: as multiply. */
 KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, const kiln_matrix *v);
 
 /* W_ij = a_j * X_ij + b_j * Y_ij. W r x k; X and Y r x k or r x 1 (used for each column); a and b have k

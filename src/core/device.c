@@ -119,7 +119,7 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
         size_t length = strcspn(name, ":");
         int i = 0;
         while (i < BACKENDS &&
-               (strlen(backends[i]->name) != length || strncmp(name, backends[i]->name, length)))
+               (strlen(backends[i]->name) != length || strncmp(name, backends[i]->name, length) != 0))
             i++;
         if (i == BACKENDS) {
             ki_fail(KILN_ERR_ARGUMENT, "unknown device '%s'", name);
