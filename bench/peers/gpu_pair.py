@@ -42,18 +42,19 @@ def median_time(call, sync, least=0.15):
 
 
 def distinct_csr(rows, cols, per_row, dtype, seed, zipf=False):
-    """About per_row distinct columns in each row; zipf: column c with a weight of about 1/(c+1)."""
+    """Rows of a Poisson length about per_row, of distinct columns; zipf: column c with a weight of about 1/(c+1)."""
     import scipy.sparse as sp
     rng = np.random.default_rng(seed)
+    row = np.repeat(np.arange(rows), rng.poisson(per_row, rows))
     if zipf:
-        col = np.floor(np.exp(rng.random((rows, per_row)) * np.log(cols + 1)) - 1).astype(np.int64).clip(0, cols - 1)
+        col = np.floor(np.exp(rng.random(len(row)) * np.log(cols + 1)) - 1).astype(np.int64).clip(0, cols - 1)
     else:
-        col = rng.integers(0, cols, (rows, per_row))
-    col.sort(axis=1)
-    keep = np.ones(col.shape, bool)
-    keep[:, 1:] = col[:, 1:] != col[:, :-1]
-    start = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
-    col = col[keep].astype(np.int32)
+        col = rng.integers(0, cols, len(row))
+    entry = row * cols + col
+    entry.sort()
+    entry = entry[np.concatenate([[True], entry[1:] != entry[:-1]])]
+    start = np.concatenate([[0], np.cumsum(np.bincount(entry // cols, minlength=rows))])
+    col = (entry % cols).astype(np.int32)
     return sp.csr_matrix((rng.standard_normal(len(col)).astype(dtype), col, start), shape=(rows, cols))
 
 

@@ -109,60 +109,39 @@ static void FN(dense_range)(const struct FN(pass) * pass, int t, real *w, int64_
 
 /* ---- CSR ---- */
 
-/* Four sums hide the latency of the additions. */
-ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y) {
-    real s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    int64_t e = 0;
-    for (; e + 4 <= count; e += 4) {
-        s0 += value[e] * y[col[e]];
-        s1 += value[e + 1] * y[col[e + 1]];
-        s2 += value[e + 2] * y[col[e + 2]];
-        s3 += value[e + 3] * y[col[e + 3]];
+/* Rows [first, end) for one column of y; kind is a constant wherever this is inlined. */
+ALWAYS_INLINE void FN(sparse_rows)(enum ki_chain_kind kind, const struct ki_chain *chain, real *w,
+                                   int64_t first, int64_t end) {
+    const int64_t *start = ki_host(&chain->X->row_start);
+    const int32_t *cols = ki_host(&chain->X->col);
+    const real *values = VALUES(chain->X), *y = chain->y ? VALUES(chain->y) : NULL;
+    const real *v = chain->v ? VALUES(chain->v) : NULL, *z = chain->z ? VALUES(chain->z) : NULL;
+    for (int64_t row = first; row < end; row++) {
+        const real *value = values + start[row];
+        const int32_t *col = cols + start[row];
+        const int64_t count = start[row + 1] - start[row];
+        if (kind == KI_CHAIN_FUSED) {
+            const real dot = FN(sparse_dot)(value, col, count, y);
+            FN(sparse_scatter)(w, v ? v[row] * dot : dot, value, col, count);
+        } else if (kind == KI_CHAIN_PLAIN) {
+            const real dot = (real)chain->alpha * FN(sparse_dot)(value, col, count, y);
+            VALUES(chain->out)[row] = z ? dot + (real)chain->beta * z[row] : dot;
+        } else if (kind == KI_CHAIN_TRANSPOSED) {
+            FN(sparse_scatter)(w, y[row], value, col, count);
+        } else {
+            const real p = y ? y[row] : 1;
+            for (int64_t e = 0; e < count; e++) w[col[e]] += p * value[e] * value[e];
+        }
     }
-    for (; e < count; e++) s0 += value[e] * y[col[e]];
-    return (s0 + s1) + (s2 + s3);
-}
-
-/* Columns are distinct within a row, so four updates may be under way at once: loads before stores. */
-ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const int32_t *col, int64_t count) {
-    int64_t e = 0;
-    for (; e + 4 <= count; e += 4) {
-        real w0 = w[col[e]] + p * value[e], w1 = w[col[e + 1]] + p * value[e + 1];
-        real w2 = w[col[e + 2]] + p * value[e + 2], w3 = w[col[e + 3]] + p * value[e + 3];
-        w[col[e]] = w0;
-        w[col[e + 1]] = w1;
-        w[col[e + 2]] = w2;
-        w[col[e + 3]] = w3;
-    }
-    for (; e < count; e++) w[col[e]] += p * value[e];
 }
 
 static void FN(sparse_range)(const struct FN(pass) * pass, real *w, int64_t first, int64_t end) {
     const struct ki_chain *chain = pass->chain;
-    const int64_t *start = ki_host(&chain->X->row_start);
-    const int32_t *cols = ki_host(&chain->X->col);
-    const real *values = VALUES(chain->X), *y = chain->y ? VALUES(chain->y) : NULL;
-    for (int64_t row = first; row < end; row++) {
-        const real *value = values + start[row];
-        const int32_t *col = cols + start[row];
-        int64_t count = start[row + 1] - start[row];
-        switch (chain->kind) {
-        case KI_CHAIN_FUSED:
-            FN(sparse_scatter)
-            (w, FN(weight)(chain, row, 0) * FN(sparse_dot)(value, col, count, y), value, col, count);
-            break;
-        case KI_CHAIN_PLAIN: {
-            real z = chain->z ? (real)chain->beta * VALUES(chain->z)[row] : 0;
-            VALUES(chain->out)[row] = (real)chain->alpha * FN(sparse_dot)(value, col, count, y) + z;
-            break;
-        }
-        case KI_CHAIN_TRANSPOSED: FN(sparse_scatter)(w, y[row], value, col, count); break;
-        case KI_CHAIN_SQUARES: {
-            real p = y ? y[row] : 1;
-            for (int64_t e = 0; e < count; e++) w[col[e]] += p * value[e] * value[e];
-            break;
-        }
-        }
+    switch (chain->kind) {
+    case KI_CHAIN_FUSED: FN(sparse_rows)(KI_CHAIN_FUSED, chain, w, first, end); break;
+    case KI_CHAIN_PLAIN: FN(sparse_rows)(KI_CHAIN_PLAIN, chain, w, first, end); break;
+    case KI_CHAIN_TRANSPOSED: FN(sparse_rows)(KI_CHAIN_TRANSPOSED, chain, w, first, end); break;
+    case KI_CHAIN_SQUARES: FN(sparse_rows)(KI_CHAIN_SQUARES, chain, w, first, end); break;
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/kernels.h"
 #include "core/seams.h"
@@ -22,8 +23,9 @@ static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_m
     const kiln_type wide_type = device->properties.has_f64 ? KILN_F64 : KILN_F32;
     const int64_t bytes = groups * ki_type_bytes(wide_type);
     void *host = ki_alloc((size_t)bytes);
+    double *sums = ki_alloc((size_t)X->cols * sizeof *sums); /* result stays as it is if anything fails */
     char defines[96];
-    TRY(host ? KILN_OK : ki_fail_nomem((size_t)bytes, "a reduction"));
+    TRY(host && sums ? KILN_OK : ki_fail_nomem((size_t)bytes, "a reduction"));
     snprintf(defines, sizeof defines, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
              X->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
     TRY(ki_device_scratch(device, &partial, bytes));
@@ -36,21 +38,23 @@ static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_m
             ki_arg_i32((int32_t)c),       ki_arg_real(wide_type, scale ? scale[c] : 1.0)};
         TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, 8));
         TRY(ki_device_download(device, host, &partial, 0, bytes));
-        result[c] = 0;
+        sums[c] = 0;
         for (int64_t g = 0; g < groups; g++) {
             double part = wide_type == KILN_F64 ? ((double *)host)[g] : ((float *)host)[g];
-            result[c] = reduce_join(result[c], part, kind);
+            sums[c] = reduce_join(sums[c], part, kind);
         }
     }
+    memcpy(result, sums, (size_t)X->cols * sizeof *sums);
 done:
     ki_free(host);
+    ki_free(sums);
     return status;
 }
 
 static kiln_status reduce(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
                           const double *scale) {
-    for (int64_t c = 0; c < X->cols; c++) result[c] = 0;
     if (X->device->lost) return kiln_device_sync(X->device);
+    for (int64_t c = 0; X->nnz == 0 && c < X->cols; c++) result[c] = 0;
     if (X->nnz == 0) return KILN_OK;
     if (!ki_on_cpu(X->device)) return reduce_gpu(result, X, Y, kind, scale);
     ki_bodies(X)->reduce(result, X, Y, kind, scale);
@@ -72,26 +76,25 @@ done:
  * scales by the largest element. */
 static kiln_status norm_2(double *result, const kiln_matrix *X) {
     kiln_status status;
-    const size_t bytes = (size_t)X->cols * sizeof(double);
-    double *largest = NULL, *scale = NULL;
-    TRY(reduce(result, X, NULL, KI_REDUCE_SQUARES, NULL));
-    int extreme = 0;
-    for (int64_t c = 0; c < X->cols; c++)
-        extreme |= !(result[c] > 1e-280 && result[c] < 1e300) && result[c] == result[c];
+    const size_t cols = (size_t)X->cols;
+    double *sum = ki_alloc(3 * cols * sizeof *sum), *largest = sum + cols, *scale = sum + 2 * cols;
+    TRY(sum ? KILN_OK : ki_fail_nomem(3 * cols * sizeof *sum, "a norm"));
+    TRY(reduce(sum, X, NULL, KI_REDUCE_SQUARES, NULL));
+    bool extreme = false;
+    for (size_t c = 0; c < cols; c++) {
+        scale[c] = 1.0;
+        extreme |= !(sum[c] > 1e-280 && sum[c] < 1e300) && sum[c] == sum[c];
+    }
     if (extreme) {
-        largest = ki_alloc(bytes);
-        scale = ki_alloc(bytes);
-        TRY(largest && scale ? KILN_OK : ki_fail_nomem(bytes, "a norm"));
         TRY(reduce(largest, X, NULL, KI_REDUCE_MAX, NULL));
         /* A power of two, so that scaling rounds nothing. */
-        for (int64_t c = 0; c < X->cols; c++)
-            scale[c] = largest[c] > 0 && isfinite(largest[c]) ? ldexp(1.0, -ilogb(largest[c])) : 1.0;
-        TRY(reduce(result, X, NULL, KI_REDUCE_SQUARES, scale));
+        for (size_t c = 0; c < cols; c++)
+            if (largest[c] > 0 && isfinite(largest[c])) scale[c] = ldexp(1.0, -ilogb(largest[c]));
+        TRY(reduce(sum, X, NULL, KI_REDUCE_SQUARES, scale));
     }
-    for (int64_t c = 0; c < X->cols; c++) result[c] = sqrt(result[c]) / (extreme ? scale[c] : 1.0);
+    for (size_t c = 0; c < cols; c++) result[c] = sqrt(sum[c]) / scale[c];
 done:
-    ki_free(largest);
-    ki_free(scale);
+    ki_free(sum);
     return status;
 }
 
