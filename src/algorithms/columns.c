@@ -48,15 +48,39 @@ static double rounding(const kiln_matrix *X) {
     return ki_epsilon(kiln_matrix_type(X)) * sqrt((double)ki_max(kiln_matrix_rows(X), 1));
 }
 
+/* Z, m x PROBES: uniform numbers of variance 1/12 times sqrt(s), made orthogonal to s. Uniform, as these have
+ * random low bits: with numbers of few bits all rows of a constant column round the same way, and it looks
+ * like one that varies. sum_c: what rounding left of 1^T z_c. */
+static kiln_status draw(kiln_matrix *Z, double *sum, const kiln_matrix *weights, double weight) {
+    kiln_status status;
+    kiln_matrix *vector = NULL;
+    double shift[PROBES], one[PROBES], minus_half[PROBES];
+    TRY(kiln_matrix_dense(&vector, kiln_matrix_device(Z), kiln_matrix_type(Z), kiln_matrix_rows(Z), 1, NULL));
+    TRY(kiln_fill_random(Z, KILN_UNIFORM, PROBE_SEED, 0));
+    for (int c = 0; c < PROBES; c++) one[c] = 1, minus_half[c] = -0.5;
+    TRY(kiln_fill(vector, 1));
+    TRY(kiln_combine(Z, one, Z, minus_half, vector));
+    TRY(kiln_map(vector, KILN_MAP_SQRT, weights));
+    TRY(kiln_times(Z, Z, vector));
+    TRY(kiln_fill(vector, 1));
+    TRY(kiln_dot(sum, Z, vector));
+    for (int c = 0; c < PROBES; c++) shift[c] = -sum[c] / weight;
+    TRY(kiln_combine(Z, one, Z, shift, weights));
+    TRY(kiln_dot(sum, Z, vector));
+done:
+    kiln_matrix_free(vector);
+    return status;
+}
+
 /* spread_j = an estimate of column j's weighted variance from PROBES random directions. */
-static kiln_status probe(double *spread, const kiln_matrix *X, const kiln_matrix *weights, double weight) {
-    kiln_status status = KILN_OK;
+static kiln_status probe(double *spread, const kiln_matrix *X, const kiln_matrix *weights,
+                         const struct ki_columns *columns) {
+    kiln_status status;
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X);
-    kiln_matrix *root = NULL, *Z = NULL, *P = NULL;
-    double *projections = NULL, sum[PROBES], shift[PROBES], one[PROBES];
-    TRY(kiln_matrix_dense(&root, device, type, rows, 1, NULL));
+    kiln_matrix *Z = NULL, *P = NULL;
+    double *projections = NULL, sum[PROBES];
     TRY(kiln_matrix_dense(&Z, device, type, rows, PROBES, NULL));
     TRY(kiln_matrix_dense(&P, device, type, cols, PROBES, NULL));
     projections = ki_alloc((size_t)cols * PROBES * sizeof *projections);
@@ -64,51 +88,49 @@ static kiln_status probe(double *spread, const kiln_matrix *X, const kiln_matrix
         status = ki_fail_nomem((size_t)cols * PROBES * sizeof *projections, "column probes");
         goto done;
     }
-    TRY(kiln_map(root, KILN_MAP_SQRT, weights));
-    TRY(kiln_fill_random(Z, KILN_NORMAL, PROBE_SEED, 0));
-    TRY(kiln_times(Z, Z, root));
-    TRY(kiln_fill(root, 1));
-    TRY(kiln_dot(sum, Z, root));
-    for (int c = 0; c < PROBES; c++) one[c] = 1, shift[c] = -sum[c] / weight;
-    TRY(kiln_combine(Z, one, Z, shift, weights));
+    TRY(draw(Z, sum, weights, columns->weight));
     TRY(kiln_multiply(P, 1, KILN_TRANSPOSED, X, Z, 0, NULL));
     TRY(ki_vector_get(projections, P));
     for (int64_t j = 0; j < cols; j++) {
         spread[j] = 0;
         for (int c = 0; c < PROBES; c++) {
-            double e = projections[j * PROBES + c];
-            spread[j] += e * e / (PROBES * weight);
+            const double e = projections[j * PROBES + c] - columns->mean[j] * sum[c];
+            spread[j] += 12 * e * e / (PROBES * columns->weight);
         }
     }
 done:
     ki_free(projections);
-    kiln_matrix_free(root);
     kiln_matrix_free(Z);
     kiln_matrix_free(P);
     return status;
 }
 
-/* Variances that are nothing but rounding become what the probes say. */
+/* Variances that are nothing but rounding become what the probes say. Sums of a constant may round the same
+ * way each time, so that a constant column can look like one that varies up to the larger bound: below it the
+ * probes say whether it is constant, but the variance stands if not. */
 static kiln_status settle(struct ki_columns *columns, const kiln_matrix *X, const kiln_matrix *weights) {
     const int64_t cols = kiln_matrix_cols(X);
-    const double noise = rounding(X);
+    const double noise = rounding(X), rounded = 16 * noise;
+    const double doubted = rounded + ki_epsilon(kiln_matrix_type(X)) * (double)kiln_matrix_rows(X);
     bool doubtful = false;
     for (int64_t j = 0; j < cols; j++) {
         const double square = columns->square[j] / columns->weight;
         columns->variance[j] = fmax(square - columns->mean[j] * columns->mean[j], 0);
-        if (columns->variance[j] <= 16 * noise * square) {
-            columns->variance[j] = square > 0 ? -1 : 0;
-            doubtful = doubtful || square > 0;
-        }
+        doubtful = doubtful || (square > 0 && columns->variance[j] <= doubted * square);
     }
     if (!doubtful) return KILN_OK;
     kiln_status status = KILN_OK;
     double *spread = ki_alloc((size_t)cols * sizeof *spread);
     if (!spread) return ki_fail_nomem((size_t)cols * sizeof *spread, "column spreads");
-    TRY(probe(spread, X, weights, columns->weight));
-    for (int64_t j = 0; j < cols; j++)
-        if (columns->variance[j] < 0)
-            columns->variance[j] = sqrt(spread[j]) > noise * fabs(columns->mean[j]) ? spread[j] : 0;
+    TRY(probe(spread, X, weights, columns));
+    for (int64_t j = 0; j < cols; j++) {
+        const double square = columns->square[j] / columns->weight;
+        if (columns->variance[j] > doubted * square) continue;
+        if (sqrt(spread[j]) <= noise * fabs(columns->mean[j]))
+            columns->variance[j] = 0;
+        else if (columns->variance[j] <= rounded * square)
+            columns->variance[j] = spread[j];
+    }
 done:
     ki_free(spread);
     return status;

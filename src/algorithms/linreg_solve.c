@@ -23,6 +23,7 @@ struct block {
     double one[KI_BLOCK], b[KI_BLOCK];
     double reference[KI_BLOCK]; /* the norm at w = 0 */
     double norm[KI_BLOCK], rss[KI_BLOCK], objective[KI_BLOCK];
+    double zero[KI_BLOCK]; /* the objective at w = 0 */
     double best[KI_BLOCK]; /* the smallest norm, for telling a stall */
     int stalls[KI_BLOCK];
     bool active[KI_BLOCK], diverged;
@@ -274,6 +275,7 @@ static bool improved(struct block *t, int j, double norm_before, double objectiv
         t->stalls[j]++;
     if (t->norm[j] < t->best[j]) t->best[j] = t->norm[j];
     const double noise = 1000 * ki_epsilon(kiln_matrix_type(t->system->X));
+    if (t->objective[j] > objective_before + noise * t->zero[j]) return false;
     return t->norm[j] < norm_before || t->objective[j] < objective_before * (1 - noise);
 }
 
@@ -284,7 +286,7 @@ static void swap(struct block *t) {
 }
 
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
- * improvement; a target without one gets its former coefficients back, and gives up unless a row-wise cycle
+ * improvement, but never a higher objective; a target without one gets its former coefficients back, and gives up unless a row-wise cycle
  * has yet to be tried. */
 static kiln_status refine(struct block *t) {
     kiln_status status;
@@ -340,6 +342,7 @@ static kiln_status measure_zero(struct block *t) {
         const bool none = (constant && !system->options.no_intercept) ||
                           t->norm[j] <= 16 * epsilon * sqrt(system->magnification * t->rss[j]);
         t->reference[j] = none && isfinite(t->rss[j]) ? 0 : t->norm[j];
+        t->zero[j] = t->objective[j];
     }
 done:
     return status;

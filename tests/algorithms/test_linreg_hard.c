@@ -217,6 +217,32 @@ static void idle_columns_get_zero(void **state) {
     problem_free(&q);
 }
 
+/* However many rows, sums over a constant column round, and must not make it look as if it varied: dividing by
+ * such a spread was the end of all digits. */
+static void constant_columns_of_many_rows_get_zero(void **state) {
+    (void)state;
+    static const double constants[] = {1, 0.1, -1e9 / 3, 123456.7};
+    enum { N = 6 };
+    for (int m = 100; m <= 100000; m *= 10)
+        for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+            struct problem p = problem_new(m, N, 1, 1, m == 1000, 61);
+            for (int i = 0; i < m; i++)
+                for (int j = 0; j < 4; j++)
+                    p.X[i * N + j] = type == KILN_F32 ? (float)constants[j] : constants[j];
+            kiln_report report;
+            const struct run run = on_cpu(type, m == 10000 ? KILN_CSR : KILN_DENSE);
+            struct solution got = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
+            for (int j = 0; j < 4; j++)
+                if (got.W[j] != 0)
+                    fail_msg("%d rows of %g: coefficient %g, %s", m, constants[j], got.W[j],
+                             kiln_stop_name(report.stopped_by));
+            assert_true(report.converged && report.r2 > 0 && report.r2 <= 1);
+            kiln_report_free(&report);
+            solution_free(&got);
+            problem_free(&p);
+        }
+}
+
 /* Two factors, one-hot with all their levels: coefficients are not unique, predictions are. */
 static void collinear_columns_predict_as_well(void **state) {
     (void)state;
@@ -335,6 +361,7 @@ int main(void) {
         cmocka_unit_test(hopeless_means_are_centred_at_once),
         cmocka_unit_test(idle_columns_get_zero),
         cmocka_unit_test(collinear_columns_predict_as_well),
+        cmocka_unit_test(constant_columns_of_many_rows_get_zero),
         cmocka_unit_test(constant_targets),
         cmocka_unit_test(stalls_are_told),
         cmocka_unit_test(overflow_is_told),
