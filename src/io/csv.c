@@ -1,4 +1,4 @@
-/* CSV: read blocks of whole records, cut each into a part for every thread, append what they made, number the
+/* CSV: read blocks of whole records, cut each into parts for the threads, append what they made, number the
  * features last.
  *
  * The first line names the columns, unless all its fields are numbers. The first rows decide which columns
@@ -12,7 +12,11 @@
 #include "core/threads.h"
 #include "io/csv_parse.h"
 
-enum { SMALLEST_PART = 32 << 10 }; /* bytes worth a thread */
+enum {
+    SMALLEST_PART = 32 << 10, /* bytes worth a thread */
+    PARTS_PER_THREAD = 4,     /* evens out threads that are held up */
+    PARTS_MOST = 512
+};
 
 struct reader {
     struct ki_input *input;
@@ -28,6 +32,7 @@ struct reader {
     struct ki_csv_levels levels;
     struct ki_csv_layout layout;
     struct ki_csv_chunk *chunks;
+    int parts; /* of them */
 
     int64_t rows;
     struct ki_bytes values, ids, row_start, y;
@@ -196,9 +201,9 @@ static kiln_status make_schema(struct reader *r) {
     return ki_csv_schema_match(&r->schema, r->names, r->layout.fields, target, &place);
 }
 
-/* Cuts the text into parts of whole records, one a thread; returns how many. */
+/* Cuts the text into parts of whole records; returns how many. */
 static int cut(struct reader *r, const char *begin, const char *end) {
-    int parts = (int)ki_min(r->options->threads, 1 + (end - begin) / SMALLEST_PART), used = 0;
+    int parts = (int)ki_min(r->parts, 1 + (end - begin) / SMALLEST_PART), used = 0;
     int64_t step = (end - begin) / parts + 1;
     while (begin < end) {
         struct ki_csv_chunk *chunk = &r->chunks[used++];
@@ -364,7 +369,7 @@ static kiln_status finish(struct reader *r, struct ki_table *table) {
 static void clear(struct reader *r) {
     for (int64_t i = 0; r->names && i < r->layout.fields; i++) ki_free(r->names[i]);
     ki_free(r->names);
-    for (int i = 0; r->chunks && i < r->options->threads; i++) ki_csv_chunk_free(&r->chunks[i]);
+    for (int i = 0; r->chunks && i < r->parts; i++) ki_csv_chunk_free(&r->chunks[i]);
     ki_free(r->chunks);
     ki_csv_schema_free(&r->schema);
     ki_csv_levels_free(&r->levels);
@@ -385,8 +390,10 @@ kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const ki
     r.layout.levels = &r.levels;
     r.layout.type = options->type;
     r.layout.allow_nonfinite = options->allow_nonfinite;
-    r.chunks = ki_calloc((size_t)options->threads * sizeof *r.chunks);
-    if (!r.chunks) TRY(ki_fail_nomem((size_t)options->threads * sizeof *r.chunks, "the threads' parts"));
+    r.parts =
+        options->threads == 1 ? 1 : (int)ki_min((int64_t)options->threads * PARTS_PER_THREAD, PARTS_MOST);
+    r.chunks = ki_calloc((size_t)r.parts * sizeof *r.chunks);
+    if (!r.chunks) TRY(ki_fail_nomem((size_t)r.parts * sizeof *r.chunks, "the threads' parts"));
     TRY(begin(&r, &text, &rest));
     while (text.size > 0) {
         TRY(parse_text(&r, &text, rest));
