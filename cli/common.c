@@ -104,6 +104,9 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
 }
 
 int run_load_model(kiln_model **model, const char *path) {
+    if (strcmp(path, "-") == 0)
+        return fail_with(KILN_ERR_ARGUMENT, USING_MODEL, "name the model's file; the data may be -",
+                         "-: a model is not read from standard input");
     return kiln_model_load(model, path) == KILN_OK ? 0 : fail_library(USING_MODEL);
 }
 

@@ -39,6 +39,8 @@ static int prepare(struct run *run, struct linreg *job) {
                              ? "--target COLUMN names the column to predict; kiln info lists the columns"
                              : "--target-file FILE reads the targets from a file of their own",
                          "%s has no targets to learn from", run->arguments[0]);
+    if (kiln_matrix_rows(X) == 0)
+        return fail_with(KILN_ERR_DATA, READING, "", "%s has no rows to learn from", run->arguments[0]);
     kiln_type type = kiln_matrix_type(X);
     int64_t n = kiln_matrix_cols(X), k = kiln_matrix_cols(y);
     if (settings->weights)

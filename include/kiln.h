@@ -9,6 +9,7 @@
  *   - A zeroed options struct means the defaults; NULL stands for a zeroed one.
  *   - Every call returns a kiln_status; on failure the out-parameters are untouched, and
  *     kiln_last_error() tells the calling thread what went wrong and where.
+ *   - A question about NULL (the rows of no matrix, the text of no model) is answered with 0, NULL or "".
  *   - One thread at a time uses a device and its matrices; different devices are independent.
  *   - The library never prints, exits, aborts, or installs signal handlers. Of the environment it reads
  *     KILN_ISA, KILN_NUM_THREADS, KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_BLAS, KILN_NVRTC_PATH, and the

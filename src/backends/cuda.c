@@ -83,17 +83,18 @@ done:
     return status;
 }
 
-/* "" is device 0; else a number in [0, count). */
+/* "" is device 0; else a number. */
+static kiln_status check_selector(const char *selector) {
+    if (strspn(selector, "0123456789") == strlen(selector)) return KILN_OK;
+    ki_fail(KILN_ERR_ARGUMENT, "device 'cuda:%s': '%s' is not a number", selector, selector);
+    return ki_hint("cuda or cuda:0");
+}
+
 static kiln_status choose(int *ordinal, const char *selector) {
     int count = 0;
     kiln_status status = KI_CUDA(NULL, device_count, &count);
     if (status != KILN_OK) return status;
-    char *end;
-    long number = *selector ? strtol(selector, &end, 10) : 0;
-    if (*selector && (*selector < '0' || *selector > '9' || *end)) {
-        ki_fail(KILN_ERR_ARGUMENT, "device 'cuda:%s': '%s' is not a number", selector, selector);
-        return ki_hint("cuda or cuda:0");
-    }
+    long number = strtol(selector, NULL, 10);
     if (count <= 0) {
         ki_fail(KILN_ERR_DEVICE, "cuda: the driver is there, but shows no device");
         return ki_hint("--device auto; 'nvidia-smi' and CUDA_VISIBLE_DEVICES tell what this process may see");
@@ -127,6 +128,7 @@ static kiln_status cuda_open(kiln_device *device, const char *selector) {
     int ordinal = 0;
     kiln_device_info info = {.usable = 1};
     struct ki_properties properties = {0};
+    TRY(check_selector(selector));
     TRY(ki_cuda_load());
     TRY(choose(&ordinal, selector));
     struct cuda *cuda = ki_calloc(sizeof *cuda);

@@ -88,7 +88,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     unsigned units = 0;
     size_t group_max = 0;
     uint64_t memory = 0, alloc_max = 0, local = 0, fp64 = 0;
-    char name[80] = "", driver[64] = "", version[64] = "", extensions[8192] = "";
+    char name[80] = "", driver[64] = "", version[160] = "", extensions[8192] = "";
     snprintf(info->name, sizeof info->name, "opencl:%d.%d", device->platform_number, device->number);
     info->is_gpu = device->is_gpu;
     TRY(text_info(name, sizeof name, device->id, DEVICE_NAME));

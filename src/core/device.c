@@ -98,9 +98,11 @@ static kiln_status open_auto(kiln_device **device, const kiln_device_options *op
             return KILN_OK;
         }
         if (status == KILN_ERR_NOMEM) return status;
-        size_t used = strlen(why);
-        snprintf(why + used, sizeof why - used, "%sno %s: %.100s", used ? "; " : "", backends[i]->name,
-                 kiln_last_error()->message);
+        const char *name = backends[i]->name, *message = kiln_last_error()->message;
+        size_t used = strlen(why), length = strlen(name);
+        if (strncmp(message, name, length) == 0 && strncmp(message + length, ": ", 2) == 0)
+            message += length + 2;
+        snprintf(why + used, sizeof why - used, "%sno %s: %.100s", used ? "; " : "", name, message);
     }
     return ki_fail(KILN_ERR_DEVICE, "no device works: %s", why);
 }
@@ -163,7 +165,7 @@ kiln_status kiln_device_get_info(const kiln_device *device, kiln_device_info *in
 }
 
 void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics) {
-    *statistics = device->statistics;
+    if (statistics) *statistics = device ? device->statistics : (kiln_device_statistics){0};
 }
 
 void kiln_free(void *memory) {

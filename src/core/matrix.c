@@ -250,27 +250,27 @@ done:
 }
 
 int64_t kiln_matrix_rows(const kiln_matrix *A) {
-    return A->rows;
+    return A ? A->rows : 0;
 }
 
 int64_t kiln_matrix_cols(const kiln_matrix *A) {
-    return A->cols;
+    return A ? A->cols : 0;
 }
 
 int64_t kiln_matrix_nnz(const kiln_matrix *A) {
-    return A->nnz;
+    return A ? A->nnz : 0;
 }
 
 kiln_type kiln_matrix_type(const kiln_matrix *A) {
-    return A->type;
+    return A ? A->type : KILN_TYPE_DEFAULT;
 }
 
 kiln_format kiln_matrix_format(const kiln_matrix *A) {
-    return A->format;
+    return A ? A->format : (kiln_format)0;
 }
 
 kiln_device *kiln_matrix_device(const kiln_matrix *A) {
-    return A->device;
+    return A ? A->device : NULL;
 }
 
 static kiln_status check_dense(const kiln_matrix *A, const void *values, const char *call) {

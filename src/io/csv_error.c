@@ -30,7 +30,7 @@ static kiln_status fail_value(const struct ki_csv_error *error, const struct ki_
     case KI_CSV_NONFINITE:
         ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in column '%s' is not a finite %s", value, name,
                    type == KILN_F32 ? "f32" : "f64");
-        return ki_hint("repair or remove the row; allow_nonfinite accepts such values");
+        return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
     default:
         ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in numeric column '%s': expected a number", value,
                    name);

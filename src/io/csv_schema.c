@@ -35,8 +35,12 @@ static kiln_status set_name(struct ki_csv_column *column, const char *name) {
 
 enum { NAME_COMPARED = 48, NAMES_COMPARED = 4096 };
 
-/* Number of letters to insert, delete or change (Wagner and Fischer, 1974), over the first letters of both.
- */
+static char lower(char letter) {
+    return letter >= 'A' && letter <= 'Z' ? (char)(letter - 'A' + 'a') : letter;
+}
+
+/* Number of letters to insert, delete or change (Wagner and Fischer, 1974), over the first letters of both;
+ * capital letters are no change. */
 static int distance(const char *a, const char *b) {
     int row[NAME_COMPARED + 1], columns = (int)ki_min((int64_t)strlen(b), NAME_COMPARED);
     for (int j = 0; j <= columns; j++) row[j] = j;
@@ -44,7 +48,7 @@ static int distance(const char *a, const char *b) {
         int diagonal = row[0];
         row[0] = i;
         for (int j = 1; j <= columns; j++) {
-            int change = diagonal + (a[i - 1] != b[j - 1]);
+            int change = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
             diagonal = row[j];
             int shift = 1 + (row[j] < row[j - 1] ? row[j] : row[j - 1]);
             row[j] = change < shift ? change : shift;
@@ -57,7 +61,8 @@ static kiln_status unknown_target(const char *target, char *const *names, int64_
                                   const struct ki_place *place) {
     char shown[64], near[64];
     int64_t best = -1;
-    int best_distance = 2 + (int)ki_min((int64_t)strlen(target), NAME_COMPARED) / 4;
+    const int length = (int)ki_min((int64_t)strlen(target), NAME_COMPARED);
+    int best_distance = length <= 1 ? 1 : 2 + length / 4; /* of one letter no other is like it */
     for (int64_t i = 0; i < ki_min(count, NAMES_COMPARED); i++) {
         int d = distance(target, names[i]);
         if (d >= best_distance) continue;

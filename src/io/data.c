@@ -151,6 +151,18 @@ static kiln_status check_options(const kiln_read_options *options) {
     return KILN_OK;
 }
 
+/* A target that would be ignored is told. */
+static kiln_status check_target(kiln_file_format format, const char *path, const kiln_read_options *options) {
+    if (options->target && format != KILN_FILE_CSV) {
+        ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no target can be '%s'", path,
+                options->target);
+        return ki_hint(format == KILN_FILE_LIBSVM ? "the target is the first number of each line of LIBSVM"
+                                                  : "--target-file FILE reads the targets from a file of "
+                                                    "their own");
+    }
+    return KILN_OK;
+}
+
 kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
                            const kiln_read_options *options) {
     kiln_status status = KILN_OK;
@@ -165,8 +177,11 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
     struct kiln_data *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "the data");
     TRY(check_options(&full));
+    if (full.target_file && strcmp(full.target_file, "-") == 0 && strcmp(path, "-") == 0)
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "standard input cannot hold both the data and their targets"));
     made->format = full.format;
     TRY(read_table(&table, &made->format, &made->bytes, path, &full));
+    TRY(check_target(made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));
     TRY(widen(&table, &full));
     TRY(convert(made, device, &table, full.type));
@@ -179,6 +194,7 @@ done:
 
 kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y) {
     if (!data || !X) return ki_fail(KILN_ERR_ARGUMENT, "data and X must not be NULL");
+    if (X == y) return ki_fail(KILN_ERR_ARGUMENT, "X and y are one matrix, which would be freed twice");
     if (y && (y->format != KILN_DENSE || y->rows != X->rows || y->device != X->device || y->type != X->type))
         return ki_fail(KILN_ERR_ARGUMENT, "y must be dense, of X's type, on X's device, with X's %lld rows",
                        (long long)X->rows);
@@ -201,29 +217,29 @@ void kiln_data_free(kiln_data *data) {
 }
 
 const kiln_matrix *kiln_data_X(const kiln_data *data) {
-    return data->X;
+    return data ? data->X : NULL;
 }
 
 const kiln_matrix *kiln_data_y(const kiln_data *data) {
-    return data->y;
+    return data ? data->y : NULL;
 }
 
 const char *kiln_data_feature_name(const kiln_data *data, int64_t j) {
-    return data->feature_names && j >= 0 && j < data->X->cols ? data->feature_names[j] : NULL;
+    return data && data->feature_names && j >= 0 && j < data->X->cols ? data->feature_names[j] : NULL;
 }
 
 const char *kiln_data_target_name(const kiln_data *data, int64_t j) {
-    return data->target_names && j >= 0 && j < data->y->cols ? data->target_names[j] : NULL;
+    return data && data->target_names && j >= 0 && j < data->y->cols ? data->target_names[j] : NULL;
 }
 
 kiln_file_format kiln_data_format(const kiln_data *data) {
-    return data->format;
+    return data ? data->format : KILN_FILE_AUTO;
 }
 
 int64_t kiln_data_bytes(const kiln_data *data) {
-    return data->bytes;
+    return data ? data->bytes : 0;
 }
 
 const char *kiln_data_schema(const kiln_data *data) {
-    return data->schema ? data->schema : "";
+    return data && data->schema ? data->schema : "";
 }

@@ -22,7 +22,7 @@ static bool is_model(const char *text, size_t size) {
 
 static kiln_status fail_wrong_kind(const struct ki_input *input, const char *what, const char *hint) {
     const struct ki_place place = {.file = ki_input_name(input), .offset = 0};
-    ki_fail_at(KILN_ERR_PARSE, &place, "%s is %s", ki_input_name(input), what);
+    ki_fail_at(KILN_ERR_PARSE, &place, "this is %s", what);
     return ki_hint("%s", hint);
 }
 

@@ -41,7 +41,7 @@ static int64_t entry_count(const struct rows *rows) {
     return rows->col.size / (int64_t)sizeof(int32_t);
 }
 
-static const char nonfinite_hint[] = "repair or remove the row; allow_nonfinite accepts such values";
+static const char nonfinite_hint[] = "repair or remove the row; --allow-nonfinite accepts such values";
 
 static bool check_value(struct part *part, const kiln_read_options *options, const char *at, double value) {
     if (options->allow_nonfinite || ki_is_finite(value, options->type)) return true;

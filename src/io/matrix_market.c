@@ -27,7 +27,7 @@ struct reader {
     struct ki_entries entries; /* of an array only the values */
 };
 
-static const char nonfinite_hint[] = "repair the value; allow_nonfinite accepts it";
+static const char nonfinite_hint[] = "repair the value; --allow-nonfinite accepts it";
 
 static bool parse_value(struct part *part, const struct reader *reader, const char **text, double *value) {
     const char *at = *text;

@@ -113,11 +113,11 @@ kiln_status kiln_model_set_text(kiln_model *model, const char *key, const char *
 }
 
 const char *kiln_model_text(const kiln_model *model, const char *key) {
-    return ki_container_text(&model->content, key);
+    return model && key ? ki_container_text(&model->content, key) : NULL;
 }
 
 const char *kiln_model_key(const kiln_model *model, int64_t i) {
-    return i >= 0 && i < model->content.text_count ? model->content.texts[i].key : NULL;
+    return model && i >= 0 && i < model->content.text_count ? model->content.texts[i].key : NULL;
 }
 
 kiln_status kiln_model_set_tensor(kiln_model *model, const char *name, const kiln_matrix *A) {
@@ -160,7 +160,7 @@ kiln_status kiln_model_tensor(kiln_matrix **A, kiln_device *device, kiln_type ty
 
 const char *kiln_model_tensor_info(const kiln_model *model, int64_t i, kiln_type *type, int64_t *rows,
                                    int64_t *cols) {
-    if (i < 0 || i >= model->content.tensor_count) return NULL;
+    if (!model || i < 0 || i >= model->content.tensor_count) return NULL;
     const struct ki_tensor *tensor = &model->content.tensors[i];
     if (type) *type = tensor->type;
     if (rows) *rows = tensor->rows;

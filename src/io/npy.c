@@ -174,7 +174,7 @@ static kiln_status fail_nonfinite(const struct source *s, int64_t i, double valu
     ki_fail_at(KILN_ERR_PARSE, &place,
                "value %g at row %lld, column %lld (counted from 1) is not a finite %s", value,
                (long long)row + 1, (long long)column + 1, s->options->type == KILN_F32 ? "f32" : "f64");
-    return ki_hint("repair or remove the row; allow_nonfinite accepts such values");
+    return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
 }
 
 /* Appends the next `count` elements, converted and checked. buffer: for elements of another type. */

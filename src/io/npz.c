@@ -373,7 +373,7 @@ static kiln_status canonical(struct ki_table *table, const struct source *s) {
                "value %g at row %lld, column %lld (counted from 1) is not a finite %s",
                value_at(table, options->type, bad), (long long)row_of(table, bad) + 1,
                (long long)table->col[bad] + 1, options->type == KILN_F32 ? "f32" : "f64");
-    return ki_hint("repair or remove the row; allow_nonfinite accepts such values");
+    return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
 }
 
 kiln_status ki_read_npz(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {

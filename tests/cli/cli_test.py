@@ -515,6 +515,14 @@ class Data(Case):
         error = kiln("linreg", FLIGHTS, code=3)[1]
         self.assertIn("--target", error)
         self.assertIn("arr_delay", kiln("linreg", FLIGHTS, "--target", "arr_dealy", code=2)[1])
+        labelled = self.write("labelled.svm", "1 1:2\n")
+        self.assertIn("first number of each line", kiln("linreg", labelled, "--target", "y", code=2)[1])
+        header = self.write("header.csv", "a,b\n")
+        self.assertIn(f"{header} has no rows", kiln("linreg", header, "--target", "b", code=3)[1])
+
+    def test_standard_input_is_read_once(self):
+        self.assertIn("standard input", kiln("linreg", "-", "--target-file", "-", code=2, stdin=b"1,2\n")[1])
+        self.assertIn("standard input", kiln("predict", "-", "-", code=2, stdin=b"1,2\n")[1])
 
     def test_missing_file(self):
         record = as_json("linreg", self.path("missing.csv"), code=3)["error"]
@@ -543,6 +551,7 @@ class Machine(Case):
             self.assertEqual(error["code"], "KILN_ERR_DEVICE")
             self.assertTrue(error["hint"])
         self.assertIn("hint: ", kiln("linreg", FLIGHTS, "--device", "cuda:4000", code=5)[1])
+        self.assertIn("not a number", kiln("linreg", FLIGHTS, "--device", "cuda:x", code=2)[1])
 
     def test_doctor(self):
         result = as_json("doctor", "--device", "cpu")

@@ -254,6 +254,12 @@ static void bad_targets(void **state) {
     assert_int_equal(read_text(text, &options).status, KILN_ERR_ARGUMENT);
     assert_string_equal(kiln_last_error()->message, "target 'arr_dely' is not a column of the file");
     assert_string_equal(kiln_last_error()->hint, "did you mean 'arr_delay'?");
+    options.target = "ARR_DELAY";
+    assert_int_equal(read_text(text, &options).status, KILN_ERR_ARGUMENT);
+    assert_string_equal(kiln_last_error()->hint, "did you mean 'arr_delay'?");
+    assert_int_equal(read_text("a,y\n1,2\n", &(kiln_read_options){.type = KILN_F64, .target = "Y"}).status,
+                     KILN_ERR_ARGUMENT);
+    assert_string_equal(kiln_last_error()->hint, "did you mean 'y'?");
     options.target = "price";
     assert_int_equal(read_text(text, &options).status, KILN_ERR_ARGUMENT);
     assert_string_equal(kiln_last_error()->hint, "the header has 3 columns, from 'dep_delay' to 'arr_delay'");

@@ -92,7 +92,7 @@ static void wrong_kinds(void **state) {
     (void)state;
     const char *path = in_scratch("model.kiln");
     put_file(path, "\x02\0\0\0\0\0\0\0{}", 10);
-    assert_fails(path, NULL, KILN_ERR_PARSE, "a Kiln model, not data", "did you swap the arguments?");
+    assert_fails(path, NULL, KILN_ERR_PARSE, "this is a Kiln model, not data", "did you swap the arguments?");
     const char *inner = put_gzip("inner.svm.gz", svm);
     size_t size;
     char *bytes = file_bytes(inner, &size);
@@ -150,6 +150,37 @@ static void targets(void **state) {
     assert_int_equal(kiln_last_error()->line, 2);
     options.target_file = put_text("fine", "1\n2\n");
     assert_fails(put_text("own.svm", svm), &options, KILN_ERR_ARGUMENT, "targets of their own", "only once");
+}
+
+/* A target that would be ignored is told. */
+static void targets_that_cannot_be(void **state) {
+    (void)state;
+    kiln_read_options options = {.target = "price"};
+    const char *path = in_scratch("named.svm");
+    put_file(path, svm, strlen(svm));
+    assert_fails(path, &options, KILN_ERR_ARGUMENT, "no column names", "first number of each line");
+    path = in_scratch("named.mtx");
+    static const char array[] = "%%MatrixMarket matrix array real general\n1 1\n2\n";
+    put_file(path, array, strlen(array));
+    assert_fails(path, &options, KILN_ERR_ARGUMENT, "no column names", "--target-file");
+}
+
+/* Questions about nothing have answers. */
+static void of_nothing(void **state) {
+    (void)state;
+    kiln_device_statistics statistics = {.bytes_up = 1};
+    kiln_device_get_statistics(NULL, &statistics);
+    kiln_device_get_statistics(NULL, NULL);
+    assert_int_equal(statistics.bytes_up, 0);
+    assert_true(kiln_matrix_rows(NULL) == 0 && kiln_matrix_cols(NULL) == 0 && kiln_matrix_nnz(NULL) == 0);
+    assert_true(kiln_matrix_type(NULL) == KILN_TYPE_DEFAULT && kiln_matrix_format(NULL) == (kiln_format)0);
+    assert_null(kiln_matrix_device(NULL));
+    assert_true(!kiln_data_X(NULL) && !kiln_data_y(NULL));
+    assert_true(!kiln_data_feature_name(NULL, 0) && !kiln_data_target_name(NULL, 0));
+    assert_true(kiln_data_format(NULL) == KILN_FILE_AUTO && kiln_data_bytes(NULL) == 0);
+    assert_string_equal(kiln_data_schema(NULL), "");
+    assert_true(!kiln_model_text(NULL, "schema") && !kiln_model_key(NULL, 0));
+    assert_null(kiln_model_tensor_info(NULL, 0, NULL, NULL, NULL));
 }
 
 static void columns(void **state) {
@@ -211,6 +242,7 @@ static void created(void **state) {
     assert_int_equal(kiln_matrix_dense(&other, device, KILN_F64, 2, 1, NULL), KILN_OK);
     assert_int_equal(kiln_data_create(&data, X, other), KILN_ERR_ARGUMENT);
     assert_int_equal(kiln_data_create(&data, NULL, y), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_data_create(&data, y, y), KILN_ERR_ARGUMENT);
     assert_int_equal(kiln_data_create(&data, X, y), KILN_OK);
     assert_true(kiln_data_X(data) == X && kiln_data_y(data) == y);
     kiln_data_free(data);
@@ -219,9 +251,11 @@ static void created(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(formats),        cmocka_unit_test(wrong_kinds),
-                                       cmocka_unit_test(standard_input), cmocka_unit_test(targets),
-                                       cmocka_unit_test(columns),        cmocka_unit_test(limits_and_types),
-                                       cmocka_unit_test(created)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(formats),        cmocka_unit_test(wrong_kinds),
+        cmocka_unit_test(standard_input), cmocka_unit_test(targets),
+        cmocka_unit_test(columns),        cmocka_unit_test(limits_and_types),
+        cmocka_unit_test(created),        cmocka_unit_test(targets_that_cannot_be),
+        cmocka_unit_test(of_nothing)};
     return cmocka_run_group_tests(tests, begin, end);
 }

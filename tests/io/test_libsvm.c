@@ -87,7 +87,7 @@ static void bad_files(void **state) {
         {"1 -3:1\n", 1, 3, KILN_ERR_PARSE, "feature index -3:1", NULL},
         {"1 2147483648:1\n", 1, 3, KILN_ERR_PARSE, "possible are 1 to 2147483647", NULL},
         {"1 99999999999999999999:1\n", 1, 3, KILN_ERR_PARSE, "feature index 99999999999999999999:1", NULL},
-        {"1 1:nan\n", 1, 5, KILN_ERR_PARSE, "value 'nan'", "allow_nonfinite"},
+        {"1 1:nan\n", 1, 5, KILN_ERR_PARSE, "value 'nan'", "--allow-nonfinite"},
         {"1 1:1 2:-Infinity\n", 1, 9, KILN_ERR_PARSE, "value '-Infinity'", NULL},
         {"1 1:1e999\n", 1, 5, KILN_ERR_PARSE, "value '1e999'", NULL},
         {"inf 1:1\n", 1, 1, KILN_ERR_PARSE, "value 'inf'", NULL},

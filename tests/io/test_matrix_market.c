@@ -170,7 +170,7 @@ static void bad_files(void **state) {
         {BANNER "coordinate real general\n2 2 1\n1 1 x\n", 3, 5, KILN_ERR_PARSE,
          "expected a number, found 'x'", NULL},
         {BANNER "coordinate real general\n2 2 1\n1 1 nan\n", 3, 5, KILN_ERR_PARSE, "value 'nan'",
-         "allow_nonfinite"},
+         "--allow-nonfinite"},
         {BANNER "coordinate real general\n2 2 1\n1 1 1 1\n", 3, 7, KILN_ERR_PARSE,
          "expected the end of the line", NULL},
         {BANNER "coordinate integer general\n2 2 1\n1 1 1.5\n", 3, 6, KILN_ERR_PARSE,
