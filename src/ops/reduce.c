@@ -77,8 +77,9 @@ done:
 static kiln_status norm_2(double *result, const kiln_matrix *X) {
     kiln_status status;
     const size_t cols = (size_t)X->cols;
-    double *sum = ki_alloc(3 * cols * sizeof *sum), *largest = sum + cols, *scale = sum + 2 * cols;
-    TRY(sum ? KILN_OK : ki_fail_nomem(3 * cols * sizeof *sum, "a norm"));
+    double *sum = ki_alloc(3 * cols * sizeof *sum);
+    if (!sum) return ki_fail_nomem(3 * cols * sizeof *sum, "a norm");
+    double *largest = sum + cols, *scale = largest + cols;
     TRY(reduce(sum, X, NULL, KI_REDUCE_SQUARES, NULL));
     bool extreme = false;
     for (size_t c = 0; c < cols; c++) {
