@@ -1,5 +1,6 @@
 /* kiln convert: one format in, another out. */
 #include <string.h>
+#include <strings.h>
 
 #include "common.h"
 #include "progress.h"
@@ -19,7 +20,7 @@ static int tell_json(struct run *run, const kiln_data *data) {
 
 static bool ends_with(const char *name, size_t length, const char *end) {
     size_t size = strlen(end);
-    return length >= size && strncmp(name + length - size, end, size) == 0;
+    return length >= size && strncasecmp(name + length - size, end, size) == 0;
 }
 
 /* LIBSVM and CSV have a place for targets. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common.h"
+#include "suggest.h"
 #include "verbs.h"
 
 enum { WIDTH = 96, NAME = 28 };
@@ -96,11 +97,22 @@ const struct verb *verb_named(const char *name) {
     return NULL;
 }
 
+const char *verb_nearest(const char *word) {
+    struct suggestion nearest = {word, NULL, 0};
+    for (int v = 0; v < VERB_COUNT; v++) suggest_consider(&nearest, verb_table[v].name);
+    return nearest.best;
+}
+
+int fail_unknown_verb(const char *command, const char *word) {
+    char hint[80] = "kiln --help lists the verbs";
+    const char *nearest = verb_nearest(word);
+    if (nearest) snprintf(hint, sizeof hint, "did you mean kiln %s %s?", command, nearest);
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "unknown verb '%s'", word);
+}
+
 int verb_help(struct run *run) {
     const struct verb *verb = run->count ? verb_named(run->arguments[0]) : NULL;
-    if (run->count && !verb)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln --help lists the verbs", "unknown verb '%s'",
-                         run->arguments[0]);
+    if (run->count && !verb) return fail_unknown_verb("help", run->arguments[0]);
     help_print(stdout, verb);
     return EXIT_DONE;
 }

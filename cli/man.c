@@ -153,9 +153,7 @@ static void page_of_kiln(void) {
 
 int verb_man(struct run *run) {
     const struct verb *verb = run->count ? verb_named(run->arguments[0]) : NULL;
-    if (run->count && !verb)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln --help lists the verbs", "unknown verb '%s'",
-                         run->arguments[0]);
+    if (run->count && !verb) return fail_unknown_verb("man", run->arguments[0]);
     if (verb)
         page_of_verb(verb);
     else

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "help.h"
 #include "suggest.h"
 
 struct parser {
@@ -186,17 +187,15 @@ static bool parse_letters(struct parser *parser, int argc, char **argv, int *i) 
 }
 
 static bool take_verb(struct parser *parser, const char *word) {
-    struct suggestion nearest = {word, NULL, 0};
-    for (int v = 0; v < VERB_COUNT; v++) {
-        if (strcmp(verb_table[v].name, word) == 0) {
-            parser->command->verb = &verb_table[v];
-            parser->verb_name = verb_table[v].name;
-            return true;
-        }
-        suggest_consider(&nearest, verb_table[v].name);
+    const struct verb *verb = verb_named(word);
+    if (verb) {
+        parser->command->verb = verb;
+        parser->verb_name = verb->name;
+        return true;
     }
+    const char *nearest = verb_nearest(word);
     complain(parser->problem, "unknown verb '%.80s'", word);
-    if (nearest.best) return hint(parser->problem, "did you mean kiln %s?", nearest.best);
+    if (nearest) return hint(parser->problem, "did you mean kiln %s?", nearest);
     if (access(word, F_OK) == 0)
         return hint(parser->problem, "to train on it: kiln linreg %.80s; to look at it: kiln info %.80s",
                     word, word);

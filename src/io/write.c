@@ -46,7 +46,7 @@ static kiln_status choose(kiln_file_format *format, bool *gzip, const char *path
         if (ends_in(path, length, endings[i].ending)) *format = endings[i].format;
     if (*format != KILN_FILE_AUTO) return KILN_OK;
     ki_fail(KILN_ERR_ARGUMENT, "the name %s does not say what format to write", path);
-    return ki_hint("end the name in .svm, .mtx, .csv, .npy or .npz, or name the format");
+    return ki_hint("end the name in .svm, .mtx, .csv, .npy or .npz, or --to FORMAT says it");
 }
 
 struct entry {

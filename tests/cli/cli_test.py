@@ -120,6 +120,8 @@ class Usage(Case):
             (["linreg", "x", "--tolerence", "1"], "--tolerance"),
             (["linreg", "x", "--max-iter", "1"], "--max-iterations"),
             (["predcit"], "kiln predict"),
+            (["help", "lin"], "kiln help linreg"),
+            (["man", "cnovert"], "kiln man convert"),
             (["linreg", "x", "--devcie=cpu"], "--device"),
             (["linreg", "x", "-json"], "--json"),
             ([FLIGHTS], "kiln linreg"),
@@ -490,6 +492,8 @@ class Data(Case):
         whole = as_json("linreg", FLIGHTS, "--target", "arr_delay")
         self.assertEqual(split["objective"], whole["objective"])
         kiln("convert", X, self.path("Z.npz"), "--targets-to", y, code=3)
+        self.assertNotIn("warning", kiln("convert", FLIGHTS, self.path("Z.CSV"), "--target", "arr_delay")[1])
+        self.assertIn("--to", kiln("convert", FLIGHTS, self.path("Z.xyz"), code=2)[1])
 
     def test_errors_name_the_place(self):
         data = self.write("bad.svm", "1 1:1\n1 1:1 2:x\n")
