@@ -58,7 +58,8 @@ static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
         plan->variant = "WIDE";
         plan->VS = plan->BS = (int)ki_min(device->is_gpu ? 512 : 64, device->group_max);
         plan->Q = plan->W = 1;
-        plan->R = 2;
+        /* Each step reads and writes all of the group's w, which its rows must be worth. */
+        plan->R = plan->K == 1 ? 8 : plan->K == 2 ? 4 : 2;
     }
     plan->steps = ki_ceil_div(X->rows, (int64_t)plan->R * (plan->BS / plan->VS));
 }
