@@ -58,7 +58,7 @@ static int prepare(struct run *run, struct linreg *job) {
 static int solve(struct run *run, struct linreg *job) {
     const struct settings *settings = run->settings;
     bool single = kiln_matrix_type(job->W) == KILN_F32;
-    double tolerance = settings->tolerance > 0 ? settings->tolerance : single ? 1e-5 : 1e-10;
+    double tolerance = settings->tolerance > 0 ? settings->tolerance : single ? 1e-5 : 1e-12;
     const kiln_linreg_options options = {.l2 = settings->l2,
                                          .no_intercept = settings->no_intercept,
                                          .standardize = settings->standardize,

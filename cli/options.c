@@ -26,7 +26,7 @@ const struct option option_table[] = {
      "is for the "
      "columns as they are.",
      AT(standardize)},
-    {"tolerance", 0, OPTION_REAL, GROUP_MODEL, TRAINS, "NUMBER", NULL, "1e-10, for f32 1e-5", 0, INFINITY,
+    {"tolerance", 0, OPTION_REAL, GROUP_MODEL, TRAINS, "NUMBER", NULL, "1e-12, for f32 1e-5", 0, INFINITY,
      "Stop when the relative residual of the normal equations is at most this.", AT(tolerance)},
     {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "N", NULL, "1000", 1, 9e18,
      "Stop after this many iterations, converged or not.", AT(max_iterations)},

@@ -276,7 +276,7 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     if (system.options.weights) TRY(check_weights(system.options.weights));
     if (system.options.warm_start) TRY(check_finite("W", W, false));
     if (system.options.tolerance == 0)
-        system.options.tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-10;
+        system.options.tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-12;
     if (system.options.max_iterations == 0) system.options.max_iterations = 1000;
     const int64_t k = kiln_matrix_cols(y);
     system.blocks = ki_ceil_div(k, KI_BLOCK);
