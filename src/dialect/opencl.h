@@ -29,7 +29,9 @@ typedef long index_t;
 typedef int index_t;
 #endif
 
-#define DEVICE_FN static inline __attribute__((unused))
+/* Inlined without fail: where a function that gets local memory stays a function, PoCL 3.1 leaves that memory to
+ * all work-groups in common, and those on other threads overwrite it. */
+#define DEVICE_FN static inline __attribute__((unused, always_inline))
 #define LOCAL __local     /* of an array in a kernel: LOCAL real scratch[BS]; */
 #define LOCAL_PTR __local /* of what a pointer points to: LOCAL_PTR real *scratch */
 #define GROUP_OF(threads)                                                                                    \
