@@ -7,6 +7,7 @@ readers taking turns; prints the medians, and with --json FILE keeps them. SciPy
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/readers.py --megabytes 150 --threads 2
 """
 import argparse
+import datetime
 import json
 import os
 import statistics
@@ -116,6 +117,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--scipy", action="append", default=[], metavar="PYTHON")
     parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--commit", default="unknown")
     parser.add_argument("--one", nargs=2, metavar=("READER", "FILE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
@@ -136,7 +138,9 @@ def main():
         print(f"{row['file']:12} {row['megabytes']:7.1f} {row['reader']:>8} {row['version']:>8} {row['seconds']:8.3f} "
               f"{row['megabytes_per_second']:7.1f} {row['kiln_is_faster']:7.2f}x")
     if options.json:
-        result = {"threads": options.threads, "repeat": options.repeat, "seed": options.seed,
+        from cpu_mmchain import processor
+        result = {"benchmark": "readers against scikit-learn and SciPy", "device": processor(),
+                  "date": datetime.date.today().isoformat(), "commit": options.commit, "threads": options.threads, "repeat": options.repeat, "seed": options.seed,
                   "digits": options.digits, "load_average": os.getloadavg()[0], "rows": rows}
         with open(options.json, "w") as file:
             json.dump(result, file, indent=1)
