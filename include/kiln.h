@@ -210,7 +210,8 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 64; v m x 1 (applied to each column), m x k, or NULL
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
- * Cost: one pass over X (k > 8: one pass per 8 columns on GPUs), 4*nnz*k flops.
+ * Cost: 4*nnz*k flops; one pass over X. GPUs: one pass per 8 columns of y, and dense rows too wide for the registers
+ * (beyond 8,192 f64 or 16,384 f32) are read a second time, from the cache as far as they fit there.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
  * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
