@@ -210,8 +210,8 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 64; v m x 1 (applied to each column), m x k, or NULL
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
- * Cost: 4*nnz*k flops; one pass over X. GPUs: one pass per 8 columns of y, and dense rows too wide for the registers
- * (beyond 8,192 f64 or 16,384 f32) are read a second time, from the cache as far as they fit there.
+ * Cost: 4*nnz*k flops; one pass over X. GPUs: one pass per 8 columns of y, and dense rows too wide for the
+ * registers (beyond 8,192 f64 or 16,384 f32) are read a second time, from the cache as far as they fit there.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
  * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
@@ -228,7 +228,8 @@ KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose 
                                    const kiln_matrix *B, double beta, const kiln_matrix *Z);
 
 /* d = diag(X^T diag(v) X), that is d_j = sum_i v_i * x_ij^2.   d n x 1; v m x 1 or NULL (ones).
- * The Jacobi preconditioner of mmchain and, with column means, the column variances. Determinism: as multiply. */
+ * The Jacobi preconditioner of mmchain and, with column means, the column variances.
+ * Determinism: as multiply. */
 KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, const kiln_matrix *v);
 
 /* W_ij = a_j * X_ij + b_j * Y_ij. W r x k; X and Y r x k or r x 1 (used for each column); a and b have k
