@@ -30,8 +30,8 @@ static int thread_load_max(const struct plan *plan, int words, int registers) {
 /* Rows in registers if a vector of at most 1024 threads can hold one, else the two-step variant. The load of a
  * thread is fixed first and the vector follows from it, so that few shapes of kernel serve all widths: four
  * elements, or eight where that would take more than 256 threads, and more only where a row needs it. Several
- * rows a step share the latency of the group sum. Small groups keep more of them on a compute unit
- * (bench/results: 128 threads are 1-4 % faster than 256, 512 up to 25 % slower). */
+ * rows a step share the latency of the group sum. Small groups keep more of them on a compute unit: in f64, 128
+ * threads are up to 4 % faster than 256, and 512 up to 39 % slower (bench/results/h200-launch-shapes.json). */
 static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -64,8 +64,9 @@ static void plan_dense(struct plan *plan, const struct ki_chain *chain) {
     plan->steps = ki_ceil_div(X->rows, (int64_t)plan->R * (plan->BS / plan->VS));
 }
 
-/* A vector half as long as the mean row, large groups (bench/results: 512 threads are up to 1.8 times as fast as 256
- * where w is shared); w in local memory where it fits beside the scratch of the group sums. */
+/* A vector half as long as the mean row, and large groups: 512 threads are up to 1.8 times as fast as 256 where w is
+ * shared (bench/results/h200-launch-shapes.json); w in local memory where it fits beside the scratch of the group
+ * sums. */
 static void plan_csr(struct plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
