@@ -109,6 +109,9 @@ typedef struct kiln_device kiln_device;
 typedef struct kiln_device_options {
     int threads;    /* 0 = KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
     int64_t memory; /* byte budget of the device; 0 = what the device has */
+    /* Every operation gives the same bits from run to run, and on the CPU with any number of threads. Default: where an
+     * operation's comment says so. */
+    int deterministic;
     /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
     void (*message)(void *user, const char *text);
     void *message_user;
@@ -226,6 +229,80 @@ typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpo
  * Determinism: transposed CSR on GPUs uses atomics. Source: as mmchain. */
 KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
                                    const kiln_matrix *B, double beta, const kiln_matrix *Z);
+
+/* ---- losses of linear models: the pattern with a map of its own in the middle ---- */
+
+/* What a row with target y adds to the objective, as a function of its linear predictor eta = x.w + b + offset. */
+typedef enum kiln_loss_kind {
+    KILN_LOSS_SQUARED = 1,         /* (eta - y)^2 / 2 */
+    KILN_LOSS_LOGISTIC = 2,        /* log(1 + e^eta) - y eta; y in [0, 1] */
+    KILN_LOSS_SOFTMAX = 3,         /* log(sum_c e^eta_c) - eta_y; y the number of the class, 0 to k-1 */
+    KILN_LOSS_SQUARED_HINGE = 4,   /* max(0, 1 - sign * eta)^2 / 2; sign is 1 where y > 0, else -1 */
+    KILN_LOSS_SQUARED_EPSILON = 5, /* max(0, |eta - y| - parameter)^2 / 2 */
+    KILN_LOSS_GLM = 6              /* minus the log-likelihood of family and link, up to terms without eta */
+} kiln_loss_kind;
+
+typedef enum kiln_family {
+    KILN_GAUSSIAN = 1,
+    KILN_POISSON = 2,
+    KILN_GAMMA = 3,
+    KILN_INVERSE_GAUSSIAN = 4,
+    KILN_BINOMIAL = 5,         /* y a proportion in [0, 1], the weight its number of trials */
+    KILN_TWEEDIE = 6,          /* variance mu^p, p = variance_power in (1, 2) or > 2 */
+    KILN_NEGATIVE_BINOMIAL = 7 /* variance mu + alpha mu^2, alpha = dispersion */
+} kiln_family;
+
+typedef enum kiln_link {
+    KILN_LINK_DEFAULT =
+        0, /* the family's canonical link; log for gamma's, Tweedie's and the negative binomial's */
+    KILN_LINK_IDENTITY = 1,
+    KILN_LINK_LOG = 2,
+    KILN_LINK_INVERSE = 3,
+    KILN_LINK_INVERSE_SQUARED = 4,
+    KILN_LINK_SQRT = 5,
+    KILN_LINK_LOGIT = 6,
+    KILN_LINK_PROBIT = 7,
+    KILN_LINK_CLOGLOG = 8,
+    KILN_LINK_CAUCHIT = 9,
+    KILN_LINK_POWER = 10 /* mu^link_power */
+} kiln_link;
+
+typedef struct kiln_loss {
+    kiln_loss_kind kind;
+    kiln_family family; /* KILN_LOSS_GLM, as link */
+    kiln_link link;
+    double parameter;     /* the epsilon of SQUARED_EPSILON; Tweedie's p; the negative binomial's alpha */
+    double link_power;    /* KILN_LINK_POWER */
+    const kiln_matrix *y; /* m x 1 */
+    const kiln_matrix *weights; /* m x 1, the s_i; NULL = ones */
+    const kiln_matrix *offset;  /* m x 1, known part of eta; NULL = zeros. Not with SOFTMAX */
+} kiln_loss;
+
+/* Value and gradient of F(W, b) = sum_i s_i loss(y_i, eta_i), eta = X W + 1 b + offset, in one pass over X:
+ *   *value = F;  G = X^T g (n x k);  gb = 1^T g (1 x k);  g = s .* d loss / d eta;
+ *   C, what kiln_loss_hessian needs of this point: m x 1, s .* the curvature (for a GLM the expected one); for
+ *   SOFTMAX m x k, the probabilities.
+ * W n x k, k = 1 but for SOFTMAX (2 <= k <= 64); b 1 x k or NULL (zeros); gb and C may be NULL. A point out of the
+ * loss's range gives *value = infinity, and G, gb and C are of no use.
+ * Cost: 4*nnz*k flops, one pass over X (GPUs: for k > 8 two products per 8 columns). Sums of *value in double.
+ * Determinism: as mmchain. Errors: as mmchain; ERR_ARGUMENT for a family or link out of range. */
+KILN_API kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, kiln_matrix *C,
+                                        const kiln_loss *loss, const kiln_matrix *X, const kiln_matrix *W,
+                                        const kiln_matrix *b);
+
+/* The Hessian of F at the point where C was computed, times (P, pb), in one pass over X:
+ *   Q = X^T T + beta Z,  qb = 1^T T,  T = C .* (X P + 1 pb); for SOFTMAX, row by row,
+ *   t = s (c .* (q - sum_j c_j q_j)), q = x P + pb.
+ * P, Q, Z n x k; pb, qb 1 x k; pb NULL counts as zeros, qb NULL is not computed, Z as in mmchain.
+ * Cost, determinism, errors: as kiln_loss_gradient. */
+KILN_API kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *loss,
+                                       const kiln_matrix *C, const kiln_matrix *X, const kiln_matrix *P,
+                                       const kiln_matrix *pb, double beta, const kiln_matrix *Z);
+
+/* The mean response at Eta = X W + 1 b + offset (m x k), element by element, row by row for SOFTMAX: eta itself
+ * (SQUARED, SQUARED_HINGE, SQUARED_EPSILON), the probability of class 1 (LOGISTIC) or of each class (SOFTMAX), the
+ * inverse link (GLM). Only kind, family, link and their parameters are read. M may be Eta. */
+KILN_API kiln_status kiln_loss_mean(kiln_matrix *M, const kiln_loss *loss, const kiln_matrix *Eta);
 
 /* d = diag(X^T diag(v) X), that is d_j = sum_i v_i * x_ij^2.   d n x 1; v m x 1 or NULL (ones).
  * The Jacobi preconditioner of mmchain and, with column means, the column variances.
@@ -365,6 +442,8 @@ KILN_API const char *kiln_stop_name(kiln_stop stop); /* "tolerance", "max_iterat
 typedef struct kiln_trace_row {
     int64_t iteration;
     double residual, objective, seconds;
+    int64_t inner; /* Newton methods: conjugate gradient iterations in this step; else 0 */
+    double radius; /* Newton methods: the trust region's, after this step; else 0 */
 } kiln_trace_row;
 
 /* What a run did. Zero it before the call (kiln_report report = {0}), free its trace with
@@ -379,6 +458,11 @@ typedef struct kiln_report {
     /* weighted sums of squares over all targets: residual; about the means of y, with and without intercept;
      * 1 - rss/tss (NaN if tss = 0) */
     double rss, tss, r2;
+    /* kiln_glm: sum_i s_i d(y_i, mu_i), at the result and for the best constant mu (with offset and link as given); the
+     * dispersion's estimate, Pearson chi^2 / (m - parameters), 1 where the family fixes it; Akaike's criterion */
+    double deviance, null_deviance, dispersion, aic;
+    double gap; /* kiln_svm: the relative duality gap, an upper bound of the objective's error; else NaN */
+    int64_t passes;        /* over X, all told */
     double seconds;        /* in the solver */
     kiln_trace_row *trace; /* row 0 is the start */
     int64_t trace_count;
@@ -418,6 +502,85 @@ typedef struct kiln_linreg_options {
  * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added. */
 KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_linreg_options *options, kiln_report *report);
+
+/* The distinct values of y (m x 1) in ascending order: the classes, *count of them. Free with kiln_free. At most
+ * `limit` (0 = 1000): more is ERR_DATA, as y is then no label. Row i belongs to the class whose value y_i is. */
+KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit);
+
+/* Logistic regression, binomial or multinomial (softmax):
+ *   minimise  sum_i s_i loss(y_i, x_i.W + b) + l1 sum|W| + (l2/2) ||W||^2
+ * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. K > 2 classes: W n x K,
+ * b 1 x K, true softmax, all K columns penalised alike. */
+typedef struct kiln_logreg_options {
+    double l2; /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn; negative = no such penalty */
+    double l1; /* default 0 */
+    int no_intercept, standardize, warm_start; /* as kiln_linreg's */
+    /* || gradient || <= tolerance * || gradient at zero ||, over W and b, both scaled by the preconditioner; with l1
+     * the least subgradient takes its place. Default 1e-8 f64, 1e-4 f32 */
+    double tolerance;
+    int64_t max_iterations;      /* Newton steps (passes with l1); default 100 (1000) */
+    const kiln_matrix *weights;  /* m x 1 sample weights >= 0, or NULL for ones */
+    const double *class_weights; /* one for each class, multiplied into the weights; or NULL */
+    int balanced;                /* class weights m / (K * m_c), m_c the weight of class c */
+    kiln_control control;
+} kiln_logreg_options;
+KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                                 const kiln_logreg_options *options, kiln_report *report);
+
+/* Generalised linear model: minimise sum_i s_i * (minus log-likelihood of y_i) + (l2/2) ||w||^2, E[y] = mu,
+ * link(mu) = x.w + b + offset. */
+typedef struct kiln_glm_options {
+    kiln_family family; /* default Gaussian */
+    kiln_link link;     /* default the family's */
+    double parameter;   /* Tweedie's variance power; the negative binomial's alpha; as in kiln_loss */
+    double link_power;  /* KILN_LINK_POWER */
+    double l2;          /* default 0 */
+    int no_intercept, standardize, warm_start;
+    double tolerance;           /* as kiln_logreg's; default 1e-9 f64, 1e-4 f32 */
+    int64_t max_iterations;     /* Newton steps; default 100 */
+    const kiln_matrix *weights; /* m x 1, or NULL for ones; binomial: the numbers of trials */
+    const kiln_matrix *offset;  /* m x 1, or NULL */
+    /* Standard errors wanted: (n + 1) x 1 (n x 1 without an intercept), coefficients first, then the intercept; or
+     * NULL. From the inverse of the information matrix: n at most 4096, and l2 = 0. */
+    kiln_matrix *standard_errors;
+    kiln_control control;
+} kiln_glm_options;
+KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                              const kiln_glm_options *options, kiln_report *report);
+
+/* Linear support vector machine in the primal, with the squared hinge:
+ *   minimise  sum_i s_i max(0, 1 - y_i eta_i)^2 / 2 + (l2/2) ||w||^2
+ * or, for regression, max(0, |eta_i - y_i| - epsilon)^2 / 2. (The plain hinge has no gradient and is not offered.)
+ * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C.
+ * Two classes: W n x 1, positive for the second; K > 2: W n x K, one against the rest; regression: W n x 1. */
+typedef struct kiln_svm_options {
+    int regression;
+    double epsilon; /* regression; default 0 */
+    double l2;      /* 0 = 0.5, which is C = 1 of LIBLINEAR */
+    int no_intercept, standardize, warm_start;
+    double tolerance;       /* as kiln_logreg's; default 1e-8 f64, 1e-4 f32 */
+    int64_t max_iterations; /* Newton steps for each class; default 100 */
+    const kiln_matrix *weights;
+    const double *class_weights;
+    int balanced;
+    kiln_control control;
+} kiln_svm_options;
+KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                              const kiln_svm_options *options, kiln_report *report);
+
+/* Hubs and authorities of the directed graph with adjacency matrix A (m x n; row i links to column j with weight
+ * a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each normalised. One mmchain an
+ * iteration. */
+typedef struct kiln_hits_options {
+    int norm;               /* 1 (default): entries sum to 1; 2: squares do */
+    int unweighted;         /* take every stored entry for 1 */
+    int warm_start;         /* start from the given authorities; default: all equal */
+    double tolerance;       /* on the 1-norm of the change of the authorities; default 1e-10 f64, 1e-5 f32 */
+    int64_t max_iterations; /* default 1000 */
+    kiln_control control;
+} kiln_hits_options;
+KILN_API kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
+                               const kiln_hits_options *options, kiln_report *report);
 
 #ifdef __cplusplus
 }

@@ -2,6 +2,7 @@
 #include "dialect/simd.h"
 #include "dialect/sparse_row.h"
 #include "dialect/real_math.h"
+#include "dialect/losses.h"
 #include "ops/mmchain.cpu.h"
 #include "ops/elementwise.cpu.h"
 #include "ops/reduce.cpu.h"

@@ -43,7 +43,8 @@ static kiln_status without_entries(const struct ki_chain *chain) {
 kiln_status ki_chain_run(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     if (X->device->lost) return kiln_device_sync(X->device);
-    if (X->nnz == 0) return without_entries(chain);
+    const bool plain = chain->map == KI_ROW_SCALE && !chain->sums;
+    if (X->nnz == 0 && plain) return without_entries(chain);
     return ki_on_cpu(X->device) ? ki_bodies(X)->chain(chain) : ki_chain_gpu(chain);
 }
 

@@ -13,12 +13,29 @@ enum ki_chain_kind {
     KI_CHAIN_SQUARES     /* out (n x 1) = alpha (X .* X)^T y, y m x 1 or NULL (ones) */
 };
 
+/* The middle step of a fused pass: what becomes of a row's dot products q = x y + shift before they multiply the row in
+ * X^T. The formulas are in dialect/losses.h. */
+enum ki_row_map {               /* numbers as in dialect/pass.h */
+                  KI_ROW_SCALE, /* v .* q */
+                  KI_ROW_SOFTMAX, /* s (c .* (q - sum_j c_j q_j)), c the row of v, m x k; s of the loss's weights */
+                  KI_ROW_LOSS, /* s * d loss / d eta at eta = q + offset; curvature receives s times the second derivative */
+                  KI_ROW_SOFTMAX_LOSS /* s (softmax(q) - e_y); curvature, m x k, receives softmax(q) */
+};
+
 struct ki_chain {
     enum ki_chain_kind kind;
     kiln_matrix *out;
     double alpha, beta;
     const kiln_matrix *X, *v, *y, *z; /* z is NULL where beta is 0, so that beta = 0 never reads it */
     int k;
+    /* FUSED only; zero elsewhere. */
+    enum ki_row_map map;
+    const kiln_loss *loss;    /* all maps but SCALE */
+    const kiln_matrix *shift; /* 1 x k, added to X y; NULL = zeros */
+    kiln_matrix *curvature;   /* LOSS m x 1, SOFTMAX_LOSS m x k; may be NULL */
+    kiln_matrix
+        *sums;     /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
+    double *value; /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
 };
 
 /* Runs a checked chain on X's device. */

@@ -1,18 +1,7 @@
-/* GPU body of the passes over X: out = alpha X^T (v .* (X y)) + beta z and its halves.
+/* GPU body of the passes over a dense X: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
  * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015): their dot product with y, summed within the
- * group, meets the row again while it is still in registers (dense) or in the first cache level (CSR). Built for a
- * KIND and a shape of work:
- *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (ops/mmchain.h)
- *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
- *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
- * Rows beyond the last and columns beyond n or k count as zeros. v, z and (SQUARES) y are null where they are not given:
- * a test that goes the same way in every thread costs nothing, a variant of its own costs a build. */
-#define FUSED (KIND == 0)
-#define PLAIN (KIND == 1)
-#define TRANSPOSED (KIND == 2)
-#define SQUARES (KIND == 3)
-#define NV (BS / VS)
+ * group, meets the row again while it is still in registers. dialect/pass.h names the defines. */
 #define TL (Q * W)
 
 /* W elements in one load; rows start at multiples of W, so it is aligned. */
@@ -42,20 +31,6 @@ DEVICE_FN void load_wide(real *to, __global const real *from) {
     to[3] = all.w;
 #endif
 #endif
-}
-
-/* What row contributes to column c's scatter: v_row * (x_row . y), or the given y_row. */
-DEVICE_FN real row_factor(real dot, __global const real *v, __global const real *y, index_t row, int c, int k,
-                          int v_cols) {
-#if FUSED
-    return v ? dot * v[v_cols == 1 ? row : row * k + c] : dot;
-#else
-    return y ? y[row * k + c] : REAL(1.0);
-#endif
-}
-
-DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z, real alpha, real beta, index_t at) {
-    out[at] = z ? alpha * dot + beta * z[at] : alpha * dot;
 }
 
 /* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
@@ -208,67 +183,5 @@ __kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const re
     if (id >= 32 || at >= size || c >= k) return;
     for (int share = 1; share < 8; share++) sum += shared[share * 32 + id];
     write_plain(out, sum, z, alpha, beta, (index_t)(at % n) * k + c);
-}
-#endif
-
-/* out, which holds beta z already, += alpha X^T (...). w gathers in local memory (SHARED_W elements, n * K) where it
- * fits there, else in out itself. */
-#ifdef CSR
-__kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const long *row_start, __global const int *col,
-                                       __global const real *X, __global const real *v, __global const real *y,
-                                       __global const real *z, real alpha, real beta, long rows, int n, int k,
-                                       int first, int v_cols) {
-    LOCAL real scratch[K * BS];
-    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
-#ifdef SHARED_W
-    LOCAL real w[SHARED_W];
-    for (int i = id; i < n * K; i += BS) w[i] = REAL(0.0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-#endif
-    for (long row0 = (long)get_group_id(0) * NV; row0 < rows; row0 += (long)get_num_groups(0) * NV) {
-        const long row = row0 + vector;
-        const index_t begin = row < rows ? (index_t)row_start[row] : 0;
-        const index_t end = row < rows ? (index_t)row_start[row + 1] : 0;
-        real p[K];
-#pragma unroll
-        for (int c = 0; c < K; c++) p[c] = REAL(0.0);
-#if FUSED || PLAIN
-        for (index_t e = begin + lane; e < end; e += VS) {
-            const index_t at = (index_t)col[e] * k + first;
-#pragma unroll
-            for (int c = 0; c < K; c++)
-                if (first + c < k) p[c] += X[e] * y[at + c];
-        }
-        group_sums(p, K, scratch);
-#endif
-#pragma unroll
-        for (int c = 0; c < K; c++) {
-            if (row >= rows || first + c >= k) continue;
-#if PLAIN
-            if (lane == 0) write_plain(out, p[c], z, alpha, beta, (index_t)row * k + first + c);
-#else
-            p[c] = alpha * row_factor(p[c], v, y, (index_t)row, first + c, k, v_cols);
-#endif
-        }
-#if !PLAIN
-        for (index_t e = begin + lane; e < end; e += VS) {
-            const real x = SQUARES ? X[e] * X[e] : X[e];
-#pragma unroll
-            for (int c = 0; c < K; c++) {
-                if (first + c >= k) continue;
-#ifdef SHARED_W
-                atomic_add_local(&w[col[e] * K + c], p[c] * x);
-#else
-                atomic_add_global(&out[(index_t)col[e] * k + first + c], p[c] * x);
-#endif
-            }
-        }
-#endif
-    }
-#ifdef SHARED_W
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = id; i < n * K; i += BS)
-        if (w[i] != REAL(0.0)) atomic_add_global(&out[(index_t)(i / K) * k + first + i % K], w[i]);
-#endif
 }
 #endif
