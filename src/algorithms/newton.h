@@ -1,0 +1,63 @@
+/* The trust-region Newton engine under logistic regression, generalised linear models and support vector machines.
+ *
+ *   minimise  F(W, b) = sum_i s_i loss(y_i, eta_i) + 1/2 sum_jc L_j W_jc^2 + sum_jc l1_j |W_jc|,   eta = X W + 1 b
+ *
+ * with L_j = l2, l1_j = l1, or, standardised, l2 sigma_j^2 and l1 sigma_j. It knows a loss by kiln_loss_gradient (value,
+ * gradient and curvature in one pass over X), kiln_loss_hessian (one pass) and kiln_gram_diagonal, and nothing else.
+ *
+ * Use: fill in the first group, ki_newton_open (two passes: the columns' means and spreads), then ki_newton_solve for each
+ * problem with the same X and weights, ki_newton_close. On failure of a call, close still has to follow. */
+#ifndef KI_NEWTON_H
+#define KI_NEWTON_H
+
+#include "algorithms/algorithm.h"
+
+struct ki_newton {
+    /* what is asked for */
+    const char *call; /* "kiln_logreg": begins error messages */
+    const kiln_matrix *X;
+    const kiln_matrix *weights; /* m x 1, as the loss's; NULL = ones */
+    int k;                      /* columns of W */
+    double l2, l1;              /* >= 0 */
+    bool no_intercept, standardize;
+    double tolerance;
+    int64_t max_iterations; /* Newton steps in one solve */
+    int64_t problems;       /* solves that will follow, for the progress; 0 = 1 */
+    kiln_control control;
+    double start; /* ki_clock() when the caller began */
+
+    /* what open makes: W n x k, b 1 x k (zeros without an intercept), on X's device. solve reads a start from them and
+     * leaves the result there, in the coordinates of X as given. */
+    kiln_matrix *W, *b;
+    struct ki_columns columns;
+
+    /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and the worse stop
+     * of all problems so far; converged holds for all of them. The curvature at the result, as kiln_loss_gradient
+     * leaves it; loss and the gradient's parts without penalties, gradient and sums in W's and b's coordinates. */
+    kiln_report report;
+    bool cancelled;
+    kiln_matrix *C;
+    double loss;
+    kiln_matrix *gradient, *sums;
+
+    struct ki_newton_work *work; /* the engine's own */
+};
+
+struct ki_newton_start {
+    bool warm; /* begin with the engine's W and b; else with W = 0 and b = origin */
+    /* k intercepts of the point whose gradient the tolerance is relative to, at W = 0; NULL = zeros. Where the loss has
+     * no value at that point, the start takes its place. */
+    const double *origin;
+};
+
+/* Measures X's columns and allocates. ERR_DATA: X, or the weights' sum, is of no use. */
+kiln_status ki_newton_open(struct ki_newton *newton);
+/* Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
+ * the intercept of the centred columns, g0 that at the origin, D^2 the diagonal of the Hessian of the origin's mean
+ * curvature. Not converging is not an error. The objective never rises; numbers stay finite: where those of the start are
+ * not, it is returned as it is, DIVERGED. */
+kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
+                            const struct ki_newton_start *start);
+void ki_newton_close(struct ki_newton *newton);
+
+#endif
