@@ -134,6 +134,7 @@ typedef struct kiln_device_info {
     int64_t memory;        /* bytes of the device's memory */
     int threads;           /* cpu: threads in use; GPU: compute units */
     int is_gpu;            /* 1 for a GPU, 0 for a processor (PoCL's device is one) */
+    int has_f64;           /* 1 if its kernels can compute in f64 */
 } kiln_device_info;
 KILN_API kiln_status kiln_device_get_info(const kiln_device *device, kiln_device_info *info);
 /* All devices this machine offers, usable or not, best first. Free with kiln_free. */
@@ -347,6 +348,59 @@ typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 
  * overflow; NaN anywhere in a column makes its norm NaN. */
 KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind);
 
+/* ---- conjugate gradient ---- */
+
+/* The vector work of one step of k independent, preconditioned conjugate gradient recurrences for H e = g, given
+ * Q = H P, column by column:
+ *   alpha = rho / (P . Q);  E += alpha P;  G -= alpha Q;  rho = G . (inverse .* G);  P = inverse .* G + beta P,
+ * beta the ratio of the new rho to the old. The scalars stay on the device, so that a whole iteration can be queued
+ * without waiting. E, G, P, Q n x k, 1 <= k <= 64; inverse n x 1, the diagonal preconditioner, or NULL (ones).
+ * S (4 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64), holds for each column
+ *   row 0 rho   row 1 whether it is active (1 or 0)   row 2 the goal: finished once rho <= goal
+ *   row 3 the sum of alpha * rho / 2 so far, by which e^T H e / 2 - g^T e has come down
+ *   rows 4 + 2 slot and 5 + 2 slot: rho and that sum after this step, for 0 <= slot < h.
+ * The caller fills rows 0 to 3 before the first step. A column that is not active keeps E and G and gets P = 0; a curvature
+ * P . Q that is not positive, or a number that is not finite, ends a column before the step.
+ * Determinism: run to run. Errors: ERR_ARGUMENT (shapes, types, aliasing), device errors. */
+KILN_API kiln_status kiln_cg_step(kiln_matrix *S, kiln_matrix *E, kiln_matrix *G, kiln_matrix *P,
+                                  const kiln_matrix *Q, const kiln_matrix *inverse, int64_t slot);
+
+/* ------------------------------------------------------------------------------------------ choosing
+ * Where work should run, and why. */
+
+/* Passes over a matrix X with a little work on vectors between them, as iterative algorithms do. */
+typedef struct kiln_work {
+    kiln_format format;      /* of X; 0 = dense */
+    kiln_type type;          /* 0 = f64 */
+    int64_t rows, cols, nnz; /* nnz: a sparse X's */
+    int64_t k;               /* columns of y in a pass; 0 = 1 */
+    int64_t passes;          /* expected; 0 = 1 */
+} kiln_work;
+
+/* What the work is expected to take on a device: seconds = start + move + passes * (pass + overhead). */
+typedef struct kiln_estimate {
+    char device[32], description[160];
+    int chosen;
+    int considered; /* 0: the rest is zero, and `why` says why the device was left out */
+    int measured; /* 0: from pessimistic figures that any such device reaches; 1: from this machine's profile */
+    int streamed;          /* X is larger than the device's memory: every pass moves it again */
+    double bytes;          /* of X */
+    double read, up, down; /* bytes a second of the device's memory, to it and from it (0: nothing moves) */
+    double start_seconds;  /* opening the device and loading its kernels, if it is not open yet */
+    double move_seconds;   /* X to the device */
+    double pass_seconds, overhead_seconds; /* in each pass: memory; launches, waiting and vectors */
+    double seconds;                        /* all told */
+    char why[160];
+} kiln_estimate;
+
+/* The device on which the work is expected to end first: `host`, an open "cpu" device where the data lie, or the best
+ * GPU, which is opened with host's options. *estimates has a row for each device that came into question (free with
+ * kiln_free). The figures are measured once and kept in the machine's profile in the cache folder. Work so small that
+ * merely starting a GPU would take longer goes to the host without looking for one, unless `thorough`, which measures
+ * what there is. No GPU is no error. */
+KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, int64_t *count,
+                                        kiln_device *host, const kiln_work *work, int thorough);
+
 /* ------------------------------------------------------------------------------- data on files */
 
 typedef enum kiln_file_format {
@@ -386,6 +440,9 @@ KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const
 /* Takes over X and y (y may be NULL), which must not be freed by the caller after success. */
 KILN_API kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y);
 KILN_API void kiln_data_free(kiln_data *data);
+/* Moves X and y to another device; from the CPU without a second copy in host memory. On failure the data stay where
+ * they were. */
+KILN_API kiln_status kiln_data_move(kiln_data *data, kiln_device *device);
 
 KILN_API const kiln_matrix *kiln_data_X(const kiln_data *data);
 KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the file has no targets */

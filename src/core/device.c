@@ -75,6 +75,7 @@ static kiln_status open_on(kiln_device **device, const struct ki_backend *backen
         ki_free(opened);
         return status;
     }
+    opened->info.has_f64 = opened->properties.has_f64;
     opened->budget = opened->properties.memory;
     if (options && options->memory > 0) opened->budget = options->memory;
     *device = opened;

@@ -54,4 +54,30 @@ SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
     }
 }
 
+/* The state of a conjugate gradient recurrence, a column of it: see kiln_cg_step in kiln.h. */
+#define CG_RHO 0      /* G . (inverse .* G) */
+#define CG_ACTIVE 1   /* 1 while the recurrence runs */
+#define CG_GOAL 2     /* it is finished at rho <= goal */
+#define CG_DECREASE 3 /* the sum of alpha * rho / 2: how far the objective has come down */
+#define CG_ROWS 4
+
+/* The step's length; 0 for a column that is finished, or whose direction is of no use. */
+SCALAR_FN wide cg_alpha(wide rho, wide active, wide curvature) {
+    const wide alpha = rho / curvature;
+    return active != 0 && curvature > 0 && alpha - alpha == 0 ? alpha : 0;
+}
+
+SCALAR_FN int cg_goes_on(wide rho, wide next, wide goal) {
+    const wide beta = next / rho;
+    return next > goal && beta - beta == 0;
+}
+
+SCALAR_FN void cg_settle_column(wide *state, wide curvature, wide next) {
+    const wide rho = state[CG_RHO], alpha = cg_alpha(rho, state[CG_ACTIVE], curvature);
+    state[CG_ACTIVE] = alpha != 0 && cg_goes_on(rho, next, state[CG_GOAL]) ? 1 : 0;
+    if (alpha == 0) return;
+    state[CG_DECREASE] += alpha * rho / 2;
+    state[CG_RHO] = next;
+}
+
 #endif

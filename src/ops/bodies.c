@@ -14,7 +14,8 @@
 #define TABLE(type)                                                                                          \
     {                                                                                                        \
         .chain = chain##type, .combine = combine##type, .times = times##type, .map = map##type,              \
-        .fill = fill##type, .fill_random = fill_random##type, .read = read##type, .reduce = reduce##type     \
+        .fill = fill##type, .fill_random = fill_random##type, .read = read##type, .reduce = reduce##type,    \
+        .cg_step = cg_step##type                                                                             \
     }
 
 const struct ki_bodies KI_BODIES[2] = {TABLE(_f32), TABLE(_f64)};

@@ -2,6 +2,7 @@
 #ifndef KI_BODIES_H
 #define KI_BODIES_H
 
+#include "ops/cg.h"
 #include "ops/mmchain.h"
 
 struct ki_bodies {
@@ -14,6 +15,7 @@ struct ki_bodies {
     void (*fill_random)(kiln_matrix *W, kiln_distribution distribution, uint64_t seed, uint64_t stream);
     /* result[c] = sum over rows of f(x, y): see reduce.h. */
     void (*read)(const kiln_matrix *A, const kiln_matrix *sums); /* bandwidth.c */
+    void (*cg_step)(const struct ki_cg *step);
     void (*reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale);
 };
 

@@ -6,4 +6,5 @@
 #include "ops/mmchain.cpu.h"
 #include "ops/elementwise.cpu.h"
 #include "ops/reduce.cpu.h"
+#include "ops/cg.cpu.h"
 #include "ops/bandwidth.cpu.h"

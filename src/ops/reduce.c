@@ -11,9 +11,21 @@
 #include "dialect/scalar_math.h"
 #include "ops/bodies.h"
 
-/* Each group leaves one partial sum a column; groups are few, so that adding them up here costs nothing. */
-static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
-                              const double *scale) {
+/* What the groups of a launch leave, added up in order. */
+static double join_column(const void *partials, kiln_type type, int64_t groups, int64_t columns, int64_t c,
+                          int kind) {
+    double sum = 0;
+    for (int64_t g = 0; g < groups; g++) {
+        const int64_t at = g * columns + c;
+        const double part = type == KILN_F64 ? ((const double *)partials)[at] : ((const float *)partials)[at];
+        sum = reduce_join(sum, part, kind);
+    }
+    return sum;
+}
+
+/* Columns [first, first + columns) in one launch and one download, as each costs the time of many rows. */
+static kiln_status reduce_columns(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
+                                  double scale, int64_t first, int64_t columns) {
     enum { GROUP = 128 };
     kiln_device *device = X->device;
     struct ki_buffer partial;
@@ -21,32 +33,38 @@ static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_m
     kiln_status status;
     const int64_t groups = ki_min(ki_ceil_div(X->rows, GROUP), (int64_t)device->properties.compute_units * 2);
     const kiln_type wide_type = device->properties.has_f64 ? KILN_F64 : KILN_F32;
-    const int64_t bytes = groups * ki_type_bytes(wide_type);
-    void *host = ki_alloc((size_t)bytes);
-    double *sums = ki_alloc((size_t)X->cols * sizeof *sums); /* result stays as it is if anything fails */
+    const int64_t bytes = groups * columns * ki_type_bytes(wide_type);
     char defines[96];
-    TRY(host && sums ? KILN_OK : ki_fail_nomem((size_t)bytes, "a reduction"));
+    void *host = ki_alloc((size_t)bytes);
+    if (!host) return ki_fail_nomem((size_t)bytes, "a reduction");
     snprintf(defines, sizeof defines, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
              X->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
     TRY(ki_device_scratch(device, &partial, bytes));
     TRY(ki_kernel_get(&kernel, device, "reduce", "reduce", X->type, defines));
-    for (int64_t c = 0; c < X->cols; c++) {
-        const struct ki_arg args[] = {
-            ki_arg_buffer(&partial),      ki_arg_values(X),
-            ki_arg_values(Y ? Y : X),     ki_arg_i64(X->rows),
-            ki_arg_i32((int32_t)X->cols), ki_arg_i32((int32_t)(Y ? Y : X)->cols),
-            ki_arg_i32((int32_t)c),       ki_arg_real(wide_type, scale ? scale[c] : 1.0)};
-        TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, 8));
-        TRY(ki_device_download(device, host, &partial, 0, bytes));
-        sums[c] = 0;
-        for (int64_t g = 0; g < groups; g++) {
-            double part = wide_type == KILN_F64 ? ((double *)host)[g] : ((float *)host)[g];
-            sums[c] = reduce_join(sums[c], part, kind);
-        }
-    }
-    memcpy(result, sums, (size_t)X->cols * sizeof *sums);
+    const struct ki_arg args[] = {ki_arg_buffer(&partial),      ki_arg_values(X),
+                                  ki_arg_values(Y ? Y : X),     ki_arg_i64(X->rows),
+                                  ki_arg_i32((int32_t)X->cols), ki_arg_i32((int32_t)(Y ? Y : X)->cols),
+                                  ki_arg_i32((int32_t)first),   ki_arg_i32((int32_t)columns),
+                                  ki_arg_real(wide_type, scale)};
+    TRY(ki_kernel_launch(device, kernel, groups * columns, GROUP, args, 9));
+    TRY(ki_device_download(device, host, &partial, 0, bytes));
+    for (int64_t c = 0; c < columns; c++)
+        result[first + c] = join_column(host, wide_type, groups, columns, c, kind);
 done:
     ki_free(host);
+    return status;
+}
+
+/* A scale of its own for each column comes up for extreme values only: then column by column. */
+static kiln_status reduce_gpu(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
+                              const double *scale) {
+    kiln_status status = KILN_OK;
+    double *sums = ki_alloc((size_t)X->cols * sizeof *sums); /* result stays as it is if anything fails */
+    if (!sums) return ki_fail_nomem((size_t)X->cols * sizeof *sums, "a reduction");
+    if (!scale) TRY(reduce_columns(sums, X, Y, kind, 1, 0, X->cols));
+    for (int64_t c = 0; scale && c < X->cols; c++) TRY(reduce_columns(sums, X, Y, kind, scale[c], c, 1));
+    memcpy(result, sums, (size_t)X->cols * sizeof *sums);
+done:
     ki_free(sums);
     return status;
 }

@@ -1,13 +1,14 @@
-/* GPU body of the column reductions: each group leaves the reduction of its rows of one column (KIND of ops/reduce.h), in
- * `wide` and in a fixed order. */
+/* GPU body of the column reductions: each group leaves the reduction of its rows of one of `count` columns from
+ * `first` (KIND of ops/reduce.h), in `wide` and in a fixed order: partial[share of the rows][count]. */
 
 __kernel void reduce(__global wide *partial, __global const real *X, __global const real *Y, long rows, int k,
-                     int y_cols, int column, wide scale) {
+                     int y_cols, int first, int count, wide scale) {
     LOCAL wide shared[GROUP];
-    const int lane = (int)get_local_id(0);
+    const int lane = (int)get_local_id(0), group = (int)get_group_id(0), column = first + group % count;
+    const index_t step = (index_t)(get_num_groups(0) / count) * GROUP;
     const int y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
     wide sum = 0;
-    for (index_t i = (index_t)get_global_id(0); i < (index_t)rows; i += (index_t)get_global_size(0))
+    for (index_t i = (index_t)(group / count) * GROUP + lane; i < (index_t)rows; i += step)
         sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, scale);
     shared[lane] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -15,5 +16,5 @@ __kernel void reduce(__global wide *partial, __global const real *X, __global co
         if (lane < reach) shared[lane] = reduce_join(shared[lane], shared[lane + reach], KIND);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    if (lane == 0) partial[get_group_id(0)] = shared[0];
+    if (lane == 0) partial[group] = shared[0];
 }

@@ -11,8 +11,9 @@
 
 #include "cases.h"
 
-extern const struct check check_philox, check_matrix, check_refusals, check_properties;
-const struct check *const checks[] = {&check_philox, &check_matrix, &check_refusals, &check_properties, NULL};
+extern const struct check check_philox, check_matrix, check_refusals, check_properties, check_cg;
+const struct check *const checks[] = {&check_philox,     &check_matrix, &check_refusals,
+                                      &check_properties, &check_cg,     NULL};
 
 enum { ENTRIES_QUICK = 20000, ENTRIES_NORMAL = 4000000, TALLIES = 1024 };
 static const double CANARY = 4711;
@@ -73,33 +74,76 @@ static size_t value_bytes(const struct host_matrix *h) {
     return (size_t)h->nnz * (h->type == KILN_F32 ? 4 : 8);
 }
 
-/* Runs the operation once from the same start and hands out its result, in the destination's type or double.
- */
+/* The values of every result of one run, in the type of its matrix, or double for the scalars. */
+struct results {
+    void *values[RESULTS];
+    size_t bytes[RESULTS]; /* 0 = no such result */
+};
+
+static void results_new(struct results *results, struct work *work, const struct expected *expected) {
+    for (int r = 0; r < RESULTS; r++) {
+        const struct operand *A = work_result(work, (enum result)r);
+        results->bytes[r] = A && A->matrix               ? value_bytes(&A->host)
+                            : !A && expected[r].count > 0 ? sizeof work->scalars
+                                                          : 0;
+        results->values[r] = calloc(1, results->bytes[r] + 1);
+    }
+}
+
+static void results_free(struct results *results) {
+    for (int r = 0; r < RESULTS; r++) free(results->values[r]);
+}
+
+/* Runs the operation once from the same start and hands out what it computed. */
 static bool run_once(struct outcome *outcome, const struct operation *operation, struct work *work,
-                     void *result) {
+                     struct results *results) {
     for (int c = 0; c <= MOST_COLUMNS; c++) work->scalars[c] = CANARY;
-    if (work->w.matrix && !succeeded(outcome, kiln_matrix_set(work->w.matrix, work->w.host.values), "reset"))
-        return false;
+    for (int r = 0; r < RESULTS; r++) {
+        const struct operand *A = work_result(work, (enum result)r);
+        if (A && A->matrix && !succeeded(outcome, kiln_matrix_set(A->matrix, A->host.values), "reset"))
+            return false;
+    }
     if (!succeeded(outcome, operation->run(work), "run")) return false;
     if (!succeeded(outcome, kiln_device_sync(work->device), "sync")) return false;
-    if (work->w.matrix) return succeeded(outcome, kiln_matrix_get(result, work->w.matrix), "get");
-    memcpy(result, work->scalars, sizeof work->scalars);
+    for (int r = 0; r < RESULTS; r++) {
+        const struct operand *A = work_result(work, (enum result)r);
+        if (A && A->matrix && !succeeded(outcome, kiln_matrix_get(results->values[r], A->matrix), "get"))
+            return false;
+        if (!A && results->bytes[r]) memcpy(results->values[r], work->scalars, sizeof work->scalars);
+    }
     return true;
 }
 
-static void compare(struct outcome *outcome, const struct expected *expected, const struct work *work,
-                    const void *got) {
-    kiln_type type = work->w.matrix ? work->type : KILN_F64;
+/* One result against what was expected of it; the worst of several stays in the outcome. */
+static void compare(struct outcome *outcome, const struct expected *expected, enum result result,
+                    kiln_type type, const void *got) {
+    static const char *const names[RESULTS] = {"", "sums: ", "curvature: ", "number: "};
     struct host_matrix values = {.type = type, .values = (void *)(uintptr_t)got};
     int64_t worst;
-    outcome->ratio = error_ratio(&worst, expected, type, got);
-    outcome->gate = expected->gate;
-    if (!(outcome->ratio <= expected->gate))
-        fail(outcome, "element %lld is %.17g, not %.17g: error ratio %.4g, allowed %.4g", (long long)worst,
-             host_get(&values, worst), (double)expected->value[worst], outcome->ratio, expected->gate);
-    for (int64_t c = expected->count; !work->w.matrix && c <= MOST_COLUMNS; c++)
+    double ratio = error_ratio(&worst, expected, type, got);
+    if (!(ratio <= expected->gate))
+        fail(outcome, "%selement %lld is %.17g, not %.17g: error ratio %.4g, allowed %.4g", names[result],
+             (long long)worst, host_get(&values, worst), (double)expected->value[worst], ratio,
+             expected->gate);
+    if (outcome->gate == 0 || ratio * outcome->gate > outcome->ratio * expected->gate) {
+        outcome->ratio = ratio;
+        outcome->gate = expected->gate;
+    }
+    for (int64_t c = expected->count; result == RESULT_SCALARS && c <= MOST_COLUMNS; c++)
         if (((const double *)got)[c] != CANARY)
             fail(outcome, "wrote past the last result, at %lld", (long long)c);
+}
+
+static void compare_results(struct outcome *outcome, const struct expected *expected, struct work *work,
+                            const struct results *got) {
+    for (int r = 0; r < RESULTS; r++) {
+        if ((got->bytes[r] > 0) != (expected[r].count > 0))
+            fail(outcome, "the case expects %lld elements of a result of %zu bytes",
+                 (long long)expected[r].count, got->bytes[r]);
+        else if (got->bytes[r] > 0)
+            compare(outcome, &expected[r], (enum result)r, r == RESULT_SCALARS ? KILN_F64 : work->type,
+                    got->values[r]);
+    }
 }
 
 static void compare_operand(struct outcome *outcome, const struct operand *A, const char *name) {
@@ -114,34 +158,44 @@ static void compare_operand(struct outcome *outcome, const struct operand *A, co
 }
 
 static void repeat(struct outcome *outcome, const struct operation *operation, struct work *work,
-                   const void *first, size_t bytes) {
-    void *second = calloc(1, bytes);
-    if (run_once(outcome, operation, work, second) && memcmp(first, second, bytes) != 0)
-        fail(outcome, "a second run gave other bits");
-    free(second);
+                   const struct expected *expected, const struct results *first) {
+    struct results second;
+    results_new(&second, work, expected);
+    if (run_once(outcome, operation, work, &second))
+        for (int r = 0; r < RESULTS; r++)
+            if (memcmp(first->values[r], second.values[r], first->bytes[r]) != 0)
+                fail(outcome, "a second run gave other bits");
+    results_free(&second);
 }
 
 static struct outcome run_case(const struct operation *operation, const struct problem *problem,
                                kiln_device *device, kiln_type type, bool atomics) {
     struct work work = {.problem = problem, .device = device, .type = type};
     struct outcome outcome = {.passed = true};
-    struct expected expected = {0};
-    void *got = NULL;
+    struct expected expected[RESULTS] = {{0}};
+    struct results got = {{NULL}, {0}};
     if (!succeeded(&outcome, operation->prepare(&work), "prepare")) goto done;
     if (!succeeded(&outcome, work_fetch(&work), "fetch")) goto done;
-    size_t bytes = sizeof work.scalars + value_bytes(&work.w.host);
-    got = calloc(1, bytes);
-    operation->expect(&expected, &work);
-    if (!run_once(&outcome, operation, &work, got)) goto done;
-    compare(&outcome, &expected, &work, got);
-    compare_operand(&outcome, &work.X, "X");
-    compare_operand(&outcome, &work.v, "v");
-    compare_operand(&outcome, &work.y, "y");
-    compare_operand(&outcome, &work.z, "z");
-    if (!(atomics && problem->format == KILN_CSR)) repeat(&outcome, operation, &work, got, bytes);
+    operation->expect(expected, &work);
+    results_new(&got, &work, expected);
+    if (!run_once(&outcome, operation, &work, &got)) goto done;
+    compare_results(&outcome, expected, &work, &got);
+    const struct {
+        const struct operand *A;
+        const char *name;
+    } read[] = {{&work.X, "X"},
+                {&work.v, "v"},
+                {&work.y, "y"},
+                {&work.z, "z"},
+                {&work.target, "target"},
+                {&work.weights, "weights"},
+                {&work.offset, "offset"},
+                {&work.shift, "shift"}};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++) compare_operand(&outcome, read[i].A, read[i].name);
+    if (!(atomics && problem->format == KILN_CSR)) repeat(&outcome, operation, &work, expected, &got);
 done:
-    expected_free(&expected);
-    free(got);
+    for (int r = 0; r < RESULTS; r++) expected_free(&expected[r]);
+    results_free(&got);
     work_free(&work);
     return outcome;
 }

@@ -1,0 +1,78 @@
+/* The vector work of conjugate gradient between two passes over X, for k recurrences at once.
+ *
+ * Written with dot and combine it takes a dozen launches and three waits an iteration, which cost more than the pass itself
+ * where X is below a gigabyte. Here the scalars stay on the device. */
+#include "ops/cg.h"
+
+#include <stdio.h>
+
+#include "core/kernels.h"
+#include "core/size.h"
+#include "dialect/scalar_math.h"
+#include "ops/bodies.h"
+
+static kiln_type wide_type(const kiln_device *device) {
+    return device->properties.has_f64 ? KILN_F64 : KILN_F32;
+}
+
+static kiln_status step_gpu(const struct ki_cg *s) {
+    enum { GROUP = 128 };
+    kiln_device *device = s->P->device;
+    const int64_t n = s->P->rows, k = s->P->cols;
+    const int64_t shares = ki_min(ki_ceil_div(n, 4 * GROUP), (int64_t)device->properties.compute_units * 4);
+    const int64_t half = shares * k * ki_type_bytes(wide_type(device));
+    struct ki_kernel *curvature, *update, *direction, *settle;
+    struct ki_buffer partial;
+    char defines[64];
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DGROUP=%d%s", GROUP,
+             s->P->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
+    TRY(ki_kernel_get(&curvature, device, "cg", "cg_curvature", s->P->type, defines));
+    TRY(ki_kernel_get(&update, device, "cg", "cg_update", s->P->type, defines));
+    TRY(ki_kernel_get(&direction, device, "cg", "cg_direction", s->P->type, defines));
+    TRY(ki_kernel_get(&settle, device, "cg", "cg_settle", s->P->type, defines));
+    TRY(ki_device_scratch(device, &partial, 2 * half));
+    /* Kernels take both partials from one buffer: OpenCL has no pointers into the middle of one. */
+    const struct ki_arg scratch = ki_arg_buffer(&partial), at = ki_arg_i64(shares * k);
+    const struct ki_arg S = ki_arg_values(s->S), E = ki_arg_values(s->E), G = ki_arg_values(s->G);
+    const struct ki_arg P = ki_arg_values(s->P), Q = ki_arg_values(s->Q), inverse = ki_arg_values(s->inverse);
+    const struct ki_arg rows = ki_arg_i64(n), cols = ki_arg_i32((int32_t)k);
+    const struct ki_arg first[] = {scratch, P, Q, rows, cols};
+    const struct ki_arg second[] = {scratch, at, S, E, G, P, Q, inverse, rows, cols};
+    const struct ki_arg third[] = {scratch, at, S, G, P, inverse, rows, cols};
+    const struct ki_arg last[] = {scratch, at, S, cols, ki_arg_i32(s->slot)};
+    TRY(ki_kernel_launch(device, curvature, shares * k, GROUP, first, 5));
+    TRY(ki_kernel_launch(device, update, shares * k, GROUP, second, 10));
+    TRY(ki_kernel_launch(device, direction, shares * k, GROUP, third, 8));
+    TRY(ki_kernel_launch(device, settle, 1, GROUP, last, 5));
+done:
+    return status;
+}
+
+kiln_status kiln_cg_step(kiln_matrix *S, kiln_matrix *E, kiln_matrix *G, kiln_matrix *P, const kiln_matrix *Q,
+                         const kiln_matrix *inverse, int64_t slot) {
+    static const char call[] = "kiln_cg_step";
+    kiln_status status;
+    if (!S || !E || !G || !P || !Q) return ki_fail(KILN_ERR_ARGUMENT, "%s: S, E, G, P or Q is NULL", call);
+    TRY(ki_check_columns(call, "P", P->cols));
+    TRY(ki_check_dense(call, "E", E, P, P->rows, P->cols));
+    TRY(ki_check_dense(call, "G", G, P, P->rows, P->cols));
+    TRY(ki_check_dense(call, "Q", Q, P, P->rows, P->cols));
+    TRY(ki_check_dense(call, "P", P, P, P->rows, P->cols));
+    if (inverse) TRY(ki_check_dense(call, "inverse", inverse, P, P->rows, 1));
+    if (S->device != P->device || S->type != wide_type(P->device) || S->format != KILN_DENSE ||
+        S->cols != P->cols)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be dense, %s, on P's device, with P's %lld columns",
+                       call, ki_type_name(wide_type(P->device)), (long long)P->cols);
+    if (slot < 0 || slot >= (S->rows - CG_ROWS) / 2)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: slot is %lld, but S has rows for %lld", call, (long long)slot,
+                       (long long)(S->rows - CG_ROWS) / 2);
+    if (E == G || E == P || E == Q || G == P || G == Q || P == Q)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: E, G, P and Q must be four matrices", call);
+    if (P->device->lost) return kiln_device_sync(P->device);
+    const struct ki_cg step = {.S = S, .E = E, .G = G, .P = P, .Q = Q, .inverse = inverse, .slot = (int)slot};
+    if (!ki_on_cpu(P->device)) return step_gpu(&step);
+    ki_bodies(P)->cg_step(&step);
+done:
+    return status;
+}
