@@ -31,4 +31,7 @@ kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_typ
 kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                 int64_t cols, int64_t nnz, int64_t *row_start, int32_t *col, void *values);
 
+/* A to another device (core/move.c); from the CPU without a second copy in host memory. On failure A stays. */
+kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device);
+
 #endif

@@ -206,6 +206,17 @@ kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y) {
     return KILN_OK;
 }
 
+kiln_status kiln_data_move(kiln_data *data, kiln_device *device) {
+    if (!data || !device) return ki_fail(KILN_ERR_ARGUMENT, "kiln_data_move: data or device is NULL");
+    kiln_device *former = data->X->device;
+    kiln_status status = ki_matrix_move(data->X, device);
+    if (status != KILN_OK || !data->y) return status;
+    status = ki_matrix_move(data->y, device);
+    if (status != KILN_OK && ki_matrix_move(data->X, former) != KILN_OK)
+        return ki_hint("X could not be moved back either: the data are torn apart");
+    return status;
+}
+
 void kiln_data_free(kiln_data *data) {
     if (!data) return;
     free_names(data->feature_names, data->X ? data->X->cols : 0);

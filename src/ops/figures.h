@@ -1,0 +1,22 @@
+/* A device's figures for the cost model (core/cost.h), measured once and kept in the machine's profile. */
+#ifndef KI_FIGURES_H
+#define KI_FIGURES_H
+
+#include "core/cost.h"
+
+/* How a profile calls a device; long enough for its name and description. */
+enum { KI_FIGURE_OWNER = 200 };
+void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info);
+
+/* Figures that a pass of this work needs, from the profile. *found = false if one is not there. `device` gives the cache
+ * folder and may be another than the owner, which need not be open. */
+kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_device *device, const char *owner,
+                              const kiln_work *work);
+/* The same for an open device, measuring what is missing. start is left alone. */
+kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work);
+/* For a device that began to open at that time: runs an iteration, which loads kernels, and keeps how long all of it
+ * took. The least counts, as a first time builds the kernels. */
+kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
+                                  double opened_at);
+
+#endif
