@@ -24,6 +24,14 @@ kiln_status ki_vector_get(double *values, const kiln_matrix *A);
 kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t count,
                           const double *values);
 
+/* checks.c: ERR_ARGUMENT unless A is dense, rows x cols, and of X's device and type; ERR_DATA where an entry is not finite,
+ * or, of weights, negative. */
+kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *X,
+                            int64_t rows, int64_t cols);
+kiln_status ki_check_finite(const char *call, const char *name, const kiln_matrix *A, bool negative);
+kiln_status ki_check_weights(const char *call, const kiln_matrix *weights);
+int64_t ki_bytes_of(const kiln_matrix *X); /* that one pass over X reads */
+
 /* Weighted means and variances of X's columns, n of each; see columns.c. */
 struct ki_columns {
     double weight;    /* sum of the weights */

@@ -6,32 +6,16 @@
 
 static const char call[] = "kiln_linreg";
 
-static kiln_status check_matrix(const char *name, const kiln_matrix *A, const kiln_matrix *X, int64_t rows,
-                                int64_t cols) {
-    if (!A) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, name);
-    if (kiln_matrix_format(A) != KILN_DENSE)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is sparse, but must be dense", call, name);
-    if (kiln_matrix_device(A) != kiln_matrix_device(X))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s and X lie on different devices", call, name);
-    if (kiln_matrix_type(A) != kiln_matrix_type(X))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s and X differ in type", call, name);
-    if (kiln_matrix_rows(A) != rows || kiln_matrix_cols(A) != cols)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %lld x %lld, but must be %lld x %lld", call, name,
-                       (long long)kiln_matrix_rows(A), (long long)kiln_matrix_cols(A), (long long)rows,
-                       (long long)cols);
-    return KILN_OK;
-}
-
 static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *X,
                                    const kiln_matrix *y, const kiln_linreg_options *options) {
     kiln_status status;
     if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
     const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X), k = kiln_matrix_cols(y);
     if (k == 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: y has no columns", call);
-    TRY(check_matrix("y", y, X, rows, k));
-    TRY(check_matrix("W", W, X, cols, k));
-    if (b || !options->no_intercept) TRY(check_matrix("b", b, X, 1, k));
-    if (options->weights) TRY(check_matrix("weights", options->weights, X, rows, 1));
+    TRY(ki_check_matrix(call, "y", y, X, rows, k));
+    TRY(ki_check_matrix(call, "W", W, X, cols, k));
+    if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, X, 1, k));
+    if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, rows, 1));
     if (!(options->l2 >= 0) || isinf(options->l2))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 is %g, but must be a number >= 0", call, options->l2);
     if (!(options->tolerance >= 0))
@@ -44,64 +28,6 @@ static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, c
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, rows == 0 ? "rows" : "columns");
 done:
     return status;
-}
-
-/* Names the first entry that is not finite, or not >= 0. Only called when there is one. */
-static kiln_status name_bad_entry(const char *name, const kiln_matrix *A, bool negative) {
-    kiln_status status = KILN_OK;
-    const int64_t cols = kiln_matrix_cols(A);
-    const int64_t count = kiln_matrix_nnz(A);
-    int64_t bytes, e = 0;
-    if (!ki_mul(count, sizeof(double), &bytes)) return ki_fail_nomem(SIZE_MAX, name);
-    double *values = ki_alloc((size_t)bytes);
-    if (!values) return ki_fail_nomem((size_t)bytes, name);
-    TRY(ki_vector_get(values, A));
-    while (e < count - 1 && isfinite(values[e]) && !(negative && values[e] < 0)) e++;
-    status = ki_fail(KILN_ERR_DATA,
-                     "%s: row %lld, column %lld of %s is %g, but must be %s (rows and columns count from 0)",
-                     call, (long long)(e / cols), (long long)(e % cols), name, values[e],
-                     negative ? "a finite number >= 0" : "a finite number");
-done:
-    ki_free(values);
-    return status;
-}
-
-static kiln_status check_finite(const char *name, const kiln_matrix *A, bool negative) {
-    kiln_status status = KILN_OK;
-    const int64_t cols = kiln_matrix_cols(A);
-    double *largest = ki_alloc((size_t)cols * sizeof *largest);
-    if (!largest) return ki_fail_nomem((size_t)cols * sizeof *largest, name);
-    TRY(kiln_norm(largest, A, KILN_NORM_MAX));
-    for (int64_t j = 0; j < cols; j++)
-        if (!isfinite(largest[j])) TRY(name_bad_entry(name, A, negative));
-done:
-    ki_free(largest);
-    return status;
-}
-
-/* Without negative weights |s| - s is zero throughout; sums could not tell, they round. */
-static kiln_status check_weights(const kiln_matrix *weights) {
-    kiln_status status;
-    kiln_matrix *twice = NULL;
-    double largest;
-    const double one = 1, minus_one = -1;
-    TRY(check_finite("weights", weights, true));
-    TRY(kiln_matrix_dense(&twice, kiln_matrix_device(weights), kiln_matrix_type(weights),
-                          kiln_matrix_rows(weights), 1, NULL));
-    TRY(kiln_map(twice, KILN_MAP_ABS, weights));
-    TRY(kiln_combine(twice, &one, twice, &minus_one, weights));
-    TRY(kiln_norm(&largest, twice, KILN_NORM_MAX));
-    if (largest > 0) TRY(name_bad_entry("weights", weights, true));
-done:
-    kiln_matrix_free(twice);
-    return status;
-}
-
-/* Bytes that one pass over X reads. */
-static int64_t bytes_of(const kiln_matrix *X) {
-    const int64_t element = kiln_matrix_type(X) == KILN_F32 ? 4 : 8;
-    if (kiln_matrix_format(X) == KILN_DENSE) return kiln_matrix_nnz(X) * element;
-    return kiln_matrix_nnz(X) * (element + 4) + (kiln_matrix_rows(X) + 1) * 8;
 }
 
 /* A column whose diagonal of H is nothing (constant under an intercept, or all zero) is left out: its
@@ -164,7 +90,7 @@ static kiln_status system_new(struct ki_system *system) {
     if (!(system->weight > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", call));
     TRY(ki_columns_measure(&columns, X, system->s, system->weight));
     system->passes = 2;
-    system->bytes = bytes_of(X);
+    system->bytes = ki_bytes_of(X);
     TRY(build_vectors(system, &columns));
 done:
     ki_columns_free(&columns);
@@ -272,9 +198,9 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     struct tables tables = {0};
     if (options) system.options = *options;
     TRY(check_arguments(W, b, X, y, &system.options));
-    TRY(check_finite("y", y, false));
-    if (system.options.weights) TRY(check_weights(system.options.weights));
-    if (system.options.warm_start) TRY(check_finite("W", W, false));
+    TRY(ki_check_finite(call, "y", y, false));
+    if (system.options.weights) TRY(ki_check_weights(call, system.options.weights));
+    if (system.options.warm_start) TRY(ki_check_finite(call, "W", W, false));
     if (system.options.tolerance == 0)
         system.options.tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-12;
     if (system.options.max_iterations == 0) system.options.max_iterations = 1000;

@@ -1,0 +1,77 @@
+/* Checks that algorithms make of their arguments; an error's message begins with the call's name and says which entry of
+ * which operand is of no use. */
+#include "algorithms/algorithm.h"
+
+kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *X,
+                            int64_t rows, int64_t cols) {
+    if (!A) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, name);
+    if (kiln_matrix_format(A) != KILN_DENSE)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is sparse, but must be dense", call, name);
+    if (kiln_matrix_device(A) != kiln_matrix_device(X))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s and X lie on different devices", call, name);
+    if (kiln_matrix_type(A) != kiln_matrix_type(X))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s and X differ in type", call, name);
+    if (kiln_matrix_rows(A) != rows || kiln_matrix_cols(A) != cols)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %lld x %lld, but must be %lld x %lld", call, name,
+                       (long long)kiln_matrix_rows(A), (long long)kiln_matrix_cols(A), (long long)rows,
+                       (long long)cols);
+    return KILN_OK;
+}
+
+/* Names the first entry that is not finite, or not >= 0. Only called when there is one. */
+static kiln_status name_bad_entry(const char *call, const char *name, const kiln_matrix *A, bool negative) {
+    kiln_status status = KILN_OK;
+    const int64_t cols = kiln_matrix_cols(A);
+    const int64_t count = kiln_matrix_nnz(A);
+    int64_t bytes, e = 0;
+    if (!ki_mul(count, sizeof(double), &bytes)) return ki_fail_nomem(SIZE_MAX, name);
+    double *values = ki_alloc((size_t)bytes);
+    if (!values) return ki_fail_nomem((size_t)bytes, name);
+    TRY(ki_vector_get(values, A));
+    while (e < count - 1 && isfinite(values[e]) && !(negative && values[e] < 0)) e++;
+    status = ki_fail(KILN_ERR_DATA,
+                     "%s: row %lld, column %lld of %s is %g, but must be %s (rows and columns count from 0)",
+                     call, (long long)(e / cols), (long long)(e % cols), name, values[e],
+                     negative ? "a finite number >= 0" : "a finite number");
+done:
+    ki_free(values);
+    return status;
+}
+
+kiln_status ki_check_finite(const char *call, const char *name, const kiln_matrix *A, bool negative) {
+    kiln_status status = KILN_OK;
+    const int64_t cols = kiln_matrix_cols(A);
+    double *largest = ki_alloc((size_t)cols * sizeof *largest);
+    if (!largest) return ki_fail_nomem((size_t)cols * sizeof *largest, name);
+    TRY(kiln_norm(largest, A, KILN_NORM_MAX));
+    for (int64_t j = 0; j < cols; j++)
+        if (!isfinite(largest[j])) TRY(name_bad_entry(call, name, A, negative));
+done:
+    ki_free(largest);
+    return status;
+}
+
+/* Without negative weights |s| - s is zero throughout; sums could not tell, they round. */
+kiln_status ki_check_weights(const char *call, const kiln_matrix *weights) {
+    kiln_status status;
+    kiln_matrix *twice = NULL;
+    double largest;
+    const double one = 1, minus_one = -1;
+    TRY(ki_check_finite(call, "weights", weights, true));
+    TRY(kiln_matrix_dense(&twice, kiln_matrix_device(weights), kiln_matrix_type(weights),
+                          kiln_matrix_rows(weights), 1, NULL));
+    TRY(kiln_map(twice, KILN_MAP_ABS, weights));
+    TRY(kiln_combine(twice, &one, twice, &minus_one, weights));
+    TRY(kiln_norm(&largest, twice, KILN_NORM_MAX));
+    if (largest > 0) TRY(name_bad_entry(call, "weights", weights, true));
+done:
+    kiln_matrix_free(twice);
+    return status;
+}
+
+/* Bytes that one pass over X reads. */
+int64_t ki_bytes_of(const kiln_matrix *X) {
+    const int64_t element = kiln_matrix_type(X) == KILN_F32 ? 4 : 8;
+    if (kiln_matrix_format(X) == KILN_DENSE) return kiln_matrix_nnz(X) * element;
+    return kiln_matrix_nnz(X) * (element + 4) + (kiln_matrix_rows(X) + 1) * 8;
+}
