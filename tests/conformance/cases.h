@@ -55,7 +55,12 @@ enum pattern {
     X(X_NAN, 12)     /* combine: X full of NaN, its coefficients 0; else one NaN in X */                     \
     X(Y_NAN, 13)     /* so with Y */                                                                         \
     X(SPECIAL, 14)   /* zeros, infinities, NaN, huge and tiny values among the others */                     \
-    X(NORMAL, 15)    /* normal distribution */
+    X(NORMAL, 15)    /* normal distribution */                                                               \
+    X(WEIGHTS, 16)   /* losses: with weights of the rows, */                                                 \
+    X(OFFSET, 17)    /* with offsets, */                                                                     \
+    X(SHIFT, 18)     /* with an intercept, */                                                                \
+    X(SUMS, 19)      /* and its part of the result */                                                        \
+    X(CURVATURE, 20) /* and the curvature wanted */
 enum flag {
 #define FLAG_ENUM(name, bit) WITH_##name = 1 << bit,
     FLAG_LIST(FLAG_ENUM)
@@ -68,7 +73,8 @@ struct problem {
     int64_t rows, cols, per_row; /* of X; per_row: mean entries in a row, ignored for full patterns */
     int64_t k;
     unsigned flags;
-    int kind; /* of map or norm */
+    int kind;         /* of map, norm or loss */
+    int family, link; /* of the loss of a generalised linear model */
     double alpha, beta;
 };
 
@@ -95,18 +101,25 @@ struct work {
     const struct problem *problem;
     kiln_device *device;
     kiln_type type;
-    struct operand X, v, y, z, w; /* w is the destination; unused ones stay zero */
+    struct operand X, v, y, z, w;                  /* w is the destination; unused ones stay zero */
+    struct operand target, weights, offset, shift; /* losses: y, s, offset and b of kiln_loss_gradient */
+    struct operand sums, curvature;                /* further destinations */
     double coefficients[2 * MOST_COLUMNS];
     double
         scalars[MOST_COLUMNS + 1]; /* results of operations that return numbers; the last one is a canary */
 };
+
+/* What an operation may have computed, each with an expectation of its own. */
+enum result { RESULT_W, RESULT_SUMS, RESULT_CURVATURE, RESULT_SCALARS, RESULTS };
+/* NULL for the scalars. */
+struct operand *work_result(struct work *work, enum result result);
 
 struct operation {
     const char *name;
     void (*list)(struct problem_list *list);
     kiln_status (*prepare)(struct work *work);
     kiln_status (*run)(struct work *work);
-    void (*expect)(struct expected *expected, const struct work *work);
+    void (*expect)(struct expected expected[RESULTS], const struct work *work); /* unused ones stay zero */
     double (*flops)(const struct work *work);
     double (*bytes)(const struct work *work); /* that must move: each operand once */
     /* What the benchmark fills a shape into; k = 0: the columns are the k of an element-wise operation. */
@@ -123,6 +136,7 @@ kiln_status make_random(struct work *work, struct operand *A, int64_t rows, int6
 kiln_status make_filled(struct work *work, struct operand *A, int64_t rows, int64_t cols, double value);
 /* Full of NaN, so that an element not written shows. */
 kiln_status make_output(struct work *work, int64_t rows, int64_t cols);
+kiln_status make_result(struct work *work, enum result result, int64_t rows, int64_t cols);
 void make_alias(struct work *work, struct operand *A);
 /* Host arrays for a rows x cols dense operand with zeros, and the matrix made from them. */
 void host_new(struct operand *A, kiln_type type, int64_t rows, int64_t cols);

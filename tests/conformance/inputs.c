@@ -156,8 +156,21 @@ kiln_status make_filled(struct work *work, struct operand *A, int64_t rows, int6
     return operand_upload(work, A);
 }
 
+struct operand *work_result(struct work *work, enum result result) {
+    switch (result) {
+    case RESULT_W: return &work->w;
+    case RESULT_SUMS: return &work->sums;
+    case RESULT_CURVATURE: return &work->curvature;
+    default: return NULL;
+    }
+}
+
+kiln_status make_result(struct work *work, enum result result, int64_t rows, int64_t cols) {
+    return make_filled(work, work_result(work, result), rows, cols, (double)NAN);
+}
+
 kiln_status make_output(struct work *work, int64_t rows, int64_t cols) {
-    return make_filled(work, &work->w, rows, cols, (double)NAN);
+    return make_result(work, RESULT_W, rows, cols);
 }
 
 void make_alias(struct work *work, struct operand *A) {
@@ -215,6 +228,12 @@ void work_free(struct work *work) {
     operand_free(&work->y);
     operand_free(&work->z);
     operand_free(&work->w);
+    operand_free(&work->target);
+    operand_free(&work->weights);
+    operand_free(&work->offset);
+    operand_free(&work->shift);
+    operand_free(&work->sums);
+    operand_free(&work->curvature);
 }
 
 /* ------------------------------------------------------------------------------------- problems */
@@ -247,6 +266,8 @@ void problem_describe(char *text, size_t bytes, const struct problem *p) {
     if (p->format == KILN_CSR)
         used += snprintf(text + used, bytes - (size_t)used, " per_row=%lld", (long long)p->per_row);
     if (p->kind) used += snprintf(text + used, bytes - (size_t)used, " kind=%d", p->kind);
+    if (p->family)
+        used += snprintf(text + used, bytes - (size_t)used, " family=%d link=%d", p->family, p->link);
     if (p->alpha != 0)
         used += snprintf(text + used, bytes - (size_t)used, " alpha=%g beta=%g", p->alpha, p->beta);
     for (int bit = 0; bit < (int)(sizeof flags / sizeof *flags); bit++)

@@ -83,7 +83,7 @@ struct results {
 static void results_new(struct results *results, struct work *work, const struct expected *expected) {
     for (int r = 0; r < RESULTS; r++) {
         const struct operand *A = work_result(work, (enum result)r);
-        results->bytes[r] = A && A->matrix               ? value_bytes(&A->host)
+        results->bytes[r] = A && A->matrix                ? value_bytes(&A->host)
                             : !A && expected[r].count > 0 ? sizeof work->scalars
                                                           : 0;
         results->values[r] = calloc(1, results->bytes[r] + 1);
@@ -183,15 +183,11 @@ static struct outcome run_case(const struct operation *operation, const struct p
     const struct {
         const struct operand *A;
         const char *name;
-    } read[] = {{&work.X, "X"},
-                {&work.v, "v"},
-                {&work.y, "y"},
-                {&work.z, "z"},
-                {&work.target, "target"},
-                {&work.weights, "weights"},
-                {&work.offset, "offset"},
-                {&work.shift, "shift"}};
-    for (size_t i = 0; i < sizeof read / sizeof *read; i++) compare_operand(&outcome, read[i].A, read[i].name);
+    } read[] = {{&work.X, "X"},           {&work.v, "v"},           {&work.y, "y"},
+                {&work.z, "z"},           {&work.target, "target"}, {&work.weights, "weights"},
+                {&work.offset, "offset"}, {&work.shift, "shift"}};
+    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
+        compare_operand(&outcome, read[i].A, read[i].name);
     if (!(atomics && problem->format == KILN_CSR)) repeat(&outcome, operation, &work, expected, &got);
 done:
     for (int r = 0; r < RESULTS; r++) expected_free(&expected[r]);

@@ -3,7 +3,7 @@
 
 extern const struct operation operation_mmchain, operation_multiply, operation_gram_diagonal,
     operation_combine, operation_times, operation_map, operation_fill, operation_fill_random, operation_dot,
-    operation_norm;
+    operation_norm, operation_loss_gradient, operation_loss_hessian;
 
 const struct operation *const operations[] = {&operation_mmchain,
                                               &operation_multiply,
@@ -15,4 +15,6 @@ const struct operation *const operations[] = {&operation_mmchain,
                                               &operation_fill_random,
                                               &operation_dot,
                                               &operation_norm,
+                                              &operation_loss_gradient,
+                                              &operation_loss_hessian,
                                               NULL};

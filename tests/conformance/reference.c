@@ -15,7 +15,7 @@ static void *zeros(int64_t count, size_t size) {
     return memory;
 }
 
-static struct expected expected_new(kiln_type type, int64_t count) {
+struct expected expected_new(kiln_type type, int64_t count) {
     return (struct expected){.count = count,
                              .value = zeros(count, sizeof(long double)),
                              .gauge = zeros(count, sizeof(long double)),
@@ -87,7 +87,7 @@ static int64_t column_of(const struct host_matrix *X, int64_t i, int64_t e) {
     return X->row_start ? X->col[e] : e - i * X->cols;
 }
 
-static int64_t longest_row(const struct host_matrix *X) {
+int64_t longest_row(const struct host_matrix *X) {
     int64_t longest = 0;
     for (int64_t i = 0; i < X->rows; i++) {
         int64_t length = row_begin(X, i + 1) - row_begin(X, i);
@@ -96,7 +96,7 @@ static int64_t longest_row(const struct host_matrix *X) {
     return longest;
 }
 
-static int64_t longest_column(const struct host_matrix *X) {
+int64_t longest_column(const struct host_matrix *X) {
     if (!X->row_start) return X->cols ? X->rows : 0;
     int64_t *length = zeros(X->cols, sizeof *length), longest = 0;
     for (int64_t e = 0; e < X->nnz; e++)
@@ -106,7 +106,7 @@ static int64_t longest_column(const struct host_matrix *X) {
 }
 
 /* p = X y, a row at a time. */
-static void product(struct expected *p, const struct host_matrix *X, const struct host_matrix *y) {
+void reference_product(struct expected *p, const struct host_matrix *X, const struct host_matrix *y) {
     int64_t k = y->cols;
     for (int64_t i = 0; i < X->rows; i++)
         for (int64_t e = row_begin(X, i); e < row_begin(X, i + 1); e++) {
@@ -121,8 +121,8 @@ static void product(struct expected *p, const struct host_matrix *X, const struc
 }
 
 /* w = X^T p. */
-static void transposed_product(struct expected *w, const struct host_matrix *X, const struct expected *p,
-                               int64_t k) {
+void reference_transposed_product(struct expected *w, const struct host_matrix *X, const struct expected *p,
+                                  int64_t k) {
     for (int64_t i = 0; i < X->rows; i++)
         for (int64_t e = row_begin(X, i); e < row_begin(X, i + 1); e++) {
             long double x = host_get(X, e);
@@ -135,7 +135,7 @@ static void transposed_product(struct expected *w, const struct host_matrix *X, 
 }
 
 /* w = alpha * w + beta * z */
-static void scale_and_add(struct expected *w, double alpha, double beta, const struct host_matrix *z) {
+void reference_scale_and_add(struct expected *w, double alpha, double beta, const struct host_matrix *z) {
     for (int64_t e = 0; e < w->count; e++) {
         long double other = z && beta != 0 ? (long double)beta * host_get(z, e) : 0;
         w->value[e] = alpha * w->value[e] + other;
@@ -148,15 +148,15 @@ void reference_mmchain(struct expected *out, double alpha, const struct host_mat
                        const struct host_matrix *z) {
     int64_t k = y->cols;
     struct expected p = expected_new(X->type, X->rows * k);
-    product(&p, X, y);
+    reference_product(&p, X, y);
     for (int64_t e = 0; v && e < p.count; e++) {
         long double weight = host_get(v, v->cols == 1 ? e / k : e);
         p.value[e] *= weight;
         p.gauge[e] *= fabsl(weight);
     }
     *out = expected_new(X->type, X->cols * k);
-    transposed_product(out, X, &p, k);
-    scale_and_add(out, alpha, beta, z);
+    reference_transposed_product(out, X, &p, k);
+    reference_scale_and_add(out, alpha, beta, z);
     /* Both sums, the product with v, alpha (rounded to the type and multiplied), beta likewise and the last
      * sum. */
     out->gate = gate_for_terms((double)(longest_row(X) + longest_column(X)) + 4);
@@ -175,15 +175,15 @@ void reference_multiply(struct expected *out, double alpha, kiln_transpose op, c
     int64_t k = B->cols;
     if (op == KILN_PLAIN) {
         *out = expected_new(A->type, A->rows * k);
-        product(out, A, B);
+        reference_product(out, A, B);
     } else {
         struct expected p = expected_new(A->type, B->rows * k);
         load(&p, B);
         *out = expected_new(A->type, A->cols * k);
-        transposed_product(out, A, &p, k);
+        reference_transposed_product(out, A, &p, k);
         expected_free(&p);
     }
-    scale_and_add(out, alpha, beta, Z);
+    reference_scale_and_add(out, alpha, beta, Z);
     out->gate = gate_for_terms((double)(op == KILN_PLAIN ? longest_row(A) : longest_column(A)) + 3);
 }
 

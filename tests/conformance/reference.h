@@ -27,6 +27,7 @@ struct expected {
     double gate; /* largest ratio |got - value| / (unit * gauge) that passes; 0: every bit must agree */
 };
 
+struct expected expected_new(kiln_type type, int64_t count); /* zeros */
 void expected_free(struct expected *out);
 
 /* 2^-24 or 2^-53. */
@@ -39,6 +40,15 @@ double gate_for_terms(double terms);
 /* The largest ratio over all elements; infinity where a NaN, an infinity or an exact zero does not agree.
  * *worst = the element it was found at. `type` is the type of got. */
 double error_ratio(int64_t *worst, const struct expected *expected, kiln_type type, const void *got);
+
+/* Halves of a pass over X: p += X y, and w += X^T p for k columns; w = alpha w + beta z. */
+void reference_product(struct expected *p, const struct host_matrix *X, const struct host_matrix *y);
+void reference_transposed_product(struct expected *w, const struct host_matrix *X, const struct expected *p,
+                                  int64_t k);
+void reference_scale_and_add(struct expected *w, double alpha, double beta, const struct host_matrix *z);
+/* The most entries in one row, or one column: the terms of those sums. */
+int64_t longest_row(const struct host_matrix *X);
+int64_t longest_column(const struct host_matrix *X);
 
 /* v, z NULL as in the operation. */
 void reference_mmchain(struct expected *out, double alpha, const struct host_matrix *X,
@@ -58,6 +68,24 @@ void reference_fill_random(struct expected *out, kiln_type type, int64_t count,
                            kiln_distribution distribution, uint64_t seed, uint64_t stream);
 void reference_dot(struct expected *out, const struct host_matrix *X, const struct host_matrix *Y);
 void reference_norm(struct expected *out, const struct host_matrix *X, kiln_norm_kind kind);
+
+/* The losses of kiln.h on the host. */
+struct host_loss {
+    int kind, family, link; /* link is not the default */
+    double parameter, power;
+    const struct host_matrix *y, *weights, *offset; /* weights and offset may be NULL */
+};
+
+/* kiln_loss_gradient: all four results. b may be NULL. */
+void reference_loss_gradient(struct expected *value, struct expected *G, struct expected *gb,
+                             struct expected *C, const struct host_loss *loss, const struct host_matrix *X,
+                             const struct host_matrix *W, const struct host_matrix *b);
+/* kiln_loss_hessian: both results. pb, Z may be NULL. */
+void reference_loss_hessian(struct expected *Q, struct expected *qb, const struct host_loss *loss,
+                            const struct host_matrix *C, const struct host_matrix *X,
+                            const struct host_matrix *P, const struct host_matrix *pb, double beta,
+                            const struct host_matrix *Z);
+void reference_loss_mean(struct expected *M, const struct host_loss *loss, const struct host_matrix *Eta);
 
 /* Philox4x32-10 on the counter (index, stream) under the key seed, low words first. */
 void reference_philox(uint32_t out[4], uint64_t seed, uint64_t stream, uint64_t index);

@@ -25,7 +25,7 @@ static kiln_status run(struct work *work) {
 }
 
 static void expect(struct expected *expected, const struct work *work) {
-    reference_dot(expected, &work->X.host, &work->y.host);
+    reference_dot(&expected[RESULT_SCALARS], &work->X.host, &work->y.host);
 }
 
 static double flops(const struct work *work) {

@@ -1,0 +1,279 @@
+/* The losses of kiln.h from their definitions, naively: mu from the link, the log-likelihood and the variance from mu.
+ *
+ * How far a device may be off follows from where its errors come from. A row's predictor eta is a sum, off by at most
+ * delta = gate(terms) * u * (the sum of magnitudes); what that does to f(eta) is found by evaluating f at eta - delta and
+ * eta + delta. To it comes the rounding of the formula itself, FORMULA units of the magnitudes it adds up: the
+ * accuracy that OpenCL 1.2 asks of the functions in it (up to 16 ulp). */
+#include "reference.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { FORMULA = 16, FORMULA_GLM = 96 };
+
+/* f at a point, and the sum of the magnitudes that its formula adds up. */
+struct terms {
+    long double f, size;
+};
+struct row_loss {
+    struct terms value, g, h;
+};
+
+static struct terms terms(long double f, long double size) {
+    return (struct terms){f, fabsl(size)};
+}
+
+/* ------------------------------------------------------------------------- generalised linear models */
+
+/* mu, its distance from 1 (exact also where mu is nearly 1), and d mu / d eta. */
+struct mean {
+    long double mu, rest, slope;
+};
+
+static struct mean mean_at(int link, long double power, long double eta) {
+    const long double pi = 3.141592653589793238462643383279502884L, r = sqrtl(0.5L);
+    switch ((kiln_link)link) {
+    case KILN_LINK_LOG: return (struct mean){expl(eta), -expm1l(eta), expl(eta)};
+    case KILN_LINK_INVERSE: return (struct mean){1 / eta, 1 - 1 / eta, -1 / (eta * eta)};
+    case KILN_LINK_INVERSE_SQUARED:
+        return (struct mean){1 / sqrtl(eta), 1 - 1 / sqrtl(eta), -0.5L / (eta * sqrtl(eta))};
+    case KILN_LINK_SQRT: return (struct mean){eta * eta, 1 - eta * eta, 2 * eta};
+    case KILN_LINK_LOGIT: {
+        const long double mu = 1 / (1 + expl(-eta)), rest = 1 / (1 + expl(eta));
+        return (struct mean){mu, rest, mu * rest};
+    }
+    case KILN_LINK_PROBIT:
+        return (struct mean){erfcl(-eta * r) / 2, erfcl(eta * r) / 2, expl(-eta * eta / 2) / sqrtl(2 * pi)};
+    case KILN_LINK_CLOGLOG:
+        return (struct mean){-expm1l(-expl(eta)), expl(-expl(eta)), expl(eta - expl(eta))};
+    case KILN_LINK_CAUCHIT:
+        return (struct mean){atan2l(1, -eta) / pi, atan2l(1, eta) / pi, 1 / (pi * (1 + eta * eta))};
+    case KILN_LINK_POWER: {
+        const long double mu = powl(eta, 1 / power);
+        return (struct mean){mu, 1 - mu, mu / (power * eta)};
+    }
+    default: return (struct mean){eta, 1 - eta, 1};
+    }
+}
+
+/* x log z, 0 where x is: the limit that a likelihood wants. */
+static long double x_log(long double x, long double z) {
+    return x == 0 ? 0 : x * logl(z);
+}
+
+static struct terms minus_log_likelihood(const struct host_loss *l, long double y, struct mean m) {
+    const long double mu = m.mu, a = l->parameter;
+    long double one, two;
+    switch ((kiln_family)l->family) {
+    case KILN_GAUSSIAN:
+        return terms((mu - y) * (mu - y) / 2, (fabsl(mu) + fabsl(y)) * (fabsl(mu) + fabsl(y)));
+    case KILN_POISSON: one = mu, two = -x_log(y, mu); break;
+    case KILN_GAMMA: one = y / mu, two = logl(mu); break;
+    case KILN_INVERSE_GAUSSIAN: one = y / (2 * mu * mu), two = -1 / mu; break;
+    case KILN_BINOMIAL: one = -x_log(y, mu), two = -x_log(1 - y, m.rest); break;
+    case KILN_TWEEDIE: one = powl(mu, 2 - a) / (2 - a), two = -y * powl(mu, 1 - a) / (1 - a); break;
+    default: one = (y + 1 / a) * log1pl(a * mu), two = -x_log(y, mu); break;
+    }
+    return terms(one + two, fabsl(one) + fabsl(two));
+}
+
+static long double variance(const struct host_loss *l, struct mean m) {
+    switch ((kiln_family)l->family) {
+    case KILN_POISSON: return m.mu;
+    case KILN_GAMMA: return m.mu * m.mu;
+    case KILN_INVERSE_GAUSSIAN: return m.mu * m.mu * m.mu;
+    case KILN_BINOMIAL: return m.mu * m.rest;
+    case KILN_TWEEDIE: return powl(m.mu, l->parameter);
+    case KILN_NEGATIVE_BINOMIAL: return m.mu + l->parameter * m.mu * m.mu;
+    default: return 1;
+    }
+}
+
+static struct row_loss glm_at(const struct host_loss *l, long double y, long double eta) {
+    const struct mean m = mean_at(l->link, l->power, eta);
+    const long double slope = m.slope / variance(l, m), h = m.slope * slope;
+    return (struct row_loss){minus_log_likelihood(l, y, m),
+                             terms((m.mu - y) * slope, (fabsl(m.mu) + fabsl(y)) * slope), terms(h, h)};
+}
+
+/* ------------------------------------------------------------------------------------ other losses */
+
+static struct row_loss loss_at(const struct host_loss *l, long double y, long double eta) {
+    const long double size = 1 + fabsl(eta) + fabsl(y) + fabsl((long double)l->parameter);
+    long double slack, sign = eta < y ? -1 : 1;
+    switch ((kiln_loss_kind)l->kind) {
+    case KILN_LOSS_LOGISTIC: {
+        const long double mu = 1 / (1 + expl(-eta)), rest = 1 / (1 + expl(eta));
+        return (struct row_loss){terms(logl(1 + expl(eta)) - y * eta, logl(1 + expl(eta)) + fabsl(y * eta)),
+                                 terms(mu - y, mu + y), terms(mu * rest, mu * rest)};
+    }
+    case KILN_LOSS_SQUARED_HINGE:
+        sign = y > 0 ? -1 : 1;
+        slack = 1 + sign * eta;
+        break;
+    case KILN_LOSS_SQUARED_EPSILON: slack = fabsl(eta - y) - l->parameter; break;
+    case KILN_LOSS_GLM: return glm_at(l, y, eta);
+    default:
+        return (struct row_loss){terms((eta - y) * (eta - y) / 2, size * size), terms(eta - y, size), {1, 0}};
+    }
+    if (slack <= 0) slack = 0;
+    return (struct row_loss){terms(slack * slack / 2, slack * size),
+                             terms(sign * slack, slack > 0 ? size : 0), terms(slack > 0, 0)};
+}
+
+/* What delta does to f, and rounding on top: the largest error of a correct row. */
+static long double error_of(struct terms at, struct terms below, struct terms above, double rounding) {
+    return fmaxl(fabsl(below.f - at.f), fabsl(above.f - at.f)) + rounding * at.size;
+}
+
+/* Adds a term to element e of a sum that may be off by its gate: the gauge takes in the term's own error. */
+static void add(struct expected *out, int64_t e, long double term, long double error) {
+    out->value[e] += term;
+    out->gauge[e] += fabsl(term) + error / (out->gate * out->unit);
+}
+
+/* One row of the results that kiln_loss_gradient sums up; t, the rows' factors of X^T, has G's gate. */
+struct gradient {
+    struct expected *value, *t, *gb, *C;
+};
+
+static void one_column_row(struct gradient *to, const struct host_loss *l, int64_t i, long double s,
+                           long double eta, long double delta) {
+    const long double y = host_get(l->y, i);
+    const double rounding = (l->kind == KILN_LOSS_GLM ? FORMULA_GLM : FORMULA) * to->t->unit;
+    const struct row_loss at = loss_at(l, y, eta), low = loss_at(l, y, eta - delta),
+                          high = loss_at(l, y, eta + delta);
+    const long double error = s * error_of(at.g, low.g, high.g, rounding);
+    add(to->value, 0, s * at.value.f, s * error_of(at.value, low.value, high.value, rounding));
+    add(to->t, i, s * at.g.f, error);
+    add(to->gb, 0, s * at.g.f, error);
+    add(to->C, i, s * at.h.f, s * error_of(at.h, low.h, high.h, rounding));
+}
+
+/* eta and delta have k elements. The first-order bounds below are doubled to cover the rest. */
+static void softmax_row(struct gradient *to, const struct host_loss *l, int64_t i, long double s, int64_t k,
+                        const long double *eta, const long double *delta) {
+    const int64_t label = (int64_t)host_get(l->y, i);
+    const long double u = to->t->unit;
+    long double largest = eta[0], sum = 0, drift = 0;
+    for (int64_t c = 0; c < k; c++) largest = fmaxl(largest, eta[c]);
+    for (int64_t c = 0; c < k; c++) sum += expl(eta[c] - largest);
+    for (int64_t c = 0; c < k; c++)
+        drift += expl(eta[c] - largest) / sum *
+                 (delta[c] + u * (fabsl(eta[c]) + fabsl(largest) + FORMULA + (double)k));
+    add(to->value, 0, s * (logl(sum) + largest - eta[label]),
+        2 * s *
+            (drift + delta[label] +
+             FORMULA * u * (fabsl(logl(sum)) + fabsl(largest) + fabsl(eta[label]) + 1)));
+    for (int64_t c = 0; c < k; c++) {
+        const long double p = expl(eta[c] - largest) / sum;
+        const long double error =
+            2 * p * (drift + delta[c] + u * (fabsl(eta[c]) + fabsl(largest) + FORMULA)) + (c == label) * u;
+        add(to->t, i * k + c, s * (p - (c == label)), s * (error + 2 * u * (p + (c == label))));
+        add(to->gb, c, s * (p - (c == label)), s * (error + 2 * u * (p + (c == label))));
+        add(to->C, i * k + c, p, error);
+    }
+}
+
+static struct expected with_gate(kiln_type type, int64_t count, double terms_summed) {
+    struct expected out = expected_new(type, count);
+    out.gate = gate_for_terms(terms_summed + 2);
+    return out;
+}
+
+/* X W + 1 b + offset with gauges. */
+static struct expected predictors(const struct host_matrix *X, const struct host_matrix *W,
+                                  const struct host_matrix *b, const struct host_matrix *offset) {
+    struct expected eta = with_gate(X->type, X->rows * W->cols, (double)longest_row(X) + 2);
+    reference_product(&eta, X, W);
+    for (int64_t e = 0; e < eta.count; e++) {
+        if (b) add(&eta, e, host_get(b, e % W->cols), 0);
+        if (offset) add(&eta, e, host_get(offset, e), 0);
+    }
+    return eta;
+}
+
+static long double distance(const struct expected *of, int64_t e) {
+    return of->gate * of->unit * of->gauge[e];
+}
+
+void reference_loss_gradient(struct expected *value, struct expected *G, struct expected *gb,
+                             struct expected *C, const struct host_loss *loss, const struct host_matrix *X,
+                             const struct host_matrix *W, const struct host_matrix *b) {
+    const int64_t k = W->cols;
+    struct expected eta = predictors(X, W, b, loss->offset);
+    struct expected t = with_gate(X->type, X->rows * k, (double)longest_column(X));
+    struct gradient to = {value, &t, gb, C};
+    *G = with_gate(X->type, X->cols * k, (double)longest_column(X));
+    *gb = with_gate(X->type, k, (double)X->rows);
+    *C = with_gate(X->type, X->rows * (loss->kind == KILN_LOSS_SOFTMAX ? k : 1), 0);
+    /* The sum of the losses is one of doubles: in f32 it loses nothing. */
+    *value = with_gate(X->type, 1, X->type == KILN_F64 ? (double)X->rows : 0);
+    for (int64_t i = 0; i < X->rows; i++) {
+        const long double s = loss->weights ? host_get(loss->weights, i) : 1;
+        long double delta[64];
+        for (int64_t c = 0; c < k; c++) delta[c] = distance(&eta, i * k + c);
+        if (loss->kind == KILN_LOSS_SOFTMAX)
+            softmax_row(&to, loss, i, s, k, eta.value + i * k, delta);
+        else
+            one_column_row(&to, loss, i, s, eta.value[i], delta[0]);
+    }
+    reference_transposed_product(G, X, &t, k);
+    expected_free(&eta);
+    expected_free(&t);
+}
+
+void reference_loss_hessian(struct expected *Q, struct expected *qb, const struct host_loss *loss,
+                            const struct host_matrix *C, const struct host_matrix *X,
+                            const struct host_matrix *P, const struct host_matrix *pb, double beta,
+                            const struct host_matrix *Z) {
+    const int64_t k = P->cols;
+    const bool softmax = loss->kind == KILN_LOSS_SOFTMAX;
+    struct expected q = predictors(X, P, pb, NULL);
+    struct expected t = with_gate(X->type, X->rows * k, (double)longest_column(X));
+    *Q = with_gate(X->type, X->cols * k, (double)longest_column(X) + 1);
+    *qb = with_gate(X->type, k, (double)X->rows);
+    for (int64_t i = 0; i < X->rows; i++) {
+        const long double s = softmax && loss->weights ? host_get(loss->weights, i) : 1;
+        long double mean = 0, drift = 0;
+        for (int64_t c = 0; softmax && c < k; c++) {
+            const long double p = host_get(C, i * k + c);
+            mean += p * q.value[i * k + c];
+            drift += p * (distance(&q, i * k + c) + (double)k * q.unit * fabsl(q.value[i * k + c]));
+        }
+        for (int64_t c = 0; c < k; c++) {
+            const int64_t e = i * k + c;
+            const long double weight = s * host_get(C, e), term = weight * (q.value[e] - mean);
+            const long double size = fabsl(q.value[e]) + fabsl(mean);
+            const long double error = fabsl(weight) * (distance(&q, e) + drift + 4 * q.unit * size);
+            add(&t, e, term, error);
+            add(qb, c, term, error);
+        }
+    }
+    reference_transposed_product(Q, X, &t, k);
+    reference_scale_and_add(Q, 1, beta, Z);
+    expected_free(&q);
+    expected_free(&t);
+}
+
+static long double mean_response(const struct host_loss *l, long double eta) {
+    if (l->kind == KILN_LOSS_LOGISTIC) return 1 / (1 + expl(-eta));
+    return l->kind == KILN_LOSS_GLM ? mean_at(l->link, l->power, eta).mu : eta;
+}
+
+void reference_loss_mean(struct expected *M, const struct host_loss *loss, const struct host_matrix *Eta) {
+    const int64_t k = Eta->cols;
+    *M = with_gate(Eta->type, Eta->rows * k, FORMULA_GLM);
+    for (int64_t e = 0; e < M->count; e++) {
+        const long double eta = host_get(Eta, e);
+        if (loss->kind != KILN_LOSS_SOFTMAX) {
+            add(M, e, mean_response(loss, eta), 0);
+            continue;
+        }
+        long double largest = -INFINITY, sum = 0;
+        for (int64_t c = 0; c < k; c++) largest = fmaxl(largest, host_get(Eta, e / k * k + c));
+        for (int64_t c = 0; c < k; c++) sum += expl(host_get(Eta, e / k * k + c) - largest);
+        const long double p = expl(eta - largest) / sum;
+        add(M, e, p, p * 2 * M->unit * (fabsl(eta) + fabsl(largest) + FORMULA + (double)k));
+    }
+}
