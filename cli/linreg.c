@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "choose.h"
 #include "linreg_result.h"
 #include "verbs.h"
 
@@ -29,7 +29,7 @@ static int prepare(struct run *run, struct linreg *job) {
     const struct settings *settings = run->settings;
     int code;
     if (settings->warm_start && (code = run_load_model(&job->warm, settings->warm_start))) return code;
-    if ((code = run_open_device(run, "auto"))) return code;
+    if ((code = choose_reader(run))) return code;
     code = run_read(run, &job->data, run->arguments[0], type_of(settings->type), job->warm);
     if (code) return code;
     const kiln_matrix *X = kiln_data_X(job->data), *y = kiln_data_y(job->data);
@@ -43,6 +43,7 @@ static int prepare(struct run *run, struct linreg *job) {
         return fail_with(KILN_ERR_DATA, READING, "", "%s has no rows to learn from", run->arguments[0]);
     kiln_type type = kiln_matrix_type(X);
     int64_t n = kiln_matrix_cols(X), k = kiln_matrix_cols(y);
+    if ((code = choose_device(run, job->data, k, choose_passes(run->verb, settings, n)))) return code;
     if (settings->weights)
         code = run_read_column(run, &job->weights, settings->weights, "weights", type, kiln_matrix_rows(X));
     if (!code && job->warm) code = warm_start(run, job, n, k);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose.h"
 #include "progress.h"
 
 static json_t *options_json(const struct run *run, const struct linreg *job) {
@@ -116,6 +117,7 @@ static int tell_json(struct run *run, const struct linreg *job) {
     json_put(object, "options", options_json(run, job));
     json_put_text(object, "model", run->settings->output);
     run_json_seconds(run, object);
+    choose_json(run, object);
     json_put(object, "trace", trace_json(report));
     return json_print(object);
 }

@@ -160,7 +160,7 @@ static kiln_status measure_host(struct choice *choice) {
 static bool settled(struct choice *choice) {
     const double start = choice->gpu.known ? choice->gpu.figures.start : START_LEAST;
     if (seconds_of(choice, &choice->host) > start) return false;
-    snprintf(choice->gpu.why, sizeof choice->gpu.why, "not looked at: starting a GPU takes %.2f s or more",
+    snprintf(choice->gpu.why, sizeof choice->gpu.why, "not looked at, as starting one takes %.2f s or more",
              start);
     return true;
 }

@@ -1,0 +1,151 @@
+/* --device auto. */
+#include "choose.h"
+
+#include <string.h>
+
+enum { ESTIMATES = 4 };
+
+/* What the JSON object tells later. */
+static struct {
+    kiln_estimate estimate[ESTIMATES];
+    int count;
+    double choosing, moving; /* seconds that these took */
+} chosen;
+
+static bool automatic(const struct run *run) {
+    return !run->settings->device || strcmp(run->settings->device, "auto") == 0;
+}
+
+int choose_reader(struct run *run) {
+    if (!automatic(run)) return run_open_device(run, "auto");
+    const struct settings *settings = run->settings;
+    struct settings unnamed = *settings;
+    unnamed.device = NULL;
+    run->settings = &unnamed;
+    const int code = run_open_device(run, "cpu");
+    run->settings = settings;
+    return code;
+}
+
+static void keep_estimates(const kiln_estimate *estimates, int64_t count) {
+    for (int64_t i = 0; i < count && i < ESTIMATES; i++) chosen.estimate[chosen.count++] = estimates[i];
+}
+
+/* One line: the choice, its reason, and what is against the others. */
+static void say_choice(void) {
+    const kiln_estimate *best = NULL;
+    char others[2 * sizeof best->why] = "";
+    for (int i = 0; i < chosen.count; i++) {
+        const kiln_estimate *estimate = &chosen.estimate[i];
+        const size_t used = strlen(others);
+        if (estimate->chosen)
+            best = estimate;
+        else if (!estimate->considered)
+            snprintf(others + used, sizeof others - used, "; %s: %s", estimate->device, estimate->why);
+    }
+    if (best) say("device %s: %s%s", best->device, best->why, others);
+}
+
+static int move_to(struct run *run, kiln_data *data, kiln_device *device) {
+    kiln_device *host = run->device;
+    kiln_device_statistics before;
+    run->device = device;
+    kiln_device_get_statistics(device, &before);
+    const double start = clock_seconds();
+    if (kiln_device_get_info(device, &run->device_info) != KILN_OK ||
+        kiln_data_move(data, device) != KILN_OK) {
+        const int code = fail_library(WORKING);
+        /* The data still lie on the host, which must outlive them: the caller frees them before main closes it. */
+        run->device = host;
+        kiln_device_close(device);
+        return code;
+    }
+    chosen.moving = clock_seconds() - start;
+    run_account(run, &before, chosen.moving);
+    kiln_device_close(host);
+    return 0;
+}
+
+int choose_device(struct run *run, kiln_data *data, int64_t k, int64_t passes) {
+    if (!automatic(run)) return 0;
+    const kiln_matrix *X = kiln_data_X(data);
+    const kiln_work work = {.format = kiln_matrix_format(X),
+                            .type = kiln_matrix_type(X),
+                            .rows = kiln_matrix_rows(X),
+                            .cols = kiln_matrix_cols(X),
+                            .nnz = kiln_matrix_nnz(X),
+                            .k = k,
+                            .passes = passes};
+    kiln_device *device;
+    kiln_estimate *estimates = NULL;
+    int64_t count;
+    const double start = clock_seconds();
+    if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 0) != KILN_OK)
+        return fail_library(WORKING);
+    chosen.choosing = clock_seconds() - start;
+    keep_estimates(estimates, count);
+    kiln_free(estimates);
+    say_choice();
+    return device == run->device ? 0 : move_to(run, data, device);
+}
+
+json_t *choose_estimate_json(const kiln_estimate *estimate) {
+    json_t *object = json_object();
+    json_put_text(object, "device", estimate->device);
+    json_put_text(object, "description", *estimate->description ? estimate->description : NULL);
+    json_put_flag(object, "chosen", estimate->chosen);
+    json_put_flag(object, "considered", estimate->considered);
+    json_put_text(object, "why", *estimate->why ? estimate->why : NULL);
+    if (!estimate->considered) return object;
+    json_put_flag(object, "measured", estimate->measured);
+    json_put_flag(object, "streamed", estimate->streamed);
+    json_put_number(object, "bytes", estimate->bytes);
+    json_put_number(object, "read_bytes_per_second", estimate->read);
+    json_put_number(object, "up_bytes_per_second", estimate->up);
+    json_put_number(object, "down_bytes_per_second", estimate->down);
+    json_put_number(object, "start_seconds", estimate->start_seconds);
+    json_put_number(object, "move_seconds", estimate->move_seconds);
+    json_put_number(object, "pass_seconds", estimate->pass_seconds);
+    json_put_number(object, "overhead_seconds", estimate->overhead_seconds);
+    json_put_number(object, "seconds", estimate->seconds);
+    return object;
+}
+
+void choose_json(const struct run *run, json_t *object) {
+    if (!chosen.count) return;
+    json_t *choice = json_object(), *estimates = json_array();
+    double predicted = 0, start = 0;
+    for (int i = 0; i < chosen.count; i++) {
+        json_add(estimates, choose_estimate_json(&chosen.estimate[i]));
+        if (!chosen.estimate[i].chosen) continue;
+        predicted = chosen.estimate[i].seconds;
+        start = chosen.estimate[i].start_seconds;
+    }
+    json_put_number(choice, "predicted_seconds", predicted - start);
+    json_put_number(choice, "actual_seconds", chosen.moving + run->seconds.solve);
+    json_put_number(choice, "choosing_seconds", chosen.choosing);
+    json_put(choice, "estimates", estimates);
+    json_put(object, "choice", choice);
+}
+
+/* Iterations that the verb's solver takes on most data, each with one pass, and passes besides. */
+static const struct {
+    const char *verb;
+    int64_t iterations, besides;
+    bool per_column; /* conjugate gradient ends after as many iterations as X has columns */
+} experience[] = {
+    {"linreg", 40, 5, true}, {"logreg", 60, 10, false}, {"glm", 60, 10, false},
+    {"svm", 60, 10, false},  {"hits", 40, 2, false},    {"predict", 0, 1, false},
+};
+
+int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns) {
+    for (size_t i = 0; i < sizeof experience / sizeof *experience; i++) {
+        if (strcmp(experience[i].verb, verb->name) != 0) continue;
+        int64_t iterations = experience[i].iterations;
+        if (experience[i].per_column && columns < iterations) iterations = columns;
+        if (settings->max_iterations && settings->max_iterations < iterations)
+            iterations = settings->max_iterations;
+        return iterations + experience[i].besides;
+    }
+    return 1;
+}

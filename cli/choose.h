@@ -1,0 +1,20 @@
+/* --device auto: data are read onto the CPU, and once their shape is known the device is chosen on which the work is
+ * expected to end first. */
+#ifndef CLI_CHOOSE_H
+#define CLI_CHOOSE_H
+
+#include "common.h"
+
+/* Each returns 0 or the exit code of an error that it has reported. */
+int choose_reader(struct run *run); /* opens the device that --device names; for auto the CPU */
+/* Under --device auto: opens the device that suits `passes` expected passes over the data with k columns of y, moves the
+ * data there, and says why. */
+int choose_device(struct run *run, kiln_data *data, int64_t k, int64_t passes);
+/* The key "choice": what was expected of each device, and what it came to. Nothing where --device named the device. */
+void choose_json(const struct run *run, json_t *object);
+json_t *choose_estimate_json(const kiln_estimate *estimate);
+
+/* Passes over X that training is expected to take before it converges, from experience with real data. */
+int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns);
+
+#endif
