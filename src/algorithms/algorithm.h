@@ -12,6 +12,7 @@
 #include "core/size.h"
 #include "core/status.h"
 #include "kiln.h"
+#include "ops/newton.h"
 
 enum { KI_BLOCK = 64 }; /* columns that one mmchain takes; more targets are solved block by block */
 

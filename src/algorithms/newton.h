@@ -32,13 +32,12 @@ struct ki_newton {
     struct ki_columns columns;
 
     /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and the worse stop
-     * of all problems so far; converged holds for all of them. The curvature at the result, as kiln_loss_gradient
-     * leaves it; loss and the gradient's parts without penalties, gradient and sums in W's and b's coordinates. */
+     * of all problems so far; converged holds for all of them. The sum of the losses alone, and the curvature, at the
+     * result, as kiln_loss_gradient leaves them. */
     kiln_report report;
     bool cancelled;
-    kiln_matrix *C;
     double loss;
-    kiln_matrix *gradient, *sums;
+    kiln_matrix *C;
 
     struct ki_newton_work *work; /* the engine's own */
 };

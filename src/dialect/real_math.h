@@ -34,3 +34,36 @@ SCALAR_FN real FN(random_normal)(uint64 seed, uint64 stream, uint64 index) {
     /* (sum + 6) / 65536 - 6 as one integer difference, exact in either type. */
     return (real)((int)sum + 6 - 6 * 65536) * (real)1.52587890625e-5; /* 2^-16 */
 }
+
+/* One element of ops/newton.h's vector work; op is a constant wherever this is inlined. */
+SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y, real inverse, real shift, real column,
+                                real scalar, wide *sums) {
+    const real size = y < 0 ? -y : y;
+    if (op == 0) {
+        *out += column * x - shift;
+        sums[0] += (wide)x * (wide)*out;
+        sums[1] += (wide)x * (wide)x * (wide)column;
+        sums[2] += (wide)*out * (wide)inverse * (wide)*out;
+    } else if (op == 1) {
+        *out += scalar * x;
+        *second -= scalar * y;
+        sums[0] += (wide)*second * (wide)inverse * (wide)*second;
+    } else if (op == 2) {
+        *out = inverse * x + (scalar != 0 ? scalar * *out : (real)0);
+        sums[0] += (wide)x * (wide)inverse * (wide)x;
+    } else if (op == 3) {
+        real v = x > column ? x - column : (x < -column ? x + column : (real)0);
+        if (y != 0) v = y > 0 ? x + column : x - column;
+        *out = v;
+        *second = y != 0 || v != 0 ? inverse : (real)0;
+        sums[0] += (wide)v * (wide)inverse * (wide)v;
+        sums[1] += (wide)column * (wide)size;
+    } else {
+        const real orthant = x != 0 ? x : -inverse;
+        real moved = x + scalar * y;
+        if (column > 0 && !(moved > 0 ? orthant > 0 : orthant < 0)) moved = 0;
+        *out = moved;
+        sums[0] += (wide)inverse * (wide)(moved - x);
+        sums[1] += (wide)column * (wide)(moved < 0 ? -moved : moved);
+    }
+}

@@ -4,6 +4,7 @@
 
 #include "ops/cg.h"
 #include "ops/mmchain.h"
+#include "ops/newton.h"
 
 struct ki_bodies {
     kiln_status (*chain)(const struct ki_chain *chain);
@@ -17,6 +18,7 @@ struct ki_bodies {
     void (*read)(const kiln_matrix *A, const kiln_matrix *sums); /* bandwidth.c */
     void (*cg_step)(const struct ki_cg *step);
     void (*reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale);
+    void (*pairs_run)(double *sums, const struct ki_pairs *pairs);
 };
 
 /* [0] f32, [1] f64 */

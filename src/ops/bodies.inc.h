@@ -8,3 +8,4 @@
 #include "ops/reduce.cpu.h"
 #include "ops/cg.cpu.h"
 #include "ops/bandwidth.cpu.h"
+#include "ops/newton.cpu.h"

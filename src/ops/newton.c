@@ -1,0 +1,68 @@
+/* The vector work of a truncated Newton step: CPU body or one launch, and its sums. */
+#include "ops/newton.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/kernels.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "ops/bodies.h"
+
+enum { GROUP = 128, SUMS = 3 };
+
+/* Adds up what the groups left, in order. */
+static kiln_status gather(double *sums, kiln_device *device, const struct ki_buffer *partial, int64_t groups,
+                          int64_t element) {
+    kiln_status status;
+    double all[SUMS] = {0};
+    void *host = ki_alloc((size_t)(groups * SUMS * element));
+    if (!host) return ki_fail_nomem((size_t)(groups * SUMS * element), "sums");
+    TRY(ki_device_download(device, host, partial, 0, groups * SUMS * element));
+    for (int64_t i = 0; i < groups * SUMS; i++)
+        all[i % SUMS] += element == 8 ? ((double *)host)[i] : (double)((float *)host)[i];
+    memcpy(sums, all, sizeof all);
+done:
+    ki_free(host);
+    return status;
+}
+
+static kiln_status run_gpu(double *sums, const struct ki_pairs *p) {
+    kiln_status status;
+    const kiln_matrix *W = p->out.w;
+    kiln_device *device = W->device;
+    const struct ki_pair *const pairs[] = {&p->out, &p->second, &p->x, &p->y, &p->inverse};
+    const int64_t element = device->properties.has_f64 ? 8 : 4, count = W->nnz + W->cols;
+    const int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)device->properties.compute_units * 8);
+    struct ki_buffer partial;
+    struct ki_kernel *kernel;
+    struct ki_arg args[16];
+    char defines[64];
+    int n = 0;
+    snprintf(defines, sizeof defines, "-DOP=%d -DGROUP=%d%s", (int)p->op, GROUP,
+             count > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
+    TRY(ki_kernel_get(&kernel, device, "newton", "pairs", W->type, defines));
+    TRY(ki_device_scratch(device, &partial, groups * SUMS * element));
+    args[n++] = ki_arg_buffer(&partial);
+    for (int i = 0; i < 5; i++) {
+        args[n++] = ki_arg_values(pairs[i]->w);
+        args[n++] = ki_arg_values(pairs[i]->b);
+    }
+    args[n++] = ki_arg_values(p->mean);
+    args[n++] = ki_arg_values(p->column);
+    args[n++] = ki_arg_i64(W->nnz);
+    args[n++] = ki_arg_i32((int32_t)W->cols);
+    args[n++] = ki_arg_real(W->type, p->scalar);
+    TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, n));
+    if (sums) TRY(gather(sums, device, &partial, groups, element));
+done:
+    return status;
+}
+
+kiln_status ki_pairs_run(double *sums, const struct ki_pairs *pairs) {
+    kiln_device *device = pairs->out.w->device;
+    if (device->lost) return kiln_device_sync(device);
+    if (!ki_on_cpu(device)) return run_gpu(sums, pairs);
+    ki_bodies(pairs->out.w)->pairs_run(sums, pairs);
+    return KILN_OK;
+}

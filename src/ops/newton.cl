@@ -1,0 +1,43 @@
+/* GPU body of a Newton step's vector work (ops/newton.h): OP's formula for each element, coefficients first, then
+ * intercepts; each group leaves its three sums. */
+
+__kernel void pairs(__global wide *partial, __global real *out, __global real *out_b, __global real *second,
+                    __global real *second_b, __global const real *x, __global const real *x_b, __global const real *y,
+                    __global const real *y_b, __global const real *inverse, __global const real *inverse_b,
+                    __global const real *mean, __global const real *column, long count, int k, real scalar) {
+    LOCAL wide shared[GROUP];
+    const int lane = (int)get_local_id(0);
+    wide sums[3] = {0, 0, 0};
+    for (index_t i = (index_t)get_global_id(0); i < (index_t)(out_b ? count + k : count);
+         i += (index_t)get_global_size(0)) {
+        real unused = 0;
+        if (i < (index_t)count) {
+            const index_t row = i / k;
+            real o = out[i], s = second ? second[i] : unused;
+            pair_element(OP, &o, &s, x ? x[i] : REAL(0.0), y ? y[i] : REAL(0.0), inverse ? inverse[i] : REAL(0.0),
+                         mean ? mean[row] * out_b[i - row * k] : REAL(0.0), column ? column[row] : REAL(0.0), scalar,
+                         sums);
+            out[i] = o;
+            if (second) second[i] = s;
+        } else {
+            const index_t c = i - (index_t)count;
+            real o = out_b[c], s = second_b ? second_b[c] : unused;
+            pair_element(OP, &o, &s, x_b ? x_b[c] : REAL(0.0), y_b ? y_b[c] : REAL(0.0),
+                         inverse_b ? inverse_b[c] : REAL(0.0), REAL(0.0), REAL(0.0), scalar, sums);
+#if OP != 0 /* COMPLETE leaves it as it is, and other groups read it */
+            out_b[c] = o;
+#endif
+            if (second_b) second_b[c] = s;
+        }
+    }
+    for (int s = 0; s < 3; s++) {
+        shared[lane] = sums[s];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int reach = GROUP / 2; reach > 0; reach /= 2) {
+            if (lane < reach) shared[lane] += shared[lane + reach];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (lane == 0) partial[3 * (long)get_group_id(0) + s] = shared[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
