@@ -12,13 +12,14 @@ class Error(ctypes.Structure):
 
 
 class DeviceOptions(ctypes.Structure):
-    _fields_ = [("threads", ctypes.c_int), ("memory", I64), ("message", P), ("message_user", P)]
+    _fields_ = [("threads", ctypes.c_int), ("memory", I64), ("deterministic", ctypes.c_int), ("message", P),
+                ("message_user", P)]
 
 
 class DeviceInfo(ctypes.Structure):
     _fields_ = [("name", ctypes.c_char * 32), ("description", ctypes.c_char * 160), ("usable", ctypes.c_int),
                 ("reason", ctypes.c_char * 256), ("hint", ctypes.c_char * 256), ("memory", I64),
-                ("threads", ctypes.c_int), ("is_gpu", ctypes.c_int)]
+                ("threads", ctypes.c_int), ("is_gpu", ctypes.c_int), ("has_f64", ctypes.c_int)]
 
 
 library = ctypes.CDLL(os.environ.get("KILN_LIBRARY", "libkiln.so"))
@@ -105,7 +106,8 @@ class LinregOptions(ctypes.Structure):
 
 class Report(ctypes.Structure):
     _fields_ = [("converged", ctypes.c_int), ("stopped_by", ctypes.c_int), ("iterations", I64), ("residual", D),
-                ("tolerance", D), ("objective", D), ("rss", D), ("tss", D), ("r2", D), ("seconds", D), ("trace", P),
+                ("tolerance", D), ("objective", D), ("rss", D), ("tss", D), ("r2", D), ("deviance", D),
+                ("null_deviance", D), ("dispersion", D), ("aic", D), ("gap", D), ("passes", I64), ("seconds", D), ("trace", P),
                 ("trace_count", I64)]
 
 
@@ -117,6 +119,20 @@ def multiply(Y, alpha, A, B, beta=0.0, Z=None, transposed=False):
 def linreg(W, b, X, y, **options):
     report = Report()
     check(library.kiln_linreg(W.handle, b.handle, X.handle, y.handle, ctypes.byref(LinregOptions(**options)),
+                              ctypes.byref(report)))
+    library.kiln_report_free(ctypes.byref(report))
+    return report
+
+
+class LogregOptions(ctypes.Structure):
+    _fields_ = [("l2", D), ("l1", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
+                ("warm_start", ctypes.c_int), ("tolerance", D), ("max_iterations", I64), ("weights", P), ("class_weights", P),
+                ("balanced", ctypes.c_int), ("progress", P), ("user", P)]
+
+
+def logreg(W, b, X, y, **options):
+    report = Report()
+    check(library.kiln_logreg(W.handle, b.handle, X.handle, y.handle, ctypes.byref(LogregOptions(**options)),
                               ctypes.byref(report)))
     library.kiln_report_free(ctypes.byref(report))
     return report
