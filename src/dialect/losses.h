@@ -2,7 +2,32 @@
  * bodies and GPU kernels like real_math.h.
  *
  * A loss is a function of a row's linear predictor eta = x.w + b + offset and of its target y. Each formula is written so
- * that no eta overflows it: exponentials are taken of numbers <= 0 only. */
+ * that no eta overflows it where the loss itself does not, and so that tails keep their relative accuracy: logarithms of
+ * probabilities are formed from the small one, never from 1 minus something near 1. kind, family and link are constants
+ * of a GPU kernel, where all but one way through the switches below folds away. */
+#ifndef LOSS_NUMBERS
+#define LOSS_NUMBERS /* as in kiln.h */
+enum { LOSS_LOGISTIC = 2, LOSS_SOFTMAX = 3, LOSS_SQUARED_HINGE = 4, LOSS_SQUARED_EPSILON = 5, LOSS_GLM = 6 };
+enum {
+    FAMILY_GAUSSIAN = 1,
+    FAMILY_POISSON = 2,
+    FAMILY_GAMMA = 3,
+    FAMILY_INVERSE_GAUSSIAN = 4,
+    FAMILY_BINOMIAL = 5,
+    FAMILY_TWEEDIE = 6
+};
+enum {
+    LINK_IDENTITY = 1,
+    LINK_LOG = 2,
+    LINK_INVERSE = 3,
+    LINK_INVERSE_SQUARED = 4,
+    LINK_SQRT = 5,
+    LINK_LOGIT = 6,
+    LINK_PROBIT = 7,
+    LINK_CLOGLOG = 8,
+    LINK_CAUCHIT = 9
+};
+#endif
 
 /* log(1 + e^x) */
 SCALAR_FN real FN(softplus)(real x) {
@@ -15,24 +40,200 @@ SCALAR_FN real FN(sigmoid)(real x) {
     return (x > 0 ? (real)1 : e) / ((real)1 + e);
 }
 
-/* The loss of one row, its derivative *g and its curvature *h >= 0 with respect to eta. kind, family and link are those
- * of kiln.h's kiln_loss, as are the parameters. Infinite where eta is out of the model's range. */
-SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real power, real y, real eta, real *g,
-                            real *h) {
-    (void)family, (void)link, (void)power;
-    if (kind == 2) { /* logistic, y in [0, 1] */
+/* The mean that a link makes of eta. a = mu' / mu, the derivative of log mu, is what gradients are made of. rest = 1 - mu
+ * and b = mu' / rest are the same for the other outcome of a trial. */
+struct FN(response) {
+    real mu, log_mu, a, rest, log_rest, b;
+};
+
+/* Mills' ratio of the normal distribution, (1 - Phi(x)) / phi(x) for x >= 0: from erfc, or, where its quotient with phi
+ * would lose digits, Laplace's continued fraction, which 32 steps carry to 1e-19 there. */
+SCALAR_FN real FN(mills)(real x) {
+    if (x < (real)5)
+        return (real)(erfc(x * (real)0.70710678118654752) * exp((real)0.5 * x * x)) *
+               (real)1.2533141373155003;
+    real t = x;
+    for (int i = 32; i > 0; i--) t = x + (real)i / t;
+    return (real)1 / t;
+}
+
+/* Links onto (0, 1) that are symmetric about eta = 0: the smaller probability and its logarithm, then its complement. */
+SCALAR_FN struct FN(response) FN(symmetric_response)(int link, real eta) {
+    const real x = eta < 0 ? -eta : eta;
+    real tail, log_tail, log_head, slope, tail_rate; /* tail_rate = slope / tail */
+    if (link == LINK_LOGIT) {
+        const real e = (real)exp(-x), l = (real)log1p(e);
+        tail = e / ((real)1 + e);
+        log_tail = -x - l;
+        log_head = -l;
+        tail_rate = (real)1 / ((real)1 + e);
+        slope = tail * tail_rate;
+    } else if (link == LINK_PROBIT) {
+        const real ratio = FN(mills)(x);
+        slope = (real)exp((real)-0.5 * x * x) * (real)0.39894228040143268;
+        tail = slope * ratio;
+        log_tail = (real)log(ratio) - (real)0.5 * x * x - (real)0.91893853320467274;
+        log_head = (real)log1p(-tail);
+        tail_rate = (real)1 / ratio;
+    } else { /* cauchit */
+        const real over = (real)1 / x, pi = (real)3.14159265358979324;
+        tail = x > 1 ? (real)atan(over) / pi : (real)0.5 - (real)atan(x) / pi;
+        slope = x > 1 ? over / (pi * (x + over)) : (real)1 / (pi * ((real)1 + x * x));
+        log_tail = (real)log(tail);
+        log_head = (real)log1p(-tail);
+        tail_rate = slope / tail;
+    }
+    const real head = (real)1 - tail, head_rate = slope / head;
+    struct FN(response) r;
+    r.mu = eta < 0 ? tail : head;
+    r.log_mu = eta < 0 ? log_tail : log_head;
+    r.a = eta < 0 ? tail_rate : head_rate;
+    r.rest = eta < 0 ? head : tail;
+    r.log_rest = eta < 0 ? log_head : log_tail;
+    r.b = eta < 0 ? head_rate : tail_rate;
+    return r;
+}
+
+/* log(1 - e^-t), t > 0 */
+SCALAR_FN real FN(log_complement)(real t) {
+    return t < (real)0.7 ? (real)log(-expm1(-t)) : (real)log1p(-exp(-t));
+}
+
+/* Complementary log-log: 1 - mu = e^-t, t = e^eta. Below the numbers that e^eta can be, log mu is eta itself. */
+SCALAR_FN struct FN(response) FN(cloglog_response)(real eta) {
+    const real t = (real)exp(eta);
+    struct FN(response) r;
+    r.mu = -(real)expm1(-t);
+    r.rest = (real)exp(-t);
+    r.log_rest = -t;
+    r.b = t;
+    r.log_mu = t < (real)1e-30 ? eta : FN(log_complement)(t);
+    r.a = t < (real)1e-30 ? (real)1 : r.rest > 0 ? t * r.rest / r.mu : (real)0;
+    return r;
+}
+
+/* Links that are powers of mu, or its logarithm: mu = eta^e, a = e / eta. */
+SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta) {
+    struct FN(response) r;
+    real e;
+    switch (link) {
+    case LINK_LOG:
+        r.mu = (real)exp(eta);
+        r.log_mu = eta;
+        r.a = (real)1;
+        r.rest = -(real)expm1(eta);
+        r.log_rest = FN(log_complement)(-eta);
+        r.b = r.mu / r.rest;
+        return r;
+    case LINK_IDENTITY: r.mu = eta, e = (real)1; break;
+    case LINK_INVERSE: r.mu = (real)1 / eta, e = (real)-1; break;
+    case LINK_INVERSE_SQUARED: r.mu = (real)1 / (real)sqrt(eta), e = (real)-0.5; break;
+    case LINK_SQRT: r.mu = eta * eta, e = (real)2; break;
+    default: r.mu = (real)pow(eta, (real)1 / power), e = (real)1 / power; break;
+    }
+    r.log_mu = e * (real)log(eta);
+    r.a = e / eta;
+    r.rest = (real)1 - r.mu;
+    r.log_rest = (real)log1p(-r.mu);
+    r.b = r.mu * r.a / r.rest;
+    return r;
+}
+
+SCALAR_FN struct FN(response) FN(response_at)(int link, real power, real eta) {
+    if (link == LINK_CLOGLOG) return FN(cloglog_response)(eta);
+    if (link == LINK_LOGIT || link == LINK_PROBIT || link == LINK_CAUCHIT)
+        return FN(symmetric_response)(link, eta);
+    return FN(power_response)(link, power, eta);
+}
+
+/* Whether eta gives a mean that the family may have. */
+SCALAR_FN int FN(in_range)(int family, int link, real eta, real mu) {
+    if (family == FAMILY_BINOMIAL && !(mu < 1) && (link < LINK_LOGIT || link > LINK_CAUCHIT)) return 0;
+    if (family == FAMILY_GAUSSIAN && (link == LINK_IDENTITY || link == LINK_INVERSE))
+        return link == LINK_IDENTITY || eta != 0;
+    return eta > 0 || link == LINK_LOG || (link >= LINK_LOGIT && link <= LINK_CAUCHIT);
+}
+
+/* x z, and 0 where x is, though z be infinite. */
+SCALAR_FN real FN(product)(real x, real z) {
+    return x == 0 ? (real)0 : x * z;
+}
+
+/* Minus the log-likelihood of the families whose mean is positive. */
+SCALAR_FN real FN(positive_row)(int family, real parameter, real y, struct FN(response) r, real *g, real *h) {
+    const real part = FN(product)(y, (real)1 / r.mu); /* y / mu */
+    real share, x;
+    switch (family) {
+    case FAMILY_POISSON:
+        *g = (r.mu - y) * r.a;
+        *h = r.mu * r.a * r.a;
+        return r.mu - FN(product)(y, r.log_mu);
+    case FAMILY_GAMMA:
+        *g = ((real)1 - part) * r.a;
+        *h = r.a * r.a;
+        return part + r.log_mu;
+    case FAMILY_INVERSE_GAUSSIAN:
+        *g = ((real)1 - part) * r.a / r.mu;
+        *h = r.a * r.a / r.mu;
+        return ((real)0.5 * part - (real)1) / r.mu;
+    case FAMILY_TWEEDIE:
+        share = (real)exp(((real)2 - parameter) * r.log_mu); /* mu^(2-p) */
+        *g = share * ((real)1 - part) * r.a;
+        *h = share * r.a * r.a;
+        return share * ((real)1 / ((real)2 - parameter) + part / (parameter - (real)1));
+    default: /* negative binomial; alpha mu / (1 + alpha mu) = sigmoid(log(alpha mu)) */
+        x = r.log_mu + (real)log(parameter);
+        share = FN(sigmoid)(x) / parameter;
+        *g = (share - y * FN(sigmoid)(-x)) * r.a;
+        *h = share * r.a * r.a;
+        return (y + (real)1 / parameter) * FN(softplus)(x) - FN(product)(y, r.log_mu);
+    }
+}
+
+/* Minus the log-likelihood up to terms in y alone, its derivative and the expected curvature in eta: with V(mu) the
+ * variance, (mu - y) mu' / V and mu'^2 / V. */
+SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, real y, real eta, real *g,
+                           real *h) {
+    if (family == FAMILY_GAUSSIAN && link == LINK_IDENTITY) {
+        *g = eta - y;
+        *h = (real)1;
+        return (real)0.5 * (eta - y) * (eta - y);
+    }
+    const struct FN(response) r = FN(response_at)(link, power, eta);
+    *g = *h = (real)0;
+    if (!FN(in_range)(family, link, eta, r.mu)) return (real)INFINITY;
+    if (family == FAMILY_GAUSSIAN) {
+        const real slope = r.mu * r.a;
+        *g = (r.mu - y) * slope;
+        *h = slope * slope;
+        return (real)0.5 * (r.mu - y) * (r.mu - y);
+    }
+    if (family == FAMILY_BINOMIAL) {
+        *g = FN(product)((real)1 - y, r.b) - FN(product)(y, r.a);
+        *h = FN(product)(r.a, r.b);
+        return -FN(product)(y, r.log_mu) - FN(product)((real)1 - y, r.log_rest);
+    }
+    return FN(positive_row)(family, parameter, y, r, g, h);
+}
+
+/* The loss of one row, its derivative *g and its curvature *h >= 0 with respect to eta; infinite where eta is out of the
+ * model's range. */
+SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real power, real y, real eta,
+                            real *g, real *h) {
+    if (kind == LOSS_GLM) return FN(glm_row)(family, link, parameter, power, y, eta, g, h);
+    if (kind == LOSS_LOGISTIC) { /* y in [0, 1] */
         const real mu = FN(sigmoid)(eta);
         *g = mu - y;
         *h = mu * FN(sigmoid)(-eta);
         return FN(softplus)(eta) - y * eta;
     }
-    if (kind == 4) { /* squared hinge, y > 0 or not */
+    if (kind == LOSS_SQUARED_HINGE) { /* y > 0 or not */
         const real sign = y > 0 ? (real)1 : (real)-1, slack = (real)1 - sign * eta;
         *g = slack > 0 ? -sign * slack : (real)0;
         *h = slack > 0 ? (real)1 : (real)0;
         return slack > 0 ? (real)0.5 * slack * slack : (real)0;
     }
-    if (kind == 5) { /* squared epsilon-insensitive */
+    if (kind == LOSS_SQUARED_EPSILON) {
         const real distance = eta - y, size = distance < 0 ? -distance : distance, slack = size - parameter;
         *g = slack > 0 ? (distance < 0 ? -slack : slack) : (real)0;
         *h = slack > 0 ? (real)1 : (real)0;
@@ -41,6 +242,12 @@ SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real
     *g = eta - y; /* squared */
     *h = (real)1;
     return (real)0.5 * (eta - y) * (eta - y);
+}
+
+/* The mean response at eta, of all kinds but softmax; NaN where eta is out of the link's range. */
+SCALAR_FN real FN(mean_row)(int kind, int link, real power, real eta) {
+    if (kind == LOSS_LOGISTIC) return FN(sigmoid)(eta);
+    return kind == LOSS_GLM ? FN(response_at)(link, power, eta).mu : eta;
 }
 
 /* Softmax over a row's k predictors, in place: eta becomes the probabilities. Returns log(sum e^eta) - eta[label]. */

@@ -1,6 +1,8 @@
 /* Value, gradient and Hessian product of a linear model's loss: fused passes with a row map in the middle. */
 #include "ops/mmchain.h"
 
+#include <math.h>
+
 static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *A,
                                 const kiln_matrix *X, bool optional) {
     return !A && optional ? KILN_OK : ki_check_dense(call, name, A, X, X->rows, 1);
@@ -11,15 +13,48 @@ static kiln_status check_row(const char *call, const char *name, const kiln_matr
     return A ? ki_check_dense(call, name, A, X, 1, k) : KILN_OK;
 }
 
-static kiln_status check_loss(const char *call, const kiln_loss *loss, const kiln_matrix *X, int64_t k) {
-    kiln_status status;
-    if (loss->kind < KILN_LOSS_SQUARED || loss->kind > KILN_LOSS_GLM)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d", call, (int)loss->kind);
-    if (loss->kind == KILN_LOSS_GLM &&
-        (loss->family < KILN_GAUSSIAN || loss->family > KILN_NEGATIVE_BINOMIAL ||
-         loss->link < KILN_LINK_DEFAULT || loss->link > KILN_LINK_POWER))
+static kiln_status check_model(const char *call, const kiln_loss *loss) {
+    const double p = loss->parameter;
+    if (loss->family < KILN_GAUSSIAN || loss->family > KILN_NEGATIVE_BINOMIAL ||
+        loss->link < KILN_LINK_DEFAULT || loss->link > KILN_LINK_POWER)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no family has the number %d, or no link %d", call,
                        (int)loss->family, (int)loss->link);
+    if (loss->family == KILN_TWEEDIE && !(p > 1 && p != 2 && isfinite(p)))
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s: Tweedie's variance power is %g, but must be in (1, 2) or above 2", call, p);
+    if (loss->family == KILN_NEGATIVE_BINOMIAL && !(p > 0 && isfinite(p)))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: the negative binomial's alpha is %g, but must be positive",
+                       call, p);
+    if (loss->link == KILN_LINK_POWER && !(loss->link_power != 0 && isfinite(loss->link_power)))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: the power of the link is %g, but must be finite and not 0",
+                       call, loss->link_power);
+    return KILN_OK;
+}
+
+/* The family's canonical link, or log where that is of little use (its range is not the mean's). */
+static kiln_link default_link(kiln_family family) {
+    switch (family) {
+    case KILN_GAUSSIAN: return KILN_LINK_IDENTITY;
+    case KILN_INVERSE_GAUSSIAN: return KILN_LINK_INVERSE_SQUARED;
+    case KILN_BINOMIAL: return KILN_LINK_LOGIT;
+    default: return KILN_LINK_LOG;
+    }
+}
+
+/* Fills in what the caller left to default; the bodies see no KILN_LINK_DEFAULT. */
+static kiln_status resolve(const char *call, kiln_loss *resolved, const kiln_loss *loss) {
+    if (loss->kind < KILN_LOSS_SQUARED || loss->kind > KILN_LOSS_GLM)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d", call, (int)loss->kind);
+    kiln_status status = loss->kind == KILN_LOSS_GLM ? check_model(call, loss) : KILN_OK;
+    if (status != KILN_OK) return status;
+    *resolved = *loss;
+    if (loss->kind == KILN_LOSS_GLM && loss->link == KILN_LINK_DEFAULT)
+        resolved->link = default_link(loss->family);
+    return KILN_OK;
+}
+
+static kiln_status check_operands(const char *call, const kiln_loss *loss, const kiln_matrix *X, int64_t k) {
+    kiln_status status;
     if (loss->kind == KILN_LOSS_SOFTMAX ? k < 2 || loss->offset != NULL : k != 1)
         return ki_fail(
             KILN_ERR_ARGUMENT,
@@ -40,8 +75,10 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
     kiln_status status;
     if (!value || !G || !loss || !X || !W)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: value, G, loss, X or W is NULL", call);
+    kiln_loss resolved;
     const bool softmax = loss->kind == KILN_LOSS_SOFTMAX;
-    TRY(check_loss(call, loss, X, W->cols));
+    TRY(resolve(call, &resolved, loss));
+    TRY(check_operands(call, loss, X, W->cols));
     TRY(ki_check_dense(call, "W", W, X, X->cols, W->cols));
     TRY(ki_check_dense(call, "G", G, X, X->cols, W->cols));
     TRY(check_row(call, "b", b, X, W->cols));
@@ -57,7 +94,7 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
                                         .X = X,
                                         .y = W,
                                         .k = (int)W->cols,
-                                        .loss = loss,
+                                        .loss = &resolved,
                                         .shift = b,
                                         .curvature = C,
                                         .sums = gb,
@@ -71,13 +108,15 @@ kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *
                               const kiln_matrix *Z) {
     static const char call[] = "kiln_loss_hessian";
     kiln_status status;
-    if (!Q || !loss || !C || !X || !P)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: Q, loss, C, X or P is NULL", call);
+    if (!Q || !loss || !X || !P) return ki_fail(KILN_ERR_ARGUMENT, "%s: Q, loss, X or P is NULL", call);
     const bool softmax = loss->kind == KILN_LOSS_SOFTMAX;
-    TRY(check_loss(call, loss, X, P->cols));
+    if (softmax)
+        TRY(check_operands(call, loss, X, P->cols));
+    else
+        TRY(ki_check_columns(call, "P", P->cols));
     TRY(ki_check_dense(call, "P", P, X, X->cols, P->cols));
     TRY(ki_check_dense(call, "Q", Q, X, X->cols, P->cols));
-    TRY(ki_check_dense(call, "C", C, X, X->rows, P->cols));
+    if (C || softmax) TRY(ki_check_dense(call, "C", C, X, X->rows, softmax ? P->cols : 1));
     TRY(check_row(call, "pb", pb, X, P->cols));
     TRY(check_row(call, "qb", qb, X, P->cols));
     if (Z) TRY(ki_check_dense(call, "Z", Z, X, X->cols, P->cols));
