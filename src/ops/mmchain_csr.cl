@@ -8,9 +8,10 @@
 __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const long *row_start, __global const int *col,
                                        __global const real *X, __global const real *v, __global const real *y,
                                        __global const real *z, real alpha, real beta, long rows, int n, int k,
-                                       int first, int v_cols) {
+                                       int first, int v_cols MAP_PARAMETERS) {
     LOCAL real scratch[K * BS];
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    MAP_BEGIN
 #ifdef SHARED_W
     LOCAL real w[SHARED_W];
     for (int i = id; i < n * K; i += BS) w[i] = REAL(0.0);
@@ -32,13 +33,16 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const long *
         }
         group_sums(p, K, scratch);
 #endif
-#pragma unroll
-        for (int c = 0; c < K; c++) {
-            if (row >= rows || first + c >= k) continue;
+        if (row < rows) {
 #if PLAIN
-            if (lane == 0) write_plain(out, p[c], z, alpha, beta, (index_t)row * k + first + c);
+#pragma unroll
+            for (int c = 0; c < K; c++)
+                if (lane == 0 && first + c < k)
+                    write_plain(out, p[c], z, alpha, beta, (index_t)row * k + first + c);
 #else
-            p[c] = alpha * row_factor(p[c], v, y, (index_t)row, first + c, k, v_cols);
+            row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(lane == 0));
+#pragma unroll
+            for (int c = 0; c < K; c++) p[c] *= alpha;
 #endif
         }
 #if !PLAIN
@@ -61,4 +65,5 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const long *
     for (int i = id; i < n * K; i += BS)
         if (w[i] != REAL(0.0)) atomic_add_global(&out[(index_t)(i / K) * k + first + i % K], w[i]);
 #endif
+    MAP_END
 }

@@ -38,9 +38,10 @@ DEVICE_FN void load_wide(real *to, __global const real *from) {
 #ifdef DENSE
 __kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real *X, __global const real *v,
                                          __global const real *y, __global const real *z, real alpha, real beta,
-                                         long rows, int n, int k, int first, int v_cols) {
+                                         long rows, int n, int k, int first, int v_cols MAP_PARAMETERS) {
     LOCAL real scratch[R * BS];
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    MAP_BEGIN
     const long step = (long)get_num_groups(0) * NV * R;
     real yr[K][TL], wr[K][TL];
 #pragma unroll
@@ -68,31 +69,39 @@ __kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real
 #pragma unroll
                     for (int s = 0; s < W; s++) x[r][q * W + s] = REAL(0.0);
             }
+        real p[K][R];
 #pragma unroll
         for (int c = 0; c < K; c++) {
-            real p[R];
 #pragma unroll
             for (int r = 0; r < R; r++) {
-                p[r] = REAL(0.0);
+                p[c][r] = REAL(0.0);
 #if FUSED || PLAIN
 #pragma unroll
-                for (int t = 0; t < TL; t++) p[r] += x[r][t] * yr[c][t];
+                for (int t = 0; t < TL; t++) p[c][r] += x[r][t] * yr[c][t];
 #endif
             }
 #if FUSED || PLAIN
-            group_sum_n(p, scratch);
+            group_sum_n(p[c], scratch);
 #endif
+        }
 #pragma unroll
-            for (int r = 0; r < R; r++) {
-                if (row + r >= rows || first + c >= k) continue;
+        for (int r = 0; r < R; r++) {
+            if (row + r >= rows) continue;
 #if PLAIN
-                if (lane == 0) write_plain(out, p[r], z, alpha, beta, (index_t)(row + r) * k + first + c);
-#else
-                const real factor = row_factor(p[r], v, y, (index_t)(row + r), first + c, k, v_cols);
 #pragma unroll
-                for (int t = 0; t < TL; t++) wr[c][t] += factor * (SQUARES ? x[r][t] * x[r][t] : x[r][t]);
+            for (int c = 0; c < K; c++)
+                if (lane == 0 && first + c < k)
+                    write_plain(out, p[c][r], z, alpha, beta, (index_t)(row + r) * k + first + c);
+#else
+            real factor[K];
+#pragma unroll
+            for (int c = 0; c < K; c++) factor[c] = p[c][r];
+            row_factors(factor, v, y, (index_t)(row + r), first, k, v_cols MAP_ARGUMENTS(lane == 0));
+#pragma unroll
+            for (int c = 0; c < K; c++)
+#pragma unroll
+                for (int t = 0; t < TL; t++) wr[c][t] += factor[c] * (SQUARES ? x[r][t] * x[r][t] : x[r][t]);
 #endif
-            }
         }
     }
 #if !PLAIN
@@ -110,6 +119,7 @@ __kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real
             if (vector == 0 && j < n) out[((long)get_group_id(0) * K + c) * n + j] = sum;
         }
 #endif
+    MAP_END
 }
 #endif
 
@@ -118,9 +128,10 @@ __kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real
 #ifdef WIDE
 __kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real *X, __global const real *v,
                                         __global const real *y, __global const real *z, real alpha, real beta,
-                                        long rows, int n, int k, int first, int v_cols) {
+                                        long rows, int n, int k, int first, int v_cols MAP_PARAMETERS) {
     LOCAL real scratch[R * BS];
     const int id = (int)get_local_id(0);
+    MAP_BEGIN
     __global real *w = out + (long)get_group_id(0) * K * n;
     const long first_row = (long)get_group_id(0) * R;
     for (long row = first_row; row < rows; row += (long)get_num_groups(0) * R) {
@@ -138,15 +149,19 @@ __kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real 
             }
         for (int c = 0; c < K; c++) group_sum_n(p[c], scratch);
 #endif
-        for (int c = 0; c < K; c++)
-            for (int r = 0; r < R; r++) {
-                if (row + r >= rows || first + c >= k) continue;
+        for (int r = 0; r < R; r++) {
+            if (row + r >= rows) continue;
 #if PLAIN
-                if (id == 0) write_plain(out, p[c][r], z, alpha, beta, (index_t)(row + r) * k + first + c);
+            for (int c = 0; c < K; c++)
+                if (id == 0 && first + c < k)
+                    write_plain(out, p[c][r], z, alpha, beta, (index_t)(row + r) * k + first + c);
 #else
-                p[c][r] = row_factor(p[c][r], v, y, (index_t)(row + r), first + c, k, v_cols);
+            real factor[K];
+            for (int c = 0; c < K; c++) factor[c] = p[c][r];
+            row_factors(factor, v, y, (index_t)(row + r), first, k, v_cols MAP_ARGUMENTS(id == 0));
+            for (int c = 0; c < K; c++) p[c][r] = factor[c];
 #endif
-            }
+        }
 #if !PLAIN
         for (long j = id; j < n; j += BS) {
             real sum[K];
@@ -163,6 +178,7 @@ __kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real 
         }
 #endif
     }
+    MAP_END
 }
 #endif
 

@@ -1,6 +1,7 @@
 /* How a pass over a dense X is laid out on a GPU: threads a row, rows a step, loads a thread. */
 #include <stdio.h>
 
+#include "core/seams.h"
 #include "core/size.h"
 #include "ops/mmchain_gpu.h"
 
@@ -77,28 +78,50 @@ static kiln_status finish(const struct ki_plan *plan, const struct ki_chain *cha
 /* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */
 static kiln_status run(struct ki_plan *plan, const struct ki_chain *chain) {
     struct ki_kernel *pass, *last = NULL;
-    struct ki_buffer out = chain->out->values;
     const kiln_matrix *X = chain->X;
     kiln_status status;
     const bool partials = chain->kind != KI_CHAIN_PLAIN;
-    int64_t bytes;
+    struct ki_work work;
+    int64_t bytes = 0;
     TRY(ki_plan_kernel(&pass, plan, chain));
-    if (!ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
+    if (partials && !ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the partial results overflow: %lld columns", (long long)X->cols);
-    if (partials) {
-        TRY(find_finish(&last, chain));
-        TRY(ki_device_scratch(X->device, &out, bytes));
-    }
+    if (partials) TRY(find_finish(&last, chain));
+    TRY(ki_plan_work(&work, plan, chain, bytes));
     for (int first = 0; first < chain->k; first += plan->K) {
-        TRY(ki_plan_launch(plan, chain, pass, &out, first));
-        if (partials) TRY(finish(plan, chain, last, &out, first));
+        TRY(ki_plan_launch(plan, chain, pass, partials ? &work.buffer : &chain->out->values, &work, first));
+        if (partials) TRY(finish(plan, chain, last, &work.buffer, first));
     }
+    TRY(ki_map_value(chain, &work));
 done:
     return status;
 }
 
-kiln_status ki_chain_gpu_dense(const struct ki_chain *chain) {
-    struct ki_plan plan = {.file = "mmchain_dense", .K = chain->k > 4 ? 8 : ki_power_of_two(chain->k)};
+static struct ki_plan choose(const struct ki_chain *chain) {
+    struct ki_plan plan = {.file = "mmchain_dense", .K = ki_plan_columns(chain)};
     plan_dense(&plan, chain);
+    return plan;
+}
+
+kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *forced) {
+    struct ki_plan plan = forced ? *forced : choose(chain);
     return run(&plan, chain);
+}
+
+kiln_status ki_dense_candidates(struct ki_candidate **list, int *count, int *chosen,
+                                const struct ki_chain *chain) {
+    struct ki_candidate *made = ki_calloc(sizeof *made);
+    struct ki_kernel *kernel;
+    kiln_status status;
+    if (!made) return ki_fail_nomem(sizeof *made, "the candidates");
+    made->plan = choose(chain);
+    TRY(ki_plan_kernel(&kernel, &made->plan, chain));
+    made->bytes = chain->X->nnz * ki_type_bytes(chain->X->type);
+    *list = made;
+    *count = 1;
+    *chosen = 0;
+    return KILN_OK;
+done:
+    ki_free(made);
+    return status;
 }

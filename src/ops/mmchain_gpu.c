@@ -17,24 +17,36 @@ const char *ki_index_define(const struct ki_chain *chain) {
     return reach > KILN_INDEX32_LIMIT ? " -DINDEX64" : "";
 }
 
+int ki_plan_columns(const struct ki_chain *chain) {
+    return chain->k > 4 ? 8 : ki_power_of_two(chain->k);
+}
+
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    char defines[256], shared[32] = "";
+    char defines[256 + KI_MAP_DEFINES], shared[32] = "", map[KI_MAP_DEFINES];
     if (plan->shared_w) snprintf(shared, sizeof shared, " -DSHARED_W=%d", plan->shared_w);
-    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s",
+    ki_map_defines(map, chain);
+    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s",
              plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, shared,
-             ki_index_define(chain));
+             ki_index_define(chain), map);
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
     if (status == KILN_OK) status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
     plan->groups = ki_min(plan->groups, plan->steps);
     return status;
 }
 
-/* The pass itself for columns [first, first + K) of y; `out` is the result or the partials. */
+kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const struct ki_chain *chain,
+                         int64_t partials) {
+    const int64_t wide = ki_type_bytes(ki_wide_type(chain->X->device));
+    work->records_at = ki_ceil_div(partials, wide);
+    const int64_t records = ki_chain_maps(chain) ? ki_max(plan->groups, 1) * (1 + plan->K) : 0;
+    return ki_device_scratch(chain->X->device, &work->buffer, (work->records_at + records) * wide);
+}
+
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
-                           const struct ki_buffer *out, int first) {
+                           const struct ki_buffer *out, const struct ki_work *work, int first) {
     const kiln_matrix *X = chain->X;
-    struct ki_arg args[14];
+    struct ki_arg args[14 + KI_MAP_ARGS];
     int n = 0;
     args[n++] = ki_arg_buffer(out);
     if (X->format == KILN_CSR) {
@@ -52,9 +64,24 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     args[n++] = ki_arg_i32(chain->k);
     args[n++] = ki_arg_i32(first);
     args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
-    return ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
+    n += ki_map_args(args + n, chain, work);
+    kiln_status status = ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
+    if (status != KILN_OK || !ki_chain_maps(chain)) return status;
+    return ki_map_records(chain, work, plan->groups, plan->K, first);
+}
+
+kiln_status ki_chain_run_plan(const struct ki_chain *chain, const struct ki_plan *plan) {
+    return chain->X->format == KILN_DENSE ? ki_chain_gpu_dense(chain, plan) : ki_chain_gpu_csr(chain, plan);
+}
+
+kiln_status ki_chain_candidates(struct ki_candidate **list, int *count, int *chosen,
+                                const struct ki_chain *chain) {
+    return chain->X->format == KILN_DENSE ? ki_dense_candidates(list, count, chosen, chain)
+                                          : ki_csr_candidates(list, count, chosen, chain);
 }
 
 kiln_status ki_chain_gpu(const struct ki_chain *chain) {
-    return chain->X->format == KILN_DENSE ? ki_chain_gpu_dense(chain) : ki_chain_gpu_csr(chain);
+    const bool softmax = chain->map == KI_ROW_SOFTMAX || chain->map == KI_ROW_SOFTMAX_LOSS;
+    if (softmax && chain->k > ki_plan_columns(chain)) return ki_chain_gpu_composed(chain);
+    return ki_chain_run_plan(chain, NULL);
 }
