@@ -147,6 +147,11 @@ typedef struct kiln_device_statistics {
     double build_seconds;         /* spent building kernels or loading them from the cache */
     int64_t kernels_built, kernels_cached;
     int64_t memory_used, memory_peak; /* bytes of matrices and work space */
+    int64_t evictions;                /* matrices that made room for others */
+    /* Passes over matrices too large for the device: panels of rows moved while the one before was computed with, their
+     * bytes (contained in bytes_up), the passes' time, and as much of it as was spent waiting for panels to arrive */
+    int64_t panels, panel_bytes;
+    double panel_seconds, panel_wait_seconds;
 } kiln_device_statistics;
 KILN_API void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics);
 
@@ -295,6 +300,8 @@ KILN_API kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matr
  *   Q = X^T T + beta Z,  qb = 1^T T,  T = C .* (X P + 1 pb); for SOFTMAX, row by row,
  *   t = s (c .* (q - sum_j c_j q_j)), q = x P + pb.
  * P, Q, Z n x k; pb, qb 1 x k; pb NULL counts as zeros, qb NULL is not computed, Z as in mmchain.
+ * SOFTMAX reads the loss's kind and weights. Of any other loss only the kind is read, C is m x 1 or NULL (ones), and the k
+ * columns of P, 1 <= k <= 64, are k products with one Hessian: least squares with several targets, for instance.
  * Cost, determinism, errors: as kiln_loss_gradient. */
 KILN_API kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *loss,
                                        const kiln_matrix *C, const kiln_matrix *X, const kiln_matrix *P,
@@ -404,13 +411,14 @@ KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **es
 /* ------------------------------------------------------------------------------- data on files */
 
 typedef enum kiln_file_format {
-    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz, each also with .gz or .zst */
+    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .txt, each also with .gz or .zst */
     KILN_FILE_AUTO = 0,
     KILN_FILE_LIBSVM = 1,
     KILN_FILE_MATRIX_MARKET = 2,
     KILN_FILE_CSV = 3,
     KILN_FILE_NPY = 4,
-    KILN_FILE_NPZ = 5 /* a CSR matrix as scipy.sparse.save_npz writes it */
+    KILN_FILE_NPZ = 5,  /* a CSR matrix as scipy.sparse.save_npz writes it */
+    KILN_FILE_EDGES = 6 /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
 } kiln_file_format;
 
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
@@ -421,6 +429,7 @@ typedef struct kiln_read_options {
     kiln_type type;          /* element type of X and y; default f64 */
     int zero_based;          /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
     const char *target;      /* CSV: name of the target column, several separated by commas; NULL = none */
+    int text_targets;        /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
     const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
@@ -448,6 +457,9 @@ KILN_API const kiln_matrix *kiln_data_X(const kiln_data *data);
 KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the file has no targets */
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
 KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
+/* The class that target j calls `number`: 0, 1, ... in the order of the names; -1, a class that the model of the reading
+ * does not know, has none. NULL if the target is numeric. */
+KILN_API const char *kiln_data_class_name(const kiln_data *data, int64_t j, int64_t number);
 KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
 KILN_API int64_t kiln_data_bytes(const kiln_data *data); /* bytes after decompression */
 /* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
@@ -625,9 +637,19 @@ typedef struct kiln_svm_options {
 KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_svm_options *options, kiln_report *report);
 
-/* Hubs and authorities of the directed graph with adjacency matrix A (m x n; row i links to column j with weight
- * a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each normalised. One mmchain an
- * iteration. */
+/* Hubs and authorities of the directed graph with adjacency matrix A (m x n, dense or CSR; row i links to column j with
+ * weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each normalised; hubs m x 1,
+ * authorities n x 1. The authorities are the eigenvector of A^T A with the largest eigenvalue, found by power iteration,
+ * a = A^T (A a) / norm: one mmchain an iteration, and one product more for the hubs.
+ * report->residual is the change in the last iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised).
+ * Where components of the graph share the largest eigenvalue (links that are equally many and apart: a disconnected graph,
+ * a star beside a like one) the fixed point is not unique, and the start decides which one is returned; from equal
+ * entries it is the same one on every device. The nearer the second eigenvalue is, the more iterations are needed.
+ * Not converging is not an error. On failure hubs, authorities and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_DATA (no link with a weight other than 0, a warm start from which no link leads on, negative
+ * weights as far as hubs or authorities become negative, NaN or overflow); memory and device errors.
+ * Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment, JACM 1999; Ashari et
+ * al., PPoPP 2015, table 1. */
 typedef struct kiln_hits_options {
     int norm;               /* 1 (default): entries sum to 1; 2: squares do */
     int unweighted;         /* take every stored entry for 1 */

@@ -84,7 +84,7 @@ static kiln_status cpu_alloc(kiln_device *device, struct ki_buffer *buffer, int6
     (void)device;
     void *memory = ki_alloc((size_t)bytes);
     if (!memory) return ki_fail_nomem((size_t)bytes, "a matrix");
-    *buffer = (struct ki_buffer){(uintptr_t)memory, bytes};
+    *buffer = (struct ki_buffer){(uintptr_t)memory, bytes, 0};
     return KILN_OK;
 }
 

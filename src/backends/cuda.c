@@ -1,8 +1,8 @@
 /* CUDA: the driver API for memory and launching, NVRTC for building.
  *
- * One primary context (shared with whatever else uses CUDA in this process) and one stream a device. The
- * context is made current at each entry: the caller may use other devices or libraries in between, and the
- * call costs little. */
+ * One primary context (shared with whatever else uses CUDA in this process), one stream a device for computing and one
+ * for uploads beside it. The context is made current at each entry: the caller may use other devices or libraries in
+ * between, and the call costs little. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,8 @@
 struct cuda {
     int device, architecture;
     cuda_context context;
-    cuda_stream stream;
+    cuda_stream stream, uploads;
+    cuda_event event; /* of fences: a wait keeps to what the event recorded when the wait was queued */
 };
 
 enum { ARGUMENTS_MAX = 64 };
@@ -29,7 +30,8 @@ enum {
     MULTIPROCESSOR_COUNT = 16,
     COMPUTE_CAPABILITY_MAJOR = 75,
     COMPUTE_CAPABILITY_MINOR = 76,
-    STREAM_NON_BLOCKING = 1
+    STREAM_NON_BLOCKING = 1,
+    EVENT_DISABLE_TIMING = 2
 };
 
 /* Native atomics on f64 are what the kernels count on. */
@@ -65,6 +67,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     properties->is_gpu = properties->has_f64 = true;
     properties->compute_units = info->threads = (int)units;
     properties->warp = (int)warp;
+    properties->align = 256; /* what the allocator gives, and no access needs more */
     properties->memory = properties->alloc_max = info->memory = (int64_t)memory;
     *architecture = (int)(10 * major + minor);
     snprintf(info->description, sizeof info->description, "%s, CUDA %d.%d driver", name, version / 1000,
@@ -116,7 +119,11 @@ static kiln_status enter(kiln_device *device) {
 static void cuda_close(kiln_device *device) {
     struct cuda *cuda = device->impl;
     if (!device->lost && cuda->context) {
-        if (ki_cuda.context_set(cuda->context) == 0 && cuda->stream) ki_cuda.stream_destroy(cuda->stream);
+        if (ki_cuda.context_set(cuda->context) == 0) {
+            if (cuda->event) ki_cuda.event_destroy(cuda->event);
+            if (cuda->uploads) ki_cuda.stream_destroy(cuda->uploads);
+            if (cuda->stream) ki_cuda.stream_destroy(cuda->stream);
+        }
         ki_cuda.context_release(cuda->device);
     }
     ki_free(cuda);
@@ -141,6 +148,8 @@ static kiln_status cuda_open(kiln_device *device, const char *selector) {
     TRY(KI_CUDA(NULL, context_retain, &cuda->context, cuda->device));
     TRY(KI_CUDA(NULL, context_set, cuda->context));
     TRY(KI_CUDA(NULL, stream_create, &cuda->stream, STREAM_NON_BLOCKING));
+    TRY(KI_CUDA(NULL, stream_create, &cuda->uploads, STREAM_NON_BLOCKING));
+    TRY(KI_CUDA(NULL, event_create, &cuda->event, EVENT_DISABLE_TIMING));
 done:
     if (status != KILN_OK && device->impl) cuda_close(device);
     return status;
@@ -180,7 +189,7 @@ static kiln_status cuda_alloc(kiln_device *device, struct ki_buffer *buffer, int
         return ki_hint("--type f32, less data, --device cpu, or end what else uses the GPU ('nvidia-smi')");
     }
     if (code) return ki_cuda_fail(device, code, "alloc");
-    *buffer = (struct ki_buffer){memory, bytes};
+    *buffer = (struct ki_buffer){memory, bytes, 0};
     return KILN_OK;
 }
 
@@ -189,13 +198,44 @@ static void cuda_release(kiln_device *device, struct ki_buffer *buffer) {
     if (enter(device) == KILN_OK) KI_CUDA(device, release, buffer->handle);
 }
 
+static kiln_status cuda_upload_wait(kiln_device *device) {
+    struct cuda *cuda = device->impl;
+    kiln_status status = enter(device);
+    return status == KILN_OK ? KI_CUDA(device, stream_wait, cuda->uploads) : status;
+}
+
 static kiln_status cuda_sync(kiln_device *device) {
     struct cuda *cuda = device->impl;
+    kiln_status status = enter(device);
+    return status == KILN_OK ? KI_CUDA(device, stream_wait, cuda->stream) : status;
+}
+
+static kiln_status cuda_upload_queue(kiln_device *device, struct ki_buffer *to, int64_t offset,
+                                     const void *from, int64_t bytes) {
+    struct cuda *cuda = device->impl;
+    kiln_status status = enter(device);
+    if (status != KILN_OK) return status;
+    return KI_CUDA(device, upload, to->handle + (uint64_t)offset, from, (size_t)bytes, cuda->uploads);
+}
+
+static kiln_status cuda_fence(kiln_device *device, enum ki_fence fence) {
+    struct cuda *cuda = device->impl;
+    const bool uploads_wait = fence == KI_UPLOADS_AFTER_COMPUTE;
     kiln_status status;
     TRY(enter(device));
-    TRY(KI_CUDA(device, stream_wait, cuda->stream));
+    TRY(KI_CUDA(device, event_record, cuda->event, uploads_wait ? cuda->stream : cuda->uploads));
+    TRY(KI_CUDA(device, stream_after, uploads_wait ? cuda->uploads : cuda->stream, cuda->event, 0));
 done:
     return status;
+}
+
+static kiln_status cuda_pin(kiln_device *device, void *memory, int64_t bytes) {
+    kiln_status status = enter(device);
+    return status == KILN_OK && bytes > 0 ? KI_CUDA(device, host_register, memory, (size_t)bytes, 0) : status;
+}
+
+static void cuda_unpin(kiln_device *device, void *memory) {
+    if (enter(device) == KILN_OK) KI_CUDA(device, host_unregister, memory);
 }
 
 static kiln_status cuda_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
@@ -273,12 +313,16 @@ static kiln_status cuda_launch(kiln_device *device, void *function, int64_t grou
                                const struct ki_arg *args, int count) {
     struct cuda *cuda = device->impl;
     void *parameters[ARGUMENTS_MAX];
+    uint64_t places[ARGUMENTS_MAX];
     kiln_status status;
     if (groups > INT32_MAX)
         return ki_fail(KILN_ERR_LIMIT, "device %s: a launch of %lld work-groups, but CUDA allows 2147483647",
                        device->info.name, (long long)groups);
     if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
-    for (int i = 0; i < count; i++) parameters[i] = (void *)&args[i].as;
+    for (int i = 0; i < count; i++) {
+        places[i] = args[i].as.handle + (uint64_t)args[i].offset;
+        parameters[i] = args[i].offset ? (void *)&places[i] : (void *)&args[i].as;
+    }
     TRY(enter(device));
     TRY(KI_CUDA(device, launch, function, (unsigned)groups, 1, 1, (unsigned)group_size, 1, 1, 0, cuda->stream,
                 parameters, NULL));
@@ -294,6 +338,11 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .release = cuda_release,
                                            .upload = cuda_upload,
                                            .download = cuda_download,
+                                           .upload_queue = cuda_upload_queue,
+                                           .fence = cuda_fence,
+                                           .upload_wait = cuda_upload_wait,
+                                           .pin = cuda_pin,
+                                           .unpin = cuda_unpin,
                                            .build = cuda_build,
                                            .load = cuda_load,
                                            .unload = cuda_unload,

@@ -6,6 +6,7 @@
 
 typedef struct cuda_context_opaque *cuda_context;
 typedef struct cuda_stream_opaque *cuda_stream;
+typedef struct cuda_event_opaque *cuda_event;
 typedef struct cuda_module_opaque *cuda_module;
 typedef struct cuda_function_opaque *cuda_function;
 

@@ -9,9 +9,11 @@
 #include "core/size.h"
 
 struct opencl {
-    cl_object device, context, queue;
+    cl_object device, context, queue, uploads;
     char options[64]; /* what every build begins with */
 };
+
+enum { ARGUMENTS_MAX = 64 };
 
 /* Numbers of parameters in cl.h. */
 enum {
@@ -26,6 +28,7 @@ enum {
     DRIVER_VERSION = 0x102D,
     DEVICE_VERSION = 0x102F,
     DEVICE_EXTENSIONS = 0x1030,
+    DEVICE_MEM_BASE_ADDR_ALIGN = 0x1019,
     DEVICE_DOUBLE_FP_CONFIG = 0x1032,
     DEVICE_OPENCL_C_VERSION = 0x103D,
     DEVICE_COMPUTE_CAPABILITY_MAJOR = 0x4000, /* of cl_nv_device_attribute_query, and the next */
@@ -34,7 +37,8 @@ enum {
     PROGRAM_BINARIES = 0x1166,
     PROGRAM_BUILD_LOG = 0x1183,
     CONTEXT_PLATFORM = 0x1084,
-    MEM_READ_WRITE = 1
+    MEM_READ_WRITE = 1,
+    BUFFER_CREATE_TYPE_REGION = 0x1220
 };
 
 #define DEVICE_INFO(device, what, value)                                                                     \
@@ -85,7 +89,7 @@ done:
 static kiln_status describe(kiln_device_info *info, struct ki_properties *properties, int *architecture,
                             const struct ki_opencl_device *device) {
     kiln_status status;
-    unsigned units = 0;
+    unsigned units = 0, align_bits = 0;
     size_t group_max = 0;
     uint64_t memory = 0, alloc_max = 0, local = 0, fp64 = 0;
     char name[80] = "", driver[64] = "", version[160] = "", extensions[8192] = "";
@@ -101,6 +105,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     TRY(DEVICE_INFO(device->id, DEVICE_GLOBAL_MEM_SIZE, &memory));
     TRY(DEVICE_INFO(device->id, DEVICE_MAX_MEM_ALLOC_SIZE, &alloc_max));
     TRY(DEVICE_INFO(device->id, DEVICE_LOCAL_MEM_SIZE, &local));
+    TRY(DEVICE_INFO(device->id, DEVICE_MEM_BASE_ADDR_ALIGN, &align_bits));
     info->memory = (int64_t)memory;
     info->threads = (int)units;
     *architecture = nvidia_architecture(device->id, extensions);
@@ -113,6 +118,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
         .local_bytes = (int64_t)local,
         .memory = (int64_t)memory,
         .alloc_max = (int64_t)alloc_max,
+        .align = ki_max(align_bits / 8, 8),
         /* Atomic sums of f64 go through 64-bit integers. */
         .has_f64 = fp64 != 0 && strstr(extensions, "cl_khr_int64_base_atomics"),
     };
@@ -155,6 +161,7 @@ static kiln_status choose(struct ki_opencl_device *chosen, const char *selector)
 static void opencl_close(kiln_device *device) {
     struct opencl *opencl = device->impl;
     if (!device->lost) {
+        if (opencl->uploads) ki_opencl.release_queue(opencl->uploads);
         if (opencl->queue) ki_opencl.release_queue(opencl->queue);
         if (opencl->context) ki_opencl.release_context(opencl->context);
     }
@@ -189,6 +196,8 @@ static kiln_status opencl_open(kiln_device *device, const char *selector) {
     if (!opencl->context) TRY(ki_opencl_fail(NULL, code, "create_context"));
     opencl->queue = ki_opencl.create_queue(opencl->context, chosen.id, 0, &code);
     if (!opencl->queue) TRY(ki_opencl_fail(NULL, code, "create_queue"));
+    opencl->uploads = ki_opencl.create_queue(opencl->context, chosen.id, 0, &code);
+    if (!opencl->uploads) TRY(ki_opencl_fail(NULL, code, "create_queue"));
 done:
     if (status != KILN_OK && device->impl) opencl_close(device);
     return status;
@@ -222,7 +231,7 @@ static kiln_status opencl_alloc(kiln_device *device, struct ki_buffer *buffer, i
     int code = 0;
     cl_object memory = ki_opencl.create_buffer(opencl->context, MEM_READ_WRITE, (size_t)bytes, NULL, &code);
     if (!memory) return ki_opencl_fail(device, code, "create_buffer");
-    *buffer = (struct ki_buffer){(uintptr_t)memory, bytes};
+    *buffer = (struct ki_buffer){(uintptr_t)memory, bytes, 0};
     return KILN_OK;
 }
 
@@ -250,6 +259,32 @@ static kiln_status opencl_download(kiln_device *device, void *to, const struct k
 
 static kiln_status opencl_sync(kiln_device *device) {
     return KI_OPENCL(device, finish, ((struct opencl *)device->impl)->queue);
+}
+
+static kiln_status opencl_upload_wait(kiln_device *device) {
+    return KI_OPENCL(device, finish, ((struct opencl *)device->impl)->uploads);
+}
+
+static kiln_status opencl_upload_queue(kiln_device *device, struct ki_buffer *to, int64_t offset,
+                                       const void *from, int64_t bytes) {
+    struct opencl *opencl = device->impl;
+    return KI_OPENCL(device, write, opencl->uploads, memory_of(to), 0, (size_t)offset, (size_t)bytes, from, 0,
+                     NULL, NULL);
+}
+
+static kiln_status opencl_fence(kiln_device *device, enum ki_fence fence) {
+    struct opencl *opencl = device->impl;
+    const bool uploads_wait = fence == KI_UPLOADS_AFTER_COMPUTE;
+    const cl_object first = uploads_wait ? opencl->queue : opencl->uploads;
+    const cl_object second = uploads_wait ? opencl->uploads : opencl->queue;
+    cl_object event = NULL;
+    kiln_status status;
+    TRY(KI_OPENCL(device, mark, first, 0, NULL, &event));
+    TRY(KI_OPENCL(device, hold_back, second, 1, &event, NULL));
+    TRY(KI_OPENCL(device, flush, first)); /* or the other queue might wait for what nobody has begun */
+done:
+    if (event && !device->lost) ki_opencl.release_event(event);
+    return status;
 }
 
 /* Builds a program for the device, with our own options before the caller's. */
@@ -337,20 +372,37 @@ static void opencl_unload(kiln_device *device, void *module, void *function) {
     KI_OPENCL(device, release_program, module);
 }
 
+/* A buffer's handle is its cl_mem, and a handle of 0 means a null pointer here too. What begins in the middle of a buffer is
+ * a buffer of its own, *view, which OpenCL keeps until the launch is over. */
+static kiln_status set_argument(kiln_device *device, void *function, unsigned i, const struct ki_arg *arg,
+                                cl_object *view) {
+    const struct {
+        size_t origin, bytes;
+    } region = {(size_t)arg->offset, (size_t)(arg->buffer_bytes - arg->offset)};
+    int code = 0;
+    if (arg->offset == 0) return KI_OPENCL(device, argument, function, i, arg->size, &arg->as);
+    *view = ki_opencl.create_view((cl_object)(uintptr_t)arg->as.handle, MEM_READ_WRITE,
+                                  BUFFER_CREATE_TYPE_REGION, &region, &code);
+    if (!*view) return ki_opencl_fail(device, code, "create_view");
+    return KI_OPENCL(device, argument, function, i, sizeof *view, view);
+}
+
 static kiln_status opencl_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,
                                  const struct ki_arg *args, int count) {
     struct opencl *opencl = device->impl;
+    cl_object views[ARGUMENTS_MAX] = {NULL};
     int64_t threads = 0;
     kiln_status status;
     if (!ki_mul(groups, group_size, &threads))
-        TRY(ki_fail(KILN_ERR_LIMIT, "device %s: a launch of %lld work-groups", device->info.name,
-                    (long long)groups));
-    /* A buffer's handle is its cl_mem, and a handle of 0 means a null pointer here too. */
-    for (int i = 0; i < count; i++)
-        TRY(KI_OPENCL(device, argument, function, (unsigned)i, args[i].size, &args[i].as));
+        return ki_fail(KILN_ERR_LIMIT, "device %s: a launch of %lld work-groups", device->info.name,
+                       (long long)groups);
+    if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
+    for (int i = 0; i < count; i++) TRY(set_argument(device, function, (unsigned)i, &args[i], &views[i]));
     const size_t all = (size_t)threads, one = (size_t)group_size;
     TRY(KI_OPENCL(device, launch, opencl->queue, function, 1, NULL, &all, &one, 0, NULL, NULL));
 done:
+    for (int i = 0; i < count; i++)
+        if (views[i] && !device->lost) ki_opencl.release_buffer(views[i]);
     return status;
 }
 
@@ -362,6 +414,9 @@ const struct ki_backend ki_backend_opencl = {.name = "opencl",
                                              .release = opencl_release,
                                              .upload = opencl_upload,
                                              .download = opencl_download,
+                                             .upload_queue = opencl_upload_queue,
+                                             .fence = opencl_fence,
+                                             .upload_wait = opencl_upload_wait,
                                              .build = opencl_build,
                                              .load = opencl_load,
                                              .unload = opencl_unload,

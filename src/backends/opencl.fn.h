@@ -15,6 +15,8 @@ FUNCTION(cl_object, create_queue, clCreateCommandQueue,
 FUNCTION(int, release_queue, clReleaseCommandQueue, (cl_object queue))
 FUNCTION(cl_object, create_buffer, clCreateBuffer,
          (cl_object context, uint64_t flags, size_t bytes, void *host, int *code))
+FUNCTION(cl_object, create_view, clCreateSubBuffer,
+         (cl_object buffer, uint64_t flags, unsigned kind, const void *region, int *code))
 FUNCTION(int, release_buffer, clReleaseMemObject, (cl_object buffer))
 FUNCTION(int, write, clEnqueueWriteBuffer,
          (cl_object queue, cl_object buffer, unsigned blocking, size_t offset, size_t bytes, const void *from,
@@ -42,3 +44,9 @@ FUNCTION(int, launch, clEnqueueNDRangeKernel,
          (cl_object queue, cl_object kernel, unsigned dimensions, const size_t *offset, const size_t *threads,
           const size_t *group, unsigned waits, const cl_object *wait, cl_object *event))
 FUNCTION(int, finish, clFinish, (cl_object queue))
+FUNCTION(int, mark, clEnqueueMarkerWithWaitList,
+         (cl_object queue, unsigned waits, const cl_object *wait, cl_object *event))
+FUNCTION(int, hold_back, clEnqueueBarrierWithWaitList,
+         (cl_object queue, unsigned waits, const cl_object *wait, cl_object *event))
+FUNCTION(int, release_event, clReleaseEvent, (cl_object event))
+FUNCTION(int, flush, clFlush, (cl_object queue))

@@ -7,14 +7,16 @@
 
 #include "kiln.h"
 
-/* Device memory. `handle` is a host pointer (cpu), a CUdeviceptr (cuda) or a cl_mem (opencl); 0 = empty. */
+/* Device memory. `handle` is a host pointer (cpu), a CUdeviceptr (cuda) or a cl_mem (opencl); 0 = empty. OpenCL has no
+ * pointers into the middle of a buffer, hence the offset, a multiple of properties.align; 0 but in views. */
 struct ki_buffer {
     uint64_t handle;
     int64_t bytes;
+    int64_t offset;
 };
 
 static inline void *ki_host(const struct ki_buffer *buffer) { /* cpu backend only */
-    return (void *)(uintptr_t)buffer->handle;
+    return (char *)(uintptr_t)buffer->handle + buffer->offset;
 }
 
 struct ki_properties {
@@ -25,6 +27,7 @@ struct ki_properties {
     int64_t local_bytes; /* on-chip memory of a work-group */
     int64_t memory;      /* bytes in all */
     int64_t alloc_max;   /* bytes in one allocation at most */
+    int64_t align;       /* of offsets into a buffer, in bytes */
     bool has_f64;
     char cache_key[192]; /* what built kernels depend on: API, compiler, driver and architecture versions */
 };
@@ -39,7 +42,13 @@ struct ki_arg {
         double f64;
         float f32;
     } as;
+    int64_t offset, buffer_bytes; /* of a buffer */
+    const kiln_matrix
+        *matrix; /* whose values the argument is, brought to the device by the launch; or NULL */
+    bool written;
 };
+
+enum ki_fence { KI_UPLOADS_AFTER_COMPUTE, KI_COMPUTE_AFTER_UPLOADS };
 
 struct ki_backend {
     const char *name; /* "cpu", "cuda", "opencl": the word before the colon in a device's name */
@@ -55,6 +64,16 @@ struct ki_backend {
                           int64_t bytes);
     kiln_status (*download)(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
                             int64_t bytes);
+    /* Passes that move data while they compute have a second queue, for uploads: fence lets what is queued on one
+     * from now on wait for what is queued on the other so far, upload_wait waits for the uploads. `from` must stay until
+     * then. NULL where nothing moves. */
+    kiln_status (*upload_queue)(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
+                                int64_t bytes);
+    kiln_status (*fence)(kiln_device *device, enum ki_fence fence);
+    kiln_status (*upload_wait)(kiln_device *device);
+    /* Host memory that the device then reads at full speed. NULL where there is no difference. */
+    kiln_status (*pin)(kiln_device *device, void *memory, int64_t bytes);
+    void (*unpin)(kiln_device *device, void *memory);
     /* Compiles source to a binary that load accepts; *binary comes from ki_resize and belongs to the
      * caller. */
     kiln_status (*build)(kiln_device *device, void **binary, size_t *bytes, const char *source,

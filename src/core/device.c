@@ -138,7 +138,7 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
 void kiln_device_close(kiln_device *device) {
     if (!device) return;
     ki_kernels_free(device);
-    ki_device_release(device, &device->scratch);
+    ki_memory_clear(device);
     device->backend->close(device);
     ki_free(device);
 }
@@ -185,48 +185,6 @@ kiln_status kiln_device_sync(kiln_device *device) {
     return status == KILN_OK ? device->backend->sync(device) : status;
 }
 
-static void count_memory(kiln_device *device, int64_t bytes) {
-    kiln_device_statistics *s = &device->statistics;
-    s->memory_used += bytes;
-    s->memory_peak = ki_max(s->memory_peak, s->memory_used);
-}
-
-static kiln_status within_budget(const kiln_device *device, int64_t bytes) {
-    int64_t free_bytes = device->budget - device->statistics.memory_used;
-    if (bytes > free_bytes) {
-        ki_fail(ki_on_cpu(device) ? KILN_ERR_NOMEM : KILN_ERR_DEVICE_NOMEM,
-                "device %s: %lld bytes needed, %lld of %lld left", device->info.name, (long long)bytes,
-                (long long)ki_max(free_bytes, 0), (long long)device->budget);
-        return ki_hint("a larger memory budget (--memory), --type f32, or a device with more memory");
-    }
-    if (bytes > device->properties.alloc_max) {
-        ki_fail(KILN_ERR_DEVICE_NOMEM, "device %s: %lld bytes needed in one piece, it allows %lld",
-                device->info.name, (long long)bytes, (long long)device->properties.alloc_max);
-        return ki_hint("--device cpu, or --type f32");
-    }
-    return KILN_OK;
-}
-
-kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
-    kiln_status status;
-    struct ki_buffer made = {0, 0};
-    if ((status = ki_device_alive(device)) != KILN_OK || (status = within_budget(device, bytes)) != KILN_OK)
-        return status;
-    /* Zero-sized matrices are legal, zero-sized device allocations are not. */
-    status = device->backend->alloc(device, &made, ki_max(bytes, 8));
-    if (status != KILN_OK) return status;
-    count_memory(device, made.bytes);
-    *buffer = made;
-    return KILN_OK;
-}
-
-void ki_device_release(kiln_device *device, struct ki_buffer *buffer) {
-    if (!buffer->handle) return;
-    if (!device->lost) device->backend->release(device, buffer);
-    count_memory(device, -buffer->bytes);
-    *buffer = (struct ki_buffer){0, 0};
-}
-
 kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                              int64_t bytes) {
     kiln_status status = ki_device_alive(device);
@@ -253,41 +211,4 @@ kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_bu
         device->statistics.transfer_seconds += ki_clock() - start;
     }
     return status;
-}
-
-kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffers, void *const *memory,
-                            const int64_t *bytes, int count) {
-    kiln_status status = KILN_OK;
-    int64_t total = 0;
-    int made = 0;
-    for (int i = 0; i < count; i++) total += bytes[i];
-    if (ki_on_cpu(device)) {
-        TRY(within_budget(device, total));
-        for (; made < count; made++) buffers[made] = (struct ki_buffer){(uintptr_t)memory[made], bytes[made]};
-        count_memory(device, total);
-        return KILN_OK;
-    }
-    for (; made < count; made++) {
-        TRY(ki_device_alloc(device, &buffers[made], bytes[made]));
-        status = ki_device_upload(device, &buffers[made], 0, memory[made], bytes[made]);
-        if (status != KILN_OK) {
-            made++;
-            goto done;
-        }
-    }
-    for (int i = 0; i < count; i++) ki_free(memory[i]);
-done:
-    if (status != KILN_OK)
-        while (made > 0) ki_device_release(device, &buffers[--made]);
-    return status;
-}
-
-kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
-    if (device->scratch.bytes < bytes) {
-        ki_device_release(device, &device->scratch);
-        kiln_status status = ki_device_alloc(device, &device->scratch, bytes);
-        if (status != KILN_OK) return status;
-    }
-    *buffer = device->scratch;
-    return KILN_OK;
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 
 #include "core/backend.h"
+#include "core/memory.h"
 #include "core/status.h"
 
 /* Instruction sets that CPU bodies are built for, ascending; KILN_ISA caps the choice. */
@@ -18,9 +19,10 @@ struct kiln_device {
     int threads;     /* CPU bodies and parsers use this many */
     enum ki_isa isa; /* CPU bodies in use */
     bool lost;       /* a sticky error happened: every later call fails at once, frees are no-ops */
-    int64_t budget;  /* bytes; allocation beyond it is ERR_DEVICE_NOMEM */
+    int64_t budget;  /* bytes; what does not fit drives out what was used least recently */
     kiln_device_statistics statistics;
-    struct ki_buffer scratch;  /* grown on demand, reused by every operation */
+    struct ki_buffer scratch; /* grown on demand, reused by every operation */
+    struct ki_memory memory;
     struct ki_kernel *kernels; /* list of what was built or loaded */
     struct ki_cache *cache;    /* disk cache of built kernels; NULL until first use */
     kiln_device_options options;
@@ -32,19 +34,10 @@ static inline bool ki_on_cpu(const kiln_device *device) {
 
 /* ERR_DEVICE_LOST once a sticky error has happened. */
 kiln_status ki_device_alive(const kiln_device *device);
-/* Allocation within the budget, counted. release accepts an empty buffer. */
-kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
-void ki_device_release(kiln_device *device, struct ki_buffer *buffer);
-/* Takes `count` pieces of host memory from ki_alloc over as buffers: no copy on the CPU, uploads (and frees)
- * elsewhere. All or nothing: on failure the memory still belongs to the caller. */
-kiln_status ki_device_adopt(kiln_device *device, struct ki_buffer *buffers, void *const *memory,
-                            const int64_t *bytes, int count);
 kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                              int64_t bytes);
 kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
                                int64_t bytes);
-/* Work space of at least `bytes`, contents undefined, valid until the next call on the device. */
-kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
 /* Tells the user through options.message. */
 void ki_device_message(const kiln_device *device, const char *format, ...) KI_PRINTF(2, 3);
 /* Threads to use by default: KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota). */

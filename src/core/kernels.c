@@ -142,11 +142,22 @@ kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_k
     return KILN_OK;
 }
 
+enum { ARGUMENTS_MAX = 64 };
+
 kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                              int64_t group_size, const struct ki_arg *args, int count) {
+    struct ki_operand operands[ARGUMENTS_MAX];
+    struct ki_arg found[ARGUMENTS_MAX];
     kiln_status status = ki_device_alive(device);
     if (status != KILN_OK || groups == 0) return status;
-    return device->backend->launch(device, kernel->function, groups, group_size, args, count);
+    if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
+    for (int i = 0; i < count; i++) operands[i] = (struct ki_operand){args[i].matrix, args[i].written};
+    if ((status = ki_operands_hold_launch(device, operands, count)) != KILN_OK) return status;
+    for (int i = 0; i < count; i++)
+        found[i] = args[i].matrix ? ki_arg_buffer(&args[i].matrix->values) : args[i];
+    status = device->backend->launch(device, kernel->function, groups, group_size, found, count);
+    ki_operands_release(device, operands, count);
+    return status;
 }
 
 void ki_kernels_free(kiln_device *device) {

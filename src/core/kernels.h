@@ -29,12 +29,22 @@ kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int6
 void ki_kernels_free(kiln_device *device); /* at close; the disk cache with them */
 
 static inline struct ki_arg ki_arg_buffer(const struct ki_buffer *buffer) { /* NULL gives a null pointer */
-    return (struct ki_arg){.size = 8, .as.handle = buffer ? buffer->handle : 0};
+    if (!buffer) return (struct ki_arg){.size = 8};
+    return (struct ki_arg){
+        .size = 8, .as.handle = buffer->handle, .offset = buffer->offset, .buffer_bytes = buffer->bytes};
 }
 
-static inline struct ki_arg ki_arg_values(const kiln_matrix *A) {
-    return ki_arg_buffer(A ? &A->values : NULL);
+static inline struct ki_arg ki_arg_read(const kiln_matrix *A) {
+    return (struct ki_arg){.size = 8, .matrix = A};
 }
+
+static inline struct ki_arg ki_arg_written(kiln_matrix *A) {
+    return (struct ki_arg){.size = 8, .matrix = A, .written = true};
+}
+
+/* A matrix's values, wherever it lies: the launch brings it to the device. What is not const counts as written. NULL gives a
+ * null pointer. */
+#define ki_arg_values(A) _Generic((A), kiln_matrix * : ki_arg_written, const kiln_matrix * : ki_arg_read)(A)
 
 static inline struct ki_arg ki_arg_i64(int64_t value) {
     return (struct ki_arg){.size = 8, .as.i64 = value};

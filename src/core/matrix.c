@@ -28,6 +28,7 @@ static kiln_status new_matrix(kiln_matrix **A, kiln_device *device, kiln_type ty
     kiln_matrix *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "a matrix");
     *made = (kiln_matrix){.device = device, .type = type, .format = format, .rows = rows, .cols = cols};
+    ki_memory_join(made);
     *A = made;
     return KILN_OK;
 }
@@ -53,16 +54,34 @@ done:
     return status;
 }
 
+/* Values of a new matrix that the device has no room for: it stays in host memory. */
+static kiln_status values_on_host(kiln_matrix *A, const void *values) {
+    const int64_t bytes = ki_matrix_bytes(A);
+    A->host[KI_VALUES] = ki_alloc((size_t)bytes);
+    if (!A->host[KI_VALUES]) return ki_fail_nomem((size_t)bytes, "a matrix that the device has no room for");
+    if (values)
+        memcpy(A->host[KI_VALUES], values, (size_t)bytes);
+    else
+        memset(A->host[KI_VALUES], 0, (size_t)bytes);
+    return KILN_OK;
+}
+
 kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                               int64_t cols, const void *values) {
     if (!A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_dense: A is NULL");
     kiln_matrix *made = NULL;
     kiln_status status;
-    TRY(ki_matrix_new(&made, device, type, rows, cols));
-    if (values)
-        TRY(ki_device_upload(device, &made->values, 0, values, made->nnz * ki_type_bytes(type)));
-    else
+    int64_t bytes = 0;
+    TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
+    TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
+    status = ki_device_alloc(device, &made->values, bytes);
+    if (status == KILN_ERR_DEVICE_NOMEM)
+        TRY(values_on_host(made, values));
+    else if (status == KILN_OK && values)
+        TRY(ki_device_upload(device, &made->values, 0, values, bytes));
+    else if (status == KILN_OK)
         TRY(kiln_fill(made, 0.0));
+    if (status != KILN_OK) goto done;
     *A = made;
     made = NULL;
 done:
@@ -74,10 +93,11 @@ kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_typ
                                   int64_t cols, void *values) {
     kiln_status status;
     kiln_matrix *made = NULL;
+    void *const memory[KI_PARTS] = {values, NULL, NULL};
     int64_t bytes = 0;
     TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
-    TRY(ki_device_adopt(device, &made->values, &values, &bytes, 1));
+    TRY(ki_matrix_place(made, memory));
     *A = made;
     made = NULL;
 done:
@@ -89,15 +109,10 @@ kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type 
                                 int64_t cols, int64_t nnz, int64_t *row_start, int32_t *col, void *values) {
     kiln_status status;
     kiln_matrix *made = NULL;
-    struct ki_buffer parts[3];
-    void *const host[3] = {row_start, col, values};
-    const int64_t bytes[3] = {(rows + 1) * 8, nnz * 4, nnz * ki_type_bytes(type)};
+    void *const memory[KI_PARTS] = {values, row_start, col};
     TRY(new_matrix(&made, device, type, KILN_CSR, rows, cols));
-    TRY(ki_device_adopt(device, parts, host, bytes, 3));
     made->nnz = nnz;
-    made->row_start = parts[0];
-    made->col = parts[1];
-    made->values = parts[2];
+    TRY(ki_matrix_place(made, memory));
     *A = made;
     made = NULL;
 done:
@@ -107,9 +122,9 @@ done:
 
 void kiln_matrix_free(kiln_matrix *A) {
     if (!A) return;
-    ki_device_release(A->device, &A->values);
-    ki_device_release(A->device, &A->row_start);
-    ki_device_release(A->device, &A->col);
+    for (int part = 0; part < KI_PARTS; part++) ki_device_release(A->device, ki_matrix_part(A, part));
+    ki_matrix_drop_host(A);
+    ki_memory_leave(A);
     ki_free(A);
 }
 
@@ -279,16 +294,29 @@ static kiln_status check_dense(const kiln_matrix *A, const void *values, const c
     return KILN_OK;
 }
 
+/* One of A's arrays to host memory, wherever it lies. */
+static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
+    const int64_t bytes = ki_matrix_part_bytes(A, part);
+    if (ki_matrix_resident(A))
+        return ki_device_download(A->device, to, ki_matrix_part((kiln_matrix *)(uintptr_t)A, part), 0, bytes);
+    memcpy(to, A->host[part], (size_t)bytes);
+    return KILN_OK;
+}
+
 kiln_status kiln_matrix_get(void *values, const kiln_matrix *A) {
     kiln_status status = check_dense(A, values, "kiln_matrix_get");
-    if (status != KILN_OK) return status;
-    return ki_device_download(A->device, values, &A->values, 0, A->nnz * ki_type_bytes(A->type));
+    return status == KILN_OK ? fetch(values, A, KI_VALUES) : status;
 }
 
 kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
     kiln_status status = check_dense(A, values, "kiln_matrix_set");
     if (status != KILN_OK) return status;
-    return ki_device_upload(A->device, &A->values, 0, values, A->nnz * ki_type_bytes(A->type));
+    if (!ki_matrix_resident(A)) {
+        memcpy(A->host[KI_VALUES], values, (size_t)ki_matrix_bytes(A));
+        return KILN_OK;
+    }
+    ki_matrix_drop_host(A);
+    return ki_device_upload(A->device, &A->values, 0, values, ki_matrix_bytes(A));
 }
 
 kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A) {
@@ -296,9 +324,9 @@ kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, 
     if (A->format != KILN_CSR)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_csr: the matrix is not sparse");
     kiln_status status = KILN_OK;
-    if (row_start) TRY(ki_device_download(A->device, row_start, &A->row_start, 0, (A->rows + 1) * 8));
-    if (col) TRY(ki_device_download(A->device, col, &A->col, 0, A->nnz * 4));
-    if (values) TRY(ki_device_download(A->device, values, &A->values, 0, A->nnz * ki_type_bytes(A->type)));
+    if (row_start) TRY(fetch(row_start, A, KI_ROW_START));
+    if (col) TRY(fetch(col, A, KI_COL));
+    if (values) TRY(fetch(values, A, KI_VALUES));
 done:
     return status;
 }

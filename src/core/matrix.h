@@ -1,17 +1,27 @@
-/* A matrix: shape, element type, format, and its buffers on one device. */
+/* A matrix: shape, element type, format, and where its arrays lie. */
 #ifndef KI_MATRIX_H
 #define KI_MATRIX_H
 
 #include "core/device.h"
+
+/* The arrays of a matrix, in the order in which what follows counts them. */
+enum { KI_VALUES, KI_ROW_START, KI_COL, KI_PARTS };
 
 struct kiln_matrix {
     kiln_device *device;
     kiln_type type;
     kiln_format format;
     int64_t rows, cols, nnz;
+    /* On the device; empty while the matrix is not there (core/memory.h). */
     struct ki_buffer values;    /* dense: rows*cols, row-major; CSR: nnz */
     struct ki_buffer row_start; /* CSR: rows+1 of int64_t */
     struct ki_buffer col;       /* CSR: nnz of int32_t */
+    void *host[KI_PARTS]; /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
+    bool pinned;          /* the device reads the host copy at full speed */
+    bool streams;         /* too large for the device: passes over it take it panel by panel (ops/stream.c) */
+    bool view;            /* rows of another matrix, which owns the buffers and is held */
+    int held;             /* by operations under way */
+    kiln_matrix *newer, *older; /* of the device's, by last use */
 };
 
 static inline int64_t ki_type_bytes(kiln_type type) {
@@ -22,9 +32,34 @@ static inline const char *ki_type_name(kiln_type type) {
     return type == KILN_F32 ? "f32" : "f64";
 }
 
+static inline struct ki_buffer *ki_matrix_part(kiln_matrix *A, int part) {
+    return part == KI_VALUES ? &A->values : part == KI_ROW_START ? &A->row_start : &A->col;
+}
+
+static inline int ki_matrix_parts(const kiln_matrix *A) {
+    return A->format == KILN_CSR ? KI_PARTS : 1;
+}
+
+static inline int64_t ki_matrix_part_bytes(const kiln_matrix *A, int part) {
+    return part == KI_ROW_START ? (A->rows + 1) * 8 : A->nnz * (part == KI_COL ? 4 : ki_type_bytes(A->type));
+}
+
+static inline int64_t ki_matrix_bytes(const kiln_matrix *A) {
+    int64_t bytes = 0;
+    for (int part = 0; part < ki_matrix_parts(A); part++) bytes += ki_matrix_part_bytes(A, part);
+    return bytes;
+}
+
+static inline bool ki_matrix_resident(const kiln_matrix *A) {
+    return A->values.handle != 0;
+}
+
+/* Gives a new matrix its arrays, host memory from ki_alloc: no copy on the CPU, an upload elsewhere, or they stay in host
+ * memory where the device has no room. On success they belong to the matrix, on failure to the caller. */
+kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]);
 /* A dense matrix whose values are not yet written. */
 kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
-/* Take host arrays from ki_alloc over (see ki_device_adopt); on success they belong to the matrix, on failure
+/* Take host arrays from ki_alloc over (see ki_matrix_place); on success they belong to the matrix, on failure
  * to the caller. The CSR form trusts its arrays: the caller has checked them. */
 kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                   int64_t cols, void *values);

@@ -1,51 +1,57 @@
-/* A matrix changes devices. From the CPU its arrays are handed over as a reader's are (ki_device_adopt): no second
- * copy in host memory, which data that nearly fill it have no room for. */
+/* Where a matrix's arrays go: from a reader to a device, and from there to another. No second copy in host memory on the way,
+ * which data that nearly fill it have no room for. */
+#include <string.h>
+
 #include "core/matrix.h"
 #include "core/seams.h"
 
-/* The parts of A in use. */
-static int parts_of(struct ki_buffer **parts, kiln_matrix *A) {
-    parts[0] = &A->values;
-    parts[1] = &A->row_start;
-    parts[2] = &A->col;
-    return A->format == KILN_CSR ? 3 : 1;
+static kiln_status place_on_cpu(kiln_matrix *A, void *const memory[KI_PARTS]) {
+    const int64_t bytes = ki_matrix_bytes(A);
+    kiln_status status = ki_memory_check(A->device, bytes);
+    if (status != KILN_OK) return status;
+    for (int part = 0; part < ki_matrix_parts(A); part++)
+        *ki_matrix_part(A, part) =
+            (struct ki_buffer){(uintptr_t)memory[part], ki_matrix_part_bytes(A, part), 0};
+    ki_memory_count(A->device, bytes);
+    return KILN_OK;
 }
 
-static kiln_status fetch(void **memory, kiln_device *device, struct ki_buffer *const *parts, int count) {
-    kiln_status status = KILN_OK;
-    for (int i = 0; i < count && status == KILN_OK; i++) {
-        memory[i] = ki_alloc((size_t)parts[i]->bytes);
-        status = memory[i] ? ki_device_download(device, memory[i], parts[i], 0, parts[i]->bytes)
-                           : ki_fail_nomem((size_t)parts[i]->bytes, "a matrix on its way to another device");
+kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]) {
+    if (ki_on_cpu(A->device)) return place_on_cpu(A, memory);
+    memcpy(A->host, memory, sizeof A->host);
+    kiln_status status = ki_matrix_bring(A);
+    if (status == KILN_OK) {
+        ki_matrix_drop_host(A); /* data that nearly fill host memory leave it no room for two copies */
+    } else if (status == KILN_ERR_DEVICE_NOMEM) {
+        status = KILN_OK;
+    } else {
+        memset(A->host, 0, sizeof A->host);
     }
     return status;
 }
 
 kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     if (A->device == device) return KILN_OK;
-    struct ki_buffer *parts[3], arrived[3];
-    void *memory[3] = {NULL, NULL, NULL};
-    int64_t bytes[3];
-    kiln_status status = KILN_OK;
-    const int count = parts_of(parts, A);
-    const bool from_host = ki_on_cpu(A->device);
-    for (int i = 0; i < count; i++) {
-        bytes[i] = parts[i]->bytes;
-        if (from_host) memory[i] = ki_host(parts[i]);
+    const bool from_cpu = ki_on_cpu(A->device);
+    void *memory[KI_PARTS];
+    kiln_status status;
+    if (!from_cpu) {
+        TRY(ki_matrix_to_host(A));
+        ki_matrix_unpin(A);
     }
-    if (!from_host) TRY(fetch(memory, A->device, parts, count));
-    TRY(ki_device_adopt(device, arrived, memory, bytes, count));
-    for (int i = 0; i < count; i++) {
-        /* What adopt took over is freed already and only counted out. */
-        if (from_host)
-            A->device->statistics.memory_used -= bytes[i];
-        else
-            ki_device_release(A->device, parts[i]);
-        *parts[i] = arrived[i];
-    }
-    A->device = device;
-    return KILN_OK;
+    for (int part = 0; part < KI_PARTS; part++)
+        memory[part] = from_cpu ? ki_host(ki_matrix_part(A, part)) : A->host[part];
+    kiln_matrix moved = {.device = device,
+                         .type = A->type,
+                         .format = A->format,
+                         .rows = A->rows,
+                         .cols = A->cols,
+                         .nnz = A->nnz};
+    TRY(ki_matrix_place(&moved, memory));
+    ki_memory_leave(A);
+    for (int part = 0; part < KI_PARTS; part++) ki_memory_count(A->device, -ki_matrix_part(A, part)->bytes);
+    *A = moved;
+    ki_memory_join(A);
 done:
-    for (int i = 0; i < count && !from_host; i++) ki_free(memory[i]);
     return status;
 }

@@ -33,18 +33,26 @@ static kiln_status on(kiln_device *device, struct run *run, enum stage stage,
 }
 
 static struct ki_buffer buffer;
+static char pinned[16];
+static bool is_pinned;
 static void *module, *function, *binary;
 static size_t bytes;
 
 static kiln_status use(kiln_device *device) {
     kiln_status status;
     char text[16] = "fifteen letters", back[16] = "";
-    buffer = (struct ki_buffer){0, 0};
+    buffer = (struct ki_buffer){0};
     TRY(ki_device_alloc(device, &buffer, sizeof text));
     TRY(ki_device_upload(device, &buffer, 0, text, sizeof text));
     TRY(kiln_device_sync(device));
     TRY(ki_device_download(device, back, &buffer, 0, sizeof back));
     assert_string_equal(back, text);
+    TRY(device->backend->pin(device, pinned, sizeof pinned));
+    is_pinned = true;
+    TRY(device->backend->fence(device, KI_UPLOADS_AFTER_COMPUTE));
+    TRY(device->backend->upload_queue(device, &buffer, 0, text, sizeof text));
+    TRY(device->backend->fence(device, KI_COMPUTE_AFTER_UPLOADS));
+    TRY(device->backend->upload_wait(device));
 done:
     return status;
 }
@@ -82,11 +90,13 @@ static struct run scenario(void) {
     if (device->lost) {
         int calls = driver->calls;
         assert_fails(KILN_ERR_DEVICE_LOST, kiln_device_sync(device));
-        assert_fails(KILN_ERR_DEVICE_LOST, ki_device_alloc(device, &(struct ki_buffer){0, 0}, 8));
+        assert_fails(KILN_ERR_DEVICE_LOST, ki_device_alloc(device, &(struct ki_buffer){0}, 8));
         assert_int_equal(driver->calls, calls);
     }
     if (function && !device->lost) device->backend->unload(device, module, function);
     module = function = NULL;
+    if (is_pinned && !device->lost) device->backend->unpin(device, pinned);
+    is_pinned = false;
     ki_free(binary);
     binary = NULL;
     ki_device_release(device, &buffer);
@@ -102,7 +112,7 @@ static void reset(void) {
     *driver = (struct stub){0};
     *compiler = (struct stub){0};
     bytes = 0;
-    buffer = (struct ki_buffer){0, 0};
+    buffer = (struct ki_buffer){0};
 }
 
 static void test_no_fault(void **state) {
@@ -126,8 +136,9 @@ static kiln_status expected_of(enum stage stage, int code) {
 }
 
 static bool silent(const char *call) {
-    static const char *const calls[] = {"cuMemFree_v2", "cuModuleUnload", "cuStreamDestroy_v2",
-                                        "cuDevicePrimaryCtxRelease_v2"};
+    static const char *const calls[] = {"cuMemFree_v2",        "cuModuleUnload",
+                                        "cuStreamDestroy_v2",  "cuEventDestroy_v2",
+                                        "cuMemHostUnregister", "cuDevicePrimaryCtxRelease_v2"};
     for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
         if (strcmp(calls[i], call) == 0) return true;
     return false;
@@ -211,7 +222,7 @@ static void test_out_of_memory_says_how_much(void **state) {
     assert_int_equal(kiln_device_open(&device, "cuda:1", NULL), KILN_OK);
     assert_string_equal(device->info.name, "cuda:1");
     assert_string_equal(device->info.description, "Stub 1, CUDA 13.0 driver, NVRTC 13.0");
-    struct ki_buffer none = {0, 0};
+    struct ki_buffer none = {0};
     driver->fail_at = driver->calls + 2; /* the first makes the context current */
     driver->code = 2;
     assert_fails(KILN_ERR_DEVICE_NOMEM, ki_device_alloc(device, &none, 4096));

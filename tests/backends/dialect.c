@@ -73,7 +73,7 @@ static void check_sums(const void *y, const void *x, kiln_type type, int vs, int
 
 static void try_size(kiln_device *device, kiln_type type, int vs, int bs) {
     const int64_t threads = (int64_t)GROUPS * bs, n = threads - 3, size = type == KILN_F32 ? 4 : 8;
-    struct ki_buffer X = {0, 0}, Y = {0, 0}, total = {0, 0};
+    struct ki_buffer X = {0}, Y = {0}, total = {0};
     void *x = calloc((size_t)threads, (size_t)size), *y = calloc((size_t)threads * (R + 1), (size_t)size);
     double sum = 0, zero = 0, got;
     for (int64_t i = 0; i < threads; i++) put(x, type, i, (double)(i * 37 % 101 - 50));

@@ -7,6 +7,7 @@
 
 typedef struct cuda_context_opaque *cuda_context;
 typedef struct cuda_stream_opaque *cuda_stream;
+typedef struct cuda_event_opaque *cuda_event;
 typedef struct cuda_module_opaque *cuda_module;
 typedef struct cuda_function_opaque *cuda_function;
 #define FUNCTION(member, symbol, parameters) int symbol parameters;
@@ -17,7 +18,7 @@ typedef struct cuda_function_opaque *cuda_function;
 extern struct stub stub_cuda;
 struct stub stub_cuda;
 
-static char context, stream, function;
+static char context, stream, event, function;
 enum { DEVICES = 2 };
 static const size_t memory = (size_t)1 << 30;
 
@@ -124,6 +125,42 @@ int cuStreamDestroy_v2(cuda_stream destroyed) {
 int cuStreamSynchronize(cuda_stream awaited) {
     CALL("cuStreamSynchronize");
     return (void *)awaited == &stream ? 0 : 400;
+}
+
+/* Everything happens at once here, so that fences have nothing to do. */
+int cuStreamWaitEvent(cuda_stream waits, cuda_event for_event, unsigned flags) {
+    CALL("cuStreamWaitEvent");
+    return flags || (void *)waits != &stream || (void *)for_event != &event ? 400 : 0;
+}
+
+int cuEventCreate(cuda_event *made, unsigned flags) {
+    CALL("cuEventCreate");
+    *made = (cuda_event)(void *)&event;
+    STUB.live++;
+    return flags != 2;
+}
+
+int cuEventDestroy_v2(cuda_event destroyed) {
+    CALL("cuEventDestroy_v2");
+    STUB.live--;
+    return (void *)destroyed == &event ? 0 : 400;
+}
+
+int cuEventRecord(cuda_event recorded, cuda_stream on) {
+    CALL("cuEventRecord");
+    return (void *)recorded == &event && (void *)on == &stream ? 0 : 400;
+}
+
+int cuMemHostRegister_v2(void *pinned, size_t bytes, unsigned flags) {
+    CALL("cuMemHostRegister_v2");
+    STUB.live++;
+    return pinned && bytes && !flags ? 0 : 1;
+}
+
+int cuMemHostUnregister(void *pinned) {
+    CALL("cuMemHostUnregister");
+    STUB.live--;
+    return pinned ? 0 : 1;
 }
 
 int cuMemGetInfo_v2(size_t *left, size_t *total) {

@@ -41,8 +41,10 @@ int world_make(void **state) {
     snprintf(root, sizeof root, "/tmp/kiln-test-XXXXXX");
     assert_non_null(mkdtemp(root));
     assert_int_equal(mkdir(world_path("kernels"), 0755), 0);
-    static const char *const parts[] = {"fake.h", "scalar_math.h", "real_math.h", "group_sum.h"};
-    for (int i = 0; i < 4; i++) write_text(world_path("kernels/%s", parts[i]), "/* nothing */\n");
+    static const char *const parts[] = {"fake.h",   "scalar_math.h", "real_math.h",
+                                        "losses.h", "group_sum.h",   "pass.h"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        write_text(world_path("kernels/%s", parts[i]), "/* nothing */\n");
     write_text(world_path("kernels/k.cl"), "the kernels\n");
     setenv("KILN_CACHE_DIR", world_path("cache"), 1);
     setenv("KILN_KERNEL_DIR", world_path("kernels"), 1);

@@ -1,0 +1,332 @@
+/* Which bytes are on a device: allocation within its budget, blocks kept for reuse, eviction and return of matrices. */
+#include "core/memory.h"
+
+#include <string.h>
+
+#include "core/matrix.h"
+#include "core/seams.h"
+#include "core/size.h"
+
+/* A kept block serves what is up to an eighth smaller; all of them together take an eighth of the budget at most. */
+enum { SLACK = 8, IDLE_SHARE = 8 };
+
+/* ------------------------------------------------------------------------------------------ blocks */
+
+void ki_memory_count(kiln_device *device, int64_t bytes) {
+    kiln_device_statistics *s = &device->statistics;
+    s->memory_used += bytes;
+    s->memory_peak = ki_max(s->memory_peak, s->memory_used);
+}
+
+static void give_back(kiln_device *device, struct ki_buffer *buffer) {
+    if (!device->lost) device->backend->release(device, buffer);
+    *buffer = (struct ki_buffer){0, 0, 0};
+}
+
+/* Takes block i out of the list. */
+static struct ki_buffer take_idle(struct ki_memory *memory, int i) {
+    struct ki_buffer block = memory->idle[i];
+    memory->idle_bytes -= block.bytes;
+    memory->idle_count--;
+    memmove(memory->idle + i, memory->idle + i + 1, (size_t)(memory->idle_count - i) * sizeof *memory->idle);
+    return block;
+}
+
+static void drop_idle(kiln_device *device) {
+    struct ki_buffer block = take_idle(&device->memory, 0);
+    give_back(device, &block);
+}
+
+/* The smallest block that is large enough, but not by much. */
+static bool reuse(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    struct ki_memory *memory = &device->memory;
+    int best = -1;
+    for (int i = 0; i < memory->idle_count; i++) {
+        const int64_t size = memory->idle[i].bytes;
+        if (size >= bytes && size - bytes <= bytes / SLACK && (best < 0 || size < memory->idle[best].bytes))
+            best = i;
+    }
+    if (best >= 0) *buffer = take_idle(memory, best);
+    return best >= 0;
+}
+
+static void keep(kiln_device *device, struct ki_buffer *buffer) {
+    struct ki_memory *memory = &device->memory;
+    const int64_t most = device->budget / IDLE_SHARE;
+    if (ki_on_cpu(device) || device->lost || buffer->bytes > most) {
+        give_back(device, buffer);
+        return;
+    }
+    while (memory->idle_count == KI_IDLE_BLOCKS || memory->idle_bytes + buffer->bytes > most)
+        drop_idle(device);
+    memory->idle[memory->idle_count++] = *buffer;
+    memory->idle_bytes += buffer->bytes;
+}
+
+void ki_device_release(kiln_device *device, struct ki_buffer *buffer) {
+    if (!buffer->handle) return;
+    ki_memory_count(device, -buffer->bytes);
+    keep(device, buffer);
+    *buffer = (struct ki_buffer){0, 0, 0};
+}
+
+/* -------------------------------------------------------------------------------------- allocation */
+
+static int64_t resident_bytes(const kiln_matrix *A) {
+    return A->values.bytes + A->row_start.bytes + A->col.bytes;
+}
+
+static bool evictable(const kiln_matrix *A) {
+    return ki_matrix_resident(A) && A->held == 0;
+}
+
+/* What could be had if all that is not in use went. */
+static int64_t could_be_free(const kiln_device *device) {
+    int64_t bytes = device->budget - device->statistics.memory_used;
+    if (device->memory.held == 0) bytes += device->scratch.bytes;
+    for (const kiln_matrix *A = device->memory.oldest; A && !ki_on_cpu(device); A = A->newer)
+        if (evictable(A)) bytes += resident_bytes(A);
+    return bytes;
+}
+
+kiln_status ki_memory_check(const kiln_device *device, int64_t bytes) {
+    const int64_t most = could_be_free(device);
+    if (bytes <= most) return KILN_OK;
+    ki_fail(ki_on_cpu(device) ? KILN_ERR_NOMEM : KILN_ERR_DEVICE_NOMEM,
+            "device %s: %lld bytes needed, %lld of %lld left", device->info.name, (long long)bytes,
+            (long long)ki_max(most, 0), (long long)device->budget);
+    return ki_hint("a larger memory budget (--memory), --type f32, or a device with more memory");
+}
+
+static kiln_status check_piece(const kiln_device *device, int64_t bytes) {
+    if (bytes <= device->properties.alloc_max) return KILN_OK;
+    ki_fail(KILN_ERR_DEVICE_NOMEM, "device %s: %lld bytes needed in one piece, it allows %lld",
+            device->info.name, (long long)bytes, (long long)device->properties.alloc_max);
+    return ki_hint("--device cpu, or --type f32");
+}
+
+/* The least recently used matrix of those with a valid host copy, which cost nothing, or else of all. */
+static kiln_matrix *victim(const kiln_device *device) {
+    kiln_matrix *dirty = NULL;
+    for (kiln_matrix *A = device->memory.oldest; A; A = A->newer) {
+        if (!evictable(A)) continue;
+        if (A->host[KI_VALUES]) return A;
+        if (!dirty) dirty = A;
+    }
+    return dirty;
+}
+
+static kiln_status evict(kiln_matrix *A);
+
+/* Gives one thing up: kept blocks, then work space that nobody uses, then a matrix. *made = false: there was none. */
+static kiln_status make_room(kiln_device *device, bool *made) {
+    kiln_matrix *A;
+    *made = true;
+    if (device->memory.idle_count > 0) {
+        drop_idle(device);
+    } else if (device->memory.held == 0 && device->scratch.handle) {
+        ki_memory_count(device, -device->scratch.bytes);
+        give_back(device, &device->scratch);
+    } else if (!ki_on_cpu(device) && (A = victim(device))) {
+        return evict(A);
+    } else {
+        *made = false;
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    const struct ki_memory *memory = &device->memory;
+    const int64_t needed =
+        ki_max(bytes, 8); /* Zero-sized matrices are legal, zero-sized allocations are not. */
+    struct ki_buffer block = {0, 0, 0};
+    bool made = true;
+    kiln_status status, room;
+    TRY(ki_device_alive(device));
+    if (reuse(device, &block, needed)) goto done;
+    TRY(ki_memory_check(device, bytes));
+    TRY(check_piece(device, bytes));
+    do {
+        while (made && bytes > device->budget - device->statistics.memory_used - memory->idle_bytes)
+            TRY(make_room(device, &made));
+        status = device->backend->alloc(device, &block, needed);
+        if (status != KILN_ERR_DEVICE_NOMEM) break;
+        /* The driver has less than the budget says. */
+        if ((room = make_room(device, &made)) != KILN_OK) return room;
+    } while (made);
+done:
+    if (status != KILN_OK) return status;
+    ki_memory_count(device, block.bytes);
+    *buffer = block;
+    return KILN_OK;
+}
+
+kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    if (device->scratch.bytes < bytes) {
+        ki_device_release(device, &device->scratch);
+        kiln_status status = ki_device_alloc(device, &device->scratch, bytes);
+        if (status != KILN_OK) return status;
+    }
+    *buffer = device->scratch;
+    return KILN_OK;
+}
+
+void ki_memory_clear(kiln_device *device) {
+    ki_device_release(device, &device->scratch);
+    while (device->memory.idle_count > 0) drop_idle(device);
+}
+
+/* ------------------------------------------------------------------------------------------ matrices */
+
+void ki_memory_join(kiln_matrix *A) {
+    struct ki_memory *memory = &A->device->memory;
+    A->older = memory->newest;
+    A->newer = NULL;
+    if (memory->newest)
+        memory->newest->newer = A;
+    else
+        memory->oldest = A;
+    memory->newest = A;
+}
+
+void ki_memory_leave(kiln_matrix *A) {
+    struct ki_memory *memory = &A->device->memory;
+    if (A->newer)
+        A->newer->older = A->older;
+    else if (memory->newest == A)
+        memory->newest = A->older;
+    if (A->older)
+        A->older->newer = A->newer;
+    else if (memory->oldest == A)
+        memory->oldest = A->newer;
+    A->newer = A->older = NULL;
+}
+
+void ki_matrix_pin(kiln_matrix *A) {
+    const struct ki_backend *backend = A->device->backend;
+    int part = 0;
+    if (A->pinned || !backend->pin) return;
+    while (part < ki_matrix_parts(A) &&
+           backend->pin(A->device, A->host[part], ki_matrix_part_bytes(A, part)) == KILN_OK)
+        part++;
+    A->pinned = part == ki_matrix_parts(A);
+    if (A->pinned || A->device->lost) return;
+    ki_device_message(A->device, "host memory cannot be pinned, which makes transfers slower: %s",
+                      kiln_last_error()->message);
+    while (part > 0) backend->unpin(A->device, A->host[--part]);
+}
+
+void ki_matrix_unpin(kiln_matrix *A) {
+    for (int part = 0; A->pinned && part < ki_matrix_parts(A); part++)
+        if (!A->device->lost) A->device->backend->unpin(A->device, A->host[part]);
+    A->pinned = false;
+}
+
+void ki_matrix_drop_host(kiln_matrix *A) {
+    ki_matrix_unpin(A);
+    for (int part = 0; part < KI_PARTS; part++) {
+        ki_free(A->host[part]);
+        A->host[part] = NULL;
+    }
+}
+
+static void drop_resident(kiln_matrix *A) {
+    for (int part = 0; part < ki_matrix_parts(A); part++) {
+        struct ki_buffer *buffer = ki_matrix_part(A, part);
+        ki_memory_count(A->device, -buffer->bytes);
+        if (buffer->handle) give_back(A->device, buffer);
+    }
+}
+
+/* Parts are written back all or none. */
+static kiln_status write_back(kiln_matrix *A) {
+    kiln_status status = KILN_OK;
+    for (int part = 0; part < ki_matrix_parts(A); part++) {
+        const int64_t bytes = ki_matrix_part_bytes(A, part);
+        A->host[part] = ki_alloc((size_t)bytes);
+        if (!A->host[part]) TRY(ki_fail_nomem((size_t)bytes, "a matrix that the device has no room for"));
+        TRY(ki_device_download(A->device, A->host[part], ki_matrix_part(A, part), 0, bytes));
+    }
+done:
+    if (status != KILN_OK) ki_matrix_drop_host(A);
+    return status;
+}
+
+kiln_status ki_matrix_to_host(kiln_matrix *A) {
+    if (!ki_matrix_resident(A)) return KILN_OK;
+    if (!A->host[KI_VALUES]) {
+        kiln_status status = write_back(A);
+        if (status != KILN_OK) return status;
+    }
+    drop_resident(A);
+    return KILN_OK;
+}
+
+static kiln_status evict(kiln_matrix *A) {
+    kiln_status status = ki_matrix_to_host(A);
+    if (status == KILN_OK) A->device->statistics.evictions++;
+    return status;
+}
+
+kiln_status ki_matrix_bring(kiln_matrix *A) {
+    kiln_status status;
+    TRY(ki_memory_check(A->device, ki_matrix_bytes(A)));
+    for (int part = 0; part < ki_matrix_parts(A); part++) {
+        const int64_t bytes = ki_matrix_part_bytes(A, part);
+        TRY(ki_device_alloc(A->device, ki_matrix_part(A, part), bytes));
+        TRY(ki_device_upload(A->device, ki_matrix_part(A, part), 0, A->host[part], bytes));
+    }
+done:
+    if (status != KILN_OK)
+        for (int part = 0; part < ki_matrix_parts(A); part++)
+            ki_device_release(A->device, ki_matrix_part(A, part));
+    return status;
+}
+
+/* The operand as the memory manager sees it: its place may change, its values do not. Views are held by their owner. */
+static kiln_matrix *owner_of(const struct ki_operand *operand) {
+    const kiln_matrix *A = operand->matrix;
+    return A && !A->view ? (kiln_matrix *)(uintptr_t)A : NULL;
+}
+
+static void let_go(const struct ki_operand *operands, int count) {
+    kiln_matrix *A;
+    for (int i = 0; i < count; i++)
+        if ((A = owner_of(&operands[i]))) A->held--;
+}
+
+static kiln_status hold(const struct ki_operand *operands, int count) {
+    kiln_matrix *A;
+    kiln_status status = KILN_OK;
+    int i = 0;
+    for (int j = 0; j < count; j++)
+        if ((A = owner_of(&operands[j]))) A->held++; /* all, before the first comes and drives out the last */
+    for (; i < count; i++) {
+        if (!(A = owner_of(&operands[i]))) continue;
+        if (!ki_matrix_resident(A)) TRY(ki_matrix_bring(A));
+        if (operands[i].written) ki_matrix_drop_host(A);
+        ki_memory_leave(A);
+        ki_memory_join(A);
+    }
+done:
+    if (status != KILN_OK) let_go(operands, count);
+    return status;
+}
+
+kiln_status ki_operands_hold(kiln_device *device, const struct ki_operand *operands, int count) {
+    kiln_status status = hold(operands, count);
+    if (status == KILN_OK) device->memory.held++;
+    return status;
+}
+
+kiln_status ki_operands_hold_launch(kiln_device *device, const struct ki_operand *operands, int count) {
+    device->memory.held++;
+    kiln_status status = hold(operands, count);
+    if (status != KILN_OK) device->memory.held--;
+    return status;
+}
+
+void ki_operands_release(kiln_device *device, const struct ki_operand *operands, int count) {
+    device->memory.held--;
+    let_go(operands, count);
+}

@@ -1,0 +1,58 @@
+/* The memory of a device: a budget, freed blocks kept for reuse, and matrices that come and go.
+ *
+ * A matrix has its arrays on the device, in host memory, or both (struct ki_host in core/matrix.h). What does not fit
+ * drives out what was used least recently: matrices whose host copy is valid are merely dropped, and only where that is
+ * not enough are others written back first. They return when an operation needs them. */
+#ifndef KI_MEMORY_H
+#define KI_MEMORY_H
+
+#include "core/backend.h"
+
+enum { KI_IDLE_BLOCKS = 16 };
+
+struct ki_memory {
+    kiln_matrix *newest, *oldest; /* the device's matrices by last use */
+    struct ki_buffer
+        idle[KI_IDLE_BLOCKS]; /* freed blocks, oldest first: the driver's alloc and free wait and are slow */
+    int idle_count;
+    int64_t idle_bytes;
+    int held; /* operations under way; work space is theirs while there is one */
+};
+
+/* An operand of an operation. */
+struct ki_operand {
+    const kiln_matrix *matrix; /* NULL counts as none */
+    bool written;              /* makes its host copy stale */
+};
+
+/* Allocation within the budget, counted; makes room where there is none. release accepts an empty buffer. */
+kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+void ki_device_release(kiln_device *device, struct ki_buffer *buffer);
+/* Work space of at least `bytes`, contents undefined, valid until the next call on the device. */
+kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+/* Gives everything back that no matrix owns; at close. */
+void ki_memory_clear(kiln_device *device);
+
+/* Brings operands to the device and keeps them there until they are let go; calls nest. ki_kernel_launch holds its
+ * arguments, so that only an operation whose operands must all be there before it begins calls this itself. On failure
+ * nothing is held. */
+kiln_status ki_operands_hold(kiln_device *device, const struct ki_operand *operands, int count);
+void ki_operands_release(kiln_device *device, const struct ki_operand *operands, int count);
+/* The same for what is about to be launched, whose work space is in use. */
+kiln_status ki_operands_hold_launch(kiln_device *device, const struct ki_operand *operands, int count);
+
+/* A new matrix joins its device's list, a freed one leaves it. */
+void ki_memory_join(kiln_matrix *A);
+void ki_memory_leave(kiln_matrix *A);
+/* A's arrays to host memory and its blocks back to the device, or from host memory to the device; all or none. */
+kiln_status ki_matrix_to_host(kiln_matrix *A);
+kiln_status ki_matrix_bring(kiln_matrix *A);
+void ki_matrix_drop_host(kiln_matrix *A); /* its host copy */
+/* Lets the device read A's host copy at full speed; where that cannot be, the user is told. */
+void ki_matrix_pin(kiln_matrix *A);
+void ki_matrix_unpin(kiln_matrix *A);
+void ki_memory_count(kiln_device *device, int64_t bytes); /* taken, or with a minus given back */
+/* ERR_DEVICE_NOMEM (CPU: ERR_NOMEM) if so much would not fit though all went that is not in use. */
+kiln_status ki_memory_check(const kiln_device *device, int64_t bytes);
+
+#endif
