@@ -756,7 +756,7 @@ class Interrupt(Case):
         self.assertFalse(os.path.exists(self.path("none.kiln")))
 
     def test_second_signal_ends_at_once(self):
-        process = self.start("linreg", "-", "--target", "y", stdin=subprocess.PIPE)
+        process = self.start("linreg", "-", "--target", "y", "--device", "cpu", stdin=subprocess.PIPE)
         self.wait_for(process, b"device ")
         time.sleep(0.2)
         for _ in range(2):
