@@ -126,7 +126,7 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k};
     pass.threads = FN(pass_threads)(chain, copies);
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
-    pass.block = FN(dense_block_rows)(pass.n, pass.k);
+    pass.block = FN(dense_block_rows)(chain);
     /* Copies begin on cache lines of their own, or the threads would fight over the shared one. */
     if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
     FN(plan_folds)(&pass);

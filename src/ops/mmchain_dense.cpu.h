@@ -2,9 +2,10 @@
  * and scattered into w. */
 
 enum {
-    FN(BATCH) = 4,
-    FN(BLOCK_BYTES) = 16384
-}; /* rows taken together: w is loaded and stored once for them */
+    FN(BATCH) = 4,         /* rows taken together: y and w are loaded once for them */
+    FN(NARROW) = 4,        /* vectors in rows that have kernels of their own */
+    FN(BLOCK_BYTES) = 2048 /* of X in a block, if that is a batch or more */
+};
 
 /* p[r] = x_r . y for R rows, R being BATCH or 1 and a constant wherever this is inlined. */
 ALWAYS_INLINE void FN(dots)(int R, real *p, const real *x, int64_t stride, const real *y, int64_t vectors,
@@ -37,52 +38,97 @@ ALWAYS_INLINE void FN(scatters)(int R, bool square, real *w, const real *p, cons
     }
 }
 
-/* q = x y for R rows, k numbers a row. */
-ALWAYS_INLINE void FN(dense_products)(int R, const struct FN(pass) * pass, real *q, const real *x,
-                                      FN(vmask) mask) {
-    real p[FN(BATCH)];
-    for (int64_t c = 0; c < pass->k; c++) {
-        FN(dots)(R, p, x, pass->n, pass->y + c * pass->padded, pass->padded / LANES, mask);
-        for (int r = 0; r < R; r++) q[r * pass->k + c] = p[r];
-    }
+/* The same for a block of rows of V vectors, a constant wherever this is inlined: y and w stay in registers. */
+ALWAYS_INLINE void FN(narrow_products)(int V, real *q, const real *x, int64_t n, int64_t count, const real *y,
+                                       FN(vmask) mask) {
+    int64_t r = 0;
+    for (; r + FN(BATCH) <= count; r += FN(BATCH)) FN(dots)(FN(BATCH), q + r, x + r * n, n, y, V, mask);
+    for (; r < count; r++) FN(dots)(1, q + r, x + r * n, n, y, V, mask);
 }
 
-/* w += q^T x for R rows. */
-ALWAYS_INLINE void FN(dense_scatter)(int R, const struct FN(pass) * pass, real *w, const real *q,
-                                     const real *x, FN(vmask) mask) {
-    const int64_t vectors = pass->padded / LANES;
-    real p[FN(BATCH)];
-    for (int64_t c = 0; c < pass->k; c++) {
-        for (int r = 0; r < R; r++) p[r] = q[r * pass->k + c];
-        if (pass->chain->kind == KI_CHAIN_SQUARES)
-            FN(scatters)(R, true, w + c * pass->padded, p, x, pass->n, vectors, mask);
-        else
-            FN(scatters)(R, false, w + c * pass->padded, p, x, pass->n, vectors, mask);
+ALWAYS_INLINE void FN(narrow_scatter)(int V, real *w, const real *q, const real *x, int64_t n, int64_t count,
+                                      FN(vmask) mask) {
+    FN(vreal) sum[FN(NARROW)];
+    for (int j = 0; j < V; j++) sum[j] = FN(load)(w + j * LANES);
+    for (int64_t r = 0; r < count; r++) {
+        for (int j = 0; j < V - 1; j++) sum[j] += q[r] * FN(load)(x + r * n + j * LANES);
+        sum[V - 1] += q[r] * FN(masked)(FN(load)(x + r * n + (V - 1) * LANES), mask);
     }
+    for (int j = 0; j < V; j++) FN(store)(w + j * LANES, sum[j]);
+}
+
+/* q = x y for `count` rows, k numbers a row. */
+static void FN(dense_products)(const struct FN(pass) * pass, real *q, const real *x, int64_t count,
+                               FN(vmask) mask) {
+    const int64_t k = pass->k, n = pass->n, vectors = pass->padded / LANES;
+    switch (k == 1 ? vectors : 0) {
+    case 1: FN(narrow_products)(1, q, x, n, count, pass->y, mask); return;
+    case 2: FN(narrow_products)(2, q, x, n, count, pass->y, mask); return;
+    case 3: FN(narrow_products)(3, q, x, n, count, pass->y, mask); return;
+    case 4: FN(narrow_products)(4, q, x, n, count, pass->y, mask); return;
+    }
+    real p[FN(BATCH)];
+    int64_t r = 0;
+    for (; r + FN(BATCH) <= count; r += FN(BATCH))
+        for (int64_t c = 0; c < k; c++) {
+            FN(dots)(FN(BATCH), p, x + r * n, n, pass->y + c * pass->padded, vectors, mask);
+            for (int i = 0; i < FN(BATCH); i++) q[(r + i) * k + c] = p[i];
+        }
+    for (; r < count; r++)
+        for (int64_t c = 0; c < k; c++)
+            FN(dots)(1, q + r * k + c, x + r * n, n, pass->y + c * pass->padded, vectors, mask);
+}
+
+/* w += q^T x for `count` rows. */
+static void FN(dense_scatter)(const struct FN(pass) * pass, real *w, const real *q, const real *x,
+                              int64_t count, FN(vmask) mask) {
+    const int64_t k = pass->k, n = pass->n, vectors = pass->padded / LANES;
+    const bool square = pass->chain->kind == KI_CHAIN_SQUARES;
+    switch (k == 1 && !square ? vectors : 0) {
+    case 1: FN(narrow_scatter)(1, w, q, x, n, count, mask); return;
+    case 2: FN(narrow_scatter)(2, w, q, x, n, count, mask); return;
+    case 3: FN(narrow_scatter)(3, w, q, x, n, count, mask); return;
+    case 4: FN(narrow_scatter)(4, w, q, x, n, count, mask); return;
+    }
+    real p[FN(BATCH)];
+    int64_t r = 0;
+    for (; r + FN(BATCH) <= count; r += FN(BATCH))
+        for (int64_t c = 0; c < k; c++) {
+            for (int i = 0; i < FN(BATCH); i++) p[i] = q[(r + i) * k + c];
+            if (square)
+                FN(scatters)(FN(BATCH), true, w + c * pass->padded, p, x + r * n, n, vectors, mask);
+            else
+                FN(scatters)(FN(BATCH), false, w + c * pass->padded, p, x + r * n, n, vectors, mask);
+        }
+    for (; r < count; r++)
+        for (int64_t c = 0; c < k; c++)
+            FN(scatters)(1, square, w + c * pass->padded, q + r * k + c, x + r * n, n, vectors, mask);
+}
+
+/* Asks for the `count` numbers at x, the next block, so that memory works on it while this one is scattered. Of long rows
+ * that would be more than a core can have under way; there the hardware's own prefetching is enough. */
+static void FN(fetch)(const real *x, int64_t count) {
+    enum { LINE = 64 / sizeof(real), MOST = 8192 / sizeof(real) };
+    if (count > MOST) return;
+    for (int64_t i = 0; i < count; i += LINE) __builtin_prefetch(x + i);
 }
 
 /* `count` rows from `row`, lying at x. */
 static void FN(dense_block)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t row,
                             int64_t count, const real *x, FN(vmask) mask) {
     const struct ki_chain *chain = pass->chain;
-    const int64_t k = pass->k, n = pass->n;
     real q[FN(BLOCK_PRODUCTS)];
-    int64_t r = 0;
-    if (chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN) {
-        for (; r + FN(BATCH) <= count; r += FN(BATCH))
-            FN(dense_products)(FN(BATCH), pass, q + r * k, x + r * n, mask);
-        for (; r < count; r++) FN(dense_products)(1, pass, q + r * k, x + r * n, mask);
-        if (chain->kind == KI_CHAIN_PLAIN) {
-            FN(write_block)(chain, q, row, count);
-            return;
-        }
-        FN(map_block)(chain, tally, q, row, count);
-    } else {
+    if (chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN)
+        FN(dense_products)(pass, q, x, count, mask);
+    else
         FN(read_block)(chain, q, row, count);
+    if (chain->kind == KI_CHAIN_PLAIN) {
+        FN(write_block)(chain, q, row, count);
+        return;
     }
-    for (r = 0; r + FN(BATCH) <= count; r += FN(BATCH))
-        FN(dense_scatter)(FN(BATCH), pass, w, q + r * k, x + r * n, mask);
-    for (; r < count; r++) FN(dense_scatter)(1, pass, w, q + r * k, x + r * n, mask);
+    if (chain->kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, count);
+    FN(fetch)(x + pass->block * pass->n, count * pass->n);
+    FN(dense_scatter)(pass, w, q, x, count, mask);
 }
 
 /* Rows [first, end). A row's last vector reaches into the rows behind it and is masked; the matrix's last
@@ -105,9 +151,11 @@ static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tal
     }
 }
 
-/* Rows in a block: whole batches that the first-level cache holds, and whose products q holds. */
-static int64_t FN(dense_block_rows)(int64_t n, int64_t k) {
-    const int64_t held =
-        ki_min(FN(BLOCK_BYTES) / (int64_t)sizeof(real) / ki_max(n, 1), FN(BLOCK_PRODUCTS) / k);
-    return ki_max(ki_min(held, FN(BLOCK_ROWS)) / FN(BATCH), 1) * FN(BATCH);
+/* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with exponentials want
+ * enough rows to fill their vectors. */
+static int64_t FN(dense_block_rows)(const struct ki_chain *chain) {
+    const int64_t bytes = chain->map == KI_ROW_SCALE ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
+    const int64_t of_a_row = ki_max(chain->X->cols * (int64_t)sizeof(real), 1);
+    const int64_t rows = ki_min(ki_min(bytes / of_a_row, FN(BLOCK_ROWS)), FN(BLOCK_PRODUCTS) / chain->k);
+    return ki_max(rows / FN(BATCH), 1) * FN(BATCH);
 }
