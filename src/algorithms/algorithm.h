@@ -31,6 +31,8 @@ kiln_status ki_check_matrix(const char *call, const char *name, const kiln_matri
                             int64_t rows, int64_t cols);
 kiln_status ki_check_finite(const char *call, const char *name, const kiln_matrix *A, bool negative);
 kiln_status ki_check_weights(const char *call, const kiln_matrix *weights);
+/* ERR_ARGUMENT unless both are >= 0, the default at 0. */
+kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_iterations);
 int64_t ki_bytes_of(const kiln_matrix *X); /* that one pass over X reads */
 
 /* Weighted means and variances of X's columns, n of each; see columns.c. */

@@ -43,7 +43,6 @@ SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y,
         *out += column * x - shift;
         sums[0] += (wide)x * (wide)*out;
         sums[1] += (wide)x * (wide)x * (wide)column;
-        sums[2] += (wide)*out * (wide)inverse * (wide)*out;
     } else if (op == 1) {
         *out += scalar * x;
         *second -= scalar * y;

@@ -8,9 +8,8 @@
 
 #include "kiln.h"
 
-enum ki_pair_op { /* numbers as in dialect/real_math.h */
-                  KI_PAIR_COMPLETE =
-                      0, /* out += column .* x - mean * out.b;  x . out, x . (column .* x), out . (inverse .* out) */
+enum ki_pair_op {                       /* numbers as in dialect/real_math.h */
+                  KI_PAIR_COMPLETE = 0, /* out += column .* x - mean * out.b;  x . out, x . (column .* x) */
                   KI_PAIR_ADVANCE =
                       1,            /* out += scalar x, second -= scalar y;  second . (inverse .* second) */
                   KI_PAIR_TURN = 2, /* out = inverse .* x + scalar out;  x . (inverse .* x) */

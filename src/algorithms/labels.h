@@ -1,0 +1,29 @@
+/* Class labels: which class each row belongs to, and the weight that this gives it. */
+#ifndef KI_LABELS_H
+#define KI_LABELS_H
+
+#include "algorithms/algorithm.h"
+
+struct ki_labels {
+    double *values; /* of the classes, ascending */
+    int64_t count;
+    int32_t *of; /* each row's class */
+    int64_t rows;
+    kiln_matrix *weights; /* m x 1: sample weight times class weight; NULL = ones */
+};
+
+struct ki_label_options {
+    const kiln_matrix *weights;  /* m x 1, or NULL */
+    const double *class_weights; /* or NULL */
+    bool balanced;
+};
+
+/* ERR_DATA for fewer than two classes or more than `most`; ERR_ARGUMENT for class weights that are of no use. */
+kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln_matrix *y,
+                          const struct ki_label_options *options, int64_t most);
+void ki_labels_free(struct ki_labels *labels);
+/* A new m x 1 matrix on y's device: of row i, `yes` if it belongs to class c, else `no`; for c < 0 the class's number. */
+kiln_status ki_labels_column(kiln_matrix **column, const struct ki_labels *labels, const kiln_matrix *y,
+                             int64_t c, double yes, double no);
+
+#endif

@@ -1,0 +1,435 @@
+/* The outer iteration of the Newton engine.
+ *
+ * A step comes from the trust region (newton_step.c), but one that does not lower the objective enough is not computed anew
+ * in a smaller region: it is shortened, at the price of one pass instead of many, and the region shrinks to what was
+ * accepted (Nocedal and Yuan, 1998). With l1 the step is taken among the coefficients that may move, and projected onto
+ * their orthant (Andrew and Gao, ICML 2007; Byrd, Chin, Nocedal and Oztoprak, Math. Program. 159, 2016).
+ *
+ * Near the solution the objective's change drowns in its rounding long before the gradient does. There a full step is taken
+ * whenever it makes the gradient smaller. */
+#include "algorithms/newton_work.h"
+
+enum { SHORTENINGS = 40 };
+
+static kiln_status matrix_new(kiln_matrix **A, const struct ki_newton *newton, int64_t rows, int64_t cols) {
+    return kiln_matrix_dense(A, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), rows, cols, NULL);
+}
+
+static kiln_status pair_new(struct ki_pair *pair, const struct ki_newton *newton) {
+    kiln_status status;
+    TRY(matrix_new(&pair->w, newton, kiln_matrix_cols(newton->X), newton->k));
+    if (!newton->no_intercept) TRY(matrix_new(&pair->b, newton, 1, newton->k));
+done:
+    return status;
+}
+
+static void pair_free(struct ki_pair *pair) {
+    kiln_matrix_free(pair->w);
+    kiln_matrix_free(pair->b);
+}
+
+static kiln_status point_new(struct ki_newton_point *point, const struct ki_newton *newton) {
+    kiln_status status;
+    TRY(pair_new(&point->at, newton));
+    TRY(pair_new(&point->gradient, newton));
+    TRY(matrix_new(&point->C, newton, kiln_matrix_rows(newton->X), newton->k));
+done:
+    return status;
+}
+
+static void point_free(struct ki_newton_point *point) {
+    pair_free(&point->at);
+    pair_free(&point->gradient);
+    kiln_matrix_free(point->C);
+}
+
+static double diagonal(const struct ki_newton *newton, int64_t j) {
+    return newton->no_intercept ? newton->columns.square[j]
+                                : newton->columns.weight * newton->columns.variance[j];
+}
+
+static kiln_status set_columns(kiln_matrix **A, const struct ki_newton *newton, const double *values) {
+    return ki_vector_new(A, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X),
+                         kiln_matrix_cols(newton->X), values);
+}
+
+/* The vectors that hang on the columns alone. A column whose diagonal is nothing (constant under an intercept, or all zero)
+ * is left out: its coefficient is 0. */
+static kiln_status column_vectors(struct ki_newton *newton) {
+    kiln_status status;
+    struct ki_newton_work *work = newton->work;
+    const int64_t cols = kiln_matrix_cols(newton->X);
+    double *values = ki_alloc((size_t)cols * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)cols * sizeof *values, "the columns' scales");
+    if (!newton->no_intercept) TRY(set_columns(&work->mean, newton, newton->columns.mean));
+    for (int64_t j = 0; j < cols; j++) values[j] = diagonal(newton, j) > 0 ? 1 : 0;
+    TRY(set_columns(&work->kept, newton, values));
+    for (int64_t j = 0; j < cols; j++)
+        values[j] = newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
+    TRY(set_columns(&work->penalty, newton, values));
+    for (int64_t j = 0; j < cols; j++)
+        values[j] = newton->l1 * (newton->standardize ? sqrt(newton->columns.variance[j]) : 1);
+    if (newton->l1 > 0) TRY(set_columns(&work->l1, newton, values));
+done:
+    ki_free(values);
+    return status;
+}
+
+static kiln_status measure_columns(struct ki_newton *newton) {
+    kiln_status status;
+    kiln_matrix *ones = NULL;
+    const kiln_matrix *weights = newton->weights;
+    double total = (double)kiln_matrix_rows(newton->X);
+    if (weights) {
+        TRY(kiln_norm(&total, weights, KILN_NORM_1));
+    } else {
+        TRY(matrix_new(&ones, newton, kiln_matrix_rows(newton->X), 1));
+        TRY(kiln_fill(ones, 1));
+    }
+    if (!(total > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", newton->call));
+    TRY(ki_columns_measure(&newton->columns, newton->X, weights ? weights : ones, total));
+    newton->report.passes += 2;
+done:
+    kiln_matrix_free(ones);
+    return status;
+}
+
+kiln_status ki_newton_open(struct ki_newton *newton) {
+    kiln_status status;
+    const int64_t cols = kiln_matrix_cols(newton->X);
+    newton->report.converged = 1;
+    newton->report.tolerance = newton->tolerance;
+    struct ki_newton_work *work = newton->work = ki_calloc(sizeof *work);
+    if (!work) return ki_fail_nomem(sizeof *work, "Newton's method");
+    work->newton = newton;
+    work->bytes = ki_bytes_of(newton->X);
+    TRY(measure_columns(newton));
+    TRY(column_vectors(newton));
+    TRY(matrix_new(&newton->W, newton, cols, newton->k));
+    TRY(matrix_new(&newton->b, newton, 1, newton->k));
+    TRY(matrix_new(&work->shift, newton, 1, newton->k));
+    TRY(matrix_new(&work->square, newton, cols, 1));
+    TRY(point_new(&work->here, newton));
+    TRY(point_new(&work->there, newton));
+    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,           &work->R,
+                                     &work->P,         &work->Q,       &work->subgradient, &work->face};
+    for (int i = 0; i < (newton->l1 > 0 ? 8 : 6); i++) TRY(pair_new(pairs[i], newton));
+done:
+    return status;
+}
+
+void ki_newton_close(struct ki_newton *newton) {
+    struct ki_newton_work *work = newton->work;
+    kiln_matrix_free(newton->W);
+    kiln_matrix_free(newton->b);
+    ki_columns_free(&newton->columns);
+    kiln_report_free(&newton->report);
+    if (!work) return;
+    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,           &work->R,
+                                     &work->P,         &work->Q,       &work->subgradient, &work->face};
+    for (int i = 0; i < 8; i++) pair_free(pairs[i]);
+    kiln_matrix *const all[] = {work->mean,  work->penalty, work->l1,    work->kept,
+                                work->shift, work->spread,  work->square};
+    for (int i = 0; i < 7; i++) kiln_matrix_free(all[i]);
+    point_free(&work->here);
+    point_free(&work->there);
+    ki_free(work);
+    newton->work = NULL;
+}
+
+/* ---- the criterion's scale ---- */
+
+/* The mean curvature at `here`, the origin; for softmax with equal probabilities. */
+static kiln_status mean_curvature(const struct ki_newton_work *work, double *mean) {
+    const struct ki_newton *newton = work->newton;
+    const double k = newton->k;
+    *mean = (k - 1) / (k * k);
+    if (newton->k > 1) return KILN_OK;
+    kiln_status status = kiln_norm(mean, work->here.C, KILN_NORM_1);
+    *mean /= newton->columns.weight;
+    if (!(*mean > 0) || !isfinite(*mean)) *mean = 1; /* no row is active: any scale will do */
+    return status;
+}
+
+static kiln_status fill_inverse(struct ki_newton_work *work, const double *inverse, double intercept) {
+    kiln_status status;
+    kiln_matrix *column = NULL;
+    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse};
+    const double zero[KI_BLOCK] = {0};
+    double one[KI_BLOCK];
+    for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
+    TRY(set_columns(&column, work->newton, inverse));
+    for (int i = 0; i < 2; i++) {
+        TRY(kiln_combine(pairs[i]->w, one, column, zero, NULL));
+        if (pairs[i]->b) TRY(kiln_fill(pairs[i]->b, intercept));
+    }
+done:
+    kiln_matrix_free(column);
+    return status;
+}
+
+/* D^-2 of the criterion, and what ki_newton_precondition multiplies with. The common scale keeps f32 far from both ends of
+ * its range; the least the diagonal may be beside its largest entry does too. *noise: what D^-1 X^T makes of rounding. */
+static kiln_status build_scale(struct ki_newton_work *work, double *noise) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    const struct ki_columns *columns = &newton->columns;
+    const int64_t cols = kiln_matrix_cols(newton->X);
+    double mean = 1, largest = 0, magnification = 0;
+    double *inverse = ki_alloc((size_t)cols * 2 * sizeof *inverse), *spread = inverse + cols;
+    if (!inverse) return ki_fail_nomem((size_t)cols * 2 * sizeof *inverse, "the preconditioner");
+    TRY(mean_curvature(work, &mean));
+    for (int64_t j = 0; j < cols; j++) {
+        const double penalty = newton->l2 * (newton->standardize ? columns->variance[j] : 1);
+        inverse[j] = diagonal(newton, j) > 0 ? mean * diagonal(newton, j) + penalty : 0;
+        largest = fmax(largest, inverse[j]);
+    }
+    if (!newton->no_intercept) largest = fmax(largest, mean * columns->weight);
+    work->scale = largest > 0 ? largest : 1;
+    for (int64_t j = 0; j < cols; j++) {
+        spread[j] = inverse[j] > 0 ? diagonal(newton, j) / columns->square[j] / work->scale : 0;
+        inverse[j] = inverse[j] > 0 ? fmin(work->scale / inverse[j], 1e30) : 0;
+        magnification += inverse[j] * columns->square[j];
+    }
+    *noise = ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(magnification + work->scale / mean);
+    TRY(fill_inverse(work, inverse, work->scale / (mean * columns->weight)));
+    kiln_matrix_free(work->spread);
+    work->spread = NULL;
+    TRY(set_columns(&work->spread, newton, spread));
+done:
+    ki_free(inverse);
+    return status;
+}
+
+/* ---- the iteration ---- */
+
+static double relative(const struct ki_newton_work *work) {
+    return work->reference > 0 ? work->norm / work->reference : 0;
+}
+
+static bool met(const struct ki_newton_work *work) {
+    return work->reference == 0 || work->norm <= work->newton->tolerance * work->reference;
+}
+
+void ki_newton_progress(struct ki_newton_work *work) {
+    struct ki_newton *newton = work->newton;
+    if (!newton->control.progress) return;
+    const kiln_progress now = {.phase = "solve",
+                               .done = newton->report.iterations,
+                               .total = newton->max_iterations * ki_max(newton->problems, 1),
+                               .objective = newton->report.objective + work->here.objective,
+                               .residual = relative(work),
+                               .seconds = ki_clock() - newton->start,
+                               .bytes = newton->report.passes * work->bytes};
+    if (newton->control.progress(newton->control.user, &now)) newton->cancelled = true;
+}
+
+static kiln_status record(struct ki_newton_work *work, int64_t inner) {
+    struct ki_newton *newton = work->newton;
+    const kiln_trace_row row = {.iteration = newton->report.iterations,
+                                .residual = relative(work),
+                                .objective = newton->report.objective + work->here.objective,
+                                .seconds = ki_clock() - newton->start,
+                                .inner = inner,
+                                .radius = work->radius};
+    const kiln_status status = ki_report_row(&newton->report, &row);
+    if (status == KILN_OK) ki_newton_progress(work);
+    return status;
+}
+
+static void swap(struct ki_newton_work *work) {
+    const struct ki_newton_point former = work->here;
+    work->here = work->there;
+    work->there = former;
+}
+
+/* What differences of the objective mean nothing below. */
+static double noise_of(const struct ki_newton_work *work) {
+    const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
+    return 32 * epsilon * fmax(fabs(work->here.objective), fabs(work->first));
+}
+
+/* The length at which the parabola through both values and the slope is least, within reason. */
+static double shortened(double t, double slope, double actual) {
+    const double best =
+        t * slope / (2 * (slope - actual)); /* slope and actual belong to the step of length t */
+    if (!isfinite(actual)) return 0.25 * t;
+    return fmin(fmax(best, 0.1 * t), 0.5 * t);
+}
+
+/* One step and its length. *moved: whether `here` is a new point; *finite: whether the last one looked at had a value. */
+static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
+                           bool *finite) {
+    kiln_status status;
+    const double noise = noise_of(work);
+    double t = 1, slope = model->slope, norm = 0, actual = 0, predicted = 0;
+    *moved = false;
+    for (int i = 0; i < SHORTENINGS && !*moved; i++) {
+        slope = t * model->slope;
+        TRY(ki_newton_try(work, t, &slope));
+        predicted = work->l1 ? 0.5 * slope : slope - t * t * (model->slope - model->decrease);
+        actual = work->here.objective - work->there.objective;
+        const bool resolved = predicted > noise;
+        *moved = isfinite(actual) && (resolved ? actual >= 1e-4 * slope : actual >= -noise);
+        if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
+        *finite = isfinite(actual) && isfinite(norm);
+        *moved = *moved && *finite && (resolved || norm < work->norm);
+        if (!*moved && !resolved && *finite) break;
+        if (!*moved && work->l1) TRY(ki_newton_measure(work, &norm, &work->here));
+        if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
+    }
+    if (!*moved) goto done;
+    const double length = t * model->length, ratio = actual / predicted;
+    if (t < 1)
+        work->radius = length;
+    else if (predicted > noise && ratio < 0.25)
+        work->radius = 0.5 * length;
+    else if (model->boundary && ratio > 0.75)
+        work->radius *= 4;
+    work->norm = norm;
+    swap(work);
+done:
+    return status;
+}
+
+static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    struct ki_newton_model model;
+    bool moved = true, finite = true;
+    work->radius = 10 * work->norm;
+    TRY(record(work, 0));
+    for (;;) {
+        *stop = newton->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_TOLERANCE;
+        if (newton->cancelled || met(work)) return KILN_OK;
+        *stop = KILN_STOP_ITERATIONS;
+        if (work->iterations >= newton->max_iterations) return KILN_OK;
+        TRY(ki_newton_precondition(work));
+        TRY(ki_newton_direction(work, &model));
+        if (newton->cancelled) continue;
+        TRY(advance(work, &model, &moved, &finite));
+        *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
+        if (!moved) return KILN_OK;
+        work->iterations++;
+        newton->report.iterations++;
+        TRY(record(work, model.inner));
+    }
+done:
+    return status;
+}
+
+/* ---- a problem ---- */
+
+static kiln_status copy(kiln_matrix *to, const kiln_matrix *from) {
+    double one[KI_BLOCK];
+    for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
+    return kiln_combine(to, one, from, NULL, NULL);
+}
+
+kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b) {
+    kiln_status status;
+    TRY(copy(newton->W, W));
+    if (b && !newton->no_intercept) TRY(copy(newton->b, b));
+done:
+    return status;
+}
+
+kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
+                                kiln_report *report) {
+    kiln_status status = KILN_OK;
+    kiln_report *made = &newton->report;
+    if (W) TRY(copy(W, newton->W));
+    if (b) TRY(copy(b, newton->b));
+    made->seconds = ki_clock() - newton->start;
+    made->rss = made->tss = made->r2 = NAN;
+    made->deviance = made->null_deviance = made->dispersion = made->aic = made->gap = NAN;
+    if (!report) return KILN_OK;
+    *report = *made;
+    *made = (kiln_report){0};
+done:
+    return status;
+}
+
+static kiln_status set_intercepts(kiln_matrix *b, const double *origin) {
+    double wide[KI_BLOCK] = {0};
+    float narrow[KI_BLOCK];
+    for (int64_t c = 0; c < kiln_matrix_cols(b); c++) {
+        wide[c] = origin ? origin[c] : 0;
+        narrow[c] = (float)wide[c];
+    }
+    return kiln_matrix_set(b, kiln_matrix_type(b) == KILN_F32 ? (const void *)narrow : wide);
+}
+
+/* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A gradient of nothing but
+ * rounding counts as 0. */
+static kiln_status judge(struct ki_newton_work *work, bool reference) {
+    kiln_status status;
+    double noise = 0;
+    if (reference) TRY(build_scale(work, &noise));
+    TRY(ki_newton_measure(work, &work->norm, &work->here));
+    if (!reference) return KILN_OK;
+    work->first = work->here.objective;
+    work->reference = work->norm <= 16 * noise * sqrt(fabs(work->here.loss)) ? 0 : work->norm;
+done:
+    return status;
+}
+
+static bool valid(const struct ki_newton_work *work) {
+    return isfinite(work->here.objective) && isfinite(work->norm);
+}
+
+/* `here` = the origin, or then the given start. */
+static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_start *start) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    double slope;
+    TRY(kiln_fill(work->here.at.w, 0));
+    if (work->mean) TRY(set_intercepts(work->here.at.b, start->origin));
+    TRY(ki_newton_evaluate(work, &work->here));
+    TRY(judge(work, true));
+    if (!start->warm) return KILN_OK;
+    const bool judged = valid(work);
+    if (work->mean)
+        TRY(kiln_multiply(work->here.at.b, 1, KILN_TRANSPOSED, work->mean, newton->W, 1, newton->b));
+    TRY(kiln_times(work->here.at.w, newton->W, work->kept));
+    TRY(ki_newton_try(work, 0, &slope));
+    swap(work);
+    TRY(judge(work, !judged));
+done:
+    return status;
+}
+
+/* W, b and the report of what `here` is. */
+static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    kiln_report *report = &newton->report;
+    TRY(copy(newton->W, work->here.at.w));
+    TRY(kiln_fill(newton->b, 0));
+    if (work->mean)
+        TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));
+    const bool converged = valid(work) && met(work);
+    report->converged = report->converged && converged;
+    if (stop > report->stopped_by) report->stopped_by = stop;
+    const double residual = relative(work);
+    if (isnan(residual) || residual > report->residual) report->residual = residual;
+    report->objective += work->here.objective;
+    newton->loss = work->here.loss;
+    newton->C = work->here.C;
+done:
+    return status;
+}
+
+kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
+                            const struct ki_newton_start *start) {
+    kiln_status status;
+    struct ki_newton_work *work = newton->work;
+    kiln_stop stop = KILN_STOP_DIVERGED;
+    work->problem = *loss;
+    work->iterations = 0;
+    TRY(begin(work, start));
+    if (valid(work)) TRY(iterate(work, &stop));
+    TRY(conclude(work, stop));
+done:
+    return status;
+}

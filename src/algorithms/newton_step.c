@@ -1,0 +1,210 @@
+/* Points and steps of the Newton engine.
+ *
+ * The trick is in the coordinates: eta = X W + 1 (b' - mu W), mu the columns' means. The Hessian with respect to (W, b') is
+ * that of centred columns, as well conditioned as if X had been centred, but X stays as it is: a pass takes b' - mu W for its
+ * intercept, and its result X^T t becomes (X - 1 mu)^T t by adding -mu (1^T t), in the walk over the result that adds the
+ * penalty anyway.
+ *
+ * The step is Steihaug's: conjugate gradient from s = 0 until the residual is small beside the gradient, or s leaves the
+ * trust region, or a direction has no curvature; in the last two cases it goes to the boundary. Lengths are those of
+ * || D s ||, which CG's own scalars give without further sums. Sources: Steihaug, SIAM J. Numer. Anal. 20 (1983); Lin, Weng
+ * and Keerthi, JMLR 9 (2008); Hsia, Chiang and Lin, ACML 2018 (preconditioning). */
+#include "algorithms/newton_work.h"
+
+static kiln_status set_shift(struct ki_newton_work *work, const struct ki_pair *at) {
+    if (!work->mean) return KILN_OK;
+    return kiln_multiply(work->shift, -1, KILN_TRANSPOSED, work->mean, at->w, 1, at->b);
+}
+
+kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point) {
+    kiln_status status;
+    double sums[3];
+    TRY(set_shift(work, &point->at));
+    TRY(kiln_loss_gradient(&point->loss, point->gradient.w, point->gradient.b, point->C, &work->problem,
+                           work->newton->X, point->at.w, work->mean ? work->shift : NULL));
+    work->newton->report.passes++;
+    TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_COMPLETE,
+                                              .out = point->gradient,
+                                              .x = point->at,
+                                              .mean = work->mean,
+                                              .column = work->penalty}));
+    point->objective = point->loss + 0.5 * sums[1];
+done:
+    return status;
+}
+
+/* The least subgradient there, and what may move. */
+static kiln_status face(struct ki_newton_work *work, double *sums, const struct ki_newton_point *point,
+                        const struct ki_pair *inverse) {
+    return ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_FACE,
+                                                 .out = work->subgradient,
+                                                 .second = work->face,
+                                                 .x = point->gradient,
+                                                 .y = point->at,
+                                                 .inverse = *inverse,
+                                                 .column = work->l1});
+}
+
+kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm,
+                              const struct ki_newton_point *point) {
+    kiln_status status;
+    double sums[3];
+    if (work->l1)
+        TRY(face(work, sums, point, &work->criterion));
+    else
+        TRY(ki_pairs_run(
+            sums, &(struct ki_pairs){
+                      .op = KI_PAIR_TURN, .out = work->P, .x = point->gradient, .inverse = work->criterion}));
+    *norm = sqrt(sums[0]);
+done:
+    return status;
+}
+
+/* D^2_j = penalty_j + spread_j * (X .* X)^T C / (X .* X)^T s: the spread about the mean that the curvature's weights would
+ * show, without a pass for their own means. spread and penalty carry the common scale. */
+kiln_status ki_newton_precondition(struct ki_newton_work *work) {
+    kiln_status status;
+    const double one = 1;
+    double total;
+    if (work->newton->k > 1) return KILN_OK;
+    TRY(kiln_gram_diagonal(work->square, work->newton->X, work->here.C));
+    work->newton->report.passes++;
+    TRY(kiln_times(work->square, work->square, work->spread));
+    const double scale = 1 / work->scale;
+    TRY(kiln_combine(work->inverse.w, &one, work->square, &scale, work->penalty));
+    TRY(kiln_map(work->inverse.w, KILN_MAP_RECIPROCAL, work->inverse.w));
+    TRY(kiln_times(work->inverse.w, work->inverse.w, work->kept));
+    if (!work->mean) return KILN_OK;
+    TRY(kiln_norm(&total, work->here.C, KILN_NORM_1));
+    TRY(kiln_fill(work->inverse.b, total > 0 ? work->scale / total : 0));
+done:
+    return status;
+}
+
+/* Q = H P, *curvature = P . Q */
+static kiln_status apply(struct ki_newton_work *work, double *curvature) {
+    kiln_status status;
+    double sums[3];
+    TRY(set_shift(work, &work->P));
+    TRY(kiln_loss_hessian(work->Q.w, work->Q.b, &work->problem, work->here.C, work->newton->X, work->P.w,
+                          work->mean ? work->shift : NULL, 0, NULL));
+    work->newton->report.passes++;
+    TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_COMPLETE,
+                                              .out = work->Q,
+                                              .x = work->P,
+                                              .mean = work->mean,
+                                              .column = work->penalty}));
+    *curvature = sums[0];
+done:
+    return status;
+}
+
+static kiln_status each(kiln_matrix *to, double factor, const kiln_matrix *from) {
+    double factors[KI_BLOCK];
+    for (int c = 0; c < KI_BLOCK; c++) factors[c] = factor;
+    return to ? kiln_combine(to, factors, from, NULL, NULL) : KILN_OK;
+}
+
+/* S = 0, R = -g, P = D^-2 R; *rho = || D^-1 R ||^2. */
+static kiln_status begin(struct ki_newton_work *work, const struct ki_pair *inverse, double *rho) {
+    kiln_status status;
+    const struct ki_pair *g = work->l1 ? &work->subgradient : &work->here.gradient;
+    double sums[3];
+    if (work->l1) TRY(face(work, sums, &work->here, &work->inverse));
+    TRY(kiln_fill(work->S.w, 0));
+    if (work->S.b) TRY(kiln_fill(work->S.b, 0));
+    TRY(each(work->R.w, -1, g->w));
+    TRY(each(work->R.b, -1, g->b));
+    TRY(ki_pairs_run(
+        sums, &(struct ki_pairs){.op = KI_PAIR_TURN, .out = work->P, .x = work->R, .inverse = *inverse}));
+    *rho = sums[0];
+done:
+    return status;
+}
+
+/* The step to the boundary: the positive root of ss + 2 t sp + t^2 pp = radius^2, written so that nothing cancels. */
+static double to_boundary(double ss, double sp, double pp, double radius) {
+    const double room = radius * radius - ss, root = sqrt(fmax(sp * sp + pp * room, 0));
+    return sp >= 0 ? room / (sp + root) : (root - sp) / pp;
+}
+
+/* How far the residual must fall: loosely at first, the closer to the solution the more, so that convergence is superlinear,
+ * but not below what the tolerance asks for. */
+static double forcing(const struct ki_newton_work *work, double rho) {
+    const double relative = work->norm / work->reference;
+    const double wanted = fmin(0.25, sqrt(relative)), enough = 0.3 * work->newton->tolerance / relative;
+    return fmax(wanted, enough) * sqrt(rho);
+}
+
+kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    const struct ki_pair *inverse = work->l1 ? &work->face : &work->inverse;
+    const int64_t most = kiln_matrix_nnz(work->S.w) + 10;
+    double rho, next, curvature, ss = 0, sp = 0, pp, sums[3];
+    *model = (struct ki_newton_model){0};
+    TRY(begin(work, inverse, &rho));
+    const double goal = forcing(work, rho);
+    pp = rho;
+    while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {
+        TRY(apply(work, &curvature));
+        model->inner++;
+        if (!isfinite(curvature) || !isfinite(rho)) break;
+        double alpha = rho / curvature;
+        if (!(curvature > 0) || !(ss + 2 * alpha * sp + alpha * alpha * pp < work->radius * work->radius)) {
+            alpha = to_boundary(ss, sp, pp, work->radius);
+            model->boundary = true;
+        }
+        TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_ADVANCE,
+                                                  .out = work->S,
+                                                  .second = work->R,
+                                                  .x = work->P,
+                                                  .y = work->Q,
+                                                  .inverse = *inverse,
+                                                  .scalar = alpha}));
+        next = sums[0];
+        model->slope += alpha * rho; /* the first residual's product with p is the present one's */
+        model->decrease += alpha * rho - 0.5 * alpha * alpha * fmax(curvature, 0);
+        ss += 2 * alpha * sp + alpha * alpha * pp;
+        const double beta = next / rho;
+        sp = beta * (sp + alpha * pp);
+        pp = next + beta * beta * pp;
+        rho = next;
+        if (model->boundary || sqrt(rho) <= goal) break;
+        TRY(ki_pairs_run(
+            NULL,
+            &(struct ki_pairs){
+                .op = KI_PAIR_TURN, .out = work->P, .x = work->R, .inverse = *inverse, .scalar = beta}));
+        ki_newton_progress(work);
+    }
+    model->length = sqrt(ss);
+done:
+    return status;
+}
+
+kiln_status ki_newton_try(struct ki_newton_work *work, double t, double *slope) {
+    kiln_status status;
+    double sums[3], one[KI_BLOCK], length[KI_BLOCK];
+    if (work->l1) {
+        TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_PROJECT,
+                                                  .out = work->there.at,
+                                                  .x = work->here.at,
+                                                  .y = work->S,
+                                                  .inverse = work->subgradient,
+                                                  .column = work->l1,
+                                                  .scalar = t}));
+        *slope = -sums[0];
+        TRY(ki_newton_evaluate(work, &work->there));
+        work->there.objective += sums[1];
+        return KILN_OK;
+    }
+    for (int c = 0; c < KI_BLOCK; c++) {
+        one[c] = 1;
+        length[c] = t;
+    }
+    TRY(kiln_combine(work->there.at.w, one, work->here.at.w, length, work->S.w));
+    if (work->mean) TRY(kiln_combine(work->there.at.b, one, work->here.at.b, length, work->S.b));
+    TRY(ki_newton_evaluate(work, &work->there));
+done:
+    return status;
+}
