@@ -245,7 +245,10 @@ typedef enum kiln_loss_kind {
     KILN_LOSS_SOFTMAX = 3,         /* log(sum_c e^eta_c) - eta_y; y the number of the class, 0 to k-1 */
     KILN_LOSS_SQUARED_HINGE = 4,   /* max(0, 1 - sign * eta)^2 / 2; sign is 1 where y > 0, else -1 */
     KILN_LOSS_SQUARED_EPSILON = 5, /* max(0, |eta - y| - parameter)^2 / 2 */
-    KILN_LOSS_GLM = 6              /* minus the log-likelihood of family and link, up to terms without eta */
+    /* Minus the log-likelihood of family and link, up to terms without eta: (mu - y)^2 / 2; mu - y log mu (Poisson);
+     * y/mu + log mu (gamma); y/(2 mu^2) - 1/mu (inverse Gaussian); -y log mu - (1-y) log(1-mu) (binomial);
+     * mu^(2-p)/(2-p) - y mu^(1-p)/(1-p) (Tweedie); (y + 1/a) log(1 + a mu) - y log mu (negative binomial) */
+    KILN_LOSS_GLM = 6
 } kiln_loss_kind;
 
 typedef enum kiln_family {
@@ -253,14 +256,17 @@ typedef enum kiln_family {
     KILN_POISSON = 2,
     KILN_GAMMA = 3,
     KILN_INVERSE_GAUSSIAN = 4,
-    KILN_BINOMIAL = 5,         /* y a proportion in [0, 1], the weight its number of trials */
-    KILN_TWEEDIE = 6,          /* variance mu^p, p = variance_power in (1, 2) or > 2 */
-    KILN_NEGATIVE_BINOMIAL = 7 /* variance mu + alpha mu^2, alpha = dispersion */
+    KILN_BINOMIAL = 5, /* y a proportion in [0, 1], the weight its number of trials */
+    KILN_TWEEDIE = 6,  /* variance mu^p, p = the loss's parameter, in (1, 2) or above 2 */
+    KILN_NEGATIVE_BINOMIAL =
+        7 /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
 } kiln_family;
 
 typedef enum kiln_link {
     KILN_LINK_DEFAULT =
         0, /* the family's canonical link; log for gamma's, Tweedie's and the negative binomial's */
+    /* These and POWER want eta > 0, except under the Gaussian family: IDENTITY any, INVERSE any but 0. LOG takes any eta;
+     * the binomial family also wants mu < 1. */
     KILN_LINK_IDENTITY = 1,
     KILN_LINK_LOG = 2,
     KILN_LINK_INVERSE = 3,
@@ -309,8 +315,18 @@ KILN_API kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const ki
 
 /* The mean response at Eta = X W + 1 b + offset (m x k), element by element, row by row for SOFTMAX: eta itself
  * (SQUARED, SQUARED_HINGE, SQUARED_EPSILON), the probability of class 1 (LOGISTIC) or of each class (SOFTMAX), the
- * inverse link (GLM). Only kind, family, link and their parameters are read. M may be Eta. */
+ * inverse link (GLM; NaN or infinite where eta is out of the link's range). Only kind, family, link and their parameters
+ * are read. M may be Eta. */
 KILN_API kiln_status kiln_loss_mean(kiln_matrix *M, const kiln_loss *loss, const kiln_matrix *Eta);
+
+/* What a generalised linear model is judged by, row by row at Eta = X w + 1 b + offset (m x 1). D m x 3, with s the weight:
+ *   s d(y, mu), the deviance's part: twice what the row's log-likelihood lacks to its largest value, that at mu = y;
+ *   s (y - mu)^2 / V(mu), Pearson's;
+ *   what minus the row's log-likelihood has beyond its loss: terms in y and s alone, for dispersion 1. Gaussian
+ *   -log(s)/2, Poisson s log y!, gamma s log y, inverse Gaussian 3/2 s log y, binomial minus the log of s over s y,
+ *   negative binomial -s log(Gamma(y + 1/alpha) alpha^y / (y! Gamma(1/alpha))), Tweedie NaN (no closed form).
+ * Rows of weight 0 give zeros. The loss's offset is not read. Errors: as mmchain; ERR_ARGUMENT for other losses. */
+KILN_API kiln_status kiln_loss_deviance(kiln_matrix *D, const kiln_loss *loss, const kiln_matrix *Eta);
 
 /* d = diag(X^T diag(v) X), that is d_j = sum_i v_i * x_ij^2.   d n x 1; v m x 1 or NULL (ones).
  * The Jacobi preconditioner of mmchain and, with column means, the column variances.
@@ -408,6 +424,33 @@ typedef struct kiln_estimate {
 KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, int64_t *count,
                                         kiln_device *host, const kiln_work *work, int thorough);
 
+/* One way for a device to go about mmchain: the launch parameters of the fused-kernels paper, its section 3.3. */
+typedef struct kiln_plan {
+    int64_t number;     /* in the list that it came in */
+    int chosen;         /* kiln_mmchain takes this one */
+    char variant[32];   /* of the kernel; on the CPU "cpu" and the instruction set */
+    int vector, group;  /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
+    int load, rows;     /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
+    int columns;        /* of y, taken in one pass */
+    int shared;         /* elements of w in local memory; 0 = none */
+    int64_t coarsening; /* C: rows that a vector goes through */
+    int64_t groups;     /* work-groups launched */
+    double occupancy;   /* threads that a compute unit holds at once, of those that it can */
+    double bytes;       /* to and from memory */
+    double atomics;     /* on memory */
+    double seconds;     /* predicted */
+    char limit[48];     /* what bounds it, in words */
+} kiln_plan;
+
+/* The plans that the device has for work->k columns of y (v of one column) and an X of this shape, of which no more is
+ * needed. GPUs build every plan's kernel to learn how many groups fit. Free with kiln_free. ERR_ARGUMENT where X has no
+ * entries. */
+KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
+                                        const kiln_work *work);
+/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. */
+KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
+                                       const kiln_matrix *v, const kiln_matrix *y);
+
 /* ------------------------------------------------------------------------------- data on files */
 
 typedef enum kiln_file_format {
@@ -417,8 +460,9 @@ typedef enum kiln_file_format {
     KILN_FILE_MATRIX_MARKET = 2,
     KILN_FILE_CSV = 3,
     KILN_FILE_NPY = 4,
-    KILN_FILE_NPZ = 5,  /* a CSR matrix as scipy.sparse.save_npz writes it */
-    KILN_FILE_EDGES = 6 /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
+    KILN_FILE_NPZ = 5, /* a CSR matrix as scipy.sparse.save_npz writes it */
+    KILN_FILE_EDGES =
+        6 /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
 } kiln_file_format;
 
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
@@ -426,10 +470,10 @@ typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
 typedef struct kiln_read_options {
     kiln_file_format format;
-    kiln_type type;          /* element type of X and y; default f64 */
-    int zero_based;          /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
-    const char *target;      /* CSV: name of the target column, several separated by commas; NULL = none */
-    int text_targets;        /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
+    kiln_type type;     /* element type of X and y; default f64 */
+    int zero_based;     /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
+    const char *target; /* CSV: name of the target column, several separated by commas; NULL = none */
+    int text_targets;   /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
     const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
