@@ -26,8 +26,9 @@ const char *type_name(kiln_type type) {
 }
 
 static const char *const format_names[] = {
-    [KILN_FILE_AUTO] = "auto", [KILN_FILE_LIBSVM] = "libsvm", [KILN_FILE_MATRIX_MARKET] = "mtx",
-    [KILN_FILE_CSV] = "csv",   [KILN_FILE_NPY] = "npy",       [KILN_FILE_NPZ] = "npz"};
+    [KILN_FILE_AUTO] = "auto",  [KILN_FILE_LIBSVM] = "libsvm", [KILN_FILE_MATRIX_MARKET] = "mtx",
+    [KILN_FILE_CSV] = "csv",    [KILN_FILE_NPY] = "npy",       [KILN_FILE_NPZ] = "npz",
+    [KILN_FILE_EDGES] = "edges"};
 enum { FORMATS = sizeof format_names / sizeof *format_names };
 
 kiln_file_format file_format_of(const char *name) {
@@ -47,8 +48,10 @@ static void on_message(void *user, const char *text) {
 
 int run_open_device(struct run *run, const char *standard) {
     const char *name = run->settings->device ? run->settings->device : standard;
-    const kiln_device_options options = {
-        .threads = (int)run->settings->threads, .memory = run->settings->memory, .message = on_message};
+    const kiln_device_options options = {.threads = (int)run->settings->threads,
+                                         .memory = run->settings->memory,
+                                         .deterministic = run->settings->deterministic,
+                                         .message = on_message};
     if (kiln_device_open(&run->device, name, &options) != KILN_OK) return fail_library(WORKING);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */

@@ -7,15 +7,18 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 
 #define BIT(verb) (1u << VERB_##verb)
 #define TRAINS BIT(LINREG)
-#define READS (BIT(LINREG) | BIT(PREDICT) | BIT(INFO) | BIT(CONVERT))
-#define WRITES (BIT(LINREG) | BIT(PREDICT))
+#define SOLVES (TRAINS | BIT(HITS))
+#define LABELLED (TRAINS | BIT(PREDICT) | BIT(INFO) | BIT(CONVERT))
+#define READS (LABELLED | BIT(HITS))
+#define WRITES (SOLVES | BIT(PREDICT))
 #define EVERY ((1u << VERB_COUNT) - 1)
 #define AT(field) offsetof(struct settings, field)
-#define FORMATS "auto|libsvm|mtx|csv|npy|npz"
+#define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges"
+#define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
 
 const struct option option_table[] = {
-    {"l2", 0, OPTION_REAL, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
+    {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
      "Strength of the penalty (l2/2)*||w||^2, alpha of Ridge in scikit-learn. The intercept is not "
      "penalised.",
      AT(l2)},
@@ -26,26 +29,34 @@ const struct option option_table[] = {
      "is for the "
      "columns as they are.",
      AT(standardize)},
-    {"tolerance", 0, OPTION_REAL, GROUP_MODEL, TRAINS, "NUMBER", NULL, "1e-12, for f32 1e-5", 0, INFINITY,
-     "Stop when the relative residual of the normal equations is at most this.", AT(tolerance)},
-    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "N", NULL, "1000", 1, 9e18,
+    {"tolerance", 0, OPTION_REAL, GROUP_MODEL, SOLVES, "NUMBER", NULL,
+     "linreg 1e-12, hits 1e-10; for f32 1e-5", 0, INFINITY,
+     "Stop when the residual is at most this: of the normal equations (linreg), or the change of the "
+     "authorities in "
+     "one iteration (hits).",
+     AT(tolerance)},
+    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES, "N", NULL, "1000", 1, 9e18,
      "Stop after this many iterations, converged or not.", AT(max_iterations)},
     {"weights", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "FILE", NULL, NULL, ANY,
      "A file with one column, the weight of each row, not negative.", AT(weights)},
-    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "MODEL", NULL, NULL, ANY,
+    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "MODEL", NULL, NULL, ANY,
      "Start from this model instead of from zero; the data are encoded as its training data were.",
      AT(warm_start)},
     {"no-preconditioner", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
      "Plain conjugate gradient, without scaling by the diagonal.", AT(no_preconditioner)},
+    {"norm", 0, OPTION_INTEGER, GROUP_MODEL, BIT(HITS), "P", NULL, "1", 1, 2,
+     "Scale hubs and authorities so that they (1) or their squares (2) add up to 1.", AT(norm)},
+    {"unweighted", 0, OPTION_FLAG, GROUP_MODEL, BIT(HITS), NULL, NULL, NULL, ANY,
+     "Take every link for 1, whatever its weight and however often it stands in the file.", AT(unweighted)},
 
-    {"target", 0, OPTION_TEXT, GROUP_DATA, READS, "COLUMN", NULL, NULL, ANY,
+    {"target", 0, OPTION_TEXT, GROUP_DATA, LABELLED, "COLUMN", NULL, NULL, ANY,
      "CSV: the name of the column to predict; several are separated by commas.", AT(target)},
-    {"target-file", 0, OPTION_PATH, GROUP_DATA, READS, "FILE", NULL, NULL, ANY,
+    {"target-file", 0, OPTION_PATH, GROUP_DATA, LABELLED, "FILE", NULL, NULL, ANY,
      "Matrix Market, npy, npz: a file with the targets, one row for each row of the data.", AT(target_file)},
     {"format", 0, OPTION_CHOICE, GROUP_DATA, READS, "FORMAT", FORMATS, "auto", ANY,
      "Format of the input; auto goes by content and name. All are also read through gzip and zstd.",
      AT(format)},
-    {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", FORMATS, "auto", ANY,
+    {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", OUTPUTS, "auto", ANY,
      "Format of the output; auto goes by its name.", AT(to)},
     {"targets-to", 0, OPTION_PATH, GROUP_DATA, BIT(CONVERT), "FILE", NULL, NULL, ANY,
      "Write the targets to a file of their own: npz, npy and mtx have no place for them.", AT(targets_to)},
@@ -70,16 +81,23 @@ const struct option option_table[] = {
      "Numbers of 32 or 64 bits. f32 halves memory and time, f64 gives twice the digits.", AT(type)},
     {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "what this process may use", 1, 4096,
      "CPU threads, for reading and for the device cpu.", AT(threads)},
+    {"deterministic", 0, OPTION_FLAG, GROUP_DEVICE, EVERY, NULL, NULL, NULL, ANY,
+     "The same bits from run to run, and on the CPU with any number of threads.", AT(deterministic)},
     {"memory", 0, OPTION_BYTES, GROUP_DEVICE, EVERY, "BYTES", NULL, "what the device has", 1, 9e18,
      "Budget of device memory; K, M, G and T stand for powers of 1024.", AT(memory)},
     {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "0", 0, 9e18,
-     "Seed of random numbers. linreg uses none: there it changes nothing.", AT(seed)},
+     "Seed of random numbers. linreg and hits use none: there it changes nothing.", AT(seed)},
 
     {"output", 'o', OPTION_PATH, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,
-     "Write the model (linreg) or the predictions (predict; without it to standard output) to FILE, as a "
+     "Write the model or the predictions (predict; without it to standard output) to FILE, as a "
      "whole or "
      "not at all. - is standard output.",
      AT(output)},
+    {"scores", 0, OPTION_PATH, GROUP_OUTPUT, BIT(HITS), "FILE", NULL, NULL, ANY,
+     "Write a line for each vertex: its name, hub and authority, separated by tabs. - is standard output.",
+     AT(scores)},
+    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, BIT(HITS), "K", NULL, "10", 1, 1000000,
+     "Show the K strongest hubs and authorities.", AT(top)},
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Print one JSON object on standard output, for errors too.", AT(json)},
     {"quiet", 'q', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,

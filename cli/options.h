@@ -8,16 +8,24 @@
 #include <stdint.h>
 
 /* What the options set; NULL, 0 and false mean "not given" unless the table names a default. */
+struct range {
+    double from, to;
+    int64_t count; /* 0: not given; 1: the value `from`; else a path of so many values, equal factors apart */
+};
+
 struct settings {
-    double l2, tolerance;
-    bool no_intercept, standardize, no_preconditioner;
-    int64_t max_iterations;
-    const char *weights, *warm_start;
+    struct range l2, C;
+    double l1, tolerance, link_power, variance_power, alpha, epsilon;
+    bool no_intercept, standardize, no_preconditioner, regression, standard_errors, unweighted;
+    int64_t max_iterations, folds, norm, top;
+    const char *weights, *class_weight, *offset, *warm_start, *family, *link, *select;
+    bool probabilities, decision;
     const char *format, *target, *target_file, *to, *targets_to;
     bool zero_based, allow_nonfinite, strict;
     const char *device, *type;
+    bool deterministic;
     int64_t threads, memory, seed;
-    const char *output;
+    const char *output, *plot, *scores;
     bool json, quiet, verbose, help, version;
 };
 
@@ -28,6 +36,7 @@ enum option_kind {
     OPTION_CHOICE,  /* const char *, one of `choices` */
     OPTION_INTEGER, /* int64_t in [least, most] */
     OPTION_REAL,    /* double in [least, most] */
+    OPTION_RANGE,   /* struct range, NUMBER or FROM:TO:COUNT, in [least, most] */
     OPTION_BYTES    /* int64_t with an optional suffix K, M, G or T (powers of 1024) */
 };
 
@@ -36,6 +45,7 @@ extern const char *const option_group_names[GROUP_COUNT];
 
 enum verb_id {
     VERB_LINREG,
+    VERB_HITS,
     VERB_PREDICT,
     VERB_INFO,
     VERB_CONVERT,
@@ -84,7 +94,7 @@ struct exit_meaning {
 extern const struct exit_meaning exit_meanings[];
 extern const int exit_meaning_count;
 
-#define MAX_ARGUMENTS 2
+enum { MAX_ARGUMENTS = 2, MAX_OPTIONS = 128 };
 struct command {
     const struct verb *verb; /* NULL: none was named */
     const char *arguments[MAX_ARGUMENTS];

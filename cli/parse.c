@@ -17,7 +17,7 @@ struct parser {
     struct command *command;
     struct usage_problem *problem;
     const char *verb_name;
-    uint64_t given; /* bit i: option_table[i] was given */
+    bool given[MAX_OPTIONS]; /* option_table[i] was given */
 };
 
 static bool complain(struct usage_problem *problem, const char *format, ...) {
@@ -61,14 +61,39 @@ static bool parse_bytes(const char *text, double *value) {
     return *end == '\0' || strcmp(end, "B") == 0 || (found && strcmp(end, "iB") == 0);
 }
 
+/* "0.1", or "1e-4:1e2:10": from, to, how many. A path needs two positive ends, as its steps are factors. */
+static bool parse_range(const struct option *option, const char *text, struct range *range) {
+    char *end;
+    range->from = range->to = strtod(text, &end);
+    range->count = 1;
+    if (end == text || !isfinite(range->from)) return false;
+    if (*end == ':') {
+        const char *at = end + 1;
+        range->to = strtod(at, &end);
+        if (end == at || *end != ':' || !isfinite(range->to)) return false;
+        at = end + 1;
+        range->count = strtoll(at, &end, 10);
+        if (end == at || range->count < 2 || range->count > 10000) return false;
+        if (!(range->from > 0 && range->to > 0) || range->from == range->to) return false;
+    }
+    double least = fmin(range->from, range->to), most = fmax(range->from, range->to);
+    return *end == '\0' && least >= option->least && most <= option->most;
+}
+
 static bool bad_value(struct parser *parser, const struct option *option, const char *text) {
     complain(parser->problem, "--%s: '%s' is not %s", option->name, text,
              option->kind == OPTION_INTEGER ? "a whole number in range"
              : option->kind == OPTION_BYTES ? "a number of bytes"
              : option->kind == OPTION_REAL  ? "a number in range"
+             : option->kind == OPTION_RANGE ? "a number or a path in range"
                                             : "one of its values");
     if (option->kind == OPTION_CHOICE) return hint(parser->problem, "one of %s", option->choices);
     if (option->kind == OPTION_BYTES) return hint(parser->problem, "for example 800M or 1.5G");
+    if (option->kind == OPTION_RANGE)
+        return hint(parser->problem,
+                    "a number from %g, or FROM:TO:COUNT with FROM and TO above 0, as in "
+                    "1e-4:1e2:10",
+                    option->least);
     if (isinf(option->most)) return hint(parser->problem, "a number that is at least %g", option->least);
     if (option->most > 1e9) return hint(parser->problem, "a whole number that is at least %g", option->least);
     return hint(parser->problem, "from %g to %g", option->least, option->most);
@@ -102,6 +127,9 @@ static bool set_value(struct parser *parser, const struct option *option, const 
         if (end == text || *end || !isfinite(real) || real < option->least || real > option->most)
             return bad_value(parser, option, text);
         *(double *)field = real;
+        return true;
+    case OPTION_RANGE:
+        if (!parse_range(option, text, field)) return bad_value(parser, option, text);
         return true;
     case OPTION_BYTES:
         if (!parse_bytes(text, &real) || !(real >= option->least && real <= option->most))
@@ -148,7 +176,7 @@ static bool unknown_option(struct parser *parser, const char *text, size_t lengt
 /* Takes the value of option argv[*i] from `attached` or from the next word. */
 static bool take_value(struct parser *parser, const struct option *option, const char *attached, int argc,
                        char **argv, int *i) {
-    parser->given |= (uint64_t)1 << (option - option_table);
+    parser->given[option - option_table] = true;
     if (option->kind == OPTION_FLAG) return set_value(parser, option, NULL);
     if (attached) return set_value(parser, option, attached);
     if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) {
@@ -220,7 +248,7 @@ static bool check(struct parser *parser) {
     const struct verb *verb = command->verb;
     if (!verb || command->settings.help || command->settings.version) return true;
     for (int i = 0; i < option_count; i++) {
-        if (!(parser->given >> i & 1) || option_applies(&option_table[i], verb)) continue;
+        if (!parser->given[i] || option_applies(&option_table[i], verb)) continue;
         complain(parser->problem, "%s does not take --%s", verb->name, option_table[i].name);
         return hint(parser->problem, "kiln %s --help lists the options", verb->name);
     }

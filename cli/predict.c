@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common.h"
+#include "metrics.h"
 #include "output.h"
 #include "progress.h"
 #include "verbs.h"
@@ -17,30 +17,6 @@ struct prediction {
     bool single; /* the values are of 32 bits */
     double rss, rmse, r2;
 };
-
-/* The values of a dense matrix as doubles, to free; NULL with the exit code in *code. */
-static double *values_of(const kiln_matrix *A, int *code) {
-    int64_t count = kiln_matrix_rows(A) * kiln_matrix_cols(A);
-    double *values = malloc((size_t)count * sizeof *values + 1);
-    if (!values) {
-        *code =
-            fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld predictions", (long long)count);
-        return NULL;
-    }
-    if (kiln_matrix_get(values, A) != KILN_OK) {
-        *code = fail_library(WORKING);
-        free(values);
-        return NULL;
-    }
-    /* From the end, each float widens into room whose floats have been read already. */
-    if (kiln_matrix_type(A) == KILN_F32)
-        for (int64_t i = count - 1; i >= 0; i--) {
-            float single;
-            memcpy(&single, (char *)values + (size_t)i * sizeof single, sizeof single);
-            values[i] = single;
-        }
-    return values;
-}
 
 /* R2 = 1 - RSS / TSS over all targets, each about its own mean. */
 static void measure(struct prediction *p) {

@@ -22,7 +22,25 @@ const struct verb verb_table[VERB_COUNT] = {
                      "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
                      "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
                      "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
-                     verb_linreg},
+                     verb_train},
+    [VERB_HITS] =
+        {"hits", "GRAPH", 1, 1, NULL, "Rank the vertices of a graph as hubs and authorities",
+         "Kleinberg's HITS: a good authority is what good hubs link to, a good hub links to good "
+         "authorities. "
+         "Computes the fixed point of authorities = A^T hubs, hubs = A authorities by power iteration, each "
+         "iteration one pass over the matrix A of the links.\n\n"
+         "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
+         "names "
+         "are numbers or any text; a link that stands several times adds up), or any sparse or dense matrix, "
+         "Matrix Market for instance, plain or through gzip or zstd; - is standard input, with --format "
+         "edges."
+         "\n\n"
+         "The strongest hubs and authorities go to standard output. Where parts of a graph that are not "
+         "connected "
+         "are equally strong the result depends on the start and is not unique.",
+         "kiln hits wiki-Vote.txt.gz --top 5\n"
+         "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
+         verb_hits},
     [VERB_PREDICT] =
         {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
          "Writes the model's prediction for each row of DATA, one row a line; several targets are separated "
@@ -73,12 +91,12 @@ const struct verb verb_table[VERB_COUNT] = {
                          "kiln completion fish > ~/.config/fish/completions/kiln.fish",
                          verb_completion},
     [VERB_MAN] = {"man", "[VERB]", 0, 1,
-                  "linreg|predict|info|convert|devices|doctor|completion|man|help|version",
+                  "linreg|hits|predict|info|convert|devices|doctor|completion|man|help|version",
                   "Print a man page",
                   "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
                   "kiln man linreg | man -l -", verb_man},
     [VERB_HELP] = {"help", "[VERB]", 0, 1,
-                   "linreg|predict|info|convert|devices|doctor|completion|man|help|version", "Show help",
+                   "linreg|hits|predict|info|convert|devices|doctor|completion|man|help|version", "Show help",
                    "The same as kiln --help and kiln VERB --help.", "kiln help linreg", verb_help},
     [VERB_VERSION] = {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.",
                       "kiln version --json", verb_version},

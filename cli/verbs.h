@@ -4,7 +4,8 @@
 
 struct run;
 
-int verb_linreg(struct run *run);
+int verb_train(struct run *run); /* linreg, logreg, glm, svm */
+int verb_hits(struct run *run);
 int verb_predict(struct run *run);
 int verb_info(struct run *run);
 int verb_convert(struct run *run);

@@ -49,10 +49,16 @@ done:
     return status;
 }
 
+static kiln_status predict_hits(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+    (void)P, (void)model, (void)X;
+    ki_fail(KILN_ERR_MODEL, "a model of hits ranks the vertices of its own graph, it does not predict");
+    return ki_hint("its ranks are the tensors 'hubs' and 'authorities'");
+}
+
 static const struct {
     const char *algorithm;
     kiln_status (*predict)(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
-} predictors[] = {{"linreg", predict_linear}};
+} predictors[] = {{"linreg", predict_linear}, {"hits", predict_hits}};
 
 kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     if (!P || !model || !X) return ki_fail(KILN_ERR_ARGUMENT, "kiln_predict: an argument is NULL");

@@ -13,9 +13,17 @@ static void free_names(char **names, int64_t count) {
     ki_free(names);
 }
 
+static void free_classes(char ***names, int64_t *count, int64_t targets) {
+    for (int64_t j = 0; names && count && j < targets; j++) free_names(names[j], count[j]);
+    ki_free(names);
+    ki_free(count);
+}
+
 void ki_table_clear(struct ki_table *table) {
-    free_names(table->feature_names, table->cols);
+    free_names(table->feature_names, table->name_text ? 0 : table->cols);
     free_names(table->target_names, table->targets);
+    free_classes(table->class_names, table->class_count, table->targets);
+    ki_free(table->name_text);
     ki_free(table->values);
     ki_free(table->row_start);
     ki_free(table->col);
@@ -28,7 +36,7 @@ static ki_reader *reader_of(kiln_file_format format) {
     static ki_reader *const readers[] = {
         [KILN_FILE_LIBSVM] = ki_read_libsvm, [KILN_FILE_MATRIX_MARKET] = ki_read_matrix_market,
         [KILN_FILE_CSV] = ki_read_csv,       [KILN_FILE_NPY] = ki_read_npy,
-        [KILN_FILE_NPZ] = ki_read_npz,
+        [KILN_FILE_NPZ] = ki_read_npz,       [KILN_FILE_EDGES] = ki_read_edges,
     };
     return readers[format];
 }
@@ -132,15 +140,20 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     }
     data->feature_names = table->feature_names;
     data->target_names = table->target_names;
+    data->name_text = table->name_text;
+    data->class_names = table->class_names;
+    data->class_count = table->class_count;
     data->schema = table->schema;
     table->feature_names = table->target_names = NULL;
-    table->schema = NULL;
+    table->name_text = table->schema = NULL;
+    table->class_names = NULL;
+    table->class_count = NULL;
 done:
     return status;
 }
 
 static kiln_status check_options(const kiln_read_options *options) {
-    if ((unsigned)options->format > KILN_FILE_NPZ)
+    if ((unsigned)options->format > KILN_FILE_EDGES)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)options->format);
     if (options->type != KILN_F32 && options->type != KILN_F64)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown element type %d", (int)options->type);
@@ -219,8 +232,10 @@ kiln_status kiln_data_move(kiln_data *data, kiln_device *device) {
 
 void kiln_data_free(kiln_data *data) {
     if (!data) return;
-    free_names(data->feature_names, data->X ? data->X->cols : 0);
+    free_names(data->feature_names, data->X && !data->name_text ? data->X->cols : 0);
     free_names(data->target_names, data->y ? data->y->cols : 0);
+    free_classes(data->class_names, data->class_count, data->y ? data->y->cols : 0);
+    ki_free(data->name_text);
     kiln_matrix_free(data->X);
     kiln_matrix_free(data->y);
     ki_free(data->schema);
@@ -241,6 +256,11 @@ const char *kiln_data_feature_name(const kiln_data *data, int64_t j) {
 
 const char *kiln_data_target_name(const kiln_data *data, int64_t j) {
     return data && data->target_names && j >= 0 && j < data->y->cols ? data->target_names[j] : NULL;
+}
+
+const char *kiln_data_class_name(const kiln_data *data, int64_t j, int64_t number) {
+    if (!data || !data->class_names || j < 0 || j >= data->y->cols || !data->class_names[j]) return NULL;
+    return number >= 0 && number < data->class_count[j] ? data->class_names[j][number] : NULL;
 }
 
 kiln_file_format kiln_data_format(const kiln_data *data) {

@@ -7,6 +7,9 @@
 struct kiln_data {
     kiln_matrix *X, *y; /* y NULL if there are no targets */
     char **feature_names, **target_names;
+    char *name_text;     /* where the features' names lie; NULL if each has memory of its own */
+    char ***class_names; /* as the table's */
+    int64_t *class_count;
     char *schema;
     kiln_file_format format;
     int64_t bytes; /* after decompression */
@@ -20,9 +23,13 @@ struct ki_table {
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
     void *y;              /* rows*targets row-major of the same type, or NULL */
     int64_t targets;      /* columns of y; 0 if y is NULL */
-    char **feature_names; /* cols of them, each from ki_alloc, or NULL */
-    char **target_names;  /* targets of them, likewise */
-    char *schema;         /* JSON text of how columns were encoded, or NULL */
+    char **feature_names; /* cols of them, or NULL */
+    char *name_text;      /* where they lie, in one piece; NULL: each is from ki_alloc */
+    char **target_names;  /* targets of them, each from ki_alloc, or NULL */
+    char **
+        *class_names; /* for each target, if it is text, class_count of names in order, else NULL; or NULL */
+    int64_t *class_count;
+    char *schema; /* JSON text of how columns were encoded, or NULL */
 };
 void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct */
 
@@ -30,7 +37,7 @@ void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct 
  * (never DEFAULT), options->threads > 0; the input stands at the beginning. */
 typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
                               const kiln_read_options *options);
-ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz;
+ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz, ki_read_edges;
 
 /* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table; threads > 0. */
 struct ki_output;

@@ -51,6 +51,14 @@ static bool ends_with(const char *name, size_t size, const char *ending) {
     return size > length && strncasecmp(name + size - length, ending, length) == 0;
 }
 
+/* Without the ending that compression has added. */
+static size_t bare_length(const char *name) {
+    size_t size = strlen(name);
+    if (ends_with(name, size, ".gz")) size -= 3;
+    if (ends_with(name, size, ".zst")) size -= 4;
+    return size;
+}
+
 static kiln_file_format detect_by_name(const char *name) {
     static const struct {
         const char *ending;
@@ -58,11 +66,9 @@ static kiln_file_format detect_by_name(const char *name) {
     } endings[] = {
         {".svm", KILN_FILE_LIBSVM}, {".libsvm", KILN_FILE_LIBSVM},     {".svmlight", KILN_FILE_LIBSVM},
         {".csv", KILN_FILE_CSV},    {".tsv", KILN_FILE_CSV},           {".npy", KILN_FILE_NPY},
-        {".npz", KILN_FILE_NPZ},    {".mtx", KILN_FILE_MATRIX_MARKET},
+        {".npz", KILN_FILE_NPZ},    {".mtx", KILN_FILE_MATRIX_MARKET}, {".edges", KILN_FILE_EDGES},
     };
-    size_t size = strlen(name);
-    if (ends_with(name, size, ".gz")) size -= 3;
-    if (ends_with(name, size, ".zst")) size -= 4;
+    size_t size = bare_length(name);
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (ends_with(name, size, endings[i].ending)) return endings[i].format;
     return KILN_FILE_AUTO;
@@ -83,16 +89,49 @@ static kiln_file_format detect_by_text(const char *text, size_t size) {
     return KILN_FILE_CSV;
 }
 
+/* Words of a line, separated by blanks or tabs; 0 if it has signs of another format, or a third word that is no
+ * number. */
+static int words_of_line(const char *text, size_t size) {
+    int words = 0;
+    for (size_t i = 0; i < size; i++) {
+        if (strchr(",;:\"", text[i])) return 0; /* '\0' too */
+        if (isspace((unsigned char)text[i])) continue;
+        words += i == 0 || isspace((unsigned char)text[i - 1]);
+        if (words == 3 && !strchr("0123456789+-.eE", text[i])) return 0;
+    }
+    return words;
+}
+
+/* Lines of two words, or of three of which the last is a number, behind comments. */
+static bool looks_like_edges(const char *text, size_t size) {
+    int words = 0;
+    for (size_t begin = 0, end; begin < size; begin = end + 1) {
+        const char *newline = memchr(text + begin, '\n', size - begin);
+        end = newline ? (size_t)(newline - text) : size;
+        if (!newline && words > 0) break; /* perhaps cut off */
+        if (text[begin] == '#' || text[begin] == '%') continue;
+        int here = words_of_line(text + begin, end - begin);
+        if (here == 0 && strspn(text + begin, " \t\r\n") >= end - begin) continue;
+        if (here < 2 || here > 3 || (words && here != words)) return false;
+        words = here;
+    }
+    return words > 0;
+}
+
 kiln_status ki_detect_format(kiln_file_format *format, struct ki_input *input) {
     kiln_status status = KILN_OK;
     kiln_file_format found = KILN_FILE_AUTO;
     size_t size = 0;
-    char *text = ki_alloc(PEEK_BYTES);
-    if (!text) return ki_fail_nomem(PEEK_BYTES, "telling the format");
+    char *text = ki_alloc(PEEK_BYTES + 1);
+    if (!text) return ki_fail_nomem(PEEK_BYTES + 1, "telling the format");
     TRY(ki_input_peek(input, text, PEEK_BYTES, &size));
+    text[size] = '\0';
     TRY(detect_by_mark(&found, input, text, size));
     if (found == KILN_FILE_AUTO) found = detect_by_name(ki_input_name(input));
     if (found == KILN_FILE_AUTO) found = detect_by_text(text, size);
+    const char *name = ki_input_name(input);
+    if (found == KILN_FILE_CSV && ends_with(name, bare_length(name), ".txt") && looks_like_edges(text, size))
+        found = KILN_FILE_EDGES;
     *format = found;
 done:
     ki_free(text);

@@ -39,10 +39,23 @@ static kiln_status check_linear(const struct ki_container *content) {
     return KILN_OK;
 }
 
+/* Hubs, one for each row of the graph's matrix, and authorities, one for each column. */
+static kiln_status check_hits(const struct ki_container *content) {
+    static const char *const names[] = {"hubs", "authorities"};
+    for (int i = 0; i < 2; i++) {
+        const struct ki_tensor *tensor = ki_container_tensor(content, names[i]);
+        if (!tensor) return ki_fail(KILN_ERR_MODEL, "tensor '%s' is missing", names[i]);
+        if (tensor->cols != 1)
+            return ki_fail(KILN_ERR_MODEL, "tensor '%s' has %lld columns, but must have one", names[i],
+                           (long long)tensor->cols);
+    }
+    return KILN_OK;
+}
+
 static const struct {
     const char *name;
     kiln_status (*check)(const struct ki_container *content);
-} algorithms[] = {{"linreg", check_linear}};
+} algorithms[] = {{"linreg", check_linear}, {"hits", check_hits}};
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 static int find_algorithm(const char *name) {

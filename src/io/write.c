@@ -131,6 +131,10 @@ nomem:
 kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
                             const kiln_control *control) {
     if (!data || !path) return ki_fail(KILN_ERR_ARGUMENT, "kiln_data_write: an argument is NULL");
+    if (format == KILN_FILE_EDGES) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "edge lists are read, not written");
+        return ki_hint("Matrix Market (.mtx) and .npz hold a graph's matrix");
+    }
     if ((unsigned)format > KILN_FILE_NPZ)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)format);
     struct ki_table table = {.rows = 0};

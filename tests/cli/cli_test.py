@@ -21,7 +21,7 @@ import unittest
 
 KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 START_SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 0.005
-VERBS = ["linreg", "predict", "info", "convert", "devices", "doctor", "completion", "man", "help", "version"]
+VERBS = ["linreg", "hits", "predict", "info", "convert", "devices", "doctor", "completion", "man", "help", "version"]
 
 
 def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=None):
@@ -269,7 +269,7 @@ class Training(Case):
             result["objective"], result["metrics"]["rss"] / 2, delta=1e-6 * result["objective"]
         )
         self.assertEqual(result["trace"][0]["iteration"], 0)
-        self.assertEqual(set(result["trace"][0]), {"iteration", "residual", "objective", "seconds"})
+        self.assertEqual(set(result["trace"][0]), {"iteration", "residual", "objective", "seconds", "inner", "radius"})
         seconds = result["seconds"]
         self.assertLessEqual(seconds["read"] + seconds["solve"], seconds["total"])
 

@@ -1,36 +1,50 @@
-/* What becomes of a linear regression. */
-#include "linreg_result.h"
-
+/* What becomes of training: metrics, the model file, the summary, the JSON object. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "choose.h"
 #include "progress.h"
+#include "train.h"
 
-static json_t *options_json(const struct run *run, const struct linreg *job) {
-    const struct settings *settings = run->settings;
+/* ---------------------------------------------------------------------------------------- metrics */
+
+/* The sum of squares is in the report already. */
+static int measure_linreg(struct training *job) {
+    double weight = (double)kiln_matrix_rows(kiln_data_X(job->data));
+    if (job->weights && kiln_norm(&weight, job->weights, KILN_NORM_1) != KILN_OK)
+        return fail_library(WORKING);
+    metrics_add(&job->metrics, "r2", "R2", job->report.r2);
+    metrics_add(&job->metrics, "rss", "RSS", job->report.rss);
+    metrics_add(&job->metrics, "rmse", "RMSE",
+                sqrt(job->report.rss / (weight * (double)kiln_matrix_cols(job->W))));
+    return 0;
+}
+
+int train_measure(struct run *run, struct training *job) {
+    (void)run;
+    return measure_linreg(job);
+}
+
+/* ------------------------------------------------------------------------------------------- JSON */
+
+static json_t *options_json(const struct training *job) {
+    const struct settings *settings = job->settings;
     json_t *object = json_object();
-    json_put_number(object, "l2", settings->l2);
+    json_put_number(object, "l2", job->l2);
     json_put_flag(object, "intercept", !settings->no_intercept);
     json_put_flag(object, "standardize", settings->standardize);
-    json_put_flag(object, "preconditioner", !settings->no_preconditioner);
+    if (job->loss.kind == KILN_LOSS_SQUARED)
+        json_put_flag(object, "preconditioner", !settings->no_preconditioner);
     json_put_number(object, "tolerance", job->report.tolerance);
-    json_put_count(object, "max_iterations", settings->max_iterations ? settings->max_iterations : 1000);
+    json_put_count(object, "max_iterations",
+                   settings->max_iterations ? settings->max_iterations : job->algorithm->max_iterations);
     json_put_text(object, "weights", settings->weights);
     json_put_text(object, "warm_start", settings->warm_start);
     return object;
 }
 
-static json_t *metrics_json(const struct linreg *job) {
-    json_t *object = json_object();
-    json_put_number(object, "r2", job->report.r2);
-    json_put_number(object, "rss", job->report.rss);
-    json_put_number(object, "rmse", job->rmse);
-    return object;
-}
-
-static json_t *report_json(const struct linreg *job) {
+static json_t *report_json(const struct training *job) {
     json_t *object = json_object();
     json_put_count(object, "iterations", job->report.iterations);
     json_put_flag(object, "converged", job->report.converged);
@@ -48,45 +62,7 @@ static json_t *names_json(const kiln_data *data, const char *(*name)(const kiln_
     return array;
 }
 
-static kiln_status set_json(kiln_model *model, const char *key, json_t *value) {
-    char *text = json_is_null(value) ? NULL : json_compact(value);
-    kiln_status status = json_is_null(value) ? KILN_OK : KILN_ERR_NOMEM;
-    if (text) status = kiln_model_set_text(model, key, text);
-    free(text);
-    json_decref(value);
-    return status;
-}
-
-static kiln_status fill_model(kiln_model *model, const struct run *run, const struct linreg *job) {
-    const kiln_data *data = job->data;
-    kiln_status status = kiln_model_set_tensor(model, "W", job->W);
-    if (status == KILN_OK && job->b) status = kiln_model_set_tensor(model, "b", job->b);
-    if (status == KILN_OK) status = kiln_model_set_text(model, "device", run->device_info.name);
-    if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
-    if (status == KILN_OK) status = set_json(model, "options", options_json(run, job));
-    if (status == KILN_OK) status = set_json(model, "metrics", metrics_json(job));
-    if (status == KILN_OK) status = set_json(model, "report", report_json(job));
-    if (status == KILN_OK)
-        status =
-            set_json(model, "targets", names_json(data, kiln_data_target_name, kiln_matrix_cols(job->W)));
-    if (status != KILN_OK) return status;
-    if (*kiln_data_schema(data)) return kiln_model_set_text(model, "schema", kiln_data_schema(data));
-    return set_json(model, "features", names_json(data, kiln_data_feature_name, kiln_matrix_rows(job->W)));
-}
-
-int linreg_save(struct run *run, const struct linreg *job) {
-    kiln_model *model = NULL;
-    double start = clock_seconds();
-    kiln_status status = kiln_model_create(&model, "linreg");
-    if (status == KILN_OK) status = fill_model(model, run, job);
-    if (status == KILN_OK) status = kiln_model_save(model, run->settings->output);
-    int code = status == KILN_OK ? 0 : fail_library(WRITING);
-    kiln_model_free(model);
-    run->seconds.write = clock_seconds() - start;
-    return code;
-}
-
-static json_t *trace_json(const kiln_report *report) {
+json_t *train_trace_json(const kiln_report *report) {
     json_t *array = json_array();
     for (int64_t i = 0; i < report->trace_count; i++) {
         const kiln_trace_row *row = &report->trace[i];
@@ -95,53 +71,100 @@ static json_t *trace_json(const kiln_report *report) {
         json_put_number(object, "residual", row->residual);
         json_put_number(object, "objective", row->objective);
         json_put_number(object, "seconds", row->seconds);
+        json_put_count(object, "inner", row->inner);
+        json_put_number(object, "radius", row->radius);
         json_add(array, object);
     }
     return array;
 }
 
-static int tell_json(struct run *run, const struct linreg *job) {
+/* ------------------------------------------------------------------------------------------ model */
+
+kiln_status train_set_json(kiln_model *model, const char *key, json_t *value) {
+    char *text = json_is_null(value) ? NULL : json_compact(value);
+    kiln_status status = json_is_null(value) ? KILN_OK : KILN_ERR_NOMEM;
+    if (text) status = kiln_model_set_text(model, key, text);
+    free(text);
+    json_decref(value);
+    return status;
+}
+
+static kiln_status fill_model(kiln_model *model, const struct run *run, const struct training *job) {
+    const kiln_data *data = job->data;
+    kiln_status status = kiln_model_set_tensor(model, "W", job->W);
+    if (status == KILN_OK && job->b) status = kiln_model_set_tensor(model, "b", job->b);
+    if (status == KILN_OK) status = kiln_model_set_text(model, "device", run->device_info.name);
+    if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
+    if (status == KILN_OK) status = train_set_json(model, "options", options_json(job));
+    if (status == KILN_OK)
+        status = train_set_json(model, "metrics", metrics_json(&job->metrics, &job->classes));
+    if (status == KILN_OK) status = train_set_json(model, "report", report_json(job));
+    const int64_t targets = kiln_matrix_cols(kiln_data_y(data));
+    if (status == KILN_OK)
+        status = train_set_json(model, "targets", names_json(data, kiln_data_target_name, targets));
+    if (status != KILN_OK) return status;
+    if (*kiln_data_schema(data)) return kiln_model_set_text(model, "schema", kiln_data_schema(data));
+    return train_set_json(model, "features",
+                          names_json(data, kiln_data_feature_name, kiln_matrix_rows(job->W)));
+}
+
+int train_save(struct run *run, const struct training *job) {
+    kiln_model *model = NULL;
+    double start = clock_seconds();
+    kiln_status status = kiln_model_create(&model, job->algorithm->name);
+    if (status == KILN_OK) status = fill_model(model, run, job);
+    if (status == KILN_OK) status = kiln_model_save(model, run->settings->output);
+    int code = status == KILN_OK ? 0 : fail_library(WRITING);
+    kiln_model_free(model);
+    run->seconds.write = clock_seconds() - start;
+    return code;
+}
+
+/* ---------------------------------------------------------------------------------------- telling */
+
+static int tell_json(struct run *run, const struct training *job, json_t *extra) {
     const kiln_report *report = &job->report;
     json_t *object = run_json(run, "kiln.result/1");
-    json_put_text(object, "algorithm", "linreg");
+    json_put_text(object, "algorithm", job->algorithm->name);
     run_json_device(run, object);
+    choose_json(run, object);
     run_json_shape(object, kiln_data_X(job->data));
-    json_put_count(object, "targets", kiln_matrix_cols(job->W));
+    json_put_count(object, "targets", kiln_matrix_cols(kiln_data_y(job->data)));
     json_put_count(object, "iterations", report->iterations);
     json_put_flag(object, "converged", report->converged);
     json_put_text(object, "stopped_by", kiln_stop_name(report->stopped_by));
     json_put_number(object, "residual", report->residual);
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, "objective", report->objective);
-    json_put(object, "metrics", metrics_json(job));
-    json_put(object, "options", options_json(run, job));
+    json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
+    json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);
+    if (extra) json_object_update_missing(object, extra);
     run_json_seconds(run, object);
-    choose_json(run, object);
-    json_put(object, "trace", trace_json(report));
+    json_put(object, "trace", train_trace_json(report));
     return json_print(object);
 }
 
-static void tell_people(struct run *run, const struct linreg *job, FILE *file) {
+static void tell_people(struct run *run, const struct training *job, FILE *file) {
     const kiln_report *report = &job->report;
     const struct seconds *seconds = &run->seconds;
     const kiln_matrix *X = kiln_data_X(job->data);
     const char *output = run->settings->output;
-    fprintf(file, "linear regression: %s, %s, %s\n", text_plural(kiln_matrix_rows(X), "row"),
-            text_plural(kiln_matrix_cols(X), "column"), text_plural(kiln_matrix_cols(job->W), "target"));
+    const int64_t targets = kiln_matrix_cols(kiln_data_y(job->data));
+    fprintf(file, "%s: %s, %s, %s\n", job->algorithm->title, text_plural(kiln_matrix_rows(X), "row"),
+            text_plural(kiln_matrix_cols(X), "column"), text_plural(targets, "target"));
     fprintf(file, "  converged   %s, %s; relative residual %.1e, tolerance %.1e\n",
             report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"), report->residual,
             report->tolerance);
-    fprintf(file, "  R2          %s\n", text_number(report->r2));
-    fprintf(file, "  RMSE        %s\n", text_number(job->rmse));
-    fprintf(file, "  objective   %s (RSS %s)\n", text_number(report->objective), text_number(report->rss));
+    metrics_print(file, &job->metrics, 2);
+    fprintf(file, "  objective   %s\n", text_number(report->objective));
     fprintf(file, "  time        %s: read %s, transfer %s, build %s, solve %s\n",
             text_seconds(clock_seconds() - run->started), text_seconds(seconds->read),
             text_seconds(seconds->transfer), text_seconds(seconds->build), text_seconds(seconds->solve));
     if (output && strcmp(output, "-") != 0) fprintf(file, "  model       %s\n", output);
 }
 
-static void tell_more(const struct run *run) {
+void train_tell_device(const struct run *run) {
     kiln_device_statistics s;
     kiln_device_get_statistics(run->device, &s);
     say("device %s: peak memory %s; %s up, %s down; %lld kernels built, %lld from the cache",
@@ -160,42 +183,47 @@ static int64_t iterations_needed(const kiln_report *report) {
     return last->iteration + (int64_t)(1.2 * more) + 1;
 }
 
-static void warn_not_converged(const struct linreg *job) {
-    const kiln_report *report = &job->report;
+static void warn_not_converged(const struct run *run, const kiln_report *report, kiln_type type) {
     int64_t needed = iterations_needed(report);
+    const bool penalty = strcmp(run->verb->name, "hits") != 0;
     if (report->stopped_by == KILN_STOP_STALLED) {
         say_error("kiln: warning: not converged: rounding stops progress at relative residual %.1e, above "
                   "the tolerance %.1e",
                   report->residual, report->tolerance);
         say_error("hint: a --tolerance that %s can reach, --type f64, --standardize, or --l2",
-                  type_name(kiln_matrix_type(job->W)));
+                  type_name(type));
         return;
     }
     say_error("kiln: warning: not converged after %lld iterations: relative residual %.1e, tolerance %.1e",
               (long long)report->iterations, report->residual, report->tolerance);
     if (needed)
-        say_error("hint: --max-iterations %lld (a guess from the rate so far), or --l2", (long long)needed);
+        say_error("hint: --max-iterations %lld (a guess from the rate so far)%s", (long long)needed,
+                  penalty ? ", or --l2" : "");
     else
-        say_error("hint: more --max-iterations, a larger --tolerance, or --l2");
+        say_error("hint: more --max-iterations, or a larger --tolerance%s", penalty ? ", or --l2" : "");
 }
 
-int linreg_tell(struct run *run, const struct linreg *job) {
+int train_end(const struct run *run, const kiln_report *report, kiln_type type) {
     const char *output = run->settings->output;
-    int code = 0;
-    progress_clear();
-    if (talk_verbose()) tell_more(run);
-    if (talk_json())
-        code = tell_json(run, job);
-    else
-        tell_people(run, job, output && strcmp(output, "-") == 0 ? stderr : stdout);
-    if (code) return code;
-    if (job->report.stopped_by == KILN_STOP_CANCELLED) {
-        say_error("kiln: interrupted after %lld iterations; %s%s", (long long)job->report.iterations,
+    if (report->stopped_by == KILN_STOP_CANCELLED) {
+        say_error("kiln: interrupted after %lld iterations; %s%s", (long long)report->iterations,
                   output ? "the model so far is in " : "there is no -o, so nothing was kept",
                   output ? output : "");
         return EXIT_INTERRUPTED;
     }
-    if (job->report.converged) return EXIT_DONE;
-    warn_not_converged(job);
+    if (report->converged) return EXIT_DONE;
+    warn_not_converged(run, report, type);
     return run->settings->strict ? EXIT_NOT_CONVERGED : EXIT_DONE;
+}
+
+int train_tell(struct run *run, const struct training *job, json_t *extra) {
+    const char *output = run->settings->output;
+    int code = 0;
+    progress_clear();
+    if (talk_verbose()) train_tell_device(run);
+    if (talk_json())
+        code = tell_json(run, job, extra);
+    else
+        tell_people(run, job, output && strcmp(output, "-") == 0 ? stderr : stdout);
+    return code ? code : train_end(run, &job->report, kiln_matrix_type(job->W));
 }

@@ -1,0 +1,286 @@
+/* How good predictions are. */
+#include "metrics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---------------------------------------------------------------------------------------- classes */
+
+void classes_free(struct classes *classes) {
+    for (int64_t i = 0; classes->names && i < classes->count; i++) free(classes->names[i]);
+    free(classes->names);
+    free(classes->values);
+    *classes = (struct classes){0};
+}
+
+int64_t classes_find(const struct classes *classes, double value) {
+    int64_t low = 0, high = classes->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (classes->values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < classes->count && classes->values[low] == value ? low : -1;
+}
+
+const char *classes_name(const struct classes *classes, int64_t number, char *buffer) {
+    if (classes->names) return classes->names[number];
+    text_shortest(buffer, classes->values[number], 0);
+    return buffer;
+}
+
+int64_t class_of_scores(const double *scores, int64_t columns) {
+    if (columns == 1) return scores[0] > 0;
+    int64_t best = 0;
+    for (int64_t c = 1; c < columns; c++)
+        if (scores[c] > scores[best]) best = c;
+    return best;
+}
+
+/* ------------------------------------------------------------------------------------------- list */
+
+void metrics_free(struct metrics *metrics) {
+    free(metrics->confusion);
+    *metrics = (struct metrics){0};
+}
+
+void metrics_add(struct metrics *metrics, const char *key, const char *title, double value) {
+    if (metrics->count < METRICS_MOST) metrics->list[metrics->count++] = (struct metric){key, title, value};
+}
+
+double metrics_get(const struct metrics *metrics, const char *key) {
+    for (int i = 0; i < metrics->count; i++)
+        if (strcmp(metrics->list[i].key, key) == 0) return metrics->list[i].value;
+    return NAN;
+}
+
+json_t *metrics_json(const struct metrics *metrics, const struct classes *classes) {
+    json_t *object = json_object();
+    for (int i = 0; i < metrics->count; i++)
+        json_put_number(object, metrics->list[i].key, metrics->list[i].value);
+    if (!metrics->classes) return object;
+    json_t *table = json_object(), *names = json_array(), *rows = json_array();
+    char buffer[SHORTEST_ROOM];
+    for (int64_t i = 0; i < metrics->classes; i++) {
+        json_t *row = json_array();
+        for (int64_t j = 0; j < metrics->classes; j++)
+            json_add(row, json_number_or_null(metrics->confusion[i * metrics->classes + j]));
+        json_add(rows, row);
+        json_add(names, json_text(classes_name(classes, i, buffer)));
+    }
+    json_put(table, "classes", names);
+    json_put(table, "rows", rows);
+    json_put(object, "confusion", table);
+    return object;
+}
+
+void metrics_print(FILE *file, const struct metrics *metrics, int indent) {
+    for (int i = 0; i < metrics->count; i++)
+        fprintf(file, "%*s%-11s %s\n", indent, "", metrics->list[i].title,
+                text_number(metrics->list[i].value));
+}
+
+/* A row for each true class, a column for each predicted one. */
+void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes) {
+    char buffer[SHORTEST_ROOM];
+    const int64_t count = metrics->classes;
+    if (count == 0) return;
+    if (count > CONFUSION_MOST) {
+        fprintf(file, "confusion table of %s classes: --json has it\n", text_count(count));
+        return;
+    }
+    fprintf(file, "true \\ predicted");
+    for (int64_t j = 0; j < count; j++) fprintf(file, " %10.10s", classes_name(classes, j, buffer));
+    fputc('\n', file);
+    for (int64_t i = 0; i < count; i++) {
+        fprintf(file, "%16.16s", classes_name(classes, i, buffer));
+        for (int64_t j = 0; j < count; j++)
+            fprintf(file, " %10s", text_number(metrics->confusion[i * count + j]));
+        fputc('\n', file);
+    }
+}
+
+/* --------------------------------------------------------------------------------------- measures */
+
+static double weight_of(const double *weights, int64_t i) {
+    return weights ? weights[i] : 1;
+}
+
+/* R2 = 1 - RSS / TSS over all targets, each about its own mean. */
+void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
+                     const double *weights, int64_t rows, int64_t targets) {
+    double rss = 0, tss = 0, total = 0;
+    for (int64_t i = 0; i < rows; i++) total += weight_of(weights, i);
+    for (int64_t j = 0; j < targets; j++) {
+        double mean = 0;
+        for (int64_t i = 0; i < rows; i++) mean += weight_of(weights, i) * truth[i * targets + j] / total;
+        for (int64_t i = 0; i < rows; i++) {
+            const double y = truth[i * targets + j], error = y - values[i * targets + j];
+            rss += weight_of(weights, i) * error * error;
+            tss += weight_of(weights, i) * (y - mean) * (y - mean);
+        }
+    }
+    metrics_add(metrics, "r2", "R2", tss > 0 ? 1 - rss / tss : NAN);
+    metrics_add(metrics, "rss", "RSS", rss);
+    metrics_add(metrics, "rmse", "RMSE", sqrt(rss / (total * (double)targets)));
+}
+
+struct scored {
+    double score, positive, negative; /* weights of rows of the second and of the first class */
+};
+
+static int by_score(const void *a, const void *b) {
+    const double left = ((const struct scored *)a)->score, right = ((const struct scored *)b)->score;
+    return (left > right) - (left < right);
+}
+
+/* The share of pairs of a positive and a negative row in which the positive one has the higher score; a tie
+ * counts half. One sweep over the rows in order of their scores, a group of ties at a time. */
+static double area_under_curve(struct scored *rows, int64_t count) {
+    double below = 0, pairs = 0, positives = 0;
+    qsort(rows, (size_t)count, sizeof *rows, by_score);
+    for (int64_t i = 0; i < count;) {
+        double positive = 0, negative = 0;
+        const double score = rows[i].score;
+        for (; i < count && rows[i].score == score; i++) {
+            positive += rows[i].positive;
+            negative += rows[i].negative;
+        }
+        pairs += positive * (below + negative / 2);
+        below += negative;
+        positives += positive;
+    }
+    return positives > 0 && below > 0 ? pairs / (positives * below) : NAN;
+}
+
+static int measure_auc(struct metrics *metrics, const struct classes *classes, const double *scores,
+                       const double *truth, const double *weights, int64_t rows) {
+    struct scored *scored = malloc((size_t)rows * sizeof *scored + 1);
+    int64_t count = 0;
+    if (!scored)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld scores", (long long)rows);
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t class = classes_find(classes, truth[i]);
+        const double weight = weight_of(weights, i);
+        if (class < 0 || isnan(scores[i])) continue;
+        scored[count++] = (struct scored){scores[i], class == 1 ? weight : 0, class == 0 ? weight : 0};
+    }
+    metrics_add(metrics, "auc", "AUC", area_under_curve(scored, count));
+    free(scored);
+    return 0;
+}
+
+int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
+                    const double *probability, const double *truth, const double *weights, int64_t rows) {
+    const int64_t count = classes->count, columns = count == 2 ? 1 : count;
+    double right = 0, total = 0, known = 0, loss = 0;
+    double *confusion = calloc((size_t)(count * count) + 1, sizeof *confusion);
+    if (!confusion)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t class = classes_find(classes, truth[i]);
+        const int64_t taken = class_of_scores(scores + i * columns, columns);
+        const double weight = weight_of(weights, i);
+        total += weight;
+        if (class < 0 || weight == 0) continue; /* a class unknown to the model is wrong in any case */
+        known += weight;
+        right += class == taken ? weight : 0;
+        confusion[class * count + taken] += weight;
+        if (probability) loss -= weight * log(fmax(probability[i * count + class], 1e-300));
+    }
+    metrics_add(metrics, "accuracy", "accuracy", right / total);
+    if (probability) metrics_add(metrics, "log_loss", "log loss", loss / known);
+    metrics->classes = count;
+    metrics->confusion = confusion;
+    return count == 2 ? measure_auc(metrics, classes, scores, truth, weights, rows) : 0;
+}
+
+/* y log(y / mu), which is 0 at y = 0. */
+static double times_log(double y, double mu) {
+    return y > 0 ? y * log(y / mu) : 0;
+}
+
+/* Twice the log-likelihood that mu lacks against mu = y. */
+static double unit_deviance(const kiln_loss *loss, double y, double mu) {
+    const double p = loss->parameter;
+    switch (loss->family) {
+    case KILN_POISSON: return 2 * (times_log(y, mu) - (y - mu));
+    case KILN_GAMMA: return 2 * ((y - mu) / mu - log(y / mu));
+    case KILN_INVERSE_GAUSSIAN: return (y - mu) * (y - mu) / (y * mu * mu);
+    case KILN_BINOMIAL: return 2 * (times_log(y, mu) + times_log(1 - y, 1 - mu));
+    case KILN_TWEEDIE:
+        return 2 * (pow(fmax(y, 0), 2 - p) / ((1 - p) * (2 - p)) - y * pow(mu, 1 - p) / (1 - p) +
+                    pow(mu, 2 - p) / (2 - p));
+    case KILN_NEGATIVE_BINOMIAL:
+        return 2 * (times_log(y, mu) - (y + 1 / p) * log((1 + p * y) / (1 + p * mu)));
+    default: return (y - mu) * (y - mu);
+    }
+}
+
+void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const double *means,
+                      const double *truth, const double *weights, int64_t rows) {
+    double sum = 0, total = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const double weight = weight_of(weights, i);
+        if (weight == 0) continue;
+        sum += weight * unit_deviance(loss, truth[i], means[i]);
+        total += weight;
+    }
+    metrics_add(metrics, "deviance", "deviance", sum);
+    metrics_add(metrics, "mean_deviance", "mean deviance", sum / total);
+}
+
+/* ---------------------------------------------------------------------------------- device to host */
+
+double *values_of(const kiln_matrix *A, int *code) {
+    int64_t count = kiln_matrix_rows(A) * kiln_matrix_cols(A);
+    double *values = malloc((size_t)count * sizeof *values + 1);
+    if (!values) {
+        *code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld values", (long long)count);
+        return NULL;
+    }
+    if (kiln_matrix_get(values, A) != KILN_OK) {
+        *code = fail_library(WORKING);
+        free(values);
+        return NULL;
+    }
+    /* From the end, each float widens into room whose floats have been read already. */
+    if (kiln_matrix_type(A) == KILN_F32)
+        for (int64_t i = count - 1; i >= 0; i--) {
+            float single;
+            memcpy(&single, (char *)values + (size_t)i * sizeof single, sizeof single);
+            values[i] = single;
+        }
+    return values;
+}
+
+int linear_predictor(kiln_matrix **Eta, const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b,
+                     const kiln_matrix *offset) {
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    const int64_t rows = kiln_matrix_rows(X), columns = kiln_matrix_cols(W);
+    kiln_matrix *made = NULL, *ones = NULL;
+    kiln_status status = KILN_OK;
+    if (kiln_matrix_rows(W) != kiln_matrix_cols(X))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "",
+                         "the model was trained on %lld columns, the data have %lld",
+                         (long long)kiln_matrix_rows(W), (long long)kiln_matrix_cols(X));
+    double one[64];
+    for (int64_t c = 0; c < columns && c < 64; c++) one[c] = 1;
+    status = kiln_matrix_dense(&made, device, type, rows, columns, NULL);
+    if (status == KILN_OK && b) status = kiln_matrix_dense(&ones, device, type, rows, 1, NULL);
+    if (status == KILN_OK && b) status = kiln_fill(ones, 1);
+    if (status == KILN_OK && b) status = kiln_multiply(made, 1, KILN_PLAIN, ones, b, 0, NULL);
+    if (status == KILN_OK) status = kiln_multiply(made, 1, KILN_PLAIN, X, W, b ? 1 : 0, b ? made : NULL);
+    if (status == KILN_OK && offset) status = kiln_combine(made, one, made, one, offset);
+    kiln_matrix_free(ones);
+    if (status == KILN_OK) {
+        *Eta = made;
+        return 0;
+    }
+    kiln_matrix_free(made);
+    return fail_library(WORKING);
+}

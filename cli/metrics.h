@@ -1,0 +1,57 @@
+/* How good predictions are: from values on the host, weighted where there are weights. */
+#ifndef CLI_METRICS_H
+#define CLI_METRICS_H
+
+#include <stdio.h>
+
+#include "common.h"
+
+/* The classes of a classifier: the values of y that stand for them, ascending, and what they are called. */
+struct classes {
+    double *values;
+    int64_t count;
+    char **names; /* NULL: the values are their names */
+};
+void classes_free(struct classes *classes);
+int64_t classes_find(const struct classes *classes, double value); /* -1: none of them */
+/* The class's name; *buffer (SHORTEST_ROOM bytes) is used where that is a number. */
+const char *classes_name(const struct classes *classes, int64_t number, char *buffer);
+
+enum { METRICS_MOST = 8, CONFUSION_MOST = 20 };
+struct metrics {
+    struct metric {
+        const char *key, *title;
+        double value;
+    } list[METRICS_MOST];
+    int count;
+    int64_t classes;   /* side of the confusion table; 0 = none */
+    double *confusion; /* weight of rows of class i that were taken for class j, at i * classes + j */
+};
+void metrics_free(struct metrics *metrics);
+void metrics_add(struct metrics *metrics, const char *key, const char *title, double value);
+double metrics_get(const struct metrics *metrics, const char *key); /* NaN if there is none */
+json_t *metrics_json(const struct metrics *metrics, const struct classes *classes);
+void metrics_print(FILE *file, const struct metrics *metrics, int indent); /* a line each */
+void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes);
+
+/* Rows with values against rows with truth, both rows x targets. r2, rss, rmse. */
+void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
+                     const double *weights, int64_t rows, int64_t targets);
+/* Scores rows x columns: one column, positive for the second class, or one for each. probability (rows x classes, or
+ * NULL) brings the log loss. accuracy, auc (two classes), log_loss, confusion. 0, or an exit code: no memory. */
+int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
+                    const double *probability, const double *truth, const double *weights, int64_t rows);
+/* The deviance of means: sum_i s_i d(y_i, mu_i), and divided by the sum of the s_i. */
+void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const double *means,
+                      const double *truth, const double *weights, int64_t rows);
+
+/* The class with the largest score: of one column by its sign. */
+int64_t class_of_scores(const double *scores, int64_t columns);
+
+/* The values of a dense matrix as doubles, to free; NULL with the exit code in *code. */
+double *values_of(const kiln_matrix *A, int *code);
+/* Eta = X W + 1 b + offset on X's device; b and offset may be NULL. */
+int linear_predictor(kiln_matrix **Eta, const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b,
+                     const kiln_matrix *offset);
+
+#endif

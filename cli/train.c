@@ -1,0 +1,148 @@
+/* kiln linreg, logreg, glm, svm: what they share. */
+#include "train.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "choose.h"
+#include "verbs.h"
+
+static const struct algorithm *const algorithms[] = {&algorithm_linreg};
+
+const struct algorithm *algorithm_named(const char *name) {
+    for (size_t i = 0; name && i < sizeof algorithms / sizeof *algorithms; i++)
+        if (strcmp(algorithms[i]->name, name) == 0) return algorithms[i];
+    return NULL;
+}
+
+double train_tolerance(const struct training *job) {
+    if (job->settings->tolerance > 0) return job->settings->tolerance;
+    return kiln_matrix_type(job->W) == KILN_F32 ? job->algorithm->tolerance_f32 : job->algorithm->tolerance;
+}
+
+/* -------------------------------------------------------------------------------------- before it */
+
+/* Combinations that the option table cannot rule out. */
+static int check_settings(const struct run *run, const struct algorithm *algorithm) {
+    const struct settings *settings = run->settings;
+    if (settings->l2.count && settings->C.count)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "C is another way to say l2; give one of them",
+                         "--l2 and --C together");
+    if (settings->C.count && !algorithm->l2_of_C)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--l2", "%s has no C", algorithm->name);
+    if (settings->warm_start && settings->folds)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "each fold begins at zero",
+                         "--warm-start and --cv together");
+    return 0;
+}
+
+static int read_data(struct run *run, struct training *job) {
+    const struct settings *settings = run->settings;
+    int code = 0;
+    if (settings->warm_start && (code = run_load_model(&job->warm, settings->warm_start))) return code;
+    if ((code = choose_reader(run))) return code;
+    code = run_read(run, &job->data, run->arguments[0], type_of(settings->type), job->warm);
+    if (code) return code;
+    const kiln_matrix *X = kiln_data_X(job->data), *y = kiln_data_y(job->data);
+    if (!y)
+        return fail_with(KILN_ERR_DATA, READING,
+                         kiln_data_format(job->data) == KILN_FILE_CSV
+                             ? "--target COLUMN names the column to predict; kiln info lists the columns"
+                             : "--target-file FILE reads the targets from a file of their own",
+                         "%s has no targets to learn from", run->arguments[0]);
+    if (kiln_matrix_rows(X) == 0)
+        return fail_with(KILN_ERR_DATA, READING, "", "%s has no rows to learn from", run->arguments[0]);
+    const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
+    if ((code = choose_device(run, job->data, kiln_matrix_cols(y), passes))) return code;
+    const kiln_type type = kiln_matrix_type(X);
+    if (settings->weights)
+        code = run_read_column(run, &job->weights, settings->weights, "weights", type, kiln_matrix_rows(X));
+    if (!code && settings->offset)
+        code = run_read_column(run, &job->offset, settings->offset, "offset", type, kiln_matrix_rows(X));
+    return code;
+}
+
+/* Starts the coefficients from those of --warm-start. */
+static int warm_start(struct run *run, struct training *job, int64_t n, int64_t k) {
+    const char *path = run->settings->warm_start;
+    kiln_type type, own = kiln_matrix_type(kiln_data_X(job->data));
+    int64_t rows = 0, cols = 0;
+    if (!model_tensor_shape(job->warm, "W", &type, &rows, &cols) || rows != n || cols != k)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it from data with the same columns and targets",
+                         "%s: coefficients of %lld columns and %lld targets, the data have %lld and %lld",
+                         path, (long long)rows, (long long)cols, (long long)n, (long long)k);
+    if (kiln_model_tensor(&job->W, run->device, own, job->warm, "W") != KILN_OK)
+        return fail_library(USING_MODEL);
+    if (run->settings->no_intercept || !model_tensor_shape(job->warm, "b", &type, &rows, &cols)) return 0;
+    return kiln_model_tensor(&job->b, run->device, own, job->warm, "b") == KILN_OK
+               ? 0
+               : fail_library(USING_MODEL);
+}
+
+int train_allocate(struct run *run, struct training *job, int64_t columns) {
+    const kiln_matrix *X = kiln_data_X(job->data);
+    const int64_t n = kiln_matrix_cols(X);
+    int code = job->warm ? warm_start(run, job, n, columns) : 0;
+    if (code) return code;
+    if (!job->W && kiln_matrix_dense(&job->W, run->device, kiln_matrix_type(X), n, columns, NULL) != KILN_OK)
+        return fail_library(WORKING);
+    if (!run->settings->no_intercept && !job->b &&
+        kiln_matrix_dense(&job->b, run->device, kiln_matrix_type(X), 1, columns, NULL) != KILN_OK)
+        return fail_library(WORKING);
+    return 0;
+}
+
+/* ----------------------------------------------------------------------------------------- solving */
+
+int train_solve(struct run *run, const struct training *job, const struct problem *problem,
+                kiln_report *report) {
+    kiln_device_statistics before;
+    kiln_device_get_statistics(run->device, &before);
+    double start = clock_seconds();
+    if (job->algorithm->solve(job, problem, report) != KILN_OK) return fail_library(WORKING);
+    run->seconds.solve += run_account(run, &before, clock_seconds() - start);
+    if (report->stopped_by == KILN_STOP_DIVERGED)
+        return fail_with(KILN_ERR_DATA, READING, "--type f64, --standardize, or data of smaller magnitude",
+                         "the solver met NaN or infinity after %lld iterations; no model was written",
+                         (long long)report->iterations);
+    return 0;
+}
+
+static int solve(struct run *run, struct training *job) {
+    const struct problem problem = {.l2 = job->l2,
+                                    .weights = job->weights,
+                                    .warm = job->warm != NULL,
+                                    .control = talk_control(train_tolerance(job))};
+    return train_solve(run, job, &problem, &job->report);
+}
+
+static double only_l2(const struct settings *settings, const struct algorithm *algorithm) {
+    if (settings->C.count) return algorithm->l2_of_C(settings->C.from);
+    return settings->l2.count ? settings->l2.from : algorithm->l2;
+}
+
+int verb_train(struct run *run) {
+    struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
+    int code = check_settings(run, job.algorithm);
+    job.l2 = only_l2(run->settings, job.algorithm);
+    if (!code) code = run_check_output(run->settings->output);
+    if (!code) code = read_data(run, &job);
+    if (!code) code = job.algorithm->prepare(run, &job);
+    if (!code) code = solve(run, &job);
+    if (!code) code = train_measure(run, &job);
+    if (!code && run->settings->output) code = train_save(run, &job);
+    if (!code) code = train_tell(run, &job, NULL);
+    kiln_report_free(&job.report);
+    metrics_free(&job.metrics);
+    classes_free(&job.classes);
+    free(job.class_weights);
+    kiln_matrix_free(job.W);
+    kiln_matrix_free(job.b);
+    kiln_matrix_free(job.errors);
+    kiln_matrix_free(job.weights);
+    kiln_matrix_free(job.offset);
+    kiln_data_free(job.data);
+    kiln_model_free(job.warm);
+    return code;
+}

@@ -1,0 +1,71 @@
+/* Training, the same for every linear model: read, solve, keep the model, say how good it is. What differs from
+ * algorithm to algorithm is a row of a table, struct algorithm. */
+#ifndef CLI_TRAIN_H
+#define CLI_TRAIN_H
+
+#include "common.h"
+#include "metrics.h"
+
+struct training;
+
+/* One problem for a solver: the rest is in the training. */
+struct problem {
+    double l2;
+    const kiln_matrix *weights; /* or NULL */
+    bool warm;                  /* start from the training's W and b */
+    kiln_control control;
+};
+
+struct algorithm {
+    const char *name, *title;
+    double tolerance, tolerance_f32, l2; /* what stands for options that are not given */
+    int64_t max_iterations;
+    /* Everything of the algorithm's own, once the data are there: classes, loss; allocates W and b unless a warm
+     * start has. Returns 0 or an exit code. */
+    int (*prepare)(struct run *run, struct training *job);
+    kiln_status (*solve)(const struct training *job, const struct problem *problem, kiln_report *report);
+    double (*l2_of_C)(double C);                      /* NULL: the algorithm has no C */
+    const char *(*score)(const struct training *job); /* the metric that cross-validation goes by */
+};
+extern const struct algorithm algorithm_linreg;
+const struct algorithm *algorithm_named(const char *name); /* NULL if there is none */
+
+struct training {
+    const struct algorithm *algorithm;
+    const struct settings *settings;
+    kiln_model *warm; /* NULL without --warm-start */
+    kiln_data *data;
+    kiln_matrix *weights, *offset, *W, *b; /* each but W may be NULL */
+    struct classes classes;                /* count 0: the targets are numbers */
+    double *class_weights;                 /* one for each class, or NULL */
+    bool balanced;
+    kiln_loss loss;      /* kind, family, link and parameters */
+    double l2;           /* of the model that is kept */
+    kiln_matrix *errors; /* standard errors, NULL if not wanted */
+    kiln_report report;
+    struct metrics metrics;
+};
+
+/* W n x columns and b 1 x columns, zeros unless a warm start has filled them. */
+int train_allocate(struct run *run, struct training *job, int64_t columns);
+/* Solves one problem into *report (zeroed before); the seconds go to run->seconds.solve. */
+int train_solve(struct run *run, const struct training *job, const struct problem *problem,
+                kiln_report *report);
+double train_tolerance(const struct training *job);
+
+/* How good the model is on the training data, from the report and from predictions where that does not say. */
+int train_measure(struct run *run, struct training *job);
+
+/* train_result.c */
+int train_save(struct run *run, const struct training *job);
+int train_tell(struct run *run, const struct training *job, json_t *extra); /* extra: further keys, or NULL */
+
+/* Shared with hits. */
+json_t *train_trace_json(const kiln_report *report);
+kiln_status train_set_json(kiln_model *model, const char *key,
+                           json_t *value);     /* takes value over; null: nothing */
+void train_tell_device(const struct run *run); /* what --verbose adds */
+/* The exit code of a run that ended so, after the warning that belongs to it. */
+int train_end(const struct run *run, const kiln_report *report, kiln_type type);
+
+#endif

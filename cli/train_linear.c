@@ -1,0 +1,42 @@
+/* The algorithms' rows: what each one needs beyond the common path, and the call. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train.h"
+
+/* ------------------------------------------------------------------------------- linear regression */
+
+static int prepare_linreg(struct run *run, struct training *job) {
+    job->loss.kind = KILN_LOSS_SQUARED;
+    return train_allocate(run, job, kiln_matrix_cols(kiln_data_y(job->data)));
+}
+
+static kiln_status solve_linreg(const struct training *job, const struct problem *problem,
+                                kiln_report *report) {
+    const struct settings *settings = job->settings;
+    const kiln_linreg_options options = {.l2 = problem->l2,
+                                         .no_intercept = settings->no_intercept,
+                                         .standardize = settings->standardize,
+                                         .no_preconditioner = settings->no_preconditioner,
+                                         .warm_start = problem->warm,
+                                         .tolerance = settings->tolerance,
+                                         .max_iterations = settings->max_iterations,
+                                         .weights = problem->weights,
+                                         .control = problem->control};
+    return kiln_linreg(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
+}
+
+static const char *score_numbers(const struct training *job) {
+    (void)job;
+    return "rmse";
+}
+
+const struct algorithm algorithm_linreg = {.name = "linreg",
+                                           .title = "linear regression",
+                                           .tolerance = 1e-12,
+                                           .tolerance_f32 = 1e-5,
+                                           .max_iterations = 1000,
+                                           .prepare = prepare_linreg,
+                                           .solve = solve_linreg,
+                                           .score = score_numbers};

@@ -1,0 +1,197 @@
+/* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration.
+ *
+ * The hubs h = A a are needed only once, at the end. All iterates of a graph are sums of products of numbers
+ * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
+#include "algorithms/algorithm.h"
+
+struct hits {
+    const kiln_matrix *A;
+    kiln_hits_options options; /* defaults filled in */
+    kiln_matrix *links;        /* A with ones for its values, if unweighted; else NULL */
+    kiln_matrix *a, *next, *h;
+    double start;
+    kiln_report report;
+};
+
+static kiln_status check(const kiln_matrix *hubs, const kiln_matrix *authorities, const kiln_matrix *A,
+                         const kiln_hits_options *options) {
+    if (!hubs || !authorities || !A)
+        return ki_fail(KILN_ERR_ARGUMENT, "hubs, authorities and A must not be NULL");
+    if (hubs == authorities) return ki_fail(KILN_ERR_ARGUMENT, "hubs and authorities are one matrix");
+    if (options->norm < 0 || options->norm > 2)
+        return ki_fail(KILN_ERR_ARGUMENT, "norm %d: 1 and 2 are possible", options->norm);
+    if (!(options->tolerance >= 0) || isinf(options->tolerance))
+        return ki_fail(KILN_ERR_ARGUMENT, "tolerance %g: must be finite and not negative",
+                       options->tolerance);
+    if (options->max_iterations < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "max_iterations %lld is negative",
+                       (long long)options->max_iterations);
+    kiln_status status = ki_check_matrix("kiln_hits", "hubs", hubs, A, kiln_matrix_rows(A), 1);
+    if (status == KILN_OK)
+        status = ki_check_matrix("kiln_hits", "authorities", authorities, A, kiln_matrix_cols(A), 1);
+    if (status != KILN_OK) return status;
+    if (kiln_matrix_rows(A) == 0 || kiln_matrix_cols(A) == 0 || kiln_matrix_nnz(A) == 0)
+        return ki_fail(KILN_ERR_DATA, "the graph has no links");
+    return KILN_OK;
+}
+
+/* links = A with every stored entry 1. */
+static kiln_status drop_weights(struct hits *s) {
+    kiln_status status = KILN_OK;
+    const kiln_matrix *A = s->A;
+    int64_t *row_start = NULL;
+    int32_t *col = NULL;
+    if (kiln_matrix_format(A) != KILN_CSR)
+        return (ki_fail(KILN_ERR_UNSUPPORTED, "unweighted: a dense A stores every entry, zeros too"),
+                ki_hint("give the graph as a sparse matrix"));
+    row_start = ki_alloc((size_t)(kiln_matrix_rows(A) + 1) * sizeof *row_start);
+    col = ki_alloc((size_t)kiln_matrix_nnz(A) * sizeof *col);
+    if (!row_start || !col)
+        TRY(ki_fail_nomem((size_t)kiln_matrix_nnz(A) * sizeof *col, "the links without weights"));
+    TRY(kiln_matrix_get_csr(row_start, col, NULL, A));
+    TRY(kiln_matrix_csr(&s->links, kiln_matrix_device(A), kiln_matrix_type(A), kiln_matrix_rows(A),
+                        kiln_matrix_cols(A), row_start, col, NULL));
+    s->A = s->links;
+done:
+    ki_free(row_start);
+    ki_free(col);
+    return status;
+}
+
+/* v /= its norm, which goes to *norm. */
+static kiln_status normalise(kiln_matrix *v, double *norm, const struct hits *s, const char *what) {
+    kiln_status status = kiln_norm(norm, v, s->options.norm == 2 ? KILN_NORM_2 : KILN_NORM_1);
+    if (status != KILN_OK) return status;
+    if (*norm == 0) {
+        ki_fail(KILN_ERR_DATA, "kiln_hits: all %s are 0", what);
+        return ki_hint("a link needs a weight other than 0, and a warm start entries where links lead");
+    }
+    const double scale = 1 / *norm;
+    if (!isfinite(*norm) || !isfinite(scale)) {
+        ki_fail(KILN_ERR_DATA, "kiln_hits: the %s overflow %s or are not numbers", what,
+                kiln_matrix_type(v) == KILN_F32 ? "f32" : "f64");
+        return ki_hint("scale the weights of the links: a common factor does not matter");
+    }
+    return kiln_combine(v, &scale, v, NULL, NULL);
+}
+
+/* Without negative entries |v| - v is 0 throughout. */
+static kiln_status check_signs(const kiln_matrix *v, const char *what) {
+    kiln_status status;
+    kiln_matrix *twice = NULL;
+    double largest;
+    const double one = 1, minus_one = -1;
+    TRY(kiln_matrix_dense(&twice, kiln_matrix_device(v), kiln_matrix_type(v), kiln_matrix_rows(v), 1, NULL));
+    TRY(kiln_map(twice, KILN_MAP_ABS, v));
+    TRY(kiln_combine(twice, &one, twice, &minus_one, v));
+    TRY(kiln_norm(&largest, twice, KILN_NORM_MAX));
+    if (largest > 0)
+        TRY((ki_fail(KILN_ERR_DATA, "kiln_hits: some %s are negative", what),
+             ki_hint("the weights of links must not be negative")));
+done:
+    kiln_matrix_free(twice);
+    return status;
+}
+
+static kiln_status begin(struct hits *s, const kiln_matrix *authorities) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(s->A);
+    const kiln_type type = kiln_matrix_type(s->A);
+    const int64_t rows = kiln_matrix_rows(s->A), cols = kiln_matrix_cols(s->A);
+    const double one = 1;
+    double norm;
+    TRY(kiln_matrix_dense(&s->a, device, type, cols, 1, NULL));
+    TRY(kiln_matrix_dense(&s->next, device, type, cols, 1, NULL));
+    TRY(kiln_matrix_dense(&s->h, device, type, rows, 1, NULL));
+    if (s->options.warm_start)
+        TRY(kiln_combine(s->a, &one, authorities, NULL, NULL));
+    else
+        TRY(kiln_fill(s->a, 1.0 / (double)cols));
+    TRY(normalise(s->a, &norm, s, "authorities at the start"));
+    TRY(check_signs(s->a, "authorities at the start"));
+done:
+    return status;
+}
+
+/* s->next = the authorities after one more iteration; *eigenvalue and *change say how far it is. */
+static kiln_status step(struct hits *s, double *eigenvalue, double *change) {
+    kiln_status status;
+    const double one = 1, minus_one = -1;
+    TRY(kiln_mmchain(s->next, 1, s->A, NULL, s->a, 0, NULL));
+    TRY(normalise(s->next, eigenvalue, s, "authorities"));
+    TRY(kiln_combine(s->a, &minus_one, s->a, &one, s->next));
+    TRY(kiln_norm(change, s->a, KILN_NORM_1));
+    kiln_matrix *former = s->a;
+    s->a = s->next;
+    s->next = former;
+done:
+    return status;
+}
+
+static bool cancelled(const struct hits *s, const kiln_trace_row *row) {
+    const kiln_control *control = &s->options.control;
+    const kiln_progress now = {
+        "solve",       row->iteration, s->options.max_iterations,         row->objective,
+        row->residual, row->seconds,   ki_bytes_of(s->A) * row->iteration};
+    return control->progress && control->progress(control->user, &now) != 0;
+}
+
+static kiln_status iterate(struct hits *s) {
+    kiln_report *report = &s->report;
+    kiln_status status = KILN_OK;
+    while (report->stopped_by == KILN_STOP_NONE) {
+        kiln_trace_row row = {.iteration = report->iterations + 1};
+        TRY(step(s, &row.objective, &row.residual));
+        row.seconds = ki_clock() - s->start;
+        TRY(ki_report_row(report, &row));
+        report->iterations = report->passes = row.iteration;
+        report->residual = row.residual;
+        report->objective = row.objective;
+        if (row.residual <= s->options.tolerance)
+            report->stopped_by = KILN_STOP_TOLERANCE;
+        else if (cancelled(s, &row))
+            report->stopped_by = KILN_STOP_CANCELLED;
+        else if (row.iteration >= s->options.max_iterations)
+            report->stopped_by = KILN_STOP_ITERATIONS;
+    }
+    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
+done:
+    return status;
+}
+
+kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
+                      const kiln_hits_options *options, kiln_report *report) {
+    kiln_status status;
+    struct hits s = {.A = A, .start = ki_clock()};
+    const double one = 1;
+    double norm;
+    if (options) s.options = *options;
+    TRY(check(hubs, authorities, A, &s.options));
+    if (s.options.norm == 0) s.options.norm = 1;
+    if (s.options.tolerance == 0) s.options.tolerance = kiln_matrix_type(A) == KILN_F32 ? 1e-5 : 1e-10;
+    if (s.options.max_iterations == 0) s.options.max_iterations = 1000;
+    s.report.tolerance = s.options.tolerance;
+    s.report.gap = s.report.r2 = NAN;
+    if (s.options.unweighted) TRY(drop_weights(&s));
+    TRY(begin(&s, authorities));
+    TRY(iterate(&s));
+    TRY(kiln_multiply(s.h, 1, KILN_PLAIN, s.A, s.a, 0, NULL));
+    s.report.passes++;
+    TRY(normalise(s.h, &norm, &s, "hubs"));
+    TRY(check_signs(s.a, "authorities"));
+    TRY(check_signs(s.h, "hubs"));
+    TRY(kiln_combine(hubs, &one, s.h, NULL, NULL));
+    TRY(kiln_combine(authorities, &one, s.a, NULL, NULL));
+    s.report.seconds = ki_clock() - s.start;
+    if (report) {
+        *report = s.report;
+        s.report = (kiln_report){0};
+    }
+done:
+    kiln_report_free(&s.report);
+    kiln_matrix_free(s.links);
+    kiln_matrix_free(s.a);
+    kiln_matrix_free(s.next);
+    kiln_matrix_free(s.h);
+    return status;
+}
