@@ -564,7 +564,7 @@ typedef struct kiln_trace_row {
 typedef struct kiln_report {
     int converged; /* 1 only if the criterion was checked on the returned result and held */
     kiln_stop stopped_by;
-    int64_t iterations; /* of the main loop, one pass over X each or two (kiln_linreg) */
+    int64_t iterations; /* of the main loop */
     double residual;    /* the criterion's value at the returned result */
     double tolerance;   /* what it was compared with */
     double objective;   /* at the returned result */
@@ -605,10 +605,10 @@ typedef struct kiln_linreg_options {
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
  * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
  * counts as 0, and w = 0 as the solution. Not converging is not an error: report->converged = 0.
- * Cost: one mmchain (one pass over X) an iteration, five passes to set up and check. Where rounding keeps the
- * check from holding, further iterations, of two passes each, correct the result until it holds or nothing is
- * gained. More than 64 targets are solved in blocks of 64, each with max_iterations of its own, one after the
- * other in the trace.
+ * Cost: one pass over X an iteration, five passes to set up and check. Where rounding keeps the check from holding, further
+ * iterations correct the result until it holds or nothing is gained. On a GPU up to eight iterations of less than 50 ms in
+ * all are queued at once: a stop asked for by the control takes effect after them. More than 64 targets are solved in
+ * blocks of 64, each with max_iterations of its own, one after the other in the trace.
  * A warm start takes W; the best b for it is computed. On failure W, b and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y, weights or a
  * warm start; weights negative or all zero); memory and device errors.

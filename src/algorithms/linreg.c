@@ -36,7 +36,6 @@ done:
 static void choose_diagonals(struct ki_system *system, double *inverse, double *penalty, double *kept,
                              const struct ki_columns *columns) {
     const kiln_linreg_options *options = &system->options;
-    const double epsilon = ki_epsilon(kiln_matrix_type(system->X));
     const int64_t cols = kiln_matrix_cols(system->X);
     double largest = 0;
     for (int64_t j = 0; j < cols; j++) {
@@ -47,7 +46,6 @@ static void choose_diagonals(struct ki_system *system, double *inverse, double *
         penalty[j] = options->l2 * (options->standardize ? variance : 1);
         inverse[j] = options->no_preconditioner ? scale : system->weight * diagonal + penalty[j];
         if (kept[j] > 0) largest = fmax(largest, inverse[j]);
-        if (kept[j] > 0 && diagonal < 0.01 * epsilon * mean_square) system->rowwise = true;
     }
     for (int64_t j = 0; j < cols; j++) {
         inverse[j] = kept[j] > 0 ? largest / inverse[j] : 0;
@@ -185,6 +183,8 @@ static void hand_over_report(kiln_report *to, struct ki_system *system) {
     kiln_report *report = &system->report;
     report->tolerance = system->options.tolerance;
     report->r2 = report->tss > 0 ? 1 - report->rss / report->tss : NAN;
+    report->passes = system->passes;
+    report->gap = NAN;
     report->seconds = ki_clock() - system->start;
     if (!to) return;
     *to = *report;

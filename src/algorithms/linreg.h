@@ -26,7 +26,6 @@ struct ki_system {
     int64_t passes, bytes; /* over X so far; of X */
     int64_t blocks;        /* of targets, KI_BLOCK in each */
     double start;          /* the clock when the solver began */
-    bool rowwise;          /* some mean dwarfs its spread so that rank-one centring is no use at all */
     bool cancelled;
     kiln_report report;
 };

@@ -1,15 +1,20 @@
 /* Conjugate gradient on the centred normal equations, k targets in lock step, inside iterative refinement.
  *
- * The trick is to centre without a second pass: (X - 1 mu^T)^T S (X - 1 mu^T) p = X^T S (X p) - weight * mu
- * (mu^T p), one mmchain and a rank-one term. That difference cancels where a mean dwarfs its spread, so CG's
- * recurrences are trusted for a cycle only: then residual and gradient are computed afresh from y - X w - b,
- * which does not cancel, and if they miss the tolerance another cycle corrects w. Cycles after the first
- * centre the rows of X p instead: a second pass, but no cancellation.
+ * The trick is to centre inside the pass: X^T S (X p - 1 (mu^T p)) - mu * (column sum of S (...)) is (X - 1 mu^T)^T S (X -
+ * 1 mu^T) p, and as each row is centred before it is scattered, nothing cancels where a mean dwarfs its spread. CG's
+ * recurrences still drift, so they are trusted for a cycle only: then residual and gradient are computed afresh from
+ * y - X w - b, and if they miss the tolerance another cycle corrects w.
  *
- * k recurrences share each pass; a target that has converged, or broken down, takes steps of length 0. */
+ * k recurrences share each pass; a target that has converged, or broken down, stands still. On a GPU the host does not
+ * wait for an iteration's scalars before it queues the next ones (kiln_cg_step). */
 #include "algorithms/linreg.h"
 
 enum { STALLS = 2 }; /* cycles without a factor of 2 that make a target give up */
+
+/* Iterations queued at once at most, and the seconds that they may take: the user wants to see progress and to stop. */
+enum { AHEAD = 8 };
+static const double ahead_seconds = 0.05;
+enum { RHO, ACTIVE, GOAL, DECREASE, HISTORY, STATE = HISTORY + 2 * AHEAD }; /* rows of kiln_cg_step's state */
 
 /* Arrays have an entry a target. The norm is || D^-1 g ||, the quantity the tolerance is about. */
 struct block {
@@ -19,7 +24,10 @@ struct block {
     kiln_matrix *R, *SR;  /* m x k: y - X W - b, also work space; s times that (R itself without weights) */
     kiln_matrix *W, *E;   /* n x k: the solution so far; the correction a cycle computes, then the former W */
     kiln_matrix *G;       /* n x k: minus the gradient, true after check, by recurrence within a cycle */
-    kiln_matrix *P, *Q, *Z; /* n x k: direction; H P; D^-2 G and work space */
+    kiln_matrix *P, *Q, *Z;    /* n x k: direction; H P; D^-2 G and work space */
+    kiln_matrix *S;            /* STATE x k: the recurrences' scalars */
+    kiln_matrix *shift, *sums; /* 1 x k: what centres the rows of X P; their weighted sums */
+    bool gpu;                  /* a device that works while the host goes on */
     double one[KI_BLOCK], b[KI_BLOCK];
     double reference[KI_BLOCK]; /* the norm at w = 0 */
     double norm[KI_BLOCK], rss[KI_BLOCK], objective[KI_BLOCK];
@@ -27,12 +35,12 @@ struct block {
     double best[KI_BLOCK]; /* the smallest norm, for telling a stall */
     int stalls[KI_BLOCK];
     bool active[KI_BLOCK], diverged;
-    bool rowwise; /* centre the rows of X p, at the price of a second pass */
     int64_t iterations;
 };
 
 static kiln_status block_new(struct block *t) {
     kiln_status status;
+    kiln_device_info info;
     const struct ki_system *system = t->system;
     kiln_device *device = kiln_matrix_device(system->X);
     const kiln_type type = kiln_matrix_type(system->X);
@@ -40,6 +48,11 @@ static kiln_status block_new(struct block *t) {
     kiln_matrix **const small[5] = {&t->E, &t->G, &t->P, &t->Q, &t->Z};
     for (int i = 0; i < 5; i++) TRY(kiln_matrix_dense(small[i], device, type, cols, t->k, NULL));
     TRY(kiln_matrix_dense(&t->R, device, type, rows, t->k, NULL));
+    TRY(kiln_device_get_info(device, &info));
+    t->gpu = strcmp(info.name, "cpu") != 0;
+    TRY(kiln_matrix_dense(&t->S, device, info.has_f64 ? KILN_F64 : KILN_F32, STATE, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->shift, device, type, 1, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->sums, device, type, 1, t->k, NULL));
     if (system->options.weights)
         TRY(kiln_matrix_dense(&t->SR, device, type, rows, t->k, NULL));
     else
@@ -51,8 +64,8 @@ done:
 
 static void block_free(struct block *t) {
     if (t->SR != t->R) kiln_matrix_free(t->SR);
-    kiln_matrix *const all[6] = {t->R, t->E, t->G, t->P, t->Q, t->Z};
-    for (int i = 0; i < 6; i++) kiln_matrix_free(all[i]);
+    kiln_matrix *const all[] = {t->R, t->E, t->G, t->P, t->Q, t->Z, t->S, t->shift, t->sums};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
 /* beta * (*z) = L A. Uses Z. */
@@ -133,27 +146,20 @@ done:
     return status;
 }
 
-/* Q = H P. */
+/* Q = H P, all of it queued: one pass over X. */
 static kiln_status apply(struct block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
     const kiln_matrix *z;
-    double beta, product[KI_BLOCK];
+    double beta;
     TRY(penalise(t, &beta, &z, t->P));
-    if (t->rowwise) {
-        TRY(kiln_multiply(t->R, 1, KILN_PLAIN, system->X, t->P, 0, NULL));
-        TRY(centre_rows(t, t->R, NULL));
-        if (system->options.weights) TRY(kiln_times(t->R, t->R, system->s));
-        TRY(scatter(t, t->Q, t->R, beta, z));
-        system->passes += 2;
-        return KILN_OK;
-    }
-    TRY(kiln_mmchain(t->Q, 1, system->X, system->options.weights, t->P, beta, z));
     system->passes++;
-    if (system->options.no_intercept) return KILN_OK;
-    TRY(kiln_dot(product, t->P, system->mean));
-    for (int j = 0; j < t->k; j++) product[j] *= -system->weight;
-    TRY(kiln_combine(t->Q, t->one, t->Q, product, system->mean));
+    if (system->options.no_intercept)
+        return kiln_mmchain(t->Q, 1, system->X, system->options.weights, t->P, beta, z);
+    TRY(kiln_multiply(t->shift, -1, KILN_TRANSPOSED, system->mean, t->P, 0, NULL));
+    TRY(kiln_loss_hessian(t->Q, t->sums, &(kiln_loss){.kind = KILN_LOSS_SQUARED}, system->options.weights,
+                          system->X, t->P, t->shift, beta, z));
+    TRY(kiln_multiply(t->Q, -1, KILN_PLAIN, system->mean, t->sums, 1, t->Q));
 done:
     return status;
 }
@@ -209,54 +215,90 @@ static double goal(const struct block *t, int j) {
     return fmax(0.5 * t->system->options.tolerance * t->reference[j], noise * t->norm[j]);
 }
 
-/* One step of the active targets: E += alpha P, G -= alpha Q. A direction in which H is not positive, or a
- * number that is not finite, ends the target's part in the cycle: what it has so far stands, and the check
- * that follows judges it. */
-static kiln_status step(struct block *t, double *norm) {
+/* The recurrences' scalars between host and device, as doubles. */
+static kiln_status get_state(const struct block *t, double state[STATE * KI_BLOCK]) {
+    return ki_vector_get(state, t->S);
+}
+
+static kiln_status begin_state(struct block *t) {
+    double state[STATE * KI_BLOCK] = {0};
+    float narrow[STATE * KI_BLOCK];
+    const int count = STATE * t->k;
+    for (int j = 0; j < t->k; j++) {
+        state[RHO * t->k + j] = t->norm[j] * t->norm[j];
+        state[ACTIVE * t->k + j] = t->active[j] ? 1 : 0;
+        state[GOAL * t->k + j] = goal(t, j) * goal(t, j);
+    }
+    for (int i = 0; i < count; i++) narrow[i] = (float)state[i];
+    return kiln_matrix_set(t->S, kiln_matrix_type(t->S) == KILN_F64 ? (const void *)state : narrow);
+}
+
+/* What queued iterations have done, slot by slot, until the first in which no target moved. */
+static kiln_status account(struct block *t, int queued, const double start[KI_BLOCK],
+                           double decrease[KI_BLOCK]) {
     kiln_status status;
-    double curvature[KI_BLOCK], alpha[KI_BLOCK], minus_alpha[KI_BLOCK], next[KI_BLOCK], beta[KI_BLOCK],
-        keep[KI_BLOCK];
-    TRY(apply(t));
-    TRY(kiln_dot(curvature, t->P, t->Q));
-    for (int j = 0; j < t->k; j++) {
-        const double rho = norm[j] * norm[j];
-        t->active[j] = t->active[j] && curvature[j] > 0 && isfinite(rho / curvature[j]);
-        alpha[j] = t->active[j] ? rho / curvature[j] : 0;
-        minus_alpha[j] = -alpha[j];
-        t->objective[j] -= 0.5 * alpha[j] * rho;
+    double state[STATE * KI_BLOCK], norm[KI_BLOCK];
+    const int k = t->k;
+    TRY(get_state(t, state));
+    for (int slot = 0; slot < queued; slot++) {
+        bool moved = false;
+        for (int j = 0; j < k; j++) {
+            const double rho = state[(HISTORY + 2 * slot) * k + j];
+            const double so_far = state[(HISTORY + 2 * slot + 1) * k + j];
+            moved = moved || so_far != decrease[j];
+            decrease[j] = so_far;
+            norm[j] = sqrt(rho);
+            t->objective[j] = start[j] - so_far;
+        }
+        if (!moved) break;
+        t->iterations++;
+        t->system->report.iterations++;
+        TRY(record(t, norm));
     }
-    TRY(kiln_combine(t->E, t->one, t->E, alpha, t->P));
-    TRY(kiln_combine(t->G, t->one, t->G, minus_alpha, t->Q));
-    TRY(precondition(t, next));
-    for (int j = 0; j < t->k; j++) {
-        beta[j] = t->active[j] ? next[j] / norm[j] * (next[j] / norm[j]) : 0;
-        if (t->active[j]) norm[j] = next[j];
-        t->active[j] = t->active[j] && isfinite(beta[j]) && norm[j] > goal(t, j);
-        keep[j] = t->active[j] ? 1 : 0;
-        if (!t->active[j]) beta[j] = 0;
-    }
-    TRY(kiln_combine(t->P, keep, t->Z, beta, t->P));
+    for (int j = 0; j < k; j++) t->active[j] = state[ACTIVE * k + j] != 0;
 done:
     return status;
+}
+
+/* How many iterations to queue: as many as are half of those that the last ones let expect, so that few are queued in
+ * vain; one on the CPU, which gains nothing by more. */
+static int look_ahead(const struct block *t, double norm_before, double norm_now, int queued,
+                      double seconds) {
+    const double rate = log(norm_before / norm_now) / queued; /* of the slowest target */
+    double slowest = 0;
+    if (!t->gpu) return 1;
+    for (int j = 0; j < t->k; j++)
+        if (t->active[j] && t->reference[j] > 0) slowest = fmax(slowest, goal(t, j) / t->reference[j]);
+    const double left = rate > 0 && slowest > 0 ? log(norm_now / slowest) / rate : AHEAD;
+    return (int)fmax(fmin(fmin(left / 2, AHEAD), ahead_seconds * queued / fmax(seconds, 1e-9)), 1);
 }
 
 /* CG for the correction H E = G of the active targets, from E = 0. */
 static kiln_status cycle(struct block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
-    double norm[KI_BLOCK], keep[KI_BLOCK];
+    double start[KI_BLOCK], keep[KI_BLOCK], decrease[KI_BLOCK] = {0};
+    int ahead = 1;
     for (int j = 0; j < t->k; j++) {
-        norm[j] = t->norm[j];
+        start[j] = t->objective[j];
         keep[j] = t->active[j] ? 1 : 0;
     }
     TRY(kiln_fill(t->E, 0));
     TRY(kiln_times(t->Z, t->G, system->inverse));
     TRY(kiln_combine(t->P, keep, t->Z, NULL, NULL));
+    TRY(begin_state(t));
+    double before = relative(t, t->norm);
     while (any_active(t) && !system->cancelled && t->iterations < system->options.max_iterations) {
-        TRY(step(t, norm));
-        t->iterations++;
-        system->report.iterations++;
-        TRY(record(t, norm));
+        const int queued = (int)ki_min(ahead, system->options.max_iterations - t->iterations);
+        const double began = ki_clock();
+        for (int slot = 0; slot < queued; slot++) {
+            TRY(apply(t));
+            TRY(kiln_cg_step(t->S, t->E, t->G, t->P, t->Q, system->inverse, slot));
+        }
+        TRY(account(t, queued, start, decrease));
+        const double now = system->report.trace[system->report.trace_count - 1].residual;
+        ahead = look_ahead(t, before, now, queued, ki_clock() - began);
+        before = now;
     }
 done:
     return status;
@@ -286,13 +328,11 @@ static void swap(struct block *t) {
 }
 
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
- * improvement, but never a higher objective; a target without one gets its former coefficients back, and gives up unless a row-wise cycle
- * has yet to be tried. */
+ * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
 static kiln_status refine(struct block *t) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
     bool took_part[KI_BLOCK] = {false}, reverted = false;
-    const bool last_resort = t->rowwise || t->system->options.no_intercept;
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
         objective[j] = t->objective[j];
@@ -306,7 +346,7 @@ static kiln_status refine(struct block *t) {
         const bool good = !took_part[j] || improved(t, j, norm[j], objective[j]);
         keep[j] = good ? 1 : 0;
         revert[j] = good ? 0 : 1;
-        if (!good && last_resort) t->stalls[j] = STALLS;
+        if (!good) t->stalls[j] = STALLS;
         reverted = reverted || !good;
     }
     if (reverted) {
@@ -316,7 +356,6 @@ static kiln_status refine(struct block *t) {
     kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
     last->residual = relative(t, t->norm);
     last->objective = total(t->objective, t->k);
-    t->rowwise = !t->system->options.no_intercept;
 done:
     return status;
 }
@@ -402,8 +441,7 @@ static void conclude(const struct block *t) {
 
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y) {
     kiln_status status;
-    struct block t = {
-        .system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W, .rowwise = system->rowwise};
+    struct block t = {.system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W};
     TRY(block_new(&t));
     TRY(start(&t));
     while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t)) TRY(refine(&t));
