@@ -244,6 +244,74 @@ SCALAR_FN real FN(loss_row)(int kind, int family, int link, real parameter, real
     return (real)0.5 * (eta - y) * (eta - y);
 }
 
+/* x log(x / z), 0 where x is 0. */
+SCALAR_FN real FN(x_log_ratio)(real x, real z) {
+    return x == 0 ? (real)0 : x * (real)log(x / z);
+}
+
+/* d(y, mu) / 2: what the log-likelihood at mu lacks to that at mu = y. */
+SCALAR_FN real FN(half_deviance)(int family, real parameter, real y, struct FN(response) r) {
+    const real p = parameter, mu = r.mu;
+    switch (family) {
+    case FAMILY_GAUSSIAN: return (real)0.5 * (y - mu) * (y - mu);
+    case FAMILY_POISSON: return FN(x_log_ratio)(y, mu) - (y - mu);
+    case FAMILY_GAMMA: return (y - mu) / mu - (real)log(y / mu);
+    case FAMILY_INVERSE_GAUSSIAN: return (real)0.5 * (y - mu) / mu * ((y - mu) / mu) / y;
+    case FAMILY_BINOMIAL:
+        return (y == 0 ? (real)0 : y * ((real)log(y) - r.log_mu)) +
+               (y == 1 ? (real)0 : ((real)1 - y) * ((real)log1p(-y) - r.log_rest));
+    case FAMILY_TWEEDIE:
+        return (y == 0 ? (real)0 : (real)pow(y, (real)2 - p) / (((real)1 - p) * ((real)2 - p))) +
+               (real)exp(((real)2 - p) * r.log_mu) *
+                   ((real)1 / ((real)2 - p) + FN(product)(y, (real)1 / mu) / (p - (real)1));
+    default:
+        return FN(x_log_ratio)(y, mu) - (y + (real)1 / p) * (real)log1p(p * (y - mu) / ((real)1 + p * mu));
+    }
+}
+
+/* (y - mu)^2 / V(mu) */
+SCALAR_FN real FN(pearson)(int family, real parameter, real y, struct FN(response) r) {
+    const real d = y - r.mu;
+    if (d == 0) return (real)0;
+    switch (family) {
+    case FAMILY_GAUSSIAN: return d * d;
+    case FAMILY_POISSON: return d / r.mu * d;
+    case FAMILY_GAMMA: return d / r.mu * (d / r.mu);
+    case FAMILY_INVERSE_GAUSSIAN: return d / r.mu * (d / r.mu) / r.mu;
+    case FAMILY_BINOMIAL: return d / r.mu * (d / r.rest);
+    case FAMILY_TWEEDIE: return d * d * (real)exp(-parameter * r.log_mu);
+    default: return d / r.mu * (d / ((real)1 + parameter * r.mu));
+    }
+}
+
+/* Minus the log-likelihood less s times the loss, at dispersion 1: kiln_loss_deviance's third column. */
+SCALAR_FN real FN(loss_constant)(int family, real parameter, real y, real s) {
+    const real one = (real)1, shape = one / parameter;
+    switch (family) {
+    case FAMILY_GAUSSIAN: return (real)-0.5 * (real)log(s);
+    case FAMILY_POISSON: return s * (real)lgamma(y + one);
+    case FAMILY_GAMMA: return s * (real)log(y);
+    case FAMILY_INVERSE_GAUSSIAN: return (real)1.5 * s * (real)log(y);
+    case FAMILY_BINOMIAL:
+        return (real)lgamma(s * y + one) + (real)lgamma(s - s * y + one) - (real)lgamma(s + one);
+    case FAMILY_TWEEDIE: return (real)NAN;
+    default:
+        return -s * ((real)lgamma(y + shape) - (real)lgamma(shape) - (real)lgamma(y + one) +
+                     y * (real)log(parameter));
+    }
+}
+
+/* The three columns of kiln_loss_deviance. */
+SCALAR_FN void FN(deviance_row)(int family, int link, real parameter, real power, real y, real s, real eta,
+                                real *d) {
+    d[0] = d[1] = d[2] = (real)0;
+    if (s == 0) return;
+    struct FN(response) r = FN(response_at)(link, power, eta);
+    d[0] = (real)2 * s * FN(half_deviance)(family, parameter, y, r);
+    d[1] = s * FN(pearson)(family, parameter, y, r);
+    d[2] = FN(loss_constant)(family, parameter, y, s);
+}
+
 /* The mean response at eta, of all kinds but softmax; NaN where eta is out of the link's range. */
 SCALAR_FN real FN(mean_row)(int kind, int link, real power, real eta) {
     if (kind == LOSS_LOGISTIC) return FN(sigmoid)(eta);

@@ -3,6 +3,7 @@
 #define KI_BODIES_H
 
 #include "ops/cg.h"
+#include "ops/loss.h"
 #include "ops/mmchain.h"
 #include "ops/newton.h"
 
@@ -18,6 +19,7 @@ struct ki_bodies {
     void (*read)(const kiln_matrix *A, const kiln_matrix *sums); /* bandwidth.c */
     void (*cg_step)(const struct ki_cg *step);
     void (*reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale);
+    void (*loss_rows)(struct ki_loss_rows *rows);
     void (*pairs_run)(double *sums, const struct ki_pairs *pairs);
 };
 

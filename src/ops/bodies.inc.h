@@ -5,6 +5,7 @@
 #include "dialect/losses.h"
 #include "ops/mmchain.cpu.h"
 #include "ops/elementwise.cpu.h"
+#include "ops/loss_rows.cpu.h"
 #include "ops/reduce.cpu.h"
 #include "ops/cg.cpu.h"
 #include "ops/bandwidth.cpu.h"

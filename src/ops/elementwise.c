@@ -2,9 +2,9 @@
  * m x k matrices beside X, so that they cost little next to a pass over X. */
 #include <stdio.h>
 
-#include "core/kernels.h"
 #include "core/size.h"
 #include "ops/bodies.h"
+#include "ops/elementwise.h"
 
 enum { GROUP = 128 };
 
@@ -20,16 +20,20 @@ static kiln_status check_broadcast(const char *call, const char *name, const kil
     return ki_check_dense(call, name, X, W, W->rows, X && X->cols == 1 ? 1 : W->cols);
 }
 
-/* One thread an element; the kernels walk on where there are more. */
-static kiln_status launch(kiln_matrix *W, const char *function, const char *defines,
-                          const struct ki_arg *args, int count) {
+kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
+                               const char *defines, const struct ki_arg *args, int args_count) {
     struct ki_kernel *kernel;
     char all[160];
     snprintf(all, sizeof all, "%s%s", defines, W->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
-    kiln_status status = ki_kernel_get(&kernel, W->device, "elementwise", function, W->type, all);
+    kiln_status status = ki_kernel_get(&kernel, W->device, file, function, W->type, all);
     if (status != KILN_OK) return status;
-    int64_t groups = ki_min(ki_ceil_div(W->nnz, GROUP), (int64_t)W->device->properties.compute_units * 32);
-    return ki_kernel_launch(W->device, kernel, groups, GROUP, args, count);
+    int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)W->device->properties.compute_units * 32);
+    return ki_kernel_launch(W->device, kernel, groups, GROUP, args, args_count);
+}
+
+static kiln_status launch(kiln_matrix *W, const char *function, const char *defines,
+                          const struct ki_arg *args, int count) {
+    return ki_launch_elements(W, W->nnz, "elementwise", function, defines, args, count);
 }
 
 /* The coefficients travel by value, so that a launch needs no buffer of its own: sixteen columns at a

@@ -1,7 +1,9 @@
 /* Value, gradient and Hessian product of a linear model's loss: fused passes with a row map in the middle. */
-#include "ops/mmchain.h"
+#include "ops/loss.h"
 
 #include <math.h>
+
+#include "ops/mmchain.h"
 
 static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *A,
                                 const kiln_matrix *X, bool optional) {
@@ -41,8 +43,7 @@ static kiln_link default_link(kiln_family family) {
     }
 }
 
-/* Fills in what the caller left to default; the bodies see no KILN_LINK_DEFAULT. */
-static kiln_status resolve(const char *call, kiln_loss *resolved, const kiln_loss *loss) {
+kiln_status ki_loss_resolve(const char *call, kiln_loss *resolved, const kiln_loss *loss) {
     if (loss->kind < KILN_LOSS_SQUARED || loss->kind > KILN_LOSS_GLM)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d", call, (int)loss->kind);
     kiln_status status = loss->kind == KILN_LOSS_GLM ? check_model(call, loss) : KILN_OK;
@@ -77,7 +78,7 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
         return ki_fail(KILN_ERR_ARGUMENT, "%s: value, G, loss, X or W is NULL", call);
     kiln_loss resolved;
     const bool softmax = loss->kind == KILN_LOSS_SOFTMAX;
-    TRY(resolve(call, &resolved, loss));
+    TRY(ki_loss_resolve(call, &resolved, loss));
     TRY(check_operands(call, loss, X, W->cols));
     TRY(ki_check_dense(call, "W", W, X, X->cols, W->cols));
     TRY(ki_check_dense(call, "G", G, X, X->cols, W->cols));

@@ -86,6 +86,7 @@ void reference_loss_hessian(struct expected *Q, struct expected *qb, const struc
                             const struct host_matrix *P, const struct host_matrix *pb, double beta,
                             const struct host_matrix *Z);
 void reference_loss_mean(struct expected *M, const struct host_loss *loss, const struct host_matrix *Eta);
+void reference_loss_deviance(struct expected *D, const struct host_loss *loss, const struct host_matrix *Eta);
 
 /* Philox4x32-10 on the counter (index, stream) under the key seed, low words first. */
 void reference_philox(uint32_t out[4], uint64_t seed, uint64_t stream, uint64_t index);

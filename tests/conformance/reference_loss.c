@@ -277,3 +277,52 @@ void reference_loss_mean(struct expected *M, const struct host_loss *loss, const
         add(M, e, p, p * 2 * M->unit * (fabsl(eta) + fabsl(largest) + FORMULA + (double)k));
     }
 }
+
+/* ------------------------------------------------------------------------------------- deviance */
+
+/* Minus the log-likelihood's terms beyond s * loss. */
+static struct terms constant(const struct host_loss *l, long double y, long double s) {
+    const long double a = l->parameter;
+    switch ((kiln_family)l->family) {
+    case KILN_GAUSSIAN: return terms(-logl(s) / 2, logl(s));
+    case KILN_POISSON: return terms(s * lgammal(y + 1), s * lgammal(y + 1));
+    case KILN_GAMMA: return terms(s * logl(y), s * logl(y));
+    case KILN_INVERSE_GAUSSIAN: return terms(1.5L * s * logl(y), s * logl(y));
+    case KILN_BINOMIAL: {
+        const long double all = lgammal(s + 1), part = lgammal(s * y + 1), rest = lgammal(s * (1 - y) + 1);
+        return terms(part + rest - all, fabsl(part) + fabsl(rest) + fabsl(all) + 1);
+    }
+    case KILN_TWEEDIE: return terms(NAN, 0);
+    default: {
+        const long double t = lgammal(y + 1 / a), z = lgammal(1 / a), n = lgammal(y + 1);
+        return terms(-s * (t - z - n + y * logl(a)),
+                     s * (fabsl(t) + fabsl(z) + fabsl(n) + fabsl(y * logl(a))));
+    }
+    }
+}
+
+/* The saturated log-likelihood is the one at mu = y. */
+static struct terms deviance(const struct host_loss *l, long double y, struct mean m) {
+    const struct mean saturated = {y, 1 - y, 0};
+    const struct terms at = minus_log_likelihood(l, y, m);
+    struct terms best = minus_log_likelihood(l, y, saturated);
+    if (l->family == KILN_TWEEDIE && y == 0) best = terms(0, 0);
+    return terms(2 * (at.f - best.f), 2 * (at.size + best.size));
+}
+
+void reference_loss_deviance(struct expected *D, const struct host_loss *loss,
+                             const struct host_matrix *Eta) {
+    *D = with_gate(Eta->type, 3 * Eta->rows, FORMULA_GLM);
+    for (int64_t i = 0; i < Eta->rows; i++) {
+        const long double y = host_get(loss->y, i), s = loss->weights ? host_get(loss->weights, i) : 1;
+        const struct mean m = mean_at(loss->link, loss->power, host_get(Eta, i));
+        const struct terms d = deviance(loss, y, m), c = constant(loss, y, s);
+        const long double apart = (fabsl(y) + fabsl(m.mu)) * (fabsl(y) + fabsl(m.mu)) / variance(loss, m);
+        const struct terms column[] = {terms(s * d.f, s * d.size),
+                                       terms(s * (y - m.mu) * (y - m.mu) / variance(loss, m), s * apart), c};
+        for (int t = 0; t < 3 && s != 0; t++) {
+            D->value[3 * i + t] = column[t].f;
+            D->gauge[3 * i + t] = column[t].size;
+        }
+    }
+}

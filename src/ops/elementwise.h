@@ -1,0 +1,12 @@
+/* How the element-wise operations launch their kernels. */
+#ifndef KI_ELEMENTWISE_H
+#define KI_ELEMENTWISE_H
+
+#include "core/kernels.h"
+
+/* One thread for each of `count` elements or rows, on the device and in the type of W, the largest operand; the kernels
+ * walk on where there are more elements than threads. */
+kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
+                               const char *defines, const struct ki_arg *args, int args_count);
+
+#endif
