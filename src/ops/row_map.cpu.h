@@ -4,6 +4,9 @@
  * A block and not a row at a time, because exponentials and logarithms of neighbouring rows can then share vector
  * instructions, and because whether there are weights or offsets is asked once a block. */
 
+#include "dialect/simd_math.h"
+#include "ops/row_map_losses.cpu.h"
+
 enum { FN(BLOCK_PRODUCTS) = 1024, FN(BLOCK_ROWS) = 256 }; /* numbers in q and rows of a block, at most */
 
 /* What one part of the rows has added up besides w. In double: a sum over millions of rows in f32 would lose them. */
@@ -13,9 +16,19 @@ struct FN(tally) {
 
 #define VALUES(A) ((real *)ki_host(&(A)->values))
 
-/* s_i of a row; a row of weight zero counts as not there, even where its loss is infinite. */
-ALWAYS_INLINE real FN(row_weight)(const struct ki_chain *chain, int64_t row) {
-    return chain->loss->weights ? VALUES(chain->loss->weights)[row] : 1;
+/* The sum of `count` numbers, in four sums so that an addition need not wait for the one before. */
+static double FN(sum_of)(const real *x, int64_t count) {
+    double sum[4] = {0};
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4)
+        for (int u = 0; u < 4; u++) sum[u] += x[i + u];
+    for (; i < count; i++) sum[0] += x[i];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* x times a row's weight. A row of weight zero counts as not there, even where its loss is infinite. */
+ALWAYS_INLINE real FN(weighted)(real s, real x) {
+    return s != 0 ? s * x : 0;
 }
 
 static void FN(add_shift)(const struct ki_chain *chain, real *q, int64_t count) {
@@ -38,48 +51,72 @@ static void FN(scale_block)(const struct ki_chain *chain, real *q, int64_t row, 
 
 static void FN(softmax_block)(const struct ki_chain *chain, real *q, int64_t row, int64_t count) {
     const int k = chain->k;
+    const real *s = chain->loss->weights ? VALUES(chain->loss->weights) + row : NULL;
     for (int64_t i = 0; i < count; i++) {
-        const real s = FN(row_weight)(chain, row + i);
         FN(softmax_curve_row)(q + i * k, k, VALUES(chain->v) + (row + i) * k);
-        for (int c = 0; c < k; c++) q[i * k + c] *= s;
+        for (int c = 0; s && c < k; c++) q[i * k + c] *= s[i];
     }
 }
 
 static void FN(loss_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                            int64_t count) {
     const kiln_loss *loss = chain->loss;
-    const real *y = VALUES(loss->y) + row, *offset = loss->offset ? VALUES(loss->offset) + row : NULL;
-    real *curvature = chain->curvature ? VALUES(chain->curvature) + row : NULL;
-    for (int64_t i = 0; i < count; i++) {
-        const real s = FN(row_weight)(chain, row + i);
-        real gradient, curve;
-        const real value =
-            FN(loss_row)((int)loss->kind, (int)loss->family, (int)loss->link, (real)loss->parameter,
-                         (real)loss->link_power, y[i], offset ? q[i] + offset[i] : q[i], &gradient, &curve);
-        if (s != 0) tally->value += (double)s * value;
-        q[i] = s != 0 ? s * gradient : 0;
-        if (curvature) curvature[i] = s != 0 ? s * curve : 0;
+    const real *offset = loss->offset ? VALUES(loss->offset) + row : NULL;
+    const real *s = loss->weights ? VALUES(loss->weights) + row : NULL;
+    real value[FN(BLOCK_ROWS)], curve[FN(BLOCK_ROWS)];
+    for (int64_t i = 0; offset && i < count; i++) q[i] += offset[i];
+    for (int64_t i = count; i % LANES != 0; i++) q[i] = 0;
+    FN(block_losses)(loss, &(struct FN(losses)){q, value, curve, VALUES(loss->y) + row, count});
+    for (int64_t i = 0; s && i < count; i++) {
+        value[i] = FN(weighted)(s[i], value[i]);
+        curve[i] = FN(weighted)(s[i], curve[i]);
+        q[i] = FN(weighted)(s[i], q[i]);
     }
+    tally->value += FN(sum_of)(value, count);
+    if (chain->curvature) memcpy(VALUES(chain->curvature) + row, curve, (size_t)count * sizeof(real));
 }
 
-/* A label that is no class makes the value NaN, and touches nothing. */
+/* Before the exponentials of a row its largest number is taken from all, so that none overflows. */
+static void FN(lower_to_peak)(real *eta, int k) {
+    real largest = eta[0];
+    for (int c = 1; c < k; c++) largest = eta[c] > largest ? eta[c] : largest;
+    for (int c = 0; c < k; c++) eta[c] -= largest;
+}
+
+/* softmax(q) minus the class, and log(sum e^q) - q_class. A label that is no class makes the value NaN, and touches
+ * nothing. */
 static void FN(softmax_loss_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
                                    int64_t row, int64_t count) {
     const int k = chain->k;
     const real *y = VALUES(chain->loss->y) + row;
+    const real *s = chain->loss->weights ? VALUES(chain->loss->weights) + row : NULL;
+    real value[FN(BLOCK_ROWS)];
+    int label[FN(BLOCK_ROWS)];
     for (int64_t i = 0; i < count; i++) {
-        real *eta = q + i * k;
-        const real s = FN(row_weight)(chain, row + i);
-        const int label = y[i] >= 0 && y[i] < k ? (int)y[i] : -1;
-        const double value = label < 0 ? (double)NAN : FN(softmax_row)(eta, k, label);
-        if (s != 0) tally->value += (double)s * value;
-        if (chain->curvature) memcpy(VALUES(chain->curvature) + (row + i) * k, eta, (size_t)k * sizeof(real));
-        if (label >= 0) eta[label] -= 1;
-        for (int c = 0; c < k; c++) eta[c] = s != 0 ? s * eta[c] : 0;
+        FN(lower_to_peak)(q + i * k, k);
+        label[i] = y[i] >= 0 && y[i] < k ? (int)y[i] : -1;
+        value[i] = label[i] < 0 ? (real)NAN : -q[i * k + label[i]];
+    }
+    for (int64_t i = count * k; i % LANES != 0; i++) q[i] = 0;
+    for (int64_t i = 0; i < count * k; i += LANES) FN(store)(q + i, FN(vexp)(FN(load)(q + i)));
+    for (int64_t i = 0; i < count; i++) {
+        real sum = 0;
+        for (int c = 0; c < k; c++) sum += q[i * k + c];
+        for (int c = 0; c < k; c++) q[i * k + c] /= sum;
+        tally->value += FN(weighted)(s ? s[i] : 1, value[i] + (real)log(sum));
+    }
+    if (chain->curvature) memcpy(VALUES(chain->curvature) + row * k, q, (size_t)(count * k) * sizeof(real));
+    for (int64_t i = 0; i < count; i++) {
+        if (label[i] >= 0) q[i * k + label[i]] -= 1;
+        for (int c = 0; s && c < k; c++) q[i * k + c] = FN(weighted)(s[i], q[i * k + c]);
     }
 }
 
 static void FN(add_sums)(int k, struct FN(tally) * tally, const real *q, int64_t count) {
+    if (k == 1) {
+        tally->sums[0] += FN(sum_of)(q, count);
+        return;
+    }
     for (int64_t i = 0; i < count; i++)
         for (int c = 0; c < k; c++) tally->sums[c] += q[i * k + c];
 }

@@ -1,0 +1,81 @@
+/* Exponential and logarithm of vectors, for CPU bodies; included once per element type, after simd.h.
+ *
+ * Taylor polynomials on short intervals about 0, long enough that what is cut off is below rounding: no tables, no branches,
+ * and the same source for every instruction set. Errors stay below 2 units in the last place (tests/core/simd_math.c). */
+
+/* a where the mask is set, else b. */
+ALWAYS_INLINE FN(vreal) FN(select)(FN(vmask) mask, FN(vreal) a, FN(vreal) b) {
+    return (FN(vreal))(((FN(vmask))a & mask) | ((FN(vmask))b & ~mask));
+}
+
+ALWAYS_INLINE FN(vreal) FN(all)(real x) {
+    return (FN(vreal)){0} + x;
+}
+
+/* The first `count` numbers at `from`, zeros behind them. */
+ALWAYS_INLINE FN(vreal) FN(load_some)(const real *from, int64_t count) {
+    FN(vreal) v = {0};
+    if (count >= LANES) return FN(load)(from);
+    memcpy(&v, from, (size_t)count * sizeof(real));
+    return v;
+}
+
+/* 2^n for whole n whose bits are given, as far as it is a normal number. */
+#undef MANTISSA_BITS
+#undef EXPONENT_BIAS
+#undef WHOLE
+#if real_bytes == 8
+#define MANTISSA_BITS 52
+#define EXPONENT_BIAS 1023
+#define WHOLE 0x1.8p52 /* added to a number, leaves it rounded to a whole one in the lowest bits */
+#else
+#define MANTISSA_BITS 23
+#define EXPONENT_BIAS 127
+#define WHOLE 0x1.8p23f
+#endif
+ALWAYS_INLINE FN(vreal) FN(power_of_2)(FN(vmask) n) {
+    return (FN(vreal))((n + EXPONENT_BIAS) << MANTISSA_BITS);
+}
+
+/* e^x = 2^n e^r, |r| <= log(2)/2. 2^n in two factors, so that results beyond the normal numbers round to infinity, 0 or
+ * what is between 0 and the normal ones. */
+ALWAYS_INLINE FN(vreal) FN(vexp)(FN(vreal) x) {
+#if real_bytes == 8
+    /* log(2) = high + low; the product of high and a whole number is exact. */
+    const real least = -746, most = 710, high = 0x1.62e42feep-1, low = 0x1.a39ef35793c76p-33;
+    enum { TERMS = 13 };
+    static const real term[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                                1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                                1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+#else
+    const real least = -104, most = 89, high = 0x1.62e4p-1f, low = 0x1.7f7d1cp-20f;
+    enum { TERMS = 7 };
+    static const real term[] = {1.0f / 2, 1.0f / 6, 1.0f / 24, 1.0f / 120, 1.0f / 720, 1.0f / 5040};
+#endif
+    x = FN(select)(x < least, FN(all)(least), x); /* NaN is neither less nor more, and stays */
+    x = FN(select)(x > most, FN(all)(most), x);
+    const FN(vreal) shifted = x * (real)1.4426950408889634 + (real)WHOLE, n = shifted - (real)WHOLE;
+    const FN(vreal) r = (x - n * high) - n * low;
+    FN(vreal) sum = FN(all)(term[TERMS - 2]);
+    for (int i = TERMS - 3; i >= 0; i--) sum = sum * r + term[i];
+    sum = (sum * r) * r + r;
+    const FN(vmask) whole = (FN(vmask))shifted - (FN(vmask))FN(all)((real)WHOLE), half = whole >> 1;
+    return ((sum + (real)1) * FN(power_of_2)(half)) * FN(power_of_2)(whole - half);
+}
+
+/* log(1 + x) for x in [0, 1]: of u = x, or u = (x - 1) / 2 and log(2) apart, so that s = u / (2 + u) is at most 0.172;
+ * log(1 + u) = 2 atanh(s) = u - s (u - sum), the sum over s^2k 2/(2k+1). */
+ALWAYS_INLINE FN(vreal) FN(vlog1p)(FN(vreal) x) {
+#if real_bytes == 8
+    enum { TERMS = 10 };
+#else
+    enum { TERMS = 5 };
+#endif
+    const FN(vmask) large = x > (real)0.41421356237309505;
+    const FN(vreal) u = FN(select)(large, (x - (real)1) * (real)0.5, x);
+    const FN(vreal) s = u / (u + (real)2), z = s * s;
+    FN(vreal) sum = FN(all)((real)2 / (2 * TERMS + 1));
+    for (int k = TERMS - 1; k >= 1; k--) sum = sum * z + (real)2 / (2 * k + 1);
+    const FN(vreal) log = u - s * (u - sum * z);
+    return log + FN(select)(large, FN(all)((real)0.6931471805599453094), (FN(vreal)){0});
+}
