@@ -77,7 +77,7 @@ static kiln_status map_rows(const struct ki_chain *chain, kiln_matrix *eta) {
     kiln_status status;
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-DROWS -DKIND=0 -DVS=1 -DBS=%d -DQ=1 -DW=1 -DR=1 -DK=%d%s%s", GROUP,
-             chain->k, ki_index_define(chain), map);
+             plan.K, ki_index_define(chain), map);
     TRY(ki_kernel_get(&kernel, X->device, "mmchain_map", "mmchain_map", X->type, defines));
     TRY(ki_kernel_resident(X->device, &plan.groups, kernel, GROUP));
     plan.groups = ki_min(plan.groups, ki_ceil_div(X->rows, GROUP));
