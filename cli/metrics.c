@@ -173,10 +173,17 @@ static int measure_auc(struct metrics *metrics, const struct classes *classes, c
     return 0;
 }
 
+/* -log of the probability 1 / (1 + e^-margin), without overflow and without loss of digits. */
+static double logistic_loss(double margin) {
+    return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
+}
+
 int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
-                    const double *probability, const double *truth, const double *weights, int64_t rows) {
+                    const kiln_loss *loss, const double *means, const double *truth, const double *weights,
+                    int64_t rows) {
+    const bool probable = loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
     const int64_t count = classes->count, columns = count == 2 ? 1 : count;
-    double right = 0, total = 0, known = 0, loss = 0;
+    double right = 0, total = 0, known = 0, lost = 0;
     double *confusion = calloc((size_t)(count * count) + 1, sizeof *confusion);
     if (!confusion)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
@@ -189,10 +196,13 @@ int measure_classes(struct metrics *metrics, const struct classes *classes, cons
         known += weight;
         right += class == taken ? weight : 0;
         confusion[class * count + taken] += weight;
-        if (probability) loss -= weight * log(fmax(probability[i * count + class], 1e-300));
+        if (loss->kind == KILN_LOSS_LOGISTIC)
+            lost += weight * logistic_loss(class == 1 ? scores[i] : -scores[i]);
+        else if (probable)
+            lost -= weight * log(fmax(means[i * columns + class], 1e-300));
     }
     metrics_add(metrics, "accuracy", "accuracy", right / total);
-    if (probability) metrics_add(metrics, "log_loss", "log loss", loss / known);
+    if (probable) metrics_add(metrics, "log_loss", "log loss", lost / known);
     metrics->classes = count;
     metrics->confusion = confusion;
     return count == 2 ? measure_auc(metrics, classes, scores, truth, weights, rows) : 0;

@@ -37,10 +37,11 @@ void metrics_print_confusion(FILE *file, const struct metrics *metrics, const st
 /* Rows with values against rows with truth, both rows x targets. r2, rss, rmse. */
 void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
                      const double *weights, int64_t rows, int64_t targets);
-/* Scores rows x columns: one column, positive for the second class, or one for each. probability (rows x classes, or
- * NULL) brings the log loss. accuracy, auc (two classes), log_loss, confusion. 0, or an exit code: no memory. */
+/* Scores (linear predictors) and their means, rows x columns: one column, positive for the second class, or one for each.
+ * accuracy, auc (two classes), confusion; log_loss where the loss has probabilities. 0, or an exit code: no memory. */
 int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
-                    const double *probability, const double *truth, const double *weights, int64_t rows);
+                    const kiln_loss *loss, const double *means, const double *truth, const double *weights,
+                    int64_t rows);
 /* The deviance of means: sum_i s_i d(y_i, mu_i), and divided by the sum of the s_i. */
 void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const double *means,
                       const double *truth, const double *weights, int64_t rows);

@@ -6,9 +6,11 @@
 const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", "Output"};
 
 #define BIT(verb) (1u << VERB_##verb)
-#define TRAINS BIT(LINREG)
+#define CLASSIFIES (BIT(LOGREG) | BIT(SVM))
+#define TRAINS (BIT(LINREG) | CLASSIFIES)
 #define SOLVES (TRAINS | BIT(HITS))
-#define LABELLED (TRAINS | BIT(PREDICT) | BIT(INFO) | BIT(CONVERT))
+#define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
+#define LABELLED (TRAINS | BIT(PREDICT) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define READS (LABELLED | BIT(HITS))
 #define WRITES (SOLVES | BIT(PREDICT))
 #define EVERY ((1u << VERB_COUNT) - 1)
@@ -18,10 +20,21 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define ANY -INFINITY, INFINITY
 
 const struct option option_table[] = {
-    {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
+    {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "linreg and glm 0, logreg 1, svm 0.5", 0,
+     INFINITY,
      "Strength of the penalty (l2/2)*||w||^2, alpha of Ridge in scikit-learn. The intercept is not "
      "penalised.",
      AT(l2)},
+    {"C", 0, OPTION_RANGE, GROUP_MODEL, CLASSIFIES, "NUMBER", NULL, NULL, 0, INFINITY,
+     "The penalty as LIBLINEAR and scikit-learn give it, the weight of the losses: l2 is 1/C for logreg, "
+     "1/(2C) for "
+     "svm.",
+     AT(C)},
+    {"l1", 0, OPTION_REAL, GROUP_MODEL, BIT(LOGREG), "NUMBER", NULL, "0", 0, INFINITY,
+     "Strength of the penalty l1*sum|w|, which makes coefficients exactly 0; without --l2 or --C there is "
+     "then no "
+     "other.",
+     AT(l1)},
     {"no-intercept", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
      "Fit no intercept: the prediction is x.w instead of x.w + b.", AT(no_intercept)},
     {"standardize", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
@@ -35,14 +48,23 @@ const struct option option_table[] = {
      "authorities in "
      "one iteration (hits).",
      AT(tolerance)},
-    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES, "N", NULL, "1000", 1, 9e18,
+    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES, "N", NULL, "1000; Newton steps 100", 1, 9e18,
      "Stop after this many iterations, converged or not.", AT(max_iterations)},
     {"weights", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "FILE", NULL, NULL, ANY,
      "A file with one column, the weight of each row, not negative.", AT(weights)},
+    {"class-weight", 0, OPTION_TEXT, GROUP_MODEL, CLASSIFIES, "WEIGHTS", "balanced", NULL, ANY,
+     "Multiply the rows of a class by a weight: LABEL=WEIGHT,LABEL=WEIGHT, or balanced, which gives all "
+     "classes "
+     "the same total.",
+     AT(class_weight)},
+    {"regression", 0, OPTION_FLAG, GROUP_MODEL, BIT(SVM), NULL, NULL, NULL, ANY,
+     "Predict a number, with the squared epsilon-insensitive loss.", AT(regression)},
+    {"epsilon", 0, OPTION_REAL, GROUP_MODEL, BIT(SVM), "NUMBER", NULL, "0", 0, INFINITY,
+     "With --regression: errors up to this cost nothing.", AT(epsilon)},
     {"warm-start", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "MODEL", NULL, NULL, ANY,
      "Start from this model instead of from zero; the data are encoded as its training data were.",
      AT(warm_start)},
-    {"no-preconditioner", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
+    {"no-preconditioner", 0, OPTION_FLAG, GROUP_MODEL, BIT(LINREG), NULL, NULL, NULL, ANY,
      "Plain conjugate gradient, without scaling by the diagonal.", AT(no_preconditioner)},
     {"norm", 0, OPTION_INTEGER, GROUP_MODEL, BIT(HITS), "P", NULL, "1", 1, 2,
      "Scale hubs and authorities so that they (1) or their squares (2) add up to 1.", AT(norm)},
@@ -71,6 +93,16 @@ const struct option option_table[] = {
      "with exit code 4.",
      AT(strict)},
 
+    {"rows", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, NULL, 1, 9e18, "Rows of X.", AT(rows)},
+    {"columns", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, NULL, 1, 2147483647, "Columns of X.", AT(columns)},
+    {"nnz", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "dense", 1, 9e18,
+     "Entries of X, which is sparse then.", AT(nnz)},
+    {"k", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "1", 1, 64, "Columns of y.", AT(k)},
+    {"skew", 0, OPTION_CHOICE, GROUP_DATA, BIT(TUNE), "SKEW", "uniform|zipf", "uniform", ANY,
+     "Columns of a sparse X equally likely, or popular in inverse proportion to their number.", AT(skew)},
+    {"exhaustive", 0, OPTION_FLAG, GROUP_DATA, BIT(TUNE), NULL, NULL, NULL, ANY,
+     "Measure every plan, not only those that are predicted to be the fastest.", AT(exhaustive)},
+
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, EVERY, "DEVICE", "auto|cpu|cuda|opencl",
      "auto; cpu for info and convert", ANY,
      "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "
@@ -98,6 +130,8 @@ const struct option option_table[] = {
      AT(scores)},
     {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, BIT(HITS), "K", NULL, "10", 1, 1000000,
      "Show the K strongest hubs and authorities.", AT(top)},
+    {"plot", 0, OPTION_PATH, GROUP_OUTPUT, BIT(TUNE), "FILE", NULL, NULL, ANY,
+     "Draw the result to FILE, as SVG. - is standard output.", AT(plot)},
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Print one JSON object on standard output, for errors too.", AT(json)},
     {"quiet", 'q', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,

@@ -26,6 +26,9 @@ struct settings {
     bool deterministic;
     int64_t threads, memory, seed;
     const char *output, *plot, *scores;
+    int64_t rows, columns, nnz, k; /* explain, tune: a shape */
+    const char *skew;
+    bool exhaustive;
     bool json, quiet, verbose, help, version;
 };
 
@@ -45,12 +48,16 @@ extern const char *const option_group_names[GROUP_COUNT];
 
 enum verb_id {
     VERB_LINREG,
+    VERB_LOGREG,
+    VERB_SVM,
     VERB_HITS,
     VERB_PREDICT,
     VERB_INFO,
     VERB_CONVERT,
     VERB_DEVICES,
     VERB_DOCTOR,
+    VERB_EXPLAIN,
+    VERB_TUNE,
     VERB_COMPLETION,
     VERB_MAN,
     VERB_HELP,

@@ -59,7 +59,8 @@ const char *text_number(double number) {
 
 const char *text_plural(int64_t count, const char *noun) {
     char *text = next_buffer();
-    snprintf(text, ROOM, "%s %s%s", text_count(count), noun, count == 1 ? "" : "s");
+    const char *ending = noun[strlen(noun) - 1] == 's' ? "es" : "s";
+    snprintf(text, ROOM, "%s %s%s", text_count(count), noun, count == 1 ? "" : ending);
     return text;
 }
 

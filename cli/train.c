@@ -8,7 +8,7 @@
 #include "choose.h"
 #include "verbs.h"
 
-static const struct algorithm *const algorithms[] = {&algorithm_linreg};
+static const struct algorithm *const algorithms[] = {&algorithm_linreg, &algorithm_logreg, &algorithm_svm};
 
 const struct algorithm *algorithm_named(const char *name) {
     for (size_t i = 0; name && i < sizeof algorithms / sizeof *algorithms; i++)
@@ -31,6 +31,9 @@ static int check_settings(const struct run *run, const struct algorithm *algorit
                          "--l2 and --C together");
     if (settings->C.count && !algorithm->l2_of_C)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--l2", "%s has no C", algorithm->name);
+    if (settings->C.count && !(settings->C.from > 0))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "l2 = 0 is no penalty at all",
+                         "--C 0 is an endless penalty");
     if (settings->warm_start && settings->folds)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "each fold begins at zero",
                          "--warm-start and --cv together");
@@ -119,7 +122,8 @@ static int solve(struct run *run, struct training *job) {
 
 static double only_l2(const struct settings *settings, const struct algorithm *algorithm) {
     if (settings->C.count) return algorithm->l2_of_C(settings->C.from);
-    return settings->l2.count ? settings->l2.from : algorithm->l2;
+    if (settings->l2.count) return settings->l2.from;
+    return settings->l1 > 0 ? 0 : algorithm->l2;
 }
 
 int verb_train(struct run *run) {

@@ -27,7 +27,7 @@ struct algorithm {
     double (*l2_of_C)(double C);                      /* NULL: the algorithm has no C */
     const char *(*score)(const struct training *job); /* the metric that cross-validation goes by */
 };
-extern const struct algorithm algorithm_linreg;
+extern const struct algorithm algorithm_linreg, algorithm_logreg, algorithm_svm;
 const struct algorithm *algorithm_named(const char *name); /* NULL if there is none */
 
 struct training {
@@ -55,6 +55,8 @@ double train_tolerance(const struct training *job);
 
 /* How good the model is on the training data, from the report and from predictions where that does not say. */
 int train_measure(struct run *run, struct training *job);
+/* Metrics of the model that W and b hold, on the rows with a weight (host array; NULL: the training's weights). */
+int train_evaluate(struct metrics *metrics, const struct training *job, const double *weights);
 
 /* train_result.c */
 int train_save(struct run *run, const struct training *job);

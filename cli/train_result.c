@@ -21,9 +21,44 @@ static int measure_linreg(struct training *job) {
     return 0;
 }
 
+/* Values on the host that the metrics need. */
+struct evaluation {
+    double *scores, *means, *truth, *weights;
+};
+
+static int predict_training(struct evaluation *e, const struct training *job) {
+    kiln_matrix *Eta = NULL;
+    int code = linear_predictor(&Eta, kiln_data_X(job->data), job->W, job->b, job->offset);
+    if (!code) e->scores = values_of(Eta, &code);
+    if (!code && kiln_loss_mean(Eta, &job->loss, Eta) != KILN_OK) code = fail_library(WORKING);
+    if (!code) e->means = values_of(Eta, &code);
+    if (!code) e->truth = values_of(kiln_data_y(job->data), &code);
+    if (!code && job->weights) e->weights = values_of(job->weights, &code);
+    kiln_matrix_free(Eta);
+    return code;
+}
+
+int train_evaluate(struct metrics *metrics, const struct training *job, const double *weights) {
+    struct evaluation e = {0};
+    const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data)), columns = kiln_matrix_cols(job->W);
+    int code = predict_training(&e, job);
+    if (!weights) weights = e.weights;
+    if (!code && job->classes.count)
+        code = measure_classes(metrics, &job->classes, e.scores, &job->loss, e.means, e.truth, weights, rows);
+    if (!code && job->loss.kind == KILN_LOSS_GLM)
+        measure_deviance(metrics, &job->loss, e.means, e.truth, weights, rows);
+    if (!code && !job->classes.count) measure_numbers(metrics, e.means, e.truth, weights, rows, columns);
+    free(e.scores);
+    free(e.means);
+    free(e.truth);
+    free(e.weights);
+    return code;
+}
+
 int train_measure(struct run *run, struct training *job) {
     (void)run;
-    return measure_linreg(job);
+    if (job->loss.kind == KILN_LOSS_SQUARED) return measure_linreg(job);
+    return train_evaluate(&job->metrics, job, NULL);
 }
 
 /* ------------------------------------------------------------------------------------------- JSON */
@@ -39,9 +74,18 @@ static json_t *options_json(const struct training *job) {
     json_put_number(object, "tolerance", job->report.tolerance);
     json_put_count(object, "max_iterations",
                    settings->max_iterations ? settings->max_iterations : job->algorithm->max_iterations);
+    if (job->classes.count) {
+        json_put_text(object, "class_weight", settings->class_weight);
+        json_put_number(object, "l1", settings->l1);
+    }
+    if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) json_put_number(object, "epsilon", settings->epsilon);
     json_put_text(object, "weights", settings->weights);
     json_put_text(object, "warm_start", settings->warm_start);
     return object;
+}
+
+static bool has_gap(const struct training *job) {
+    return job->loss.kind == KILN_LOSS_SQUARED_HINGE || job->loss.kind == KILN_LOSS_SQUARED_EPSILON;
 }
 
 static json_t *report_json(const struct training *job) {
@@ -51,6 +95,7 @@ static json_t *report_json(const struct training *job) {
     json_put_text(object, "stopped_by", kiln_stop_name(job->report.stopped_by));
     json_put_number(object, "residual", job->report.residual);
     json_put_number(object, "objective", job->report.objective);
+    if (has_gap(job)) json_put_number(object, "gap", job->report.gap);
     return object;
 }
 
@@ -89,10 +134,23 @@ kiln_status train_set_json(kiln_model *model, const char *key, json_t *value) {
     return status;
 }
 
+static kiln_status set_classes(kiln_model *model, const struct run *run, const struct classes *classes) {
+    kiln_matrix *values = NULL;
+    kiln_status status =
+        kiln_matrix_dense(&values, run->device, KILN_F64, classes->count, 1, classes->values);
+    if (status == KILN_OK) status = kiln_model_set_tensor(model, "classes", values);
+    kiln_matrix_free(values);
+    if (status != KILN_OK || !classes->names) return status;
+    json_t *names = json_array();
+    for (int64_t i = 0; i < classes->count; i++) json_add(names, json_text(classes->names[i]));
+    return train_set_json(model, "class_names", names);
+}
+
 static kiln_status fill_model(kiln_model *model, const struct run *run, const struct training *job) {
     const kiln_data *data = job->data;
     kiln_status status = kiln_model_set_tensor(model, "W", job->W);
     if (status == KILN_OK && job->b) status = kiln_model_set_tensor(model, "b", job->b);
+    if (status == KILN_OK && job->classes.count) status = set_classes(model, run, &job->classes);
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", run->device_info.name);
     if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
     if (status == KILN_OK) status = train_set_json(model, "options", options_json(job));
@@ -136,6 +194,7 @@ static int tell_json(struct run *run, const struct training *job, json_t *extra)
     json_put_number(object, "residual", report->residual);
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, "objective", report->objective);
+    if (has_gap(job)) json_put_number(object, "gap", report->gap);
     json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
     json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);
@@ -152,12 +211,14 @@ static void tell_people(struct run *run, const struct training *job, FILE *file)
     const char *output = run->settings->output;
     const int64_t targets = kiln_matrix_cols(kiln_data_y(job->data));
     fprintf(file, "%s: %s, %s, %s\n", job->algorithm->title, text_plural(kiln_matrix_rows(X), "row"),
-            text_plural(kiln_matrix_cols(X), "column"), text_plural(targets, "target"));
+            text_plural(kiln_matrix_cols(X), "column"),
+            job->classes.count ? text_plural(job->classes.count, "class") : text_plural(targets, "target"));
     fprintf(file, "  converged   %s, %s; relative residual %.1e, tolerance %.1e\n",
             report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"), report->residual,
             report->tolerance);
     metrics_print(file, &job->metrics, 2);
     fprintf(file, "  objective   %s\n", text_number(report->objective));
+    if (has_gap(job)) fprintf(file, "  gap         %s, relative\n", text_number(report->gap));
     fprintf(file, "  time        %s: read %s, transfer %s, build %s, solve %s\n",
             text_seconds(clock_seconds() - run->started), text_seconds(seconds->read),
             text_seconds(seconds->transfer), text_seconds(seconds->build), text_seconds(seconds->solve));

@@ -8,21 +8,41 @@
     "input, which "                                                                                          \
     "is read once."
 
+#define SUMMARY                                                                                              \
+    "A summary goes to standard output, progress to standard error. Without -o the model is trained and "    \
+    "reported, and not kept. The first Ctrl-C stops at the next iteration and keeps what there is; the "     \
+    "second stops at once."
+
 const struct verb verb_table[VERB_COUNT] = {
     [VERB_LINREG] = {"linreg", "DATA", 1, 1, NULL, "Train a linear regression",
                      "Least squares with an L2 penalty, by preconditioned conjugate gradient: minimises 1/2 "
                      "sum_i s_i (x_i.w + b - "
-                     "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" FORMATS
-                     "\n\nA summary goes to standard output, progress to standard error. Without -o the "
-                     "model is trained and "
-                     "reported, and not kept. The first Ctrl-C stops at the next iteration and keeps what "
-                     "there is; the second stops "
-                     "at once.",
+                     "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" FORMATS "\n\n" SUMMARY,
                      "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
                      "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
                      "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
                      "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
                      verb_train},
+    [VERB_LOGREG] = {"logreg", "DATA", 1, 1, NULL, "Train a logistic regression",
+                     "Two classes or more (true softmax), with L2, L1 or both: minimises sum_i s_i loss(y_i, "
+                     "x_i.W + b) + l1 "
+                     "sum|W| + (l2/2) ||W||^2 by a trust-region Newton method. The classes are the distinct "
+                     "values of the "
+                     "target, numbers or, in CSV, text.\n\n" FORMATS "\n\n" SUMMARY,
+                     "kiln logreg a9a.svm.gz --C 1 -o a9a.kiln\n"
+                     "kiln logreg iris.csv --target species --standardize -o iris.kiln\n"
+                     "kiln logreg a9a.svm.gz --l1 5\n"
+                     "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
+                     verb_train},
+    [VERB_SVM] =
+        {"svm", "DATA", 1, 1, NULL, "Train a linear support vector machine",
+         "With the squared hinge, in the primal: minimises sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 / 2 + "
+         "(l2/2) ||w||^2, several classes each against the rest; with --regression max(0, |x_i.w + b - "
+         "y_i| - epsilon)^2 / 2. The duality gap in the summary bounds how far the objective can be from "
+         "its optimum.\n\n" FORMATS "\n\n" SUMMARY,
+         "kiln svm a9a.svm.gz --C 1 -o a9a.kiln\n"
+         "kiln svm houses.csv --target price --regression --epsilon 0.1 --standardize",
+         verb_train},
     [VERB_HITS] =
         {"hits", "GRAPH", 1, 1, NULL, "Rank the vertices of a graph as hubs and authorities",
          "Kleinberg's HITS: a good authority is what good hubs link to, a good hub links to good "
@@ -83,6 +103,26 @@ const struct verb verb_table[VERB_COUNT] = {
          "is checked against plain loops, and its memory bandwidth is measured; --device restricts this to "
          "one. Exit code 0, unless a usable device fails.",
          "kiln doctor\nkiln doctor --device cpu --json", verb_doctor},
+    [VERB_EXPLAIN] =
+        {"explain", "WHAT [DATA]", 1, 2, "mmchain|linreg|logreg|glm|svm|hits", "Say why Kiln does what it does",
+         "kiln explain mmchain: the plans for a pass over an X of the given shape, which need not exist: kernel variant, "
+         "threads that share a row (VS) and in a work-group (BS), rows that they go through (C), elements a thread holds "
+         "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, and which one is taken.\n\n"
+         "kiln explain linreg DATA (or another algorithm): what training on DATA is expected to take on each device: "
+         "start, transfer, and the passes over X with what goes on beside them; --device auto takes the fastest. The "
+         "figures are measured once and kept in the machine's profile in the cache folder.",
+         "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
+         "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
+         "kiln explain linreg data/flights.csv.gz --target arr_delay",
+         verb_explain},
+    [VERB_TUNE] =
+        {"tune", "WHAT", 1, 1, "mmchain", "Measure the plans that Kiln chooses from",
+         "Makes a random X of the given shape on the device, runs mmchain with each of the plans that kiln explain lists, "
+         "and prints measured beside predicted times, the rank of the model's choice, and what it loses to the best. "
+         "Changes nothing. Of the plans those predicted fastest are measured, or with --exhaustive all.",
+         "kiln tune mmchain --rows 500000 --columns 1024 --nnz 5000000 --skew zipf\n"
+         "kiln tune mmchain --rows 11000000 --columns 28 --device cuda --exhaustive --plot plans.svg",
+         verb_tune},
     [VERB_COMPLETION] = {"completion", "SHELL", 1, 1, "bash|zsh|fish",
                          "Print completion for bash, zsh or fish",
                          "Prints a completion script for SHELL: bash, zsh or fish.",
@@ -91,13 +131,14 @@ const struct verb verb_table[VERB_COUNT] = {
                          "kiln completion fish > ~/.config/fish/completions/kiln.fish",
                          verb_completion},
     [VERB_MAN] = {"man", "[VERB]", 0, 1,
-                  "linreg|hits|predict|info|convert|devices|doctor|completion|man|help|version",
+                  "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|help|version",
                   "Print a man page",
                   "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
                   "kiln man linreg | man -l -", verb_man},
     [VERB_HELP] = {"help", "[VERB]", 0, 1,
-                   "linreg|hits|predict|info|convert|devices|doctor|completion|man|help|version", "Show help",
-                   "The same as kiln --help and kiln VERB --help.", "kiln help linreg", verb_help},
+                   "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|help|version",
+                   "Show help", "The same as kiln --help and kiln VERB --help.", "kiln help linreg",
+                   verb_help},
     [VERB_VERSION] = {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.",
                       "kiln version --json", verb_version},
 };

@@ -39,6 +39,30 @@ static kiln_status check_linear(const struct ki_container *content) {
     return KILN_OK;
 }
 
+/* Classes in ascending order, K x 1, with one column of W if there are two, else one for each. */
+static kiln_status check_classifier(const struct ki_container *content) {
+    kiln_status status = check_linear(content);
+    if (status != KILN_OK) return status;
+    const struct ki_tensor *W = ki_container_tensor(content, "W"),
+                           *classes = ki_container_tensor(content, "classes");
+    if (!classes) return ki_fail(KILN_ERR_MODEL, "the model has no classes: tensor 'classes' is missing");
+    const double *values = classes->values;
+    if (classes->cols != 1 || classes->type != KILN_F64 || classes->rows < 2)
+        return ki_fail(KILN_ERR_MODEL, "tensor 'classes' must be f64, with one column and 2 rows or more");
+    for (int64_t i = 1; i < classes->rows; i++)
+        if (!(values[i - 1] < values[i]))
+            return ki_fail(KILN_ERR_MODEL, "tensor 'classes' does not ascend in row %lld", (long long)i + 1);
+    if (W->cols != (classes->rows == 2 ? 1 : classes->rows))
+        return ki_fail(KILN_ERR_MODEL, "tensor 'W' has %lld columns, which does not suit %lld classes",
+                       (long long)W->cols, (long long)classes->rows);
+    return KILN_OK;
+}
+
+/* A regression has no classes. */
+static kiln_status check_svm(const struct ki_container *content) {
+    return ki_container_tensor(content, "classes") ? check_classifier(content) : check_linear(content);
+}
+
 /* Hubs, one for each row of the graph's matrix, and authorities, one for each column. */
 static kiln_status check_hits(const struct ki_container *content) {
     static const char *const names[] = {"hubs", "authorities"};
@@ -55,7 +79,8 @@ static kiln_status check_hits(const struct ki_container *content) {
 static const struct {
     const char *name;
     kiln_status (*check)(const struct ki_container *content);
-} algorithms[] = {{"linreg", check_linear}, {"hits", check_hits}};
+} algorithms[] = {
+    {"linreg", check_linear}, {"logreg", check_classifier}, {"svm", check_svm}, {"hits", check_hits}};
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 static int find_algorithm(const char *name) {

@@ -1,11 +1,5 @@
-/* The algorithms' rows: what each one needs beyond the common path, and the call. */
-#include <math.h>
-#include <stdlib.h>
-#include <string.h>
-
+/* The row of linear regression. */
 #include "train.h"
-
-/* ------------------------------------------------------------------------------- linear regression */
 
 static int prepare_linreg(struct run *run, struct training *job) {
     job->loss.kind = KILN_LOSS_SQUARED;

@@ -1,0 +1,197 @@
+#define _GNU_SOURCE
+/* The rows of the classifiers, logistic regression and the support vector machine; the latter's regression too. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train.h"
+
+/* ---------------------------------------------------------------------------------------- classes */
+
+static int copy_names(struct training *job) {
+    struct classes *classes = &job->classes;
+    if (!kiln_data_class_name(job->data, 0, 0)) return 0;
+    classes->names = calloc((size_t)classes->count, sizeof *classes->names);
+    bool failed = !classes->names;
+    for (int64_t i = 0; !failed && i < classes->count; i++) {
+        const char *name = kiln_data_class_name(job->data, 0, (int64_t)classes->values[i]);
+        classes->names[i] = name ? strdup(name) : NULL;
+        failed = !classes->names[i];
+    }
+    return failed ? fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names") : 0;
+}
+
+static int find_classes(struct training *job) {
+    const kiln_matrix *y = kiln_data_y(job->data);
+    double *values = NULL;
+    int64_t count;
+    if (kiln_matrix_cols(y) != 1)
+        return fail_with(KILN_ERR_DATA, READING, "name one target column",
+                         "%s tells the classes of one target apart, the data have %lld targets",
+                         job->algorithm->name, (long long)kiln_matrix_cols(y));
+    if (kiln_classes(&values, &count, y, 0) != KILN_OK) return fail_library(READING);
+    job->classes.values = malloc((size_t)count * sizeof *values);
+    if (job->classes.values) memcpy(job->classes.values, values, (size_t)count * sizeof *values);
+    job->classes.count = job->classes.values ? count : 0;
+    kiln_free(values);
+    if (!job->classes.values)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
+    if (count < 2)
+        return fail_with(KILN_ERR_DATA, READING, "",
+                         "all rows are of one class: there is nothing to tell apart");
+    return copy_names(job);
+}
+
+/* ---------------------------------------------------------------------------------- class weights */
+
+static int bad_class_weight(const char *text, const char *why) {
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, "balanced, or LABEL=WEIGHT,LABEL=WEIGHT",
+                     "--class-weight '%s': %s", text, why);
+}
+
+static int64_t class_called(const struct classes *classes, const char *name, size_t length) {
+    char buffer[SHORTEST_ROOM], *end;
+    for (int64_t i = 0; i < classes->count; i++) {
+        const char *own = classes_name(classes, i, buffer);
+        if (strlen(own) == length && strncmp(own, name, length) == 0) return i;
+    }
+    const double value = strtod(name, &end);
+    return !classes->names && end == name + length ? classes_find(classes, value) : -1;
+}
+
+/* "LABEL=WEIGHT,...": the last '=' before a comma ends the label; classes that are not named weigh 1. */
+static int parse_class_weights(struct training *job, const char *text) {
+    const struct classes *classes = &job->classes;
+    job->class_weights = malloc((size_t)classes->count * sizeof *job->class_weights);
+    if (!job->class_weights) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for class weights");
+    for (int64_t i = 0; i < classes->count; i++) job->class_weights[i] = 1;
+    for (const char *at = text; *at;) {
+        const size_t length = strcspn(at, ",");
+        size_t equals = length;
+        while (equals > 0 && at[equals] != '=') equals--;
+        char *end;
+        const double weight = strtod(at + equals + 1, &end);
+        if (equals == 0 || end != at + length || !(weight >= 0) || isinf(weight))
+            return bad_class_weight(text, "not LABEL=WEIGHT with a weight that is not negative");
+        const int64_t class = class_called(classes, at, equals);
+        if (class < 0) return bad_class_weight(text, "the data have no such label");
+        job->class_weights[class] = weight;
+        at += length + (at[length] == ',');
+    }
+    return 0;
+}
+
+static int weigh_classes(struct training *job) {
+    const char *text = job->settings->class_weight;
+    if (!text) return 0;
+    job->balanced = strcmp(text, "balanced") == 0;
+    return job->balanced ? 0 : parse_class_weights(job, text);
+}
+
+static int prepare_classifier(struct run *run, struct training *job) {
+    int code = find_classes(job);
+    if (!code) code = weigh_classes(job);
+    if (!code) code = train_allocate(run, job, job->classes.count == 2 ? 1 : job->classes.count);
+    return code;
+}
+
+/* --------------------------------------------------------------------------- logistic regression */
+
+static int prepare_logreg(struct run *run, struct training *job) {
+    int code = prepare_classifier(run, job);
+    job->loss.kind = job->classes.count == 2 ? KILN_LOSS_LOGISTIC : KILN_LOSS_SOFTMAX;
+    return code;
+}
+
+/* The library takes 0 for its default, and a negative number for none. */
+static double without_default(double l2) {
+    return l2 == 0 ? -1 : l2;
+}
+
+static kiln_status solve_logreg(const struct training *job, const struct problem *problem,
+                                kiln_report *report) {
+    const struct settings *settings = job->settings;
+    const kiln_logreg_options options = {.l2 = without_default(problem->l2),
+                                         .l1 = settings->l1,
+                                         .no_intercept = settings->no_intercept,
+                                         .standardize = settings->standardize,
+                                         .warm_start = problem->warm,
+                                         .tolerance = settings->tolerance,
+                                         .max_iterations = settings->max_iterations,
+                                         .weights = problem->weights,
+                                         .class_weights = job->class_weights,
+                                         .balanced = job->balanced,
+                                         .control = problem->control};
+    return kiln_logreg(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
+}
+
+static double logreg_l2(double C) {
+    return 1 / C;
+}
+
+static const char *score_log_loss(const struct training *job) {
+    (void)job;
+    return "log_loss";
+}
+
+const struct algorithm algorithm_logreg = {.name = "logreg",
+                                           .title = "logistic regression",
+                                           .tolerance = 1e-8,
+                                           .tolerance_f32 = 1e-4,
+                                           .l2 = 1,
+                                           .max_iterations = 100,
+                                           .prepare = prepare_logreg,
+                                           .solve = solve_logreg,
+                                           .l2_of_C = logreg_l2,
+                                           .score = score_log_loss};
+
+/* ------------------------------------------------------------------------- support vector machine */
+
+static int prepare_svm(struct run *run, struct training *job) {
+    const struct settings *settings = run->settings;
+    job->loss.kind = settings->regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE;
+    job->loss.parameter = settings->epsilon;
+    if (!settings->regression) return prepare_classifier(run, job);
+    if (settings->class_weight)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--weights FILE weighs rows",
+                         "--class-weight: a regression has no classes");
+    if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
+        return fail_with(KILN_ERR_DATA, READING, "name one target column", "svm learns one target at a time");
+    return train_allocate(run, job, 1);
+}
+
+static kiln_status solve_svm(const struct training *job, const struct problem *problem, kiln_report *report) {
+    const struct settings *settings = job->settings;
+    const kiln_svm_options options = {.regression = settings->regression,
+                                      .epsilon = settings->epsilon,
+                                      .l2 = without_default(problem->l2),
+                                      .no_intercept = settings->no_intercept,
+                                      .standardize = settings->standardize,
+                                      .warm_start = problem->warm,
+                                      .tolerance = settings->tolerance,
+                                      .max_iterations = settings->max_iterations,
+                                      .weights = problem->weights,
+                                      .class_weights = job->class_weights,
+                                      .balanced = job->balanced,
+                                      .control = problem->control};
+    return kiln_svm(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
+}
+
+static double svm_l2(double C) {
+    return 1 / (2 * C);
+}
+
+static const char *score_svm(const struct training *job) {
+    return job->settings->regression ? "rmse" : "accuracy";
+}
+
+const struct algorithm algorithm_svm = {.name = "svm",
+                                        .title = "support vector machine",
+                                        .tolerance = 1e-8,
+                                        .tolerance_f32 = 1e-4,
+                                        .l2 = 0.5,
+                                        .max_iterations = 100,
+                                        .prepare = prepare_svm,
+                                        .solve = solve_svm,
+                                        .l2_of_C = svm_l2,
+                                        .score = score_svm};
