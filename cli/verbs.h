@@ -11,6 +11,8 @@ int verb_info(struct run *run);
 int verb_convert(struct run *run);
 int verb_devices(struct run *run);
 int verb_doctor(struct run *run);
+int verb_explain(struct run *run);
+int verb_tune(struct run *run);
 int verb_completion(struct run *run);
 int verb_man(struct run *run);
 int verb_help(struct run *run);

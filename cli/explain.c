@@ -1,0 +1,139 @@
+/* kiln explain: why Kiln does what it does, without doing it. */
+#include <string.h>
+
+#include "choose.h"
+#include "help.h"
+#include "plans.h"
+#include "verbs.h"
+
+enum { SHOWN = 12 };
+
+/* ------------------------------------------------------------------------------------------ a pass over X */
+
+static void print_plans(const struct run *run, const struct plan_list *list, const kiln_work *work) {
+    plans_print_work(run, work);
+    plans_print_head("");
+    const int64_t shown = talk_verbose() || list->count < SHOWN ? list->count : SHOWN;
+    bool seen = false;
+    for (int64_t i = 0; i < shown; i++) {
+        plans_print_row(&list->plans[i], "");
+        seen = seen || list->plans[i].chosen;
+    }
+    if (shown < list->count)
+        printf("  ... and %s; --verbose shows all\n", text_plural(list->count - shown, "slower plan"));
+    const kiln_plan *chosen = list->chosen;
+    if (!chosen) return;
+    if (!seen) plans_print_row(chosen, "");
+    printf("\n* the choice, out of %s: %.4f ms predicted, %s/s", text_plural(list->count, "plan"),
+           1e3 * chosen->seconds, text_bytes(chosen->seconds > 0 ? chosen->bytes / chosen->seconds : 0));
+    printf("%s%s\n", *chosen->limit ? "; limited by " : "", chosen->limit);
+}
+
+static int explain_mmchain(struct run *run) {
+    kiln_work work;
+    struct plan_list list = {NULL, 0, NULL};
+    int code = plans_work(run, &work);
+    if (!code) code = run_open_device(run, "auto");
+    if (!code) code = plans_list(run, &list, &work);
+    if (code) return code;
+    if (talk_json()) {
+        json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
+        run_json_device(run, object);
+        plans_json_work(object, &work);
+        for (int64_t i = 0; i < list.count; i++) json_add(array, plans_json(&list.plans[i]));
+        json_put(object, "plans", array);
+        code = json_print(object);
+    } else {
+        print_plans(run, &list, &work);
+    }
+    kiln_free(list.plans);
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------ where to run an algorithm */
+
+static void print_estimate(const kiln_estimate *e, int64_t passes) {
+    printf("%c %s%s%s\n", e->chosen ? '*' : ' ', e->device, *e->description ? ": " : "", e->description);
+    if (!e->considered) {
+        printf("    left out   %s\n", e->why);
+        return;
+    }
+    printf("    start      %s\n", text_seconds(e->start_seconds));
+    if (e->streamed)
+        printf("    streaming  X exceeds the device's memory: every pass moves it, at %s/s\n",
+               text_bytes(e->up));
+    else if (e->up > 0)
+        printf("    move       %s: %s at %s/s\n", text_seconds(e->move_seconds), text_bytes(e->bytes),
+               text_bytes(e->up));
+    printf("    a pass     %s: %s, %s/s of the %s/s that the memory gives\n", text_seconds(e->pass_seconds),
+           text_bytes(e->bytes), text_bytes(e->bytes / e->pass_seconds), text_bytes(e->read));
+    printf("    beside it  %s in each pass: launches, waiting, vectors\n", text_seconds(e->overhead_seconds));
+    printf("    in all     %s = start + move + %lld * (pass + beside)%s\n", text_seconds(e->seconds),
+           (long long)passes, e->measured ? "" : " at most; not measured");
+}
+
+static kiln_work work_on(const struct run *run, const kiln_data *data, const struct verb *verb) {
+    const kiln_matrix *X = kiln_data_X(data), *y = kiln_data_y(data);
+    return (kiln_work){.format = kiln_matrix_format(X),
+                       .type = kiln_matrix_type(X),
+                       .rows = kiln_matrix_rows(X),
+                       .cols = kiln_matrix_cols(X),
+                       .nnz = kiln_matrix_nnz(X),
+                       .k = y ? kiln_matrix_cols(y) : 1,
+                       .passes = choose_passes(verb, run->settings, kiln_matrix_cols(X))};
+}
+
+static int tell_estimates(struct run *run, const kiln_work *work, const kiln_estimate *estimates,
+                          int64_t count) {
+    if (talk_json()) {
+        json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
+        json_put_text(object, "algorithm", run->arguments[0]);
+        json_put_count(object, "passes", work->passes);
+        json_put_count(object, "rows", work->rows);
+        json_put_count(object, "columns", work->cols);
+        json_put_count(object, "nnz", work->nnz);
+        for (int64_t i = 0; i < count; i++) json_add(array, choose_estimate_json(&estimates[i]));
+        json_put(object, "estimates", array);
+        return json_print(object);
+    }
+    printf("%s: %s x %s, %s of X, %s expected\n\n", run->arguments[0], text_plural(work->rows, "row"),
+           text_plural(work->cols, "column"), text_bytes(estimates[0].bytes),
+           text_plural(work->passes, "pass"));
+    for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
+    printf("\n* --device auto would take this one\n");
+    return 0;
+}
+
+static int explain_training(struct run *run, const struct verb *verb) {
+    kiln_data *data = NULL;
+    kiln_device *device = NULL;
+    kiln_estimate *estimates = NULL;
+    int64_t count = 0;
+    if (run->count < 2)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "name the data that it would be trained on",
+                         "explain %s needs DATA", verb->name);
+    int code = choose_reader(run);
+    if (!code) code = run_read(run, &data, run->arguments[1], type_of(run->settings->type), NULL);
+    if (code) return code;
+    const kiln_work work = work_on(run, data, verb);
+    if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 1) != KILN_OK)
+        code = fail_library(WORKING);
+    else
+        code = tell_estimates(run, &work, estimates, count);
+    if (device != run->device) kiln_device_close(device);
+    kiln_free(estimates);
+    kiln_data_free(data);
+    return code;
+}
+
+int verb_explain(struct run *run) {
+    static const char *const algorithms[] = {"linreg", "logreg", "glm", "svm", "hits"};
+    const char *what = run->arguments[0];
+    if (strcmp(what, "mmchain") == 0) return explain_mmchain(run);
+    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
+        if (strcmp(what, algorithms[i]) == 0 && verb_named(what))
+            return explain_training(run, verb_named(what));
+    return fail_with(KILN_ERR_ARGUMENT, WORKING,
+                     "mmchain, or an algorithm with its data: kiln explain linreg DATA",
+                     "nothing to explain about '%s'", what);
+}

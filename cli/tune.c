@@ -1,0 +1,152 @@
+/* kiln tune: the plans of mmchain against the clock, and where the model's choice stands among them. */
+#include "tune.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "verbs.h"
+
+/* Plans measured unless all are asked for; those worst predicted are left out, never the choice. */
+enum { MEASURED = 12, SHOWN = 15, RUNS_MIN = 5, RUNS_MAX = 50 };
+static const double SECONDS_A_PLAN = 0.05;
+
+struct tune {
+    kiln_work work;
+    struct plan_list list;
+    kiln_matrix *X, *v, *y, *w;
+    struct tuned *tuned; /* by measured time, after measuring */
+    int64_t count, rank; /* rank of the choice, from 1 */
+    double loss;         /* of the choice against the best, as a fraction */
+};
+
+static int make_operands(struct run *run, struct tune *tune) {
+    const bool zipf = run->settings->skew && strcmp(run->settings->skew, "zipf") == 0;
+    const int code = tune_matrix(&tune->X, run, &tune->work, zipf);
+    if (code) return code;
+    const kiln_work *work = &tune->work;
+    kiln_matrix **const made[3] = {&tune->v, &tune->y, &tune->w};
+    const int64_t rows[3] = {work->rows, work->cols, work->cols}, cols[3] = {1, work->k, work->k};
+    for (int i = 0; i < 3; i++)
+        if (kiln_matrix_dense(made[i], run->device, work->type, rows[i], cols[i], NULL) != KILN_OK ||
+            kiln_fill_random(*made[i], KILN_UNIFORM, (uint64_t)run->settings->seed, (uint64_t)i) != KILN_OK)
+            return fail_library(WORKING);
+    return 0;
+}
+
+/* The fastest of several calls, each from an idle device to an idle device. */
+static int measure(double *seconds, struct run *run, const struct tune *tune, const kiln_plan *plan) {
+    *seconds = INFINITY;
+    const double began = clock_seconds();
+    for (int i = 0; i < RUNS_MAX && (i <= RUNS_MIN || clock_seconds() - began < SECONDS_A_PLAN); i++) {
+        const double start = clock_seconds();
+        if (kiln_mmchain_with(plan, tune->w, tune->X, tune->v, tune->y) != KILN_OK ||
+            kiln_device_sync(run->device) != KILN_OK)
+            return fail_library(WORKING);
+        /* The first call builds and warms up. */
+        if (i > 0) *seconds = fmin(*seconds, clock_seconds() - start);
+    }
+    return 0;
+}
+
+static int by_time(const void *a, const void *b) {
+    const struct tuned *p = a, *q = b;
+    return (p->seconds > q->seconds) - (p->seconds < q->seconds);
+}
+
+static int measure_all(struct run *run, struct tune *tune) {
+    const struct plan_list *list = &tune->list;
+    const int64_t most = run->settings->exhaustive ? list->count : MEASURED;
+    tune->tuned = calloc((size_t)list->count + 1, sizeof *tune->tuned);
+    if (!tune->tuned) return fail_with(KILN_ERR_NOMEM, WORKING, "", "no memory for the measurements");
+    for (int64_t i = 0; i < list->count; i++) {
+        if (i >= most && !list->plans[i].chosen) continue;
+        struct tuned *row = &tune->tuned[tune->count];
+        row->plan = &list->plans[i];
+        const int code = measure(&row->seconds, run, tune, row->plan);
+        if (code) return code;
+        tune->count++;
+        if (talk_interrupted()) break;
+    }
+    qsort(tune->tuned, (size_t)tune->count, sizeof *tune->tuned, by_time);
+    for (int64_t i = 0; i < tune->count; i++) {
+        if (!tune->tuned[i].plan->chosen) continue;
+        tune->rank = i + 1;
+        tune->loss = tune->tuned[i].seconds / tune->tuned[0].seconds - 1;
+    }
+    return 0;
+}
+
+static int tell_json(struct run *run, const struct tune *tune) {
+    json_t *object = run_json(run, "kiln.tune/1"), *array = json_array();
+    run_json_device(run, object);
+    plans_json_work(object, &tune->work);
+    json_put_text(object, "skew", run->settings->skew ? run->settings->skew : "uniform");
+    json_put_flag(object, "exhaustive", run->settings->exhaustive);
+    json_put_count(object, "plans_in_all", tune->list.count);
+    json_put_count(object, "rank", tune->rank);
+    json_put_number(object, "loss", tune->rank ? tune->loss : (double)NAN);
+    for (int64_t i = 0; i < tune->count; i++) {
+        json_t *row = plans_json(tune->tuned[i].plan);
+        json_put_number(row, "seconds", tune->tuned[i].seconds);
+        json_add(array, row);
+    }
+    json_put(object, "plans", array);
+    json_put_text(object, "plot", run->settings->plot);
+    return json_print(object);
+}
+
+static void tell_people(const struct run *run, const struct tune *tune) {
+    char measured[40];
+    plans_print_work(run, &tune->work);
+    plans_print_head("     MEASURED");
+    for (int64_t i = 0; i < tune->count; i++) {
+        const struct tuned *row = &tune->tuned[i];
+        if (i >= SHOWN && !talk_verbose() && !row->plan->chosen) continue;
+        snprintf(measured, sizeof measured, "  %8.4f ms", 1e3 * row->seconds);
+        plans_print_row(row->plan, measured);
+    }
+    if (!tune->rank) return;
+    printf("\n* the model's choice: rank %lld of %lld measured%s, %.1f %% slower than the best; median %.4f "
+           "ms, worst %.4f "
+           "ms\n",
+           (long long)tune->rank, (long long)tune->count,
+           tune->count < tune->list.count ? " (not all plans)" : "", 100 * tune->loss,
+           1e3 * tune->tuned[tune->count / 2].seconds, 1e3 * tune->tuned[tune->count - 1].seconds);
+}
+
+static int tune_mmchain(struct run *run, struct tune *tune) {
+    char title[200];
+    int code = plans_work(run, &tune->work);
+    if (!code) code = run_check_output(run->settings->plot);
+    if (!code) code = run_open_device(run, "auto");
+    if (!code) code = make_operands(run, tune);
+    if (!code) code = plans_list(run, &tune->list, &tune->work);
+    if (!code) code = measure_all(run, tune);
+    if (code) return code;
+    snprintf(title, sizeof title, "mmchain %s x %s%s, %s, %s", text_count(tune->work.rows),
+             text_count(tune->work.cols), tune->work.format == KILN_CSR ? " sparse" : "",
+             type_name(tune->work.type), run->device_info.name);
+    if (run->settings->plot) code = tune_plot(run->settings->plot, tune->tuned, tune->count, title);
+    if (code) return code;
+    if (talk_json()) return tell_json(run, tune);
+    tell_people(run, tune);
+    return talk_interrupted() ? EXIT_INTERRUPTED : 0;
+}
+
+int verb_tune(struct run *run) {
+    struct tune tune = {.count = 0};
+    int code;
+    if (strcmp(run->arguments[0], "mmchain") == 0)
+        code = tune_mmchain(run, &tune);
+    else
+        code = fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln tune mmchain --rows N --columns N",
+                         "cannot tune '%s'", run->arguments[0]);
+    kiln_matrix_free(tune.X);
+    kiln_matrix_free(tune.v);
+    kiln_matrix_free(tune.y);
+    kiln_matrix_free(tune.w);
+    kiln_free(tune.list.plans);
+    free(tune.tuned);
+    return code;
+}

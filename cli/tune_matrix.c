@@ -1,0 +1,72 @@
+/* A matrix to measure plans with. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "tune.h"
+
+struct arrays {
+    int64_t *row_start;
+    int32_t *col;
+};
+
+/* splitmix64 (Steele, Lea and Flood, OOPSLA 2014), as a number in [0, 1). */
+static double uniform(uint64_t *state) {
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1p-53;
+}
+
+static int ascending(const void *a, const void *b) {
+    const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* Column numbers of each row, ascending and distinct; returns how many there are in all. */
+static int64_t fill(struct arrays *arrays, const kiln_work *work, bool zipf, int64_t seed) {
+    uint64_t state = (uint64_t)seed;
+    int64_t used = 0, drawn = 0;
+    for (int64_t i = 0; i < work->rows; i++) {
+        int32_t *row = arrays->col + used;
+        const int64_t until = (int64_t)((double)work->nnz * ((double)(i + 1) / (double)work->rows));
+        int64_t n = 0, kept = 0;
+        for (; drawn < until; drawn++, n++) {
+            const double u = uniform(&state);
+            const double at = zipf ? exp(u * log((double)work->cols + 1)) - 1 : u * (double)work->cols;
+            row[n] = (int32_t)fmin(at, (double)work->cols - 1);
+        }
+        qsort(row, (size_t)n, sizeof *row, ascending);
+        for (int64_t j = 0; j < n; j++)
+            if (j == 0 || row[j] != row[kept - 1]) row[kept++] = row[j];
+        arrays->row_start[i] = used;
+        used += kept;
+    }
+    arrays->row_start[work->rows] = used;
+    return used;
+}
+
+static int sparse(kiln_matrix **X, struct run *run, kiln_work *work, bool zipf) {
+    struct arrays arrays = {malloc(((size_t)work->rows + 1) * sizeof *arrays.row_start),
+                            malloc((size_t)work->nnz * sizeof *arrays.col)};
+    int code = 0;
+    if (!arrays.row_start || !arrays.col) {
+        code = fail_with(KILN_ERR_NOMEM, WORKING, "fewer --rows or --nnz", "no memory for %lld entries",
+                         (long long)work->nnz);
+    } else {
+        work->nnz = fill(&arrays, work, zipf, run->settings->seed);
+        if (kiln_matrix_csr(X, run->device, work->type, work->rows, work->cols, arrays.row_start, arrays.col,
+                            NULL) != KILN_OK)
+            code = fail_library(WORKING);
+    }
+    free(arrays.row_start);
+    free(arrays.col);
+    return code;
+}
+
+int tune_matrix(kiln_matrix **X, struct run *run, kiln_work *work, bool zipf) {
+    if (work->format == KILN_CSR) return sparse(X, run, work, zipf);
+    if (kiln_matrix_dense(X, run->device, work->type, work->rows, work->cols, NULL) != KILN_OK ||
+        kiln_fill_random(*X, KILN_UNIFORM, (uint64_t)run->settings->seed, 3) != KILN_OK)
+        return fail_library(WORKING);
+    return 0;
+}
