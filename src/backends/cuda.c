@@ -17,7 +17,7 @@ struct cuda {
     int device, architecture;
     cuda_context context;
     cuda_stream stream, uploads;
-    cuda_event event; /* of fences: a wait keeps to what the event recorded when the wait was queued */
+    cuda_event event; /* the kernels so far, for uploads to wait for */
 };
 
 enum { ARGUMENTS_MAX = 64 };
@@ -213,18 +213,11 @@ static kiln_status cuda_sync(kiln_device *device) {
 static kiln_status cuda_upload_queue(kiln_device *device, struct ki_buffer *to, int64_t offset,
                                      const void *from, int64_t bytes) {
     struct cuda *cuda = device->impl;
-    kiln_status status = enter(device);
-    if (status != KILN_OK) return status;
-    return KI_CUDA(device, upload, to->handle + (uint64_t)offset, from, (size_t)bytes, cuda->uploads);
-}
-
-static kiln_status cuda_fence(kiln_device *device, enum ki_fence fence) {
-    struct cuda *cuda = device->impl;
-    const bool uploads_wait = fence == KI_UPLOADS_AFTER_COMPUTE;
     kiln_status status;
     TRY(enter(device));
-    TRY(KI_CUDA(device, event_record, cuda->event, uploads_wait ? cuda->stream : cuda->uploads));
-    TRY(KI_CUDA(device, stream_after, uploads_wait ? cuda->uploads : cuda->stream, cuda->event, 0));
+    TRY(KI_CUDA(device, event_record, cuda->event, cuda->stream));
+    TRY(KI_CUDA(device, stream_after, cuda->uploads, cuda->event, 0));
+    TRY(KI_CUDA(device, upload, to->handle + (uint64_t)offset, from, (size_t)bytes, cuda->uploads));
 done:
     return status;
 }
@@ -339,7 +332,6 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .upload = cuda_upload,
                                            .download = cuda_download,
                                            .upload_queue = cuda_upload_queue,
-                                           .fence = cuda_fence,
                                            .upload_wait = cuda_upload_wait,
                                            .pin = cuda_pin,
                                            .unpin = cuda_unpin,

@@ -262,26 +262,24 @@ static kiln_status opencl_sync(kiln_device *device) {
 }
 
 static kiln_status opencl_upload_wait(kiln_device *device) {
-    return KI_OPENCL(device, finish, ((struct opencl *)device->impl)->uploads);
+    struct opencl *opencl = device->impl;
+    kiln_status status;
+    TRY(KI_OPENCL(device, flush, opencl->queue)); /* so that kernels run meanwhile */
+    TRY(KI_OPENCL(device, finish, opencl->uploads));
+done:
+    return status;
 }
 
 static kiln_status opencl_upload_queue(kiln_device *device, struct ki_buffer *to, int64_t offset,
                                        const void *from, int64_t bytes) {
     struct opencl *opencl = device->impl;
-    return KI_OPENCL(device, write, opencl->uploads, memory_of(to), 0, (size_t)offset, (size_t)bytes, from, 0,
-                     NULL, NULL);
-}
-
-static kiln_status opencl_fence(kiln_device *device, enum ki_fence fence) {
-    struct opencl *opencl = device->impl;
-    const bool uploads_wait = fence == KI_UPLOADS_AFTER_COMPUTE;
-    const cl_object first = uploads_wait ? opencl->queue : opencl->uploads;
-    const cl_object second = uploads_wait ? opencl->uploads : opencl->queue;
     cl_object event = NULL;
     kiln_status status;
-    TRY(KI_OPENCL(device, mark, first, 0, NULL, &event));
-    TRY(KI_OPENCL(device, hold_back, second, 1, &event, NULL));
-    TRY(KI_OPENCL(device, flush, first)); /* or the other queue might wait for what nobody has begun */
+    TRY(KI_OPENCL(device, mark, opencl->queue, 0, NULL, &event));
+    TRY(KI_OPENCL(device, flush, opencl->queue)); /* or the uploads would wait for what nobody begins */
+    TRY(KI_OPENCL(device, write, opencl->uploads, memory_of(to), 0, (size_t)offset, (size_t)bytes, from, 1,
+                  &event, NULL));
+    TRY(KI_OPENCL(device, flush, opencl->uploads));
 done:
     if (event && !device->lost) ki_opencl.release_event(event);
     return status;
@@ -415,7 +413,6 @@ const struct ki_backend ki_backend_opencl = {.name = "opencl",
                                              .upload = opencl_upload,
                                              .download = opencl_download,
                                              .upload_queue = opencl_upload_queue,
-                                             .fence = opencl_fence,
                                              .upload_wait = opencl_upload_wait,
                                              .build = opencl_build,
                                              .load = opencl_load,

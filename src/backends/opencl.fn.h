@@ -46,7 +46,5 @@ FUNCTION(int, launch, clEnqueueNDRangeKernel,
 FUNCTION(int, finish, clFinish, (cl_object queue))
 FUNCTION(int, mark, clEnqueueMarkerWithWaitList,
          (cl_object queue, unsigned waits, const cl_object *wait, cl_object *event))
-FUNCTION(int, hold_back, clEnqueueBarrierWithWaitList,
-         (cl_object queue, unsigned waits, const cl_object *wait, cl_object *event))
 FUNCTION(int, release_event, clReleaseEvent, (cl_object event))
 FUNCTION(int, flush, clFlush, (cl_object queue))

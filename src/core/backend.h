@@ -48,8 +48,6 @@ struct ki_arg {
     bool written;
 };
 
-enum ki_fence { KI_UPLOADS_AFTER_COMPUTE, KI_COMPUTE_AFTER_UPLOADS };
-
 struct ki_backend {
     const char *name; /* "cpu", "cuda", "opencl": the word before the colon in a device's name */
     /* Connects to the device that `selector` names ("" = the first, "1", "0.1"). Fills device->impl,
@@ -64,12 +62,10 @@ struct ki_backend {
                           int64_t bytes);
     kiln_status (*download)(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
                             int64_t bytes);
-    /* Passes that move data while they compute have a second queue, for uploads: fence lets what is queued on one
-     * from now on wait for what is queued on the other so far, upload_wait waits for the uploads. `from` must stay until
-     * then. NULL where nothing moves. */
+    /* A second queue, for uploads while kernels run: an upload begins when the kernels launched before it are through, and
+     * `from` must stay until upload_wait. NULL where nothing moves. */
     kiln_status (*upload_queue)(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                                 int64_t bytes);
-    kiln_status (*fence)(kiln_device *device, enum ki_fence fence);
     kiln_status (*upload_wait)(kiln_device *device);
     /* Host memory that the device then reads at full speed. NULL where there is no difference. */
     kiln_status (*pin)(kiln_device *device, void *memory, int64_t bytes);

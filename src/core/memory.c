@@ -80,8 +80,7 @@ static bool evictable(const kiln_matrix *A) {
     return ki_matrix_resident(A) && A->held == 0;
 }
 
-/* What could be had if all that is not in use went. */
-static int64_t could_be_free(const kiln_device *device) {
+int64_t ki_memory_room(const kiln_device *device) {
     int64_t bytes = device->budget - device->statistics.memory_used;
     if (device->memory.held == 0) bytes += device->scratch.bytes;
     for (const kiln_matrix *A = device->memory.oldest; A && !ki_on_cpu(device); A = A->newer)
@@ -90,7 +89,7 @@ static int64_t could_be_free(const kiln_device *device) {
 }
 
 kiln_status ki_memory_check(const kiln_device *device, int64_t bytes) {
-    const int64_t most = could_be_free(device);
+    const int64_t most = ki_memory_room(device);
     if (bytes <= most) return KILN_OK;
     ki_fail(ki_on_cpu(device) ? KILN_ERR_NOMEM : KILN_ERR_DEVICE_NOMEM,
             "device %s: %lld bytes needed, %lld of %lld left", device->info.name, (long long)bytes,
@@ -171,7 +170,33 @@ kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int
     return KILN_OK;
 }
 
+static void drop_staging(kiln_device *device) {
+    struct ki_memory *memory = &device->memory;
+    if (memory->staging_pinned && !device->lost) device->backend->unpin(device, memory->staging);
+    ki_free(memory->staging);
+    memory->staging = NULL;
+    memory->staging_bytes = 0;
+    memory->staging_pinned = false;
+}
+
+kiln_status ki_device_staging(kiln_device *device, void **staging, int64_t bytes) {
+    struct ki_memory *memory = &device->memory;
+    if (memory->staging_bytes < bytes) {
+        drop_staging(device);
+        memory->staging = ki_alloc((size_t)bytes);
+        if (!memory->staging) return ki_fail_nomem((size_t)bytes, "panels on their way to a device");
+        memory->staging_bytes = bytes;
+        if (device->backend->pin)
+            memory->staging_pinned = device->backend->pin(device, memory->staging, bytes) == KILN_OK;
+        kiln_status status = ki_device_alive(device);
+        if (status != KILN_OK) return status;
+    }
+    *staging = memory->staging;
+    return KILN_OK;
+}
+
 void ki_memory_clear(kiln_device *device) {
+    drop_staging(device);
     ki_device_release(device, &device->scratch);
     while (device->memory.idle_count > 0) drop_idle(device);
 }

@@ -6,6 +6,8 @@
 #ifndef KI_MEMORY_H
 #define KI_MEMORY_H
 
+#include <stdbool.h>
+
 #include "core/backend.h"
 
 enum { KI_IDLE_BLOCKS = 16 };
@@ -16,7 +18,10 @@ struct ki_memory {
         idle[KI_IDLE_BLOCKS]; /* freed blocks, oldest first: the driver's alloc and free wait and are slow */
     int idle_count;
     int64_t idle_bytes;
-    int held; /* operations under way; work space is theirs while there is one */
+    int held;      /* operations under way; work space is theirs while there is one */
+    void *staging; /* host memory on its way to the device, grown on demand */
+    int64_t staging_bytes;
+    bool staging_pinned;
 };
 
 /* An operand of an operation. */
@@ -30,6 +35,10 @@ kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64
 void ki_device_release(kiln_device *device, struct ki_buffer *buffer);
 /* Work space of at least `bytes`, contents undefined, valid until the next call on the device. */
 kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+/* Host memory of at least `bytes` for uploads, contents undefined, valid until the next call. */
+kiln_status ki_device_staging(kiln_device *device, void **memory, int64_t bytes);
+/* Bytes that could be had if all went that is not in use. */
+int64_t ki_memory_room(const kiln_device *device);
 /* Gives everything back that no matrix owns; at close. */
 void ki_memory_clear(kiln_device *device);
 
@@ -52,7 +61,7 @@ void ki_matrix_drop_host(kiln_matrix *A); /* its host copy */
 void ki_matrix_pin(kiln_matrix *A);
 void ki_matrix_unpin(kiln_matrix *A);
 void ki_memory_count(kiln_device *device, int64_t bytes); /* taken, or with a minus given back */
-/* ERR_DEVICE_NOMEM (CPU: ERR_NOMEM) if so much would not fit though all went that is not in use. */
+/* ERR_DEVICE_NOMEM (CPU: ERR_NOMEM) if so much is more than that room. */
 kiln_status ki_memory_check(const kiln_device *device, int64_t bytes);
 
 #endif

@@ -1,6 +1,8 @@
 /* w = alpha * X^T (v .* (X y)) + beta * z: checks, and the choice between CPU body and GPU kernel. */
 #include "ops/mmchain.h"
 
+#include <string.h>
+
 #include "ops/bodies.h"
 
 kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
@@ -40,12 +42,56 @@ static kiln_status without_entries(const struct ki_chain *chain) {
     return kiln_combine(chain->out, beta, chain->z, NULL, NULL);
 }
 
-kiln_status ki_chain_run(const struct ki_chain *chain) {
+kiln_status ki_chain_run_here(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    if (X->device->lost) return kiln_device_sync(X->device);
     const bool plain = chain->map == KI_ROW_SCALE && !chain->sums;
     if (X->nnz == 0 && plain) return without_entries(chain);
     return ki_on_cpu(X->device) ? ki_bodies(X)->chain(chain) : ki_chain_gpu(chain);
+}
+
+/* All operands but X. */
+enum { OPERANDS = 10 };
+static void list_operands(struct ki_operand operands[OPERANDS], const struct ki_chain *chain) {
+    const kiln_loss *loss = chain->loss;
+    const struct ki_operand all[OPERANDS] = {{chain->out, true},
+                                             {chain->curvature, true},
+                                             {chain->sums, true},
+                                             {chain->v, false},
+                                             {chain->y, false},
+                                             {chain->z, false},
+                                             {chain->shift, false},
+                                             {loss ? loss->y : NULL, false},
+                                             {loss ? loss->weights : NULL, false},
+                                             {loss ? loss->offset : NULL, false}};
+    memcpy(operands, all, sizeof all);
+}
+
+/* With X on the device if it can be there beside the others, else streamed. A pass allocates before it writes, so that one
+ * that found too little memory can be begun again; not so where the driver failed it later, which would tell if z, already
+ * overwritten, were read again. */
+static kiln_status run_with_X(const struct ki_chain *chain) {
+    kiln_device *device = chain->X->device;
+    const struct ki_operand X = {chain->X, false};
+    if (chain->X->streams) return ki_chain_stream(chain);
+    kiln_status status = ki_operands_hold(device, &X, 1);
+    if (status == KILN_ERR_DEVICE_NOMEM) return ki_chain_stream(chain);
+    if (status != KILN_OK) return status;
+    status = ki_chain_run_here(chain);
+    ki_operands_release(device, &X, 1);
+    if (status == KILN_ERR_DEVICE_NOMEM && chain->z != chain->out) return ki_chain_stream(chain);
+    return status;
+}
+
+kiln_status ki_chain_run(const struct ki_chain *chain) {
+    kiln_device *device = chain->X->device;
+    struct ki_operand operands[OPERANDS];
+    if (device->lost) return kiln_device_sync(device);
+    list_operands(operands, chain);
+    kiln_status status = ki_operands_hold(device, operands, OPERANDS);
+    if (status != KILN_OK) return status;
+    status = run_with_X(chain);
+    ki_operands_release(device, operands, OPERANDS);
+    return status;
 }
 
 kiln_status kiln_mmchain(kiln_matrix *w, double alpha, const kiln_matrix *X, const kiln_matrix *v,

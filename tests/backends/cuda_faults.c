@@ -49,9 +49,7 @@ static kiln_status use(kiln_device *device) {
     assert_string_equal(back, text);
     TRY(device->backend->pin(device, pinned, sizeof pinned));
     is_pinned = true;
-    TRY(device->backend->fence(device, KI_UPLOADS_AFTER_COMPUTE));
     TRY(device->backend->upload_queue(device, &buffer, 0, text, sizeof text));
-    TRY(device->backend->fence(device, KI_COMPUTE_AFTER_UPLOADS));
     TRY(device->backend->upload_wait(device));
 done:
     return status;

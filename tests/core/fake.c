@@ -14,6 +14,8 @@
 #include "core/seams.h"
 #include "core/sha256.h"
 
+#define PLENTY ((int64_t)1 << 40)
+
 struct fake fake;
 static char root[64];
 
@@ -128,8 +130,55 @@ static kiln_status fake_launch(kiln_device *device, void *function, int64_t grou
     return KILN_OK;
 }
 
-const struct ki_backend fake_backend = {
-    .name = "fake", .build = fake_build, .load = fake_load, .unload = fake_unload, .launch = fake_launch};
+static kiln_status fake_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    if (bytes > fake.memory_left)
+        return ki_fail(KILN_ERR_DEVICE_NOMEM, "device %s: no memory left", device->info.name);
+    void *memory = ki_alloc((size_t)bytes);
+    if (!memory) return ki_fail_nomem((size_t)bytes, "a fake buffer");
+    fake.allocs++;
+    fake.memory_left -= bytes;
+    *buffer = (struct ki_buffer){.handle = (uintptr_t)memory, .bytes = bytes};
+    return KILN_OK;
+}
+
+static void fake_release(kiln_device *device, struct ki_buffer *buffer) {
+    (void)device;
+    fake.releases++;
+    fake.memory_left += buffer->bytes;
+    ki_free(ki_host(buffer));
+}
+
+static kiln_status fake_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
+                               int64_t bytes) {
+    (void)device;
+    fake.uploads++;
+    memcpy((char *)ki_host(to) + offset, from, (size_t)bytes);
+    return KILN_OK;
+}
+
+static kiln_status fake_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,
+                                 int64_t bytes) {
+    (void)device;
+    fake.downloads++;
+    memcpy(to, (const char *)ki_host(from) + offset, (size_t)bytes);
+    return KILN_OK;
+}
+
+static kiln_status fake_sync(kiln_device *device) {
+    (void)device;
+    return KILN_OK;
+}
+
+const struct ki_backend fake_backend = {.name = "fake",
+                                        .alloc = fake_alloc,
+                                        .release = fake_release,
+                                        .upload = fake_upload,
+                                        .download = fake_download,
+                                        .build = fake_build,
+                                        .load = fake_load,
+                                        .unload = fake_unload,
+                                        .launch = fake_launch,
+                                        .sync = fake_sync};
 
 static void hear(void *user, const char *text) {
     (void)user;
@@ -139,13 +188,17 @@ static void hear(void *user, const char *text) {
 }
 
 void fake_open(kiln_device *device) {
-    *device = (kiln_device){.backend = &fake_backend, .options.message = hear};
+    *device = (kiln_device){.backend = &fake_backend, .options.message = hear, .budget = PLENTY};
+    device->properties.alloc_max = PLENTY;
+    device->properties.has_f64 = true;
+    fake.memory_left = PLENTY;
     snprintf(device->info.name, sizeof device->info.name, "fake:0");
     snprintf(device->properties.cache_key, sizeof device->properties.cache_key, "fake compiler 1, driver 1");
 }
 
 void fake_close(kiln_device *device) {
     ki_kernels_free(device);
+    ki_memory_clear(device);
     assert_null(device->kernels);
     assert_null(device->cache);
 }

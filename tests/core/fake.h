@@ -18,6 +18,9 @@ struct fake {
     bool refuse_loads_once; /* the next load says that the binary does not suit */
     bool fail_builds;
     void *launched;
+    /* Memory of the device, which is the host's. */
+    int allocs, releases, uploads, downloads;
+    int64_t memory_left; /* what the driver still has; a fresh fake_open gives it plenty */
 };
 extern struct fake fake;
 extern const struct ki_backend fake_backend;

@@ -1,0 +1,272 @@
+/* A pass over X that is too large for its device:  for each panel X_i of rows  w += alpha X_i^T (v_i .* (X_i y)).
+ *
+ * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). A panel is a matrix
+ * of its own to the bodies and kernels, and row-wise operands are taken at its rows; what is summed over rows goes on from
+ * panel to panel. */
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "ops/mmchain.h"
+
+enum { SLOTS = 2 };
+
+struct panel {
+    int64_t first, rows;    /* of X */
+    int64_t begin, entries; /* where its entries begin in X, and how many they are */
+};
+
+struct stream {
+    const struct ki_chain *chain;
+    kiln_device *device;
+    struct panel *panels;
+    int64_t count, rows_max, entries_max;
+    void *host[SLOTS][KI_PARTS]; /* what is on its way */
+    struct ki_buffer slots[SLOTS][KI_PARTS];
+    kiln_matrix *sums; /* of one panel; NULL where none are wanted */
+    double value;
+};
+
+/* ---------------------------------------------------------------------------------------- panels */
+
+static int64_t row_start(const kiln_matrix *X, int64_t row) {
+    return X->format == KILN_DENSE ? row * X->cols : ((const int64_t *)X->host[KI_ROW_START])[row];
+}
+
+static int64_t panel_bytes(const kiln_matrix *X, int64_t first, int64_t rows) {
+    const int64_t entries = row_start(X, first + rows) - row_start(X, first);
+    return entries * (ki_type_bytes(X->type) + (X->format == KILN_CSR ? 4 : 0)) +
+           (X->format == KILN_CSR ? (rows + 1) * 8 : 0);
+}
+
+/* Panels begin where a buffer of one column may: at multiples of so many rows. */
+static int64_t quantum(const kiln_matrix *X) {
+    return ki_max(X->device->properties.align / ki_type_bytes(X->type), 1);
+}
+
+/* As many rows from `first` on as take at most `target` bytes, but a quantum at least. */
+static int64_t rows_within(const kiln_matrix *X, int64_t first, int64_t target) {
+    const int64_t step = quantum(X), left = X->rows - first;
+    int64_t low = 1, high = ki_ceil_div(left, step);
+    while (low < high) {
+        const int64_t middle = high - (high - low) / 2;
+        if (panel_bytes(X, first, ki_min(middle * step, left)) <= target)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return ki_min(low * step, left);
+}
+
+static kiln_status cut(struct stream *s, int64_t target) {
+    const kiln_matrix *X = s->chain->X;
+    s->count = s->rows_max = s->entries_max = 0;
+    for (int64_t first = 0; first < X->rows; s->count++) {
+        struct panel *grown = ki_resize(s->panels, (size_t)(s->count + 1) * sizeof *grown);
+        if (!grown) return ki_fail_nomem((size_t)(s->count + 1) * sizeof *grown, "a list of panels");
+        s->panels = grown;
+        struct panel *panel = &grown[s->count];
+        panel->first = first;
+        panel->rows = rows_within(X, first, target);
+        panel->begin = row_start(X, first);
+        panel->entries = row_start(X, first + panel->rows) - panel->begin;
+        s->rows_max = ki_max(s->rows_max, panel->rows);
+        s->entries_max = ki_max(s->entries_max, panel->entries);
+        first += panel->rows;
+    }
+    return KILN_OK;
+}
+
+static int64_t slot_bytes(const struct stream *s, int part) {
+    const int64_t element = ki_type_bytes(s->chain->X->type);
+    return part == KI_ROW_START ? (s->rows_max + 1) * 8 : s->entries_max * (part == KI_COL ? 4 : element);
+}
+
+/* ------------------------------------------------------------------------------------------ moving */
+
+/* Where panel i's arrays lie in host memory. Row starts count from the panel's first entry. */
+static void find_host(struct stream *s, int64_t i) {
+    const kiln_matrix *X = s->chain->X;
+    const struct panel *panel = &s->panels[i];
+    void **host = s->host[i % SLOTS];
+    host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
+    if (X->format == KILN_DENSE) return;
+    host[KI_COL] = (int32_t *)X->host[KI_COL] + panel->begin;
+    int64_t *start = host[KI_ROW_START];
+    for (int64_t r = 0; r <= panel->rows; r++) start[r] = row_start(X, panel->first + r) - panel->begin;
+}
+
+static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
+    const kiln_matrix *X = s->chain->X;
+    *view = (kiln_matrix){.device = s->device,
+                          .type = X->type,
+                          .format = X->format,
+                          .rows = s->panels[i].rows,
+                          .cols = X->cols,
+                          .nnz = s->panels[i].entries,
+                          .view = true};
+    for (int part = 0; part < ki_matrix_parts(X); part++)
+        *ki_matrix_part(view, part) = s->slots[i % SLOTS][part];
+}
+
+static kiln_status queue_upload(struct stream *s, int64_t i) {
+    kiln_matrix view;
+    kiln_status status = KILN_OK;
+    view_panel(&view, s, i);
+    for (int part = 0; part < ki_matrix_parts(&view); part++) {
+        const int64_t bytes = ki_matrix_part_bytes(&view, part);
+        if (bytes == 0) continue;
+        TRY(s->device->backend->upload_queue(s->device, ki_matrix_part(&view, part), 0,
+                                             s->host[i % SLOTS][part], bytes));
+        s->device->statistics.bytes_up += bytes;
+        s->device->statistics.panel_bytes += bytes;
+    }
+    s->device->statistics.panels++;
+done:
+    return status;
+}
+
+static kiln_status wait_uploads(struct stream *s) {
+    const double start = ki_clock();
+    kiln_status status = s->device->backend->upload_wait(s->device);
+    const double waited = ki_clock() - start;
+    s->device->statistics.panel_wait_seconds += waited;
+    s->device->statistics.transfer_seconds += waited;
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- computing */
+
+/* A's rows that belong to the panel. */
+static kiln_matrix *rows_of(kiln_matrix *view, const kiln_matrix *A, const struct panel *panel) {
+    if (!A) return NULL;
+    *view = *A;
+    view->view = true;
+    view->rows = panel->rows;
+    view->nnz = panel->rows * A->cols;
+    view->values.offset += panel->first * A->cols * ki_type_bytes(A->type);
+    return view;
+}
+
+static kiln_status compute(struct stream *s, int64_t i) {
+    const struct ki_chain *whole = s->chain;
+    const struct panel *panel = &s->panels[i];
+    const bool plain = whole->kind == KI_CHAIN_PLAIN, fused = whole->kind == KI_CHAIN_FUSED;
+    kiln_matrix X, out, v, y, z, curvature, loss_y, weights, offset;
+    struct ki_chain part = *whole;
+    kiln_loss loss;
+    double value = 0;
+    kiln_status status;
+    view_panel(&X, s, i);
+    part.X = &X;
+    if (fused) part.v = rows_of(&v, whole->v, panel);
+    if (!fused && !plain) part.y = rows_of(&y, whole->y, panel);
+    if (plain) part.out = rows_of(&out, whole->out, panel);
+    if (plain) part.z = rows_of(&z, whole->z, panel);
+    if (!plain && i > 0) {
+        part.z = whole->out;
+        part.beta = 1;
+    }
+    if (whole->loss) {
+        loss = *whole->loss;
+        loss.y = rows_of(&loss_y, loss.y, panel);
+        loss.weights = rows_of(&weights, loss.weights, panel);
+        loss.offset = rows_of(&offset, loss.offset, panel);
+        part.loss = &loss;
+    }
+    part.curvature = rows_of(&curvature, whole->curvature, panel);
+    if (whole->sums && i > 0) part.sums = s->sums;
+    if (whole->value) part.value = &value;
+    TRY(ki_chain_run_here(&part));
+    s->value += value;
+    if (whole->sums && i > 0) {
+        double ones[KI_COLUMNS_MAX];
+        for (int c = 0; c < whole->k; c++) ones[c] = 1;
+        TRY(kiln_combine(whole->sums, ones, whole->sums, ones, s->sums));
+    }
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------- pass */
+
+static kiln_status make_slots(struct stream *s) {
+    const kiln_matrix *X = s->chain->X;
+    kiln_status status = KILN_OK;
+    for (int slot = 0; slot < SLOTS; slot++)
+        for (int part = 0; part < ki_matrix_parts(X); part++)
+            TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
+    if (X->format == KILN_CSR) {
+        void *staging;
+        const int64_t bytes = slot_bytes(s, KI_ROW_START);
+        TRY(ki_device_staging(s->device, &staging, SLOTS * bytes));
+        for (int slot = 0; slot < SLOTS; slot++) s->host[slot][KI_ROW_START] = (char *)staging + slot * bytes;
+    }
+    if (s->chain->sums && !s->sums) TRY(ki_matrix_new(&s->sums, s->device, X->type, 1, s->chain->k));
+done:
+    return status;
+}
+
+static void free_slots(struct stream *s) {
+    for (int slot = 0; slot < SLOTS; slot++)
+        for (int part = 0; part < KI_PARTS; part++) ki_device_release(s->device, &s->slots[slot][part]);
+    kiln_matrix_free(s->sums);
+    s->sums = NULL;
+}
+
+/* *begun: something was written. */
+static kiln_status run(struct stream *s, bool *begun) {
+    kiln_status status;
+    TRY(make_slots(s));
+    find_host(s, 0);
+    TRY(queue_upload(s, 0));
+    for (int64_t i = 0; i < s->count; i++) {
+        if (i + 1 < s->count) find_host(s, i + 1);
+        TRY(wait_uploads(s));
+        if (i + 1 < s->count) TRY(queue_upload(s, i + 1));
+        TRY(compute(s, i));
+        *begun = true;
+    }
+    TRY(s->device->backend->sync(s->device));
+done:
+    if (status != KILN_OK && !s->device->lost && s->device->backend->upload_wait(s->device) == KILN_OK)
+        (void)s->device->backend->sync(
+            s->device); /* memory on its way must stay until then; the first error counts */
+    free_slots(s);
+    return status;
+}
+
+/* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once a panel, is
+ * small beside it; both slots and the pass's own work space must fit. */
+static int64_t first_target(const struct stream *s) {
+    const kiln_matrix *X = s->chain->X;
+    const int64_t usual = (int64_t)(s->device->properties.is_gpu ? 128 : 32) << 20;
+    const int64_t w = X->cols * s->chain->k * ki_type_bytes(X->type);
+    return ki_min(ki_max(usual, 8 * w), ki_memory_room(s->device) * 3 / 8);
+}
+
+kiln_status ki_chain_stream(const struct ki_chain *chain) {
+    kiln_matrix *X = (kiln_matrix *)(uintptr_t)chain->X; /* its place changes, its values do not */
+    struct stream s = {.chain = chain, .device = X->device};
+    const double start = ki_clock();
+    bool begun = false;
+    kiln_status status;
+    TRY(ki_matrix_to_host(X));
+    if (!X->streams)
+        ki_device_message(X->device,
+                          "%lld MB do not fit into the memory of %s: every pass moves them in panels",
+                          (long long)(ki_matrix_bytes(X) >> 20), X->device->info.name);
+    X->streams = true;
+    ki_matrix_pin(X);
+    int64_t target = first_target(&s);
+    TRY(cut(&s, target));
+    while ((status = run(&s, &begun)) == KILN_ERR_DEVICE_NOMEM && !begun && s.rows_max > quantum(X)) {
+        target /= 2; /* the pass needed more work space than was left */
+        TRY(cut(&s, target));
+    }
+    if (status == KILN_OK && chain->value) *chain->value = s.value;
+    X->device->statistics.panel_seconds += ki_clock() - start;
+done:
+    ki_free(s.panels);
+    return status;
+}
