@@ -52,23 +52,34 @@ static int explain_mmchain(struct run *run) {
 
 /* ------------------------------------------------------------------------------------ where to run an algorithm */
 
+/* Short times too. */
+static const char *duration(double seconds) {
+    static char text[4][32];
+    static int next;
+    char *here = text[next++ % 4];
+    if (seconds >= 0.1) return text_seconds(seconds);
+    snprintf(here, sizeof text[0], "%.3g %s", seconds * (seconds < 1e-4 ? 1e6 : 1e3),
+             seconds < 1e-4 ? "us" : "ms");
+    return here;
+}
+
 static void print_estimate(const kiln_estimate *e, int64_t passes) {
     printf("%c %s%s%s\n", e->chosen ? '*' : ' ', e->device, *e->description ? ": " : "", e->description);
     if (!e->considered) {
         printf("    left out   %s\n", e->why);
         return;
     }
-    printf("    start      %s\n", text_seconds(e->start_seconds));
+    printf("    start      %s\n", duration(e->start_seconds));
     if (e->streamed)
         printf("    streaming  X exceeds the device's memory: every pass moves it, at %s/s\n",
                text_bytes(e->up));
     else if (e->up > 0)
-        printf("    move       %s: %s at %s/s\n", text_seconds(e->move_seconds), text_bytes(e->bytes),
+        printf("    move       %s: %s at %s/s\n", duration(e->move_seconds), text_bytes(e->bytes),
                text_bytes(e->up));
-    printf("    a pass     %s: %s, %s/s of the %s/s that the memory gives\n", text_seconds(e->pass_seconds),
+    printf("    a pass     %s: %s, %s/s of the %s/s that the memory gives\n", duration(e->pass_seconds),
            text_bytes(e->bytes), text_bytes(e->bytes / e->pass_seconds), text_bytes(e->read));
-    printf("    beside it  %s in each pass: launches, waiting, vectors\n", text_seconds(e->overhead_seconds));
-    printf("    in all     %s = start + move + %lld * (pass + beside)%s\n", text_seconds(e->seconds),
+    printf("    beside it  %s in each pass: launches, waiting, vectors\n", duration(e->overhead_seconds));
+    printf("    in all     %s = start + move + %lld * (pass + beside)%s\n", duration(e->seconds),
            (long long)passes, e->measured ? "" : " at most; not measured");
 }
 
