@@ -5,41 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------------------------------- classes */
-
-void classes_free(struct classes *classes) {
-    for (int64_t i = 0; classes->names && i < classes->count; i++) free(classes->names[i]);
-    free(classes->names);
-    free(classes->values);
-    *classes = (struct classes){0};
-}
-
-int64_t classes_find(const struct classes *classes, double value) {
-    int64_t low = 0, high = classes->count;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (classes->values[middle] < value)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < classes->count && classes->values[low] == value ? low : -1;
-}
-
-const char *classes_name(const struct classes *classes, int64_t number, char *buffer) {
-    if (classes->names) return classes->names[number];
-    text_shortest(buffer, classes->values[number], 0);
-    return buffer;
-}
-
-int64_t class_of_scores(const double *scores, int64_t columns) {
-    if (columns == 1) return scores[0] > 0;
-    int64_t best = 0;
-    for (int64_t c = 1; c < columns; c++)
-        if (scores[c] > scores[best]) best = c;
-    return best;
-}
-
 /* ------------------------------------------------------------------------------------------- list */
 
 void metrics_free(struct metrics *metrics) {

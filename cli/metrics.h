@@ -4,18 +4,8 @@
 
 #include <stdio.h>
 
+#include "classes.h"
 #include "common.h"
-
-/* The classes of a classifier: the values of y that stand for them, ascending, and what they are called. */
-struct classes {
-    double *values;
-    int64_t count;
-    char **names; /* NULL: the values are their names */
-};
-void classes_free(struct classes *classes);
-int64_t classes_find(const struct classes *classes, double value); /* -1: none of them */
-/* The class's name; *buffer (SHORTEST_ROOM bytes) is used where that is a number. */
-const char *classes_name(const struct classes *classes, int64_t number, char *buffer);
 
 enum { METRICS_MOST = 8, CONFUSION_MOST = 20 };
 struct metrics {
@@ -45,9 +35,6 @@ int measure_classes(struct metrics *metrics, const struct classes *classes, cons
 /* The deviance of means: sum_i s_i d(y_i, mu_i), and divided by the sum of the s_i. */
 void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const double *means,
                       const double *truth, const double *weights, int64_t rows);
-
-/* The class with the largest score: of one column by its sign. */
-int64_t class_of_scores(const double *scores, int64_t columns);
 
 /* The values of a dense matrix as doubles, to free; NULL with the exit code in *code. */
 double *values_of(const kiln_matrix *A, int *code);

@@ -1,8 +1,12 @@
-/* kiln predict: one row of predictions a line, and how good they are where the data tell. */
+/* kiln predict: one row of predictions a line, and how good they are where the data tell.
+ *
+ * The linear predictor is what classifiers decide by, and what probabilities lose digits of: labels and metrics go
+ * by it, probabilities and means are the library's. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "choose.h"
 #include "metrics.h"
 #include "output.h"
 #include "progress.h"
@@ -11,76 +15,190 @@
 struct prediction {
     kiln_model *model;
     kiln_data *data;
-    kiln_matrix *P;
-    double *values, *labels; /* rows x targets; labels NULL if the data have none */
-    int64_t rows, targets;
+    kiln_loss loss;
+    struct classes classes;          /* count 0: the model predicts numbers */
+    kiln_matrix *offset, *weights;   /* NULL if not given */
+    double *scores, *means, *labels; /* scores: linear predictor; labels NULL if the data have none */
+    double *weight;                  /* of the rows, or NULL */
+    const double *shown;             /* what is printed, rows x columns; NULL: labels */
+    int64_t rows, columns;
     bool single; /* the values are of 32 bits */
-    double rss, rmse, r2;
+    struct metrics metrics;
 };
 
-/* R2 = 1 - RSS / TSS over all targets, each about its own mean. */
-static void measure(struct prediction *p) {
-    double tss = 0;
-    for (int64_t j = 0; j < p->targets; j++) {
-        double mean = 0;
-        for (int64_t i = 0; i < p->rows; i++) mean += p->labels[i * p->targets + j] / (double)p->rows;
-        for (int64_t i = j; i < p->rows * p->targets; i += p->targets) {
-            p->rss += (p->labels[i] - p->values[i]) * (p->labels[i] - p->values[i]);
-            tss += (p->labels[i] - mean) * (p->labels[i] - mean);
-        }
-    }
-    p->rmse = sqrt(p->rss / (double)(p->rows * p->targets));
-    p->r2 = tss > 0 ? 1 - p->rss / tss : NAN;
+/* What is asked for must be something that the model has. */
+static int check_settings(const struct run *run, const struct prediction *p) {
+    const struct settings *settings = run->settings;
+    const char *algorithm = kiln_model_text(p->model, "algorithm");
+    const bool probable = strcmp(algorithm, "logreg") == 0;
+    if (settings->probabilities && settings->decision)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
+                         "--probabilities and --decision together");
+    if (settings->probabilities && !probable)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--decision prints what it decides by",
+                         "--probabilities: a model of %s has none", algorithm);
+    if (settings->offset && strcmp(algorithm, "glm") != 0)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "", "--offset: only a model of glm has one, this is %s",
+                         algorithm);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------- reading */
+
+static int read_data(struct run *run, struct prediction *p) {
+    const struct settings *settings = run->settings;
+    kiln_type type = type_of(settings->type), stored;
+    int64_t rows, cols;
+    int code = run_load_model(&p->model, run->arguments[0]);
+    if (!code) code = check_settings(run, p);
+    if (!code && kiln_model_loss(&p->loss, p->model) != KILN_OK) code = fail_library(USING_MODEL);
+    if (!code) code = choose_reader(run);
+    if (code) return code;
+    if (type == KILN_TYPE_DEFAULT && model_tensor_shape(p->model, "W", &stored, &rows, &cols)) type = stored;
+    if ((code = run_read(run, &p->data, run->arguments[1], type, p->model))) return code;
+    const kiln_matrix *X = kiln_data_X(p->data);
+    p->rows = kiln_matrix_rows(X);
+    const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
+    if (!code) code = choose_device(run, p->data, 1, passes);
+    if (!code) code = classes_of_model(run, &p->classes, p->model);
+    if (!code && settings->offset)
+        code = run_read_column(run, &p->offset, settings->offset, "offset", type, p->rows);
+    if (!code && settings->weights)
+        code = run_read_column(run, &p->weights, settings->weights, "weights", type, p->rows);
+    return code;
+}
+
+/* -------------------------------------------------------------------------------------- predicting */
+
+static int take_scores(struct run *run, struct prediction *p) {
+    const kiln_matrix *X = kiln_data_X(p->data);
+    kiln_matrix *W = NULL, *b = NULL, *Eta = NULL;
+    kiln_type type;
+    int64_t rows, cols;
+    int code = 0;
+    const bool intercept = model_tensor_shape(p->model, "b", &type, &rows, &cols);
+    if (kiln_model_tensor(&W, run->device, kiln_matrix_type(X), p->model, "W") != KILN_OK ||
+        (intercept && kiln_model_tensor(&b, run->device, kiln_matrix_type(X), p->model, "b") != KILN_OK))
+        code = fail_library(USING_MODEL);
+    if (!code) code = linear_predictor(&Eta, X, W, b, p->offset);
+    if (!code) p->scores = values_of(Eta, &code);
+    if (!code && p->offset && kiln_loss_mean(Eta, &p->loss, Eta) != KILN_OK) code = fail_library(WORKING);
+    if (!code && p->offset) p->means = values_of(Eta, &code);
+    kiln_matrix_free(W);
+    kiln_matrix_free(b);
+    kiln_matrix_free(Eta);
+    return code;
+}
+
+static int take_means(struct prediction *p) {
+    kiln_matrix *P = NULL;
+    int code = 0;
+    if (kiln_predict(&P, p->model, kiln_data_X(p->data)) != KILN_OK) return fail_library(USING_MODEL);
+    p->means = values_of(P, &code);
+    kiln_matrix_free(P);
+    return code;
+}
+
+static int measure(struct prediction *p) {
+    const kiln_matrix *y = kiln_data_y(p->data);
+    const int64_t targets = p->classes.count ? 1 : p->columns;
+    int code = 0;
+    if (!y || kiln_matrix_cols(y) != targets || !p->rows) return 0;
+    if (!(p->labels = values_of(y, &code))) return code;
+    if (p->weights && !(p->weight = values_of(p->weights, &code))) return code;
+    if (p->classes.count)
+        return measure_classes(&p->metrics, &p->classes, p->scores, &p->loss, p->means, p->labels, p->weight,
+                               p->rows);
+    if (p->loss.kind == KILN_LOSS_GLM)
+        measure_deviance(&p->metrics, &p->loss, p->means, p->labels, p->weight, p->rows);
+    measure_numbers(&p->metrics, p->means, p->labels, p->weight, p->rows, targets);
+    return 0;
 }
 
 static int predict(struct run *run, struct prediction *p) {
-    kiln_type type = type_of(run->settings->type), stored;
-    int64_t rows, cols;
-    int code;
-    if ((code = run_load_model(&p->model, run->arguments[0])) || (code = run_open_device(run, "auto")))
-        return code;
-    if (type == KILN_TYPE_DEFAULT && model_tensor_shape(p->model, "W", &stored, &rows, &cols)) type = stored;
-    if ((code = run_read(run, &p->data, run->arguments[1], type, p->model))) return code;
+    const struct settings *settings = run->settings;
+    kiln_type type;
+    int64_t rows, columns = 1;
     kiln_device_statistics before;
+    int code = read_data(run, p);
+    if (code) return code;
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
-    if (kiln_predict(&p->P, p->model, kiln_data_X(p->data)) != KILN_OK) return fail_library(USING_MODEL);
-    p->rows = kiln_matrix_rows(p->P);
-    p->targets = kiln_matrix_cols(p->P);
-    p->single = kiln_matrix_type(p->P) == KILN_F32;
-    if (!(p->values = values_of(p->P, &code))) return code;
+    p->single = kiln_matrix_type(kiln_data_X(p->data)) == KILN_F32;
+    model_tensor_shape(p->model, "W", &type, &rows, &columns);
+    p->columns = columns;
+    if (p->classes.count || settings->decision || p->offset) code = take_scores(run, p);
+    if (!code && !p->means) code = take_means(p);
+    if (!code) code = measure(p);
+    p->shown = settings->decision                             ? p->scores
+               : p->classes.count && !settings->probabilities ? NULL
+                                                              : p->means;
+    if (settings->probabilities) p->columns = p->classes.count;
     run->seconds.solve = run_account(run, &before, clock_seconds() - start);
-    const kiln_matrix *y = kiln_data_y(p->data);
-    if (!y || kiln_matrix_cols(y) != p->targets || !p->rows) return 0;
-    if (!(p->labels = values_of(y, &code))) return code;
-    measure(p);
-    return 0;
+    return code;
+}
+
+/* ----------------------------------------------------------------------------------------- telling */
+
+/* The class that row i is taken for. */
+static const char *label(const struct prediction *p, int64_t i, char *buffer) {
+    const int64_t columns = p->classes.count == 2 ? 1 : p->classes.count;
+    return classes_name(&p->classes, class_of_scores(p->scores + i * columns, columns), buffer);
+}
+
+static void write_row(const struct prediction *p, int64_t i, FILE *file) {
+    char text[SHORTEST_ROOM + 1];
+    if (!p->shown) {
+        fprintf(file, "%s\n", label(p, i, text));
+        return;
+    }
+    for (int64_t j = 0; j < p->columns; j++) {
+        int length = text_shortest(text, p->shown[i * p->columns + j], p->single);
+        text[length++] = j + 1 < p->columns ? ' ' : '\n';
+        fwrite(text, 1, (size_t)length, file);
+    }
 }
 
 static int write_lines(const struct prediction *p, const char *path) {
     struct output output;
     int code = output_open(&output, path);
     if (code) return code;
-    char text[SHORTEST_ROOM + 1];
     for (int64_t i = 0; i < p->rows && !ferror(output.file) && !talk_interrupted(); i++)
-        for (int64_t j = 0; j < p->targets; j++) {
-            int length = text_shortest(text, p->values[i * p->targets + j], p->single);
-            text[length++] = j + 1 < p->targets ? ' ' : '\n';
-            fwrite(text, 1, (size_t)length, output.file);
-        }
+        write_row(p, i, output.file);
     if (!talk_interrupted()) return output_commit(&output);
     output_abandon(&output);
     return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no predictions were written");
 }
 
+/* Numbers as numbers, so that a label reads as it stands in the data. */
+static json_t *label_json(const struct prediction *p, int64_t i) {
+    char buffer[SHORTEST_ROOM];
+    const int64_t columns = p->classes.count == 2 ? 1 : p->classes.count;
+    if (p->classes.names) return json_text(label(p, i, buffer));
+    return json_number_or_null(p->classes.values[class_of_scores(p->scores + i * columns, columns)]);
+}
+
 static json_t *values_json(const struct prediction *p) {
     json_t *array = json_array();
     for (int64_t i = 0; i < p->rows; i++) {
-        json_t *row = p->targets == 1 ? json_number_or_null(p->values[i]) : json_array();
-        for (int64_t j = 0; p->targets != 1 && j < p->targets; j++)
-            json_add(row, json_number_or_null(p->values[i * p->targets + j]));
+        if (!p->shown) {
+            json_add(array, label_json(p, i));
+            continue;
+        }
+        json_t *row = p->columns == 1 ? json_number_or_null(p->shown[i]) : json_array();
+        for (int64_t j = 0; p->columns != 1 && j < p->columns; j++)
+            json_add(row, json_number_or_null(p->shown[i * p->columns + j]));
         json_add(array, row);
     }
+    return array;
+}
+
+static json_t *classes_json(const struct classes *classes) {
+    if (!classes->count) return json_null();
+    json_t *array = json_array();
+    for (int64_t i = 0; i < classes->count; i++)
+        json_add(array,
+                 classes->names ? json_text(classes->names[i]) : json_number_or_null(classes->values[i]));
     return array;
 }
 
@@ -88,19 +206,44 @@ static int tell_json(struct run *run, const struct prediction *p) {
     json_t *object = run_json(run, "kiln.prediction/1");
     json_put_text(object, "algorithm", kiln_model_text(p->model, "algorithm"));
     run_json_device(run, object);
+    choose_json(run, object);
     run_json_shape(object, kiln_data_X(p->data));
-    json_put_count(object, "targets", p->targets);
-    json_t *metrics = p->labels ? json_object() : json_null();
-    if (p->labels) {
-        json_put_number(metrics, "r2", p->r2);
-        json_put_number(metrics, "rss", p->rss);
-        json_put_number(metrics, "rmse", p->rmse);
-    }
-    json_put(object, "metrics", metrics);
+    json_put_count(object, "targets", p->classes.count ? 1 : p->columns);
+    json_put(object, "classes", classes_json(&p->classes));
+    json_put(object, "metrics", p->labels ? metrics_json(&p->metrics, &p->classes) : json_null());
     json_put_text(object, "output", run->settings->output);
     run_json_seconds(run, object);
     if (!run->settings->output) json_put(object, "predictions", values_json(p));
     return json_print(object);
+}
+
+/* "predicted 120 rows: accuracy 0.9, AUC 0.95", and the confusion table of a classifier. */
+static void tell_people(const struct prediction *p) {
+    char line[400] = "";
+    for (int i = 0; i < p->metrics.count; i++) {
+        const struct metric *metric = &p->metrics.list[i];
+        const size_t used = strlen(line);
+        snprintf(line + used, sizeof line - used, "%s%s %s", i ? ", " : "", metric->title,
+                 text_number(metric->value));
+    }
+    if (!p->labels)
+        say("predicted %s; the data have no targets to compare with", text_plural(p->rows, "row"));
+    else
+        say("predicted %s: %s", text_plural(p->rows, "row"), line);
+    if (p->labels && !talk_quiet()) metrics_print_confusion(stderr, &p->metrics, &p->classes);
+}
+
+static void free_prediction(struct prediction *p) {
+    free(p->scores);
+    free(p->means);
+    free(p->labels);
+    free(p->weight);
+    metrics_free(&p->metrics);
+    classes_free(&p->classes);
+    kiln_matrix_free(p->offset);
+    kiln_matrix_free(p->weights);
+    kiln_data_free(p->data);
+    kiln_model_free(p->model);
 }
 
 int verb_predict(struct run *run) {
@@ -112,16 +255,8 @@ int verb_predict(struct run *run) {
     progress_clear();
     if (!code && (output || !talk_json())) code = write_lines(&p, output);
     run->seconds.write = clock_seconds() - start;
-    if (!code && p.labels)
-        say("predicted %s: R2 %s, RMSE %s, RSS %s", text_plural(p.rows, "row"), text_number(p.r2),
-            text_number(p.rmse), text_number(p.rss));
-    else if (!code)
-        say("predicted %s; the data have no targets to compare with", text_plural(p.rows, "row"));
+    if (!code) tell_people(&p);
     if (!code && talk_json()) code = tell_json(run, &p);
-    free(p.values);
-    free(p.labels);
-    kiln_matrix_free(p.P);
-    kiln_data_free(p.data);
-    kiln_model_free(p.model);
+    free_prediction(&p);
     return code;
 }

@@ -45,6 +45,10 @@ bool talk_verbose(void) {
     return manner.verbose;
 }
 
+bool talk_quiet(void) {
+    return manner.quiet;
+}
+
 static void print_line(const char *format, va_list args) {
     progress_clear();
     fflush(stdout); /* where both streams go to one place, in the order they were written */

@@ -11,6 +11,7 @@
 void talk_begin(bool quiet, bool verbose, bool json);
 bool talk_json(void);
 bool talk_verbose(void);
+bool talk_quiet(void);
 
 void say(const char *format, ...) CLI_PRINTF(1, 2);       /* not with --quiet */
 void say_error(const char *format, ...) CLI_PRINTF(1, 2); /* always */

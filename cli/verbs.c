@@ -61,17 +61,20 @@ const struct verb verb_table[VERB_COUNT] = {
          "kiln hits wiki-Vote.txt.gz --top 5\n"
          "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
          verb_hits},
-    [VERB_PREDICT] =
-        {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
-         "Writes the model's prediction for each row of DATA, one row a line; several targets are separated "
-         "by spaces. "
-         "Numbers are the shortest decimals that read back to the same bits.\n\n" FORMATS
-         "\n\nColumns of a CSV file are found by name and encoded as in training. Where DATA has targets, "
-         "the metrics "
-         "R2, RSS and RMSE follow on standard error. With --json and no -o the object holds the predictions.",
-         "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
-         "kiln predict model.kiln test.svm | head",
-         verb_predict},
+    [VERB_PREDICT] = {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
+                      "Writes the model's prediction for each row of DATA, one row a line: numbers (linreg, "
+                      "glm, svm --regression; "
+                      "several targets are separated by spaces), or the label of the class (logreg, svm), or "
+                      "what --probabilities "
+                      "and --decision ask for. Numbers are the shortest decimals that read back to the same "
+                      "bits.\n\n" FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
+                                          "training. Where DATA has targets, the metrics "
+                      "follow on standard error: R2, RSS and RMSE, the deviance of glm, or accuracy, log "
+                      "loss, AUC and the table of "
+                      "true and predicted classes. With --json and no -o the object holds the predictions.",
+                      "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
+                      "kiln predict a9a.kiln test.svm --probabilities | head",
+                      verb_predict},
     [VERB_INFO] = {"info", "FILE", 1, 1, NULL, "Describe a data file or a model",
                    "For data: format, shape, stored entries, density, a histogram of row lengths, statistics "
                    "of the targets, and "
@@ -103,22 +106,29 @@ const struct verb verb_table[VERB_COUNT] = {
          "is checked against plain loops, and its memory bandwidth is measured; --device restricts this to "
          "one. Exit code 0, unless a usable device fails.",
          "kiln doctor\nkiln doctor --device cpu --json", verb_doctor},
-    [VERB_EXPLAIN] =
-        {"explain", "WHAT [DATA]", 1, 2, "mmchain|linreg|logreg|glm|svm|hits", "Say why Kiln does what it does",
-         "kiln explain mmchain: the plans for a pass over an X of the given shape, which need not exist: kernel variant, "
-         "threads that share a row (VS) and in a work-group (BS), rows that they go through (C), elements a thread holds "
-         "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, and which one is taken.\n\n"
-         "kiln explain linreg DATA (or another algorithm): what training on DATA is expected to take on each device: "
-         "start, transfer, and the passes over X with what goes on beside them; --device auto takes the fastest. The "
-         "figures are measured once and kept in the machine's profile in the cache folder.",
-         "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
-         "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
-         "kiln explain linreg data/flights.csv.gz --target arr_delay",
-         verb_explain},
+    [VERB_EXPLAIN] = {"explain", "WHAT [DATA]", 1, 2, "mmchain|linreg|logreg|glm|svm|hits",
+                      "Say why Kiln does what it does",
+                      "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "
+                      "not exist: kernel variant, "
+                      "threads that share a row (VS) and in a work-group (BS), rows that they go through "
+                      "(C), elements a thread holds "
+                      "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, "
+                      "and which one is taken.\n\n"
+                      "kiln explain linreg DATA (or another algorithm): what training on DATA is expected to "
+                      "take on each device: "
+                      "start, transfer, and the passes over X with what goes on beside them; --device auto "
+                      "takes the fastest. The "
+                      "figures are measured once and kept in the machine's profile in the cache folder.",
+                      "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
+                      "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
+                      "kiln explain linreg data/flights.csv.gz --target arr_delay",
+                      verb_explain},
     [VERB_TUNE] =
         {"tune", "WHAT", 1, 1, "mmchain", "Measure the plans that Kiln chooses from",
-         "Makes a random X of the given shape on the device, runs mmchain with each of the plans that kiln explain lists, "
-         "and prints measured beside predicted times, the rank of the model's choice, and what it loses to the best. "
+         "Makes a random X of the given shape on the device, runs mmchain with each of the plans that kiln "
+         "explain lists, "
+         "and prints measured beside predicted times, the rank of the model's choice, and what it loses to "
+         "the best. "
          "Changes nothing. Of the plans those predicted fastest are measured, or with --exhaustive all.",
          "kiln tune mmchain --rows 500000 --columns 1024 --nnz 5000000 --skew zipf\n"
          "kiln tune mmchain --rows 11000000 --columns 28 --device cuda --exhaustive --plot plans.svg",
@@ -131,12 +141,14 @@ const struct verb verb_table[VERB_COUNT] = {
                          "kiln completion fish > ~/.config/fish/completions/kiln.fish",
                          verb_completion},
     [VERB_MAN] = {"man", "[VERB]", 0, 1,
-                  "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|help|version",
+                  "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
+                  "help|version",
                   "Print a man page",
                   "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
                   "kiln man linreg | man -l -", verb_man},
     [VERB_HELP] = {"help", "[VERB]", 0, 1,
-                   "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|help|version",
+                   "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
+                   "help|version",
                    "Show help", "The same as kiln --help and kiln VERB --help.", "kiln help linreg",
                    verb_help},
     [VERB_VERSION] = {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.",

@@ -534,8 +534,19 @@ KILN_API const char *kiln_model_tensor_info(const kiln_model *model, int64_t i, 
                                             int64_t *rows, int64_t *cols);
 KILN_API kiln_status kiln_model_save(const kiln_model *model, const char *path);
 KILN_API kiln_status kiln_model_load(kiln_model **model, const char *path);
-/* The model's prediction for each row of X: a new m x k matrix on X's device (linreg: X W + b).
- * ERR_MODEL if the model's columns and X's differ. */
+/* "gaussian", "inverse-gaussian", ...; "default", "logit", "inverse-squared", ...; NULL for an unknown number. */
+KILN_API const char *kiln_family_name(kiln_family family);
+KILN_API const char *kiln_link_name(kiln_link link);
+/* The loss that a model was trained with, without targets, weights and offset: by its algorithm, for glm by its texts
+ * "family" and "link" and its tensor "parameters" (1 x 2: kiln_loss.parameter and link_power; svm: epsilon, 0).
+ * ERR_MODEL: it has none, or they are unknown. */
+KILN_API kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model);
+/* The model's prediction for each row of X: a new matrix on X's device.
+ *   linreg  X W + b, m x k                 glm  the mean, m x 1, at offset 0
+ *   logreg  probabilities, m x K, in the order of the classes (both for two)
+ *   svm     decision values X W + b, m x 1 or m x K; regression: the values
+ *   hits    ERR_MODEL: it ranks the vertices of one graph
+ * One pass over X. ERR_MODEL if the model's columns and X's differ. */
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
 /* ------------------------------------------------------------------------------------ algorithms

@@ -1,5 +1,6 @@
-/* P = X W + 1 b^T. The outer product goes into P first, so that X W is added in the one pass over X that it
- * takes anyway. */
+/* P = X W + 1 b^T, and what the model makes of it: itself, probabilities, means.
+ *
+ * The outer product goes into P first, so that X W is added in the one pass over X that it takes anyway. */
 #include "algorithms/algorithm.h"
 
 #include <string.h>
@@ -49,6 +50,56 @@ done:
     return status;
 }
 
+/* For two classes the softmax of (0, eta), which is both probabilities; Eta (0 1) makes the two columns of one. */
+static kiln_status pair_of(kiln_matrix **pair, const kiln_matrix *Eta) {
+    const double choice[] = {0, 1};
+    const float choice_f32[] = {0, 1};
+    kiln_device *device = kiln_matrix_device(Eta);
+    const kiln_type type = kiln_matrix_type(Eta);
+    kiln_matrix *S = NULL, *made = NULL;
+    kiln_status status;
+    TRY(kiln_matrix_dense(&S, device, type, 1, 2,
+                          type == KILN_F32 ? (const void *)choice_f32 : (const void *)choice));
+    TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(Eta), 2, NULL));
+    TRY(kiln_multiply(made, 1, KILN_PLAIN, Eta, S, 0, NULL));
+    *pair = made;
+    made = NULL;
+done:
+    kiln_matrix_free(S);
+    kiln_matrix_free(made);
+    return status;
+}
+
+static kiln_status predict_logreg(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+    const kiln_loss softmax = {.kind = KILN_LOSS_SOFTMAX};
+    kiln_matrix *Eta = NULL, *pair = NULL;
+    kiln_status status;
+    TRY(predict_linear(&Eta, model, X));
+    if (kiln_matrix_cols(Eta) == 1) TRY(pair_of(&pair, Eta));
+    kiln_matrix **probabilities = pair ? &pair : &Eta;
+    TRY(kiln_loss_mean(*probabilities, &softmax, *probabilities));
+    *P = *probabilities;
+    *probabilities = NULL;
+done:
+    kiln_matrix_free(Eta);
+    kiln_matrix_free(pair);
+    return status;
+}
+
+static kiln_status predict_glm(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+    kiln_loss loss;
+    kiln_matrix *Eta = NULL;
+    kiln_status status = kiln_model_loss(&loss, model);
+    if (status != KILN_OK) return status;
+    TRY(predict_linear(&Eta, model, X));
+    TRY(kiln_loss_mean(Eta, &loss, Eta));
+    *P = Eta;
+    Eta = NULL;
+done:
+    kiln_matrix_free(Eta);
+    return status;
+}
+
 static kiln_status predict_hits(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     (void)P, (void)model, (void)X;
     ki_fail(KILN_ERR_MODEL, "a model of hits ranks the vertices of its own graph, it does not predict");
@@ -58,7 +109,11 @@ static kiln_status predict_hits(kiln_matrix **P, const kiln_model *model, const 
 static const struct {
     const char *algorithm;
     kiln_status (*predict)(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
-} predictors[] = {{"linreg", predict_linear}, {"hits", predict_hits}};
+} predictors[] = {{"linreg", predict_linear},
+                  {"logreg", predict_logreg},
+                  {"glm", predict_glm},
+                  {"svm", predict_linear},
+                  {"hits", predict_hits}};
 
 kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     if (!P || !model || !X) return ki_fail(KILN_ERR_ARGUMENT, "kiln_predict: an argument is NULL");

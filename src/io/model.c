@@ -58,6 +58,20 @@ static kiln_status check_classifier(const struct ki_container *content) {
     return KILN_OK;
 }
 
+/* One target; the parameters are those of family and link. */
+static kiln_status check_glm(const struct ki_container *content) {
+    const struct ki_tensor *parameters = ki_container_tensor(content, "parameters");
+    kiln_status status = check_linear(content);
+    if (status != KILN_OK) return status;
+    if (!parameters || parameters->rows != 1 || parameters->cols != 2)
+        return ki_fail(KILN_ERR_MODEL, "the model needs a tensor 'parameters' of 1 x 2");
+    if (ki_container_tensor(content, "W")->cols != 1)
+        return ki_fail(KILN_ERR_MODEL, "a generalised linear model has one target");
+    if (!ki_container_text(content, "family") || !ki_container_text(content, "link"))
+        return ki_fail(KILN_ERR_MODEL, "the model does not name its family and link");
+    return KILN_OK;
+}
+
 /* A regression has no classes. */
 static kiln_status check_svm(const struct ki_container *content) {
     return ki_container_tensor(content, "classes") ? check_classifier(content) : check_linear(content);
@@ -79,8 +93,11 @@ static kiln_status check_hits(const struct ki_container *content) {
 static const struct {
     const char *name;
     kiln_status (*check)(const struct ki_container *content);
-} algorithms[] = {
-    {"linreg", check_linear}, {"logreg", check_classifier}, {"svm", check_svm}, {"hits", check_hits}};
+} algorithms[] = {{"linreg", check_linear},
+                  {"logreg", check_classifier},
+                  {"glm", check_glm},
+                  {"svm", check_svm},
+                  {"hits", check_hits}};
 enum { ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 static int find_algorithm(const char *name) {

@@ -1,0 +1,75 @@
+/* Classes and their names. */
+#define _GNU_SOURCE
+#include "classes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics.h"
+
+void classes_free(struct classes *classes) {
+    for (int64_t i = 0; classes->names && i < classes->count; i++) free(classes->names[i]);
+    free(classes->names);
+    free(classes->values);
+    *classes = (struct classes){0};
+}
+
+int64_t classes_find(const struct classes *classes, double value) {
+    int64_t low = 0, high = classes->count;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (classes->values[middle] < value)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < classes->count && classes->values[low] == value ? low : -1;
+}
+
+const char *classes_name(const struct classes *classes, int64_t number, char *buffer) {
+    if (classes->names) return classes->names[number];
+    text_shortest(buffer, classes->values[number], 0);
+    return buffer;
+}
+
+int64_t class_of_scores(const double *scores, int64_t columns) {
+    if (columns == 1) return scores[0] > 0;
+    int64_t best = 0;
+    for (int64_t c = 1; c < columns; c++)
+        if (scores[c] > scores[best]) best = c;
+    return best;
+}
+
+static int damaged_classes(void) {
+    return fail_with(KILN_ERR_MODEL, USING_MODEL, "save the model again",
+                     "the model's class names are damaged");
+}
+
+static int read_names(struct classes *classes, const char *text) {
+    json_t *names = json_loads(text, 0, NULL);
+    int code =
+        json_is_array(names) && (int64_t)json_array_size(names) == classes->count ? 0 : damaged_classes();
+    if (!code && !(classes->names = calloc((size_t)classes->count, sizeof *classes->names)))
+        code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names");
+    for (int64_t i = 0; !code && i < classes->count; i++) {
+        const char *name = json_string_value(json_array_get(names, (size_t)i));
+        if (!name || !(classes->names[i] = strdup(name))) code = damaged_classes();
+    }
+    json_decref(names);
+    return code;
+}
+
+int classes_of_model(struct run *run, struct classes *classes, const kiln_model *model) {
+    kiln_matrix *stored = NULL;
+    kiln_type type;
+    int64_t rows, cols;
+    int code = 0;
+    if (!model_tensor_shape(model, "classes", &type, &rows, &cols)) return 0;
+    if (kiln_model_tensor(&stored, run->device, KILN_F64, model, "classes") != KILN_OK)
+        return fail_library(USING_MODEL);
+    classes->values = values_of(stored, &code);
+    classes->count = code ? 0 : rows;
+    kiln_matrix_free(stored);
+    const char *names = kiln_model_text(model, "class_names");
+    return !code && names ? read_names(classes, names) : code;
+}

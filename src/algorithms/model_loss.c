@@ -1,0 +1,88 @@
+/* Families and links by name, and the loss that a model was trained with. */
+#include "algorithms/algorithm.h"
+
+static const char *const families[] = {[KILN_GAUSSIAN] = "gaussian",
+                                       [KILN_POISSON] = "poisson",
+                                       [KILN_GAMMA] = "gamma",
+                                       [KILN_INVERSE_GAUSSIAN] = "inverse-gaussian",
+                                       [KILN_BINOMIAL] = "binomial",
+                                       [KILN_TWEEDIE] = "tweedie",
+                                       [KILN_NEGATIVE_BINOMIAL] = "negative-binomial"};
+static const char *const links[] = {[KILN_LINK_DEFAULT] = "default",
+                                    [KILN_LINK_IDENTITY] = "identity",
+                                    [KILN_LINK_LOG] = "log",
+                                    [KILN_LINK_INVERSE] = "inverse",
+                                    [KILN_LINK_INVERSE_SQUARED] = "inverse-squared",
+                                    [KILN_LINK_SQRT] = "sqrt",
+                                    [KILN_LINK_LOGIT] = "logit",
+                                    [KILN_LINK_PROBIT] = "probit",
+                                    [KILN_LINK_CLOGLOG] = "cloglog",
+                                    [KILN_LINK_CAUCHIT] = "cauchit",
+                                    [KILN_LINK_POWER] = "power"};
+enum { FAMILIES = sizeof families / sizeof *families, LINKS = sizeof links / sizeof *links };
+
+const char *kiln_family_name(kiln_family family) {
+    return (int)family > 0 && (int)family < FAMILIES ? families[family] : NULL;
+}
+
+const char *kiln_link_name(kiln_link link) {
+    return (int)link >= 0 && (int)link < LINKS ? links[link] : NULL;
+}
+
+static bool has_tensor(const kiln_model *model, const char *name) {
+    const char *found;
+    for (int64_t i = 0; (found = kiln_model_tensor_info(model, i, NULL, NULL, NULL)); i++)
+        if (strcmp(found, name) == 0) return true;
+    return false;
+}
+
+/* "parameters", 1 x 2: the family's and the link's. */
+static kiln_status read_parameters(kiln_loss *loss, const kiln_model *model) {
+    kiln_status status;
+    kiln_device *device = NULL;
+    kiln_matrix *stored = NULL;
+    double values[2];
+    TRY(kiln_device_open(&device, "cpu", &(kiln_device_options){.threads = 1}));
+    TRY(kiln_model_tensor(&stored, device, KILN_F64, model, "parameters"));
+    if (kiln_matrix_nnz(stored) != 2) TRY(ki_fail(KILN_ERR_MODEL, "tensor 'parameters' must be 1 x 2"));
+    TRY(kiln_matrix_get(values, stored));
+    loss->parameter = values[0];
+    loss->link_power = values[1];
+done:
+    kiln_matrix_free(stored);
+    kiln_device_close(device);
+    return status;
+}
+
+static kiln_status read_glm(kiln_loss *loss, const kiln_model *model) {
+    const char *family = kiln_model_text(model, "family"), *link = kiln_model_text(model, "link");
+    for (int i = 1; family && i < FAMILIES; i++)
+        if (strcmp(families[i], family) == 0) loss->family = (kiln_family)i;
+    if (!loss->family)
+        return ki_fail(KILN_ERR_MODEL, "the model's family '%.40s' is unknown", family ? family : "");
+    bool known = false;
+    for (int i = 0; link && i < LINKS && !known; i++)
+        if ((known = strcmp(links[i], link) == 0)) loss->link = (kiln_link)i;
+    if (!known) return ki_fail(KILN_ERR_MODEL, "the model's link '%.40s' is unknown", link ? link : "");
+    return read_parameters(loss, model);
+}
+
+kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model) {
+    if (!loss || !model) return ki_fail(KILN_ERR_ARGUMENT, "kiln_model_loss: an argument is NULL");
+    const char *algorithm = kiln_model_text(model, "algorithm");
+    kiln_loss made = {.kind = KILN_LOSS_SQUARED};
+    int64_t columns = 0;
+    const char *name;
+    for (int64_t i = 0; (name = kiln_model_tensor_info(model, i, NULL, NULL, &columns)); i++)
+        if (strcmp(name, "W") == 0) break;
+    if (strcmp(algorithm, "hits") == 0) return ki_fail(KILN_ERR_MODEL, "a model of hits has no loss");
+    if (strcmp(algorithm, "logreg") == 0) made.kind = columns > 1 ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC;
+    if (strcmp(algorithm, "svm") == 0)
+        made.kind = has_tensor(model, "classes") ? KILN_LOSS_SQUARED_HINGE : KILN_LOSS_SQUARED_EPSILON;
+    if (strcmp(algorithm, "glm") == 0) made.kind = KILN_LOSS_GLM;
+    kiln_status status = made.kind == KILN_LOSS_GLM ? read_glm(&made, model) : KILN_OK;
+    if (status == KILN_OK && made.kind == KILN_LOSS_SQUARED_EPSILON && has_tensor(model, "parameters"))
+        status = read_parameters(&made, model);
+    if (status == KILN_OK) *loss = made;
+    return status;
+}
