@@ -136,3 +136,19 @@ def logreg(W, b, X, y, **options):
                               ctypes.byref(report)))
     library.kiln_report_free(ctypes.byref(report))
     return report
+
+
+class GlmOptions(ctypes.Structure):
+    _fields_ = [("family", ctypes.c_int), ("link", ctypes.c_int), ("parameter", D), ("link_power", D), ("l2", D),
+                ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", D),
+                ("max_iterations", I64), ("weights", P), ("offset", P), ("standard_errors", P), ("progress", P), ("user", P)]
+
+
+def glm(w, b, X, y, **options):
+    """Matrices among the options by their Matrix."""
+    report = Report()
+    options = {key: value.handle if isinstance(value, Matrix) else value for key, value in options.items()}
+    check(library.kiln_glm(w.handle, b.handle if b else None, X.handle, y.handle, ctypes.byref(GlmOptions(**options)),
+                           ctypes.byref(report)))
+    library.kiln_report_free(ctypes.byref(report))
+    return report
