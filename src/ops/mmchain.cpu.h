@@ -1,31 +1,36 @@
 /* CPU body of the passes over X: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
- * Each thread owns consecutive rows of about equal work and its own copy of w; a row (a few rows, if dense)
- * is used for its dot product and, while it is still in the cache, scattered into w. The copies are added up
- * in a fixed order at the end, so the result depends on the number of threads but not on their timing. */
+ * The rows are cut into parts of about equal work, each with a copy of w of its own; a block of rows is used for its products
+ * with y and, while it is still in the cache, scattered into w. The copies are added up in order at the end. How many parts
+ * there are depends on the shape alone, and so the result does not depend on the number of threads, wherever copies for
+ * sixteen threads are small beside X; where they are not, there is one part a thread, unless the device was opened as
+ * deterministic. */
 
 #include "ops/row_map.cpu.h"
 
-/* Where a pass keeps things: copies of w, one per thread, and y laid out for the row kernels. */
+/* Where a pass keeps things: copies of w, one per part, and y laid out for the row kernels. */
 struct FN(pass) {
     const struct ki_chain *chain;
-    int threads, sum_parts, levels;
+    int threads, parts, sum_parts, levels;
     int64_t n, k, padded; /* columns, columns of y, n rounded up to whole vectors */
     int64_t block;        /* dense rows in a block */
-    int64_t copy;         /* elements in one thread's copy of w, of which it has `levels` */
+    int64_t copy;         /* elements in one part's copy of w, of which it has `levels` */
     int64_t fold;         /* rows after which the second level is folded into the first */
+    int64_t tails;        /* padded rows at `tail`: one, or where several parts may need one, one per part */
     real *y, *copies, *tail;
-    struct FN(tally) * tallies; /* one per thread */
+    struct FN(tally) * tallies; /* one per part */
 };
 
 #include "ops/mmchain_dense.cpu.h"
 #include "ops/mmchain_csr.cpu.h"
 
-/* The first row of part t of `parts`, cut so that rows + entries are about equal in each. */
-static int64_t FN(first_row)(const kiln_matrix *X, int t, int parts) {
-    if (X->format == KILN_DENSE) return ki_part_begin(X->rows, t, parts);
+/* The first row of a part, cut so that rows + entries are about equal in each. */
+static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
+    const kiln_matrix *X = pass->chain->X;
+    if (X->format == KILN_DENSE) /* whole batches */
+        return ki_min(X->rows, FN(BATCH) * ki_part_begin(ki_ceil_div(X->rows, FN(BATCH)), part, pass->parts));
     const int64_t *start = ki_host(&X->row_start);
-    int64_t goal = ki_part_begin(X->nnz + X->rows, t, parts);
+    int64_t goal = ki_part_begin(X->nnz + X->rows, part, pass->parts);
     int64_t low = 0, high = X->rows;
     while (low < high) {
         int64_t middle = low + (high - low) / 2;
@@ -37,24 +42,24 @@ static int64_t FN(first_row)(const kiln_matrix *X, int t, int parts) {
     return low;
 }
 
-static void FN(run_rows)(const struct FN(pass) * pass, int t, real *w, int64_t first, int64_t end) {
-    if (pass->chain->X->format == KILN_DENSE)
-        FN(dense_range)(pass, &pass->tallies[t], pass->tail + t * pass->padded, w, first, end);
+static void FN(run_rows)(const struct FN(pass) * pass, int part, real *w, int64_t first, int64_t end) {
+    if (pass->chain->X->format == KILN_CSR)
+        FN(sparse_range)(pass, &pass->tallies[part], w, first, end);
     else
-        FN(sparse_range)(pass, &pass->tallies[t], w, first, end);
+        FN(dense_range)
+    (pass, &pass->tallies[part], pass->tail + part % pass->tails * pass->padded, w, first, end);
 }
 
-/* One thread's rows. In f32 a long running sum loses the small addends (of ones it stops at 2^24), so w is
+/* One part's rows. In f32 a long running sum loses the small addends (of ones it stops at 2^24), so w is
  * folded into a second copy every `fold` rows. */
-static void FN(run_range)(void *arg, int t) {
+static void FN(run_part)(void *arg, int part) {
     const struct FN(pass) *pass = arg;
-    const kiln_matrix *X = pass->chain->X;
-    const int64_t first = FN(first_row)(X, t, pass->threads), end = FN(first_row)(X, t + 1, pass->threads);
-    real *sum = pass->copies + t * pass->levels * pass->copy, *w = sum + (pass->levels - 1) * pass->copy;
+    const int64_t first = FN(first_row)(pass, part), end = FN(first_row)(pass, part + 1);
+    real *sum = pass->copies + part * pass->levels * pass->copy, *w = sum + (pass->levels - 1) * pass->copy;
     memset(sum, 0, (size_t)(pass->levels * pass->copy) * sizeof(real));
-    pass->tallies[t] = (struct FN(tally)){0};
+    pass->tallies[part] = (struct FN(tally)){0};
     for (int64_t row = first; row < end; row += pass->fold) {
-        FN(run_rows)(pass, t, w, row, ki_min(end, row + pass->fold));
+        FN(run_rows)(pass, part, w, row, ki_min(end, row + pass->fold));
         for (int64_t i = 0; pass->levels > 1 && i < pass->copy; i++) {
             sum[i] += w[i];
             w[i] = 0;
@@ -62,44 +67,80 @@ static void FN(run_range)(void *arg, int t) {
     }
 }
 
-enum { FN(SUM_PARTS) = 64 };
+enum { FN(SUM_PARTS) = 64, FN(SUM_CHUNK) = 256 };
 
-/* out = alpha * (sum of the copies) + beta z. Dense copies lie column by column, sparse ones as out does. */
-static void FN(add_copies)(void *arg, int part) {
-    const struct FN(pass) *pass = arg;
+/* out = alpha * (sum of the copies) + beta z, for elements j of column c, j in [first, end). Dense copies lie column by
+ * column; sparse ones lie as out does, and are taken for one long column. */
+static void FN(add_column)(const struct FN(pass) * pass, int64_t c, int64_t stride, int64_t first,
+                           int64_t end) {
     const struct ki_chain *chain = pass->chain;
-    const bool dense = chain->X->format == KILN_DENSE;
-    const int64_t k = pass->k, end = ki_part_begin(pass->n * k, part + 1, pass->sum_parts);
     const real alpha = (real)chain->alpha, beta = (real)chain->beta;
-    for (int64_t i = ki_part_begin(pass->n * k, part, pass->sum_parts); i < end; i++) {
-        const real *from = pass->copies + (dense ? i % k * pass->padded + i / k : i);
-        real sum = from[0];
-        for (int t = 1; t < pass->threads; t++) sum += from[t * pass->levels * pass->copy];
-        VALUES(chain->out)[i] = alpha * sum + (chain->z ? beta * VALUES(chain->z)[i] : 0);
+    real *out = VALUES(chain->out), sum[FN(SUM_CHUNK)];
+    const real *z = chain->z ? VALUES(chain->z) : NULL;
+    for (int64_t at = first, count; at < end; at += count) {
+        const real *from = pass->copies + c * pass->padded + at;
+        count = ki_min(end - at, FN(SUM_CHUNK));
+        memcpy(sum, from, (size_t)count * sizeof(real));
+        for (int part = 1; part < pass->parts; part++) {
+            const real *other = from + part * pass->levels * pass->copy;
+            for (int64_t i = 0; i < count; i++) sum[i] += other[i];
+        }
+        for (int64_t i = 0, to = at * stride + c; i < count; i++, to += stride)
+            out[to] = alpha * sum[i] + (z ? beta * z[to] : 0);
     }
 }
 
-/* The threads' column sums and values, in order. */
+static void FN(add_copies)(void *arg, int part) {
+    const struct FN(pass) *pass = arg;
+    const bool dense = pass->chain->X->format == KILN_DENSE;
+    const int64_t columns = dense ? pass->k : 1, length = dense ? pass->n : pass->n * pass->k;
+    const int64_t first = ki_part_begin(length, part, pass->sum_parts);
+    const int64_t end = ki_part_begin(length, part + 1, pass->sum_parts);
+    for (int64_t c = 0; c < columns; c++) FN(add_column)(pass, c, columns, first, end);
+}
+
+/* The parts' column sums and values, in order. */
 static void FN(add_tallies)(const struct FN(pass) * pass) {
     const struct ki_chain *chain = pass->chain;
     struct FN(tally) all = {0};
-    for (int t = 0; t < pass->threads; t++) {
-        all.value += pass->tallies[t].value;
-        for (int64_t c = 0; c < pass->k; c++) all.sums[c] += pass->tallies[t].sums[c];
+    for (int part = 0; part < pass->parts; part++) {
+        all.value += pass->tallies[part].value;
+        for (int64_t c = 0; c < pass->k; c++) all.sums[c] += pass->tallies[part].sums[c];
     }
     for (int64_t c = 0; chain->sums && c < pass->k; c++) VALUES(chain->sums)[c] = (real)all.sums[c];
     if (chain->value) *chain->value = all.value;
 }
 
-/* As many threads as the work is worth: below some ten thousand entries starting them costs more than they
- * save, and the copies of w must not cost more than the pass. */
-static int FN(pass_threads)(const struct ki_chain *chain, bool needs_copies) {
+enum {
+    FN(WORTH_A_THREAD) = 16384, /* entries: below, waking a thread costs more than it saves */
+    FN(PARTS_MOST) = 32,        /* even for many threads, with some to spare for those that are held up */
+    FN(PARTS_PLENTY) = 16,
+    FN(COPY_SHARE) = 64 /* entries for each element of a copy: then the copies cost some 3 % of a pass */
+};
+
+/* The largest power of two that is at most x, so that the usual numbers of threads divide it. */
+static int64_t FN(power_below)(int64_t x) {
+    int64_t power = 1;
+    while (2 * power <= x) power *= 2;
+    return power;
+}
+
+static void FN(plan_parts)(struct FN(pass) * pass) {
+    const struct ki_chain *chain = pass->chain;
+    const kiln_device *device = chain->X->device;
     const int64_t of_a_row =
         chain->map == KI_ROW_SCALE ? 1 : 16; /* exponentials cost as much as some entries */
-    int64_t work = (chain->X->nnz + of_a_row * chain->X->rows) * chain->k;
-    int64_t threads = ki_min(chain->X->device->threads, work / 16384);
-    if (needs_copies) threads = ki_min(threads, 2 * work / ki_max(chain->X->cols * chain->k, 1));
-    return (int)ki_max(threads, 1);
+    const int64_t work = (chain->X->nnz + of_a_row * chain->X->rows) * chain->k;
+    const int64_t most = ki_max(work / FN(WORTH_A_THREAD), 1), copy = ki_max(pass->copy, 1);
+    const int64_t bearable = ki_max(2 * work / copy, 1); /* copies that cost no more than the pass */
+    const int64_t plenty = FN(power_below)(ki_min(FN(PARTS_PLENTY), most));
+    int64_t parts = FN(power_below)(ki_min(ki_min(FN(PARTS_MOST), most), work / (FN(COPY_SHARE) * copy)));
+    if (device->options.deterministic)
+        parts = ki_max(parts, ki_min(plenty, FN(power_below)(bearable)));
+    else if (parts < plenty)
+        parts = ki_min(ki_min(device->threads, bearable), most);
+    pass->parts = (int)parts;
+    pass->threads = (int)ki_min(device->threads, ki_min(parts, most));
 }
 
 /* Folding costs a walk over w: often enough for the sums' sake, seldom enough not to show beside the rows. */
@@ -107,7 +148,7 @@ static void FN(plan_folds)(struct FN(pass) * pass) {
     const kiln_matrix *X = pass->chain->X;
     const int64_t mean_row = ki_max(X->nnz / ki_max(X->rows, 1), 1) * pass->k;
     pass->fold = ki_max(4096, 16 * pass->copy / mean_row);
-    pass->levels = sizeof(real) == 4 && pass->copy > 0 && X->rows / pass->threads > pass->fold ? 2 : 1;
+    pass->levels = sizeof(real) == 4 && pass->copy > 0 && X->rows / pass->parts > pass->fold ? 2 : 1;
     if (pass->levels == 1) pass->fold = ki_max(X->rows, 1);
 }
 
@@ -119,34 +160,45 @@ static void FN(lay_out_y)(struct FN(pass) * pass) {
         for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + j] = y[j * pass->k + c];
 }
 
+/* Divides the device's work space among copies, y, tails and tallies, each on cache lines of its own. */
+static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
+    enum { LINE = 64 };
+    const int64_t tally_bytes = pass->parts * (int64_t)sizeof(struct FN(tally));
+    int64_t elements, bytes;
+    if (!ki_mul3(pass->parts, pass->levels, pass->copy, &elements) ||
+        !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
+        !ki_mul(elements, sizeof(real), &bytes) || !ki_add(bytes, tally_bytes + LINE, &bytes))
+        return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass->n);
+    struct ki_buffer scratch;
+    kiln_status status = ki_device_scratch(pass->chain->X->device, &scratch, bytes);
+    if (status != KILN_OK) return status;
+    char *base = ki_host(&scratch);
+    base += -(uintptr_t)base % LINE;
+    pass->tallies = (struct FN(tally) *)(void *)base;
+    pass->copies = (real *)(void *)(base + tally_bytes);
+    pass->y = pass->copies + pass->parts * pass->levels * pass->copy;
+    pass->tail = pass->y + y_size;
+    return KILN_OK;
+}
+
 static kiln_status FN(chain)(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const bool dense = X->format == KILN_DENSE, copies = chain->kind != KI_CHAIN_PLAIN;
     const bool needs_y = chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
-    struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k};
-    pass.threads = FN(pass_threads)(chain, copies);
+    struct FN(pass)
+        pass = {.chain = chain, .n = X->cols, .k = chain->k, .block = FN(dense_block_rows)(chain)};
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
-    pass.block = FN(dense_block_rows)(chain);
-    /* Copies begin on cache lines of their own, or the threads would fight over the shared one. */
     if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
+    FN(plan_parts)(&pass);
     FN(plan_folds)(&pass);
-    int64_t y_size = dense && needs_y ? pass.k * pass.padded : 0, elements, bytes;
-    const int64_t tally_bytes = pass.threads * (int64_t)sizeof(struct FN(tally));
-    if (!ki_mul3(pass.threads, pass.levels, pass.copy, &elements) ||
-        !ki_add(elements, y_size + pass.threads * pass.padded, &elements) ||
-        !ki_mul(elements, sizeof(real), &bytes) || !ki_add(bytes, tally_bytes, &bytes))
-        return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass.n);
-    struct ki_buffer scratch;
-    kiln_status status = ki_device_scratch(X->device, &scratch, bytes);
+    pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
+    const int64_t y_size = dense && needs_y ? pass.k * pass.padded : 0;
+    kiln_status status = FN(take_scratch)(&pass, y_size);
     if (status != KILN_OK) return status;
-    pass.tallies = ki_host(&scratch);
-    pass.copies = (real *)(pass.tallies + pass.threads);
-    pass.y = pass.copies + pass.threads * pass.levels * pass.copy;
-    pass.tail = pass.y + y_size;
     if (y_size) FN(lay_out_y)(&pass);
-    ki_parallel(pass.threads, pass.threads, FN(run_range), &pass);
+    ki_parallel(pass.threads, pass.parts, FN(run_part), &pass);
     if (copies) {
-        pass.sum_parts = pass.n * pass.k * pass.threads > 65536 ? FN(SUM_PARTS) : 1;
+        pass.sum_parts = pass.n * pass.k * pass.parts > 65536 ? FN(SUM_PARTS) : 1;
         ki_parallel(pass.threads, pass.sum_parts, FN(add_copies), &pass);
     }
     FN(add_tallies)(&pass);

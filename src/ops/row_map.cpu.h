@@ -11,7 +11,8 @@ enum { FN(BLOCK_PRODUCTS) = 1024, FN(BLOCK_ROWS) = 256 }; /* numbers in q and ro
 
 /* What one part of the rows has added up besides w. In double: a sum over millions of rows in f32 would lose them. */
 struct FN(tally) {
-    double value, sums[KI_COLUMNS_MAX];
+    _Alignas(64) double value; /* parts do not share cache lines */
+    double sums[KI_COLUMNS_MAX];
 };
 
 #define VALUES(A) ((real *)ki_host(&(A)->values))

@@ -11,9 +11,10 @@
 
 #include "cases.h"
 
-extern const struct check check_philox, check_matrix, check_refusals, check_properties, check_cg;
-const struct check *const checks[] = {&check_philox,     &check_matrix, &check_refusals,
-                                      &check_properties, &check_cg,     NULL};
+extern const struct check check_philox, check_matrix, check_refusals, check_properties, check_cg,
+    check_determinism;
+const struct check *const checks[] = {
+    &check_philox, &check_matrix, &check_refusals, &check_properties, &check_cg, &check_determinism, NULL};
 
 enum { ENTRIES_QUICK = 20000, ENTRIES_NORMAL = 4000000, TALLIES = 1024 };
 static const double CANARY = 4711;
