@@ -205,7 +205,7 @@ void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const doub
         total += weight;
     }
     metrics_add(metrics, "deviance", "deviance", sum);
-    metrics_add(metrics, "mean_deviance", "mean deviance", sum / total);
+    metrics_add(metrics, "mean_deviance", "mean dev.", sum / total);
 }
 
 /* ---------------------------------------------------------------------------------- device to host */

@@ -7,7 +7,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 
 #define BIT(verb) (1u << VERB_##verb)
 #define CLASSIFIES (BIT(LOGREG) | BIT(SVM))
-#define TRAINS (BIT(LINREG) | CLASSIFIES)
+#define TRAINS (BIT(LINREG) | BIT(GLM) | CLASSIFIES)
 #define SOLVES (TRAINS | BIT(HITS))
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
 #define LABELLED (TRAINS | BIT(PREDICT) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
@@ -61,6 +61,28 @@ const struct option option_table[] = {
      "Predict a number, with the squared epsilon-insensitive loss.", AT(regression)},
     {"epsilon", 0, OPTION_REAL, GROUP_MODEL, BIT(SVM), "NUMBER", NULL, "0", 0, INFINITY,
      "With --regression: errors up to this cost nothing.", AT(epsilon)},
+    {"family", 0, OPTION_CHOICE, GROUP_MODEL, BIT(GLM), "FAMILY",
+     "gaussian|poisson|gamma|inverse-gaussian|binomial|tweedie|negative-binomial", "gaussian", ANY,
+     "Distribution of the target. binomial: 0 and 1, or proportions whose numbers of trials are the "
+     "--weights.",
+     AT(family)},
+    {"link", 0, OPTION_CHOICE, GROUP_MODEL, BIT(GLM), "LINK",
+     "identity|log|inverse|inverse-squared|sqrt|logit|probit|cloglog|cauchit|power", "the family's", ANY,
+     "What the linear predictor is of the mean; the canonical one of the family, but log for gamma, tweedie "
+     "and "
+     "negative-binomial.",
+     AT(link)},
+    {"link-power", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "P", NULL, NULL, ANY,
+     "With --link power: the linear predictor is mu^P.", AT(link_power)},
+    {"variance-power", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "P", NULL, NULL, 1, INFINITY,
+     "With --family tweedie: the variance is mu^P, P between 1 and 2 or above 2.", AT(variance_power)},
+    {"alpha", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "A", NULL, NULL, 0, INFINITY,
+     "With --family negative-binomial: the variance is mu + A mu^2.", AT(alpha)},
+    {"offset", 0, OPTION_PATH, GROUP_MODEL, BIT(GLM) | BIT(PREDICT), "FILE", NULL, NULL, ANY,
+     "A file with one column, a known part of each row's linear predictor (glm).", AT(offset)},
+    {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, BIT(GLM), NULL, NULL, NULL, ANY,
+     "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2.",
+     AT(standard_errors)},
     {"warm-start", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "MODEL", NULL, NULL, ANY,
      "Start from this model instead of from zero; the data are encoded as its training data were.",
      AT(warm_start)},

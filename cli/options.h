@@ -49,6 +49,7 @@ extern const char *const option_group_names[GROUP_COUNT];
 enum verb_id {
     VERB_LINREG,
     VERB_LOGREG,
+    VERB_GLM,
     VERB_SVM,
     VERB_HITS,
     VERB_PREDICT,

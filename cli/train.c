@@ -8,7 +8,8 @@
 #include "choose.h"
 #include "verbs.h"
 
-static const struct algorithm *const algorithms[] = {&algorithm_linreg, &algorithm_logreg, &algorithm_svm};
+static const struct algorithm *const algorithms[] = {&algorithm_linreg, &algorithm_logreg, &algorithm_glm,
+                                                     &algorithm_svm};
 
 const struct algorithm *algorithm_named(const char *name) {
     for (size_t i = 0; name && i < sizeof algorithms / sizeof *algorithms; i++)

@@ -27,7 +27,7 @@ struct algorithm {
     double (*l2_of_C)(double C);                      /* NULL: the algorithm has no C */
     const char *(*score)(const struct training *job); /* the metric that cross-validation goes by */
 };
-extern const struct algorithm algorithm_linreg, algorithm_logreg, algorithm_svm;
+extern const struct algorithm algorithm_linreg, algorithm_logreg, algorithm_glm, algorithm_svm;
 const struct algorithm *algorithm_named(const char *name); /* NULL if there is none */
 
 struct training {
@@ -61,6 +61,16 @@ int train_evaluate(struct metrics *metrics, const struct training *job, const do
 /* train_result.c */
 int train_save(struct run *run, const struct training *job);
 int train_tell(struct run *run, const struct training *job, json_t *extra); /* extra: further keys, or NULL */
+
+/* The coefficients with their standard errors, intercept last; count 0 unless these were asked for. train_glm.c */
+struct coefficients {
+    double *values, *errors;
+    int64_t count;
+};
+int coefficients_new(struct coefficients *table, const struct training *job); /* 0 or an exit code */
+void coefficients_free(struct coefficients *table);
+json_t *coefficients_json(const struct coefficients *table, const struct training *job);
+void coefficients_print(FILE *file, const struct coefficients *table, const struct training *job);
 
 /* Shared with hits. */
 json_t *train_trace_json(const kiln_report *report);

@@ -58,6 +58,11 @@ int train_evaluate(struct metrics *metrics, const struct training *job, const do
 int train_measure(struct run *run, struct training *job) {
     (void)run;
     if (job->loss.kind == KILN_LOSS_SQUARED) return measure_linreg(job);
+    if (job->loss.kind == KILN_LOSS_GLM) {
+        metrics_add(&job->metrics, "null_deviance", "null dev.", job->report.null_deviance);
+        metrics_add(&job->metrics, "dispersion", "dispersion", job->report.dispersion);
+        metrics_add(&job->metrics, "aic", "AIC", job->report.aic);
+    }
     return train_evaluate(&job->metrics, job, NULL);
 }
 
@@ -77,6 +82,13 @@ static json_t *options_json(const struct training *job) {
     if (job->classes.count) {
         json_put_text(object, "class_weight", settings->class_weight);
         json_put_number(object, "l1", settings->l1);
+    }
+    if (job->loss.kind == KILN_LOSS_GLM) {
+        json_put_text(object, "family", kiln_family_name(job->loss.family));
+        json_put_text(object, "link", kiln_link_name(job->loss.link));
+        json_put_number(object, "parameter", job->loss.parameter);
+        json_put_number(object, "link_power", job->loss.link_power);
+        json_put_text(object, "offset", settings->offset);
     }
     if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) json_put_number(object, "epsilon", settings->epsilon);
     json_put_text(object, "weights", settings->weights);
@@ -146,11 +158,30 @@ static kiln_status set_classes(kiln_model *model, const struct run *run, const s
     return train_set_json(model, "class_names", names);
 }
 
+/* What kiln_model_loss reads again. */
+static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln_loss *loss) {
+    const double values[] = {loss->parameter, loss->link_power};
+    kiln_matrix *parameters = NULL;
+    kiln_status status = KILN_OK;
+    if (loss->kind != KILN_LOSS_GLM && loss->kind != KILN_LOSS_SQUARED_EPSILON) return KILN_OK;
+    if (loss->kind == KILN_LOSS_GLM) {
+        status = kiln_model_set_text(model, "family", kiln_family_name(loss->family));
+        if (status == KILN_OK) status = kiln_model_set_text(model, "link", kiln_link_name(loss->link));
+    }
+    if (status == KILN_OK) status = kiln_matrix_dense(&parameters, run->device, KILN_F64, 1, 2, values);
+    if (status == KILN_OK) status = kiln_model_set_tensor(model, "parameters", parameters);
+    kiln_matrix_free(parameters);
+    return status;
+}
+
 static kiln_status fill_model(kiln_model *model, const struct run *run, const struct training *job) {
     const kiln_data *data = job->data;
     kiln_status status = kiln_model_set_tensor(model, "W", job->W);
     if (status == KILN_OK && job->b) status = kiln_model_set_tensor(model, "b", job->b);
     if (status == KILN_OK && job->classes.count) status = set_classes(model, run, &job->classes);
+    if (status == KILN_OK) status = set_loss(model, run, &job->loss);
+    if (status == KILN_OK && job->errors)
+        status = kiln_model_set_tensor(model, "standard_errors", job->errors);
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", run->device_info.name);
     if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
     if (status == KILN_OK) status = train_set_json(model, "options", options_json(job));
@@ -180,7 +211,8 @@ int train_save(struct run *run, const struct training *job) {
 
 /* ---------------------------------------------------------------------------------------- telling */
 
-static int tell_json(struct run *run, const struct training *job, json_t *extra) {
+static int tell_json(struct run *run, const struct training *job, const struct coefficients *table,
+                     json_t *extra) {
     const kiln_report *report = &job->report;
     json_t *object = run_json(run, "kiln.result/1");
     json_put_text(object, "algorithm", job->algorithm->name);
@@ -198,13 +230,15 @@ static int tell_json(struct run *run, const struct training *job, json_t *extra)
     json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
     json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);
+    if (table->count) json_put(object, "coefficients", coefficients_json(table, job));
     if (extra) json_object_update_missing(object, extra);
     run_json_seconds(run, object);
     json_put(object, "trace", train_trace_json(report));
     return json_print(object);
 }
 
-static void tell_people(struct run *run, const struct training *job, FILE *file) {
+static void tell_people(struct run *run, const struct training *job, const struct coefficients *table,
+                        FILE *file) {
     const kiln_report *report = &job->report;
     const struct seconds *seconds = &run->seconds;
     const kiln_matrix *X = kiln_data_X(job->data);
@@ -223,6 +257,7 @@ static void tell_people(struct run *run, const struct training *job, FILE *file)
             text_seconds(clock_seconds() - run->started), text_seconds(seconds->read),
             text_seconds(seconds->transfer), text_seconds(seconds->build), text_seconds(seconds->solve));
     if (output && strcmp(output, "-") != 0) fprintf(file, "  model       %s\n", output);
+    coefficients_print(file, table, job);
 }
 
 void train_tell_device(const struct run *run) {
@@ -279,12 +314,14 @@ int train_end(const struct run *run, const kiln_report *report, kiln_type type) 
 
 int train_tell(struct run *run, const struct training *job, json_t *extra) {
     const char *output = run->settings->output;
-    int code = 0;
+    struct coefficients table;
+    int code = coefficients_new(&table, job);
     progress_clear();
     if (talk_verbose()) train_tell_device(run);
-    if (talk_json())
-        code = tell_json(run, job, extra);
-    else
-        tell_people(run, job, output && strcmp(output, "-") == 0 ? stderr : stdout);
+    if (!code && talk_json())
+        code = tell_json(run, job, &table, extra);
+    else if (!code)
+        tell_people(run, job, &table, output && strcmp(output, "-") == 0 ? stderr : stdout);
+    coefficients_free(&table);
     return code ? code : train_end(run, &job->report, kiln_matrix_type(job->W));
 }

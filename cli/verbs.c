@@ -34,6 +34,15 @@ const struct verb verb_table[VERB_COUNT] = {
                      "kiln logreg a9a.svm.gz --l1 5\n"
                      "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
                      verb_train},
+    [VERB_GLM] =
+        {"glm", "DATA", 1, 1, NULL, "Train a generalised linear model",
+         "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
+         "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
+         "dispersion and AIC; on request standard errors.\n\n" FORMATS "\n\n" SUMMARY,
+         "kiln glm claims.csv --target count --family poisson --offset log_exposure.txt\n"
+         "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
+         "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
+         verb_train},
     [VERB_SVM] =
         {"svm", "DATA", 1, 1, NULL, "Train a linear support vector machine",
          "With the squared hinge, in the primal: minimises sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 / 2 + "
@@ -68,7 +77,7 @@ const struct verb verb_table[VERB_COUNT] = {
                       "what --probabilities "
                       "and --decision ask for. Numbers are the shortest decimals that read back to the same "
                       "bits.\n\n" FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
-                                          "training. Where DATA has targets, the metrics "
+                      "training. Where DATA has targets, the metrics "
                       "follow on standard error: R2, RSS and RMSE, the deviance of glm, or accuracy, log "
                       "loss, AUC and the table of "
                       "true and predicted classes. With --json and no -o the object holds the predictions.",
@@ -140,17 +149,17 @@ const struct verb verb_table[VERB_COUNT] = {
                          "kiln completion zsh > \"${fpath[1]}/_kiln\"\n"
                          "kiln completion fish > ~/.config/fish/completions/kiln.fish",
                          verb_completion},
-    [VERB_MAN] = {"man", "[VERB]", 0, 1,
-                  "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
-                  "help|version",
-                  "Print a man page",
-                  "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
-                  "kiln man linreg | man -l -", verb_man},
-    [VERB_HELP] = {"help", "[VERB]", 0, 1,
-                   "linreg|logreg|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
-                   "help|version",
-                   "Show help", "The same as kiln --help and kiln VERB --help.", "kiln help linreg",
-                   verb_help},
+    [VERB_MAN] =
+        {"man", "[VERB]", 0, 1,
+         "linreg|logreg|glm|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
+         "help|version",
+         "Print a man page", "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
+         "kiln man linreg | man -l -", verb_man},
+    [VERB_HELP] =
+        {"help", "[VERB]", 0, 1,
+         "linreg|logreg|glm|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
+         "help|version",
+         "Show help", "The same as kiln --help and kiln VERB --help.", "kiln help linreg", verb_help},
     [VERB_VERSION] = {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.",
                       "kiln version --json", verb_version},
 };

@@ -1,0 +1,159 @@
+/* The row of generalised linear models, and the table of their coefficients. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "train.h"
+
+static int missing(const char *family, const char *option) {
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, option, "--family %s needs its parameter", family);
+}
+
+/* The library's number of a name; 0 if it has none. */
+static int number_of(const char *name, const char *(*name_of)(int number)) {
+    const char *known;
+    for (int i = 1; name && (known = name_of(i)); i++)
+        if (strcmp(known, name) == 0) return i;
+    return 0;
+}
+
+static const char *family_name(int number) {
+    return kiln_family_name((kiln_family)number);
+}
+
+static const char *link_name(int number) {
+    return kiln_link_name((kiln_link)number);
+}
+
+static int take_loss(struct training *job) {
+    const struct settings *settings = job->settings;
+    kiln_loss *loss = &job->loss;
+    loss->kind = KILN_LOSS_GLM;
+    loss->family = settings->family ? (kiln_family)number_of(settings->family, family_name) : KILN_GAUSSIAN;
+    loss->link = (kiln_link)number_of(settings->link, link_name);
+    loss->link_power = settings->link_power;
+    if (loss->family == KILN_TWEEDIE) loss->parameter = settings->variance_power;
+    if (loss->family == KILN_NEGATIVE_BINOMIAL) loss->parameter = settings->alpha;
+    if (loss->family == KILN_TWEEDIE && !settings->variance_power)
+        return missing("tweedie", "--variance-power P, between 1 and 2 or above 2");
+    if (loss->family == KILN_NEGATIVE_BINOMIAL && !settings->alpha)
+        return missing("negative-binomial", "--alpha A, the variance is mu + A mu^2");
+    if (loss->link == KILN_LINK_POWER && settings->link_power == 0)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--link-power P", "--link power needs its power");
+    return 0;
+}
+
+static int prepare_glm(struct run *run, struct training *job) {
+    const struct settings *settings = run->settings;
+    const kiln_matrix *X = kiln_data_X(job->data);
+    int code = take_loss(job);
+    if (code) return code;
+    if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
+        return fail_with(KILN_ERR_DATA, READING, "name one target column", "glm learns one target at a time");
+    if ((code = train_allocate(run, job, 1)) || !settings->standard_errors) return code;
+    const int64_t count = kiln_matrix_cols(X) + !settings->no_intercept;
+    if (kiln_matrix_dense(&job->errors, run->device, kiln_matrix_type(X), count, 1, NULL) != KILN_OK)
+        return fail_library(WORKING);
+    return 0;
+}
+
+static kiln_status solve_glm(const struct training *job, const struct problem *problem, kiln_report *report) {
+    const struct settings *settings = job->settings;
+    const kiln_glm_options options = {.family = job->loss.family,
+                                      .link = job->loss.link,
+                                      .parameter = job->loss.parameter,
+                                      .link_power = job->loss.link_power,
+                                      .l2 = problem->l2,
+                                      .no_intercept = settings->no_intercept,
+                                      .standardize = settings->standardize,
+                                      .warm_start = problem->warm,
+                                      .tolerance = settings->tolerance,
+                                      .max_iterations = settings->max_iterations,
+                                      .weights = problem->weights,
+                                      .offset = job->offset,
+                                      .standard_errors = job->errors,
+                                      .control = problem->control};
+    return kiln_glm(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
+}
+
+static const char *score_deviance(const struct training *job) {
+    (void)job;
+    return "mean_deviance";
+}
+
+const struct algorithm algorithm_glm = {.name = "glm",
+                                        .title = "generalised linear model",
+                                        .tolerance = 1e-9,
+                                        .tolerance_f32 = 1e-4,
+                                        .max_iterations = 100,
+                                        .prepare = prepare_glm,
+                                        .solve = solve_glm,
+                                        .score = score_deviance};
+
+/* ------------------------------------------------------------------------------------ coefficients */
+
+static int take_coefficients(struct coefficients *table, const struct training *job) {
+    int code = 0;
+    table->count = kiln_matrix_rows(job->errors);
+    double *intercept = NULL;
+    double *weights = values_of(job->W, &code);
+    if (!code && job->b) intercept = values_of(job->b, &code);
+    if (!code) table->errors = values_of(job->errors, &code);
+    if (!code && !(table->values = malloc((size_t)table->count * sizeof *table->values)))
+        code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the coefficients");
+    for (int64_t j = 0; !code && j < table->count; j++)
+        table->values[j] = j < kiln_matrix_rows(job->W) ? weights[j] : intercept[0];
+    free(weights);
+    free(intercept);
+    return code;
+}
+
+int coefficients_new(struct coefficients *table, const struct training *job) {
+    *table = (struct coefficients){0};
+    return job->errors ? take_coefficients(table, job) : 0;
+}
+
+void coefficients_free(struct coefficients *table) {
+    free(table->values);
+    free(table->errors);
+    *table = (struct coefficients){0};
+}
+
+static const char *coefficient_name(const struct training *job, int64_t j, char *buffer, size_t room) {
+    const char *name = kiln_data_feature_name(job->data, j);
+    if (j == kiln_matrix_rows(job->W)) return "(intercept)";
+    if (name) return name;
+    snprintf(buffer, room, "column %lld", (long long)j + 1);
+    return buffer;
+}
+
+/* Of a normal distribution, both tails. */
+static double p_value(double z) {
+    return erfc(fabs(z) / sqrt(2));
+}
+
+json_t *coefficients_json(const struct coefficients *table, const struct training *job) {
+    json_t *array = json_array();
+    char buffer[48];
+    for (int64_t j = 0; j < table->count; j++) {
+        const double z = table->values[j] / table->errors[j];
+        json_t *object = json_object();
+        json_put_text(object, "name", coefficient_name(job, j, buffer, sizeof buffer));
+        json_put_number(object, "value", table->values[j]);
+        json_put_number(object, "standard_error", table->errors[j]);
+        json_put_number(object, "z", z);
+        json_put_number(object, "p", p_value(z));
+        json_add(array, object);
+    }
+    return array;
+}
+
+void coefficients_print(FILE *file, const struct coefficients *table, const struct training *job) {
+    char buffer[48];
+    if (table->count) fprintf(file, "  %13s %13s %9s %9s\n", "coefficient", "std. error", "z", "p");
+    for (int64_t j = 0; j < table->count; j++) {
+        const double z = table->values[j] / table->errors[j];
+        fprintf(file, "  %13.6g %13.6g %9.3f %9.3g  %s\n", table->values[j], table->errors[j], z, p_value(z),
+                coefficient_name(job, j, buffer, sizeof buffer));
+    }
+}
