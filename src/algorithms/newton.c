@@ -2,14 +2,18 @@
  *
  * A step comes from the trust region (newton_step.c), but one that does not lower the objective enough is not computed anew
  * in a smaller region: it is shortened, at the price of one pass instead of many, and the region shrinks to what was
- * accepted (Nocedal and Yuan, 1998). With l1 the step is taken among the coefficients that may move, and projected onto
+ * accepted (Nocedal and Yuan, 1998), or rather to a multiple of it: losses with kinks often want one short step among long
+ * ones. With l1 the step is taken among the coefficients that may move, and projected onto
  * their orthant (Andrew and Gao, ICML 2007; Byrd, Chin, Nocedal and Oztoprak, Math. Program. 159, 2016).
  *
  * Near the solution the objective's change drowns in its rounding long before the gradient does. There a full step is taken
  * whenever it makes the gradient smaller. */
 #include "algorithms/newton_work.h"
 
-enum { SHORTENINGS = 40 };
+enum {
+    SHORTENINGS = 40,
+    ROOM = 1000 /* how many times the last accepted length a step may have after it had to be shortened */
+};
 
 static kiln_status matrix_new(kiln_matrix **A, const struct ki_newton *newton, int64_t rows, int64_t cols) {
     return kiln_matrix_dense(A, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), rows, cols, NULL);
@@ -109,6 +113,11 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     TRY(matrix_new(&newton->b, newton, 1, newton->k));
     TRY(matrix_new(&work->shift, newton, 1, newton->k));
     TRY(matrix_new(&work->square, newton, cols, 1));
+    if (newton->k > 1) {
+        TRY(matrix_new(&work->v, newton, kiln_matrix_rows(newton->X), 1));
+        TRY(matrix_new(&work->classes, newton, newton->k, 1));
+        TRY(kiln_fill(work->classes, 1));
+    }
     TRY(point_new(&work->here, newton));
     TRY(point_new(&work->there, newton));
     struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,           &work->R,
@@ -128,9 +137,9 @@ void ki_newton_close(struct ki_newton *newton) {
     struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,           &work->R,
                                      &work->P,         &work->Q,       &work->subgradient, &work->face};
     for (int i = 0; i < 8; i++) pair_free(pairs[i]);
-    kiln_matrix *const all[] = {work->mean,  work->penalty, work->l1,    work->kept,
-                                work->shift, work->spread,  work->square};
-    for (int i = 0; i < 7; i++) kiln_matrix_free(all[i]);
+    kiln_matrix *const all[] = {work->mean,   work->penalty, work->l1,     work->kept, work->shift,
+                                work->spread, work->floor,   work->square, work->v,    work->classes};
+    for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
     point_free(&work->here);
     point_free(&work->there);
     ki_free(work);
@@ -151,51 +160,62 @@ static kiln_status mean_curvature(const struct ki_newton_work *work, double *mea
     return status;
 }
 
-static kiln_status fill_inverse(struct ki_newton_work *work, const double *inverse, double intercept) {
+static kiln_status fill_criterion(struct ki_newton_work *work, const double *inverse) {
     kiln_status status;
     kiln_matrix *column = NULL;
-    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse};
-    const double zero[KI_BLOCK] = {0};
     double one[KI_BLOCK];
     for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
     TRY(set_columns(&column, work->newton, inverse));
-    for (int i = 0; i < 2; i++) {
-        TRY(kiln_combine(pairs[i]->w, one, column, zero, NULL));
-        if (pairs[i]->b) TRY(kiln_fill(pairs[i]->b, intercept));
-    }
+    TRY(kiln_combine(work->criterion.w, one, column, NULL, NULL));
+    if (work->criterion.b) TRY(kiln_fill(work->criterion.b, work->scale / work->total));
 done:
     kiln_matrix_free(column);
     return status;
 }
 
-/* D^-2 of the criterion, and what ki_newton_precondition multiplies with. The common scale keeps f32 far from both ends of
- * its range; the least the diagonal may be beside its largest entry does too. *noise: what D^-1 X^T makes of rounding. */
-static kiln_status build_scale(struct ki_newton_work *work, double *noise) {
-    kiln_status status;
-    struct ki_newton *newton = work->newton;
+/* D^-2 of the criterion, spread and floor, on the host, n of each. Returns what D^-1 X^T makes of rounding, but for epsilon. */
+static double scale_columns(struct ki_newton_work *work, double mean, double *inverse, double *spread,
+                            double *floor) {
+    const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
     const int64_t cols = kiln_matrix_cols(newton->X);
-    double mean = 1, largest = 0, magnification = 0;
-    double *inverse = ki_alloc((size_t)cols * 2 * sizeof *inverse), *spread = inverse + cols;
-    if (!inverse) return ki_fail_nomem((size_t)cols * 2 * sizeof *inverse, "the preconditioner");
-    TRY(mean_curvature(work, &mean));
+    double largest = newton->no_intercept ? 0 : work->total, magnification = 0;
     for (int64_t j = 0; j < cols; j++) {
         const double penalty = newton->l2 * (newton->standardize ? columns->variance[j] : 1);
-        inverse[j] = diagonal(newton, j) > 0 ? mean * diagonal(newton, j) + penalty : 0;
+        const bool kept = diagonal(newton, j) > 0;
+        inverse[j] = kept ? mean * diagonal(newton, j) + penalty : 0;
+        floor[j] = kept ? penalty + 0.01 * inverse[j] : 0;
         largest = fmax(largest, inverse[j]);
     }
-    if (!newton->no_intercept) largest = fmax(largest, mean * columns->weight);
     work->scale = largest > 0 ? largest : 1;
     for (int64_t j = 0; j < cols; j++) {
         spread[j] = inverse[j] > 0 ? diagonal(newton, j) / columns->square[j] / work->scale : 0;
+        floor[j] = inverse[j] > 0 ? fmax(floor[j] / work->scale, 1e-30) : 0;
         inverse[j] = inverse[j] > 0 ? fmin(work->scale / inverse[j], 1e30) : 0;
         magnification += inverse[j] * columns->square[j];
     }
-    *noise = ki_epsilon(kiln_matrix_type(newton->X)) * sqrt(magnification + work->scale / mean);
-    TRY(fill_inverse(work, inverse, work->scale / (mean * columns->weight)));
+    return sqrt(magnification + work->scale / mean);
+}
+
+/* The criterion's scale and the preconditioner's parts. The common factor, and the bounds, keep f32 away from both ends of
+ * its range. *noise: what a gradient of nothing but rounding may have for a norm, for losses of about 1. */
+static kiln_status build_scale(struct ki_newton_work *work, double *noise) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    const int64_t cols = kiln_matrix_cols(newton->X);
+    double mean = 1;
+    double *inverse = ki_alloc((size_t)cols * 3 * sizeof *inverse), *spread = inverse + cols,
+           *floor = spread + cols;
+    if (!inverse) return ki_fail_nomem((size_t)cols * 3 * sizeof *inverse, "the preconditioner");
+    TRY(mean_curvature(work, &mean));
+    work->total = mean * newton->columns.weight;
+    *noise = 16 * ki_epsilon(kiln_matrix_type(newton->X)) * scale_columns(work, mean, inverse, spread, floor);
+    TRY(fill_criterion(work, inverse));
     kiln_matrix_free(work->spread);
-    work->spread = NULL;
+    kiln_matrix_free(work->floor);
+    work->spread = work->floor = NULL;
     TRY(set_columns(&work->spread, newton, spread));
+    TRY(set_columns(&work->floor, newton, floor));
 done:
     ki_free(inverse);
     return status;
@@ -281,9 +301,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     if (!*moved) goto done;
     const double length = t * model->length, ratio = actual / predicted;
     if (t < 1)
-        work->radius = length;
-    else if (predicted > noise && ratio < 0.25)
-        work->radius = 0.5 * length;
+        work->radius = fmin(work->radius, ROOM * length);
     else if (model->boundary && ratio > 0.75)
         work->radius *= 4;
     work->norm = norm;
@@ -369,7 +387,7 @@ static kiln_status judge(struct ki_newton_work *work, bool reference) {
     TRY(ki_newton_measure(work, &work->norm, &work->here));
     if (!reference) return KILN_OK;
     work->first = work->here.objective;
-    work->reference = work->norm <= 16 * noise * sqrt(fabs(work->here.loss)) ? 0 : work->norm;
+    work->reference = work->norm <= noise * sqrt(fabs(work->here.loss)) ? 0 : work->norm;
 done:
     return status;
 }

@@ -60,23 +60,40 @@ done:
     return status;
 }
 
-/* D^2_j = penalty_j + spread_j * (X .* X)^T C / (X .* X)^T s: the spread about the mean that the curvature's weights would
- * show, without a pass for their own means. spread and penalty carry the common scale. */
+/* v = the curvature that a class sees on average: for softmax s_i sum_c p_ic (1 - p_ic) / K, else C itself. Uses there.C. */
+static kiln_status mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
+    kiln_status status = KILN_OK;
+    const kiln_matrix *C = work->here.C, *weights = work->problem.weights;
+    const double share = 1.0 / work->newton->k;
+    *v = C;
+    if (work->newton->k == 1) return KILN_OK;
+    *v = work->v;
+    TRY(kiln_times(work->there.C, C, C));
+    TRY(kiln_fill(work->v, 1));
+    TRY(kiln_multiply(work->v, -share, KILN_PLAIN, work->there.C, work->classes, share, work->v));
+    if (weights) TRY(kiln_times(work->v, work->v, weights));
+done:
+    return status;
+}
+
+/* D^2_j = floor_j + spread_j * (X .* X)^T v / (X .* X)^T s: the spread about the mean that the curvature's weights would show,
+ * without a pass for their own means. The floor, penalty and a hundredth of the criterion's scale, keeps a column whose rows
+ * have no curvature just now from running away. spread and floor carry the common scale, and are 0 for columns left out. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     kiln_status status;
-    const double one = 1;
-    double total;
-    if (work->newton->k > 1) return KILN_OK;
-    TRY(kiln_gram_diagonal(work->square, work->newton->X, work->here.C));
+    const kiln_matrix *v;
+    double one[KI_BLOCK], total;
+    for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
+    TRY(mean_curvature(work, &v));
+    TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
     work->newton->report.passes++;
     TRY(kiln_times(work->square, work->square, work->spread));
-    const double scale = 1 / work->scale;
-    TRY(kiln_combine(work->inverse.w, &one, work->square, &scale, work->penalty));
-    TRY(kiln_map(work->inverse.w, KILN_MAP_RECIPROCAL, work->inverse.w));
-    TRY(kiln_times(work->inverse.w, work->inverse.w, work->kept));
+    TRY(kiln_combine(work->square, one, work->square, one, work->floor));
+    TRY(kiln_map(work->square, KILN_MAP_RECIPROCAL, work->square));
+    TRY(kiln_combine(work->inverse.w, one, work->square, NULL, NULL));
     if (!work->mean) return KILN_OK;
-    TRY(kiln_norm(&total, work->here.C, KILN_NORM_1));
-    TRY(kiln_fill(work->inverse.b, total > 0 ? work->scale / total : 0));
+    TRY(kiln_norm(&total, v, KILN_NORM_1));
+    TRY(kiln_fill(work->inverse.b, work->scale / (total + 0.01 * work->total)));
 done:
     return status;
 }
@@ -132,7 +149,7 @@ static double to_boundary(double ss, double sp, double pp, double radius) {
  * but not below what the tolerance asks for. */
 static double forcing(const struct ki_newton_work *work, double rho) {
     const double relative = work->norm / work->reference;
-    const double wanted = fmin(0.25, sqrt(relative)), enough = 0.3 * work->newton->tolerance / relative;
+    const double wanted = fmin(0.5, sqrt(relative)), enough = 0.3 * work->newton->tolerance / relative;
     return fmax(wanted, enough) * sqrt(rho);
 }
 

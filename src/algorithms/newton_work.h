@@ -18,7 +18,9 @@ struct ki_newton_work {
         *l1;            /* n x 1: mu; L; the l1_j. mean NULL without an intercept, l1 where there is none */
     kiln_matrix *kept;  /* n x 1: 0 for a column that is left out (constant, or all zero), else 1 */
     kiln_matrix *shift; /* 1 x k: b' - mu W, the intercept for X as it is */
-    kiln_matrix *spread, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
+    kiln_matrix *spread, *floor, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
+    kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
+    double total;                         /* the curvature's sum at the origin */
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
     struct ki_pair subgradient, face;  /* with l1: the least subgradient; inverse, 0 for what stays at zero */
@@ -44,7 +46,7 @@ struct ki_newton_model {
 kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
 /* *norm = the criterion at an evaluated point; with l1, leaves its least subgradient. */
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
-/* The preconditioner for the curvature at `here`. One pass, but none for softmax. */
+/* The preconditioner for the curvature at `here`. One pass. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
