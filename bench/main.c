@@ -32,8 +32,7 @@ static const char usage[] =
     "usage: kiln_bench [--op NAME] [--device NAME] [--type f32|f64] [--rows N] [--cols N] [--nnz N]\n"
     "                  [--skew uniform|zipf] [--k N] [--transposed] [--seconds S] [--no-check]\n"
     "                  [--json FILE] [--commit TEXT]\n"
-    "  --op       mmchain (default), multiply, gram_diagonal, combine, times, map, fill, fill_random, dot, "
-    "norm\n"
+    "  --op       mmchain (default), or one of those listed below\n"
     "  --nnz      stored entries of a CSR matrix, spread over its rows; default: dense\n"
     "  --skew     columns of a CSR matrix equally likely (default), or popular in inverse proportion to "
     "their number\n"
@@ -294,6 +293,9 @@ int main(int argc, char **argv) {
     if (!operation || (strcmp(options.type, "f32") && strcmp(options.type, "f64")) ||
         (strcmp(options.skew, "uniform") && strcmp(options.skew, "zipf"))) {
         fputs(usage, stderr);
+        for (int i = 0; operations[i]; i++)
+            fprintf(stderr, "%s%s", i ? ", " : "operations: ", operations[i]->name);
+        fputc('\n', stderr);
         return 2;
     }
     return run(operation, &options);
