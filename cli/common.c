@@ -81,12 +81,19 @@ static void say_what_was_read(const kiln_data *data, const char *path, double se
         text_seconds(seconds), text_bytes(bytes / fmax(seconds, 1e-6)));
 }
 
+/* Whether a target may be text: for those who tell classes apart, and for those who only look. */
+static bool takes_classes(const struct run *run) {
+    const ptrdiff_t verb = run->verb - verb_table;
+    return verb == VERB_LOGREG || (verb == VERB_SVM && !run->settings->regression) || verb == VERB_INFO;
+}
+
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
     const struct settings *settings = run->settings;
     kiln_read_options options = {.format = file_format_of(settings->format),
                                  .type = type,
                                  .zero_based = settings->zero_based,
                                  .target = settings->target,
+                                 .text_targets = takes_classes(run),
                                  .target_file = settings->target_file,
                                  .allow_nonfinite = settings->allow_nonfinite,
                                  .strict = settings->strict,

@@ -29,7 +29,7 @@ struct reader {
 
     char **names; /* of the file's columns */
     struct ki_csv_schema schema;
-    struct ki_csv_levels levels;
+    struct ki_csv_levels levels, classes;
     struct ki_csv_layout layout;
     struct ki_csv_chunk *chunks;
     int parts; /* of them */
@@ -196,7 +196,7 @@ static kiln_status make_schema(struct reader *r) {
     struct ki_place place = {ki_input_name(r->input), 1, 0, -1};
     if (!text || !*text)
         return ki_csv_schema_from_header(&r->schema, r->names, r->layout.fields, target, &place);
-    kiln_status status = ki_csv_schema_from_model(&r->schema, &r->levels, text);
+    kiln_status status = ki_csv_schema_from_model(&r->schema, &r->levels, &r->classes, text);
     if (status != KILN_OK) return status;
     return ki_csv_schema_match(&r->schema, r->names, r->layout.fields, target, &place);
 }
@@ -220,26 +220,35 @@ static int cut(struct reader *r, const char *begin, const char *end) {
 
 static kiln_status add_level(struct reader *r, const struct ki_block *text, const struct ki_csv_miss *miss,
                              struct ki_bytes *plain, int32_t *number) {
-    struct ki_csv_column *column = &r->schema.columns[miss->column];
+    struct ki_csv_column *column = (miss->target ? r->schema.targets : r->schema.columns) + miss->column;
+    struct ki_csv_levels *levels = miss->target ? &r->classes : &r->levels;
     plain->size = 0;
     if (!ki_csv_unquote(plain, &miss->field) || !ki_bytes_room(plain, 1))
         return ki_fail_nomem((size_t)miss->field.size, "a level");
-    *number = ki_csv_levels_find(&r->levels, miss->column, plain->data, plain->size);
+    *number = ki_csv_levels_find(levels, miss->column, plain->data, plain->size);
     if (*number >= 0) return KILN_OK;
     struct ki_place place = ki_csv_place(ki_input_name(r->input), text, miss->field.text);
     if (!ki_csv_utf8(plain->data, plain->size)) {
         ki_fail_at(KILN_ERR_PARSE, &place, "a value in column '%s' is not UTF-8 text", column->name);
         return ki_hint("convert the file, for instance with iconv -f latin1 -t utf-8");
     }
-    if (column->levels == KI_CSV_LEVEL_LIMIT) {
+    if ((miss->target ? levels->count : column->levels) == KI_CSV_LEVEL_LIMIT) {
         ki_fail_at(KILN_ERR_LIMIT, &place, "text column '%s' has more than %d levels", column->name,
                    KI_CSV_LEVEL_LIMIT);
         return ki_hint("is it an identifier? remove the column");
     }
-    *number = ki_csv_levels_add(&r->levels, miss->column, plain->data, plain->size);
+    *number = ki_csv_levels_add(levels, miss->column, plain->data, plain->size);
     if (*number < 0) return ki_fail_nomem((size_t)plain->size, "the levels");
     column->levels++;
     return KILN_OK;
+}
+
+/* Numbers up to KI_CSV_LEVEL_LIMIT are whole in f32 too. */
+static void put_class(struct ki_bytes *y, kiln_type type, int64_t entry, int32_t number) {
+    if (type == KILN_F32)
+        ((float *)(void *)y->data)[entry] = (float)number;
+    else
+        ((double *)(void *)y->data)[entry] = number;
 }
 
 static kiln_status resolve_misses(struct reader *r, const struct ki_block *text, struct ki_csv_chunk *chunk) {
@@ -250,7 +259,10 @@ static kiln_status resolve_misses(struct reader *r, const struct ki_block *text,
     for (int64_t i = 0; i < count; i++) {
         int32_t number = -1;
         TRY(add_level(r, text, &misses[i], &plain, &number));
-        ((int32_t *)(void *)chunk->ids.data)[misses[i].entry] = (int32_t)r->schema.count + number;
+        if (misses[i].target)
+            put_class(&chunk->y, r->layout.type, misses[i].entry, number);
+        else
+            ((int32_t *)(void *)chunk->ids.data)[misses[i].entry] = (int32_t)r->schema.count + number;
     }
 done:
     ki_bytes_free(&plain);
@@ -346,9 +358,21 @@ static void number_range(void *of, int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; i++) n->ids[i] = n->feature[n->ids[i]];
 }
 
+static kiln_status number_classes(struct reader *r, struct ki_table *table) {
+    int32_t *rank = NULL;
+    bool any = false;
+    for (int64_t t = 0; t < r->schema.target_count; t++) any |= r->schema.targets[t].text;
+    kiln_status status = any ? ki_csv_classes_finish(&rank, table, &r->schema, &r->classes) : KILN_OK;
+    if (rank) ki_csv_classes_number(r->y.data, r->layout.type, r->rows, &r->schema, rank);
+    ki_free(rank);
+    return status;
+}
+
 static kiln_status finish(struct reader *r, struct ki_table *table) {
     int32_t *feature = NULL;
-    kiln_status status = ki_csv_schema_finish(&feature, table, &r->schema, &r->levels);
+    kiln_status status = number_classes(r, table);
+    if (status != KILN_OK) return status;
+    status = ki_csv_schema_finish(&feature, table, &r->schema, &r->levels);
     if (status != KILN_OK) return status;
     struct numbering numbering = {(void *)r->ids.data, feature};
     int64_t entries = r->ids.size / (int64_t)sizeof(int32_t);
@@ -373,6 +397,7 @@ static void clear(struct reader *r) {
     ki_free(r->chunks);
     ki_csv_schema_free(&r->schema);
     ki_csv_levels_free(&r->levels);
+    ki_csv_levels_free(&r->classes);
     ki_bytes_free(&r->pending);
     ki_bytes_free(&r->values);
     ki_bytes_free(&r->ids);
@@ -386,8 +411,11 @@ kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const ki
     struct ki_block text;
     const char *rest = NULL;
     ki_csv_levels_init(&r.levels);
+    ki_csv_levels_init(&r.classes);
     r.layout.schema = &r.schema;
     r.layout.levels = &r.levels;
+    r.layout.classes = &r.classes;
+    r.layout.text_targets = options->text_targets;
     r.layout.type = options->type;
     r.layout.allow_nonfinite = options->allow_nonfinite;
     r.parts =

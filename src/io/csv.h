@@ -108,9 +108,9 @@ void ki_csv_schema_free(struct ki_csv_schema *schema);
 /* Names of the file's columns become columns and targets. target: names separated by commas, or NULL. */
 kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char *const *names, int64_t count,
                                       const char *target, const struct ki_place *place);
-/* From a model's schema text, which is not trusted; its levels are added to levels. */
+/* From a model's schema text, which is not trusted; its levels are added to levels, those of targets to classes. */
 kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
-                                     const char *text);
+                                     struct ki_csv_levels *classes, const char *text);
 /* Finds the schema's columns among the file's. target as above: replaces the schema's own targets. */
 kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names, int64_t count,
                                 const char *target, const struct ki_place *place);
@@ -120,5 +120,15 @@ kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names
  * each level: its feature; the first one for a text column. Allocated with ki_alloc. */
 kiln_status ki_csv_schema_finish(int32_t **feature, struct ki_table *table,
                                  const struct ki_csv_schema *schema, const struct ki_csv_levels *levels);
+
+/* ---------------------------------------------------------------------------- classes (csv_classes.c) */
+
+/* Names the classes of text targets, levels whose column is the target's number: fills table->targets, class_names and
+ * class_count. (*rank)[i]: the number of the class that came as the i-th level. Allocated with ki_alloc. */
+kiln_status ki_csv_classes_finish(int32_t **rank, struct ki_table *table, const struct ki_csv_schema *schema,
+                                  const struct ki_csv_levels *classes);
+/* Replaces levels by ranks in y, rows x targets; a negative entry stays. */
+void ki_csv_classes_number(void *y, kiln_type type, int64_t rows, const struct ki_csv_schema *schema,
+                           const int32_t *rank);
 
 #endif

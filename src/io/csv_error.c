@@ -25,7 +25,8 @@ static kiln_status fail_value(const struct ki_csv_error *error, const struct ki_
     ki_csv_excerpt(name, error->column->name, (int64_t)strlen(error->column->name));
     switch (error->fault) {
     case KI_CSV_MISSING:
-        ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in numeric column '%s': missing", value, name);
+        ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in %s '%s': missing", value,
+                   error->column->text ? "target" : "numeric column", name);
         return ki_hint("remove the row or fill the value");
     case KI_CSV_NONFINITE:
         ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in column '%s' is not a finite %s", value, name,
@@ -35,7 +36,8 @@ static kiln_status fail_value(const struct ki_csv_error *error, const struct ki_
         ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in numeric column '%s': expected a number", value,
                    name);
         return error->column->target
-                   ? ki_hint("a target is a number; write classes as 0, 1, 2, ...")
+                   ? ki_hint("a target is a number here; kiln logreg and kiln svm take classes by name "
+                             "(kiln_read_options.text_targets)")
                    : ki_hint("the column's first rows are numbers; correct the value or remove the row");
     }
 }

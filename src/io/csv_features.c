@@ -75,6 +75,19 @@ static kiln_status name_features(struct ki_table *table, const struct ki_csv_sch
     return KILN_OK;
 }
 
+/* A numeric target is its name, a text target {"name":...,"levels":[...]}. */
+static json_t *target_json(const struct ki_table *table, const struct ki_csv_schema *schema, int64_t t) {
+    if (!schema->targets[t].text) return json_string(schema->targets[t].name);
+    json_t *object = json_object(), *levels = json_array();
+    int failed = json_object_set_new(object, "name", json_string(schema->targets[t].name));
+    for (int64_t k = 0; k < table->class_count[t]; k++)
+        failed |= json_array_append_new(levels, json_string(table->class_names[t][k]));
+    failed |= json_object_set_new(object, "levels", levels);
+    if (!failed) return object;
+    json_decref(object);
+    return NULL;
+}
+
 static kiln_status name_targets(struct ki_table *table, const struct ki_csv_schema *schema) {
     if (schema->target_count == 0) return KILN_OK;
     size_t bytes = (size_t)schema->target_count * sizeof *table->target_names;
@@ -103,11 +116,12 @@ static json_t *column_json(const struct ki_csv_column *column, const struct entr
     return NULL;
 }
 
-static json_t *schema_json(const struct ki_csv_schema *schema, const struct entry *entries) {
+static json_t *schema_json(const struct ki_table *table, const struct ki_csv_schema *schema,
+                           const struct entry *entries) {
     json_t *root = json_object(), *targets = json_array(), *columns = json_array();
     int failed = 0;
     for (int64_t i = 0; i < schema->target_count; i++)
-        failed |= json_array_append_new(targets, json_string(schema->targets[i].name));
+        failed |= json_array_append_new(targets, target_json(table, schema, i));
     for (int64_t i = 0; i < schema->count; i++) {
         failed |= json_array_append_new(columns, column_json(&schema->columns[i], entries));
         if (schema->columns[i].text) entries += schema->columns[i].levels;
@@ -122,7 +136,7 @@ static json_t *schema_json(const struct ki_csv_schema *schema, const struct entr
 
 static kiln_status write_schema(struct ki_table *table, const struct ki_csv_schema *schema,
                                 const struct entry *entries) {
-    json_t *root = schema_json(schema, entries);
+    json_t *root = schema_json(table, schema, entries);
     size_t size = root ? json_dumpb(root, NULL, 0, JSON_COMPACT) : 0;
     if (size > 0) table->schema = ki_alloc(size + 1);
     if (table->schema) {

@@ -35,10 +35,10 @@ static void look_at(struct sample *samples, const struct ki_csv_field *fields, i
 
 /* A column is text if at least a tenth of its sampled values are not numbers: one stray word in a numeric
  * column is an error later on, not a million levels. */
-static kiln_status decide(struct ki_csv_schema *schema, const char *name, const struct ki_block *text,
-                          const struct sample *samples) {
-    for (int64_t i = 0; i < schema->count; i++) {
-        struct ki_csv_column *column = &schema->columns[i];
+static kiln_status decide(struct ki_csv_column *columns, int64_t count, const char *name,
+                          const struct ki_block *text, const struct sample *samples) {
+    for (int64_t i = 0; i < count; i++) {
+        struct ki_csv_column *column = &columns[i];
         const struct sample *s = &samples[column->field];
         column->text = s->words > 0 && s->words >= (s->words + s->numbers + 9) / 10;
         if (!column->text || s->words != s->with_comma) continue;
@@ -64,7 +64,8 @@ kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, const struct ki_cs
         if (ki_csv_split(&rest, end, layout->delimiter, fields, count, &found) || found != count) break;
         look_at(samples, fields, count);
     }
-    TRY(decide(schema, name, text, samples));
+    TRY(decide(schema->columns, schema->count, name, text, samples));
+    if (layout->text_targets) TRY(decide(schema->targets, schema->target_count, name, text, samples));
 done:
     ki_free(fields);
     ki_free(samples);

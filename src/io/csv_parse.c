@@ -90,9 +90,9 @@ static void put_entry(struct ki_csv_chunk *chunk, const struct ki_csv_layout *la
 
 /* Looks a level up. Levels of up to eight bytes are most often found in the chunk's cache, by a hash that is
  * quick instead of safe: where entries collide, only the way by the table is left. */
-static int32_t find_level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t column,
+static int32_t find_level(struct ki_csv_chunk *chunk, const struct ki_csv_levels *levels, int32_t column,
                           const struct ki_csv_field *plain) {
-    if (plain->size > 8) return ki_csv_levels_find(layout->levels, column, plain->text, plain->size);
+    if (plain->size > 8) return ki_csv_levels_find(levels, column, plain->text, plain->size);
     struct ki_csv_cached key = {.size = (int32_t)plain->size, .column = column};
     const int unused = 8 * (8 - key.size);
     if (!plain->quoted && plain->size > 0 && chunk->end - plain->text >= 8)
@@ -103,10 +103,41 @@ static int32_t find_level(struct ki_csv_chunk *chunk, const struct ki_csv_layout
     struct ki_csv_cached *slot = &chunk->cache[mixed >> (64 - KI_CSV_CACHE_BITS)];
     if (slot->word == key.word && slot->size == key.size && slot->column == column && slot->known > 0)
         return slot->known - 1;
-    int32_t found = ki_csv_levels_find(layout->levels, column, plain->text, plain->size);
+    int32_t found = ki_csv_levels_find(levels, column, plain->text, plain->size);
     key.known = found + 1;
     *slot = key;
     return found;
+}
+
+/* The field without doubled quotes; false if there is no memory. */
+static bool plain_field(struct ki_csv_chunk *chunk, const struct ki_csv_field *field,
+                        struct ki_csv_field *plain) {
+    *plain = *field;
+    if (!field->quoted) return true;
+    chunk->scratch.size = 0;
+    if (!ki_csv_unquote(&chunk->scratch, field)) return false;
+    plain->size = chunk->scratch.size;
+    if (plain->size > 0) plain->text = chunk->scratch.data;
+    return true;
+}
+
+/* A class by its name. Classes are few, so the cache, which is for features, is passed by. */
+static enum ki_csv_fault class_of(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                                  int32_t target) {
+    const struct ki_csv_column *column = &layout->schema->targets[target];
+    const struct ki_csv_field *field =
+        (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
+    struct ki_csv_field plain;
+    if (!plain_field(chunk, field, &plain)) return KI_CSV_NOMEM;
+    if (plain.size == 0) return note(chunk, KI_CSV_MISSING, column, field);
+    int32_t found = ki_csv_levels_find(layout->classes, target, plain.text, plain.size);
+    if (found < 0 && !layout->schema->frozen) {
+        const int64_t real = layout->type == KILN_F32 ? 4 : 8;
+        struct ki_csv_miss miss = {chunk->y.size / real, target, true, *field};
+        if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_CSV_NOMEM;
+    }
+    put_real(&chunk->y, layout->type, found);
+    return KI_CSV_FINE;
 }
 
 static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
@@ -114,17 +145,12 @@ static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_l
     const struct ki_csv_column *column = &layout->schema->columns[index];
     const struct ki_csv_field *field =
         (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
-    struct ki_csv_field plain = *field;
-    if (field->quoted) {
-        chunk->scratch.size = 0;
-        if (!ki_csv_unquote(&chunk->scratch, field)) return KI_CSV_NOMEM;
-        plain.size = chunk->scratch.size;
-        if (plain.size > 0) plain.text = chunk->scratch.data;
-    }
-    int32_t found = find_level(chunk, layout, index, &plain);
+    struct ki_csv_field plain;
+    if (!plain_field(chunk, field, &plain)) return KI_CSV_NOMEM;
+    int32_t found = find_level(chunk, layout->levels, index, &plain);
     if (found < 0 && layout->schema->frozen) return KI_CSV_FINE;
     if (found < 0) {
-        struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), index, *field};
+        struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), index, false, *field};
         if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_CSV_NOMEM;
     }
     put_entry(chunk, layout, (int32_t)layout->schema->count + found, 1);
@@ -144,6 +170,10 @@ static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv
         if (!fault && (!layout->sparse || value != 0)) put_entry(chunk, layout, (int32_t)i, value);
     }
     for (int64_t i = 0; !fault && i < schema->target_count; i++) {
+        if (schema->targets[i].text) {
+            fault = class_of(chunk, layout, (int32_t)i);
+            continue;
+        }
         fault = number(chunk, layout, &schema->targets[i], &value);
         if (!fault) put_real(&chunk->y, layout->type, value);
     }

@@ -10,9 +10,10 @@ struct ki_csv_layout {
     int64_t fields; /* in each record */
     bool sparse;    /* there is a text column */
     kiln_type type;
-    bool allow_nonfinite;
+    bool allow_nonfinite, text_targets;
     const struct ki_csv_schema *schema;
-    const struct ki_csv_levels *levels;
+    const struct ki_csv_levels *levels,
+        *classes; /* of features; of targets, whose column is the target's number */
 };
 
 struct ki_csv_error {
@@ -23,10 +24,11 @@ struct ki_csv_error {
     int64_t count; /* KI_CSV_FIELDS: how many there are */
 };
 
-/* A level that the table did not have; entry: where its number belongs in the chunk's ids. */
+/* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its y. */
 struct ki_csv_miss {
     int64_t entry;
     int32_t column;
+    bool target;
     struct ki_csv_field field;
 };
 

@@ -206,7 +206,23 @@ static kiln_status check_unique(const struct ki_csv_schema *schema) {
     return twice ? bad_schema("a column's name stands twice") : KILN_OK;
 }
 
-static kiln_status model_root(struct ki_csv_schema *schema, struct ki_csv_levels *levels, json_t *root) {
+/* A target's name, or {name, levels} where it is text. */
+static kiln_status model_target(struct ki_csv_schema *schema, struct ki_csv_levels *classes, json_t *value) {
+    static const char *const keys[] = {"name", "levels", NULL};
+    const bool text = json_is_object(value);
+    const char *name = json_string_value(text ? json_object_get(value, "name") : value);
+    if (!name || (text && !has_only(value, keys)))
+        return bad_schema("a target is not a string or {name, levels}");
+    struct ki_csv_column *target = &schema->targets[schema->target_count];
+    kiln_status status = set_name(target, name);
+    if (status != KILN_OK) return status;
+    target->target = true;
+    const int32_t number = (int32_t)schema->target_count++;
+    return text ? model_levels(classes, target, number, json_object_get(value, "levels")) : KILN_OK;
+}
+
+static kiln_status model_root(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
+                              struct ki_csv_levels *classes, json_t *root) {
     static const char *const keys[] = {"format", "target", "columns", NULL};
     kiln_status status = KILN_OK;
     const char *format = json_string_value(json_object_get(root, "format"));
@@ -217,12 +233,8 @@ static kiln_status model_root(struct ki_csv_schema *schema, struct ki_csv_levels
     if (json_array_size(columns) == 0) return bad_schema("it has no columns");
     if (json_array_size(columns) > INT32_MAX) return bad_schema("it has too many columns");
     TRY(new_columns(&schema->targets, (int64_t)json_array_size(targets)));
-    for (size_t i = 0; i < json_array_size(targets); i++) {
-        const char *name = json_string_value(json_array_get(targets, i));
-        if (!name) TRY(bad_schema("a target is not a string"));
-        schema->targets[i].target = true;
-        TRY(set_name(&schema->targets[schema->target_count++], name));
-    }
+    for (size_t i = 0; i < json_array_size(targets); i++)
+        TRY(model_target(schema, classes, json_array_get(targets, i)));
     TRY(new_columns(&schema->columns, (int64_t)json_array_size(columns)));
     for (size_t i = 0; i < json_array_size(columns); i++)
         TRY(model_column(schema, levels, json_array_get(columns, i)));
@@ -233,11 +245,11 @@ done:
 }
 
 kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
-                                     const char *text) {
+                                     struct ki_csv_levels *classes, const char *text) {
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     if (!root) return bad_schema(error.text);
-    kiln_status status = model_root(schema, levels, root);
+    kiln_status status = model_root(schema, levels, classes, root);
     json_decref(root);
     return status;
 }
