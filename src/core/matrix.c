@@ -1,5 +1,6 @@
 /* Making, copying and reading matrices. Input arrays are checked here once, so that operations can trust
  * them. */
+#include "core/file.h"
 #include "core/matrix.h"
 
 #include <string.h>
@@ -118,6 +119,17 @@ kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type 
 done:
     kiln_matrix_free(made);
     return status;
+}
+
+kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                 int64_t cols, int64_t nnz, int64_t *row_start, struct ki_file *file) {
+    kiln_status status = new_matrix(A, device, type, row_start ? KILN_CSR : KILN_DENSE, rows, cols);
+    if (status != KILN_OK) return status;
+    (*A)->nnz = nnz;
+    (*A)->host[KI_ROW_START] = row_start;
+    (*A)->file = file;
+    (*A)->streams = ki_on_cpu(device);
+    return KILN_OK;
 }
 
 void kiln_matrix_free(kiln_matrix *A) {
@@ -299,6 +311,7 @@ static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     if (ki_matrix_resident(A))
         return ki_device_download(A->device, to, ki_matrix_part((kiln_matrix *)(uintptr_t)A, part), 0, bytes);
+    if (!A->host[part]) return ki_matrix_read(to, A, part, 0, A->nnz);
     memcpy(to, A->host[part], (size_t)bytes);
     return KILN_OK;
 }
@@ -311,6 +324,9 @@ kiln_status kiln_matrix_get(void *values, const kiln_matrix *A) {
 kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
     kiln_status status = check_dense(A, values, "kiln_matrix_set");
     if (status != KILN_OK) return status;
+    if (!ki_matrix_resident(A) && A->file)
+        return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
+                       A->file->name);
     if (!ki_matrix_resident(A)) {
         memcpy(A->host[KI_VALUES], values, (size_t)ki_matrix_bytes(A));
         return KILN_OK;

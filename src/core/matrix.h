@@ -7,6 +7,8 @@
 /* The arrays of a matrix, in the order in which what follows counts them. */
 enum { KI_VALUES, KI_ROW_START, KI_COL, KI_PARTS };
 
+struct ki_file;
+
 struct kiln_matrix {
     kiln_device *device;
     kiln_type type;
@@ -17,6 +19,7 @@ struct kiln_matrix {
     struct ki_buffer row_start; /* CSR: rows+1 of int64_t */
     struct ki_buffer col;       /* CSR: nnz of int32_t */
     void *host[KI_PARTS]; /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
+    struct ki_file *file; /* where values and columns may be read instead (core/file.h); NULL = nowhere */
     bool pinned;          /* the device reads the host copy at full speed */
     bool streams;         /* too large for the device: passes over it take it panel by panel (ops/stream.c) */
     bool view;            /* rows of another matrix, which owns the buffers and is held */
@@ -57,6 +60,15 @@ static inline bool ki_matrix_resident(const kiln_matrix *A) {
 /* Gives a new matrix its arrays, host memory from ki_alloc: no copy on the CPU, an upload elsewhere, or they stay in host
  * memory where the device has no room. On success they belong to the matrix, on failure to the caller. */
 kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]);
+/* A has a valid copy outside its device. */
+static inline bool ki_matrix_clean(const kiln_matrix *A) {
+    return A->host[KI_VALUES] || A->file;
+}
+
+/* A matrix whose values, and columns, lie in a file, which belongs to it from then on, as does row_start (NULL if dense).
+ * The file has been checked. Passes on the CPU stream it; other devices may also bring it. */
+kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
+                                 int64_t cols, int64_t nnz, int64_t *row_start, struct ki_file *file);
 /* A dense matrix whose values are not yet written. */
 kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
 /* Take host arrays from ki_alloc over (see ki_matrix_place); on success they belong to the matrix, on failure

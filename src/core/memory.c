@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/file.h"
 #include "core/matrix.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -109,7 +110,7 @@ static kiln_matrix *victim(const kiln_device *device) {
     kiln_matrix *dirty = NULL;
     for (kiln_matrix *A = device->memory.oldest; A; A = A->newer) {
         if (!evictable(A)) continue;
-        if (A->host[KI_VALUES]) return A;
+        if (ki_matrix_clean(A)) return A;
         if (!dirty) dirty = A;
     }
     return dirty;
@@ -230,7 +231,7 @@ void ki_memory_leave(kiln_matrix *A) {
 void ki_matrix_pin(kiln_matrix *A) {
     const struct ki_backend *backend = A->device->backend;
     int part = 0;
-    if (A->pinned || !backend->pin) return;
+    if (A->pinned || A->file || !backend->pin) return;
     while (part < ki_matrix_parts(A) &&
            backend->pin(A->device, A->host[part], ki_matrix_part_bytes(A, part)) == KILN_OK)
         part++;
@@ -253,6 +254,8 @@ void ki_matrix_drop_host(kiln_matrix *A) {
         ki_free(A->host[part]);
         A->host[part] = NULL;
     }
+    ki_file_close(A->file);
+    A->file = NULL;
 }
 
 static void drop_resident(kiln_matrix *A) {
@@ -279,7 +282,7 @@ done:
 
 kiln_status ki_matrix_to_host(kiln_matrix *A) {
     if (!ki_matrix_resident(A)) return KILN_OK;
-    if (!A->host[KI_VALUES]) {
+    if (!ki_matrix_clean(A)) {
         kiln_status status = write_back(A);
         if (status != KILN_OK) return status;
     }
@@ -293,13 +296,32 @@ static kiln_status evict(kiln_matrix *A) {
     return status;
 }
 
+/* An array from the file that it lies in, piece by piece. */
+static kiln_status upload_file(kiln_matrix *A, int part) {
+    enum { PIECE = 16 << 20 };
+    const int64_t element = part == KI_COL ? 4 : ki_type_bytes(A->type), most = PIECE / element;
+    void *staging;
+    kiln_status status;
+    TRY(ki_device_staging(A->device, &staging, ki_min(A->nnz, most) * element));
+    for (int64_t first = 0; first < A->nnz; first += most) {
+        const int64_t count = ki_min(A->nnz - first, most);
+        TRY(ki_matrix_read(staging, A, part, first, count));
+        TRY(ki_device_upload(A->device, ki_matrix_part(A, part), first * element, staging, count * element));
+    }
+done:
+    return status;
+}
+
 kiln_status ki_matrix_bring(kiln_matrix *A) {
     kiln_status status;
     TRY(ki_memory_check(A->device, ki_matrix_bytes(A)));
     for (int part = 0; part < ki_matrix_parts(A); part++) {
         const int64_t bytes = ki_matrix_part_bytes(A, part);
         TRY(ki_device_alloc(A->device, ki_matrix_part(A, part), bytes));
-        TRY(ki_device_upload(A->device, ki_matrix_part(A, part), 0, A->host[part], bytes));
+        if (A->host[part])
+            TRY(ki_device_upload(A->device, ki_matrix_part(A, part), 0, A->host[part], bytes));
+        else
+            TRY(upload_file(A, part));
     }
 done:
     if (status != KILN_OK)

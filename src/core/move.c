@@ -30,6 +30,14 @@ kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]) {
     return status;
 }
 
+/* A file can be read from everywhere. */
+static void move_file(kiln_matrix *A, kiln_device *device) {
+    ki_memory_leave(A);
+    A->device = device;
+    A->streams = ki_on_cpu(device);
+    ki_memory_join(A);
+}
+
 kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     if (A->device == device) return KILN_OK;
     const bool from_cpu = ki_on_cpu(A->device);
@@ -38,6 +46,10 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     if (!from_cpu) {
         TRY(ki_matrix_to_host(A));
         ki_matrix_unpin(A);
+    }
+    if (A->file) {
+        move_file(A, device);
+        return KILN_OK;
     }
     for (int part = 0; part < KI_PARTS; part++)
         memory[part] = from_cpu ? ki_host(ki_matrix_part(A, part)) : A->host[part];

@@ -44,6 +44,7 @@ struct ki_seams ki_seams = {
     .release = free,
     .open = libc_open,
     .read = read,
+    .pread = pread,
     .write = write,
     .fsync = fsync,
     .close = close,

@@ -15,6 +15,7 @@ struct ki_seams {
     /* Files: the POSIX calls; all return -1 and set errno on failure. */
     int (*open)(const char *path, int flags, unsigned mode);
     ssize_t (*read)(int fd, void *buffer, size_t bytes);
+    ssize_t (*pread)(int fd, void *buffer, size_t bytes, off_t offset);
     ssize_t (*write)(int fd, const void *buffer, size_t bytes);
     int (*fsync)(int fd);
     int (*close)(int fd);

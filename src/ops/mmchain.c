@@ -14,6 +14,11 @@ kiln_status ki_check_operand(const char *call, const char *name, const kiln_matr
     if (A->type != like->type)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %s, another operand is %s", call, name,
                        ki_type_name(A->type), ki_type_name(like->type));
+    if (ki_on_cpu(A->device) && A->streams) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "%s: %s lies in a file, and only passes over it are possible", call,
+                name);
+        return ki_hint("read the file without mapping it");
+    }
     return KILN_OK;
 }
 

@@ -5,25 +5,20 @@
  * panel to panel. */
 #include <string.h>
 
+#include "core/feeder.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/mmchain.h"
 
-enum { SLOTS = 2 };
-
-struct panel {
-    int64_t first, rows;    /* of X */
-    int64_t begin, entries; /* where its entries begin in X, and how many they are */
-};
-
 struct stream {
     const struct ki_chain *chain;
     kiln_device *device;
-    struct panel *panels;
+    struct ki_panel *panels;
     int64_t count, rows_max, entries_max;
-    void *host[SLOTS][KI_PARTS]; /* what is on its way */
-    struct ki_buffer slots[SLOTS][KI_PARTS];
-    kiln_matrix *sums; /* of one panel; NULL where none are wanted */
+    void *host[KI_SLOTS][KI_PARTS]; /* what is on its way */
+    struct ki_buffer slots[KI_SLOTS][KI_PARTS];
+    struct ki_feeder *feeder; /* NULL where X lies in host memory */
+    kiln_matrix *sums;        /* of one panel; NULL where none are wanted */
     double value;
 };
 
@@ -62,10 +57,10 @@ static kiln_status cut(struct stream *s, int64_t target) {
     const kiln_matrix *X = s->chain->X;
     s->count = s->rows_max = s->entries_max = 0;
     for (int64_t first = 0; first < X->rows; s->count++) {
-        struct panel *grown = ki_resize(s->panels, (size_t)(s->count + 1) * sizeof *grown);
+        struct ki_panel *grown = ki_resize(s->panels, (size_t)(s->count + 1) * sizeof *grown);
         if (!grown) return ki_fail_nomem((size_t)(s->count + 1) * sizeof *grown, "a list of panels");
         s->panels = grown;
-        struct panel *panel = &grown[s->count];
+        struct ki_panel *panel = &grown[s->count];
         panel->first = first;
         panel->rows = rows_within(X, first, target);
         panel->begin = row_start(X, first);
@@ -84,16 +79,17 @@ static int64_t slot_bytes(const struct stream *s, int part) {
 
 /* ------------------------------------------------------------------------------------------ moving */
 
-/* Where panel i's arrays lie in host memory. Row starts count from the panel's first entry. */
-static void find_host(struct stream *s, int64_t i) {
+/* Panel i's arrays in host memory. Row starts count from the panel's first entry. */
+static kiln_status prepare(struct stream *s, int64_t i) {
     const kiln_matrix *X = s->chain->X;
-    const struct panel *panel = &s->panels[i];
-    void **host = s->host[i % SLOTS];
-    host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
-    if (X->format == KILN_DENSE) return;
-    host[KI_COL] = (int32_t *)X->host[KI_COL] + panel->begin;
+    const struct ki_panel *panel = &s->panels[i];
+    void **host = s->host[i % KI_SLOTS];
+    if (!s->feeder) host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
+    if (!s->feeder && X->format == KILN_CSR) host[KI_COL] = (int32_t *)X->host[KI_COL] + panel->begin;
     int64_t *start = host[KI_ROW_START];
-    for (int64_t r = 0; r <= panel->rows; r++) start[r] = row_start(X, panel->first + r) - panel->begin;
+    for (int64_t r = 0; X->format == KILN_CSR && r <= panel->rows; r++)
+        start[r] = row_start(X, panel->first + r) - panel->begin;
+    return s->feeder ? ki_feeder_wait(s->feeder, i) : KILN_OK;
 }
 
 static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
@@ -106,7 +102,7 @@ static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
                           .nnz = s->panels[i].entries,
                           .view = true};
     for (int part = 0; part < ki_matrix_parts(X); part++)
-        *ki_matrix_part(view, part) = s->slots[i % SLOTS][part];
+        *ki_matrix_part(view, part) = s->slots[i % KI_SLOTS][part];
 }
 
 static kiln_status queue_upload(struct stream *s, int64_t i) {
@@ -117,11 +113,9 @@ static kiln_status queue_upload(struct stream *s, int64_t i) {
         const int64_t bytes = ki_matrix_part_bytes(&view, part);
         if (bytes == 0) continue;
         TRY(s->device->backend->upload_queue(s->device, ki_matrix_part(&view, part), 0,
-                                             s->host[i % SLOTS][part], bytes));
+                                             s->host[i % KI_SLOTS][part], bytes));
         s->device->statistics.bytes_up += bytes;
-        s->device->statistics.panel_bytes += bytes;
     }
-    s->device->statistics.panels++;
 done:
     return status;
 }
@@ -138,7 +132,7 @@ static kiln_status wait_uploads(struct stream *s) {
 /* ---------------------------------------------------------------------------------------- computing */
 
 /* A's rows that belong to the panel. */
-static kiln_matrix *rows_of(kiln_matrix *view, const kiln_matrix *A, const struct panel *panel) {
+static kiln_matrix *rows_of(kiln_matrix *view, const kiln_matrix *A, const struct ki_panel *panel) {
     if (!A) return NULL;
     *view = *A;
     view->view = true;
@@ -150,7 +144,7 @@ static kiln_matrix *rows_of(kiln_matrix *view, const kiln_matrix *A, const struc
 
 static kiln_status compute(struct stream *s, int64_t i) {
     const struct ki_chain *whole = s->chain;
-    const struct panel *panel = &s->panels[i];
+    const struct ki_panel *panel = &s->panels[i];
     const bool plain = whole->kind == KI_CHAIN_PLAIN, fused = whole->kind == KI_CHAIN_FUSED;
     kiln_matrix X, out, v, y, z, curvature, loss_y, weights, offset;
     struct ki_chain part = *whole;
@@ -190,48 +184,103 @@ done:
 
 /* -------------------------------------------------------------------------------------------- pass */
 
+/* What is on its way lies in X itself where that is host memory, but for row starts; else in the staging memory. On the CPU
+ * nothing is on its way. */
+static kiln_status make_places(struct stream *s) {
+    const kiln_matrix *X = s->chain->X;
+    char *staging = NULL;
+    void *memory;
+    int64_t total = 0;
+    kiln_status status;
+    if (ki_on_cpu(s->device)) {
+        for (int slot = 0; slot < KI_SLOTS; slot++)
+            for (int part = 0; part < KI_PARTS; part++) s->host[slot][part] = ki_host(&s->slots[slot][part]);
+        return KILN_OK;
+    }
+    for (int part = 0; part < ki_matrix_parts(X); part++)
+        if (X->file || part == KI_ROW_START) total += ki_ceil_div(slot_bytes(s, part), 64) * 64;
+    TRY(ki_device_staging(s->device, &memory, KI_SLOTS * total));
+    staging = memory;
+    for (int slot = 0; slot < KI_SLOTS; slot++)
+        for (int part = 0; part < ki_matrix_parts(X); part++)
+            if (X->file || part == KI_ROW_START) {
+                s->host[slot][part] = staging;
+                staging += ki_ceil_div(slot_bytes(s, part), 64) * 64;
+            }
+done:
+    return status;
+}
+
 static kiln_status make_slots(struct stream *s) {
     const kiln_matrix *X = s->chain->X;
     kiln_status status = KILN_OK;
-    for (int slot = 0; slot < SLOTS; slot++)
+    for (int slot = 0; slot < KI_SLOTS; slot++)
         for (int part = 0; part < ki_matrix_parts(X); part++)
             TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
-    if (X->format == KILN_CSR) {
-        void *staging;
-        const int64_t bytes = slot_bytes(s, KI_ROW_START);
-        TRY(ki_device_staging(s->device, &staging, SLOTS * bytes));
-        for (int slot = 0; slot < SLOTS; slot++) s->host[slot][KI_ROW_START] = (char *)staging + slot * bytes;
-    }
+    TRY(make_places(s));
     if (s->chain->sums && !s->sums) TRY(ki_matrix_new(&s->sums, s->device, X->type, 1, s->chain->k));
+    if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host));
 done:
     return status;
 }
 
 static void free_slots(struct stream *s) {
-    for (int slot = 0; slot < SLOTS; slot++)
+    ki_feeder_stop(s->feeder);
+    s->feeder = NULL;
+    for (int slot = 0; slot < KI_SLOTS; slot++)
         for (int part = 0; part < KI_PARTS; part++) ki_device_release(s->device, &s->slots[slot][part]);
     kiln_matrix_free(s->sums);
     s->sums = NULL;
 }
 
-/* *begun: something was written. */
-static kiln_status run(struct stream *s, bool *begun) {
+static void count_panel(struct stream *s, int64_t i) {
+    s->device->statistics.panels++;
+    s->device->statistics.panel_bytes += panel_bytes(s->chain->X, s->panels[i].first, s->panels[i].rows);
+}
+
+/* On the CPU, a panel is read while the one before is computed with. */
+static kiln_status run_cpu(struct stream *s, bool *begun) {
+    kiln_status status = KILN_OK;
+    for (int64_t i = 0; i < s->count; i++) {
+        const double start = ki_clock();
+        TRY(prepare(s, i));
+        s->device->statistics.panel_wait_seconds += ki_clock() - start;
+        TRY(compute(s, i));
+        *begun = true;
+        ki_feeder_done(s->feeder, i);
+        count_panel(s, i);
+    }
+done:
+    return status;
+}
+
+/* Elsewhere a panel is read while the one before moves, and that moves while the one before it is computed with. */
+static kiln_status run_gpu(struct stream *s, bool *begun) {
+    const struct ki_backend *backend = s->device->backend;
     kiln_status status;
-    TRY(make_slots(s));
-    find_host(s, 0);
+    TRY(prepare(s, 0));
     TRY(queue_upload(s, 0));
     for (int64_t i = 0; i < s->count; i++) {
-        if (i + 1 < s->count) find_host(s, i + 1);
+        if (i + 1 < s->count) TRY(prepare(s, i + 1));
         TRY(wait_uploads(s));
+        if (s->feeder) ki_feeder_done(s->feeder, i);
         if (i + 1 < s->count) TRY(queue_upload(s, i + 1));
         TRY(compute(s, i));
         *begun = true;
+        count_panel(s, i);
     }
-    TRY(s->device->backend->sync(s->device));
+    TRY(backend->sync(s->device));
 done:
-    if (status != KILN_OK && !s->device->lost && s->device->backend->upload_wait(s->device) == KILN_OK)
-        (void)s->device->backend->sync(
-            s->device); /* memory on its way must stay until then; the first error counts */
+    /* Memory on its way must stay until then; the first error counts. */
+    if (status != KILN_OK && !s->device->lost && backend->upload_wait(s->device) == KILN_OK)
+        (void)backend->sync(s->device);
+    return status;
+}
+
+/* *begun: something was written. */
+static kiln_status run(struct stream *s, bool *begun) {
+    kiln_status status = make_slots(s);
+    if (status == KILN_OK) status = ki_on_cpu(s->device) ? run_cpu(s, begun) : run_gpu(s, begun);
     free_slots(s);
     return status;
 }

@@ -1,0 +1,88 @@
+/* Reading a matrix's arrays from where they lie in a file. */
+#define _GNU_SOURCE
+#include "core/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+
+enum { READ_BYTES = 1 << 30 }; /* in one call, which takes no more than 2 GiB */
+
+static kiln_status fail_file(const struct ki_file *file, int code, const char *what) {
+    return ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, file->name, strerror(code));
+}
+
+static kiln_status open_regular(struct ki_file *file, int64_t *bytes) {
+    struct stat info;
+    while ((file->fd = ki_seams.open(file->name, O_RDONLY | O_CLOEXEC, 0)) < 0)
+        if (errno != EINTR) return fail_file(file, errno, "open");
+    if (fstat(file->fd, &info) != 0) return fail_file(file, errno, "look at");
+    if (!S_ISREG(info.st_mode)) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "%s is no regular file, so its rows cannot be read when needed",
+                file->name);
+        return ki_hint("copy it into a file, or leave --map out");
+    }
+    *bytes = info.st_size;
+    return KILN_OK;
+}
+
+kiln_status ki_file_open(struct ki_file **file, int64_t *bytes, const char *path) {
+    kiln_status status;
+    struct ki_file *made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "an open file");
+    made->fd = -1;
+    made->name = ki_strdup(path);
+    if (!made->name) TRY(ki_fail_nomem(strlen(path) + 1, "the name of a file"));
+    TRY(open_regular(made, bytes));
+    *file = made;
+    made = NULL;
+done:
+    ki_file_close(made);
+    return status;
+}
+
+void ki_file_close(struct ki_file *file) {
+    if (!file) return;
+    if (file->fd >= 0) ki_seams.close(file->fd); /* nothing was written, so nothing can be lost */
+    ki_free(file->name);
+    ki_free(file);
+}
+
+kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes) {
+    for (int64_t done = 0; done < bytes;) {
+        const ssize_t got = ki_seams.pread(file->fd, (char *)to + done,
+                                           (size_t)ki_min(bytes - done, READ_BYTES), (off_t)(offset + done));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) return fail_file(file, errno, "read");
+        if (got == 0) {
+            const struct ki_place place = {file->name, 0, 0, offset + done};
+            ki_fail_at(KILN_ERR_IO, &place, "the file has become shorter while it was in use");
+            return ki_hint("leave the file alone until the run has ended");
+        }
+        done += got;
+    }
+    return KILN_OK;
+}
+
+static kiln_status check_columns(const kiln_matrix *A, const int32_t *col, int64_t first, int64_t count) {
+    const uint32_t cols = (uint32_t)A->cols; /* a negative column is a large one */
+    uint32_t outside = 0;
+    for (int64_t i = 0; i < count; i++) outside |= (uint32_t)col[i] >= cols;
+    if (!outside) return KILN_OK;
+    const struct ki_place place = {A->file->name, 0, 0, A->file->at[KI_COL] + 4 * first};
+    ki_fail_at(KILN_ERR_IO, &place,
+               "a column lies outside [0, %lld): the file has changed while it was in use",
+               (long long)A->cols);
+    return ki_hint("leave the file alone until the run has ended");
+}
+
+kiln_status ki_matrix_read(void *to, const kiln_matrix *A, int part, int64_t first, int64_t count) {
+    const int64_t element = part == KI_COL ? 4 : ki_type_bytes(A->type);
+    kiln_status status = ki_file_read(A->file, to, A->file->at[part] + first * element, count * element);
+    return status == KILN_OK && part == KI_COL ? check_columns(A, to, first, count) : status;
+}

@@ -1,0 +1,23 @@
+/* A matrix's arrays in a file, where they lie as they would in memory: data need not fit into it. They are read with pread,
+ * not mapped: a file that is cut off, or whose disk fails, then is an error and no signal. */
+#ifndef KI_FILE_H
+#define KI_FILE_H
+
+#include "core/matrix.h"
+
+struct ki_file {
+    int fd;
+    char *name;
+    int64_t at[KI_PARTS]; /* where each array begins; row starts are in memory */
+};
+
+/* Opens a regular file for reading; *bytes is its size. */
+kiln_status ki_file_open(struct ki_file **file, int64_t *bytes, const char *path);
+void ki_file_close(struct ki_file *file);
+/* Bytes from `offset` on, all of them or an error that names the file. */
+kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
+/* Elements [first, first + count) of an array of A, which lies in a file. Columns are checked each time: the file may have
+ * changed since it was opened, and operations trust them. */
+kiln_status ki_matrix_read(void *to, const kiln_matrix *A, int part, int64_t first, int64_t count);
+
+#endif

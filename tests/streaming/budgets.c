@@ -1,0 +1,228 @@
+/* Operations and linear regression with less device memory than X takes: the results of a device with plenty, whether X stays,
+ * leaves and returns, or passes through in panels. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backends/check.h"
+#include "core/matrix.h"
+
+enum { ROWS = 4000, COLS = 120, K = 2, RESULTS = 80000 };
+
+static const char *device_name;
+
+struct world {
+    kiln_device *device;
+    kiln_type type;
+    kiln_matrix *X, *y, *Y, *v, *w, *W, *B, *q, *Q, *C, *P, *b, *g;
+    double *results;
+    int64_t count;
+};
+
+static double noise(uint64_t i) {
+    i = (i + 1) * 0x9E3779B97F4A7C15u;
+    i = (i ^ i >> 31) * 0xBF58476D1CE4E5B9u;
+    return (double)(i >> 11) / 9007199254740992.0 * 2 - 1;
+}
+
+static void *numbers(kiln_type type, int64_t count, uint64_t seed) {
+    void *values = calloc((size_t)count, 8);
+    assert_non_null(values);
+    for (int64_t i = 0; i < count; i++) {
+        if (type == KILN_F32)
+            ((float *)values)[i] = (float)noise(seed * 1000003 + (uint64_t)i);
+        else
+            ((double *)values)[i] = noise(seed * 1000003 + (uint64_t)i);
+    }
+    return values;
+}
+
+static kiln_matrix *dense(struct world *o, int64_t rows, int64_t cols, uint64_t seed) {
+    kiln_matrix *A = NULL;
+    void *values = numbers(o->type, rows * cols, seed);
+    assert_int_equal(kiln_matrix_dense(&A, o->device, o->type, rows, cols, values), KILN_OK);
+    free(values);
+    return A;
+}
+
+/* Rows of different lengths, some empty, one full. */
+static kiln_matrix *sparse(struct world *o) {
+    int64_t *start = calloc(ROWS + 1, 8), nnz = 0;
+    int32_t *col = calloc((size_t)ROWS * COLS, 4);
+    kiln_matrix *A = NULL;
+    for (int64_t i = 0; i < ROWS; i++) {
+        const int64_t length = i == 1234 ? COLS : i % 5 == 0 ? 0 : 1 + i % (2 * COLS / 3);
+        for (int64_t j = 0; j < length; j++) col[nnz++] = (int32_t)((j * COLS + i % COLS) / length % COLS);
+        start[i + 1] = nnz;
+    }
+    void *values = numbers(o->type, nnz, 1);
+    assert_int_equal(kiln_matrix_csr(&A, o->device, o->type, ROWS, COLS, start, col, values), KILN_OK);
+    free(values);
+    free(start);
+    free(col);
+    return A;
+}
+
+static void note(struct world *o, const kiln_matrix *A) {
+    void *values = calloc((size_t)A->nnz, 8);
+    assert_true(o->count + A->nnz <= RESULTS);
+    assert_int_equal(kiln_matrix_get(values, A), KILN_OK);
+    for (int64_t i = 0; i < A->nnz; i++)
+        o->results[o->count++] = o->type == KILN_F32 ? (double)((float *)values)[i] : ((double *)values)[i];
+    free(values);
+}
+
+#define OK(call)                                                                                             \
+    do {                                                                                                     \
+        if ((call) != KILN_OK) fail_msg("%s: %s", #call, kiln_last_error()->message);                        \
+    } while (0)
+
+static void passes(struct world *o) {
+    OK(kiln_mmchain(o->w, 1.5, o->X, o->v, o->y, 0.5, o->b));
+    note(o, o->w);
+    OK(kiln_mmchain(o->w, 1.5, o->X, NULL, o->y, 0.25, o->w));
+    note(o, o->w);
+    OK(kiln_mmchain(o->W, -1, o->X, o->v, o->B, 0, NULL));
+    note(o, o->W);
+    OK(kiln_multiply(o->Q, 2, KILN_PLAIN, o->X, o->B, -1, o->Y));
+    note(o, o->Q);
+    OK(kiln_multiply(o->Q, 2, KILN_PLAIN, o->X, o->B, 0.5, o->Q));
+    note(o, o->Q);
+    OK(kiln_multiply(o->W, 2, KILN_TRANSPOSED, o->X, o->Y, 1, o->B));
+    note(o, o->W);
+    OK(kiln_gram_diagonal(o->w, o->X, o->v));
+    note(o, o->w);
+    OK(kiln_gram_diagonal(o->w, o->X, NULL));
+    note(o, o->w);
+}
+
+static void losses(struct world *o) {
+    const kiln_loss logistic = {.kind = KILN_LOSS_LOGISTIC, .y = o->v, .weights = o->v, .offset = o->q};
+    kiln_matrix *one = NULL;
+    OK(kiln_matrix_dense(&one, o->device, o->type, 1, 1, NULL));
+    OK(kiln_fill(one, 0.125));
+    OK(kiln_loss_gradient(&o->results[o->count++], o->w, o->g, o->C, &logistic, o->X, o->y, one));
+    note(o, o->w);
+    note(o, o->g);
+    note(o, o->C);
+    OK(kiln_loss_hessian(o->w, o->g, &logistic, o->C, o->X, o->y, one, 0.5, o->b));
+    note(o, o->w);
+    note(o, o->g);
+    kiln_matrix_free(one);
+    const kiln_loss softmax = {.kind = KILN_LOSS_SOFTMAX, .y = o->v, .weights = o->v};
+    kiln_matrix *sums = NULL;
+    OK(kiln_fill(o->v, 1));
+    OK(kiln_matrix_dense(&sums, o->device, o->type, 1, K, NULL));
+    OK(kiln_loss_gradient(&o->results[o->count++], o->W, sums, o->P, &softmax, o->X, o->B, NULL));
+    note(o, o->W);
+    note(o, sums);
+    OK(kiln_loss_hessian(o->W, sums, &softmax, o->P, o->X, o->B, NULL, 0, NULL));
+    note(o, o->W);
+    note(o, sums);
+    kiln_matrix_free(sums);
+}
+
+static void regression(struct world *o) {
+    kiln_linreg_options options = {.l2 = 0.1, .standardize = 1, .weights = o->v};
+    kiln_report report = {0};
+    kiln_matrix *b = NULL;
+    OK(kiln_matrix_dense(&b, o->device, o->type, 1, 1, NULL));
+    OK(kiln_fill(o->v, 0.5));
+    OK(kiln_linreg(o->w, b, o->X, o->q, &options, &report));
+    assert_true(report.converged);
+    kiln_report_free(&report);
+    note(o, o->w);
+    note(o, b);
+    kiln_matrix_free(b);
+}
+
+/* Everything with so many bytes of device memory; 0 = what there is. */
+static void live(struct world *o, kiln_format format, kiln_type type, int64_t memory,
+                 kiln_device_statistics *statistics, int64_t *X_bytes) {
+    const kiln_device_options options = {.memory = memory, .threads = 2};
+    *o = (struct world){.type = type, .results = calloc(RESULTS, sizeof(double))};
+    OK(kiln_device_open(&o->device, device_name, &options));
+    o->X = format == KILN_CSR ? sparse(o) : dense(o, ROWS, COLS, 1);
+    o->y = dense(o, COLS, 1, 2);
+    o->b = dense(o, COLS, 1, 3);
+    o->w = dense(o, COLS, 1, 4);
+    o->B = dense(o, COLS, K, 5);
+    o->W = dense(o, COLS, K, 6);
+    o->v = dense(o, ROWS, 1, 7);
+    o->q = dense(o, ROWS, 1, 8);
+    o->C = dense(o, ROWS, 1, 9);
+    o->Y = dense(o, ROWS, K, 10);
+    o->Q = dense(o, ROWS, K, 11);
+    o->P = dense(o, ROWS, K, 12);
+    o->g = dense(o, 1, 1, 13);
+    OK(kiln_map(o->v, KILN_MAP_ABS, o->v));
+    passes(o);
+    losses(o);
+    regression(o);
+    *X_bytes = ki_matrix_bytes(o->X);
+    kiln_matrix *const all[] = {o->X, o->y, o->Y, o->v, o->w, o->W, o->B, o->q, o->Q, o->C, o->P, o->b, o->g};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        assert_int_equal(all[i]->held, 0);
+        kiln_matrix_free(all[i]);
+    }
+    kiln_device_get_statistics(o->device, statistics);
+    kiln_device_close(o->device);
+}
+
+static void compare(const struct world *want, const struct world *got) {
+    const double unit = want->type == KILN_F32 ? 2e-5 : 1e-12;
+    assert_int_equal(got->count, want->count);
+    for (int64_t i = 0; i < want->count; i++)
+        if (!(fabs(got->results[i] - want->results[i]) <= unit * (100 + fabs(want->results[i]))))
+            fail_msg("number %lld of %lld is %.17g, not %.17g", (long long)i, (long long)want->count,
+                     got->results[i], want->results[i]);
+}
+
+static void with_budgets(kiln_format format, kiln_type type) {
+    struct world plenty, little;
+    kiln_device_statistics with, without;
+    int64_t bytes = 0;
+    live(&plenty, format, type, 0, &without, &bytes);
+    assert_int_equal(without.panels, 0);
+    assert_int_equal(without.evictions, 0);
+    static const int percent[] = {400, 105, 100, 50, 10};
+    for (size_t i = 0; i < sizeof percent / sizeof *percent; i++) {
+        const int64_t budget = bytes * percent[i] / 100;
+        live(&little, format, type, budget, &with, &bytes);
+        print_message(
+            "    %s %s, %d %% of X: %lld evictions, %lld panels, %lld of %lld bytes, %lld up, %lld down\n",
+            format == KILN_CSR ? "csr" : "dense", type == KILN_F32 ? "f32" : "f64", percent[i],
+            (long long)with.evictions, (long long)with.panels, (long long)with.memory_peak, (long long)budget,
+            (long long)with.bytes_up, (long long)with.bytes_down);
+        compare(&plenty, &little);
+        assert_true(with.memory_peak <= budget);
+        if (percent[i] <= 100)
+            assert_true(with.panels > 0 && with.panel_bytes > 0 && with.panel_bytes < with.bytes_up);
+        if (percent[i] == 105 || percent[i] == 10) assert_true(with.evictions > 0);
+        free(little.results);
+    }
+    free(plenty.results);
+}
+
+static void dense_f64(void **state) {
+    (void)state;
+    with_budgets(KILN_DENSE, KILN_F64);
+}
+
+static void sparse_f32(void **state) {
+    (void)state;
+    with_budgets(KILN_CSR, KILN_F32);
+}
+
+int main(int argc, char **argv) {
+    kiln_device *device = NULL;
+    device_name = argc > 1 ? argv[1] : "opencl";
+    if (kiln_device_open(&device, device_name, NULL) != KILN_OK) {
+        printf("skip %s: %s\n", device_name, kiln_last_error()->message);
+        return 77;
+    }
+    kiln_device_close(device);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dense_f64), cmocka_unit_test(sparse_f32)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,2 @@
+kiln_test(streaming_budgets ${CMAKE_CURRENT_LIST_DIR}/budgets.c)
+set_tests_properties(streaming_budgets PROPERTIES SKIP_RETURN_CODE 77)
