@@ -157,11 +157,13 @@ done:
 static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matrix *b) {
     kiln_status status;
     const bool warm = glm->options->warm_start;
-    struct ki_newton_start start = {.warm = warm, .origin = &glm->null};
+    /* Without an intercept and with a link that not every eta suits, W = 0 may lie where the gradient is beyond measure. */
+    const bool bounded = glm->options->no_intercept && !ki_glm_any_eta(&glm->loss);
+    struct ki_newton_start start = {.warm = warm, .origin = &glm->null, .own_reference = bounded};
     TRY(ki_newton_open(&glm->newton));
     if (warm) {
         TRY(ki_newton_set_start(&glm->newton, w, b));
-    } else if (glm->options->no_intercept && !ki_glm_any_eta(&glm->loss)) {
+    } else if (bounded) {
         TRY(ki_glm_start(glm, &start.warm));
         if (!start.warm) {
             ki_fail(KILN_ERR_DATA, "%s: no coefficients were found that give every row a mean in its range",

@@ -406,7 +406,7 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     TRY(ki_newton_evaluate(work, &work->here));
     TRY(judge(work, true));
     if (!start->warm) return KILN_OK;
-    const bool judged = valid(work);
+    const bool judged = valid(work) && !start->own_reference;
     if (work->mean)
         TRY(kiln_multiply(work->here.at.b, 1, KILN_TRANSPOSED, work->mean, newton->W, 1, newton->b));
     TRY(kiln_times(work->here.at.w, newton->W, work->kept));

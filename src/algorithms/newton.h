@@ -47,6 +47,7 @@ struct ki_newton_start {
     /* k intercepts of the point whose gradient the tolerance is relative to, at W = 0; NULL = zeros. Where the loss has
      * no value at that point, the start takes its place. */
     const double *origin;
+    bool own_reference; /* of a warm start: the tolerance is relative to its gradient instead */
 };
 
 /* Measures X's columns and allocates. ERR_DATA: X, or the weights' sum, is of no use. */

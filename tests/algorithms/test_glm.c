@@ -1,0 +1,299 @@
+/* kiln_glm: every family with every link that suits it against the definitions in long double, on the CPU and on OpenCL, and
+ * what happens where no optimum exists. */
+#include "algorithms/glm_models.h"
+
+static kiln_device *devices[2];
+static int device_count;
+
+enum { M = 120, N = 3, P = N + 1 };
+
+/* What the definitions say at a fit. */
+struct figures {
+    long double gradient; /* the largest entry, relative to the sum of its terms' magnitudes */
+    long double deviance, pearson, log_likelihood, errors[P];
+};
+
+/* The diagonal of A^-1, A p x p in place, by Gauss and Jordan. */
+static void invert(long double *A, int p, long double *diagonal) {
+    long double inverse[P * P] = {0};
+    for (int i = 0; i < p; i++) inverse[i * p + i] = 1;
+    for (int i = 0; i < p; i++) {
+        const long double pivot = A[i * p + i];
+        for (int j = 0; j < p; j++) A[i * p + j] /= pivot, inverse[i * p + j] /= pivot;
+        for (int r = 0; r < p; r++) {
+            const long double factor = A[r * p + i];
+            for (int j = 0; r != i && j < p; j++) {
+                A[r * p + j] -= factor * A[i * p + j];
+                inverse[r * p + j] -= factor * inverse[i * p + j];
+            }
+        }
+    }
+    for (int i = 0; i < p; i++) diagonal[i] = inverse[i * p + i];
+}
+
+static struct figures examine(const struct model *model, const struct glm_data *d, const struct glm_fit *fit,
+                              bool weighted, bool intercept, long double spread) {
+    struct figures f = {0};
+    const int p = d->n + intercept;
+    long double sum[P] = {0}, size[P] = {0}, information[P * P] = {0};
+    for (int i = 0; i < d->m; i++) {
+        const long double s = weighted ? d->weights[i] : 1, y = d->y[i];
+        long double row[P], mu, slope, eta = fit->b + (weighted ? d->offset[i] : 0);
+        for (int j = 0; j < d->n; j++) eta += (row[j] = d->X[i * d->n + j]) * (long double)fit->w[j];
+        if (intercept) row[d->n] = 1;
+        mean_of(model, eta, &mu, &slope);
+        const long double variance = variance_of(model, mu), g = s * (mu - y) * slope / variance;
+        for (int j = 0; j < p; j++) {
+            sum[j] += g * row[j];
+            size[j] += fabsl(g * row[j]);
+            for (int k = 0; k < p; k++)
+                information[j * p + k] += s * slope * slope / variance * row[j] * row[k];
+        }
+        f.deviance += s * deviance_of(model, y, mu);
+        f.pearson += s * (y - mu) * (y - mu) / variance;
+        f.log_likelihood += density_of(model, y, s, mu, spread);
+    }
+    for (int j = 0; j < p; j++) f.gradient = fmaxl(f.gradient, fabsl(sum[j]) / size[j]);
+    invert(information, p, f.errors);
+    return f;
+}
+
+static bool near(double got, long double want, double tolerance) {
+    return fabsl(got - want) <= tolerance * fabsl(want);
+}
+
+static bool fixed(kiln_family family) {
+    return family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL;
+}
+
+/* Gradient, deviance, dispersion, AIC and standard errors of a fit. */
+static void check_fit(const struct model *model, const struct glm_data *d, const struct run *run,
+                      bool weighted, bool intercept) {
+    struct glm_fit fit;
+    const bool single = run->type == KILN_F32;
+    const kiln_glm_options options = {.no_intercept = !intercept};
+    if (glm_run(&fit, run, d, model, options, weighted, true) != KILN_OK)
+        fail_msg("family %d, link %d: %s", (int)model->family, (int)model->link, kiln_last_error()->message);
+    const kiln_report *r = &fit.report;
+    long double total = 0;
+    for (int i = 0; i < d->m; i++) total += weighted ? d->weights[i] : 1;
+    const bool gaussian = model->family == KILN_GAUSSIAN;
+    const long double spread = r->deviance / (gaussian ? d->m : total);
+    const struct figures f = examine(model, d, &fit, weighted, intercept, spread);
+    const int p = d->n + intercept;
+    const double close = single ? 2e-3 : 1e-8;
+    const long double dispersion = fixed(model->family) ? 1 : f.pearson / (d->m - p);
+    const long double aic = 2 * (p + !fixed(model->family)) - 2 * f.log_likelihood;
+    bool good = r->converged && f.gradient <= (single ? 1e-3 : 1e-8) &&
+                near(r->deviance, f.deviance, close) && near(r->dispersion, dispersion, close) &&
+                r->deviance <= r->null_deviance * (1 + close);
+    good = good && (model->family == KILN_TWEEDIE ? isnan(r->aic) : near(r->aic, aic, close));
+    for (int j = 0; j < p; j++) good = good && near(fit.errors[j], sqrtl(f.errors[j] * dispersion), close);
+    if (!good)
+        fail_msg("family %d, link %d, %s %s: %s after %lld steps, gradient %Lg, deviance %.15g (%.15Lg, null "
+                 "%.15g), "
+                 "dispersion %.15g (%.15Lg), AIC %.15g (%.15Lg), standard error %.15g (%.15Lg)",
+                 (int)model->family, (int)model->link, single ? "f32" : "f64",
+                 run->format == KILN_CSR ? "CSR" : "dense", kiln_stop_name(r->stopped_by),
+                 (long long)r->iterations, f.gradient, r->deviance, f.deviance, r->null_deviance,
+                 r->dispersion, dispersion, r->aic, aic, fit.errors[0], sqrtl(f.errors[0] * dispersion));
+    glm_fit_free(&fit);
+}
+
+static struct model model_of(kiln_family family, kiln_link link) {
+    return (struct model){family, link, family == KILN_TWEEDIE ? 1.5 : 0.5, 1.5};
+}
+
+/* A link onto (0, 1) makes little sense for means that go beyond: there is no optimum. */
+static bool suits(kiln_family family, kiln_link link) {
+    return family == KILN_BINOMIAL || family == KILN_GAUSSIAN || link < KILN_LINK_LOGIT ||
+           link > KILN_LINK_CAUCHIT;
+}
+
+static void families_times_links(void **state) {
+    (void)state;
+    for (kiln_family family = KILN_GAUSSIAN; family <= KILN_NEGATIVE_BINOMIAL; family++)
+        for (kiln_link link = KILN_LINK_IDENTITY; link <= KILN_LINK_POWER; link++) {
+            if (!suits(family, link)) continue;
+            const struct model model = model_of(family, link);
+            struct glm_data d = glm_data_new(&model, M, N, 100 * family + link);
+            for (int weighted = 0; weighted < 2; weighted++)
+                check_fit(&model, &d,
+                          &(struct run){devices[0], KILN_F64, weighted ? KILN_CSR : KILN_DENSE, NULL},
+                          weighted, true);
+            if (link == KILN_LINK_IDENTITY || link == KILN_LINK_LOG || link == KILN_LINK_LOGIT)
+                check_fit(&model, &d, &(struct run){devices[0], KILN_F32, KILN_DENSE, NULL}, true, true);
+            glm_data_free(&d);
+        }
+}
+
+/* Where the mean's range is not the link's, a fit without an intercept needs a start of its own. */
+static void without_an_intercept(void **state) {
+    (void)state;
+    static const kiln_link links[] = {KILN_LINK_IDENTITY, KILN_LINK_LOG, KILN_LINK_INVERSE, KILN_LINK_SQRT,
+                                      KILN_LINK_INVERSE_SQUARED};
+    for (kiln_family family = KILN_GAUSSIAN; family <= KILN_NEGATIVE_BINOMIAL; family++)
+        for (size_t l = 0; l < sizeof links / sizeof *links; l++) {
+            const struct model model = model_of(family, links[l]);
+            struct glm_data d = glm_data_new(&model, M, N, 7000 + 10 * family + links[l]);
+            for (int i = 0; i < d.m; i++) d.X[i * d.n] = 1; /* the caller's own constant */
+            check_fit(&model, &d, &(struct run){devices[0], KILN_F64, KILN_DENSE, NULL}, true, false);
+            glm_data_free(&d);
+        }
+}
+
+static void on_every_device(void **state) {
+    (void)state;
+    static const struct model models[] = {{KILN_POISSON, KILN_LINK_LOG, 0, 0},
+                                          {KILN_BINOMIAL, KILN_LINK_PROBIT, 0, 0}};
+    for (int device = 1; device < device_count; device++)
+        for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+            struct glm_data d = glm_data_new(&models[i], M, N, 42 + i);
+            check_fit(&models[i], &d,
+                      &(struct run){devices[device], i ? KILN_F32 : KILN_F64, KILN_DENSE, NULL}, true, true);
+            glm_data_free(&d);
+        }
+}
+
+/* A row of weight 3 counts as three rows. */
+static void weights_repeat_rows(void **state) {
+    (void)state;
+    const struct model model = model_of(KILN_POISSON, KILN_LINK_LOG);
+    const struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
+    struct glm_data d = glm_data_new(&model, 40, N, 11), many = glm_data_new(&model, 160, N, 11);
+    many.m = 0;
+    for (int i = 0; i < d.m; i++) {
+        d.offset[i] = 0;
+        for (int copy = 0; copy < d.weights[i]; copy++, many.m++) {
+            memcpy(many.X + many.m * N, d.X + i * N, N * sizeof *d.X);
+            many.y[many.m] = d.y[i];
+        }
+    }
+    struct glm_fit one, other;
+    assert_ok(glm_run(&one, &run, &d, &model, (kiln_glm_options){0}, true, true));
+    assert_ok(glm_run(&other, &run, &many, &model, (kiln_glm_options){0}, false, true));
+    for (int j = 0; j < N; j++) assert_true(near(one.w[j], other.w[j], 1e-7));
+    for (int j = 0; j <= N; j++) assert_true(near(one.errors[j], other.errors[j], 1e-8));
+    assert_true(near(one.report.deviance, other.report.deviance, 1e-12));
+    assert_true(near(one.report.null_deviance, other.report.null_deviance, 1e-12));
+    assert_true(near(one.report.aic, other.report.aic, 1e-12));
+    glm_fit_free(&one);
+    glm_fit_free(&other);
+    glm_data_free(&d);
+    glm_data_free(&many);
+}
+
+/* With a penalty X^T g + l2 sigma_j^2 w vanishes; started where it ended, a fit has nothing to do. */
+static void penalty_and_warm_start(void **state) {
+    (void)state;
+    const struct model model = model_of(KILN_GAMMA, KILN_LINK_LOG);
+    const struct run run = {devices[0], KILN_F64, KILN_CSR, NULL};
+    struct glm_data d = glm_data_new(&model, M, N, 5);
+    for (int standardize = 0; standardize < 2; standardize++) {
+        kiln_glm_options options = {.l2 = 20, .standardize = standardize, .tolerance = 1e-11};
+        struct glm_fit fit;
+        assert_ok(glm_run(&fit, &run, &d, &model, options, true, false));
+        assert_int_equal(fit.report.converged, 1);
+        struct problem p = {.m = d.m, .n = d.n, .k = 1, .X = d.X, .y = d.y, .weights = d.weights};
+        for (int j = 0; j < N; j++) {
+            long double g = options.l2 * (standardize ? column_variance(&p, j) : 1) * fit.w[j],
+                        size = fabsl(g);
+            for (int i = 0; i < d.m; i++) {
+                long double eta = fit.b + d.offset[i];
+                for (int k = 0; k < N; k++) eta += d.X[i * N + k] * (long double)fit.w[k];
+                const long double term = d.weights[i] * (1 - d.y[i] / expl(eta)) * d.X[i * N + j];
+                g += term;
+                size += fabsl(term);
+            }
+            assert_true(fabsl(g) <= 1e-9 * size);
+        }
+        options.warm_start = 1;
+        options.tolerance = 1e-9;
+        assert_ok(glm_run(&fit, &run, &d, &model, options, true, false));
+        assert_true(fit.report.converged && fit.report.iterations == 0);
+        glm_fit_free(&fit);
+    }
+    glm_data_free(&d);
+}
+
+/* ---- hard cases ---- */
+
+/* All counts 0, all trials lost, separable classes: the optimum is at infinity. Numbers stay finite, and the deviance says
+ * how good the fit is. */
+static void no_optimum(void **state) {
+    (void)state;
+    static const struct model models[] = {
+        {KILN_POISSON, KILN_LINK_LOG, 0, 0},     {KILN_BINOMIAL, KILN_LINK_LOGIT, 0, 0},
+        {KILN_BINOMIAL, KILN_LINK_PROBIT, 0, 0}, {KILN_BINOMIAL, KILN_LINK_CLOGLOG, 0, 0},
+        {KILN_TWEEDIE, KILN_LINK_LOG, 1.5, 0},   {KILN_NEGATIVE_BINOMIAL, KILN_LINK_LOG, 1, 0}};
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++)
+        for (int separable = 0; separable < 2; separable++) {
+            if (separable && models[i].family != KILN_BINOMIAL) continue;
+            struct glm_data d = glm_data_new(&models[i], M, N, 3 + i);
+            for (int r = 0; r < d.m; r++) d.y[r] = separable && d.X[r * N] > 0;
+            struct glm_fit fit;
+            assert_ok(glm_run(&fit, &(struct run){devices[0], KILN_F64, KILN_DENSE, NULL}, &d, &models[i],
+                              (kiln_glm_options){0}, true, false));
+            for (int j = 0; j < N; j++) assert_true(isfinite(fit.w[j]));
+            assert_true(isfinite(fit.b) && isfinite(fit.report.objective) &&
+                        fit.report.stopped_by != KILN_STOP_NONE);
+            assert_true(fit.report.deviance >= 0 && fit.report.deviance < 1e-3);
+            glm_fit_free(&fit);
+            glm_data_free(&d);
+        }
+}
+
+/* Counts of a million, columns of years and of millionths, a constant column and one that repeats another. */
+static void awkward_columns(void **state) {
+    (void)state;
+    const struct model model = model_of(KILN_POISSON, KILN_LINK_LOG);
+    struct glm_data d = glm_data_new(&model, M, 5, 21);
+    for (int i = 0; i < d.m; i++) {
+        double *x = d.X + i * 5;
+        const double u = x[0], v = x[1];
+        x[0] = 2000 + floor(10 * u);
+        x[1] = 1e-6 * v;
+        x[2] = 7;
+        x[3] = x[4] + 0;
+        d.offset[i] = 0;
+        d.y[i] = floor(exp(14 + 0.1 * floor(10 * u) + 0.5 * v + 0.2 * x[3]));
+    }
+    struct glm_fit fit;
+    const struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
+    assert_ok(glm_run(&fit, &run, &d, &model, (kiln_glm_options){0}, true, true));
+    assert_int_equal(fit.report.converged, 1);
+    assert_true(near(fit.w[0], 0.1, 1e-5) && near(fit.w[1], 5e5, 1e-5) && fit.w[2] == 0);
+    assert_true(near(fit.w[3] + fit.w[4], 0.2, 1e-5));
+    assert_true(fit.errors[0] > 0 && fit.errors[1] > 0 && fit.errors[3] > 0);
+    assert_true(isnan(fit.errors[2]) && isnan(fit.errors[4]));
+    glm_fit_free(&fit);
+    glm_data_free(&d);
+}
+
+static int open_devices(void **state) {
+    (void)state;
+    static const char *const names[] = {"cpu", "opencl"};
+    for (int i = 0; i < 2; i++) {
+        if (kiln_device_open(&devices[device_count], names[i], NULL) == KILN_OK)
+            device_count++;
+        else
+            printf("skip %s: %s\n", names[i], kiln_last_error()->message);
+    }
+    return device_count == 0;
+}
+
+static int close_devices(void **state) {
+    (void)state;
+    while (device_count > 0) kiln_device_close(devices[--device_count]);
+    return 0;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(families_times_links),   cmocka_unit_test(without_an_intercept),
+        cmocka_unit_test(on_every_device),        cmocka_unit_test(weights_repeat_rows),
+        cmocka_unit_test(penalty_and_warm_start), cmocka_unit_test(no_optimum),
+        cmocka_unit_test(awkward_columns),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
