@@ -3,8 +3,7 @@
  * A step comes from the trust region (newton_step.c), but one that does not lower the objective enough is not computed anew
  * in a smaller region: it is shortened, at the price of one pass instead of many, and the region shrinks to what was
  * accepted (Nocedal and Yuan, 1998), or rather to a multiple of it: losses with kinks often want one short step among long
- * ones. With l1 the step is taken among the coefficients that may move, and projected onto
- * their orthant (Andrew and Gao, ICML 2007; Byrd, Chin, Nocedal and Oztoprak, Math. Program. 159, 2016).
+ * ones. With l1 the steps are those of newton_l1.c.
  *
  * Near the solution the objective's change drowns in its rounding long before the gradient does. There a full step is taken
  * whenever it makes the gradient smaller. */
@@ -12,6 +11,7 @@
 
 enum {
     SHORTENINGS = 40,
+    IDLE = 20,  /* steps that only rounding can judge, none with a gradient smaller than before */
     ROOM = 1000 /* how many times the last accepted length a step may have after it had to be shortened */
 };
 
@@ -19,7 +19,7 @@ static kiln_status matrix_new(kiln_matrix **A, const struct ki_newton *newton, i
     return kiln_matrix_dense(A, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), rows, cols, NULL);
 }
 
-static kiln_status pair_new(struct ki_pair *pair, const struct ki_newton *newton) {
+kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton) {
     kiln_status status;
     TRY(matrix_new(&pair->w, newton, kiln_matrix_cols(newton->X), newton->k));
     if (!newton->no_intercept) TRY(matrix_new(&pair->b, newton, 1, newton->k));
@@ -27,23 +27,23 @@ done:
     return status;
 }
 
-static void pair_free(struct ki_pair *pair) {
+void ki_newton_pair_free(struct ki_pair *pair) {
     kiln_matrix_free(pair->w);
     kiln_matrix_free(pair->b);
 }
 
 static kiln_status point_new(struct ki_newton_point *point, const struct ki_newton *newton) {
     kiln_status status;
-    TRY(pair_new(&point->at, newton));
-    TRY(pair_new(&point->gradient, newton));
+    TRY(ki_newton_pair(&point->at, newton));
+    TRY(ki_newton_pair(&point->gradient, newton));
     TRY(matrix_new(&point->C, newton, kiln_matrix_rows(newton->X), newton->k));
 done:
     return status;
 }
 
 static void point_free(struct ki_newton_point *point) {
-    pair_free(&point->at);
-    pair_free(&point->gradient);
+    ki_newton_pair_free(&point->at);
+    ki_newton_pair_free(&point->gradient);
     kiln_matrix_free(point->C);
 }
 
@@ -120,9 +120,10 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     }
     TRY(point_new(&work->here, newton));
     TRY(point_new(&work->there, newton));
-    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,           &work->R,
-                                     &work->P,         &work->Q,       &work->subgradient, &work->face};
-    for (int i = 0; i < (newton->l1 > 0 ? 8 : 6); i++) TRY(pair_new(pairs[i], newton));
+    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,          &work->R,
+                                     &work->P,         &work->Q,       &work->subgradient};
+    for (int i = 0; i < (newton->l1 > 0 ? 7 : 6); i++) TRY(ki_newton_pair(pairs[i], newton));
+    if (newton->l1 > 0) TRY(ki_newton_l1_open(work));
 done:
     return status;
 }
@@ -134,12 +135,13 @@ void ki_newton_close(struct ki_newton *newton) {
     ki_columns_free(&newton->columns);
     kiln_report_free(&newton->report);
     if (!work) return;
-    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,           &work->R,
-                                     &work->P,         &work->Q,       &work->subgradient, &work->face};
-    for (int i = 0; i < 8; i++) pair_free(pairs[i]);
+    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,          &work->R,
+                                     &work->P,         &work->Q,       &work->subgradient};
+    for (int i = 0; i < 7; i++) ki_newton_pair_free(pairs[i]);
     kiln_matrix *const all[] = {work->mean,   work->penalty, work->l1,     work->kept, work->shift,
                                 work->spread, work->floor,   work->square, work->v,    work->classes};
     for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
+    ki_newton_l1_close(work);
     point_free(&work->here);
     point_free(&work->there);
     ki_free(work);
@@ -293,7 +295,7 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         *moved = isfinite(actual) && (resolved ? actual >= 1e-4 * slope : actual >= -noise);
         if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
         *finite = isfinite(actual) && isfinite(norm);
-        *moved = *moved && *finite && (resolved || norm < work->norm);
+        *moved = *moved && *finite && (resolved || norm < work->norm || work->l1);
         if (!*moved && !resolved && *finite) break;
         if (!*moved && work->l1) TRY(ki_newton_measure(work, &norm, &work->here));
         if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
@@ -304,10 +306,28 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         work->radius = fmin(work->radius, ROOM * length);
     else if (model->boundary && ratio > 0.75)
         work->radius *= 4;
+    work->resolved = predicted > noise;
     work->norm = norm;
     swap(work);
 done:
     return status;
+}
+
+static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
+    kiln_status status;
+    *model = (struct ki_newton_model){0};
+    if (work->l1) return ki_newton_l1_direction(work);
+    TRY(ki_newton_precondition(work));
+    TRY(ki_newton_direction(work, model));
+done:
+    return status;
+}
+
+/* OWL-QN's gradient goes up and down; where the objective can no longer tell, it must reach a new low now and then. */
+static bool stalls(struct ki_newton_work *work) {
+    work->idle = work->norm < work->best || work->resolved ? 0 : work->idle + 1;
+    work->best = fmin(work->best, work->norm);
+    return work->idle > IDLE;
 }
 
 static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
@@ -315,19 +335,22 @@ static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
     struct ki_newton *newton = work->newton;
     struct ki_newton_model model;
     bool moved = true, finite = true;
-    work->radius = 10 * work->norm;
+    work->radius = work->l1 ? 0 : 10 * work->norm;
+    work->best = work->norm;
+    work->idle = 0;
+    if (work->l1) ki_newton_l1_begin(work);
     TRY(record(work, 0));
     for (;;) {
         *stop = newton->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_TOLERANCE;
         if (newton->cancelled || met(work)) return KILN_OK;
         *stop = KILN_STOP_ITERATIONS;
         if (work->iterations >= newton->max_iterations) return KILN_OK;
-        TRY(ki_newton_precondition(work));
-        TRY(ki_newton_direction(work, &model));
+        TRY(direct(work, &model));
         if (newton->cancelled) continue;
         TRY(advance(work, &model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
-        if (!moved) return KILN_OK;
+        if (!moved || stalls(work)) return KILN_OK;
+        if (work->l1) TRY(ki_newton_l1_learn(work));
         work->iterations++;
         newton->report.iterations++;
         TRY(record(work, model.inner));

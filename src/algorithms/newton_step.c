@@ -33,24 +33,17 @@ done:
     return status;
 }
 
-/* The least subgradient there, and what may move. */
-static kiln_status face(struct ki_newton_work *work, double *sums, const struct ki_newton_point *point,
-                        const struct ki_pair *inverse) {
-    return ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_FACE,
-                                                 .out = work->subgradient,
-                                                 .second = work->face,
-                                                 .x = point->gradient,
-                                                 .y = point->at,
-                                                 .inverse = *inverse,
-                                                 .column = work->l1});
-}
-
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm,
                               const struct ki_newton_point *point) {
     kiln_status status;
     double sums[3];
     if (work->l1)
-        TRY(face(work, sums, point, &work->criterion));
+        TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_LEAST,
+                                                  .out = work->subgradient,
+                                                  .x = point->gradient,
+                                                  .y = point->at,
+                                                  .inverse = work->criterion,
+                                                  .column = work->l1}));
     else
         TRY(ki_pairs_run(
             sums, &(struct ki_pairs){
@@ -125,9 +118,8 @@ static kiln_status each(kiln_matrix *to, double factor, const kiln_matrix *from)
 /* S = 0, R = -g, P = D^-2 R; *rho = || D^-1 R ||^2. */
 static kiln_status begin(struct ki_newton_work *work, const struct ki_pair *inverse, double *rho) {
     kiln_status status;
-    const struct ki_pair *g = work->l1 ? &work->subgradient : &work->here.gradient;
+    const struct ki_pair *g = &work->here.gradient;
     double sums[3];
-    if (work->l1) TRY(face(work, sums, &work->here, &work->inverse));
     TRY(kiln_fill(work->S.w, 0));
     if (work->S.b) TRY(kiln_fill(work->S.b, 0));
     TRY(each(work->R.w, -1, g->w));
@@ -156,7 +148,7 @@ static double forcing(const struct ki_newton_work *work, double rho) {
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
-    const struct ki_pair *inverse = work->l1 ? &work->face : &work->inverse;
+    const struct ki_pair *inverse = &work->inverse;
     const int64_t most = kiln_matrix_nnz(work->S.w) + 10;
     double rho, next, curvature, ss = 0, sp = 0, pp, sums[3];
     *model = (struct ki_newton_model){0};
@@ -209,7 +201,7 @@ kiln_status ki_newton_try(struct ki_newton_work *work, double t, double *slope) 
                                                   .y = work->S,
                                                   .inverse = work->subgradient,
                                                   .column = work->l1,
-                                                  .scalar = t}));
+                                                  .scalar = -work->gamma * t}));
         *slope = -sums[0];
         TRY(ki_newton_evaluate(work, &work->there));
         work->there.objective += sums[1];

@@ -23,13 +23,18 @@ struct ki_newton_work {
     double total;                         /* the curvature's sum at the origin */
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
-    struct ki_pair subgradient, face;  /* with l1: the least subgradient; inverse, 0 for what stays at zero */
     struct ki_pair S, R, P, Q;         /* step, residual -g - H s, direction, H p */
+    struct ki_pair subgradient;        /* with l1: the least one at the point measured last */
+    struct ki_memory *memory;          /* with l1: see newton_l1.c */
+    double gamma;                      /* with l1: the step is -gamma S */
     double scale;                      /* D^-2 carries this factor, which makes its smallest entry 1 */
     double radius;                     /* of the trust region, in the norm || D s || */
     double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
     double norm;      /* the criterion at `here`: || D^-1 g || */
     double first;     /* the objective at the origin */
+    double best;      /* the least norm so far */
+    bool resolved;    /* the last step was judged by the objective, which rounding could not */
+    int idle;
     int64_t iterations, bytes;
 };
 
@@ -52,6 +57,14 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work);
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
 /* there.at = here.at + t S, projected onto the orthant with l1, and evaluated, l1 included. *slope = -(sub)gradient . (the move). */
 kiln_status ki_newton_try(struct ki_newton_work *work, double t, double *slope);
+kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
+void ki_newton_pair_free(struct ki_pair *pair);
+/* With l1: S, of which -gamma times is the step to try; after the step, what it taught. */
+kiln_status ki_newton_l1_open(struct ki_newton_work *work);
+void ki_newton_l1_close(struct ki_newton_work *work);
+void ki_newton_l1_begin(struct ki_newton_work *work);
+kiln_status ki_newton_l1_direction(struct ki_newton_work *work);
+kiln_status ki_newton_l1_learn(struct ki_newton_work *work);
 /* A call of the progress callback; sets newton->cancelled. */
 void ki_newton_progress(struct ki_newton_work *work);
 

@@ -38,7 +38,6 @@ SCALAR_FN real FN(random_normal)(uint64 seed, uint64 stream, uint64 index) {
 /* One element of ops/newton.h's vector work; op is a constant wherever this is inlined. */
 SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y, real inverse, real shift, real column,
                                 real scalar, wide *sums) {
-    const real size = y < 0 ? -y : y;
     if (op == 0) {
         *out += column * x - shift;
         sums[0] += (wide)x * (wide)*out;
@@ -54,15 +53,17 @@ SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y,
         real v = x > column ? x - column : (x < -column ? x + column : (real)0);
         if (y != 0) v = y > 0 ? x + column : x - column;
         *out = v;
-        *second = y != 0 || v != 0 ? inverse : (real)0;
         sums[0] += (wide)v * (wide)inverse * (wide)v;
-        sums[1] += (wide)column * (wide)size;
-    } else {
-        const real orthant = x != 0 ? x : -inverse;
-        real moved = x + scalar * y;
+    } else if (op == 4) {
+        const real orthant = x != 0 ? x : -inverse, step = scalar * y;
+        real moved = column > 0 && step * inverse >= 0 ? x : x + step;
         if (column > 0 && !(moved > 0 ? orthant > 0 : orthant < 0)) moved = 0;
         *out = moved;
         sums[0] += (wide)inverse * (wide)(moved - x);
         sums[1] += (wide)column * (wide)(moved < 0 ? -moved : moved);
+    } else {
+        *out = x + scalar * y;
+        sums[0] += (wide)*out * (wide)*second;
+        sums[1] += (wide)*out * (wide)inverse * (wide)*out;
     }
 }

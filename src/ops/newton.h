@@ -8,17 +8,21 @@
 
 #include "kiln.h"
 
-enum ki_pair_op {                       /* numbers as in dialect/real_math.h */
-                  KI_PAIR_COMPLETE = 0, /* out += column .* x - mean * out.b;  x . out, x . (column .* x) */
-                  KI_PAIR_ADVANCE =
-                      1,            /* out += scalar x, second -= scalar y;  second . (inverse .* second) */
-                  KI_PAIR_TURN = 2, /* out = inverse .* x + scalar out;  x . (inverse .* x) */
-                  KI_PAIR_FACE =
-                      3, /* out = the least subgradient of f + |column .* y| where f has the gradient x; second =
-                             inverse where y may move, else 0;  out . (inverse .* out), sum |column .* y| */
-                  KI_PAIR_PROJECT =
-                      4 /* out = x + scalar y, but 0 where that leaves x's orthant, or, for x = 0, the one that the
-                             least subgradient `inverse` points away from;  inverse . (out - x), sum |column .* out| */
+/* What an operation does; the sums that it leaves follow the semicolon. Numbers as in dialect/real_math.h. */
+enum ki_pair_op {
+    /* out += column .* x - mean * out.b;  x . out, x . (column .* x) */
+    KI_PAIR_COMPLETE = 0,
+    /* out += scalar x, second -= scalar y;  second . (inverse .* second) */
+    KI_PAIR_ADVANCE = 1,
+    /* out = inverse .* x + scalar out;  x . (inverse .* x) */
+    KI_PAIR_TURN = 2,
+    /* out = the least subgradient of f + |column .* y| where f has the gradient x;  out . (inverse .* out) */
+    KI_PAIR_LEAST = 3,
+    /* out = x + scalar y, but x where that would not go against the least subgradient `inverse`, and 0 where it leaves the
+     * orthant of x, or, for x = 0, the one that the subgradient points away from;  inverse . (out - x), sum |column .* out| */
+    KI_PAIR_PROJECT = 4,
+    /* out = x + scalar y;  out . second, out . (inverse .* out) */
+    KI_PAIR_MIX = 5
 };
 
 struct ki_pair {
@@ -29,7 +33,7 @@ struct ki_pairs {
     enum ki_pair_op op;
     struct ki_pair out, second, x, y, inverse;
     const kiln_matrix *mean;   /* n x 1; COMPLETE with an intercept */
-    const kiln_matrix *column; /* n x 1; COMPLETE, FACE, PROJECT */
+    const kiln_matrix *column; /* n x 1; COMPLETE, LEAST, PROJECT */
     double scalar;
 };
 
