@@ -8,5 +8,6 @@ foreach(name memory sha256 simd_math size status seams threads probe kernels pro
   endif()
   kiln_test(core_${name} ${files})
 endforeach()
+kiln_test(core_choose ${CMAKE_CURRENT_LIST_DIR}/choose.c)
 # Its forked children begin threads, which ThreadSanitizer can follow but thinks unwise.
 set_tests_properties(core_threads PROPERTIES ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)

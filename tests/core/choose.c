@@ -1,0 +1,350 @@
+/* The cost model, the choice of a device, data that move to it, and plans: what they promise, on machines with and without
+ * a GPU. */
+#define _GNU_SOURCE
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/cache.h"
+#include "core/check.h"
+#include "core/cost.h"
+#include "core/status.h"
+#include "ops/figures.h"
+
+static const struct ki_figures gpu = {.start = 0.3,
+                                      .up = 20e9,
+                                      .down = 10e9,
+                                      .read = 4e12,
+                                      .dense = 3.8e12,
+                                      .narrow = 2e11,
+                                      .wide = 1e10,
+                                      .iteration = 40e-6};
+
+static kiln_work checked(kiln_work work) {
+    kiln_work full;
+    assert_int_equal(ki_work_check(&full, &work), KILN_OK);
+    return full;
+}
+
+static void assert_close(double got, double want) {
+    if (!(fabs(got - want) <= 1e-9 * fabs(want))) fail_msg("%.17g is not %.17g", got, want);
+}
+
+static void costs_add_up(void **state) {
+    (void)state;
+    const kiln_work dense = checked((kiln_work){.rows = 1000000, .cols = 100, .passes = 50});
+    struct ki_cost cost = ki_cost_of(&gpu, &dense, 141e9);
+    assert_close(cost.bytes, 8e8);
+    assert_false(cost.streamed);
+    assert_close(cost.move, 8e8 / 20e9);
+    assert_close(cost.pass, 8e8 / 3.8e12);
+    assert_close(cost.total, cost.start + cost.move + 50 * (cost.pass + cost.overhead));
+    cost = ki_cost_of(&gpu, &dense, 4e8);
+    assert_true(cost.streamed);
+    assert_close(cost.pass, 8e8 / 20e9); /* every pass moves X */
+    assert_close(cost.move, 0);
+    kiln_work eight = dense, nine = dense;
+    eight.k = 8;
+    nine.k = 9;
+    assert_close(ki_cost_of(&gpu, &eight, 141e9).pass, 1.3 * 8e8 / 3.8e12);
+    assert_true(ki_cost_of(&gpu, &nine, 141e9).pass >= 2 * 8e8 / 3.8e12);
+}
+
+static void sparse_rates_fall_with_the_columns(void **state) {
+    (void)state;
+    double before = 0;
+    for (int64_t cols = 256; cols < 1 << 26; cols *= 2) {
+        const kiln_work work =
+            checked((kiln_work){.format = KILN_CSR, .rows = 1000000, .cols = cols, .nnz = 10000000});
+        const double pass = ki_cost_of(&gpu, &work, 141e9).pass;
+        if (cols <= KI_COLUMNS_NARROW) assert_close(pass, 10000000 / gpu.narrow);
+        if (cols >= KI_COLUMNS_WIDE) assert_close(pass, 10000000 / gpu.wide);
+        assert_true(pass >= before);
+        before = pass;
+    }
+}
+
+static void senseless_work_is_refused(void **state) {
+    (void)state;
+    static const kiln_work bad[] = {
+        {.rows = -1, .cols = 1},
+        {.rows = 1, .cols = INT64_C(1) << 31},
+        {.rows = INT64_MAX / 4, .cols = 1000},
+        {.format = KILN_CSR, .rows = 3, .cols = 3, .nnz = 10},
+        {.rows = 3, .cols = 3, .passes = -1},
+        {.rows = 3, .cols = 3, .k = -1},
+    };
+    kiln_work full;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(ki_work_check(&full, &bad[i]), KILN_ERR_ARGUMENT);
+    assert_int_equal(ki_work_check(&full, NULL), KILN_ERR_ARGUMENT);
+}
+
+/* ------------------------------------------------------------------------------------------------ choosing */
+
+static kiln_device *host;
+
+static int open_host(void **state) {
+    (void)state;
+    char folder[] = "/tmp/kiln-choose-XXXXXX";
+    if (!mkdtemp(folder) || setenv("KILN_CACHE_DIR", folder, 1) != 0) return -1;
+    return kiln_device_open(&host, "cpu", NULL) == KILN_OK ? 0 : -1;
+}
+
+static int close_host(void **state) {
+    (void)state;
+    char command[300];
+    kiln_device_close(host);
+    snprintf(command, sizeof command, "rm -r '%s'", getenv("KILN_CACHE_DIR"));
+    return system(command) == 0 ? 0 : -1;
+}
+
+/* The choice's rows; closes a GPU that was opened. Returns whether the host was chosen. */
+static bool choose(kiln_estimate rows[2], const kiln_work *work, int thorough) {
+    kiln_device *device = NULL;
+    kiln_estimate *estimates = NULL;
+    int64_t count = 0;
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, work, thorough), KILN_OK);
+    assert_int_equal(count, 2);
+    memcpy(rows, estimates, 2 * sizeof *rows);
+    kiln_free(estimates);
+    assert_int_equal(rows[0].chosen + rows[1].chosen, 1);
+    assert_int_equal(rows[0].chosen, device == host);
+    assert_true(rows[0].considered);
+    if (device != host) kiln_device_close(device);
+    return rows[0].chosen;
+}
+
+static void small_work_stays_and_measures_nothing(void **state) {
+    (void)state;
+    kiln_estimate rows[2];
+    char path[300];
+    assert_true(choose(rows, &(kiln_work){.rows = 1000, .cols = 28, .passes = 40}, 0));
+    assert_false(rows[0].measured);
+    assert_false(rows[1].considered);
+    assert_non_null(strstr(rows[1].why, "not looked at"));
+    snprintf(path, sizeof path, "%s/profile", getenv("KILN_CACHE_DIR"));
+    assert_int_not_equal(access(path, F_OK), 0);
+}
+
+static void recall(void) {
+    const struct ki_figures slow = {.read = 1e9, .dense = 1e9, .iteration = 1e-5};
+    const struct ki_figures fast = {
+        .start = 0.01, .up = 1e11, .down = 1e11, .read = 4e12, .dense = 4e12, .iteration = 1e-5};
+    const struct {
+        const char *name;
+        double host, other;
+    } figures[] = {{"start", 0, fast.start},
+                   {"up", 0, fast.up},
+                   {"down", 0, fast.down},
+                   {"bandwidth", slow.read, fast.read},
+                   {"dense f64", slow.dense, fast.dense},
+                   {"iteration f64", slow.iteration, fast.iteration}};
+    char name[300], owner[KI_FIGURE_OWNER];
+    ki_figures_owner(owner, &host->info);
+    for (size_t i = 0; i < sizeof figures / sizeof *figures; i++) {
+        snprintf(name, sizeof name, "%s %s", figures[i].name, owner);
+        if (figures[i].host > 0) assert_int_equal(ki_cache_profile_put(host, name, figures[i].host), KILN_OK);
+        snprintf(name, sizeof name, "%s cuda:9 Gone", figures[i].name);
+        assert_int_equal(ki_cache_profile_put(host, name, figures[i].other), KILN_OK);
+    }
+}
+
+static void remember(const char *text) {
+    struct ki_cache *cache;
+    const struct ki_piece piece = {text, strlen(text)};
+    assert_int_equal(ki_cache_of(&cache, host), KILN_OK);
+    ki_cache_write_file(cache, host, "gpu", &piece, 1);
+}
+
+/* A GPU that the profile praises but that is not there any more: the host takes over and says so. */
+static void remembered_gpu_may_be_gone(void **state) {
+    (void)state;
+    kiln_estimate rows[2];
+    const kiln_work work = {.rows = 4000000, .cols = 100, .passes = 5};
+    recall();
+    remember("cuda:9\tGone\t1000000000000\n");
+    if (choose(rows, &work, 0)) {
+        assert_true(rows[0].measured);
+        assert_close(rows[0].pass_seconds, 3.2);
+        assert_true(*rows[1].why);
+    } else {
+        assert_string_not_equal(rows[1].device, "cuda:9"); /* a real one */
+    }
+    /* With hardly any work a GPU that is remembered is not opened. */
+    assert_true(choose(rows, &(kiln_work){.rows = 1000, .cols = 10, .passes = 2}, 0));
+    assert_false(rows[1].considered);
+}
+
+static void damaged_memory_of_a_gpu_is_dropped(void **state) {
+    (void)state;
+    static const char *const damaged[] = {"", "cuda:0", "cuda:0\tX\t0\n", "cuda:0\tX\t12 and more\n",
+                                          "\t\t\n"};
+    kiln_estimate rows[2];
+    char path[300];
+    snprintf(path, sizeof path, "%s/gpu", getenv("KILN_CACHE_DIR"));
+    for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
+        remember(damaged[i]);
+        assert_true(choose(rows, &(kiln_work){.rows = 1000, .cols = 10}, 0));
+        assert_int_not_equal(access(path, F_OK), 0);
+    }
+}
+
+static void thorough_measures(void **state) {
+    (void)state;
+    kiln_estimate rows[2];
+    const kiln_work work = {.format = KILN_CSR, .rows = 1000, .cols = 50, .nnz = 5000};
+    choose(rows, &work, 1);
+    assert_true(rows[0].measured);
+    assert_true(rows[0].read > 1e8 && rows[0].seconds > 0);
+    assert_true(rows[1].considered || rows[1].why[0]);
+}
+
+static void wrong_arguments_of_a_choice(void **state) {
+    (void)state;
+    kiln_device *device = NULL;
+    kiln_estimate *estimates = NULL;
+    int64_t count;
+    const kiln_work work = {.rows = 1, .cols = 1}, bad = {.rows = -1, .cols = 1};
+    assert_int_equal(kiln_device_choose(NULL, &estimates, &count, host, &work, 0), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, NULL, &work, 0), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, &bad, 0), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, NULL, 0), KILN_ERR_ARGUMENT);
+    assert_null(device);
+    assert_null(estimates);
+}
+
+/* ---------------------------------------------------------------------------------------- moving, and plans */
+
+enum { ROWS = 70, COLS = 9 };
+
+static kiln_matrix *sample(kiln_device *device, kiln_format format) {
+    kiln_matrix *X = NULL;
+    double values[ROWS * COLS];
+    int64_t start[ROWS + 1];
+    int32_t col[ROWS * COLS];
+    for (int i = 0; i < ROWS * COLS; i++) {
+        values[i] = sin(i);
+        col[i] = i % COLS;
+    }
+    for (int i = 0; i <= ROWS; i++) start[i] = i * COLS;
+    if (format == KILN_DENSE)
+        assert_int_equal(kiln_matrix_dense(&X, device, KILN_F64, ROWS, COLS, values), KILN_OK);
+    else
+        assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, ROWS, COLS, start, col, values), KILN_OK);
+    return X;
+}
+
+/* A second CPU device, and PoCL's or a GPU's where there is one. */
+static kiln_device *open_other(int i) {
+    kiln_device *device = NULL;
+    if (kiln_device_open(&device, i ? "opencl" : "cpu", NULL) != KILN_OK)
+        print_message("skip: no OpenCL device here\n");
+    return device;
+}
+
+static void data_move_there_and_back(void **state) {
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        kiln_device *other = open_other(i / 2);
+        kiln_data *data = NULL;
+        double before[ROWS], after[ROWS];
+        if (!other) continue;
+        const int64_t used = host->statistics.memory_used;
+        kiln_matrix *X = sample(host, i % 2 ? KILN_CSR : KILN_DENSE), *y = NULL;
+        for (int r = 0; r < ROWS; r++) before[r] = r;
+        assert_int_equal(kiln_matrix_dense(&y, host, KILN_F64, ROWS, 1, before), KILN_OK);
+        assert_int_equal(kiln_data_create(&data, X, y), KILN_OK);
+        assert_int_equal(kiln_data_move(data, other), KILN_OK);
+        assert_ptr_equal(kiln_matrix_device(kiln_data_X(data)), other);
+        assert_ptr_equal(kiln_matrix_device(kiln_data_y(data)), other);
+        assert_int_equal(host->statistics.memory_used, used);
+        assert_int_equal(kiln_matrix_get(after, kiln_data_y(data)), KILN_OK);
+        assert_memory_equal(before, after, sizeof before);
+        assert_int_equal(kiln_data_move(data, host), KILN_OK);
+        assert_int_equal(kiln_matrix_get(after, kiln_data_y(data)), KILN_OK);
+        assert_memory_equal(before, after, sizeof before);
+        kiln_data_free(data);
+        kiln_device_close(other);
+    }
+    assert_int_equal(kiln_data_move(NULL, host), KILN_ERR_ARGUMENT);
+}
+
+static void with_every_plan(kiln_device *device, kiln_format format) {
+    kiln_plan *plans = NULL;
+    int64_t count = 0, chosen = 0;
+    kiln_matrix *X = sample(device, format), *v = NULL, *y = NULL, *w = NULL;
+    double ones[ROWS], want[COLS], got[COLS];
+    for (int i = 0; i < ROWS; i++) ones[i] = 1 + i % 3;
+    assert_int_equal(kiln_matrix_dense(&v, device, KILN_F64, ROWS, 1, ones), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&y, device, KILN_F64, COLS, 1, ones), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&w, device, KILN_F64, COLS, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_mmchain(w, 1, X, v, y, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_get(want, w), KILN_OK);
+    const kiln_work work = {.format = format, .rows = ROWS, .cols = COLS, .nnz = ROWS * COLS};
+    assert_int_equal(kiln_mmchain_plans(&plans, &count, device, &work), KILN_OK);
+    assert_true(count >= 1);
+    for (int64_t i = 0; i < count; i++) {
+        chosen += plans[i].chosen;
+        assert_int_equal(plans[i].number, i);
+        assert_int_equal(kiln_fill(w, (double)NAN), KILN_OK);
+        assert_int_equal(kiln_mmchain_with(&plans[i], w, X, v, y), KILN_OK);
+        assert_int_equal(kiln_matrix_get(got, w), KILN_OK);
+        for (int j = 0; j < COLS; j++)
+            if (!(fabs(got[j] - want[j]) <= 1e-12 * 9 * ROWS))
+                fail_msg("plan %d, element %d: %g, not %g", (int)i, j, got[j], want[j]);
+    }
+    assert_int_equal(chosen, 1);
+    plans[0].number = count;
+    plans[0].group = 1 << 20;
+    assert_int_equal(kiln_mmchain_with(&plans[0], w, X, v, y), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_mmchain_with(NULL, w, X, v, y), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_mmchain_with(plans, w, X, v, w), KILN_ERR_ARGUMENT);
+    kiln_free(plans);
+    kiln_matrix_free(X);
+    kiln_matrix_free(v);
+    kiln_matrix_free(y);
+    kiln_matrix_free(w);
+}
+
+static void every_plan_computes_the_same(void **state) {
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        kiln_device *device = open_other(i);
+        if (!device) continue;
+        with_every_plan(device, KILN_DENSE);
+        with_every_plan(device, KILN_CSR);
+        kiln_device_close(device);
+    }
+}
+
+static void plans_of_nothing_are_refused(void **state) {
+    (void)state;
+    kiln_plan *plans = NULL;
+    int64_t count;
+    static const kiln_work bad[] = {
+        {.rows = 0, .cols = 5}, {.format = KILN_CSR, .rows = 5, .cols = 5}, {.rows = 5, .cols = 5, .k = 65}};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(kiln_mmchain_plans(&plans, &count, host, &bad[i]), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_mmchain_plans(&plans, &count, NULL, &bad[0]), KILN_ERR_ARGUMENT);
+    assert_null(plans);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(costs_add_up),
+        cmocka_unit_test(sparse_rates_fall_with_the_columns),
+        cmocka_unit_test(senseless_work_is_refused),
+        cmocka_unit_test_setup_teardown(small_work_stays_and_measures_nothing, open_host, close_host),
+        cmocka_unit_test_setup_teardown(remembered_gpu_may_be_gone, open_host, close_host),
+        cmocka_unit_test_setup_teardown(damaged_memory_of_a_gpu_is_dropped, open_host, close_host),
+        cmocka_unit_test_setup_teardown(thorough_measures, open_host, close_host),
+        cmocka_unit_test_setup_teardown(wrong_arguments_of_a_choice, open_host, close_host),
+        cmocka_unit_test_setup_teardown(data_move_there_and_back, open_host, close_host),
+        cmocka_unit_test_setup_teardown(every_plan_computes_the_same, open_host, close_host),
+        cmocka_unit_test_setup_teardown(plans_of_nothing_are_refused, open_host, close_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
