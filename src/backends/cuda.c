@@ -28,6 +28,9 @@ enum {
     MAX_SHARED_MEMORY_PER_BLOCK = 8,
     WARP_SIZE = 10,
     MULTIPROCESSOR_COUNT = 16,
+    MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
+    MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
+    FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     COMPUTE_CAPABILITY_MAJOR = 75,
     COMPUTE_CAPABILITY_MINOR = 76,
     STREAM_NON_BLOCKING = 1,
@@ -64,12 +67,14 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     TRY(attribute(&warp, WARP_SIZE, device));
     TRY(attribute(&properties->group_max, MAX_THREADS_PER_BLOCK, device));
     TRY(attribute(&properties->local_bytes, MAX_SHARED_MEMORY_PER_BLOCK, device));
+    TRY(attribute(&properties->local_max, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device));
+    TRY(attribute(&properties->registers, MAX_REGISTERS_PER_MULTIPROCESSOR, device));
     properties->is_gpu = properties->has_f64 = true;
     properties->compute_units = info->threads = (int)units;
     properties->warp = (int)warp;
     properties->align = 256; /* what the allocator gives, and no access needs more */
     properties->memory = properties->alloc_max = info->memory = (int64_t)memory;
-    *architecture = (int)(10 * major + minor);
+    *architecture = properties->architecture = (int)(10 * major + minor);
     snprintf(info->description, sizeof info->description, "%s, CUDA %d.%d driver", name, version / 1000,
              version % 1000 / 10);
     if (*architecture < ARCHITECTURE_MIN) {
@@ -302,6 +307,26 @@ done:
     return status;
 }
 
+static kiln_status cuda_resident_clusters(kiln_device *device, int64_t *groups, void *function,
+                                          int64_t group_size, int64_t cluster, int64_t local_bytes) {
+    const struct cuda_config launch = {.grid = {(unsigned)(cluster * device->properties.compute_units), 1, 1},
+                                       .group = {(unsigned)group_size, 1, 1},
+                                       .local_bytes = (unsigned)local_bytes};
+    int found = 0;
+    kiln_status status;
+    TRY(enter(device));
+    TRY(KI_CUDA(device, function_set, function, FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)local_bytes));
+    if (cluster > 1) {
+        TRY(KI_CUDA(device, resident_clusters, &found, function, &launch));
+        *groups = found * cluster;
+    } else {
+        TRY(KI_CUDA(device, resident, &found, function, (int)group_size, (size_t)local_bytes));
+        *groups = (int64_t)found * device->properties.compute_units;
+    }
+done:
+    return status;
+}
+
 static kiln_status cuda_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,
                                const struct ki_arg *args, int count) {
     struct cuda *cuda = device->impl;
@@ -312,13 +337,16 @@ static kiln_status cuda_launch(kiln_device *device, void *function, int64_t grou
         return ki_fail(KILN_ERR_LIMIT, "device %s: a launch of %lld work-groups, but CUDA allows 2147483647",
                        device->info.name, (long long)groups);
     if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
+    unsigned local_bytes = 0;
     for (int i = 0; i < count; i++) {
         places[i] = args[i].as.handle + (uint64_t)args[i].offset;
         parameters[i] = args[i].offset ? (void *)&places[i] : (void *)&args[i].as;
+        if (args[i].size == 0)
+            local_bytes = (unsigned)args[i].as.i64; /* the last: the kernel knows nothing of it */
     }
     TRY(enter(device));
-    TRY(KI_CUDA(device, launch, function, (unsigned)groups, 1, 1, (unsigned)group_size, 1, 1, 0, cuda->stream,
-                parameters, NULL));
+    TRY(KI_CUDA(device, launch, function, (unsigned)groups, 1, 1, (unsigned)group_size, 1, 1, local_bytes,
+                cuda->stream, parameters, NULL));
 done:
     return status;
 }
@@ -339,5 +367,6 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .load = cuda_load,
                                            .unload = cuda_unload,
                                            .resident = cuda_resident,
+                                           .resident_clusters = cuda_resident_clusters,
                                            .launch = cuda_launch,
                                            .sync = cuda_sync};

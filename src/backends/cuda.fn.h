@@ -31,6 +31,9 @@ FUNCTION(module_function, cuModuleGetFunction,
          (cuda_function * function, cuda_module module, const char *name))
 FUNCTION(resident, cuOccupancyMaxActiveBlocksPerMultiprocessor,
          (int *blocks, cuda_function function, int block_size, size_t local_bytes))
+FUNCTION(resident_clusters, cuOccupancyMaxActiveClusters,
+         (int *clusters, cuda_function function, const struct cuda_config *launch))
+FUNCTION(function_set, cuFuncSetAttribute, (cuda_function function, int attribute, int value))
 FUNCTION(launch, cuLaunchKernel,
          (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
           unsigned block_y, unsigned block_z, unsigned local_bytes, cuda_stream stream, void **parameters,

@@ -46,7 +46,7 @@ kiln_status ki_cuda_load(void) {
     }
     if (missing) {
         ki_fail(KILN_ERR_DEVICE, "cuda: libcuda.so.1 has no %s: the NVIDIA driver is too old", missing);
-        return ki_hint("--device auto, or install NVIDIA driver 450 or later");
+        return ki_hint("--device auto, or install NVIDIA driver 520 or later");
     }
     return ki_cuda_check(NULL, initialised, "init");
 }

@@ -10,6 +10,14 @@ typedef struct cuda_event_opaque *cuda_event;
 typedef struct cuda_module_opaque *cuda_module;
 typedef struct cuda_function_opaque *cuda_function;
 
+/* CUlaunchConfig of cuda.h. */
+struct cuda_config {
+    unsigned grid[3], group[3], local_bytes;
+    cuda_stream stream;
+    const void *attributes;
+    unsigned attribute_count;
+};
+
 struct ki_cuda_driver {
 #define FUNCTION(member, symbol, parameters) int(*member) parameters;
 #include "backends/cuda.fn.h"

@@ -25,6 +25,9 @@ struct ki_properties {
     int warp;            /* threads that run in step: 32 on CUDA, 1 where nothing is promised */
     int64_t group_max;   /* threads in a work-group at most */
     int64_t local_bytes; /* on-chip memory of a work-group */
+    int64_t local_max;   /* ... where it asks for it at launch; 0 where it cannot */
+    int64_t registers;   /* of 32 bits in a compute unit; 0 = not told */
+    int architecture;    /* compute capability times ten on CUDA, else 0 */
     int64_t memory;      /* bytes in all */
     int64_t alloc_max;   /* bytes in one allocation at most */
     int64_t align;       /* of offsets into a buffer, in bytes */
@@ -32,7 +35,7 @@ struct ki_properties {
     char cache_key[192]; /* what built kernels depend on: API, compiler, driver and architecture versions */
 };
 
-/* One kernel argument: every kind fits in eight bytes. */
+/* One kernel argument: every kind fits in eight bytes. Size 0 is no argument: i64 bytes of on-chip memory for each group. */
 struct ki_arg {
     size_t size;
     union {
@@ -81,6 +84,10 @@ struct ki_backend {
     /* How many groups of that size a compute unit runs at once, which registers and local memory decide. NULL in the
      * table where the API does not tell. */
     kiln_status (*resident)(kiln_device *device, int64_t *groups, void *function, int64_t group_size);
+    /* The same for groups in clusters of `cluster` that get `local_bytes` each (ki_arg_local), over the whole device. NULL
+     * where there are neither. */
+    kiln_status (*resident_clusters)(kiln_device *device, int64_t *groups, void *function, int64_t group_size,
+                                     int64_t cluster, int64_t local_bytes);
     /* Queues groups x group_size threads. Work on one device runs in order. */
     kiln_status (*launch)(kiln_device *device, void *function, int64_t groups, int64_t group_size,
                           const struct ki_arg *args, int count);

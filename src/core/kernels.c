@@ -14,7 +14,8 @@
 struct ki_kernel {
     struct ki_kernel *next;
     void *module, *function;
-    int64_t resident; /* groups on a compute unit at once; 0 = not yet asked */
+    int64_t resident;               /* groups on a compute unit at once; 0 = not yet asked */
+    int64_t clustered, local_bytes; /* groups on the device with that memory each; 0 = not yet asked */
     kiln_type type;
     const char *file, *name, *defines;
     char text[]; /* holds these three */
@@ -140,6 +141,18 @@ kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_k
     if (kernel->resident < 1) kernel->resident = ki_max(1024 / group_size, 1);
     *groups = kernel->resident * device->properties.compute_units;
     return KILN_OK;
+}
+
+kiln_status ki_kernel_resident_clusters(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
+                                        int64_t group_size, int64_t cluster, int64_t local_bytes) {
+    kiln_status status = ki_device_alive(device);
+    if (status != KILN_OK) return status;
+    if (!kernel->clustered || kernel->local_bytes != local_bytes)
+        status = device->backend->resident_clusters(device, &kernel->clustered, kernel->function, group_size,
+                                                    cluster, local_bytes);
+    kernel->local_bytes = local_bytes;
+    if (status == KILN_OK) *groups = kernel->clustered;
+    return status;
 }
 
 enum { ARGUMENTS_MAX = 64 };

@@ -32,24 +32,45 @@ DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z,
     out[at] = z ? alpha * dot + beta * z[at] : alpha * dot;
 }
 
+/* What a row's map reads of memory, apart from its dot products: loaded on its own, so that a kernel can do so early. */
+struct row_operands {
+    real v[K];
+#ifdef MAP
+    real weight, target, offset;
+#endif
+};
+
 #ifndef MAP
 #define MAP_PARAMETERS
+#define MAP_OPERANDS
+#define MAP_STATE(writer)
 #define MAP_ARGUMENTS(writer)
 #define MAP_BEGIN
 #define MAP_END
 
-/* What a row contributes to the K columns' scatter, in place of its dot products with y: v times them, or (not FUSED) the
- * row of y itself. */
-DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first, int k,
-                           int v_cols) {
+DEVICE_FN struct row_operands load_operands(__global const real *v, __global const real *y, index_t row, int first,
+                                            int k, int v_cols) {
+    struct row_operands o;
     EACH_COLUMN(c) {
+        o.v[c] = REAL(1.0);
         if (first + c >= k) continue;
 #if FUSED
-        if (v) p[c] *= v[v_cols == 1 ? row : row * k + first + c];
-#else
-        p[c] = y ? y[row * k + first + c] : REAL(1.0);
+        if (v) o.v[c] = v[v_cols == 1 ? row : row * k + first + c];
+#elif !PLAIN
+        if (y) o.v[c] = y[row * k + first + c];
 #endif
     }
+    return o;
+}
+
+/* What a row contributes to the K columns' scatter, in place of its dot products with y: v times them, or (not FUSED) the
+ * row of y itself. */
+DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int first, int k) {
+#if FUSED
+    EACH_COLUMN(c) p[c] *= o->v[c];
+#else
+    EACH_COLUMN(c) p[c] = o->v[c];
+#endif
 }
 
 #else
@@ -57,6 +78,8 @@ DEVICE_FN void row_factors(real *p, __global const real *v, __global const real 
     , __global const real *shift, __global const real *target, __global const real *weights,                          \
         __global const real *offset, __global real *curvature, real parameter, real power, __global wide *records,    \
         long records_at
+#define MAP_OPERANDS , target, weights, offset
+#define MAP_STATE(writer) , shift, curvature, parameter, power, writer, record
 #define MAP_ARGUMENTS(writer) , shift, target, weights, offset, curvature, parameter, power, writer, record
 /* Before the rows, among the kernel's declarations, and behind them. */
 #define MAP_BEGIN                                                                                                     \
@@ -65,32 +88,39 @@ DEVICE_FN void row_factors(real *p, __global const real *v, __global const real 
     EACH_SUM(c) record[c] = 0;
 #define MAP_END write_record(records + records_at, record, map_tree);
 
+DEVICE_FN struct row_operands load_operands(__global const real *v, __global const real *y, index_t row, int first,
+                                            int k, int v_cols, __global const real *target,
+                                            __global const real *weights, __global const real *offset) {
+    struct row_operands o;
+    EACH_COLUMN(c) o.v[c] = v && first + c < k ? v[v_cols == 1 ? row : row * k + first + c] : REAL(1.0);
+    o.weight = weights ? weights[row] : REAL(1.0);
+    o.target = target ? target[row] : REAL(0.0);
+    o.offset = offset ? offset[row] : REAL(0.0);
+    return o;
+}
+
 /* From a row's dot products with y to what multiplies x_row in X^T, in place. One thread of those that share the row is the
  * writer: it stores the curvature and adds to its record. Softmax needs all columns in one launch: first = 0. */
-DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first, int k,
-                           int v_cols, __global const real *shift, __global const real *target,
-                           __global const real *weights, __global const real *offset, __global real *curvature,
-                           real parameter, real power, bool writer, wide *record) {
-    const real s = weights ? weights[row] : REAL(1.0);
+DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int first, int k,
+                         __global const real *shift, __global real *curvature, real parameter, real power, bool writer,
+                         wide *record) {
+    const real s = o->weight;
     real loss = REAL(0.0);
-    EACH_COLUMN(c)
-        if (shift && first + c < k) p[c] += shift[first + c];
+    EACH_COLUMN(c) if (shift && first + c < k) p[c] += shift[first + c];
 #if MAP == 0
-    EACH_COLUMN(c)
-        if (v && first + c < k) p[c] *= v[v_cols == 1 ? row : row * k + first + c];
+    EACH_COLUMN(c) p[c] = first + c < k ? p[c] * o->v[c] : REAL(0.0);
 #elif MAP == 1
     real curve[K];
-    EACH_COLUMN(c) curve[c] = c < k ? v[row * k + c] : REAL(0.0);
+    EACH_COLUMN(c) curve[c] = c < k ? o->v[c] : REAL(0.0);
     softmax_curve_row(p, K, curve);
 #elif MAP == 2
     real g, h;
-    loss = loss_row(LOSS, FAMILY, LINK, parameter, power, target[row], offset ? p[0] + offset[row] : p[0], &g, &h);
+    loss = loss_row(LOSS, FAMILY, LINK, parameter, power, o->target, p[0] + o->offset, &g, &h);
     if (curvature && writer) curvature[row] = s == REAL(0.0) ? REAL(0.0) : s * h;
     p[0] = g;
 #elif MAP == 3
-    const int label = (int)target[row];
-    EACH_COLUMN(c)
-        if (c >= k) p[c] = -REAL_INFINITY;
+    const int label = (int)o->target;
+    EACH_COLUMN(c) if (c >= k) p[c] = -REAL_INFINITY;
     loss = softmax_row(p, K, label);
     EACH_COLUMN(c) {
         if (c >= k) continue;
@@ -106,7 +136,9 @@ DEVICE_FN void row_factors(real *p, __global const real *v, __global const real 
     record[0] += (wide)loss;
     EACH_COLUMN(c) record[1 + c] += (wide)p[c];
 }
+#endif
 
+#ifdef MAP
 /* The group's record: the sums of its threads' records, in a fixed order. */
 DEVICE_FN void write_record(__global wide *records, const wide *record, LOCAL_PTR wide *tree) {
     const int id = (int)get_local_id(0);
@@ -122,6 +154,20 @@ DEVICE_FN void write_record(__global wide *records, const wide *record, LOCAL_PT
     }
 }
 #endif
+
+/* Both at once. */
+#ifdef MAP
+DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first, int k,
+                           int v_cols, __global const real *shift, __global const real *target,
+                           __global const real *weights, __global const real *offset, __global real *curvature,
+                           real parameter, real power, bool writer, wide *record) {
+#else
+DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first, int k,
+                           int v_cols) {
+#endif
+    const struct row_operands o = load_operands(v, y, row, first, k, v_cols MAP_OPERANDS);
+    apply_map(p, &o, row, first, k MAP_STATE(writer));
+}
 
 #endif
 #endif

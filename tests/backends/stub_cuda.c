@@ -10,6 +10,12 @@ typedef struct cuda_stream_opaque *cuda_stream;
 typedef struct cuda_event_opaque *cuda_event;
 typedef struct cuda_module_opaque *cuda_module;
 typedef struct cuda_function_opaque *cuda_function;
+struct cuda_config {
+    unsigned grid[3], group[3], local_bytes;
+    cuda_stream stream;
+    const void *attributes;
+    unsigned attribute_count;
+};
 #define FUNCTION(member, symbol, parameters) int symbol parameters;
 #include "backends/cuda.fn.h"
 #undef FUNCTION
@@ -82,7 +88,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     CALL("cuDeviceGetAttribute");
     static const struct {
         int attribute, value;
-    } attributes[] = {{1, 1024}, {8, 49152}, {10, 32}, {16, 4}, {75, 9}, {76, 0}};
+    } attributes[] = {{1, 1024}, {8, 49152}, {10, 32}, {16, 4}, {75, 9}, {76, 0}, {82, 65536}, {97, 232448}};
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (attributes[i].attribute == attribute) {
             *value = attributes[i].value;
@@ -222,9 +228,21 @@ int cuModuleGetFunction(cuda_function *found, cuda_module module, const char *na
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cuda_function of, int block_size,
                                                 size_t local_bytes) {
     CALL("cuOccupancyMaxActiveBlocksPerMultiprocessor");
-    if ((void *)of != &function || block_size < 1 || block_size > 1024 || local_bytes) return 1;
+    if ((void *)of != &function || block_size < 1 || block_size > 1024 || local_bytes > 232448) return 1;
     *blocks = 2048 / block_size;
     return 0;
+}
+
+int cuOccupancyMaxActiveClusters(int *clusters, cuda_function of, const struct cuda_config *launch) {
+    CALL("cuOccupancyMaxActiveClusters");
+    if ((void *)of != &function || launch->grid[0] < 2 || launch->attribute_count) return 1;
+    *clusters = 2;
+    return 0;
+}
+
+int cuFuncSetAttribute(cuda_function of, int attribute, int value) {
+    CALL("cuFuncSetAttribute");
+    return (void *)of != &function || attribute != 8 || value < 0;
 }
 
 #ifndef STUB_INCOMPLETE
