@@ -23,7 +23,7 @@ const struct option option_table[] = {
     {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "linreg and glm 0, logreg 1, svm 0.5", 0,
      INFINITY,
      "Strength of the penalty (l2/2)*||w||^2, alpha of Ridge in scikit-learn. The intercept is not "
-     "penalised.",
+     "penalised. FROM:TO:COUNT is a path of values, each the same factor from the next.",
      AT(l2)},
     {"C", 0, OPTION_RANGE, GROUP_MODEL, CLASSIFIES, "NUMBER", NULL, NULL, 0, INFINITY,
      "The penalty as LIBLINEAR and scikit-learn give it, the weight of the losses: l2 is 1/C for logreg, "
@@ -83,6 +83,14 @@ const struct option option_table[] = {
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, BIT(GLM), NULL, NULL, NULL, ANY,
      "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2.",
      AT(standard_errors)},
+    {"cv", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "K", NULL, NULL, 2, 1000000,
+     "K-fold cross-validation, for each value of a path; the model is then fitted to all rows with the value "
+     "that "
+     "--select says. Folds are random (--seed) and have their share of each class.",
+     AT(folds)},
+    {"select", 0, OPTION_CHOICE, GROUP_MODEL, TRAINS, "RULE", "best|one-se", "best", ANY,
+     "With --cv: the value with the best mean, or the strongest penalty within one standard error of it.",
+     AT(select)},
     {"warm-start", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "MODEL", NULL, NULL, ANY,
      "Start from this model instead of from zero; the data are encoded as its training data were.",
      AT(warm_start)},
@@ -112,6 +120,10 @@ const struct option option_table[] = {
     {"zero-based", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
      "LIBSVM: feature indices count from 0, as LightGBM writes them. Without it they count from 1.",
      AT(zero_based)},
+    {"map", 0, OPTION_FLAG, GROUP_DATA, TRAINS | BIT(PREDICT), NULL, NULL, NULL, ANY,
+     "Leave the data in their file and read them at each pass, so that they need not fit into memory: uncompressed .npy by "
+     "rows, or .npz in CSR.",
+     AT(map)},
     {"allow-nonfinite", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
      "Accept NaN and infinity in the data. Without it they are errors.", AT(allow_nonfinite)},
     {"strict", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
@@ -146,7 +158,7 @@ const struct option option_table[] = {
     {"memory", 0, OPTION_BYTES, GROUP_DEVICE, EVERY, "BYTES", NULL, "what the device has", 1, 9e18,
      "Budget of device memory; K, M, G and T stand for powers of 1024.", AT(memory)},
     {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "0", 0, 9e18,
-     "Seed of random numbers. linreg and hits use none: there it changes nothing.", AT(seed)},
+     "Seed of random numbers, of the folds of --cv for instance.", AT(seed)},
 
     {"output", 'o', OPTION_PATH, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,
      "Write the model or the predictions (predict; without it to standard output) to FILE, as a "
@@ -158,8 +170,8 @@ const struct option option_table[] = {
      AT(scores)},
     {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, BIT(HITS), "K", NULL, "10", 1, 1000000,
      "Show the K strongest hubs and authorities.", AT(top)},
-    {"plot", 0, OPTION_PATH, GROUP_OUTPUT, BIT(TUNE), "FILE", NULL, NULL, ANY,
-     "Draw the result to FILE, as SVG. - is standard output.", AT(plot)},
+    {"plot", 0, OPTION_PATH, GROUP_OUTPUT, BIT(TUNE) | TRAINS, "FILE", NULL, NULL, ANY,
+     "Draw the result (of tune, of --cv, of a path) to FILE, as SVG. - is standard output.", AT(plot)},
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Print one JSON object on standard output, for errors too.", AT(json)},
     {"quiet", 'q', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,

@@ -26,5 +26,6 @@ bool talk_interrupted(void);
  * ... and, while reading, at seconds 1, 2, 4, ... `tolerance` lets the bar tell how far the residual has
  * come. */
 kiln_control talk_control(double tolerance);
+kiln_control talk_silent_control(void); /* shows nothing, but passes signals on */
 
 #endif

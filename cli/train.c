@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "choose.h"
+#include "cv.h"
 #include "verbs.h"
 
 static const struct algorithm *const algorithms[] = {&algorithm_linreg, &algorithm_logreg, &algorithm_glm,
@@ -35,6 +36,12 @@ static int check_settings(const struct run *run, const struct algorithm *algorit
     if (settings->C.count && !(settings->C.from > 0))
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "l2 = 0 is no penalty at all",
                          "--C 0 is an endless penalty");
+    if (settings->output && !settings->folds && cv_wanted(settings))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--cv 5 chooses a value, and -o then keeps its model",
+                         "-o: a path has no one model to keep");
+    if (settings->plot && !cv_wanted(settings))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--cv 5, or a path as in --l2 1e-4:1e2:10",
+                         "--plot: there is no curve to draw");
     if (settings->warm_start && settings->folds)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "each fold begins at zero",
                          "--warm-start and --cv together");
@@ -113,7 +120,7 @@ int train_solve(struct run *run, const struct training *job, const struct proble
     return 0;
 }
 
-static int solve(struct run *run, struct training *job) {
+static int solve_last(struct run *run, struct training *job) {
     const struct problem problem = {.l2 = job->l2,
                                     .weights = job->weights,
                                     .warm = job->warm != NULL,
@@ -127,17 +134,43 @@ static double only_l2(const struct settings *settings, const struct algorithm *a
     return settings->l1 > 0 ? 0 : algorithm->l2;
 }
 
+/* The model that is kept, on all rows. */
+static int fit(struct run *run, struct training *job, json_t *extra) {
+    int code = solve_last(run, job);
+    if (!code) code = train_measure(run, job);
+    if (!code && run->settings->output) code = train_save(run, job);
+    return code ? code : train_tell(run, job, extra);
+}
+
+/* Tries the values of a path or the folds first; the best value is then fitted to all rows. */
+static int validate(struct run *run, struct training *job) {
+    struct validation validation = {0};
+    const char *output = run->settings->output;
+    json_t *extra = NULL;
+    int code = cv_run(run, job, &validation);
+    if (!code && run->settings->plot) code = cv_plot(run->settings->plot, &validation);
+    if (!code && validation.folds == 0) {
+        code = cv_tell_path(run, job, &validation);
+    } else if (!code) {
+        if (!talk_json()) cv_print(output && strcmp(output, "-") == 0 ? stderr : stdout, &validation);
+        extra = json_object();
+        json_put(extra, "cross_validation", cv_json(run, &validation));
+        code = fit(run, job, extra);
+        json_decref(extra);
+    }
+    cv_free(&validation);
+    return code;
+}
+
 int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
     int code = check_settings(run, job.algorithm);
-    job.l2 = only_l2(run->settings, job.algorithm);
+    if (!code) job.l2 = only_l2(run->settings, job.algorithm);
     if (!code) code = run_check_output(run->settings->output);
+    if (!code && run->settings->plot) code = run_check_output(run->settings->plot);
     if (!code) code = read_data(run, &job);
     if (!code) code = job.algorithm->prepare(run, &job);
-    if (!code) code = solve(run, &job);
-    if (!code) code = train_measure(run, &job);
-    if (!code && run->settings->output) code = train_save(run, &job);
-    if (!code) code = train_tell(run, &job, NULL);
+    if (!code) code = cv_wanted(run->settings) ? validate(run, &job) : fit(run, &job, NULL);
     kiln_report_free(&job.report);
     metrics_free(&job.metrics);
     classes_free(&job.classes);

@@ -1,0 +1,325 @@
+/* k-fold cross-validation along a path of penalties.
+ *
+ * A fold is a weight vector: rows left out weigh 0, so X is never copied and every fold trains on the same matrix. From
+ * the strongest penalty to the weakest each solution starts the next, which is near. */
+#include "cv.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "progress.h"
+
+bool cv_wanted(const struct settings *settings) {
+    return settings->folds > 0 || settings->l2.count > 1 || settings->C.count > 1;
+}
+
+void cv_free(struct validation *validation) {
+    for (int64_t i = 0; validation->tried && i < validation->count; i++) free(validation->tried[i].score);
+    free(validation->tried);
+    *validation = (struct validation){0};
+}
+
+/* ----------------------------------------------------------------------------------------- the path */
+
+static int by_strength(const void *a, const void *b) {
+    const double left = ((const struct tried *)a)->l2, right = ((const struct tried *)b)->l2;
+    return (left < right) - (left > right);
+}
+
+/* Equal factors from end to end, the ends exact. */
+static double step_of(const struct range *range, int64_t i) {
+    if (i == 0) return range->from;
+    if (i == range->count - 1) return range->to;
+    const double share = (double)i / (double)(range->count - 1);
+    return range->from * pow(range->to / range->from, share);
+}
+
+static int make_path(struct validation *validation, const struct training *job) {
+    const struct settings *settings = job->settings;
+    const struct range *range = settings->C.count ? &settings->C : &settings->l2;
+    validation->count = range->count > 0 ? range->count : 1;
+    validation->tried = calloc((size_t)validation->count, sizeof *validation->tried);
+    bool failed = !validation->tried;
+    for (int64_t i = 0; !failed && i < validation->count; i++) {
+        struct tried *tried = &validation->tried[i];
+        tried->l2 = range->count > 0 ? step_of(range, i) : job->l2;
+        if (settings->C.count) tried->l2 = job->algorithm->l2_of_C(tried->l2);
+        tried->score = calloc((size_t)validation->folds + 1, sizeof *tried->score);
+        failed = !tried->score;
+    }
+    if (failed) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the path");
+    qsort(validation->tried, (size_t)validation->count, sizeof *validation->tried, by_strength);
+    return 0;
+}
+
+/* ------------------------------------------------------------------------------------------ folds */
+
+/* SplitMix64 (Steele, Lea and Flood, 2014). */
+static uint64_t next_random(uint64_t *state) {
+    uint64_t z = *state += 0x9E3779B97F4A7C15u;
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ z >> 27) * 0x94D049BB133111EBu;
+    return z ^ z >> 31;
+}
+
+static void shuffle(int64_t *order, int64_t count, uint64_t seed) {
+    for (int64_t i = 0; i < count; i++) order[i] = i;
+    for (int64_t i = count - 1; i > 0; i--) {
+        const int64_t j = (int64_t)(next_random(&seed) % (uint64_t)(i + 1));
+        const int64_t former = order[i];
+        order[i] = order[j];
+        order[j] = former;
+    }
+}
+
+/* Deals the rows out in a random order, class by class, so that each fold has its share of each class. */
+static int deal(int32_t *fold, const struct training *job, int64_t folds, const double *y) {
+    const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data));
+    const int64_t classes = job->classes.count > 0 ? job->classes.count : 1;
+    int64_t *order = malloc((size_t)rows * sizeof *order), *next = calloc((size_t)classes + 1, sizeof *next);
+    int code = 0;
+    if (!order || !next) {
+        code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the folds");
+    } else {
+        shuffle(order, rows, (uint64_t)job->settings->seed);
+        for (int64_t i = 0; i < rows && job->classes.count; i++)
+            next[classes_find(&job->classes, y[i]) + 1]++;
+        for (int64_t c = 1; c < classes; c++) next[c] += next[c - 1];
+        for (int64_t i = 0; i < rows; i++) {
+            const int64_t row = order[i],
+                          class = job->classes.count ? classes_find(&job->classes, y[row]) : 0;
+            fold[row] = (int32_t)(next[class]++ % folds);
+        }
+    }
+    free(order);
+    free(next);
+    return code;
+}
+
+/* The parts of a validation that last for all of it. */
+struct work {
+    struct run *run;
+    struct training *job;
+    struct validation *validation;
+    int32_t *fold;
+    double *base, *inside; /* weights: of the rows; of those held out, 0 for others */
+    kiln_matrix *weights;  /* of those trained on */
+    double *buffer;
+    kiln_control control;
+};
+
+/* Sets both weight vectors for the f-th fold. */
+static int split(struct work *work, int64_t f) {
+    const int64_t rows = kiln_matrix_rows(work->weights);
+    const bool single = kiln_matrix_type(work->weights) == KILN_F32;
+    for (int64_t i = 0; i < rows; i++) {
+        const double weight = work->base ? work->base[i] : 1;
+        const bool held_out = work->fold[i] == f;
+        work->inside[i] = held_out ? weight : 0;
+        if (single)
+            ((float *)(void *)work->buffer)[i] = held_out ? 0 : (float)weight;
+        else
+            work->buffer[i] = held_out ? 0 : weight;
+    }
+    return kiln_matrix_set(work->weights, work->buffer) == KILN_OK ? 0 : fail_library(WORKING);
+}
+
+static int begin_at_zero(const struct training *job) {
+    kiln_status status = kiln_fill(job->W, 0);
+    if (status == KILN_OK && job->b) status = kiln_fill(job->b, 0);
+    return status == KILN_OK ? 0 : fail_library(WORKING);
+}
+
+static int try_value(struct work *work, struct tried *tried, int64_t f, bool warm) {
+    struct training *job = work->job;
+    const bool folded = work->validation->folds > 0;
+    const struct problem problem = {tried->l2, folded ? work->weights : job->weights, warm, work->control};
+    kiln_report report = {0};
+    struct metrics metrics = {0};
+    int code = train_solve(work->run, job, &problem, &report);
+    if (!code && report.stopped_by == KILN_STOP_CANCELLED)
+        code = fail_with(KILN_ERR_CANCELLED, WORKING, "", "interrupted; no model was written");
+    if (!code) code = train_evaluate(&metrics, job, folded ? work->inside : NULL);
+    if (!code) {
+        tried->score[f] = metrics_get(&metrics, work->validation->metric);
+        tried->iterations += report.iterations;
+        tried->converged = report.converged && (f == 0 || tried->converged);
+        tried->objective = report.objective;
+    }
+    metrics_free(&metrics);
+    kiln_report_free(&report);
+    return code;
+}
+
+static int measure_norm(struct tried *tried, const struct training *job) {
+    double norm[64], sum = 0;
+    if (kiln_norm(norm, job->W, KILN_NORM_2) != KILN_OK) return fail_library(WORKING);
+    for (int64_t c = 0; c < kiln_matrix_cols(job->W); c++) sum += norm[c] * norm[c];
+    tried->norm = sqrt(sum);
+    return 0;
+}
+
+static int walk(struct work *work, int64_t f) {
+    struct validation *validation = work->validation;
+    const bool folded = validation->folds > 0;
+    double start = clock_seconds();
+    int code = folded ? split(work, f) : 0;
+    if (!code && !work->job->warm) code = begin_at_zero(work->job);
+    for (int64_t i = 0; !code && i < validation->count; i++) {
+        code = try_value(work, &validation->tried[i], f, i > 0 || work->job->warm);
+        if (!code && !folded) code = measure_norm(&validation->tried[i], work->job);
+    }
+    if (!code && folded)
+        say("fold %lld of %lld: %s in %s", (long long)f + 1, (long long)validation->folds,
+            text_plural(validation->count, "value"), text_seconds(clock_seconds() - start));
+    return code;
+}
+
+/* ---------------------------------------------------------------------------------------- choosing */
+
+static void average(struct tried *tried, int64_t folds) {
+    double sum = 0, squares = 0;
+    const int64_t count = folds > 0 ? folds : 1;
+    for (int64_t f = 0; f < count; f++) sum += tried->score[f];
+    tried->mean = sum / (double)count;
+    for (int64_t f = 0; f < count; f++)
+        squares += (tried->score[f] - tried->mean) * (tried->score[f] - tried->mean);
+    tried->error = folds > 1 ? sqrt(squares / (double)(count - 1) / (double)count) : NAN;
+}
+
+static void choose(struct validation *validation) {
+    const double sign = validation->higher_is_better ? -1 : 1;
+    for (int64_t i = 0; i < validation->count; i++) average(&validation->tried[i], validation->folds);
+    for (int64_t i = 1; i < validation->count; i++)
+        if (sign * validation->tried[i].mean < sign * validation->tried[validation->best].mean)
+            validation->best = i;
+    const struct tried *best = &validation->tried[validation->best];
+    while (sign * validation->tried[validation->one_error].mean > sign * best->mean + best->error)
+        validation->one_error++;
+}
+
+static int allocate(struct work *work) {
+    struct training *job = work->job;
+    const kiln_matrix *X = kiln_data_X(job->data);
+    const int64_t rows = kiln_matrix_rows(X), folds = work->validation->folds;
+    int code = 0;
+    if (folds > rows)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "", "--cv %lld: the data have only %lld rows",
+                         (long long)folds, (long long)rows);
+    work->fold = malloc((size_t)rows * sizeof *work->fold);
+    work->inside = malloc((size_t)rows * sizeof *work->inside);
+    work->buffer = malloc((size_t)rows * sizeof *work->buffer);
+    if (!work->fold || !work->inside || !work->buffer)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the folds");
+    if (job->weights && !(work->base = values_of(job->weights, &code))) return code;
+    if (kiln_matrix_dense(&work->weights, work->run->device, kiln_matrix_type(X), rows, 1, NULL) != KILN_OK)
+        return fail_library(WORKING);
+    double *y = values_of(kiln_data_y(job->data), &code);
+    if (!code) code = deal(work->fold, job, folds, y);
+    free(y);
+    return code;
+}
+
+int cv_run(struct run *run, struct training *job, struct validation *validation) {
+    *validation = (struct validation){.folds = job->settings->folds, .metric = job->algorithm->score(job)};
+    validation->higher_is_better = strcmp(validation->metric, "accuracy") == 0;
+    struct work work = {.run = run, .job = job, .validation = validation, .control = talk_silent_control()};
+    kiln_matrix *errors = job->errors; /* wanted of the last model only */
+    job->errors = NULL;
+    int code = make_path(validation, job);
+    if (!code && validation->folds > 0) code = allocate(&work);
+    for (int64_t f = 0; !code && f < (validation->folds > 0 ? validation->folds : 1); f++)
+        code = walk(&work, f);
+    if (!code) choose(validation);
+    const bool cautious = job->settings->select && strcmp(job->settings->select, "one-se") == 0;
+    if (!code) job->l2 = validation->tried[cautious ? validation->one_error : validation->best].l2;
+    if (!code && validation->folds > 0) code = begin_at_zero(job);
+    job->errors = errors;
+    free(work.fold);
+    free(work.base);
+    free(work.inside);
+    free(work.buffer);
+    kiln_matrix_free(work.weights);
+    return code;
+}
+
+/* ----------------------------------------------------------------------------------------- telling */
+
+static json_t *tried_json(const struct validation *validation, const struct tried *tried) {
+    json_t *object = json_object(), *scores = json_array();
+    json_put_number(object, "l2", tried->l2);
+    json_put_number(object, "mean", tried->mean);
+    json_put_number(object, "standard_error", tried->error);
+    json_put_count(object, "iterations", tried->iterations);
+    json_put_flag(object, "converged", tried->converged);
+    for (int64_t f = 0; f < validation->folds; f++) json_add(scores, json_number_or_null(tried->score[f]));
+    if (validation->folds > 0) {
+        json_put(object, "folds", scores);
+        return object;
+    }
+    json_decref(scores);
+    json_put_number(object, "objective", tried->objective);
+    json_put_number(object, "norm", tried->norm);
+    return object;
+}
+
+json_t *cv_json(const struct run *run, const struct validation *validation) {
+    json_t *object = json_object(), *values = json_array();
+    const bool folded = validation->folds > 0;
+    json_put_text(object, "metric", validation->metric);
+    json_put(object, "folds", folded ? json_integer(validation->folds) : json_null());
+    json_put_count(object, "seed", run->settings->seed);
+    for (int64_t i = 0; i < validation->count; i++)
+        json_add(values, tried_json(validation, &validation->tried[i]));
+    json_put(object, "values", values);
+    json_put(object, "best",
+             folded ? json_number_or_null(validation->tried[validation->best].l2) : json_null());
+    json_put(object, "one_standard_error",
+             folded ? json_number_or_null(validation->tried[validation->one_error].l2) : json_null());
+    return object;
+}
+
+static void print_folded(FILE *file, const struct validation *validation) {
+    fprintf(file, "cross-validation: %s, %s\n", text_plural(validation->folds, "fold"), validation->metric);
+    fprintf(file, "  %12s %12s %12s %10s\n", "l2", "mean", "std. error", "iterations");
+    for (int64_t i = 0; i < validation->count; i++) {
+        const struct tried *tried = &validation->tried[i];
+        fprintf(file, "  %12s %12s %12s %10s%s%s%s\n", text_number(tried->l2), text_number(tried->mean),
+                text_number(tried->error), text_count(tried->iterations),
+                i == validation->best ? "  best" : "",
+                i == validation->one_error ? "  one standard error" : "",
+                tried->converged ? "" : "  not converged");
+    }
+}
+
+void cv_print(FILE *file, const struct validation *validation) {
+    if (validation->folds > 0) {
+        print_folded(file, validation);
+        return;
+    }
+    fprintf(file, "path on the training data: %s\n", validation->metric);
+    fprintf(file, "  %12s %12s %12s %12s %10s\n", "l2", validation->metric, "objective", "||w||",
+            "iterations");
+    for (int64_t i = 0; i < validation->count; i++) {
+        const struct tried *tried = &validation->tried[i];
+        fprintf(file, "  %12s %12s %12s %12s %10s%s\n", text_number(tried->l2), text_number(tried->mean),
+                text_number(tried->objective), text_number(tried->norm), text_count(tried->iterations),
+                tried->converged ? "" : "  not converged");
+    }
+}
+
+int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation) {
+    progress_clear();
+    if (!talk_json()) {
+        cv_print(stdout, validation);
+        return 0;
+    }
+    json_t *object = run_json(run, "kiln.path/1");
+    json_put_text(object, "algorithm", job->algorithm->name);
+    run_json_device(run, object);
+    run_json_shape(object, kiln_data_X(job->data));
+    json_put(object, "path", cv_json(run, validation));
+    run_json_seconds(run, object);
+    return json_print(object);
+}
