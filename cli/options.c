@@ -48,7 +48,7 @@ const struct option option_table[] = {
      "authorities in "
      "one iteration (hits).",
      AT(tolerance)},
-    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES, "N", NULL, "1000; Newton steps 100", 1, 9e18,
+    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL, "1000; Newton steps 100", 1, 9e18,
      "Stop after this many iterations, converged or not.", AT(max_iterations)},
     {"weights", 0, OPTION_PATH, GROUP_MODEL, TRAINS | BIT(PREDICT), "FILE", NULL, NULL, ANY,
      "A file with one column, the weight of each row, not negative.", AT(weights)},

@@ -3,3 +3,6 @@ find_package(Python3 REQUIRED COMPONENTS Interpreter)
 add_test(NAME cli COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/cli_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz $<IF:$<BOOL:${KILN_SANITIZE}>,0.5,0.005>)
 set_tests_properties(cli PROPERTIES TIMEOUT 600)
+add_test(NAME cli_explain COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/explain_test.py $<TARGET_FILE:kiln_cli>
+  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
+set_tests_properties(cli_explain PROPERTIES TIMEOUT 600)

@@ -1,0 +1,114 @@
+"""kiln explain, kiln tune, and what --device auto says.
+
+usage: explain_test.py KILN FLIGHTS.csv.gz
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+SHAPE = ["--rows", "3000", "--columns", "40"]
+SPARSE = SHAPE + ["--nnz", "20000"]
+CPU = ["--device", "cpu", "--threads", "2"]
+
+
+def kiln(*arguments, code=0):
+    result = subprocess.run([KILN, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    if result.returncode != code:
+        raise AssertionError(f"kiln {arguments}: exit code {result.returncode}, not {code}\n{result.stdout}\n{result.stderr}")
+    return result.stdout, result.stderr
+
+
+def as_json(*arguments, code=0):
+    return json.loads(kiln(*arguments, "--json", code=code)[0])
+
+
+class Explain(unittest.TestCase):
+    def test_plans(self):
+        for shape, form, nnz in ((SHAPE, "dense", 120000), (SPARSE, "csr", 20000)):
+            result = as_json("explain", "mmchain", *shape, *CPU)
+            self.assertEqual((result["schema"], result["format"], result["nnz"]), ("kiln.explain/1", form, nnz))
+            plans = result["plans"]
+            self.assertEqual([plan["BS"] for plan in plans if plan["chosen"]], [2])
+            self.assertEqual(sorted(plan["BS"] for plan in plans), [1, 2])
+            predicted = [plan["predicted_seconds"] for plan in plans]
+            self.assertEqual(predicted, sorted(predicted))
+            self.assertGreater(predicted[0], 0)
+        text = kiln("explain", "mmchain", *SPARSE, *CPU)[0]
+        self.assertIn("the choice, out of 2 plans", text)
+        self.assertIn("3,000 x 40, 20,000 entries, sparse f64", text)
+
+    def test_type_and_columns_of_y(self):
+        half = as_json("explain", "mmchain", *SHAPE, *CPU, "--type", "f32", "--k", 3)
+        full = as_json("explain", "mmchain", *SHAPE, *CPU)
+        self.assertEqual((half["type"], half["k"], full["k"]), ("f32", 3, 1))
+        self.assertEqual(half["plans"][0]["bytes"] * 2, full["plans"][0]["bytes"])
+
+    def test_wrong_shapes(self):
+        self.assertIn("--rows", kiln("explain", "mmchain", *CPU, code=2)[1])
+        kiln("explain", "mmchain", "--rows", 10, "--columns", 10, "--nnz", 101, *CPU, code=2)
+        kiln("explain", "mmchain", "--rows", 0, "--columns", 10, *CPU, code=2)
+        kiln("explain", "mmchain", "--rows", 10, "--columns", 10, "--k", 65, *CPU, code=2)
+        kiln("explain", "everything", code=2)
+        kiln("tune", "linreg", *SHAPE, *CPU, code=2)
+        kiln("linreg", FLIGHTS, "--rows", 10, code=2)
+
+    def test_training(self):
+        self.assertIn("DATA", kiln("explain", "linreg", code=2)[1])
+        result = as_json("explain", "linreg", FLIGHTS, "--target", "arr_delay")
+        self.assertEqual((result["algorithm"], result["passes"], result["rows"]), ("linreg", 45, 65470))
+        host = result["estimates"][0]
+        self.assertEqual((host["device"], host["considered"], host["measured"]), ("cpu", True, True))
+        passes = result["passes"] * (host["pass_seconds"] + host["overhead_seconds"])
+        self.assertAlmostEqual(host["seconds"], host["start_seconds"] + host["move_seconds"] + passes)
+        self.assertEqual(sum(estimate["chosen"] for estimate in result["estimates"]), 1)
+        text = kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--max-iterations", 3)[0]
+        self.assertIn("8 passes expected", text)
+        self.assertIn("--device auto would take this one", text)
+
+
+class Auto(unittest.TestCase):
+    def test_small_data_stay_on_the_processor(self):
+        result = as_json("linreg", FLIGHTS, "--target", "arr_delay")
+        self.assertEqual(result["device"], "cpu")
+        choice = result["choice"]
+        self.assertEqual([e["device"] for e in choice["estimates"] if e["chosen"]], ["cpu"])
+        self.assertFalse(choice["estimates"][1]["considered"])
+        self.assertGreater(choice["predicted_seconds"], 0)
+        self.assertGreater(choice["actual_seconds"], 0)
+        self.assertRegex(kiln("linreg", FLIGHTS, "--target", "arr_delay")[1], "device cpu: .* s expected")
+
+    def test_named_devices_are_not_chosen(self):
+        self.assertNotIn("choice", as_json("linreg", FLIGHTS, "--target", "arr_delay", *CPU))
+
+
+class Tune(unittest.TestCase):
+    def test_ranks(self):
+        for extra in ([], ["--exhaustive"]):
+            for shape in (SHAPE, SPARSE + ["--skew", "zipf"]):
+                result = as_json("tune", "mmchain", *shape, *CPU, *extra)
+                seconds = [plan["seconds"] for plan in result["plans"]]
+                self.assertEqual(seconds, sorted(seconds))
+                self.assertEqual(len(seconds), 2)
+                rank = result["rank"]
+                self.assertTrue(result["plans"][rank - 1]["chosen"])
+                self.assertAlmostEqual(result["loss"], seconds[rank - 1] / seconds[0] - 1)
+
+    def test_plot(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "plans.svg")
+            text = kiln("tune", "mmchain", *SHAPE, *CPU, "--plot", path)[0]
+            self.assertRegex(text, "the model's choice: rank [12] of 2 measured")
+            root = xml.etree.ElementTree.parse(path).getroot()
+            self.assertTrue(root.tag.endswith("svg"))
+            self.assertIn("the choice: rank", "".join(root.itertext()))
+            kiln("tune", "mmchain", *SHAPE, *CPU, "--plot", os.path.join(folder, "none", "plans.svg"), code=1)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
