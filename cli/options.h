@@ -21,7 +21,7 @@ struct settings {
     const char *weights, *class_weight, *offset, *warm_start, *family, *link, *select;
     bool probabilities, decision;
     const char *format, *target, *target_file, *to, *targets_to;
-    bool zero_based, allow_nonfinite, strict;
+    bool zero_based, allow_nonfinite, strict, map;
     const char *device, *type;
     bool deterministic;
     int64_t threads, memory, seed;
