@@ -96,6 +96,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .text_targets = takes_classes(run),
                                  .target_file = settings->target_file,
                                  .allow_nonfinite = settings->allow_nonfinite,
+                                 .map = settings->map,
                                  .strict = settings->strict,
                                  .model = model,
                                  .threads = (int)settings->threads,

@@ -478,6 +478,11 @@ typedef struct kiln_read_options {
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
     int strict;              /* duplicates that a format's rule would merge are errors */
+    /* X stays in its file, which must not change meanwhile, and each pass over X reads it from there: X need not fit into
+     * memory (its row starts must, if sparse). For an uncompressed .npy of the wanted type by rows, and an .npz with a CSR
+     * matrix that was stored, not deflated, columns of 32 bits ascending in each row. A device with room enough for X takes
+     * it in. On the CPU only mmchain, multiply, the losses and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
+    int map;
     const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
     int64_t limit; /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
     int threads;   /* parsing threads; 0 = the device's */

@@ -7,6 +7,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "io/detect.h"
+#include "io/map.h"
 
 static void free_names(char **names, int64_t count) {
     for (int64_t i = 0; names && i < count; i++) ki_free(names[i]);
@@ -24,6 +25,7 @@ void ki_table_clear(struct ki_table *table) {
     free_names(table->target_names, table->targets);
     free_classes(table->class_names, table->class_count, table->targets);
     ki_free(table->name_text);
+    ki_file_close(table->file);
     ki_free(table->values);
     ki_free(table->row_start);
     ki_free(table->col);
@@ -46,6 +48,7 @@ static kiln_status read_table(struct ki_table *table, kiln_file_format *format, 
                               const char *path, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct ki_input *input = NULL;
+    if (options->map) return ki_map_table(table, format, bytes, path, options);
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     if (*format == KILN_FILE_AUTO) TRY(ki_detect_format(format, input));
     TRY(reader_of(*format)(table, input, options));
@@ -72,6 +75,7 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     plain.cols = 0;
     plain.model = NULL;
     plain.target = NULL;
+    plain.map = 0;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_format(&format, input));
     if (format != KILN_FILE_NPY && format != KILN_FILE_NPZ && format != KILN_FILE_MATRIX_MARKET)
@@ -125,7 +129,12 @@ static kiln_status widen(struct ki_table *table, const kiln_read_options *option
 static kiln_status convert(struct kiln_data *data, kiln_device *device, struct ki_table *table,
                            kiln_type type) {
     kiln_status status = KILN_OK;
-    if (table->format == KILN_CSR) {
+    if (table->file) {
+        TRY(ki_matrix_adopt_file(&data->X, device, type, table->rows, table->cols, table->nnz,
+                                 table->row_start, table->file));
+        table->file = NULL;
+        table->row_start = NULL;
+    } else if (table->format == KILN_CSR) {
         TRY(ki_matrix_adopt_csr(&data->X, device, type, table->rows, table->cols, table->nnz,
                                 table->row_start, table->col, table->values));
         table->row_start = NULL;

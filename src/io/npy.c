@@ -148,32 +148,32 @@ done:
     return status;
 }
 
-static kiln_status check_shape(const struct source *s) {
-    struct ki_place place = place_at(s, 0);
-    if (s->npy.kind == 'S' || s->npy.kind == 'U') {
+kiln_status ki_npy_check_matrix(const struct ki_npy *npy, const char *name) {
+    const struct ki_place place = {name, 0, 0, 0};
+    if (npy->kind == 'S' || npy->kind == 'U') {
         ki_fail_at(KILN_ERR_UNSUPPORTED, &place, "an array of text; numbers are needed");
         return ki_hint("write text columns as CSV; they are one-hot encoded");
     }
-    if (s->npy.dimensions == 0) {
+    if (npy->dimensions == 0) {
         ki_fail_at(KILN_ERR_UNSUPPORTED, &place, "a single number, not an array");
         return ki_hint("save a matrix of one or two dimensions");
     }
-    if (s->npy.shape[1] > INT32_MAX)
+    if (npy->shape[1] > INT32_MAX)
         return ki_fail_at(KILN_ERR_LIMIT, &place, "the array has 2^31 columns or more");
-    if (s->npy.shape[1] == 0 && s->npy.shape[0] > 0)
+    if (npy->shape[1] == 0 && npy->shape[0] > 0)
         return ki_fail_at(KILN_ERR_DATA, &place, "the array has rows but no columns");
     return KILN_OK;
 }
 
-static kiln_status fail_nonfinite(const struct source *s, int64_t i, double value) {
-    const struct ki_npy *npy = &s->npy;
+kiln_status ki_npy_fail_nonfinite(const struct ki_npy *npy, const char *name, int64_t header, int64_t i,
+                                  double value, kiln_type type) {
     bool fortran = npy->fortran && npy->dimensions == 2;
     int64_t row = fortran ? i % npy->shape[0] : i / npy->shape[1];
     int64_t column = fortran ? i / npy->shape[0] : i % npy->shape[1];
-    struct ki_place place = place_at(s, s->header + i * npy->itemsize);
+    const struct ki_place place = {name, 0, 0, header + i * npy->itemsize};
     ki_fail_at(KILN_ERR_PARSE, &place,
                "value %g at row %lld, column %lld (counted from 1) is not a finite %s", value,
-               (long long)row + 1, (long long)column + 1, s->options->type == KILN_F32 ? "f32" : "f64");
+               (long long)row + 1, (long long)column + 1, type == KILN_F32 ? "f32" : "f64");
     return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
 }
 
@@ -205,7 +205,9 @@ static kiln_status read_piece(const struct source *s, struct ki_bytes *values, s
     double value;
     status =
         ki_npy_convert(&value, KILN_F64, &s->npy, same ? to + bad * real : raw + bad * s->npy.itemsize, 1, 1);
-    return status == KILN_OK ? fail_nonfinite(s, done_before + bad, value) : status;
+    if (status != KILN_OK) return status;
+    return ki_npy_fail_nonfinite(&s->npy, ki_input_name(s->input), s->header, done_before + bad, value,
+                                 options->type);
 }
 
 static kiln_status read_elements(const struct source *s, struct ki_bytes *values) {
@@ -275,7 +277,7 @@ kiln_status ki_read_npy(struct ki_table *table, struct ki_input *input, const ki
     struct source s = {.input = input, .options = options};
     struct ki_bytes values = {0};
     TRY(read_header(&s));
-    TRY(check_shape(&s));
+    TRY(ki_npy_check_matrix(&s.npy, ki_input_name(input)));
     TRY(read_elements(&s, &values));
     TRY(turn(&s, &values));
     table->format = KILN_DENSE;

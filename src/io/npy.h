@@ -32,5 +32,10 @@ kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *np
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
 /* The first element that is not finite, or count. */
 int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads);
+/* Whether an array can be a matrix: numbers, one or two dimensions, columns in range. */
+kiln_status ki_npy_check_matrix(const struct ki_npy *npy, const char *name);
+/* The error for element i of a file whose header has so many bytes. */
+kiln_status ki_npy_fail_nonfinite(const struct ki_npy *npy, const char *name, int64_t header, int64_t i,
+                                  double value, kiln_type type);
 
 #endif

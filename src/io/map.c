@@ -1,0 +1,121 @@
+/* An .npy file whose elements lie as a matrix of ours would: the header is read, the elements are checked where they are. */
+#include "io/map.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "io/npy.h"
+
+kiln_status ki_mapping_read(struct ki_mapping *m, int64_t offset, int64_t bytes) {
+    const kiln_control *control = &m->options->control;
+    kiln_status status = ki_file_read(m->file, m->piece, offset, bytes);
+    if (status != KILN_OK) return status;
+    m->read += bytes;
+    const kiln_progress now = {.phase = "read",
+                               .done = m->read,
+                               .total = m->bytes,
+                               .objective = NAN,
+                               .residual = NAN,
+                               .seconds = ki_clock() - m->start,
+                               .bytes = m->read};
+    if (!control->progress || !control->progress(control->user, &now)) return KILN_OK;
+    return ki_fail(KILN_ERR_CANCELLED, "reading %s was cancelled", m->file->name);
+}
+
+kiln_status ki_mapping_refuse(const struct ki_mapping *m, const char *why, const char *hint) {
+    const struct ki_place place = {m->file->name, 0, 0, -1};
+    ki_fail_at(KILN_ERR_UNSUPPORTED, &place, "the rows cannot stay in the file: %s", why);
+    return ki_hint("%s", hint);
+}
+
+static kiln_status read_header(struct ki_npy *npy, int64_t *header, struct ki_mapping *m) {
+    const struct ki_place place = {m->file->name, 0, 0, 0};
+    const int64_t most = ki_min(m->bytes, KI_NPY_HEADER_LIMIT);
+    kiln_status status;
+    TRY(ki_file_read(m->file, m->piece, 0, most));
+    TRY(ki_npy_header_size(header, m->piece, (size_t)most, &place));
+    TRY(ki_npy_header(npy, m->piece, (size_t)ki_min(most, *header), &place));
+done:
+    return status;
+}
+
+static kiln_status check_layout(const struct ki_npy *npy, int64_t header, const struct ki_mapping *m) {
+    const int64_t element = m->options->type == KILN_F32 ? 4 : 8;
+    const struct ki_place place = {m->file->name, 0, 0, m->bytes};
+    if (npy->kind != 'f' || npy->itemsize != element || npy->swapped)
+        return ki_mapping_refuse(m,
+                                 element == 4 ? "its elements are no f32 of this machine"
+                                              : "its elements are no f64 of this machine",
+                                 "the other --type, convert it with NumPy's astype, or leave --map out");
+    if (npy->fortran && npy->shape[0] > 1 && npy->shape[1] > 1)
+        return ki_mapping_refuse(m, "they are stored by columns",
+                                 "save numpy.ascontiguousarray(X), or leave --map out");
+    if (m->bytes != header + npy->bytes) {
+        ki_fail_at(KILN_ERR_PARSE, &place, "the header promises %lld bytes of data, the file has %lld",
+                   (long long)npy->bytes, (long long)(m->bytes - header));
+        return ki_hint("the file is cut off or longer than its array; save it again with numpy.save");
+    }
+    return KILN_OK;
+}
+
+static kiln_status check_elements(const struct ki_npy *npy, int64_t header, struct ki_mapping *m) {
+    const kiln_read_options *options = m->options;
+    const int64_t count = npy->shape[0] * npy->shape[1], most = KI_MAP_PIECE / npy->itemsize;
+    for (int64_t first = 0; first < count && !options->allow_nonfinite; first += most) {
+        const int64_t here = ki_min(most, count - first);
+        kiln_status status = ki_mapping_read(m, header + first * npy->itemsize, here * npy->itemsize);
+        if (status != KILN_OK) return status;
+        const int64_t bad = ki_first_nonfinite(m->piece, options->type, here, options->threads);
+        if (bad == here) continue;
+        const double value =
+            options->type == KILN_F32 ? (double)((float *)m->piece)[bad] : ((double *)m->piece)[bad];
+        return ki_npy_fail_nonfinite(npy, m->file->name, header, first + bad, value, options->type);
+    }
+    return KILN_OK;
+}
+
+static kiln_status map_npy(struct ki_table *table, struct ki_mapping *m) {
+    struct ki_npy npy;
+    int64_t header;
+    kiln_status status;
+    TRY(read_header(&npy, &header, m));
+    TRY(ki_npy_check_matrix(&npy, m->file->name));
+    TRY(check_layout(&npy, header, m));
+    TRY(check_elements(&npy, header, m));
+    table->format = KILN_DENSE;
+    table->rows = npy.shape[0];
+    table->cols = npy.shape[1];
+    table->nnz = table->rows * table->cols;
+    m->file->at[KI_VALUES] = header;
+done:
+    return status;
+}
+
+kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
+                         const kiln_read_options *options) {
+    struct ki_mapping m = {.options = options, .start = ki_clock()};
+    kiln_status status;
+    if (strcmp(path, "-") == 0) {
+        ki_fail(KILN_ERR_ARGUMENT, "standard input cannot be read again whenever its rows are needed");
+        return ki_hint("name a file, or leave --map out");
+    }
+    TRY(ki_file_open(&m.file, &m.bytes, path));
+    if (options->limit > 0 && m.bytes > options->limit)
+        TRY(ki_fail(KILN_ERR_LIMIT, "%s has %lld bytes, more than the allowed %lld", path, (long long)m.bytes,
+                    (long long)options->limit));
+    if (!(m.piece = ki_alloc(KI_MAP_PIECE))) TRY(ki_fail_nomem(KI_MAP_PIECE, "checking a file"));
+    TRY(ki_file_read(m.file, m.piece, 0, ki_min(m.bytes, 6)));
+    if (m.bytes < 6 || memcmp(m.piece, "\x93NUMPY", 6) != 0)
+        TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy", "write it as .npy, or leave --map out"));
+    TRY(map_npy(table, &m));
+    *format = KILN_FILE_NPY;
+    *bytes = m.bytes;
+    table->file = m.file;
+    m.file = NULL;
+done:
+    ki_free(m.piece);
+    ki_file_close(m.file);
+    return status;
+}

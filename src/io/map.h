@@ -1,0 +1,29 @@
+/* Data that stay in their file (core/file.h): checked once as a reader would, then read when a pass needs them. */
+#ifndef KI_MAP_H
+#define KI_MAP_H
+
+#include "core/file.h"
+#include "io/data.h"
+
+/* What the checks of a mapped file share. */
+struct ki_mapping {
+    struct ki_file *file;
+    int64_t bytes; /* of the file */
+    const kiln_read_options *options;
+    void *piece; /* room for KI_MAP_PIECE bytes */
+    double start;
+    int64_t read; /* bytes so far, for progress */
+};
+
+enum { KI_MAP_PIECE = 8 << 20 };
+
+/* The next piece of a check; tells the caller how far it is. */
+kiln_status ki_mapping_read(struct ki_mapping *mapping, int64_t offset, int64_t bytes);
+/* ERR_UNSUPPORTED: why these elements cannot stay where they are, and what to do. */
+kiln_status ki_mapping_refuse(const struct ki_mapping *mapping, const char *why, const char *hint);
+
+/* Fills a table whose values, and columns, stay in the file. */
+kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
+                         const kiln_read_options *options);
+
+#endif
