@@ -14,9 +14,13 @@ struct FN(pass) {
     int threads, parts, sum_parts, levels;
     int64_t n, k, padded; /* columns, columns of y, n rounded up to whole vectors */
     int64_t block;        /* dense rows in a block */
-    int64_t copy;         /* elements in one part's copy of w, of which it has `levels` */
-    int64_t fold;         /* rows after which the second level is folded into the first */
-    int64_t tails;        /* padded rows at `tail`: one, or where several parts may need one, one per part */
+    int64_t copy;         /* elements in one part's copy of w */
+    int64_t
+        room; /* elements that a part adds up in: `levels` copies, the last with y among it where the two are
+                             interleaved */
+    int64_t fold;     /* rows after which the second level is folded into the first */
+    bool interleaved; /* y and w, column by column */
+    int64_t tails;    /* padded rows at `tail`: one, or where several parts may need one, one per part */
     real *y, *copies, *tail;
     struct FN(tally) * tallies; /* one per part */
 };
@@ -43,11 +47,38 @@ static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
 }
 
 static void FN(run_rows)(const struct FN(pass) * pass, int part, real *w, int64_t first, int64_t end) {
+    real *tail = pass->tail + part % pass->tails * pass->padded;
     if (pass->chain->X->format == KILN_CSR)
-        FN(sparse_range)(pass, &pass->tallies[part], w, first, end);
+        FN(sparse_range)(pass->chain, &pass->tallies[part], w, first, end);
     else
-        FN(dense_range)
-    (pass, &pass->tallies[part], pass->tail + part % pass->tails * pass->padded, w, first, end);
+        FN(dense_range)(pass, &pass->tallies[part], tail, w, first, end);
+}
+
+/* w = 0, with y in its place where they are interleaved. */
+static void FN(clear)(const struct FN(pass) * pass, real *w) {
+    const int64_t k = pass->k;
+    if (!pass->interleaved) {
+        memset(w, 0, (size_t)pass->copy * sizeof(real));
+        return;
+    }
+    const real *y = VALUES(pass->chain->y);
+    for (int64_t j = 0; j < pass->n; j++)
+        for (int64_t c = 0; c < k; c++) {
+            w[2 * j * k + c] = y[j * k + c];
+            w[(2 * j + 1) * k + c] = 0;
+        }
+}
+
+/* sum += w; sum may be where w begins, and is then w without the y among it. */
+static void FN(fold)(const struct FN(pass) * pass, real *sum, const real *w) {
+    const int64_t k = pass->k;
+    if (!pass->interleaved) {
+        for (int64_t i = 0; sum != w && i < pass->copy; i++) sum[i] += w[i];
+        return;
+    }
+    for (int64_t j = 0; j < pass->n; j++)
+        for (int64_t c = 0; c < k; c++)
+            sum[j * k + c] = (sum == w ? 0 : sum[j * k + c]) + w[(2 * j + 1) * k + c];
 }
 
 /* One part's rows. In f32 a long running sum loses the small addends (of ones it stops at 2^24), so w is
@@ -55,16 +86,17 @@ static void FN(run_rows)(const struct FN(pass) * pass, int part, real *w, int64_
 static void FN(run_part)(void *arg, int part) {
     const struct FN(pass) *pass = arg;
     const int64_t first = FN(first_row)(pass, part), end = FN(first_row)(pass, part + 1);
-    real *sum = pass->copies + part * pass->levels * pass->copy, *w = sum + (pass->levels - 1) * pass->copy;
-    memset(sum, 0, (size_t)(pass->levels * pass->copy) * sizeof(real));
+    real *sum = pass->copies + part * pass->room, *w = sum + (pass->levels - 1) * pass->copy;
+    if (sum != w) memset(sum, 0, (size_t)pass->copy * sizeof(real));
     pass->tallies[part] = (struct FN(tally)){0};
+    FN(clear)(pass, w);
     for (int64_t row = first; row < end; row += pass->fold) {
         FN(run_rows)(pass, part, w, row, ki_min(end, row + pass->fold));
-        for (int64_t i = 0; pass->levels > 1 && i < pass->copy; i++) {
-            sum[i] += w[i];
-            w[i] = 0;
-        }
+        if (sum == w) continue;
+        FN(fold)(pass, sum, w);
+        FN(clear)(pass, w);
     }
+    if (sum == w) FN(fold)(pass, sum, w);
 }
 
 enum { FN(SUM_PARTS) = 64, FN(SUM_CHUNK) = 256 };
@@ -82,7 +114,7 @@ static void FN(add_column)(const struct FN(pass) * pass, int64_t c, int64_t stri
         count = ki_min(end - at, FN(SUM_CHUNK));
         memcpy(sum, from, (size_t)count * sizeof(real));
         for (int part = 1; part < pass->parts; part++) {
-            const real *other = from + part * pass->levels * pass->copy;
+            const real *other = from + part * pass->room;
             for (int64_t i = 0; i < count; i++) sum[i] += other[i];
         }
         for (int64_t i = 0, to = at * stride + c; i < count; i++, to += stride)
@@ -165,7 +197,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     enum { LINE = 64 };
     const int64_t tally_bytes = pass->parts * (int64_t)sizeof(struct FN(tally));
     int64_t elements, bytes;
-    if (!ki_mul3(pass->parts, pass->levels, pass->copy, &elements) ||
+    if (!ki_mul(pass->parts, pass->room, &elements) ||
         !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
         !ki_mul(elements, sizeof(real), &bytes) || !ki_add(bytes, tally_bytes + LINE, &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)pass->n);
@@ -176,7 +208,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     base += -(uintptr_t)base % LINE;
     pass->tallies = (struct FN(tally) *)(void *)base;
     pass->copies = (real *)(void *)(base + tally_bytes);
-    pass->y = pass->copies + pass->parts * pass->levels * pass->copy;
+    pass->y = pass->copies + pass->parts * pass->room;
     pass->tail = pass->y + y_size;
     return KILN_OK;
 }
@@ -191,6 +223,8 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
     FN(plan_parts)(&pass);
     FN(plan_folds)(&pass);
+    pass.interleaved = FN(interleaves)(chain);
+    pass.room = (pass.levels + pass.interleaved) * pass.copy;
     pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
     const int64_t y_size = dense && needs_y ? pass.k * pass.padded : 0;
     kiln_status status = FN(take_scratch)(&pass, y_size);

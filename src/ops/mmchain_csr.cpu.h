@@ -1,103 +1,146 @@
-/* CPU body of the passes over a CSR X: blocks of rows whose entries fit into the first-level cache are multiplied by y,
- * mapped, and scattered into w. */
+/* CPU body of the passes over a CSR X: a row, or a block of rows whose entries fit into the first-level cache, is multiplied
+ * by y, mapped, and scattered into w. */
 
-enum { FN(BLOCK_ENTRIES) = 1024 };
+enum {
+    FN(BLOCK_ENTRIES) = 1024,
+    FN(WIDE_BYTES) =
+        131072, /* of w: beyond, y and w are interleaved and asked for ahead (dialect/sparse_row.h) */
+    FN(INTERLEAVED_MOST) = 1 << 30 /* columns whose doubles 32 bits still hold */
+};
+
+/* The ways through a pass, constants wherever they are inlined. Column j's k elements of y and of w begin at j * stride. */
+struct FN(way) {
+    enum ki_chain_kind kind;
+    int64_t k, stride;
+    bool ahead;
+};
 
 /* q = x_row y, and w += q^T x_row. One column of y has kernels of its own; with more, the innermost loop runs over
  * them, contiguous in y and w. */
-ALWAYS_INLINE void FN(sparse_products)(int64_t k, real *q, const real *value, const int32_t *col,
+ALWAYS_INLINE void FN(sparse_products)(struct FN(way) way, real *q, const real *value, const int32_t *col,
                                        int64_t count, const real *y) {
-    if (k == 1) {
-        *q = FN(sparse_dot)(value, col, count, y);
+    if (way.k == 1) {
+        *q = FN(sparse_dot)(value, col, count, y, (int)way.stride, way.ahead);
         return;
     }
-    for (int64_t c = 0; c < k; c++) q[c] = 0;
+    for (int64_t c = 0; c < way.k; c++) q[c] = 0;
     for (int64_t e = 0; e < count; e++) {
-        const real *ye = y + col[e] * k;
-        for (int64_t c = 0; c < k; c++) q[c] += value[e] * ye[c];
+        const real *ye = y + col[e] * way.stride;
+        if (way.ahead) __builtin_prefetch(y + col[e + SPARSE_AHEAD / 4] * way.stride, 1);
+        for (int64_t c = 0; c < way.k; c++) q[c] += value[e] * ye[c];
     }
 }
 
-ALWAYS_INLINE void FN(sparse_scatters)(int64_t k, bool square, real *w, const real *q, const real *value,
+ALWAYS_INLINE void FN(sparse_scatters)(struct FN(way) way, real *w, const real *q, const real *value,
                                        const int32_t *col, int64_t count) {
-    if (square) {
+    if (way.kind == KI_CHAIN_SQUARES) {
         for (int64_t e = 0; e < count; e++) w[col[e]] += *q * value[e] * value[e];
-    } else if (k == 1) {
-        FN(sparse_scatter)(w, *q, value, col, count);
+    } else if (way.k == 1) {
+        FN(sparse_scatter)(w, *q, value, col, count, (int)way.stride);
     } else {
         for (int64_t e = 0; e < count; e++) {
-            real *we = w + col[e] * k;
-            for (int64_t c = 0; c < k; c++) we[c] += value[e] * q[c];
+            real *we = w + col[e] * way.stride;
+            for (int64_t c = 0; c < way.k; c++) we[c] += value[e] * q[c];
         }
     }
 }
 
 /* Rows [first, end) of a fused pass whose map is cheap: row by row, since the loops over a row's entries then have the
  * same length one after the other, and only the first one's end is mispredicted. */
-ALWAYS_INLINE void FN(sparse_scaled_rows)(int64_t k, const struct ki_chain *chain, struct FN(tally) * tally,
-                                          real *w, int64_t first, int64_t end) {
+ALWAYS_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_chain *chain,
+                                          struct FN(tally) * tally, const real *y, real *w, int64_t first,
+                                          int64_t end) {
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
-    const real *value = VALUES(chain->X), *y = VALUES(chain->y);
+    const real *value = VALUES(chain->X);
     const real *v = chain->v ? VALUES(chain->v) : NULL, *shift = chain->shift ? VALUES(chain->shift) : NULL;
-    const int64_t v_cols = chain->v ? chain->v->cols : 0;
+    const int64_t k = way.k, v_cols = chain->v ? chain->v->cols : 0;
     real q[KI_COLUMNS_MAX];
     for (int64_t row = first; row < end; row++) {
         const int64_t at = start[row], count = start[row + 1] - at;
-        FN(sparse_products)(k, q, value + at, col + at, count, y);
+        FN(sparse_products)(way, q, value + at, col + at, count, y);
         for (int64_t c = 0; shift && c < k; c++) q[c] += shift[c];
         for (int64_t c = 0; v && c < k; c++) q[c] *= v_cols == 1 ? v[row] : v[row * k + c];
         for (int64_t c = 0; chain->sums && c < k; c++) tally->sums[c] += q[c];
-        FN(sparse_scatters)(k, false, w, q, value + at, col + at, count);
+        FN(sparse_scatters)(way, w, q, value + at, col + at, count);
     }
 }
 
-/* Rows [first, end); kind is a constant wherever this is inlined, and k where it is 1. */
-ALWAYS_INLINE void FN(sparse_rows)(enum ki_chain_kind kind, int64_t k, const struct ki_chain *chain,
-                                   struct FN(tally) * tally, real *w, int64_t first, int64_t end) {
+/* Rows [first, end), block by block. */
+ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *chain, struct FN(tally) * tally,
+                                   const real *y, real *w, int64_t first, int64_t end) {
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
-    const real *value = VALUES(chain->X), *y = chain->y ? VALUES(chain->y) : NULL;
-    const bool multiplies = kind == KI_CHAIN_FUSED || kind == KI_CHAIN_PLAIN;
-    const int64_t most = ki_min(FN(BLOCK_ROWS), FN(BLOCK_PRODUCTS) / k);
+    const real *value = VALUES(chain->X);
+    const bool multiplies = way.kind == KI_CHAIN_FUSED || way.kind == KI_CHAIN_PLAIN;
+    const int64_t k = way.k, most = ki_min(FN(BLOCK_ROWS), FN(BLOCK_PRODUCTS) / k);
     real q[FN(BLOCK_PRODUCTS)];
-    if (kind == KI_CHAIN_FUSED && chain->map == KI_ROW_SCALE) {
-        FN(sparse_scaled_rows)(k, chain, tally, w, first, end);
+    if (way.kind == KI_CHAIN_FUSED && chain->map == KI_ROW_SCALE) {
+        FN(sparse_scaled_rows)(way, chain, tally, y, w, first, end);
         return;
     }
     for (int64_t row = first, next; row < end; row = next) {
         const int64_t last = ki_min(end, row + most), full = start[row] + FN(BLOCK_ENTRIES);
         for (next = row; next < last && (next == row || start[next + 1] <= full); next++)
             if (multiplies) FN(sparse_products)
-        (k, q + (next - row) * k, value + start[next], col + start[next], start[next + 1] - start[next], y);
+        (way, q + (next - row) * k, value + start[next], col + start[next], start[next + 1] - start[next], y);
         if (!multiplies) FN(read_block)(chain, q, row, next - row);
-        if (kind == KI_CHAIN_PLAIN) {
+        if (way.kind == KI_CHAIN_PLAIN) {
             FN(write_block)(chain, q, row, next - row);
             continue;
         }
-        if (kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, next - row);
+        if (way.kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, next - row);
         for (int64_t i = row; i < next; i++) FN(sparse_scatters)
-        (k, kind == KI_CHAIN_SQUARES, w, q + (i - row) * k, value + start[i], col + start[i],
-         start[i + 1] - start[i]);
+        (way, w, q + (i - row) * k, value + start[i], col + start[i], start[i + 1] - start[i]);
     }
 }
 
-#define KIND_CASE(kind)                                                                                      \
-    case kind:                                                                                               \
-        if (pass->k == 1)                                                                                    \
-            FN(sparse_rows)(kind, 1, pass->chain, tally, w, first, end);                                     \
-        else                                                                                                 \
-            FN(sparse_rows)(kind, pass->k, pass->chain, tally, w, first, end);                               \
-        break
+/* Whether a pass interleaves y and w. */
+static bool FN(interleaves)(const struct ki_chain *chain) {
+    const int64_t n = chain->X->cols;
+    return chain->X->format == KILN_CSR && chain->kind == KI_CHAIN_FUSED && n < FN(INTERLEAVED_MOST) &&
+           n * chain->k * (int64_t)sizeof(real) > FN(WIDE_BYTES);
+}
 
-static void FN(sparse_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t first,
+#define RUN(kind, k, stride, ahead, y, w, first, end)                                                        \
+    FN(sparse_rows)((struct FN(way)){kind, k, stride, ahead}, chain, tally, y, w, first, end)
+
+/* A fused pass over a wide X: yw holds each column's y, then its w. Rows too near the end of X to ask ahead come last. */
+static void FN(interleaved_range)(const struct ki_chain *chain, struct FN(tally) * tally, real *yw,
+                                  int64_t first, int64_t end) {
+    const int64_t *start = ki_host(&chain->X->row_start), k = chain->k;
+    int64_t middle = end;
+    while (middle > first && start[middle] + SPARSE_AHEAD + 8 > chain->X->nnz) middle--;
+    if (k == 1) {
+        RUN(KI_CHAIN_FUSED, 1, 2, true, yw, yw + 1, first, middle);
+        RUN(KI_CHAIN_FUSED, 1, 2, false, yw, yw + 1, middle, end);
+    } else {
+        RUN(KI_CHAIN_FUSED, k, 2 * k, true, yw, yw + k, first, middle);
+        RUN(KI_CHAIN_FUSED, k, 2 * k, false, yw, yw + k, middle, end);
+    }
+}
+
+/* Rows [first, end); w is where the part adds up, and holds y too where the pass interleaves them. */
+static void FN(sparse_range)(const struct ki_chain *chain, struct FN(tally) * tally, real *w, int64_t first,
                              int64_t end) {
-    switch (pass->chain->kind) {
-        KIND_CASE(KI_CHAIN_FUSED);
-        KIND_CASE(KI_CHAIN_PLAIN);
-        KIND_CASE(KI_CHAIN_TRANSPOSED);
-    case KI_CHAIN_SQUARES: FN(sparse_rows)(KI_CHAIN_SQUARES, 1, pass->chain, tally, w, first, end); break;
-    }
+    const real *y = chain->y ? VALUES(chain->y) : NULL;
+    const int64_t k = chain->k;
+    if (FN(interleaves)(chain))
+        FN(interleaved_range)(chain, tally, w, first, end);
+    else if (chain->kind == KI_CHAIN_FUSED && k == 1)
+        RUN(KI_CHAIN_FUSED, 1, 1, false, y, w, first, end);
+    else if (chain->kind == KI_CHAIN_FUSED)
+        RUN(KI_CHAIN_FUSED, k, k, false, y, w, first, end);
+    else if (chain->kind == KI_CHAIN_PLAIN && k == 1)
+        RUN(KI_CHAIN_PLAIN, 1, 1, false, y, w, first, end);
+    else if (chain->kind == KI_CHAIN_PLAIN)
+        RUN(KI_CHAIN_PLAIN, k, k, false, y, w, first, end);
+    else if (chain->kind == KI_CHAIN_TRANSPOSED && k == 1)
+        RUN(KI_CHAIN_TRANSPOSED, 1, 1, false, y, w, first, end);
+    else if (chain->kind == KI_CHAIN_TRANSPOSED)
+        RUN(KI_CHAIN_TRANSPOSED, k, k, false, y, w, first, end);
+    else
+        RUN(KI_CHAIN_SQUARES, 1, 1, false, y, w, first, end);
 }
 
-#undef KIND_CASE
+#undef RUN
