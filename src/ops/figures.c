@@ -17,12 +17,17 @@ enum { REPEATS = 5, BATCH = 20, PER_ROW = 16, DENSE_COLUMNS = 64, SMALL_ROWS = 2
 
 struct probe {
     kiln_matrix *X, *w, *y;
+    kiln_matrix *S, *E,
+        *G; /* of an iteration: kiln_cg_step's state, solution and residual; y is its direction */
 };
 
 static void probe_free(struct probe *probe) {
     kiln_matrix_free(probe->X);
     kiln_matrix_free(probe->w);
     kiln_matrix_free(probe->y);
+    kiln_matrix_free(probe->S);
+    kiln_matrix_free(probe->E);
+    kiln_matrix_free(probe->G);
 }
 
 static kiln_status probe_vectors(struct probe *probe) {
@@ -64,7 +69,7 @@ static int64_t sample_bytes(const kiln_device *device) {
 }
 
 static kiln_status measure_dense(double *rate, kiln_device *device, kiln_type type) {
-    struct probe probe = {NULL, NULL, NULL};
+    struct probe probe = {0};
     kiln_status status;
     double seconds;
     const int64_t bytes = sample_bytes(device), rows = bytes / (DENSE_COLUMNS * ki_type_bytes(type));
@@ -111,7 +116,7 @@ done:
 }
 
 static kiln_status measure_sparse(double *rate, kiln_device *device, kiln_type type, int64_t cols) {
-    struct probe probe = {NULL, NULL, NULL};
+    struct probe probe = {0};
     kiln_status status;
     double seconds;
     TRY(make_sparse(&probe.X, device, type, cols));
@@ -123,29 +128,34 @@ done:
     return status;
 }
 
-/* The vector work of a conjugate gradient iteration around its pass: three scalars are waited for. */
+/* Operands of an iteration, small: the shape tells nothing but what launching costs. */
+static kiln_status probe_iteration(struct probe *probe, kiln_device *device, kiln_type type, int64_t rows) {
+    enum { STATE = 6 }; /* rows of kiln_cg_step's state with one step of history */
+    kiln_status status;
+    const kiln_type wide = device->properties.has_f64 ? KILN_F64 : KILN_F32;
+    TRY(kiln_matrix_dense(&probe->X, device, type, rows, SMALL_COLUMNS, NULL));
+    TRY(probe_vectors(probe));
+    TRY(kiln_matrix_dense(&probe->S, device, wide, STATE, 1, NULL));
+    TRY(kiln_matrix_dense(&probe->E, device, type, SMALL_COLUMNS, 1, NULL));
+    TRY(kiln_matrix_dense(&probe->G, device, type, SMALL_COLUMNS, 1, NULL));
+done:
+    return status;
+}
+
+/* An iteration of conjugate gradient, as the solvers queue it. */
 static kiln_status iterate(const struct probe *probe) {
     kiln_status status;
-    double scalar;
-    const double one = 1, half = 0.5;
     TRY(pass(probe));
-    TRY(kiln_dot(&scalar, probe->w, probe->y));
-    TRY(kiln_combine(probe->y, &one, probe->y, &half, probe->w));
-    TRY(kiln_combine(probe->y, &half, probe->y, &one, probe->w));
-    TRY(kiln_times(probe->w, probe->w, probe->y));
-    TRY(kiln_dot(&scalar, probe->w, probe->y));
-    TRY(kiln_combine(probe->y, &one, probe->y, &half, probe->w));
-    TRY(kiln_dot(&scalar, probe->w, probe->w));
+    TRY(kiln_cg_step(probe->S, probe->E, probe->G, probe->y, probe->w, NULL, 0));
 done:
     return status;
 }
 
 static kiln_status time_iteration(double *seconds, kiln_device *device, kiln_type type, int64_t rows) {
-    struct probe probe = {NULL, NULL, NULL};
+    struct probe probe = {0};
     kiln_status status;
     double best = INFINITY;
-    TRY(kiln_matrix_dense(&probe.X, device, type, rows, SMALL_COLUMNS, NULL));
-    TRY(probe_vectors(&probe));
+    TRY(probe_iteration(&probe, device, type, rows));
     for (int i = 0; i < REPEATS; i++) {
         const double start = ki_clock();
         for (int j = 0; j < BATCH; j++) TRY(iterate(&probe));
@@ -288,12 +298,11 @@ kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *devic
                                   double opened_at) {
     char name[KI_FIGURE_OWNER + 40], owner[KI_FIGURE_OWNER];
     kiln_status status;
-    struct probe probe = {NULL, NULL, NULL};
+    struct probe probe = {0};
     bool found;
     ki_figures_owner(owner, &device->info);
     snprintf(name, sizeof name, "start %s", owner);
-    TRY(kiln_matrix_dense(&probe.X, device, work->type, SMALL_ROWS, SMALL_COLUMNS, NULL));
-    TRY(probe_vectors(&probe));
+    TRY(probe_iteration(&probe, device, work->type, SMALL_ROWS));
     TRY(iterate(&probe));
     TRY(kiln_device_sync(device));
     const double seconds = ki_clock() - opened_at;
