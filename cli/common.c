@@ -196,6 +196,21 @@ void run_json_shape(json_t *object, const kiln_matrix *X) {
     json_put_count(object, "nnz", kiln_matrix_nnz(X));
 }
 
+static json_t *memory_json(const kiln_device *device) {
+    kiln_device_statistics s;
+    json_t *memory = json_object();
+    kiln_device_get_statistics(device, &s);
+    json_put_count(memory, "peak", s.memory_peak);
+    json_put_count(memory, "bytes_up", s.bytes_up);
+    json_put_count(memory, "bytes_down", s.bytes_down);
+    json_put_count(memory, "evictions", s.evictions);
+    json_put_count(memory, "panels", s.panels);
+    json_put_count(memory, "panel_bytes", s.panel_bytes);
+    json_put_number(memory, "panel_seconds", s.panel_seconds);
+    json_put_number(memory, "panel_wait_seconds", s.panel_wait_seconds);
+    return memory;
+}
+
 void run_json_seconds(struct run *run, json_t *object) {
     run->seconds.total = clock_seconds() - run->started;
     json_t *seconds = json_object();
@@ -206,4 +221,5 @@ void run_json_seconds(struct run *run, json_t *object) {
     json_put_number(seconds, "write", run->seconds.write);
     json_put_number(seconds, "total", run->seconds.total);
     json_put(object, "seconds", seconds);
+    json_put(object, "memory", memory_json(run->device));
 }

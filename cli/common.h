@@ -53,6 +53,6 @@ double run_account(struct run *run, const kiln_device_statistics *before, double
 json_t *run_json(const struct run *run, const char *schema); /* schema, kiln_version, verb */
 void run_json_device(const struct run *run, json_t *object); /* device, device_description */
 void run_json_shape(json_t *object, const kiln_matrix *X);   /* type, rows, columns, nnz */
-void run_json_seconds(struct run *run, json_t *object);      /* seconds{}; total is up to now */
+void run_json_seconds(struct run *run, json_t *object);      /* seconds{}, total up to now, and memory{} */
 
 #endif

@@ -266,6 +266,11 @@ void train_tell_device(const struct run *run) {
     say("device %s: peak memory %s; %s up, %s down; %lld kernels built, %lld from the cache",
         run->device_info.name, text_bytes((double)s.memory_peak), text_bytes((double)s.bytes_up),
         text_bytes((double)s.bytes_down), (long long)s.kernels_built, (long long)s.kernels_cached);
+    if (s.evictions) say("  too little memory: matrices made room %s", text_plural(s.evictions, "time"));
+    if (s.panels)
+        say("  X in %s: %s at %s/s, %.0f %% of the time waiting for panels", text_plural(s.panels, "panel"),
+            text_bytes((double)s.panel_bytes), text_bytes((double)s.panel_bytes / fmax(s.panel_seconds, 1e-9)),
+            100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
 }
 
 /* Iterations until the tolerance at the rate of the second half of the trace; 0 = no telling. */
