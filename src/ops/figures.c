@@ -305,7 +305,9 @@ kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *devic
     TRY(probe_iteration(&probe, device, work->type, SMALL_ROWS));
     TRY(iterate(&probe));
     TRY(kiln_device_sync(device));
-    const double seconds = ki_clock() - opened_at;
+    double seconds = ki_clock() - opened_at;
+    /* Building happens once a machine, not once a start. */
+    if (device->statistics.kernels_built > 0) seconds -= device->statistics.build_seconds;
     double least = seconds;
     TRY(ki_cache_profile_get(&found, &least, device, name));
     figures->start = fmin(seconds, least);

@@ -15,7 +15,7 @@ kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_devi
 /* The same for an open device, measuring what is missing. start is left alone. */
 kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work);
 /* For a device that began to open at that time: runs an iteration, which loads kernels, and keeps how long all of it
- * took. The least counts, as a first time builds the kernels. */
+ * took, but for building kernels. The least counts. */
 kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
                                   double opened_at);
 
