@@ -656,24 +656,46 @@ typedef struct kiln_logreg_options {
 KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_logreg_options *options, kiln_report *report);
 
-/* Generalised linear model: minimise sum_i s_i * (minus log-likelihood of y_i) + (l2/2) ||w||^2, E[y] = mu,
- * link(mu) = x.w + b + offset. */
+/* Generalised linear model: E[y] = mu, link(mu) = eta = x.w + b + offset, y from the family with variance
+ * dispersion * V(mu) / s:
+ *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it) + (l2/2) ||w||^2
+ *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x 1. */
 typedef struct kiln_glm_options {
     kiln_family family; /* default Gaussian */
     kiln_link link;     /* default the family's */
-    double parameter;   /* Tweedie's variance power; the negative binomial's alpha; as in kiln_loss */
+    double parameter;   /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
     double link_power;  /* KILN_LINK_POWER */
     double l2;          /* default 0 */
-    int no_intercept, standardize, warm_start;
-    double tolerance;           /* as kiln_logreg's; default 1e-9 f64, 1e-4 f32 */
+    int no_intercept, standardize, warm_start; /* as kiln_linreg's; a warm start takes w and b */
+    /* as kiln_logreg's, relative to the gradient of the model without columns; default 1e-9 f64, 1e-4 f32 */
+    double tolerance;
     int64_t max_iterations;     /* Newton steps; default 100 */
     const kiln_matrix *weights; /* m x 1, or NULL for ones; binomial: the numbers of trials */
     const kiln_matrix *offset;  /* m x 1, or NULL */
-    /* Standard errors wanted: (n + 1) x 1 (n x 1 without an intercept), coefficients first, then the intercept; or
-     * NULL. From the inverse of the information matrix: n at most 4096, and l2 = 0. */
+    /* Standard errors wanted: (n + 1) x 1 (n x 1 without an intercept), coefficients first, then the intercept; or NULL.
+     * Square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected curvature at the result; NaN for a
+     * column that depends on those before it. n at most 4096 (n^2 doubles on the host, n^3/3 multiplications there, and a
+     * pass over X for 64 columns), and l2 = 0. */
     kiln_matrix *standard_errors;
     kiln_control control;
 } kiln_glm_options;
+
+/* Fits by Fisher scoring in a trust region: a step that takes a mean out of the family's range, or does not lower the
+ * objective, is shortened. Begins at the best constant mean; without an intercept at w = 0, or, where the link has no mean for
+ * eta = 0, at a regression of the linked responses.
+ * What the report says of the fit: deviance sum_i s_i d(y_i, mu_i) (d as in kiln_loss_deviance); null_deviance, that of the
+ * best intercept alone, with the offset; dispersion, 1 for Poisson, binomial and negative binomial, else Pearson's statistic
+ * / (rows of weight > 0 - parameters), NaN where that divisor is not positive; aic as R's glm counts it: -2 log-likelihood +
+ * 2 parameters, and for Gaussian, gamma and inverse Gaussian the dispersion put at deviance / weights and counted as a
+ * parameter (statsmodels does not count it); NaN for Tweedie, whose density has no closed form. parameters = n and the
+ * intercept, whether columns depend on each other or not.
+ * Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report
+ * says what ended the run. Not converging is not an error. On failure w, b, standard_errors and the report are untouched.
+ * Cost: kiln_logreg's; two passes more for the figures.
+ * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without
+ * rows or columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for, named
+ * with its row; no point found where every mean is in range); memory and device errors.
+ * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's. */
 KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_glm_options *options, kiln_report *report);
 
