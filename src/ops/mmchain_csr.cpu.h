@@ -3,6 +3,7 @@
 
 enum {
     FN(BLOCK_ENTRIES) = 1024,
+    FN(COLUMNS) = 8, /* columns of y at most that one loop over a row's entries serves */
     FN(WIDE_BYTES) =
         131072, /* of w: beyond, y and w are interleaved and asked for ahead (dialect/sparse_row.h) */
     FN(INTERLEAVED_MOST) = 1 << 30 /* columns whose doubles 32 bits still hold */
@@ -15,34 +16,101 @@ struct FN(way) {
     bool ahead;
 };
 
-/* q = x_row y, and w += q^T x_row. One column of y has kernels of its own; with more, the innermost loop runs over
- * them, contiguous in y and w. */
-ALWAYS_INLINE void FN(sparse_products)(struct FN(way) way, real *q, const real *value, const int32_t *col,
-                                       int64_t count, const real *y) {
-    if (way.k == 1) {
-        *q = FN(sparse_dot)(value, col, count, y, (int)way.stride, way.ahead);
-        return;
-    }
-    for (int64_t c = 0; c < way.k; c++) q[c] = 0;
+/* C neighbouring columns of y, C <= 8: a vector each for what C has of 8, 4 and 2, and one number. */
+typedef real FN(two) __attribute__((vector_size(2 * real_bytes)));
+typedef real FN(four) __attribute__((vector_size(4 * real_bytes)));
+typedef real FN(eight) __attribute__((vector_size(8 * real_bytes)));
+struct FN(columns) {
+    FN(eight) eight;
+    FN(four) four;
+    FN(two) two;
+    real one;
+};
+#define EACH_PIECE(PIECE) PIECE(8, eight, 0) PIECE(4, four, C & 8) PIECE(2, two, C & 12) PIECE(1, one, C & 14)
+
+/* q = x_row y and w += q^T x_row for C columns, a constant wherever this is inlined. */
+ALWAYS_INLINE void FN(products_of)(int C, struct FN(way) way, real *q, const real *value, const int32_t *col,
+                                   int64_t count, const real *y) {
+    struct FN(columns) sum = {0}, at;
     for (int64_t e = 0; e < count; e++) {
         const real *ye = y + col[e] * way.stride;
         if (way.ahead) __builtin_prefetch(y + col[e + SPARSE_AHEAD / 4] * way.stride, 1);
-        for (int64_t c = 0; c < way.k; c++) q[c] += value[e] * ye[c];
+#define PIECE(size, name, from)                                                                              \
+    if (C & size) {                                                                                          \
+        memcpy(&at.name, ye + (from), sizeof at.name);                                                       \
+        sum.name += value[e] * at.name;                                                                      \
     }
+        EACH_PIECE(PIECE)
+#undef PIECE
+    }
+#define PIECE(size, name, from)                                                                              \
+    if (C & size) memcpy(q + (from), &sum.name, sizeof sum.name);
+    EACH_PIECE(PIECE)
+#undef PIECE
+}
+
+ALWAYS_INLINE void FN(scatter_of)(int C, struct FN(way) way, real *w, const real *q, const real *value,
+                                  const int32_t *col, int64_t count) {
+    struct FN(columns) p = {0}, at;
+#define PIECE(size, name, from)                                                                              \
+    if (C & size) memcpy(&p.name, q + (from), sizeof p.name);
+    EACH_PIECE(PIECE)
+#undef PIECE
+    for (int64_t e = 0; e < count; e++) {
+        real *we = w + col[e] * way.stride;
+#define PIECE(size, name, from)                                                                              \
+    if (C & size) {                                                                                          \
+        memcpy(&at.name, we + (from), sizeof at.name);                                                       \
+        at.name += value[e] * p.name;                                                                        \
+        memcpy(we + (from), &at.name, sizeof at.name);                                                       \
+    }
+        EACH_PIECE(PIECE)
+#undef PIECE
+    }
+}
+#undef EACH_PIECE
+
+#define EACH_COLUMNS(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+
+/* The same for all k columns of y, eight by eight. */
+static void FN(products_of_all)(struct FN(way) way, real *q, const real *value, const int32_t *col,
+                                int64_t count, const real *y) {
+#define PRODUCTS(C)                                                                                          \
+    case C: FN(products_of)(C, way, q + c, value, col, count, y + c); break;
+    for (int64_t c = 0; c < way.k; c += FN(COLUMNS)) {
+        switch (ki_min(way.k - c, FN(COLUMNS))) { EACH_COLUMNS(PRODUCTS) }
+        way.ahead = false;
+    }
+#undef PRODUCTS
+}
+
+static void FN(scatter_of_all)(struct FN(way) way, real *w, const real *q, const real *value,
+                               const int32_t *col, int64_t count) {
+#define SCATTER(C)                                                                                           \
+    case C: FN(scatter_of)(C, way, w + c, q + c, value, col, count); break;
+    for (int64_t c = 0; c < way.k; c += FN(COLUMNS)) {
+        switch (ki_min(way.k - c, FN(COLUMNS))) { EACH_COLUMNS(SCATTER) }
+    }
+#undef SCATTER
+}
+#undef EACH_COLUMNS
+
+ALWAYS_INLINE void FN(sparse_products)(struct FN(way) way, real *q, const real *value, const int32_t *col,
+                                       int64_t count, const real *y) {
+    if (way.k == 1)
+        *q = FN(sparse_dot)(value, col, count, y, (int)way.stride, way.ahead);
+    else
+        FN(products_of_all)(way, q, value, col, count, y);
 }
 
 ALWAYS_INLINE void FN(sparse_scatters)(struct FN(way) way, real *w, const real *q, const real *value,
                                        const int32_t *col, int64_t count) {
-    if (way.kind == KI_CHAIN_SQUARES) {
+    if (way.kind == KI_CHAIN_SQUARES)
         for (int64_t e = 0; e < count; e++) w[col[e]] += *q * value[e] * value[e];
-    } else if (way.k == 1) {
+    else if (way.k == 1)
         FN(sparse_scatter)(w, *q, value, col, count, (int)way.stride);
-    } else {
-        for (int64_t e = 0; e < count; e++) {
-            real *we = w + col[e] * way.stride;
-            for (int64_t c = 0; c < way.k; c++) we[c] += value[e] * q[c];
-        }
-    }
+    else
+        FN(scatter_of_all)(way, w, q, value, col, count);
 }
 
 /* Rows [first, end) of a fused pass whose map is cheap: row by row, since the loops over a row's entries then have the
