@@ -103,8 +103,10 @@ enum { FILES = 1024 };
 
 static struct {
     struct brutal_file_fault fault;
-    long calls, fail_at;
-    bool persistent, fired, mattered;
+    atomic_long calls; /* files are read by several threads */
+    long fail_at;
+    bool persistent;
+    atomic_bool fired, mattered;
     bool unsynced, torn_by_power; /* written since the last fsync; renamed so */
     char spared_prefix[512];
     bool spared[FILES], writable[FILES];
@@ -124,7 +126,7 @@ static bool file_fails(enum kind kind) {
     long call = files.calls++;
     if (files.persistent ? call < files.fail_at : call != files.fail_at) return false;
     files.fired = true;
-    files.mattered |= kind != LOSSLESS;
+    if (kind != LOSSLESS) files.mattered = true;
     errno = files.fault.code;
     return true;
 }
@@ -158,6 +160,11 @@ static size_t half(size_t bytes) {
 static ssize_t brutal_read(int fd, void *buffer, size_t bytes) {
     if (spared(fd) || !file_fails(TRANSFER)) return real.read(fd, buffer, bytes);
     return files.fault.code ? -1 : real.read(fd, buffer, half(bytes));
+}
+
+static ssize_t brutal_pread(int fd, void *buffer, size_t bytes, off_t offset) {
+    if (spared(fd) || !file_fails(TRANSFER)) return real.pread(fd, buffer, bytes, offset);
+    return files.fault.code ? -1 : real.pread(fd, buffer, half(bytes), offset);
 }
 
 static ssize_t brutal_write(int fd, const void *buffer, size_t bytes) {
@@ -213,6 +220,7 @@ void brutal_files_start(const struct brutal_file_fault *fault, long n, bool pers
     ki_seams.open = brutal_open;
     ki_seams.openat = brutal_openat;
     ki_seams.read = brutal_read;
+    ki_seams.pread = brutal_pread;
     ki_seams.write = brutal_write;
     ki_seams.fsync = brutal_fsync;
     ki_seams.close = brutal_close;

@@ -1,2 +1,3 @@
 kiln_test(streaming_budgets ${CMAKE_CURRENT_LIST_DIR}/budgets.c)
 set_tests_properties(streaming_budgets PROPERTIES SKIP_RETURN_CODE 77)
+kiln_test(streaming_mapped ${CMAKE_CURRENT_LIST_DIR}/mapped.c ${CMAKE_CURRENT_LIST_DIR}/../faults/brutal.c)

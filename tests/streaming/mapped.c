@@ -1,0 +1,267 @@
+/* X that stays in its file: the same results as from memory, on the CPU and on a device with and without room for it; a file
+ * that changes or cannot be read is an error, and no signal. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "backends/check.h"
+#include "core/matrix.h"
+#include "faults/brutal.h"
+
+enum { ROWS = 5000, COLS = 24, ELEMENTS = ROWS * COLS };
+
+static char path[64];
+static double X[ELEMENTS];
+
+static int make_file(void **state) {
+    (void)state;
+    char header[128];
+    for (int i = 0; i < ELEMENTS; i++) X[i] = sin(1 + i % 977) + (i % COLS == 3 ? 2 : 0);
+    memset(header, ' ', sizeof header);
+    memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
+    const int length = snprintf(header + 10, sizeof header - 10,
+                                "{'descr': '<f8', 'fortran_order': False, 'shape': (%d, %d), }", ROWS, COLS);
+    header[10 + length] = ' ';
+    header[127] = '\n';
+    snprintf(path, sizeof path, "/tmp/kiln-mapped-XXXXXX");
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, header, sizeof header), sizeof header);
+    assert_int_equal(write(fd, X, sizeof X), sizeof X);
+    close(fd);
+    return 0;
+}
+
+static int remove_file(void **state) {
+    (void)state;
+    unlink(path);
+    return 0;
+}
+
+static void change(int64_t offset, const void *bytes, size_t size) {
+    const int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, bytes, size, offset), size);
+    close(fd);
+}
+
+static kiln_status open_data(kiln_data **data, kiln_device *device, int map) {
+    const kiln_read_options options = {.map = map};
+    return kiln_data_read(data, device, path, &options);
+}
+
+/* X^T (X y) and X y. */
+static void passes(double w[COLS], double q[ROWS], const kiln_matrix *A) {
+    kiln_device *device = kiln_matrix_device(A);
+    kiln_matrix *y = NULL, *out = NULL, *long_out = NULL;
+    STEP(kiln_matrix_dense(&y, device, KILN_F64, COLS, 1, X));
+    STEP(kiln_matrix_dense(&out, device, KILN_F64, COLS, 1, NULL));
+    STEP(kiln_matrix_dense(&long_out, device, KILN_F64, ROWS, 1, NULL));
+    STEP(kiln_mmchain(out, 1, A, NULL, y, 0, NULL));
+    STEP(kiln_multiply(long_out, 1, KILN_PLAIN, A, y, 0, NULL));
+    STEP(kiln_matrix_get(w, out));
+    STEP(kiln_matrix_get(q, long_out));
+    kiln_matrix_free(y);
+    kiln_matrix_free(out);
+    kiln_matrix_free(long_out);
+}
+
+static void expect(double w[COLS], double q[ROWS]) {
+    memset(w, 0, COLS * sizeof *w);
+    for (int i = 0; i < ROWS; i++) {
+        q[i] = 0;
+        for (int j = 0; j < COLS; j++) q[i] += X[i * COLS + j] * X[j];
+        for (int j = 0; j < COLS; j++) w[j] += q[i] * X[i * COLS + j];
+    }
+}
+
+static void compare(const kiln_matrix *A) {
+    static double w[COLS], q[ROWS], right_w[COLS], right_q[ROWS];
+    passes(w, q, A);
+    expect(right_w, right_q);
+    for (int j = 0; j < COLS; j++) assert_true(fabs(w[j] - right_w[j]) <= 1e-11 * (1e4 + fabs(right_w[j])));
+    for (int i = 0; i < ROWS; i++) assert_true(fabs(q[i] - right_q[i]) <= 1e-12 * (100 + fabs(right_q[i])));
+}
+
+static void on_device(const char *name, int64_t memory) {
+    const kiln_device_options options = {.memory = memory};
+    kiln_device *device = NULL, *cpu = NULL;
+    kiln_data *data = NULL;
+    kiln_device_statistics statistics;
+    static double back[ELEMENTS];
+    if (kiln_device_open(&device, name, &options) != KILN_OK) {
+        print_message("    skip %s: %s\n", name, kiln_last_error()->message);
+        skip();
+    }
+    STEP(open_data(&data, device, 1));
+    const kiln_matrix *A = kiln_data_X(data);
+    compare(A);
+    kiln_device_get_statistics(device, &statistics);
+    const bool streams = !strcmp(name, "cpu") || memory > 0;
+    assert_true(streams == (statistics.panels > 0));
+    if (memory) assert_true(statistics.memory_peak <= memory && statistics.panels > 4);
+    STEP(kiln_matrix_get(back, A));
+    assert_memory_equal(back, X, sizeof X);
+    /* To another device and back, still in the file. */
+    STEP(kiln_device_open(&cpu, "cpu", NULL));
+    STEP(kiln_data_move(data, cpu));
+    compare(kiln_data_X(data));
+    STEP(kiln_data_move(data, device));
+    compare(kiln_data_X(data));
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+    kiln_device_get_statistics(device, &statistics);
+    assert_int_equal(statistics.memory_used, 0 + device->scratch.bytes);
+    kiln_device_close(device);
+}
+
+static void on_the_cpu(void **state) {
+    (void)state;
+    on_device("cpu", 0);
+}
+
+static void with_little_memory(void **state) {
+    (void)state;
+    on_device("cpu", sizeof X / 3);
+}
+
+static void on_opencl(void **state) {
+    (void)state;
+    on_device("opencl", 0);
+}
+
+static void on_opencl_with_little_memory(void **state) {
+    (void)state;
+    on_device("opencl", sizeof X / 3);
+}
+
+static kiln_device *cpu_device(void) {
+    kiln_device *cpu = NULL;
+    assert_int_equal(kiln_device_open(&cpu, "cpu", NULL), KILN_OK);
+    return cpu;
+}
+
+static void refusals(void **state) {
+    (void)state;
+    kiln_device *cpu = cpu_device();
+    kiln_data *data = NULL;
+    kiln_read_options options = {.map = 1, .type = KILN_F32};
+    assert_fails(KILN_ERR_UNSUPPORTED, kiln_data_read(&data, cpu, path, &options));
+    assert_contains(kiln_last_error()->message, "f32");
+    options.type = KILN_F64;
+    assert_fails(KILN_ERR_ARGUMENT, kiln_data_read(&data, cpu, "-", &options));
+    assert_fails(KILN_ERR_UNSUPPORTED, kiln_data_read(&data, cpu, "/dev/null", &options));
+    assert_fails(KILN_ERR_IO, kiln_data_read(&data, cpu, "/nowhere/X.npy", &options));
+    options.limit = 1000;
+    assert_fails(KILN_ERR_LIMIT, kiln_data_read(&data, cpu, path, &options));
+    options.limit = 0;
+    const double nan_value = NAN;
+    change(128 + 8 * (7 * COLS + 2), &nan_value, 8);
+    assert_fails(KILN_ERR_PARSE, kiln_data_read(&data, cpu, path, &options));
+    assert_contains(kiln_last_error()->message, "row 8, column 3");
+    assert_int_equal(kiln_last_error()->offset, 128 + 8 * (7 * COLS + 2));
+    options.allow_nonfinite = 1;
+    assert_int_equal(kiln_data_read(&data, cpu, path, &options), KILN_OK);
+    kiln_data_free(data);
+    data = NULL;
+    assert_int_equal(truncate(path, 128 + 8 * ELEMENTS - 8), 0);
+    assert_fails(KILN_ERR_PARSE, kiln_data_read(&data, cpu, path, &options));
+    assert_int_equal(truncate(path, 100), 0);
+    assert_fails(KILN_ERR_PARSE, kiln_data_read(&data, cpu, path, &options));
+    assert_null(data);
+    kiln_device_close(cpu);
+}
+
+/* Operations that need all of X at once say so. */
+static void other_operations(void **state) {
+    (void)state;
+    kiln_device *cpu = cpu_device();
+    kiln_data *data = NULL;
+    double norm[COLS];
+    assert_int_equal(open_data(&data, cpu, 1), KILN_OK);
+    assert_fails(KILN_ERR_UNSUPPORTED, kiln_norm(norm, kiln_data_X(data), KILN_NORM_2));
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+static void cut_off_in_use(void **state) {
+    (void)state;
+    kiln_device *cpu = cpu_device();
+    kiln_data *data = NULL;
+    kiln_matrix *y = NULL, *w = NULL;
+    assert_int_equal(open_data(&data, cpu, 1), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&y, cpu, KILN_F64, COLS, 1, X), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&w, cpu, KILN_F64, COLS, 1, NULL), KILN_OK);
+    assert_int_equal(truncate(path, 4096), 0);
+    assert_fails(KILN_ERR_IO, kiln_mmchain(w, 1, kiln_data_X(data), NULL, y, 0, NULL));
+    assert_contains(kiln_last_error()->message, "shorter");
+    assert_contains(kiln_last_error()->hint, "alone");
+    kiln_matrix_free(y);
+    kiln_matrix_free(w);
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+/* Reading fails once at each of its calls: an error that names the file, then the right result. */
+static void disk_faults(void **state) {
+    (void)state;
+    kiln_device *cpu = cpu_device();
+    kiln_data *data = NULL;
+    assert_int_equal(open_data(&data, cpu, 1), KILN_OK);
+    for (const struct brutal_file_fault *fault = brutal_file_faults; fault->name; fault++) {
+        long n = 0;
+        for (bool fired = true; fired; n++) {
+            static double w[COLS], q[ROWS];
+            kiln_matrix *y = NULL, *out = NULL;
+            assert_int_equal(kiln_matrix_dense(&y, cpu, KILN_F64, COLS, 1, X), KILN_OK);
+            assert_int_equal(kiln_matrix_dense(&out, cpu, KILN_F64, COLS, 1, NULL), KILN_OK);
+            brutal_files_start(fault, n, false);
+            kiln_status status = kiln_mmchain(out, 1, kiln_data_X(data), NULL, y, 0, NULL);
+            fired = brutal_files_stop();
+            assert_int_equal(status, fired && !fault->harmless ? KILN_ERR_IO : KILN_OK);
+            if (status != KILN_OK) assert_contains(kiln_last_error()->message, path);
+            assert_int_equal(kiln_mmchain(out, 1, kiln_data_X(data), NULL, y, 0, NULL), KILN_OK);
+            assert_int_equal(kiln_matrix_get(w, out), KILN_OK);
+            static double right[COLS];
+            expect(right, q);
+            for (int j = 0; j < COLS; j++)
+                assert_true(fabs(w[j] - right[j]) <= 1e-11 * (1e4 + fabs(right[j])));
+            kiln_matrix_free(y);
+            kiln_matrix_free(out);
+        }
+        assert_true(n > 1);
+    }
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+static void memory_body(void *context) {
+    (void)context;
+    const kiln_device_options options = {.memory = sizeof X / 3};
+    kiln_device *cpu = NULL;
+    kiln_data *data = NULL;
+    static double w[COLS], q[ROWS];
+    STEP(kiln_device_open(&cpu, "cpu", &options));
+    STEP(open_data(&data, cpu, 1));
+    passes(w, q, kiln_data_X(data));
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+static void memory_faults(void **state) {
+    (void)state;
+    brutal_memory("passes over a file", 2, memory_body, NULL);
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, make_file, remove_file)
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        TEST(on_the_cpu),       TEST(with_little_memory), TEST(refusals),
+        TEST(other_operations), TEST(cut_off_in_use),     TEST(disk_faults),
+        TEST(memory_faults),    TEST(on_opencl),          TEST(on_opencl_with_little_memory)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
