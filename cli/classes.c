@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "classes.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,4 +73,47 @@ int classes_of_model(struct run *run, struct classes *classes, const kiln_model 
     kiln_matrix_free(stored);
     const char *names = kiln_model_text(model, "class_names");
     return !code && names ? read_names(classes, names) : code;
+}
+
+/* ---------------------------------------------------------------------------------- class weights */
+
+static int bad_class_weight(const char *text, const char *why) {
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, "balanced, or LABEL=WEIGHT,LABEL=WEIGHT",
+                     "--class-weight '%s': %s", text, why);
+}
+
+static int64_t class_called(const struct classes *classes, const char *name, size_t length) {
+    char buffer[SHORTEST_ROOM], *end;
+    for (int64_t i = 0; i < classes->count; i++) {
+        const char *own = classes_name(classes, i, buffer);
+        if (strlen(own) == length && strncmp(own, name, length) == 0) return i;
+    }
+    const double value = strtod(name, &end);
+    return !classes->names && end == name + length ? classes_find(classes, value) : -1;
+}
+
+/* "LABEL=WEIGHT,...": the last '=' before a comma ends the label; classes that are not named weigh 1. */
+static int parse_weights(double **weights, const struct classes *classes, const char *text) {
+    double *made = *weights = malloc((size_t)classes->count * sizeof *made);
+    if (!made) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for class weights");
+    for (int64_t i = 0; i < classes->count; i++) made[i] = 1;
+    for (const char *at = text; *at;) {
+        const size_t length = strcspn(at, ",");
+        size_t equals = length;
+        while (equals > 0 && at[equals] != '=') equals--;
+        char *end;
+        const double weight = strtod(at + equals + 1, &end);
+        if (equals == 0 || end != at + length || !(weight >= 0) || isinf(weight))
+            return bad_class_weight(text, "not LABEL=WEIGHT with a weight that is not negative");
+        const int64_t class = class_called(classes, at, equals);
+        if (class < 0) return bad_class_weight(text, "the data have no such label");
+        made[class] = weight;
+        at += length + (at[length] == ',');
+    }
+    return 0;
+}
+
+int classes_weights(double **weights, bool *balanced, const struct classes *classes, const char *text) {
+    *balanced = strcmp(text, "balanced") == 0;
+    return *balanced ? 0 : parse_weights(weights, classes, text);
 }

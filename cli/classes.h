@@ -17,6 +17,8 @@ const char *classes_name(const struct classes *classes, int64_t number, char *bu
 
 /* The class with the largest score: of one column by its sign. */
 int64_t class_of_scores(const double *scores, int64_t columns);
+/* What --class-weight says: *balanced, or a weight for each class (to free). 0 or an exit code. */
+int classes_weights(double **weights, bool *balanced, const struct classes *classes, const char *text);
 /* Of a model, with the run's device open; none if it is no classifier. 0 or an exit code. */
 int classes_of_model(struct run *run, struct classes *classes, const kiln_model *model);
 

@@ -10,7 +10,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define TRAINS (BIT(LINREG) | BIT(GLM) | CLASSIFIES)
 #define SOLVES (TRAINS | BIT(HITS))
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
-#define LABELLED (TRAINS | BIT(PREDICT) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
+#define LABELLED (TRAINS | BIT(PREDICT) | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define READS (LABELLED | BIT(HITS))
 #define WRITES (SOLVES | BIT(PREDICT))
 #define EVERY ((1u << VERB_COUNT) - 1)
@@ -48,9 +48,10 @@ const struct option option_table[] = {
      "authorities in "
      "one iteration (hits).",
      AT(tolerance)},
-    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL, "1000; Newton steps 100", 1, 9e18,
-     "Stop after this many iterations, converged or not.", AT(max_iterations)},
-    {"weights", 0, OPTION_PATH, GROUP_MODEL, TRAINS | BIT(PREDICT), "FILE", NULL, NULL, ANY,
+    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL,
+     "1000; Newton steps 100", 1, 9e18, "Stop after this many iterations, converged or not.",
+     AT(max_iterations)},
+    {"weights", 0, OPTION_PATH, GROUP_MODEL, TRAINS | BIT(PREDICT) | BIT(VERIFY), "FILE", NULL, NULL, ANY,
      "A file with one column, the weight of each row, not negative.", AT(weights)},
     {"class-weight", 0, OPTION_TEXT, GROUP_MODEL, CLASSIFIES, "WEIGHTS", "balanced", NULL, ANY,
      "Multiply the rows of a class by a weight: LABEL=WEIGHT,LABEL=WEIGHT, or balanced, which gives all "
@@ -78,7 +79,7 @@ const struct option option_table[] = {
      "With --family tweedie: the variance is mu^P, P between 1 and 2 or above 2.", AT(variance_power)},
     {"alpha", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "A", NULL, NULL, 0, INFINITY,
      "With --family negative-binomial: the variance is mu + A mu^2.", AT(alpha)},
-    {"offset", 0, OPTION_PATH, GROUP_MODEL, BIT(GLM) | BIT(PREDICT), "FILE", NULL, NULL, ANY,
+    {"offset", 0, OPTION_PATH, GROUP_MODEL, BIT(GLM) | BIT(PREDICT) | BIT(VERIFY), "FILE", NULL, NULL, ANY,
      "A file with one column, a known part of each row's linear predictor (glm).", AT(offset)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, BIT(GLM), NULL, NULL, NULL, ANY,
      "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2.",
@@ -121,7 +122,8 @@ const struct option option_table[] = {
      "LIBSVM: feature indices count from 0, as LightGBM writes them. Without it they count from 1.",
      AT(zero_based)},
     {"map", 0, OPTION_FLAG, GROUP_DATA, TRAINS | BIT(PREDICT), NULL, NULL, NULL, ANY,
-     "Leave the data in their file and read them at each pass, so that they need not fit into memory: uncompressed .npy by "
+     "Leave the data in their file and read them at each pass, so that they need not fit into memory: "
+     "uncompressed .npy by "
      "rows, or .npz in CSR.",
      AT(map)},
     {"allow-nonfinite", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,

@@ -53,6 +53,7 @@ enum verb_id {
     VERB_SVM,
     VERB_HITS,
     VERB_PREDICT,
+    VERB_VERIFY,
     VERB_INFO,
     VERB_CONVERT,
     VERB_DEVICES,

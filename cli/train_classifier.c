@@ -42,55 +42,10 @@ static int find_classes(struct training *job) {
     return copy_names(job);
 }
 
-/* ---------------------------------------------------------------------------------- class weights */
-
-static int bad_class_weight(const char *text, const char *why) {
-    return fail_with(KILN_ERR_ARGUMENT, WORKING, "balanced, or LABEL=WEIGHT,LABEL=WEIGHT",
-                     "--class-weight '%s': %s", text, why);
-}
-
-static int64_t class_called(const struct classes *classes, const char *name, size_t length) {
-    char buffer[SHORTEST_ROOM], *end;
-    for (int64_t i = 0; i < classes->count; i++) {
-        const char *own = classes_name(classes, i, buffer);
-        if (strlen(own) == length && strncmp(own, name, length) == 0) return i;
-    }
-    const double value = strtod(name, &end);
-    return !classes->names && end == name + length ? classes_find(classes, value) : -1;
-}
-
-/* "LABEL=WEIGHT,...": the last '=' before a comma ends the label; classes that are not named weigh 1. */
-static int parse_class_weights(struct training *job, const char *text) {
-    const struct classes *classes = &job->classes;
-    job->class_weights = malloc((size_t)classes->count * sizeof *job->class_weights);
-    if (!job->class_weights) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for class weights");
-    for (int64_t i = 0; i < classes->count; i++) job->class_weights[i] = 1;
-    for (const char *at = text; *at;) {
-        const size_t length = strcspn(at, ",");
-        size_t equals = length;
-        while (equals > 0 && at[equals] != '=') equals--;
-        char *end;
-        const double weight = strtod(at + equals + 1, &end);
-        if (equals == 0 || end != at + length || !(weight >= 0) || isinf(weight))
-            return bad_class_weight(text, "not LABEL=WEIGHT with a weight that is not negative");
-        const int64_t class = class_called(classes, at, equals);
-        if (class < 0) return bad_class_weight(text, "the data have no such label");
-        job->class_weights[class] = weight;
-        at += length + (at[length] == ',');
-    }
-    return 0;
-}
-
-static int weigh_classes(struct training *job) {
-    const char *text = job->settings->class_weight;
-    if (!text) return 0;
-    job->balanced = strcmp(text, "balanced") == 0;
-    return job->balanced ? 0 : parse_class_weights(job, text);
-}
-
 static int prepare_classifier(struct run *run, struct training *job) {
     int code = find_classes(job);
-    if (!code) code = weigh_classes(job);
+    const char *weights = job->settings->class_weight;
+    if (!code && weights) code = classes_weights(&job->class_weights, &job->balanced, &job->classes, weights);
     if (!code) code = train_allocate(run, job, job->classes.count == 2 ? 1 : job->classes.count);
     return code;
 }

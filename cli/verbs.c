@@ -84,6 +84,17 @@ const struct verb verb_table[VERB_COUNT] = {
                       "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
                       "kiln predict a9a.kiln test.svm --probabilities | head",
                       verb_predict},
+    [VERB_VERIFY] =
+        {"verify", "MODEL DATA", 2, 2, NULL, "Check a model's claims against its training data",
+         "Computes the objective, the gradient's norm as the tolerance measures it, and for svm the duality "
+         "gap again, "
+         "by slow reference code that shares nothing with training, and compares them with what the model "
+         "file claims. "
+         "DATA are what the model was trained on, with the same --weights and --offset.\n\n" FORMATS
+         "\n\nExit code 0 if all claims hold, else 4.",
+         "kiln verify flights.kiln data/flights.csv.gz\n"
+         "kiln verify a9a.kiln a9a.svm.gz --json",
+         verb_verify},
     [VERB_INFO] = {"info", "FILE", 1, 1, NULL, "Describe a data file or a model",
                    "For data: format, shape, stored entries, density, a histogram of row lengths, statistics "
                    "of the targets, and "
@@ -151,13 +162,13 @@ const struct verb verb_table[VERB_COUNT] = {
                          verb_completion},
     [VERB_MAN] =
         {"man", "[VERB]", 0, 1,
-         "linreg|logreg|glm|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
+         "linreg|logreg|glm|svm|hits|predict|verify|info|convert|devices|doctor|explain|tune|completion|man|"
          "help|version",
          "Print a man page", "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
          "kiln man linreg | man -l -", verb_man},
     [VERB_HELP] =
         {"help", "[VERB]", 0, 1,
-         "linreg|logreg|glm|svm|hits|predict|info|convert|devices|doctor|explain|tune|completion|man|"
+         "linreg|logreg|glm|svm|hits|predict|verify|info|convert|devices|doctor|explain|tune|completion|man|"
          "help|version",
          "Show help", "The same as kiln --help and kiln VERB --help.", "kiln help linreg", verb_help},
     [VERB_VERSION] = {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.",
@@ -169,10 +180,10 @@ const struct exit_meaning exit_meanings[] = {
     {1, "internal error, or output that could not be written"},
     {2, "usage: unknown verb or option, bad value"},
     {3, "bad data: malformed, unusable or unreadable input"},
-    {4, "not converged (only with --strict; else 0 and a warning)"},
+    {4, "not converged (only with --strict; else 0 and a warning); verify: a claim does not hold"},
     {5, "the device that was asked for is not available, or was lost"},
     {6, "out of memory, of the host or of the device"},
     {7, "the model is unusable: missing, damaged, or not for these data"},
-    {130, "interrupted; linreg has written the model so far"},
+    {130, "interrupted; training has written the model so far"},
 };
 const int exit_meaning_count = sizeof exit_meanings / sizeof *exit_meanings;

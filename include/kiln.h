@@ -719,6 +719,25 @@ typedef struct kiln_svm_options {
 KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_svm_options *options, kiln_report *report);
 
+/* What a model is worth, computed again by slow reference code: plain loops in at least f64, which share nothing with the
+ * operations that trained it. */
+typedef struct kiln_verify_options {
+    double l2, l1;
+    int standardize;
+} kiln_verify_options;
+typedef struct kiln_verification {
+    double objective;     /* sum_i s_i loss_i and the penalties */
+    double gradient;      /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin */
+    double gradient_norm; /* || D^-1 g ||, which that is a ratio of */
+    double gap;           /* SQUARED_HINGE and SQUARED_EPSILON: the relative duality gap; else NaN */
+} kiln_verification;
+/* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no intercept. y is m x 1,
+ * for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the numbers of the classes, the latter one
+ * against the rest. Everything is copied to the host: the cost is that of X there, and minutes where training takes
+ * seconds. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
+KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const kiln_matrix *X,
+                                 const kiln_matrix *W, const kiln_matrix *b, const kiln_verify_options *options);
+
 /* Hubs and authorities of the directed graph with adjacency matrix A (m x n, dense or CSR; row i links to column j with
  * weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each normalised; hubs m x 1,
  * authorities n x 1. The authorities are the eigenvector of A^T A with the largest eigenvalue, found by power iteration,

@@ -21,7 +21,7 @@ import unittest
 
 KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 START_SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 0.005
-VERBS = ["linreg", "logreg", "glm", "svm", "hits", "predict", "info", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
+VERBS = ["linreg", "logreg", "glm", "svm", "hits", "predict", "verify", "info", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
 
 
 def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=None):
