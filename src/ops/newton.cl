@@ -18,7 +18,9 @@ __kernel void pairs(__global wide *partial, __global real *out, __global real *o
                          mean ? mean[row] * out_b[i - row * k] : REAL(0.0), column ? column[row] : REAL(0.0), scalar,
                          sums);
             out[i] = o;
-            if (second) second[i] = s;
+#if OP == 1 /* others only read it */
+            second[i] = s;
+#endif
         } else {
             const index_t c = i - (index_t)count;
             real o = out_b[c], s = second_b ? second_b[c] : unused;
@@ -27,7 +29,9 @@ __kernel void pairs(__global wide *partial, __global real *out, __global real *o
 #if OP != 0 /* COMPLETE leaves it as it is, and other groups read it */
             out_b[c] = o;
 #endif
-            if (second_b) second_b[c] = s;
+#if OP == 1
+            second_b[c] = s;
+#endif
         }
     }
     for (int s = 0; s < 3; s++) {
