@@ -1,64 +1,118 @@
 #!/usr/bin/env python3
-"""mmchain on the CPU, w = X^T (v .* (X y)), against SciPy (CSR) and NumPy with OpenBLAS on as many threads (dense).
+"""mmchain on the CPU, w = X^T (v .* (X y)), with 1, 2, 4, 8 and 16 threads, against the roof (read bandwidth with as many
+threads) and against NumPy with OpenBLAS on as many threads (dense), SciPy (CSR, one thread is all it has), and MKL on as many
+threads (CSR, where sparse_dot_mkl can be imported).
 
-usage: cpu_mmchain.py [--json FILE] [--commit TEXT] [--threads N]
-Kiln and the peer run in processes of their own on the same data (made from a seed in each), in turns; figures are the medians
-over the turns of each process's median. A shared machine disturbs both alike that way.
+usage: cpu_mmchain.py [--json FILE] [--commit TEXT] [--threads N,N,...]
+Kiln and each peer run in processes of their own, on the same data, made from a seed in each. Figures are the fastest of
+several calls: on a shared machine others can only slow a call down. About two minutes on 16 cores.
 """
 import argparse
 import datetime
+import glob
 import json
 import os
 import platform
-import statistics
 import subprocess
 import sys
 import time
 
-CASES = [("csr", 500_000, 4096, 40), ("csr", 500_000, 1024, 10), ("csr", 200_000, 2000, 50),
-         ("csr", 300_000, 1_000_000, 30), ("dense", 2_000_000, 28, 0), ("dense", 500_000, 256, 0),
-         ("dense", 100_000, 1024, 0), ("dense", 25_000, 4096, 0), ("dense", 1_000_000, 7, 0)]
+CASES = [("csr", 500_000, 4096, 40), ("csr", 2_000_000, 1024, 10), ("csr", 200_000, 2000, 50),
+         ("csr", 600_000, 1_000_000, 30), ("dense", 8_000_000, 7, 0), ("dense", 2_000_000, 28, 0),
+         ("dense", 250_000, 257, 0), ("dense", 64_000, 1024, 0), ("dense", 16_000, 4096, 0), ("dense", 1_500, 50_000, 0)]
+TYPES = ("float64", "float32")
+THREADS = (1, 2, 4, 8, 16)
 
 
-def median_seconds(call, least=0.5):
+def fastest(call, least=0.25):
     call()
     times, begin = [], time.perf_counter()
-    while len(times) < 5 or time.perf_counter() - begin < least:
+    while len(times) < 4 or time.perf_counter() - begin < least:
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return min(times)
 
 
-def worker(who, case, type_name, threads):
-    """Runs in a process of its own; prints seconds, a checksum of w, and the bytes of X."""
+def make(case):
+    """X in float64."""
     import numpy as np
     from gpu_pair import distinct_csr
     kind, rows, cols, per_row = case
-    dtype = np.dtype(type_name).type
+    if kind == "csr":
+        return distinct_csr(rows, cols, per_row, np.float64, 6)
+    return np.random.default_rng(6).random((rows, cols)) - 0.5
+
+
+def vectors(case, dtype):
+    import numpy as np
     rng = np.random.default_rng(5)
-    v, y = rng.random(rows).astype(dtype), rng.standard_normal(cols).astype(dtype)
-    X = distinct_csr(rows, cols, per_row, dtype, 6) if kind == "csr" else rng.standard_normal((rows, cols), dtype)
-    size = X.nnz * (X.dtype.itemsize + 4) + 8 * (rows + 1) if kind == "csr" else X.nbytes
-    if who == "peer":
-        seconds = median_seconds(lambda: X.T @ (v * (X @ y)))
-        w = X.T @ (v * (X @ y))
-        roof = 0
-    else:
+    return rng.random(case[1]).astype(dtype), rng.standard_normal(case[2]).astype(dtype)
+
+
+def run_kiln(case, X, v, y, threads):
+    """Yields (threads, seconds, w) for each number of threads."""
+    import numpy as np
+    import kiln_ctypes as kiln
+    for count in threads:
+        device = kiln.Device("cpu", count)
+        KX = device.csr(X) if case[0] == "csr" else device.dense(case[1], case[2], X.dtype, X)
+        kv, ky, kw = (device.dense(len(a), 1, X.dtype, a) for a in (v, y, np.zeros(case[2], X.dtype)))
+        seconds = fastest(lambda: kiln.mmchain(kw, 1.0, KX, kv, ky))
+        yield count, seconds, kw.numpy()[:, 0]
+        for matrix in (KX, kv, ky, kw):
+            matrix.free()
+
+
+def run_plain(case, X, v, y, threads):
+    """NumPy and SciPy; OpenBLAS has its number of threads from the environment."""
+    yield threads[0], fastest(lambda: X.T @ (v * (X @ y))), X.T @ (v * (X @ y))
+
+
+def run_mkl(case, X, v, y, threads):
+    from sparse_dot_mkl import dot_product_mkl, mkl_set_num_threads
+    transposed = X.T
+    for count in threads:
+        mkl_set_num_threads(count)
+        call = lambda: dot_product_mkl(transposed, v * dot_product_mkl(X, y))
+        yield count, fastest(call), call()
+
+
+def worker(who, kind, threads):
+    """Runs in a process of its own and prints one JSON line a figure."""
+    import numpy as np
+    if who == "kiln":
         import kiln_ctypes as kiln
-        device = kiln.Device("cpu", threads)
-        roof = device.bandwidth()
-        KX = device.csr(X) if kind == "csr" else device.dense(rows, cols, dtype, X)
-        kv, ky, kw = (device.dense(len(a), 1, dtype, a) for a in (v, y, np.zeros(cols, dtype)))
-        seconds = median_seconds(lambda: kiln.mmchain(kw, 1.0, KX, kv, ky))
-        w = kw.numpy()[:, 0]
-    print(json.dumps({"seconds": seconds, "norm": float(np.linalg.norm(w)), "bytes": size, "roof": roof}))
+        for count in threads:
+            print(json.dumps({"roof": max(kiln.Device("cpu", count).bandwidth() for _ in range(2)), "threads": count}))
+    for index, case in enumerate(CASES):
+        if case[0] != kind and kind != "all":
+            continue
+        wide = make(case)
+        for type_name in TYPES:
+            X = wide.astype(type_name)
+            size = X.nnz * (X.dtype.itemsize + 4) + 8 * (case[1] + 1) if case[0] == "csr" else X.nbytes
+            run = {"kiln": run_kiln, "mkl": run_mkl}.get(who, run_plain)
+            for count, seconds, w in run(case, X, *vectors(case, X.dtype), threads):
+                print(json.dumps({"case": index, "type": type_name, "threads": count, "seconds": seconds, "bytes": size,
+                                  "norm": float(np.linalg.norm(np.asarray(w, np.float64)))}), flush=True)
 
 
-def run_worker(who, case, type_name, threads):
-    environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(threads), OMP_NUM_THREADS=str(threads))
-    command = [sys.executable, os.path.abspath(__file__), "--worker", who, json.dumps(case), type_name, str(threads)]
-    return json.loads(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+def run_worker(who, kind, threads):
+    """The worker's figures, or none where its library cannot be imported."""
+    environment = dict(os.environ, OPENBLAS_NUM_THREADS=str(threads[0]))
+    environment["OMP_NUM_THREADS"] = str(max(threads))
+    if who == "mkl" and "MKL_RT" not in environment:
+        found = sorted(glob.glob(os.path.join(sys.prefix, "lib", "libmkl_rt.so*")))
+        environment.update({"MKL_RT": found[0]} if found else {})
+    command = [sys.executable, os.path.abspath(__file__), "--worker", who, kind, json.dumps(threads)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode and who == "mkl":
+        print("mkl: " + done.stderr.strip().splitlines()[-1])
+        return []
+    if done.returncode:
+        sys.exit(f"{who}: {done.stderr}")
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def versions():
@@ -72,38 +126,57 @@ def processor():
         return next((line.split(":")[1].strip() for line in file if line.startswith("model name")), "unknown")
 
 
+def key(figure):
+    return figure["case"], figure["type"], figure["threads"]
+
+
+def tabulate(figures):
+    """One row for each case, type and number of threads; prints it."""
+    roofs = {f["threads"]: f["roof"] for f in figures["kiln"] if "roof" in f}
+    peers = {who: {key(f): f for f in figures[who]} for who in ("openblas", "scipy", "mkl")}
+    rows = []
+    print(f"{'shape':>24} {'type':>4} {'threads':>7} {'kiln ms':>9} {'GB/s':>6} {'of roof':>7}  against peers")
+    for figure in sorted((f for f in figures["kiln"] if "case" in f), key=key):
+        case, threads, seconds = CASES[figure["case"]], figure["threads"], figure["seconds"]
+        row = {"format": case[0], "rows": case[1], "cols": case[2], "per_row": case[3], "type": figure["type"],
+               "threads": threads, "kiln_ms": seconds * 1e3, "gb_s": figure["bytes"] / seconds / 1e9,
+               "of_roof": figure["bytes"] / seconds / roofs[threads]}
+        for who, table in peers.items():
+            peer = table.get(key(figure)) or (who == "scipy" and table.get((figure["case"], figure["type"], 1)))
+            if peer:
+                row[who + "_ms"], row["against_" + who] = peer["seconds"] * 1e3, peer["seconds"] / seconds
+                row["norm_difference"] = abs(peer["norm"] - figure["norm"]) / peer["norm"]
+        rows.append(row)
+        ratios = ", ".join(f"{who} {row['against_' + who]:.2f}x" for who in peers if "against_" + who in row)
+        print(f"{case[0]:>5} {case[1]:>8} x {case[2]:<8} {figure['type'][5:]:>4} {threads:>7} {seconds * 1e3:9.2f} "
+              f"{row['gb_s']:6.1f} {row['of_roof']:7.0%}  {ratios}")
+    return rows, {str(threads): roof / 1e9 for threads, roof in roofs.items()}
+
+
 def main():
     if len(sys.argv) > 1 and sys.argv[1] == "--worker":
-        worker(sys.argv[2], tuple(json.loads(sys.argv[3])), sys.argv[4], int(sys.argv[5]))
+        worker(sys.argv[2], sys.argv[3], json.loads(sys.argv[4]))
         return 0
+    cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--threads", default=",".join(str(t) for t in THREADS if t <= cores))
     options = parser.parse_args()
-    rows = []
-    print(f"{processor()}, {options.threads} threads")
-    print(f"{'shape':>21} {'type':>7} {'kiln ms':>8} {'GB/s':>6} {'of roof':>7} {'peer ms':>8} {'ratio':>6}")
-    for type_name in ("float64", "float32"):
-        for case in CASES:
-            turns = [[run_worker(who, case, type_name, options.threads) for who in ("kiln", "peer")]
-                     for _ in range(options.turns)]
-            ours, peer = (statistics.median(turn[i]["seconds"] for turn in turns) for i in (0, 1))
-            first = turns[0][0]
-            roof = max(turn[0]["roof"] for turn in turns)
-            difference = abs(first["norm"] - turns[0][1]["norm"]) / first["norm"]
-            row = {"format": case[0], "rows": case[1], "cols": case[2], "per_row": case[3], "type": type_name,
-                   "kiln_ms": ours * 1e3, "peer_ms": peer * 1e3, "ratio": peer / ours, "bytes": first["bytes"],
-                   "gb_s": first["bytes"] / ours / 1e9, "read_bandwidth_gb_s": roof / 1e9, "norm_difference": difference}
-            rows.append(row)
-            print(f"{case[0]:>5} {case[1]:>8} x {case[2]:<8} {type_name[5:]:>4} {row['kiln_ms']:8.2f} {row['gb_s']:6.1f} "
-                  f"{first['bytes'] / ours / roof:7.0%} {row['peer_ms']:8.2f} {row['ratio']:6.2f}", flush=True)
+    threads = [int(text) for text in options.threads.split(",")]
+    print(f"{processor()}, {cores} cores")
+    begin = time.perf_counter()
+    figures = {"kiln": run_worker("kiln", "all", threads), "scipy": run_worker("scipy", "csr", [1]),
+               "mkl": run_worker("mkl", "csr", threads), "openblas": []}
+    for count in threads:
+        figures["openblas"] += run_worker("openblas", "dense", [count])
+    rows, roofs = tabulate(figures)
+    print(f"{time.perf_counter() - begin:.0f} s")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "mmchain on the CPU against SciPy and NumPy", "device": processor(),
-                       "threads": options.threads, "date": datetime.date.today().isoformat(), "commit": options.commit,
-                       "versions": versions(), "rows": rows}, file, indent=1)
+            json.dump({"benchmark": "mmchain on the CPU against the roof, SciPy, OpenBLAS and MKL", "device": processor(),
+                       "cores": cores, "date": datetime.date.today().isoformat(), "commit": options.commit,
+                       "versions": versions(), "read_bandwidth_gb_s": roofs, "rows": rows}, file, indent=1)
             file.write("\n")
     return 0
 
