@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder.
-#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted pair pair-opencl linreg
+#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted pair pair-opencl linreg stream
 # Results (JSON, logs) go to the folder OUT. COMMIT names what was built.
 set -u
 build=$1
@@ -51,6 +51,9 @@ for wanted in "$@"; do
             --json "$out/h200-mmchain-opencl.json" --commit "$commit" ;;
     linreg)
         TAIL=40 step linreg python3 "$here/peers/gpu_linreg.py" --json "$out/h200-linreg.json" --commit "$commit" ;;
+    stream)
+        TAIL=8 step stream python3 "$here/peers/gpu_stream.py" --kiln "$build/kiln" --folder /dev/shm \
+            --json "$out/h200-stream.json" --commit "$commit" ;;
     *) echo "no step is called $wanted" >&2; exit 2 ;;
     esac
 done
