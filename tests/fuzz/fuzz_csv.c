@@ -19,6 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     run_reader(ki_read_csv, bytes, size, &options);
     options.target = "y";
     run_reader(ki_read_csv, bytes, size, &options);
+    options.text_targets = 1;
     options.type = KILN_F32;
     options.target = "a,b";
     options.allow_nonfinite = 1;

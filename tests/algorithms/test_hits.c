@@ -1,0 +1,296 @@
+/* Hubs and authorities against a naive power iteration; what the options do; what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln.h"
+
+enum { MOST = 400 };
+
+static kiln_device *device;
+
+static int open_device(void **state) {
+    (void)state;
+    return kiln_device_open(&device, "cpu", NULL);
+}
+
+static int close_device(void **state) {
+    (void)state;
+    kiln_device_close(device);
+    return 0;
+}
+
+/* A random graph as a dense table, weights rounded to f32. */
+struct graph {
+    int rows, cols;
+    double *a;
+};
+
+static struct graph graph_new(int rows, int cols, double density, uint64_t seed) {
+    struct graph graph = {rows, cols, calloc((size_t)rows * (size_t)cols, sizeof(double))};
+    assert_non_null(graph.a);
+    for (int e = 0; e < rows * cols; e++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        const double u = (double)(seed >> 11) / 9007199254740992.0;
+        if (u < density) graph.a[e] = (float)(1 + 100 * u);
+    }
+    graph.a[0] = 1; /* never without a link */
+    return graph;
+}
+
+static kiln_matrix *matrix_of(const struct graph *graph, kiln_type type, kiln_format format) {
+    const int64_t count = (int64_t)graph->rows * graph->cols;
+    kiln_matrix *wide = NULL, *A = NULL;
+    int64_t *row_start = calloc((size_t)graph->rows + 1, sizeof *row_start), nnz = 0;
+    int32_t *col = malloc((size_t)count * sizeof *col);
+    double *values = malloc((size_t)count * sizeof *values);
+    for (int i = 0; i < graph->rows; i++) {
+        for (int j = 0; j < graph->cols; j++) {
+            if (graph->a[i * graph->cols + j] == 0) continue;
+            col[nnz] = j;
+            values[nnz++] = graph->a[i * graph->cols + j];
+        }
+        row_start[i + 1] = nnz;
+    }
+    if (format == KILN_CSR)
+        assert_int_equal(
+            kiln_matrix_csr(&wide, device, KILN_F64, graph->rows, graph->cols, row_start, col, values),
+            KILN_OK);
+    else
+        assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, graph->rows, graph->cols, graph->a),
+                         KILN_OK);
+    assert_int_equal(kiln_matrix_copy(&A, device, type, wide), KILN_OK);
+    kiln_matrix_free(wide);
+    free(row_start);
+    free(col);
+    free(values);
+    return A;
+}
+
+static void scale(double *v, int count, int norm) {
+    double size = 0;
+    for (int i = 0; i < count; i++) size += norm == 2 ? v[i] * v[i] : v[i];
+    if (norm == 2) size = sqrt(size);
+    for (int i = 0; i < count; i++) v[i] /= size;
+}
+
+/* Both vectors by plain loops, far beyond any tolerance; returns the eigenvalue, ||A^T A a||. */
+static double reference(double *hubs, double *authorities, const struct graph *graph, int norm,
+                        int unweighted) {
+    double value = 0;
+    for (int j = 0; j < graph->cols; j++) authorities[j] = 1.0 / graph->cols;
+    scale(authorities, graph->cols, norm);
+    for (int iteration = 0; iteration < 3000; iteration++) {
+        for (int i = 0; i < graph->rows; i++) {
+            hubs[i] = 0;
+            for (int j = 0; j < graph->cols; j++) {
+                const double a = graph->a[i * graph->cols + j];
+                hubs[i] += (unweighted ? a != 0 : a) * authorities[j];
+            }
+        }
+        for (int j = 0; j < graph->cols; j++) authorities[j] = 0;
+        for (int i = 0; i < graph->rows; i++)
+            for (int j = 0; j < graph->cols; j++) {
+                const double a = graph->a[i * graph->cols + j];
+                authorities[j] += (unweighted ? a != 0 : a) * hubs[i];
+            }
+        value = 0;
+        for (int j = 0; j < graph->cols; j++)
+            value += norm == 2 ? authorities[j] * authorities[j] : authorities[j];
+        if (norm == 2) value = sqrt(value);
+        scale(authorities, graph->cols, norm);
+    }
+    scale(hubs, graph->rows, norm);
+    return value;
+}
+
+static void get(double *values, const kiln_matrix *A) {
+    kiln_matrix *wide = NULL;
+    assert_int_equal(kiln_matrix_copy(&wide, device, KILN_F64, A), KILN_OK);
+    assert_int_equal(kiln_matrix_get(values, wide), KILN_OK);
+    kiln_matrix_free(wide);
+}
+
+static void vectors_new(kiln_matrix **hubs, kiln_matrix **authorities, const kiln_matrix *A) {
+    const kiln_type type = kiln_matrix_type(A);
+    assert_int_equal(kiln_matrix_dense(hubs, device, type, kiln_matrix_rows(A), 1, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(authorities, device, type, kiln_matrix_cols(A), 1, NULL), KILN_OK);
+}
+
+static void check_against_reference(const struct graph *graph, kiln_type type, kiln_format format,
+                                    const kiln_hits_options *options) {
+    double hub[MOST], authority[MOST], want_hub[MOST], want_authority[MOST];
+    const int norm = options->norm ? options->norm : 1;
+    const double value = reference(want_hub, want_authority, graph, norm, options->unweighted);
+    const double allowed = type == KILN_F32 ? 1e-4 : 1e-9;
+    kiln_matrix *A = matrix_of(graph, type, format), *hubs, *authorities;
+    kiln_report report = {0};
+    vectors_new(&hubs, &authorities, A);
+    assert_int_equal(kiln_hits(hubs, authorities, A, options, &report), KILN_OK);
+    assert_true(report.converged && report.stopped_by == KILN_STOP_TOLERANCE);
+    assert_true(report.residual <= report.tolerance && report.trace_count == report.iterations);
+    assert_true(fabs(report.objective - value) <= allowed * value);
+    get(hub, hubs);
+    get(authority, authorities);
+    for (int i = 0; i < graph->rows; i++) assert_true(fabs(hub[i] - want_hub[i]) <= allowed);
+    for (int j = 0; j < graph->cols; j++) assert_true(fabs(authority[j] - want_authority[j]) <= allowed);
+    kiln_report_free(&report);
+    kiln_matrix_free(A);
+    kiln_matrix_free(hubs);
+    kiln_matrix_free(authorities);
+}
+
+static void agrees_with_plain_loops(void **state) {
+    (void)state;
+    static const struct {
+        int rows, cols;
+        double density;
+    } shapes[] = {{1, 1, 1}, {40, 40, 0.2}, {300, 90, 0.05}, {7, 300, 0.5}};
+    for (size_t s = 0; s < sizeof shapes / sizeof *shapes; s++) {
+        struct graph graph = graph_new(shapes[s].rows, shapes[s].cols, shapes[s].density, s + 1);
+        for (int norm = 0; norm <= 2; norm++) {
+            check_against_reference(&graph, KILN_F64, KILN_CSR, &(kiln_hits_options){.norm = norm});
+            check_against_reference(&graph, KILN_F64, KILN_DENSE, &(kiln_hits_options){.norm = norm});
+            check_against_reference(&graph, KILN_F32, KILN_CSR, &(kiln_hits_options){.norm = norm});
+            check_against_reference(&graph, KILN_F64, KILN_CSR,
+                                    &(kiln_hits_options){.norm = norm, .unweighted = 1});
+        }
+        free(graph.a);
+    }
+}
+
+/* Stopped and taken up again, the iterates are the same ones. */
+static void a_warm_start_goes_on(void **state) {
+    (void)state;
+    struct graph graph = graph_new(60, 60, 0.1, 11);
+    kiln_matrix *A = matrix_of(&graph, KILN_F64, KILN_CSR), *hubs, *authorities;
+    double straight[60], resumed[60];
+    kiln_report report = {0};
+    vectors_new(&hubs, &authorities, A);
+    assert_int_equal(kiln_hits(hubs, authorities, A, &(kiln_hits_options){.max_iterations = 9}, &report),
+                     KILN_OK);
+    assert_true(!report.converged && report.stopped_by == KILN_STOP_ITERATIONS && report.iterations == 9);
+    kiln_report_free(&report);
+    get(straight, authorities);
+    assert_int_equal(kiln_hits(hubs, authorities, A, &(kiln_hits_options){.max_iterations = 4}, NULL),
+                     KILN_OK);
+    assert_int_equal(
+        kiln_hits(hubs, authorities, A, &(kiln_hits_options){.max_iterations = 5, .warm_start = 1}, NULL),
+        KILN_OK);
+    get(resumed, authorities);
+    for (int j = 0; j < 60; j++) assert_true(fabs(straight[j] - resumed[j]) <= 1e-15);
+    kiln_matrix_free(A);
+    kiln_matrix_free(hubs);
+    kiln_matrix_free(authorities);
+    free(graph.a);
+}
+
+static int stop_at_third(void *user, const kiln_progress *now) {
+    (void)user;
+    assert_string_equal(now->phase, "solve");
+    return now->done >= 3;
+}
+
+static void stops_when_asked(void **state) {
+    (void)state;
+    struct graph graph = graph_new(60, 60, 0.1, 12);
+    kiln_matrix *A = matrix_of(&graph, KILN_F64, KILN_CSR), *hubs, *authorities;
+    double sum[1];
+    kiln_report report = {0};
+    vectors_new(&hubs, &authorities, A);
+    const kiln_hits_options options = {.control = {stop_at_third, NULL}};
+    assert_int_equal(kiln_hits(hubs, authorities, A, &options, &report), KILN_OK);
+    assert_true(report.stopped_by == KILN_STOP_CANCELLED && report.iterations == 3 && !report.converged);
+    assert_int_equal(kiln_norm(sum, authorities, KILN_NORM_1), KILN_OK);
+    assert_true(fabs(sum[0] - 1) < 1e-12); /* the result so far */
+    kiln_report_free(&report);
+    kiln_matrix_free(A);
+    kiln_matrix_free(hubs);
+    kiln_matrix_free(authorities);
+    free(graph.a);
+}
+
+/* Two stars that are not connected: equal ones share, of unequal ones the larger takes all. */
+static void unconnected_parts(void **state) {
+    (void)state;
+    struct graph graph = {6, 6, calloc(36, sizeof(double))};
+    double authority[6];
+    graph.a[0 * 6 + 1] = graph.a[0 * 6 + 2] = graph.a[3 * 6 + 4] = graph.a[3 * 6 + 5] = 1;
+    kiln_matrix *A = matrix_of(&graph, KILN_F64, KILN_CSR), *hubs, *authorities;
+    vectors_new(&hubs, &authorities, A);
+    assert_int_equal(kiln_hits(hubs, authorities, A, NULL, NULL), KILN_OK);
+    get(authority, authorities);
+    assert_true(fabs(authority[1] - 0.25) < 1e-12 && fabs(authority[4] - 0.25) < 1e-12);
+    kiln_matrix_free(A);
+    graph.a[0 * 6 + 3] = 1;
+    A = matrix_of(&graph, KILN_F64, KILN_CSR);
+    assert_int_equal(kiln_hits(hubs, authorities, A, NULL, NULL), KILN_OK);
+    get(authority, authorities);
+    assert_true(fabs(authority[1] - 1.0 / 3) < 1e-9 && authority[4] < 1e-9);
+    kiln_matrix_free(A);
+    kiln_matrix_free(hubs);
+    kiln_matrix_free(authorities);
+    free(graph.a);
+}
+
+/* Nothing is written on failure. */
+static void refuse(const double a[4], kiln_status status, const char *part,
+                   const kiln_hits_options *options) {
+    struct graph graph = {2, 2, (double *)(uintptr_t)a};
+    kiln_matrix *A = matrix_of(&graph, KILN_F64, KILN_CSR), *hubs, *authorities;
+    kiln_report report = {.iterations = -7};
+    const double before[2] = {0.3, 0.7};
+    double after[2];
+    vectors_new(&hubs, &authorities, A);
+    assert_int_equal(kiln_matrix_set(hubs, before), KILN_OK);
+    if (!options || !options->warm_start) assert_int_equal(kiln_matrix_set(authorities, before), KILN_OK);
+    assert_int_equal(kiln_hits(hubs, authorities, A, options, &report), status);
+    if (!strstr(kiln_last_error()->message, part)) fail_msg("%s", kiln_last_error()->message);
+    assert_int_equal(report.iterations, -7);
+    get(after, hubs);
+    assert_memory_equal(after, before, sizeof before);
+    kiln_matrix_free(A);
+    kiln_matrix_free(hubs);
+    kiln_matrix_free(authorities);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    const double fine[] = {1, 2, 3, 4};
+    refuse((double[]){0, 0, 0, 0}, KILN_ERR_DATA, "no links", NULL);
+    refuse((double[]){-1, 0, -2, -3}, KILN_ERR_DATA, "hubs are negative", NULL);
+    refuse((double[]){1, -2, -3, 1}, KILN_ERR_DATA, "are negative", NULL);
+    refuse((double[]){NAN, 1, 1, 1}, KILN_ERR_DATA, "not numbers", NULL);
+    refuse((double[]){1e200, 1, 1, 1}, KILN_ERR_DATA, "overflow", NULL);
+    refuse(fine, KILN_ERR_ARGUMENT, "norm 3", &(kiln_hits_options){.norm = 3});
+    refuse(fine, KILN_ERR_ARGUMENT, "tolerance -1", &(kiln_hits_options){.tolerance = -1});
+    refuse(fine, KILN_ERR_ARGUMENT, "max_iterations", &(kiln_hits_options){.max_iterations = -1});
+    refuse(fine, KILN_ERR_DATA, "at the start are 0", &(kiln_hits_options){.warm_start = 1});
+    kiln_matrix *A = NULL, *hubs, *authorities;
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 2, fine), KILN_OK);
+    vectors_new(&hubs, &authorities, A);
+    assert_int_equal(kiln_hits(NULL, authorities, A, NULL, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_hits(hubs, hubs, A, NULL, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_hits(A, authorities, A, NULL, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_hits(hubs, authorities, A, &(kiln_hits_options){.unweighted = 1}, NULL),
+                     KILN_ERR_UNSUPPORTED);
+    kiln_matrix_free(A);
+    kiln_matrix_free(hubs);
+    kiln_matrix_free(authorities);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_plain_loops),
+        cmocka_unit_test(a_warm_start_goes_on),
+        cmocka_unit_test(stops_when_asked),
+        cmocka_unit_test(unconnected_parts),
+        cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}

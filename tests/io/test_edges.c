@@ -1,0 +1,182 @@
+/* Edge lists: names become vertices in the order of their coming, whatever they look like; what is refused, and where. */
+#define _DEFAULT_SOURCE
+#include "io/bad_file.h"
+
+#include <math.h>
+
+static struct reading read_text(const char *text, const kiln_read_options *options) {
+    return read_bytes(ki_read_edges, text, strlen(text), options);
+}
+
+static void assert_names(const struct ki_table *table, const char *const *names, int64_t count) {
+    assert_int_equal(table->cols, count);
+    assert_int_equal(table->rows, count);
+    for (int64_t i = 0; i < count; i++) assert_string_equal(table->feature_names[i], names[i]);
+}
+
+static void vertices_in_order_of_arrival(void **state) {
+    (void)state;
+    const kiln_read_options options = reading_options();
+    struct reading r =
+        read_text("# a graph\n% of four\n30\t1412\n30 3352\n\n1412\t30\nbob   30\r\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_names(&r.table, (const char *const[]){"30", "1412", "3352", "bob"}, 4);
+    assert_memory_equal(r.table.row_start, ((int64_t[]){0, 2, 3, 3, 4}), 5 * sizeof(int64_t));
+    assert_memory_equal(r.table.col, ((int32_t[]){1, 2, 0, 0}), 4 * sizeof(int32_t));
+    assert_reals(r.table.values, (double[]){1, 1, 1, 1}, 4);
+    ki_table_clear(&r.table);
+}
+
+/* Names that look alike as numbers are still different names. */
+static void names_are_text(void **state) {
+    (void)state;
+    const kiln_read_options options = reading_options();
+    struct reading r = read_text("1 01\n1.0 +1\n999999999 1000000000\n\xc3\xa4 a\n-1 0\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_names(
+        &r.table,
+        (const char *const[]){"1", "01", "1.0", "+1", "999999999", "1000000000", "\xc3\xa4", "a", "-1", "0"},
+        10);
+    ki_table_clear(&r.table);
+}
+
+static void weights_add_up(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    static const char text[] = "a b 0.5\nb a 2\na b 0.25\na a -1e2\n";
+    struct reading r = read_text(text, &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_int_equal(r.table.nnz, 3);
+    assert_memory_equal(r.table.col, ((int32_t[]){0, 1, 0}), 3 * sizeof(int32_t));
+    assert_reals(r.table.values, (double[]){-100, 0.75, 2}, 3); /* the loop is kept */
+    ki_table_clear(&r.table);
+    options.strict = 1;
+    assert_int_equal(read_text(text, &options).status, KILN_ERR_PARSE);
+    assert_non_null(strstr(kiln_last_error()->message, "twice"));
+    options.strict = 0;
+    options.type = KILN_F32;
+    r = read_text(text, &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(((float *)r.table.values)[1] == 0.75f);
+    ki_table_clear(&r.table);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    static const struct bad_file files[] = {
+        {"1 2\n3\n", 2, 2, KILN_ERR_PARSE, "expected a second vertex, found the end of the line", NULL},
+        {"1 2\n3 4 5\n", 2, 1, KILN_ERR_PARSE, "3 words, the lines before have 2",
+         "on every line or on none"},
+        {"1 2 3\n3 4\n", 2, 1, KILN_ERR_PARSE, "2 words, the lines before have 3", NULL},
+        {"1 2 3 4\n", 1, 7, KILN_ERR_PARSE, "more than three words: '4'", "from to weight"},
+        {"1 2 x\n", 1, 5, KILN_ERR_PARSE, "expected a weight, found 'x'", NULL},
+        {"1 2 3x\n", 1, 5, KILN_ERR_PARSE, "expected a weight", NULL},
+        {"1 2 nan\n", 1, 5, KILN_ERR_PARSE, "weight 'nan'", "--allow-nonfinite"},
+        {"ok ok\nb\xff z\n", 2, 1, KILN_ERR_PARSE, "not UTF-8", "iconv"},
+        {"", 0, 0, KILN_ERR_DATA, "no edges", NULL},
+        {"# nothing\n\n", 0, 0, KILN_ERR_DATA, "no edges", NULL},
+    };
+    const kiln_read_options options = reading_options();
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_bad_file(ki_read_edges, &files[i], strlen(files[i].text), &options);
+    assert_bad_file(ki_read_edges, &(struct bad_file){"a b\0c\n", 1, 3, KILN_ERR_PARSE, "not UTF-8", NULL}, 6,
+                    &options);
+}
+
+/* Ids far apart and close together, in a file of several blocks: the same graph with one thread and with seven. */
+static void threads_do_not_show(void **state) {
+    (void)state;
+    const int64_t edges = 400000;
+    char *text = malloc((size_t)edges * 24);
+    assert_non_null(text);
+    size_t size = 0;
+    uint64_t random = 7;
+    for (int64_t i = 0; i < edges; i++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
+        const uint32_t from = (uint32_t)(random >> 33) % 60000,
+                       to = (uint32_t)(random >> 11) % (i % 3 ? 60000 : 900000000);
+        size += (size_t)sprintf(text + size, "%u\t%u\n", from, to);
+    }
+    kiln_read_options options = reading_options();
+    options.threads = 1;
+    struct reading one = read_bytes(ki_read_edges, text, size, &options);
+    options.threads = 7;
+    struct reading seven = read_bytes(ki_read_edges, text, size, &options);
+    assert_int_equal(one.status, KILN_OK);
+    assert_int_equal(seven.status, KILN_OK);
+    assert_same_table(&one.table, &seven.table);
+    for (int64_t i = 0; i < one.table.cols; i++)
+        assert_string_equal(one.table.feature_names[i], seven.table.feature_names[i]);
+    ki_table_clear(&one.table);
+    ki_table_clear(&seven.table);
+    free(text);
+}
+
+static void damage(void **state) {
+    (void)state;
+    const kiln_read_options options = reading_options();
+    assert_true(damage_text(ki_read_edges, "# head\n1 2 0.5\n2 x 1e3\n", &options) > 20);
+}
+
+static void memory_runs_out(void **state) {
+    (void)state;
+    static const char text[] = "1 2 0.5\n2 x 1e3\n2 1 7\n1 2 4\n";
+    const kiln_read_options options = reading_options();
+    assert_survives_shortage(ki_read_edges, text, sizeof text - 1, &options);
+}
+
+/* .txt is an edge list if it looks like one, and what it was before if not. */
+static void told_by_name_and_text(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *text;
+        kiln_file_format format;
+    } files[] = {
+        {"edges-test.edges", "1 2\n2 3\n", KILN_FILE_EDGES},
+        {"edges-test.txt", "# Nodes: 2 Edges: 1\n1\t2\n", KILN_FILE_EDGES},
+        {"edges-test.txt", "a b 0.5\nb c 1e-3\n", KILN_FILE_EDGES},
+        {"edges-test.txt", "1 1:2\n2 3:4\n", KILN_FILE_LIBSVM},
+        {"edges-test.txt", "1.5\n2.5\n", KILN_FILE_CSV},
+        {"edges-test.txt", "1,2\n3,4\n", KILN_FILE_CSV},
+        {"edges-test.txt", "1\t2\t3\t4\n3\t4\t5\t6\n", KILN_FILE_CSV},
+    };
+    char folder[] = "/tmp/kiln-edges-XXXXXX";
+    kiln_device *device = NULL;
+    assert_non_null(mkdtemp(folder));
+    assert_int_equal(chdir(folder), 0);
+    assert_int_equal(kiln_device_open(&device, "cpu", NULL), KILN_OK);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        kiln_data *data = NULL;
+        FILE *file = fopen(files[i].name, "w");
+        assert_non_null(file);
+        assert_true(fputs(files[i].text, file) >= 0);
+        fclose(file);
+        assert_int_equal(kiln_data_read(&data, device, files[i].name, NULL), KILN_OK);
+        assert_int_equal(kiln_data_format(data), files[i].format);
+        if (files[i].format == KILN_FILE_EDGES) {
+            assert_int_equal(kiln_matrix_rows(kiln_data_X(data)), kiln_matrix_cols(kiln_data_X(data)));
+            assert_non_null(kiln_data_feature_name(data, 1));
+            assert_int_equal(kiln_data_write(data, "edges-test.out", KILN_FILE_EDGES, NULL),
+                             KILN_ERR_UNSUPPORTED);
+        }
+        kiln_data_free(data);
+        unlink(files[i].name);
+    }
+    kiln_device_close(device);
+    assert_int_equal(chdir("/"), 0);
+    assert_int_equal(rmdir(folder), 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(vertices_in_order_of_arrival),
+        cmocka_unit_test(names_are_text),
+        cmocka_unit_test(weights_add_up),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(threads_do_not_show),
+        cmocka_unit_test(damage),
+        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(told_by_name_and_text),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
