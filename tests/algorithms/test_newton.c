@@ -1,0 +1,337 @@
+/* The Newton engine: how often it reads X, what it reports, where it stops, and data that no method likes. */
+#include <float.h>
+
+#include "algorithms/classifiers.h"
+#include "algorithms/newton.h"
+
+static struct run on(int device, kiln_type type) {
+    return (struct run){devices[device], type, KILN_DENSE, NULL};
+}
+
+/* X is read twice for the columns' means and spreads, once for value, gradient and curvature of each point, once for each
+ * Hessian product, once a step for the preconditioner; kiln_svm reads it twice more for the gap. These problems need no
+ * shortened step, which would be one more point. */
+static void passes_are_counted(void **state) {
+    (void)state;
+    const struct question questions[] = {{.classes = 2, .l2 = 1},
+                                         {.classes = 3, .l2 = 1},
+                                         {.kind = SVR, .l2 = 1},
+                                         {.classes = 2, .l2 = 1, .no_intercept = true, .standardize = true}};
+    for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
+        const struct question *q = &questions[i];
+        const struct run run = on(0, KILN_F64);
+        struct problem p =
+            q->kind == SVR ? problem_new(150, 8, 1, 1, false, 2) : labelled(150, 8, q->classes, 1, false, 2);
+        kiln_report report;
+        struct solution s = answer(&report, &run, &p, q);
+        int64_t passes = 2 + 1 + (q->kind == LOGREG ? 0 : 2);
+        assert_int_equal(report.trace_count, report.iterations + 1);
+        assert_true(report.iterations > 0 && report.trace[0].inner == 0 && report.trace[0].residual == 1);
+        for (int64_t t = 1; t < report.trace_count; t++) {
+            const kiln_trace_row *row = &report.trace[t];
+            assert_true(row->iteration == t && row->inner >= 1 && row->radius > 0);
+            assert_true(row->objective <= row[-1].objective && row->seconds >= row[-1].seconds);
+            passes += 1 + row->inner + 1;
+        }
+        assert_int_equal(report.passes, passes);
+        assert_true(report.trace[report.iterations].objective == report.objective);
+        assert_true(report.trace[report.iterations].residual == report.residual);
+        assert_true(report.residual <= report.tolerance && report.tolerance == 1e-8);
+        assert_true(isnan(report.rss) && isnan(report.r2) && isnan(report.deviance) && isnan(report.aic));
+        kiln_report_free(&report);
+        solution_free(&s);
+        problem_free(&p);
+    }
+}
+
+/* Softmax over two classes has the binomial model's probabilities: with half the penalty there, its columns are -w/2 and
+ * w/2, as ||w/2||^2 + ||w/2||^2 = ||w||^2 / 2. */
+static void two_classes_of_softmax(void **state) {
+    (void)state;
+    for (int d = 0; d < device_count; d++) {
+        const struct run run = on(d, KILN_F64);
+        struct problem p = labelled(100, 5, 2, 1, true, 12);
+        kiln_report report;
+        struct solution s =
+            answer(&report, &run, &p, &(struct question){.classes = 2, .l2 = 1, .tolerance = 1e-11});
+        double labels[100];
+        for (int i = 0; i < 100; i++) labels[i] = (p.y[i] + 5) / 3;
+        kiln_matrix *X = dense(devices[d], KILN_F64, 100, 5, p.X),
+                    *y = dense(devices[d], KILN_F64, 100, 1, labels);
+        kiln_matrix *weights = dense(devices[d], KILN_F64, 100, 1, p.weights);
+        struct ki_newton newton = {.call = "test",
+                                   .X = X,
+                                   .weights = weights,
+                                   .k = 2,
+                                   .l2 = 2,
+                                   .tolerance = 1e-11,
+                                   .max_iterations = 50};
+        const kiln_loss loss = {.kind = KILN_LOSS_SOFTMAX, .y = y, .weights = weights};
+        assert_ok(ki_newton_open(&newton));
+        assert_ok(ki_newton_solve(&newton, &loss, &(struct ki_newton_start){.warm = false}));
+        assert_true(newton.report.converged);
+        assert_true(fabs(newton.report.objective - report.objective) <= 1e-12 * report.objective);
+        double *W = values_of(newton.W), *b = values_of(newton.b);
+        for (int j = 0; j < 5; j++) {
+            assert_true(fabs(W[2 * j + 1] - s.W[j] / 2) <= 1e-9 && fabs(W[2 * j] + s.W[j] / 2) <= 1e-9);
+        }
+        assert_true(fabs(b[1] - b[0] - s.b[0]) <= 1e-9);
+        ki_newton_close(&newton);
+        kiln_matrix *const all[] = {X, y, weights};
+        for (int i = 0; i < 3; i++) kiln_matrix_free(all[i]);
+        free(W);
+        free(b);
+        kiln_report_free(&report);
+        solution_free(&s);
+        problem_free(&p);
+    }
+}
+
+static void iterations_are_capped(void **state) {
+    (void)state;
+    const struct run run = on(0, KILN_F64);
+    struct problem p = labelled(200, 12, 3, 1, false, 11);
+    double before = INFINITY;
+    for (int l1 = 0; l1 < 2; l1++, before = INFINITY)
+        for (int64_t cap = 1; cap <= 3; cap++) {
+            const struct question q = {.classes = 3, .l2 = 0.1, .l1 = l1, .max_iterations = cap};
+            kiln_report report;
+            struct solution s = answer(&report, &run, &p, &q);
+            assert_true(report.iterations == cap && !report.converged);
+            assert_int_equal(report.stopped_by, KILN_STOP_ITERATIONS);
+            assert_true(report.objective < before && report.residual > report.tolerance);
+            assert_true(fabs(examine(&p, &q, s.W, s.b).objective - report.objective) <=
+                        1e-12 * report.objective);
+            before = report.objective;
+            kiln_report_free(&report);
+            solution_free(&s);
+        }
+    problem_free(&p);
+}
+
+struct watcher {
+    int calls, stop_at;
+    int64_t bytes;
+    double least;
+};
+
+static int watch(void *user, const kiln_progress *now) {
+    struct watcher *watcher = user;
+    assert_string_equal(now->phase, "solve");
+    assert_true(now->total >= now->done && now->bytes > watcher->bytes && isfinite(now->objective));
+    watcher->bytes = now->bytes;
+    watcher->least = now->objective;
+    return ++watcher->calls > watcher->stop_at;
+}
+
+/* The callback is asked between Hessian products too, and what was reached before stands. */
+static void cancelling_keeps_the_result(void **state) {
+    (void)state;
+    const struct run run = on(0, KILN_F64);
+    struct problem p = labelled(200, 25, 2, 1, false, 11);
+    for (int stop_at = 0; stop_at <= 12; stop_at += 3) {
+        struct watcher watcher = {.stop_at = stop_at};
+        const struct question q = {.classes = 2, .l2 = 0.1, .control = {watch, &watcher}};
+        kiln_report report;
+        struct solution s = answer(&report, &run, &p, &q);
+        assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
+        assert_true(!report.converged && watcher.calls == stop_at + 1);
+        assert_true(report.objective == watcher.least);
+        assert_true(fabs(examine(&p, &q, s.W, s.b).objective - report.objective) <= 1e-12 * report.objective);
+        kiln_report_free(&report);
+        solution_free(&s);
+    }
+    problem_free(&p);
+}
+
+static void assert_finite(const struct solution *s, const kiln_report *report) {
+    for (int e = 0; e < s->n * s->k; e++) assert_true(isfinite(s->W[e]));
+    for (int c = 0; s->b && c < s->k; c++) assert_true(isfinite(s->b[c]));
+    assert_true(isfinite(report->objective) && isfinite(report->residual));
+}
+
+/* Classes that a plane separates have no optimum without a penalty: the coefficients grow until the gradient is as small as
+ * the tolerance asks. */
+static void separable_data_end(void **state) {
+    (void)state;
+    for (int d = 0; d < device_count; d++)
+        for (kiln_type type = KILN_F32; type <= KILN_F64; type++)
+            for (int classes = 2; classes <= 3; classes++) {
+                const struct run run = on(d, type);
+                struct problem p = labelled(60, 3, classes, 1, false, 5);
+                for (int i = 0; i < 60; i++) p.X[3 * i] = p.y[i];
+                kiln_report report;
+                struct solution s = answer(&report, &run, &p, &(struct question){.classes = classes});
+                assert_finite(&s, &report);
+                assert_true(report.converged && report.iterations < 100);
+                kiln_report_free(&report);
+                solution_free(&s);
+                problem_free(&p);
+            }
+}
+
+/* A constant column does what the intercept does, and gets nothing; without an intercept it stands for one. */
+static void constant_columns(void **state) {
+    (void)state;
+    const struct run run = on(0, KILN_F64);
+    struct problem p = labelled(100, 4, 2, 1, false, 5), without = labelled(100, 3, 2, 1, false, 5);
+    for (int i = 0; i < 100; i++) {
+        p.X[4 * i + 1] = 1e7;
+        p.X[4 * i + 3] = 0;
+        for (int j = 0; j < 3; j++) without.X[3 * i + j] = j == 1 ? 0.001 : p.X[4 * i + j];
+    }
+    for (int i = 0; i < 100; i++) without.y[i] = p.y[i];
+    struct question q = {.classes = 2, .l2 = 1, .tolerance = 1e-10};
+    kiln_report report;
+    struct solution s = answer(&report, &run, &p, &q), t;
+    assert_true(report.converged && s.W[1] == 0 && s.W[3] == 0 && s.W[0] != 0);
+    kiln_report_free(&report);
+    t = answer(&report, &run, &without, &q);
+    assert_true(report.converged && fabs(t.W[0] - s.W[0]) <= 1e-8 && fabs(t.W[2] - s.W[2]) <= 1e-8 &&
+                t.W[1] == 0);
+    kiln_report_free(&report);
+    solution_free(&t);
+    q.no_intercept = true;
+    q.l2 = 0;
+    t = answer(&report, &run, &without, &q);
+    assert_true(report.converged && t.W[1] != 0);
+    kiln_report_free(&report);
+    solution_free(&t);
+    solution_free(&s);
+    problem_free(&p);
+    problem_free(&without);
+}
+
+/* Columns as far from zero as time stamps, and from one another as 1e-6 from 1e6, cost no more than centred ones.
+ * The variance, and with it the penalty, of a column so far away is known to some seven digits. */
+static void shifts_and_scales_do_not_matter(void **state) {
+    (void)state;
+    const struct run run = on(0, KILN_F64);
+    struct problem p = labelled(300, 4, 2, 1, false, 21);
+    const struct question q = {.classes = 2, .l2 = 1, .standardize = true};
+    kiln_report plain, moved;
+    struct solution s = answer(&plain, &run, &p, &q);
+    for (int i = 0; i < 300; i++) {
+        p.X[4 * i] += 1e5;
+        p.X[4 * i + 1] *= 1e6;
+        p.X[4 * i + 2] *= 1e-6;
+        p.X[4 * i + 3] = 1e3 * p.X[4 * i + 3] - 1e6;
+    }
+    struct solution t = answer(&moved, &run, &p, &q);
+    assert_true(plain.converged && moved.converged && moved.passes <= plain.passes + 5);
+    assert_true(fabs(moved.objective - plain.objective) <= 1e-7 * plain.objective);
+    assert_true(fabs(t.W[1] * 1e6 - s.W[1]) <= 1e-6 * fabs(s.W[1]));
+    kiln_report_free(&plain);
+    kiln_report_free(&moved);
+    solution_free(&s);
+    solution_free(&t);
+    problem_free(&p);
+}
+
+/* Margins as large as the type holds, up to where the columns' squares overflow, which is said. */
+static void huge_numbers_end(void **state) {
+    (void)state;
+    static const struct {
+        kiln_type type;
+        double size;
+    } cases[] = {{KILN_F64, 1e100}, {KILN_F64, 1e150},  {KILN_F64, 1e154},
+                 {KILN_F64, 1e308}, {KILN_F64, 1e-150}, {KILN_F32, 1e15},
+                 {KILN_F32, 1e18},  {KILN_F32, 1e38},   {KILN_F32, 1e-15}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int kind = LOGREG; kind <= SVM; kind++)
+            for (int classes = 2; classes <= 3; classes++)
+                for (int l1 = 0; l1 < 2; l1++) {
+                    const struct run run = on(0, cases[i].type);
+                    struct problem p = labelled(40, 3, classes, 1, false, 5);
+                    for (int e = 0; e < 120; e++) p.X[e] *= cases[i].size / 8;
+                    kiln_report report = {0};
+                    struct solution s = {0};
+                    const struct question q = {
+                        .kind = (enum kind)kind, .classes = classes, .l2 = 1, .l1 = kind == LOGREG ? l1 : 0};
+                    const kiln_status status = try_answer(&s, &report, &run, &p, &q);
+                    if (status == KILN_OK)
+                        assert_finite(&s, &report);
+                    else
+                        assert_true(status == KILN_ERR_DATA &&
+                                    strstr(kiln_last_error()->message, "overflow"));
+                    kiln_report_free(&report);
+                    solution_free(&s);
+                    problem_free(&p);
+                }
+}
+
+/* A start as far out as numbers go: finite margins are come back from, infinite ones are returned as given. */
+static void wild_starts_end(void **state) {
+    (void)state;
+    struct run run = on(0, KILN_F64);
+    struct problem p = labelled(60, 3, 2, 1, false, 5);
+    for (int wild = 0; wild < 2; wild++) {
+        double W[3] = {1e3, 0, 0}, b[1] = {0};
+        if (wild) W[0] = W[1] = 1e308;
+        struct solution start = {3, 1, W, b};
+        run.start = &start;
+        kiln_report report;
+        struct solution s = answer(&report, &run, &p, &(struct question){.classes = 2, .l2 = 1});
+        if (wild)
+            assert_true(!report.converged && report.stopped_by == KILN_STOP_DIVERGED && s.W[0] == 1e308);
+        else
+            assert_true(report.converged && report.trace[0].objective > report.objective);
+        kiln_report_free(&report);
+        solution_free(&s);
+    }
+    problem_free(&p);
+}
+
+/* Rows of weight 0 count for nothing, and a class of them is one that never occurs. */
+static void a_class_without_weight(void **state) {
+    (void)state;
+    const struct run run = on(0, KILN_F64);
+    for (int classes = 2; classes <= 3; classes++) {
+        struct problem p = labelled(90, 4, classes, 1, true, 5);
+        for (int i = 0; i < 90; i++) p.weights[i] = p.y[i] == -2 ? 0 : 1;
+        kiln_report report;
+        struct solution s = answer(&report, &run, &p, &(struct question){.classes = classes, .l2 = 1});
+        assert_finite(&s, &report);
+        assert_true(report.converged && s.b[classes == 2 ? 0 : 1] < -5);
+        kiln_report_free(&report);
+        solution_free(&s);
+        problem_free(&p);
+    }
+}
+
+/* Every row and column empty: there is only the intercept. */
+static void nothing_stored(void **state) {
+    (void)state;
+    for (int d = 0; d < device_count; d++) {
+        struct run run = on(d, KILN_F64);
+        run.format = KILN_CSR;
+        struct problem p = labelled(30, 3, 2, 1, false, 5);
+        memset(p.X, 0, 90 * sizeof *p.X);
+        int positive = 0;
+        for (int i = 0; i < 30; i++) positive += p.y[i] == -2;
+        kiln_report report;
+        struct solution s = answer(&report, &run, &p, &(struct question){.classes = 2, .l2 = 1});
+        assert_true(report.converged && s.W[0] == 0 && s.W[1] == 0 && s.W[2] == 0);
+        assert_true(fabs(s.b[0] - log(positive / (30.0 - positive))) <= 1e-7);
+        kiln_report_free(&report);
+        solution_free(&s);
+        problem_free(&p);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(passes_are_counted),
+        cmocka_unit_test(two_classes_of_softmax),
+        cmocka_unit_test(iterations_are_capped),
+        cmocka_unit_test(cancelling_keeps_the_result),
+        cmocka_unit_test(separable_data_end),
+        cmocka_unit_test(constant_columns),
+        cmocka_unit_test(shifts_and_scales_do_not_matter),
+        cmocka_unit_test(huge_numbers_end),
+        cmocka_unit_test(wild_starts_end),
+        cmocka_unit_test(a_class_without_weight),
+        cmocka_unit_test(nothing_stored),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
