@@ -31,6 +31,8 @@ enum {
     MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
     FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+    MEMORY_CLOCK_RATE = 36,
+    GLOBAL_MEMORY_BUS_WIDTH = 37,
     COMPUTE_CAPABILITY_MAJOR = 75,
     COMPUTE_CAPABILITY_MINOR = 76,
     STREAM_NON_BLOCKING = 1,
@@ -69,6 +71,10 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     TRY(attribute(&properties->local_bytes, MAX_SHARED_MEMORY_PER_BLOCK, device));
     TRY(attribute(&properties->local_max, MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, device));
     TRY(attribute(&properties->registers, MAX_REGISTERS_PER_MULTIPROCESSOR, device));
+    int64_t clock, width; /* kHz, two transfers a cycle; bits */
+    TRY(attribute(&clock, MEMORY_CLOCK_RATE, device));
+    TRY(attribute(&width, GLOBAL_MEMORY_BUS_WIDTH, device));
+    properties->bandwidth = 2e3 * (double)clock * (double)width / 8;
     properties->is_gpu = properties->has_f64 = true;
     properties->compute_units = info->threads = (int)units;
     properties->warp = (int)warp;

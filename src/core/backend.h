@@ -16,7 +16,7 @@ struct ki_buffer {
 };
 
 static inline void *ki_host(const struct ki_buffer *buffer) { /* cpu backend only */
-    return (char *)(uintptr_t)buffer->handle + buffer->offset;
+    return (void *)(uintptr_t)(buffer->handle + (uint64_t)buffer->offset);
 }
 
 struct ki_properties {
@@ -26,6 +26,7 @@ struct ki_properties {
     int64_t group_max;   /* threads in a work-group at most */
     int64_t local_bytes; /* on-chip memory of a work-group */
     int64_t local_max;   /* ... where it asks for it at launch; 0 where it cannot */
+    double bandwidth;    /* bytes a second that the memory is built for; 0 = not told */
     int64_t registers;   /* of 32 bits in a compute unit; 0 = not told */
     int architecture;    /* compute capability times ten on CUDA, else 0 */
     int64_t memory;      /* bytes in all */

@@ -1,21 +1,45 @@
 /* Sums over VS adjacent threads of a work-group of BS, the same bits in all of them and from run to run.
  * VS <= BS are powers of two. Every thread of the work-group must make the call.
  *
- * CUDA: butterflies of shuffles within a warp, then local memory between warps. OpenCL C 1.2 has no shuffles:
- * a tree in local memory, four to one at each level, and at the end each thread adds up the last few for
- * itself: where barriers are dear (a CPU behind OpenCL), halving the levels halves the time. */
+ * NVIDIA: butterflies of shuffles within a warp, then local memory between warps; its OpenCL passes the instruction
+ * through. OpenCL C 1.2 has no shuffles: a tree in local memory, four to one at each level, and at the end each thread
+ * adds up the last few for itself: where barriers are dear (a CPU behind OpenCL), halving the levels halves the time. */
 #ifndef GROUP_SUM_H
 #define GROUP_SUM_H
 #if defined(VS) && defined(BS) /* kernels without group sums define neither */
 
-#ifdef KILN_CUDA
+#if defined(KILN_CUDA)
+#define SHUFFLES
+DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
+    return __shfl_xor_sync(mask, x, step);
+}
+#elif defined(KILN_NVIDIA) && KILN_NVIDIA >= 70
+#define SHUFFLES
+DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
+    real other;
+#ifdef REAL_F64
+    __asm__ volatile("{\n\t.reg .b32 low, high;\n\t"
+                     "mov.b64 {low, high}, %1;\n\t"
+                     "shfl.sync.bfly.b32 low, low, %2, 31, %3;\n\t"
+                     "shfl.sync.bfly.b32 high, high, %2, 31, %3;\n\t"
+                     "mov.b64 %0, {low, high};\n\t}"
+                     : "=d"(other)
+                     : "d"(x), "r"(step), "r"(mask));
+#else
+    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, %3;" : "=f"(other) : "f"(x), "r"(step), "r"(mask));
+#endif
+    return other;
+}
+#endif
+
+#ifdef SHUFFLES
 DEVICE_FN void group_sums(real *x, int count, LOCAL_PTR real *scratch) {
     const unsigned warp = BS < 32 ? (1u << (BS & 31)) - 1 : 0xffffffffu;
 #pragma unroll
     for (int r = 0; r < count; r++)
 #pragma unroll
         for (int step = (VS < 32 ? VS : 32) / 2; step > 0; step /= 2)
-            x[r] += __shfl_xor_sync(warp, x[r], step);
+            x[r] += shuffle_xor(warp, x[r], step);
 #if VS > 32
     const int id = (int)get_local_id(0), first = id / VS * (VS / 32);
     if (id % 32 == 0)

@@ -23,15 +23,20 @@ int ki_plan_columns(const struct ki_chain *chain) {
 
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    char defines[256 + KI_MAP_DEFINES], shared[32] = "", map[KI_MAP_DEFINES];
+    char defines[256 + KI_MAP_DEFINES], shared[48] = "", map[KI_MAP_DEFINES];
     if (plan->shared_w) snprintf(shared, sizeof shared, " -DSHARED_W=%d", plan->shared_w);
+    if (plan->stages) snprintf(shared, sizeof shared, " -DC=%d -DSTAGES=%d", plan->C, plan->stages);
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s",
              plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, shared,
              ki_index_define(chain), map);
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
-    if (status == KILN_OK) status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
-    plan->groups = ki_min(plan->groups, plan->steps);
+    if (status == KILN_OK && plan->stages)
+        status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS, plan->C,
+                                             plan->local_bytes);
+    else if (status == KILN_OK)
+        status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
+    plan->groups = ki_min(plan->groups, plan->steps * ki_max(plan->C, 1));
     return status;
 }
 
@@ -46,7 +51,7 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
                            const struct ki_buffer *out, const struct ki_work *work, int first) {
     const kiln_matrix *X = chain->X;
-    struct ki_arg args[14 + KI_MAP_ARGS];
+    struct ki_arg args[15 + KI_MAP_ARGS];
     int n = 0;
     args[n++] = ki_arg_buffer(out);
     if (X->format == KILN_CSR) {
@@ -65,6 +70,7 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     args[n++] = ki_arg_i32(first);
     args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
     n += ki_map_args(args + n, chain, work);
+    if (plan->local_bytes) args[n++] = ki_arg_local(plan->local_bytes);
     kiln_status status = ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
     if (status != KILN_OK || !ki_chain_maps(chain)) return status;
     return ki_map_records(chain, work, plan->groups, plan->K, first);

@@ -8,10 +8,12 @@
 
 struct ki_plan {
     const char *file, *function; /* the kernel, in src/ops/<file>.cl */
-    const char *variant;         /* its define: DENSE or WIDE, "" for CSR */
+    const char *variant;         /* its define: DENSE, WIDE or RING, CSR */
     int VS, BS;                  /* threads in a vector, which shares a row, and in a work-group */
     int Q, W, R, K;              /* loads a thread and row, elements a load, rows a step, columns of y */
     int shared_w;                /* CSR: elements of w in local memory, 0 = none */
+    int C, stages;               /* dense: groups that share a row; RING: tiles on their way, else 0 */
+    int64_t local_bytes;         /* RING: of on-chip memory a group, for the tiles */
     int64_t steps;               /* of work for one group */
     int64_t groups;              /* launched, each taking steps/groups of them */
 };

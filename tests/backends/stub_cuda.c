@@ -30,7 +30,7 @@ static const size_t memory = (size_t)1 << 30;
 
 /* Never given back; a test sets stub_cuda.used to zero. */
 static void *take(size_t bytes) {
-    static _Alignas(16) char arena[1 << 16];
+    static _Alignas(16) char arena[1 << 20];
     const int64_t from = (STUB.used + 15) / 16 * 16;
     if (bytes > sizeof arena - (size_t)from) return NULL;
     STUB.used = from + (int64_t)bytes;
@@ -88,7 +88,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     CALL("cuDeviceGetAttribute");
     static const struct {
         int attribute, value;
-    } attributes[] = {{1, 1024}, {8, 49152}, {10, 32}, {16, 4}, {75, 9}, {76, 0}, {82, 65536}, {97, 232448}};
+    } attributes[] = {{1, 1024}, {8, 49152},  {10, 32},     {16, 4},       {75, 9},
+                      {76, 0},   {82, 65536}, {97, 232448}, {36, 3201000}, {37, 6144}};
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (attributes[i].attribute == attribute) {
             *value = attributes[i].value;
