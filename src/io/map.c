@@ -8,6 +8,8 @@
 #include "core/size.h"
 #include "io/npy.h"
 
+enum { MARK = 6 };
+
 kiln_status ki_mapping_read(struct ki_mapping *m, int64_t offset, int64_t bytes) {
     const kiln_control *control = &m->options->control;
     kiln_status status = ki_file_read(m->file, m->piece, offset, bytes);
@@ -106,11 +108,14 @@ kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64
         TRY(ki_fail(KILN_ERR_LIMIT, "%s has %lld bytes, more than the allowed %lld", path, (long long)m.bytes,
                     (long long)options->limit));
     if (!(m.piece = ki_alloc(KI_MAP_PIECE))) TRY(ki_fail_nomem(KI_MAP_PIECE, "checking a file"));
-    TRY(ki_file_read(m.file, m.piece, 0, ki_min(m.bytes, 6)));
-    if (m.bytes < 6 || memcmp(m.piece, "\x93NUMPY", 6) != 0)
-        TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy", "write it as .npy, or leave --map out"));
-    TRY(map_npy(table, &m));
-    *format = KILN_FILE_NPY;
+    TRY(ki_file_read(m.file, m.piece, 0, ki_min(m.bytes, MARK)));
+    if (m.bytes >= MARK && memcmp(m.piece, "\x93NUMPY", 6) == 0)
+        *format = KILN_FILE_NPY;
+    else if (m.bytes >= MARK && memcmp(m.piece, "PK\3\4", 4) == 0)
+        *format = KILN_FILE_NPZ;
+    else
+        TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy or .npz", "convert it, or leave --map out"));
+    TRY(*format == KILN_FILE_NPY ? map_npy(table, &m) : ki_map_npz(table, &m));
     *bytes = m.bytes;
     table->file = m.file;
     m.file = NULL;

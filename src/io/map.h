@@ -22,6 +22,8 @@ kiln_status ki_mapping_read(struct ki_mapping *mapping, int64_t offset, int64_t 
 /* ERR_UNSUPPORTED: why these elements cannot stay where they are, and what to do. */
 kiln_status ki_mapping_refuse(const struct ki_mapping *mapping, const char *why, const char *hint);
 
+kiln_status ki_map_npz(struct ki_table *table, struct ki_mapping *mapping);
+
 /* Fills a table whose values, and columns, stay in the file. */
 kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                          const kiln_read_options *options);

@@ -11,9 +11,8 @@
 #include "core/threads.h"
 #include "io/bytes.h"
 #include "io/data.h"
-#include "io/npy.h"
+#include "io/npz.h"
 #include "io/text.h"
-#include "io/zip.h"
 
 enum {
     FIRST_READ = 64 << 10,
@@ -24,27 +23,7 @@ enum {
     ROWS_PER_BYTE = 8
 };
 
-/* A member of the archive: its header, and its elements wherever they lie. */
-struct array {
-    struct ki_npy npy;
-    const unsigned char *elements;
-    int64_t count;
-    struct ki_bytes room;
-};
-
-struct source {
-    const kiln_read_options *options;
-    const char *file;
-    struct ki_bytes bytes;
-    struct ki_zip_archive zip;
-    int64_t left; /* bytes that members may still unpack to */
-    struct array format, shape, indptr, indices, data;
-    bool by_column; /* csc */
-    int64_t rows, cols;
-    int64_t lines, across; /* rows and cols, or cols and rows of csc */
-};
-
-static kiln_status fail_source(const struct source *s, kiln_status status, const char *reason) {
+kiln_status ki_npz_fail(const struct ki_npz *s, kiln_status status, const char *reason) {
     struct ki_place place = {s->file, 0, 0, -1};
     ki_fail_at(status, &place, "%s", reason);
     return ki_hint("write the matrix again with scipy.sparse.save_npz");
@@ -52,7 +31,7 @@ static kiln_status fail_source(const struct source *s, kiln_status status, const
 
 /* ----------------------------------------------------------------------------------------- arrays */
 
-static kiln_status read_all(struct source *s, struct ki_input *input) {
+static kiln_status read_all(struct ki_npz *s, struct ki_input *input) {
     for (int64_t most = FIRST_READ;; most = ki_min(2 * most, LAST_READ)) {
         size_t got;
         if (!ki_bytes_room(&s->bytes, most)) return ki_fail_nomem((size_t)s->bytes.size, "the .npz file");
@@ -63,7 +42,7 @@ static kiln_status read_all(struct source *s, struct ki_input *input) {
     }
 }
 
-static kiln_status load(struct array *array, struct source *s, const char *name) {
+static kiln_status load(struct ki_npz_array *array, struct ki_npz *s, const char *name) {
     kiln_status status = KILN_OK;
     const struct ki_zip_member *member = ki_zip_find(&s->zip, name);
     struct ki_place place = {s->file, 0, 0, -1};
@@ -78,7 +57,7 @@ static kiln_status load(struct array *array, struct source *s, const char *name)
     TRY(ki_npy_header_size(&header, array->elements, (size_t)member->size, &place));
     TRY(ki_npy_header(&array->npy, array->elements, (size_t)member->size, &place));
     if (array->npy.bytes != member->size - header)
-        TRY(fail_source(s, KILN_ERR_PARSE, "an array has not the length of its shape"));
+        TRY(ki_npz_fail(s, KILN_ERR_PARSE, "an array has not the length of its shape"));
     array->elements += header;
     array->count = array->npy.shape[0] * array->npy.shape[1];
 done:
@@ -86,26 +65,26 @@ done:
 }
 
 /* A one-dimensional array of integers ('i') or of any numbers ('f'). */
-static kiln_status load_numbers(struct array *array, struct source *s, const char *name, char kind) {
+static kiln_status load_numbers(struct ki_npz_array *array, struct ki_npz *s, const char *name, char kind) {
     kiln_status status = load(array, s, name);
     if (status != KILN_OK) return status;
     char found = array->npy.kind;
     bool number = found == 'i' || found == 'u' || (kind == 'f' && (found == 'f' || found == 'b'));
     if (array->npy.dimensions == 1 && number) return KILN_OK;
-    return fail_source(s, KILN_ERR_PARSE,
+    return ki_npz_fail(s, KILN_ERR_PARSE,
                        kind == 'i' ? "shape, indptr or indices is not a list of integers"
                                    : "data is not a list of real numbers");
 }
 
 /* "csr" or "csc", in bytes or in UTF-32. */
-static kiln_status read_format(struct source *s) {
+static kiln_status read_format(struct ki_npz *s) {
     char name[16] = "";
     kiln_status status = load(&s->format, s, "format.npy");
     if (status != KILN_OK) return status;
     const struct ki_npy *npy = &s->format.npy;
     int64_t step = npy->kind == 'U' ? 4 : 1, last = npy->swapped ? step - 1 : 0;
     if ((npy->kind != 'S' && npy->kind != 'U') || npy->dimensions != 0)
-        return fail_source(s, KILN_ERR_PARSE, "the member 'format.npy' is not a text");
+        return ki_npz_fail(s, KILN_ERR_PARSE, "the member 'format.npy' is not a text");
     for (int64_t i = 0; i < npy->itemsize && i < (int64_t)sizeof name - 1; i++)
         name[i] = (char)s->format.elements[i * step + last];
     s->by_column = strcmp(name, "csc") == 0;
@@ -117,17 +96,17 @@ static kiln_status read_format(struct source *s) {
     return ki_hint("save it as CSR: scipy.sparse.save_npz(name, A.tocsr())");
 }
 
-static kiln_status read_shape(struct source *s) {
+static kiln_status read_shape(struct ki_npz *s) {
     int64_t shape[2];
     kiln_status status = load_numbers(&s->shape, s, "shape.npy", 'i');
     if (status != KILN_OK) return status;
     if (s->shape.count != 2 || !ki_npy_integers(shape, &s->shape.npy, s->shape.elements, 2) || shape[0] < 0 ||
         shape[1] < 0)
-        return fail_source(s, KILN_ERR_PARSE, "the member 'shape.npy' is not a pair of lengths");
+        return ki_npz_fail(s, KILN_ERR_PARSE, "the member 'shape.npy' is not a pair of lengths");
     s->rows = shape[0];
     s->cols = shape[1];
     if (s->cols > INT32_MAX || (s->by_column && s->rows > INT32_MAX))
-        return fail_source(s, KILN_ERR_LIMIT, "the matrix has 2^31 columns or more");
+        return ki_npz_fail(s, KILN_ERR_LIMIT, "the matrix has 2^31 columns or more");
     s->lines = s->by_column ? s->cols : s->rows;
     s->across = s->by_column ? s->rows : s->cols;
     return KILN_OK;
@@ -135,29 +114,38 @@ static kiln_status read_shape(struct source *s) {
 
 /* ---------------------------------------------------------------------------------------- matrix */
 
-static kiln_status read_indptr(int64_t **start, struct source *s) {
+static kiln_status read_indptr(int64_t **start, struct ki_npz *s) {
     kiln_status status = load_numbers(&s->indptr, s, "indptr.npy", 'i');
     if (status != KILN_OK) return status;
     int64_t count = s->indptr.count;
     if (count - 1 != s->lines)
-        return fail_source(s, KILN_ERR_PARSE, "indptr has not one entry more than the shape has lines");
+        return ki_npz_fail(s, KILN_ERR_PARSE, "indptr has not one entry more than the shape has lines");
     *start = ki_alloc((size_t)count * sizeof **start);
     if (!*start) return ki_fail_nomem((size_t)count * sizeof **start, "the row starts");
     bool fine = ki_npy_integers(*start, &s->indptr.npy, s->indptr.elements, count) && (*start)[0] == 0;
     for (int64_t i = 1; i < count; i++) fine &= (*start)[i - 1] <= (*start)[i];
-    if (!fine) return fail_source(s, KILN_ERR_PARSE, "indptr does not begin with 0, or decreases");
+    if (!fine) return ki_npz_fail(s, KILN_ERR_PARSE, "indptr does not begin with 0, or decreases");
     return KILN_OK;
 }
 
+kiln_status ki_npz_outline(int64_t **start, struct ki_npz *s) {
+    kiln_status status;
+    TRY(read_format(s));
+    TRY(read_shape(s));
+    TRY(read_indptr(start, s));
+done:
+    return status;
+}
+
 struct indices {
-    const struct source *source;
+    const struct ki_npz *source;
     int32_t *col;
     _Atomic int64_t bad; /* the first that lies outside the matrix */
 };
 
 static void read_index_range(void *of, int64_t begin, int64_t end) {
     struct indices *x = of;
-    const struct array *array = &x->source->indices;
+    const struct ki_npz_array *array = &x->source->indices;
     for (int64_t from = begin; from < end; from += BLOCK) {
         int64_t wide[BLOCK], count = ki_min(BLOCK, end - from);
         bool fine = ki_npy_integers(wide, &array->npy, array->elements + from * array->npy.itemsize, count);
@@ -168,11 +156,11 @@ static void read_index_range(void *of, int64_t begin, int64_t end) {
     }
 }
 
-static kiln_status read_indices(int32_t **indices, struct source *s, int64_t nnz) {
+static kiln_status read_indices(int32_t **indices, struct ki_npz *s, int64_t nnz) {
     kiln_status status = load_numbers(&s->indices, s, "indices.npy", 'i');
     if (status != KILN_OK) return status;
     if (s->indices.count < nnz)
-        return fail_source(s, KILN_ERR_PARSE, "indptr points behind the end of indices");
+        return ki_npz_fail(s, KILN_ERR_PARSE, "indptr points behind the end of indices");
     *indices = ki_alloc((size_t)nnz * sizeof **indices);
     if (!*indices) return ki_fail_nomem((size_t)nnz * sizeof **indices, "the columns");
     struct indices x = {s, *indices, nnz};
@@ -184,12 +172,12 @@ static kiln_status read_indices(int32_t **indices, struct source *s, int64_t nnz
     return ki_hint("scipy's A.check_format() finds this too");
 }
 
-static kiln_status read_values(void **values, struct source *s, int64_t nnz) {
+static kiln_status read_values(void **values, struct ki_npz *s, int64_t nnz) {
     kiln_type type = s->options->type;
     kiln_status status = load_numbers(&s->data, s, "data.npy", 'f');
     if (status != KILN_OK) return status;
     if (s->data.count != s->indices.count)
-        return fail_source(s, KILN_ERR_PARSE, "indices and data differ in length");
+        return ki_npz_fail(s, KILN_ERR_PARSE, "indices and data differ in length");
     int64_t bytes = nnz * (type == KILN_F32 ? 4 : 8);
     *values = ki_alloc((size_t)bytes);
     if (!*values) return ki_fail_nomem((size_t)bytes, "the values");
@@ -198,7 +186,7 @@ static kiln_status read_values(void **values, struct source *s, int64_t nnz) {
 
 /* Where a CSC matrix states many more rows than it has bytes, its row starts would cost memory that nobody
  * sent. */
-static kiln_status check_rows(const struct source *s) {
+static kiln_status check_rows(const struct ki_npz *s) {
     int64_t file_bytes = s->bytes.size;
     if (s->rows <= ROWS_FREE || s->rows / ROWS_PER_BYTE <= file_bytes) return KILN_OK;
     struct ki_place place = {s->file, 0, 0, -1};
@@ -208,7 +196,7 @@ static kiln_status check_rows(const struct source *s) {
 }
 
 /* table: rows from columns. The entries of a row come out in the order of their columns. */
-static kiln_status from_columns(struct ki_table *table, const struct source *s,
+static kiln_status from_columns(struct ki_table *table, const struct ki_npz *s,
                                 const struct ki_table *columns) {
     bool narrow = s->options->type == KILN_F32;
     int64_t nnz = columns->nnz, *next = ki_calloc((size_t)(s->rows + 1) * sizeof *next);
@@ -237,12 +225,10 @@ static kiln_status from_columns(struct ki_table *table, const struct source *s,
     return KILN_OK;
 }
 
-static kiln_status read_matrix(struct ki_table *table, struct source *s) {
+static kiln_status read_matrix(struct ki_table *table, struct ki_npz *s) {
     kiln_status status = KILN_OK;
     struct ki_table found = {0};
-    TRY(read_format(s));
-    TRY(read_shape(s));
-    TRY(read_indptr(&found.row_start, s));
+    TRY(ki_npz_outline(&found.row_start, s));
     found.nnz = found.row_start[s->lines];
     TRY(read_indices(&found.col, s, found.nnz));
     TRY(read_values(&found.values, s, found.nnz));
@@ -354,7 +340,7 @@ static int64_t row_of(const struct ki_table *table, int64_t entry) {
     return low;
 }
 
-static kiln_status canonical(struct ki_table *table, const struct source *s) {
+static kiln_status canonical(struct ki_table *table, const struct ki_npz *s) {
     const kiln_read_options *options = s->options;
     struct ki_place place = {s->file, 0, 0, -1};
     int64_t twice;
@@ -376,17 +362,21 @@ static kiln_status canonical(struct ki_table *table, const struct source *s) {
     return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
 }
 
+void ki_npz_clear(struct ki_npz *s) {
+    ki_bytes_free(&s->bytes);
+    struct ki_npz_array *const arrays[] = {&s->format, &s->shape, &s->indptr, &s->indices, &s->data};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_bytes_free(&arrays[i]->room);
+}
+
 kiln_status ki_read_npz(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
-    struct source s = {.options = options, .file = ki_input_name(input)};
+    struct ki_npz s = {.options = options, .file = ki_input_name(input)};
     s.left = options->limit > 0 ? options->limit : INT64_MAX;
     TRY(read_all(&s, input));
     TRY(ki_zip_open(&s.zip, (const unsigned char *)s.bytes.data, s.bytes.size, s.file));
     TRY(read_matrix(table, &s));
     TRY(canonical(table, &s));
 done:
-    ki_bytes_free(&s.bytes);
-    struct array *const arrays[] = {&s.format, &s.shape, &s.indptr, &s.indices, &s.data};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_bytes_free(&arrays[i]->room);
+    ki_npz_clear(&s);
     return status;
 }

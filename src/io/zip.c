@@ -14,7 +14,9 @@ enum {
     LOCAL_SIZE = 30,
     COMMENT_LIMIT = 65535,
     PIECE = 1 << 20,
-    BOMB_RATIO = 200
+    BOMB_RATIO = 200,
+    NAME_IN_FILE = 256,
+    END_IN_FILE = 1 << 20
 };
 static const int64_t bomb_bytes = (int64_t)64 << 20; /* output below this is never taken for a bomb */
 
@@ -36,6 +38,10 @@ static kiln_status damaged(const struct ki_zip_archive *zip, int64_t offset, con
     return ki_hint("the file was changed or cut off; copy it again");
 }
 
+static const unsigned char *at_offset(const struct ki_zip_archive *zip, int64_t offset) {
+    return zip->bytes + (offset - zip->base);
+}
+
 /* -------------------------------------------------------------------------------------- directory */
 
 struct directory {
@@ -44,9 +50,9 @@ struct directory {
 
 /* The end record: the last one whose comment reaches exactly to the end of the file. */
 static int64_t find_end(const struct ki_zip_archive *zip) {
-    int64_t least = ki_max(0, zip->size - END_SIZE - COMMENT_LIMIT);
+    int64_t least = ki_max(zip->base, zip->size - END_SIZE - COMMENT_LIMIT);
     for (int64_t at = zip->size - END_SIZE; at >= least; at--) {
-        const unsigned char *p = zip->bytes + at;
+        const unsigned char *p = at_offset(zip, at);
         if (u32(p) == 0x06054b50 && at + END_SIZE + (int64_t)u16(p + 20) == zip->size) return at;
     }
     return -1;
@@ -55,22 +61,24 @@ static int64_t find_end(const struct ki_zip_archive *zip) {
 static kiln_status find_directory(struct directory *directory, const struct ki_zip_archive *zip) {
     int64_t at = find_end(zip);
     if (at < 0) return damaged(zip, zip->size, "it has no end record");
-    const unsigned char *p = zip->bytes + at;
+    const unsigned char *p = at_offset(zip, at);
     if (u16(p + 4) != u16(p + 6)) return damaged(zip, at, "it is one of several volumes");
     *directory = (struct directory){u32(p + 16), u32(p + 12), u16(p + 10)};
     int64_t limit = at;
-    const unsigned char *locator = at >= LOCATOR_SIZE ? p - LOCATOR_SIZE : p;
+    const unsigned char *locator = at - zip->base >= LOCATOR_SIZE ? p - LOCATOR_SIZE : p;
     if (u32(locator) == 0x07064b50) {
         uint64_t at64 = u64(locator + 8);
         if (at64 > (uint64_t)at || (uint64_t)at - at64 < END64_SIZE + LOCATOR_SIZE)
             return damaged(zip, at, "its zip64 end record is elsewhere");
-        p = zip->bytes + at64;
+        if ((int64_t)at64 < zip->base) return damaged(zip, at, "its zip64 end record is far from its end");
+        p = at_offset(zip, (int64_t)at64);
         if (u32(p) != 0x06064b50) return damaged(zip, (int64_t)at64, "its zip64 end record is damaged");
         *directory = (struct directory){u64(p + 48), u64(p + 40), u64(p + 32)};
         limit = (int64_t)at64;
     }
     if (directory->offset > (uint64_t)limit || directory->size != (uint64_t)limit - directory->offset)
         return damaged(zip, at, "its directory does not end where the end record begins");
+    if ((int64_t)directory->offset < zip->base) return damaged(zip, at, "its directory is too long");
     if (directory->count > KI_ZIP_MEMBERS) {
         struct ki_place place = {zip->file, 0, 0, at};
         ki_fail_at(KILN_ERR_LIMIT, &place, "the archive has %llu members, %d are read at most",
@@ -102,9 +110,18 @@ static bool widen(uint64_t values[3], const unsigned char *extra, int64_t size) 
 
 /* The local header repeats the name and says where the data begin. */
 static kiln_status find_data(const struct ki_zip_archive *zip, struct ki_zip_member *member, int64_t limit) {
-    const unsigned char *local = zip->bytes + member->header;
-    if (limit - member->header < LOCAL_SIZE || u32(local) != 0x04034b50)
+    unsigned char header[LOCAL_SIZE + NAME_IN_FILE];
+    const unsigned char *local = zip->members_in ? header : at_offset(zip, member->header);
+    if (limit - member->header < LOCAL_SIZE)
         return damaged(zip, member->header, "a member's header is damaged");
+    if (zip->members_in) {
+        if (member->name_size > NAME_IN_FILE)
+            return damaged(zip, member->header, "a member's name is too long");
+        const int64_t bytes = ki_min(limit - member->header, LOCAL_SIZE + member->name_size);
+        kiln_status status = ki_file_read(zip->members_in, header, member->header, bytes);
+        if (status != KILN_OK) return status;
+    }
+    if (u32(local) != 0x04034b50) return damaged(zip, member->header, "a member's header is damaged");
     int64_t name = (int64_t)u16(local + 26), lengths = name + (int64_t)u16(local + 28);
     if (limit - member->header - LOCAL_SIZE < lengths)
         return damaged(zip, member->header, "a member's header is cut off");
@@ -121,7 +138,7 @@ static kiln_status find_data(const struct ki_zip_archive *zip, struct ki_zip_mem
  * entry. */
 static kiln_status read_entry(const struct ki_zip_archive *zip, struct ki_zip_member *member, int64_t *at,
                               const struct directory *directory) {
-    const unsigned char *p = zip->bytes + *at;
+    const unsigned char *p = at_offset(zip, *at);
     int64_t left = (int64_t)(directory->offset + directory->size) - *at;
     if (left < ENTRY_SIZE || u32(p) != 0x02014b50) return damaged(zip, *at, "its directory is damaged");
     int64_t name = (int64_t)u16(p + 28), extra = (int64_t)u16(p + 30);
@@ -155,10 +172,8 @@ static bool same_name(const struct ki_zip_member *a, const struct ki_zip_member 
     return a->name_size == b->name_size && memcmp(a->name, b->name, (size_t)a->name_size) == 0;
 }
 
-kiln_status ki_zip_open(struct ki_zip_archive *zip, const unsigned char *bytes, int64_t size,
-                        const char *file) {
+static kiln_status read_directory(struct ki_zip_archive *zip) {
     kiln_status status = KILN_OK;
-    *zip = (struct ki_zip_archive){.bytes = bytes, .size = size, .file = file};
     struct directory directory = {0};
     TRY(find_directory(&directory, zip));
     int64_t at = (int64_t)directory.offset;
@@ -178,6 +193,27 @@ kiln_status ki_zip_open(struct ki_zip_archive *zip, const unsigned char *bytes, 
         TRY(damaged(zip, at, "its directory is longer than its members"));
 done:
     return status;
+}
+
+kiln_status ki_zip_open(struct ki_zip_archive *zip, const unsigned char *bytes, int64_t size,
+                        const char *file) {
+    *zip = (struct ki_zip_archive){.bytes = bytes, .size = size, .file = file};
+    return read_directory(zip);
+}
+
+kiln_status ki_zip_open_file(struct ki_zip_archive *zip, struct ki_bytes *room, const struct ki_file *from,
+                             int64_t size) {
+    const int64_t end = ki_min(size, END_IN_FILE);
+    if (!ki_bytes_room(room, end)) return ki_fail_nomem((size_t)end, "the end of a zip archive");
+    kiln_status status = ki_file_read(from, room->data, size - end, end);
+    if (status != KILN_OK) return status;
+    room->size = end;
+    *zip = (struct ki_zip_archive){.bytes = (const unsigned char *)room->data,
+                                   .base = size - end,
+                                   .size = size,
+                                   .file = from->name,
+                                   .members_in = from};
+    return read_directory(zip);
 }
 
 const struct ki_zip_member *ki_zip_find(const struct ki_zip_archive *zip, const char *name) {
@@ -222,7 +258,7 @@ static kiln_status unpack(const struct ki_zip_archive *zip, const struct ki_zip_
                           struct ki_bytes *room, int64_t left) {
     kiln_status status = KILN_OK;
     z_stream stream = {.zalloc = Z_NULL};
-    const unsigned char *packed = zip->bytes + member->begin;
+    const unsigned char *packed = at_offset(zip, member->begin);
     int64_t fed = 0;
     if (inflateInit2(&stream, -15) != Z_OK) return ki_fail_nomem(48 << 10, "zlib");
     for (int result = Z_OK; result != Z_STREAM_END;) {
@@ -257,15 +293,33 @@ static bool checksum_holds(const unsigned char *bytes, int64_t size, uint32_t st
 #endif
 }
 
+/* A member of a file's archive, which is no longer than the file. */
+static kiln_status read_member(const struct ki_zip_archive *zip, const struct ki_zip_member *member,
+                               struct ki_bytes *room) {
+    const struct ki_place place = {zip->file, 0, 0, member->begin};
+    if (member->method != 0) {
+        ki_fail_at(KILN_ERR_UNSUPPORTED, &place,
+                   "a member of the archive is deflated, so its bytes are not in the file");
+        return ki_hint("scipy.sparse.save_npz(name, A, compressed=False), or leave --map out");
+    }
+    if (!ki_bytes_room(room, member->size))
+        return ki_fail_nomem((size_t)member->size, "a member of an archive");
+    room->size = member->size;
+    return ki_file_read(zip->members_in, room->data, member->begin, member->size);
+}
+
 kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip_archive *zip,
                            const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left) {
-    const unsigned char *found = zip->bytes + member->begin;
+    const unsigned char *found;
+    kiln_status status = KILN_OK;
     room->size = 0;
-    if (member->method == 8) {
-        kiln_status status = unpack(zip, member, room, *left);
-        if (status != KILN_OK) return status;
-        found = (const unsigned char *)room->data;
-    }
+    if (zip->members_in)
+        status = read_member(zip, member, room);
+    else if (member->method == 8)
+        status = unpack(zip, member, room, *left);
+    if (status != KILN_OK) return status;
+    found = zip->members_in || member->method == 8 ? (const unsigned char *)room->data
+                                                   : at_offset(zip, member->begin);
     if (!checksum_holds(found, member->size, member->crc))
         return damaged(zip, member->begin, "a member's checksum is wrong");
     if (member->size > *left) return too_long(zip, member, 0);

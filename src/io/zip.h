@@ -1,9 +1,9 @@
-/* Members of a zip archive that lies in memory: stored or deflated, zip64 or not. */
+/* Members of a zip archive that lies in memory, stored or deflated, or in a file, stored; zip64 or not. */
 #ifndef KI_ZIP_H
 #define KI_ZIP_H
 
 #include "io/bytes.h"
-#include "core/status.h"
+#include "core/file.h"
 
 enum { KI_ZIP_MEMBERS = 64 }; /* an .npz of a sparse matrix has five or six */
 
@@ -17,9 +17,10 @@ struct ki_zip_member {
 };
 
 struct ki_zip_archive {
-    const unsigned char *bytes;
-    int64_t size;
-    const char *file; /* for messages */
+    const unsigned char *bytes; /* from `base` on */
+    int64_t base, size;
+    const char *file;                 /* for messages */
+    const struct ki_file *members_in; /* where what comes before `base` is read from; NULL: base is 0 */
     struct ki_zip_member members[KI_ZIP_MEMBERS];
     int64_t count;
 };
@@ -27,6 +28,9 @@ struct ki_zip_archive {
 /* Reads the central directory and checks it: bounds, overlaps, names. bytes and file must outlive zip. */
 kiln_status ki_zip_open(struct ki_zip_archive *zip, const unsigned char *bytes, int64_t size,
                         const char *file);
+/* The same for an archive in a file of `size` bytes, whose end goes to `room`. */
+kiln_status ki_zip_open_file(struct ki_zip_archive *zip, struct ki_bytes *room, const struct ki_file *from,
+                             int64_t size);
 const struct ki_zip_member *ki_zip_find(const struct ki_zip_archive *zip, const char *name); /* or NULL */
 /* The member's bytes, checksum verified: in the archive if stored, else unpacked to `room`, which grows as
  * bytes come. *left is how many bytes may still be unpacked; it is counted down. */

@@ -256,12 +256,169 @@ static void memory_faults(void **state) {
     brutal_memory("passes over a file", 2, memory_body, NULL);
 }
 
+/* ---------------------------------------------------------------------------------------- sparse */
+
+static char npz[80];
+
+/* Rows of different lengths, some empty. */
+static int make_npz(void **state) {
+    kiln_device *cpu = cpu_device();
+    kiln_matrix *A = NULL;
+    kiln_data *data = NULL;
+    static int64_t start[ROWS + 1];
+    static int32_t col[ELEMENTS];
+    static double values[ELEMENTS];
+    make_file(state);
+    int64_t nnz = 0;
+    for (int i = 0; i < ROWS; i++) {
+        for (int j = 0; j < COLS; j++)
+            if (i % 7 && (i + j * j) % 3) col[nnz] = j, values[nnz++] = X[i * COLS + j];
+        start[i + 1] = nnz;
+    }
+    snprintf(npz, sizeof npz, "%s.npz", path);
+    assert_int_equal(kiln_matrix_csr(&A, cpu, KILN_F64, ROWS, COLS, start, col, values), KILN_OK);
+    assert_int_equal(kiln_data_create(&data, A, NULL), KILN_OK);
+    assert_int_equal(kiln_data_write(data, npz, KILN_FILE_NPZ, NULL), KILN_OK);
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+    return 0;
+}
+
+static int remove_npz(void **state) {
+    unlink(npz);
+    return remove_file(state);
+}
+
+static kiln_data *open_npz(kiln_device *device, int map) {
+    const kiln_read_options options = {.map = map};
+    kiln_data *data = NULL;
+    assert_int_equal(kiln_data_read(&data, device, npz, &options), KILN_OK);
+    return data;
+}
+
+static void sparse_on(const char *name, int64_t memory) {
+    const kiln_device_options options = {.memory = memory};
+    kiln_device *device = NULL, *cpu = cpu_device();
+    static double w[COLS], q[ROWS], right_w[COLS], right_q[ROWS];
+    if (kiln_device_open(&device, name, &options) != KILN_OK) {
+        print_message("    skip %s: %s\n", name, kiln_last_error()->message);
+        skip();
+    }
+    kiln_data *whole = open_npz(cpu, 0), *mapped = open_npz(device, 1);
+    const kiln_matrix *A = kiln_data_X(mapped), *B = kiln_data_X(whole);
+    assert_true(kiln_matrix_format(A) == KILN_CSR && kiln_matrix_nnz(A) == kiln_matrix_nnz(B));
+    passes(right_w, right_q, B);
+    passes(w, q, A);
+    for (int j = 0; j < COLS; j++) assert_true(fabs(w[j] - right_w[j]) <= 1e-11 * (1e4 + fabs(right_w[j])));
+    for (int i = 0; i < ROWS; i++) assert_true(fabs(q[i] - right_q[i]) <= 1e-12 * (100 + fabs(right_q[i])));
+    static int64_t start[2][ROWS + 1];
+    static int32_t col[2][ELEMENTS];
+    static double values[2][ELEMENTS];
+    assert_int_equal(kiln_matrix_get_csr(start[0], col[0], values[0], A), KILN_OK);
+    assert_int_equal(kiln_matrix_get_csr(start[1], col[1], values[1], B), KILN_OK);
+    assert_memory_equal(start[0], start[1], sizeof start[0]);
+    assert_memory_equal(col[0], col[1], sizeof col[0]);
+    assert_memory_equal(values[0], values[1], sizeof values[0]);
+    kiln_data_free(whole);
+    kiln_data_free(mapped);
+    kiln_device_close(device);
+    kiln_device_close(cpu);
+}
+
+static void sparse_on_the_cpu(void **state) {
+    (void)state;
+    sparse_on("cpu", 0);
+    sparse_on("cpu", sizeof X / 3);
+}
+
+static void sparse_on_opencl(void **state) {
+    (void)state;
+    sparse_on("opencl", 0);
+    sparse_on("opencl", sizeof X / 3);
+}
+
+/* The first byte of a column's number, wherever the archive keeps it: the file has this run of bytes once. */
+static int64_t find_bytes(const void *wanted, size_t size) {
+    static unsigned char bytes[1 << 21];
+    const int fd = open(npz, O_RDONLY);
+    const ssize_t total = read(fd, bytes, sizeof bytes);
+    close(fd);
+    for (ssize_t at = 0; at + (ssize_t)size <= total; at++)
+        if (memcmp(bytes + at, wanted, size) == 0) return at;
+    fail_msg("not found");
+    return -1;
+}
+
+static void overwrite(int64_t offset, unsigned char byte) {
+    const int fd = open(npz, O_WRONLY);
+    assert_int_equal(pwrite(fd, &byte, 1, offset), 1);
+    close(fd);
+}
+
+static void sparse_that_changes(void **state) {
+    (void)state;
+    kiln_device *cpu = cpu_device();
+    kiln_data *data = open_npz(cpu, 1), *second = NULL;
+    kiln_matrix *y = NULL, *w = NULL;
+    const kiln_read_options options = {.map = 1};
+    assert_int_equal(kiln_matrix_dense(&y, cpu, KILN_F64, COLS, 1, X), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&w, cpu, KILN_F64, COLS, 1, NULL), KILN_OK);
+    int32_t found[8];
+    int64_t start[ROWS + 1];
+    static int32_t col[ELEMENTS];
+    assert_int_equal(kiln_matrix_get_csr(start, col, NULL, kiln_data_X(data)), KILN_OK);
+    memcpy(found, col, sizeof found);
+    const int64_t at = find_bytes(found, sizeof found);
+    overwrite(at, 200); /* beyond the last column */
+    assert_fails(KILN_ERR_IO, kiln_mmchain(w, 1, kiln_data_X(data), NULL, y, 0, NULL));
+    assert_contains(kiln_last_error()->message, "changed");
+    assert_fails(KILN_ERR_PARSE, kiln_data_read(&second, cpu, npz, &options));
+    assert_contains(kiln_last_error()->message, "outside 0 to 23");
+    overwrite(at, (unsigned char)found[0]);
+    overwrite(find_bytes(&X[COLS + 3], 8) + 1, 0x55); /* a value */
+    assert_fails(KILN_ERR_PARSE, kiln_data_read(&second, cpu, npz, &options));
+    assert_contains(kiln_last_error()->message, "checksum");
+    assert_null(second);
+    kiln_matrix_free(y);
+    kiln_matrix_free(w);
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+static void npz_memory_body(void *context) {
+    (void)context;
+    const kiln_read_options options = {.map = 1};
+    kiln_device *cpu = NULL;
+    kiln_data *data = NULL;
+    static double w[COLS], q[ROWS];
+    STEP(kiln_device_open(&cpu, "cpu", NULL));
+    STEP(kiln_data_read(&data, cpu, npz, &options));
+    passes(w, q, kiln_data_X(data));
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+}
+
+static void sparse_memory_faults(void **state) {
+    (void)state;
+    brutal_memory("passes over a sparse file", 1, npz_memory_body, NULL);
+}
+
+#define SPARSE_TEST(function) cmocka_unit_test_setup_teardown(function, make_npz, remove_npz)
 #define TEST(function) cmocka_unit_test_setup_teardown(function, make_file, remove_file)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(on_the_cpu),       TEST(with_little_memory), TEST(refusals),
-        TEST(other_operations), TEST(cut_off_in_use),     TEST(disk_faults),
-        TEST(memory_faults),    TEST(on_opencl),          TEST(on_opencl_with_little_memory)};
+    const struct CMUnitTest tests[] = {TEST(on_the_cpu),
+                                       TEST(with_little_memory),
+                                       TEST(refusals),
+                                       TEST(other_operations),
+                                       TEST(cut_off_in_use),
+                                       TEST(disk_faults),
+                                       TEST(memory_faults),
+                                       SPARSE_TEST(sparse_on_the_cpu),
+                                       SPARSE_TEST(sparse_that_changes),
+                                       SPARSE_TEST(sparse_memory_faults),
+                                       SPARSE_TEST(sparse_on_opencl),
+                                       TEST(on_opencl),
+                                       TEST(on_opencl_with_little_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
