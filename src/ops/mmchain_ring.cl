@@ -326,8 +326,8 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_ring(__global real *out, __glob
             sums[s] = sum;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (id < V * C && more)
-            store_remote(&exchange[i + 1 & 1][rank][id / C], id % C, sum_warps(scratch[i + 1 & 1][id / C], 0));
+        for (int s = id; s < V * C && more; s += BS)
+            store_remote(&exchange[i + 1 & 1][rank][s / C], s % C, sum_warps(scratch[i + 1 & 1][s / C], 0));
         cluster_arrive();
 #elif VS > 32
         for (int s = id % 32; s < V && i >= 0; s += 32) sums[s] = sum_warps(scratch[i & 1][s], vector);
