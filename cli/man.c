@@ -20,6 +20,8 @@ static void roff(const char *text) {
             printf("\\-");
         else if (*at == '\\')
             printf("\\e");
+        else if (*at == '|')
+            printf("|\\:"); /* a line may break behind it */
         else
             putchar(*at);
         line_begins = *at == '\n';

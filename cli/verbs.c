@@ -85,7 +85,7 @@ const struct verb verb_table[VERB_COUNT] = {
                       "kiln predict a9a.kiln test.svm --probabilities | head",
                       verb_predict},
     [VERB_VERIFY] =
-        {"verify", "MODEL DATA", 2, 2, NULL, "Check a model's claims against its training data",
+        {"verify", "MODEL DATA", 2, 2, NULL, "Check the claims of a model against its training data",
          "Computes the objective, the gradient's norm as the tolerance measures it, and for svm the duality "
          "gap again, "
          "by slow reference code that shares nothing with training, and compares them with what the model "

@@ -284,6 +284,8 @@ kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names
                                 const char *target, const struct ki_place *place) {
     kiln_status status = KILN_OK;
     char *const **sorted = ki_alloc((size_t)count * sizeof *sorted);
+    struct ki_csv_column *former = NULL; /* the schema's own targets, once others replace them */
+    int64_t former_count = 0;
     if (!sorted) TRY(ki_fail_nomem((size_t)count * sizeof *sorted, "the columns' names"));
     for (int64_t i = 0; i < count; i++) sorted[i] = &names[i];
     qsort(sorted, (size_t)count, sizeof *sorted, compare_entries);
@@ -300,12 +302,20 @@ kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names
         present += schema->targets[i].field >= 0;
     }
     if (!target && present == schema->target_count) goto done;
-    for (int64_t i = 0; i < schema->target_count; i++) ki_free(schema->targets[i].name);
-    ki_free(schema->targets);
+    former = schema->targets;
+    former_count = schema->target_count;
     schema->targets = NULL;
     schema->target_count = 0;
     if (target) TRY(find_targets(schema, names, count, target, place));
+    /* A target that is named again keeps its classes, which are known by its place. */
+    for (int64_t i = 0; i < ki_min(schema->target_count, former_count); i++) {
+        if (strcmp(schema->targets[i].name, former[i].name) != 0) continue;
+        schema->targets[i].text = former[i].text;
+        schema->targets[i].levels = former[i].levels;
+    }
 done:
+    for (int64_t i = 0; i < former_count; i++) ki_free(former[i].name);
+    ki_free(former);
     ki_free(sorted);
     return status;
 }

@@ -206,7 +206,7 @@ class Pages(Case):
 
     def test_bash_completes(self):
         words = {
-            "kiln l": "linreg",
+            "kiln li": "linreg",
             "kiln linreg --tol": "--tolerance",
             "kiln linreg --type f3": "f32",
             "kiln completion f": "fish",

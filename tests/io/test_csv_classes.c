@@ -79,6 +79,18 @@ static void with_a_model(void **state) {
     assert_reals(r.table.y, (double[]){1, 0, 1, -1}, 4);
     assert_int_equal(r.table.class_count[0], 2);
     ki_table_clear(&r.table);
+    options.target = "species"; /* named again */
+    r = read_text(flowers, &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_reals(r.table.y, (double[]){1, 0, 1, -1}, 4);
+    ki_table_clear(&r.table);
+    options.target = "y"; /* another one, of numbers */
+    r = read_text("length,y\n1,2\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_reals(r.table.y, (double[]){2}, 1);
+    assert_null(r.table.class_names);
+    ki_table_clear(&r.table);
+    options.target = NULL;
     r = read_text("length\n1\n2\n", &options);
     assert_int_equal(r.status, KILN_OK);
     assert_null(r.table.y);

@@ -1,0 +1,399 @@
+"""Drives the verbs that train, rank and judge models: logreg, glm, svm, hits, predict, verify, cross-validation.
+
+usage: models_test.py KILN FLIGHTS.csv.gz [SECONDS], as cli_test.py
+"""
+
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import unittest
+import xml.dom.minidom
+
+from cli_test import KILN, Case, as_json, kiln
+
+CPU = ["--device", "cpu", "--quiet"]
+
+
+def sigmoid(x):
+    return 1 / (1 + math.exp(-x))
+
+
+def points(count, seed=1):
+    """Rows (a, b, noise) with an eta of their own."""
+    source = random.Random(seed)
+    rows = [(source.gauss(0, 1), source.gauss(1, 2), source.random()) for _ in range(count)]
+    return [(a, b, u, 0.8 * a - 0.5 * b + 0.3) for a, b, u in rows]
+
+
+class Models(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        rows = points(300)
+
+        def csv(name, target):
+            with open(os.path.join(cls.folder, name), "w") as file:
+                file.write("a,b,y\n")
+                for row in rows:
+                    file.write(f"{row[0]!r},{row[1]!r},{target(*row)}\n")
+
+        csv("two.csv", lambda a, b, u, eta: "yes" if u < sigmoid(eta) else "no")
+        csv("three.csv", lambda a, b, u, eta: ["low", "mid", "high"][(eta + u > 0) + (eta + u > 1.5)])
+        csv("count.csv", lambda a, b, u, eta: int(math.exp(0.5 * eta) + 2 * u))
+        csv("number.csv", lambda a, b, u, eta: eta + u)
+        with open(os.path.join(cls.folder, "two.svm"), "w") as file:
+            for a, b, u, eta in rows:
+                file.write(f"{3 if u < sigmoid(eta) else -1} 1:{a!r} 2:{b!r}\n")
+
+    def train(self, verb, data, *options, target=True):
+        arguments = ["--target", "y"] if target else []
+        return as_json(verb, self.path(data), *arguments, *CPU, *options)
+
+    def lines(self, name):
+        return self.read(name).decode().splitlines()
+
+    def fit(self, verb, data, *options, target=True):
+        """Trains into m.kiln, checks what must hold of any model, returns the JSON object."""
+        model = self.path("m.kiln")
+        result = self.train(verb, data, "-o", model, *options, target=target)
+        self.assertTrue(result["converged"])
+        self.assertEqual(result["algorithm"], verb)
+        self.assertIn("inner", result["trace"][0])
+        claims = as_json("verify", model, self.path(data), "--quiet", *self.columns(options))
+        self.assertTrue(claims["holds"], claims)
+        return result
+
+    @staticmethod
+    def columns(options):
+        """The options that verify takes too."""
+        kept = []
+        for i, option in enumerate(options):
+            if option in ("--weights", "--offset"):
+                kept += [option, options[i + 1]]
+        return kept
+
+
+class Classifiers(Models):
+    def test_names_of_classes(self):
+        for verb in "logreg", "svm":
+            result = self.fit(verb, "two.csv")
+            table = result["metrics"]["confusion"]
+            self.assertEqual(table["classes"], ["no", "yes"])
+            self.assertEqual(sum(map(sum, table["rows"])), 300)
+            out, error = kiln("predict", self.path("m.kiln"), self.path("two.csv"), "--device", "cpu")
+            self.assertEqual(set(out.split()), {"yes", "no"})
+            self.assertIn("true \\ predicted", error)
+            right = (table["rows"][0][0] + table["rows"][1][1]) / 300
+            again = as_json("predict", self.path("m.kiln"), self.path("two.csv"), *CPU)
+            self.assertAlmostEqual(again["metrics"]["accuracy"], right)
+            self.assertAlmostEqual(again["metrics"]["auc"], result["metrics"]["auc"])
+            self.assertEqual(again["classes"], ["no", "yes"])
+            self.assertEqual(again["predictions"], out.split())
+
+    def test_numbers_as_classes(self):
+        result = self.fit("logreg", "two.svm", target=False)
+        self.assertEqual(result["metrics"]["confusion"]["classes"], ["-1", "3"])
+        out, _ = kiln("predict", self.path("m.kiln"), self.path("two.svm"), *CPU)
+        self.assertEqual(set(out.split()), {"-1", "3"})
+        # the same data with other names of the classes
+        self.assertAlmostEqual(result["objective"], self.fit("logreg", "two.csv")["objective"], 7)
+
+    def test_auc_counts_pairs(self):
+        self.fit("logreg", "two.csv")
+        scores = [float(x) for x in kiln("predict", self.path("m.kiln"), self.path("two.csv"), "--decision", *CPU)[0].split()]
+        labels = [line.strip().endswith("yes") for line in self.lines("two.csv")[1:]]
+        pairs = [(p > n) + (p == n) / 2 for p, y in zip(scores, labels) if y for n, z in zip(scores, labels) if not z]
+        result = as_json("predict", self.path("m.kiln"), self.path("two.csv"), *CPU)
+        self.assertAlmostEqual(result["metrics"]["auc"], sum(pairs) / len(pairs), 12)
+        loss = sum(math.log1p(math.exp(-s if y else s)) for s, y in zip(scores, labels)) / 300
+        self.assertAlmostEqual(result["metrics"]["log_loss"], loss, 12)
+
+    def test_probabilities(self):
+        self.fit("logreg", "three.csv")
+        out, _ = kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--probabilities", *CPU)
+        rows = [[float(x) for x in line.split()] for line in out.splitlines()]
+        self.assertTrue(all(len(row) == 3 and abs(sum(row) - 1) < 1e-12 for row in rows))
+        labels = kiln("predict", self.path("m.kiln"), self.path("three.csv"), *CPU)[0].split()
+        names = ["high", "low", "mid"]  # in the order of their bytes
+        self.assertEqual(labels, [names[row.index(max(row))] for row in rows])
+        self.fit("logreg", "two.csv")
+        out, _ = kiln("predict", self.path("m.kiln"), self.path("two.csv"), "--probabilities", *CPU)
+        self.assertEqual({len(line.split()) for line in out.splitlines()}, {2})
+        self.fit("svm", "three.csv")
+        kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--probabilities", *CPU, code=2)
+        kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--probabilities", "--decision", *CPU, code=2)
+        rows = kiln("predict", self.path("m.kiln"), self.path("three.csv"), "--decision", *CPU)[0].splitlines()
+        self.assertEqual({len(line.split()) for line in rows}, {3})
+
+    def test_C_is_another_name(self):
+        self.assertEqual(self.train("logreg", "two.csv", "--C", 0.25)["objective"],
+                         self.train("logreg", "two.csv", "--l2", 4)["objective"])
+        self.assertEqual(self.train("svm", "two.csv", "--C", 0.25)["objective"],
+                         self.train("svm", "two.csv", "--l2", 2)["objective"])
+        self.assertEqual(self.train("logreg", "two.csv")["options"]["l2"], 1)
+        self.assertEqual(self.train("svm", "two.csv")["options"]["l2"], 0.5)
+        kiln("logreg", self.path("two.csv"), "--target", "y", "--C", 1, "--l2", 1, code=2)
+        kiln("linreg", self.path("number.csv"), "--target", "y", "--C", 1, code=2)
+
+    def test_class_weights(self):
+        plain = self.fit("logreg", "two.csv", "--class-weight", "yes=1,no=1")
+        self.assertAlmostEqual(plain["objective"], self.train("logreg", "two.csv")["objective"], 10)
+        rows = self.lines("two.csv")[1:]
+        weights = self.write("w.txt", "".join("3\n" if row.endswith("yes") else "1\n" for row in rows))
+        by_row = self.fit("svm", "two.csv", "--weights", weights)
+        by_class = self.fit("svm", "two.csv", "--class-weight", "yes=3")
+        self.assertAlmostEqual(by_row["objective"], by_class["objective"], 9)
+        self.fit("logreg", "three.csv", "--class-weight", "balanced")
+        for wrong in "yes", "perhaps=2", "yes=-1", "=2", "yes=x":
+            error = kiln("logreg", self.path("two.csv"), "--target", "y", "--class-weight", wrong, *CPU, code=2)[1]
+            self.assertIn("LABEL=WEIGHT", error)
+
+    def test_l1_makes_zeros(self):
+        self.fit("logreg", "two.csv", "--l1", 60)
+        info = as_json("info", self.path("m.kiln"))
+        self.assertLess(len(info["top_coefficients"]), 2)
+        self.assertEqual(info["metadata"]["options"]["l2"], 0)
+
+    def test_warm_start_goes_on(self):
+        model = self.path("part.kiln")
+        part = self.train("logreg", "two.csv", "--max-iterations", 2, "-o", model)
+        self.assertFalse(part["converged"])
+        rest = self.train("logreg", "two.csv", "--warm-start", model)
+        whole = self.train("logreg", "two.csv")
+        self.assertAlmostEqual(rest["objective"], whole["objective"], 9)
+        self.assertAlmostEqual(rest["trace"][0]["objective"], part["objective"], 9)
+
+    def test_svm_regression(self):
+        result = self.fit("svm", "number.csv", "--regression", "--epsilon", 0.1)
+        self.assertLess(result["gap"], 1e-9)
+        self.assertGreater(result["metrics"]["r2"], 0.9)
+        out, _ = kiln("predict", self.path("m.kiln"), self.path("number.csv"), *CPU)
+        self.assertEqual(len([float(x) for x in out.split()]), 300)
+        kiln("svm", self.path("number.csv"), "--target", "y", "--regression", "--class-weight", "balanced", code=2)
+
+    def test_one_class(self):
+        path = self.write("one.csv", "x,y\n1,a\n2,a\n")
+        for verb in "logreg", "svm":
+            self.assertIn("one class", kiln(verb, path, "--target", "y", *CPU, code=3)[1])
+
+    def test_unknown_class_is_wrong(self):
+        self.fit("logreg", "two.csv")
+        other = self.write("other.csv", "a,b,y\n1,2,yes\n1,2,maybe\n")
+        metrics = as_json("predict", self.path("m.kiln"), other, *CPU)["metrics"]
+        self.assertIn(metrics["accuracy"], (0, 0.5))
+        self.assertEqual(sum(map(sum, metrics["confusion"]["rows"])), 1)
+
+    def test_linreg_wants_numbers(self):
+        self.assertIn("logreg", kiln("linreg", self.path("two.csv"), "--target", "y", *CPU, code=3)[1])
+
+
+class Generalised(Models):
+    def test_families(self):
+        for options in (["poisson"], ["negative-binomial", "--alpha", 0.5], ["tweedie", "--variance-power", 1.5],
+                        ["gaussian"]):
+            result = self.fit("glm", "count.csv", "--family", *options)
+            metrics = result["metrics"]
+            self.assertLess(metrics["deviance"], metrics["null_deviance"])
+            again = as_json("predict", self.path("m.kiln"), self.path("count.csv"), *CPU)["metrics"]
+            self.assertAlmostEqual(again["deviance"], metrics["deviance"], 8)
+
+    def test_gaussian_is_least_squares(self):
+        glm, linreg = self.fit("glm", "number.csv"), self.fit("linreg", "number.csv")
+        self.assertAlmostEqual(glm["metrics"]["rss"], linreg["metrics"]["rss"], 8)
+
+    def test_offset(self):
+        offset = self.write("offset.txt", "".join(f"{0.01 * i}\n" for i in range(300)))
+        result = self.fit("glm", "count.csv", "--family", "poisson", "--offset", offset)
+        predict = ["predict", self.path("m.kiln"), self.path("count.csv")]
+        again = as_json(*predict, "--offset", offset, *CPU)
+        self.assertAlmostEqual(again["metrics"]["deviance"], result["metrics"]["deviance"], 8)
+        without = as_json(*predict, *CPU)["predictions"]
+        for i in (0, 17, 299):
+            self.assertAlmostEqual(again["predictions"][i] / without[i], math.exp(0.01 * i), 9)
+        etas = as_json(*predict, "--offset", offset, "--decision", *CPU)["predictions"]
+        self.assertAlmostEqual(math.exp(etas[5]), again["predictions"][5], 9)
+        kiln("verify", self.path("m.kiln"), self.path("count.csv"), code=2)  # without the offset
+
+    def test_coefficients(self):
+        result = self.fit("glm", "count.csv", "--family", "poisson", "--standard-errors")
+        rows = result["coefficients"]
+        self.assertEqual([row["name"] for row in rows], ["a", "b", "(intercept)"])
+        for row in rows:
+            self.assertAlmostEqual(row["z"], row["value"] / row["standard_error"], 9)
+            self.assertAlmostEqual(row["p"], math.erfc(abs(row["z"]) / math.sqrt(2)), 12)
+        out, _ = kiln("glm", self.path("count.csv"), "--target", "y", "--family", "poisson", "--standard-errors", *CPU)
+        self.assertIn("std. error", out)
+
+    def test_parameters_are_needed(self):
+        for family in "tweedie", "negative-binomial":
+            self.assertIn("needs its parameter",
+                          kiln("glm", self.path("count.csv"), "--target", "y", "--family", family, *CPU, code=2)[1])
+        kiln("glm", self.path("count.csv"), "--target", "y", "--link", "power", *CPU, code=2)
+        kiln("glm", self.path("count.csv"), "--target", "y", "--family", "cauchy", code=2)
+        kiln("glm", self.path("number.csv"), "--target", "y", "--family", "poisson", *CPU, code=3)
+
+
+class Validation(Models):
+    def test_best_value_is_kept(self):
+        plot, model = self.path("cv.svg"), self.path("best.kiln")
+        result = self.train("logreg", "two.csv", "--cv", 4, "--l2", "1e-2:1e4:7", "--plot", plot, "-o", model)
+        table = result["cross_validation"]
+        values = [row["l2"] for row in table["values"]]
+        self.assertEqual((values[0], values[-1]), (1e4, 1e-2))
+        self.assertTrue(all(abs(a / b - 10) < 1e-9 for a, b in zip(values, values[1:])))
+        best = min(table["values"], key=lambda row: row["mean"])
+        self.assertEqual(table["best"], best["l2"])
+        self.assertEqual(result["options"]["l2"], best["l2"])
+        for row in table["values"]:
+            mean = sum(row["folds"]) / 4
+            self.assertAlmostEqual(row["mean"], mean, 12)
+            error = math.sqrt(sum((x - mean) ** 2 for x in row["folds"]) / 3 / 4)
+            self.assertAlmostEqual(row["standard_error"], error, 12)
+        near = [row["l2"] for row in table["values"] if row["mean"] <= best["mean"] + best["standard_error"]]
+        self.assertEqual(table["one_standard_error"], max(near))
+        self.assertEqual(xml.dom.minidom.parse(plot).documentElement.tagName, "svg")
+        plain = self.train("logreg", "two.csv", "--l2", best["l2"])
+        self.assertAlmostEqual(plain["objective"], result["objective"], 7)
+        self.assertTrue(as_json("verify", model, self.path("two.csv"))["holds"])
+
+    def test_rule_and_seed(self):
+        options = ["--cv", 5, "--l2", "1e-2:1e4:7"]
+        one = self.train("svm", "three.csv", *options, "--select", "one-se")
+        self.assertEqual(one["options"]["l2"], one["cross_validation"]["one_standard_error"])
+        same, other = (self.train("svm", "three.csv", *options, "--seed", seed) for seed in (0, 1))
+        self.assertEqual(one["cross_validation"]["values"], same["cross_validation"]["values"])
+        self.assertNotEqual(one["cross_validation"]["values"], other["cross_validation"]["values"])
+
+    def test_fold_is_a_file_without_its_rows(self):
+        """The score of each fold, from models trained on files and judged on files."""
+        folds = self.train("linreg", "number.csv", "--cv", 2, "--l2", 3)["cross_validation"]["values"][0]["folds"]
+        lines = self.lines("number.csv")
+        rows, state, mask = list(range(300)), 0, (1 << 64) - 1
+        for i in range(299, 0, -1):  # the shuffle of cli/cv.c: SplitMix64
+            state = (state + 0x9E3779B97F4A7C15) & mask
+            z = state
+            z = ((z ^ z >> 30) * 0xBF58476D1CE4E5B9) & mask
+            z = ((z ^ z >> 27) * 0x94D049BB133111EB) & mask
+            j = (z ^ z >> 31) % (i + 1)
+            rows[i], rows[j] = rows[j], rows[i]
+        for fold in range(2):
+            held = set(rows[fold::2])
+            parts = {name: self.write(name, "\n".join(lines[:1] + [lines[i + 1] for i in range(300) if (i in held) == want]) + "\n")
+                     for name, want in (("train.csv", False), ("test.csv", True))}
+            as_json("linreg", parts["train.csv"], "--target", "y", "--l2", 3, *CPU, "-o", self.path("fold.kiln"))
+            metrics = as_json("predict", self.path("fold.kiln"), parts["test.csv"], *CPU)["metrics"]
+            self.assertAlmostEqual(metrics["rmse"], folds[fold], 9)
+
+    def test_path_without_folds(self):
+        result = self.train("glm", "count.csv", "--family", "poisson", "--l2", "1:1000:4")
+        self.assertEqual(result["schema"], "kiln.path/1")
+        norms = [row["norm"] for row in result["path"]["values"]]
+        self.assertEqual(norms, sorted(norms))
+        self.assertIsNone(result["path"]["best"])
+        out, _ = kiln("glm", self.path("count.csv"), "--target", "y", "--l2", "1:1000:4", *CPU)
+        self.assertEqual(len(out.splitlines()), 6)
+
+    def test_refusals(self):
+        data = [self.path("two.csv"), "--target", "y"]
+        for options in (["--cv", 1], ["--cv", 301, *CPU], ["--l2", "1:2"], ["--l2", "0:1:3"], ["--l2", "-1"],
+                        ["--l2", "1:10:3", "-o", self.path("x.kiln")], ["--plot", self.path("x.svg")]):
+            kiln("logreg", *data, *options, code=2)
+        self.assertFalse(os.path.exists(self.path("x.kiln")))
+
+
+class Ranking(Models):
+    def test_edges(self):
+        graph = self.write("graph.txt", "# a comment\nann\tbob\nann\tcid\ndan\tcid\n")
+        result = as_json("hits", graph, *CPU)
+        self.assertEqual(result["authorities"][0]["vertex"], "cid")
+        self.assertEqual(result["hubs"][0]["vertex"], "ann")
+        self.assertAlmostEqual(sum(row["value"] for row in result["authorities"]), 1)
+        # A^T A = [[1 1], [1 2]]: the golden ratio
+        self.assertAlmostEqual(result["eigenvalue"], (3 + math.sqrt(5)) / 2, 9)
+        self.assertAlmostEqual(result["authorities"][0]["value"] / result["authorities"][1]["value"],
+                               (1 + math.sqrt(5)) / 2, 9)
+        out, _ = kiln("hits", graph, "--top", 1, *CPU)
+        self.assertEqual(out.split("authorities\n")[1].split()[1], "cid")
+
+    def test_scores_and_model(self):
+        graph = self.write("weights.edges", "a b 2\nb c 1\na c 1\na b 1\n")
+        scores, model = self.path("scores.tsv"), self.path("rank.kiln")
+        result = as_json("hits", graph, "--norm", 2, "--scores", scores, "-o", model, *CPU)
+        rows = [line.split("\t") for line in self.lines("scores.tsv")]
+        self.assertEqual([row[0] for row in rows], ["a", "b", "c"])
+        self.assertAlmostEqual(sum(float(row[2]) ** 2 for row in rows), 1)
+        self.assertAlmostEqual(float(rows[1][2]), result["authorities"][0]["value"])
+        self.assertEqual(as_json("info", model)["algorithm"], "hits")
+        again = as_json("hits", graph, "--norm", 2, "--warm-start", model, *CPU)
+        self.assertLess(again["iterations"], result["iterations"])
+        other = self.write("other.edges", "b a\nc b\n")
+        kiln("hits", other, "--warm-start", model, *CPU, code=7)
+        kiln("predict", model, graph, *CPU, code=7)
+        kiln("verify", model, graph, code=7)
+
+    def test_unweighted(self):
+        heavy = self.write("heavy.edges", "a b 5\nb c 1\na c 1\n")
+        light = self.write("light.edges", "a b\nb c\na c\n")
+        one, two = as_json("hits", heavy, "--unweighted", *CPU), as_json("hits", light, *CPU)
+        self.assertEqual(one["authorities"], two["authorities"])
+        self.assertNotEqual(as_json("hits", heavy, *CPU)["authorities"], two["authorities"])
+
+    def test_matrix_market_and_standard_input(self):
+        matrix = self.write("g.mtx", "%%MatrixMarket matrix coordinate pattern general\n3 3 3\n1 2\n2 3\n1 3\n")
+        light = "1 2\n2 3\n1 3\n"
+        by_matrix = as_json("hits", matrix, *CPU)
+        by_edges = as_json("hits", "-", "--format", "edges", *CPU, stdin=light.encode())
+        self.assertEqual(by_matrix["authorities"], by_edges["authorities"])
+
+    def test_bad_graphs(self):
+        for text, part in (("a b\nc\n", ":2:"), ("a b 1\nb c x\n", ":2:5"), ("a b 0\n", "0"), ("a b -1\na c -2\n", "negative")):
+            self.assertIn(part, kiln("hits", self.write("bad.edges", text), *CPU, code=3)[1])
+        self.assertIn("twice", kiln("hits", self.write("bad.edges", "a b\na b\n"), "--strict", *CPU, code=3)[1])
+
+
+class Verifying(Models):
+    def test_a_false_claim_is_found(self):
+        """Trained to another penalty than the data of the claims: the gradient gives it away."""
+        self.fit("logreg", "two.csv")
+        rows = self.lines("two.csv")
+        rows[7] = rows[7].replace("yes", "?").replace("no", "yes").replace("?", "no")
+        changed = self.write("changed.csv", "\n".join(rows) + "\n")
+        out, _ = kiln("verify", self.path("m.kiln"), changed, "--quiet", code=4)
+        self.assertIn("DOES NOT HOLD", out)
+        self.assertFalse(as_json("verify", self.path("m.kiln"), changed, "--quiet", code=4)["holds"])
+
+    def test_f32_and_no_intercept(self):
+        for verb, data in (("logreg", "two.csv"), ("svm", "three.csv"), ("linreg", "number.csv")):
+            self.fit(verb, data, "--type", "f32")
+            self.fit(verb, data, "--no-intercept")
+            self.fit(verb, data, "--standardize")
+
+
+class Interrupting(Models):
+    def test_the_model_so_far_is_kept(self):
+        source = random.Random(3)
+        with open(self.path("big.svm"), "w") as file:
+            for _ in range(4000):
+                columns = sorted(source.sample(range(1, 3000), 60))
+                file.write(f"{source.randrange(2)} " + " ".join(f"{j}:{source.random():.4f}" for j in columns) + "\n")
+        model = self.path("some.kiln")
+        process = subprocess.Popen(
+            [KILN, "logreg", self.path("big.svm"), "--l2", "1e-9", "--tolerance", "1e-300", "--max-iterations", "1000000",
+             "--device", "cpu", "--verbose", "-o", model], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        for line in process.stderr:
+            if line.startswith(b"iteration"):
+                process.send_signal(signal.SIGINT)
+                break
+        out, error = process.communicate(timeout=120)
+        if process.returncode == 0:
+            self.skipTest("ended before the signal came")
+        self.assertEqual(process.returncode, 130, error)
+        self.assertEqual(as_json("info", model)["metadata"]["report"]["stopped_by"], "cancelled")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
