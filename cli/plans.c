@@ -45,15 +45,17 @@ void plans_print_work(const struct run *run, const kiln_work *work) {
 }
 
 void plans_print_head(const char *extra) {
-    printf("  %-14s %5s %5s %9s %4s %4s %2s %7s %7s %10s %10s %11s%s  %s\n", "VARIANT", "VS", "BS", "C", "TL",
-           "ROWS", "K", "GROUPS", "OCCUP.", "BYTES", "ATOMICS", "PREDICTED", extra, "LIMIT");
+    printf("  %-14s %5s %5s %3s %3s %9s %4s %4s %2s %7s %7s %10s %10s %11s%s  %s\n", "VARIANT", "VS", "BS",
+           "CL", "ST", "C", "TL", "ROWS", "K", "GROUPS", "OCCUP.", "BYTES", "ATOMICS", "PREDICTED", extra,
+           "LIMIT");
 }
 
 void plans_print_row(const kiln_plan *plan, const char *extra) {
-    printf("%c %-14s %5d %5d %9lld %4d %4d %2d %7lld %6.0f%% %10s %10.3g %8.4f ms%s  %s\n",
-           plan->chosen ? '*' : ' ', plan->variant, plan->vector, plan->group, (long long)plan->coarsening,
-           plan->load, plan->rows, plan->columns, (long long)plan->groups, 100 * plan->occupancy,
-           text_bytes(plan->bytes), plan->atomics, 1e3 * plan->seconds, extra, plan->limit);
+    printf("%c %-14s %5d %5d %3d %3d %9lld %4d %4d %2d %7lld %6.0f%% %10s %10.3g %8.4f ms%s  %s\n",
+           plan->chosen ? '*' : ' ', plan->variant, plan->vector, plan->group, plan->cluster, plan->stages,
+           (long long)plan->coarsening, plan->load, plan->rows, plan->columns, (long long)plan->groups,
+           100 * plan->occupancy, text_bytes(plan->bytes), plan->atomics, 1e3 * plan->seconds, extra,
+           plan->limit);
 }
 
 void plans_json_work(json_t *object, const kiln_work *work) {
@@ -72,6 +74,8 @@ json_t *plans_json(const kiln_plan *plan) {
     json_put_text(object, "variant", plan->variant);
     json_put_count(object, "VS", plan->vector);
     json_put_count(object, "BS", plan->group);
+    json_put_count(object, "cluster", plan->cluster);
+    json_put_count(object, "stages", plan->stages);
     json_put_count(object, "C", plan->coarsening);
     json_put_count(object, "TL", plan->load);
     json_put_count(object, "rows_a_step", plan->rows);

@@ -432,6 +432,8 @@ typedef struct kiln_plan {
     int vector, group;  /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
     int load, rows;     /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
     int columns;        /* of y, taken in one pass */
+    int cluster;        /* work-groups that share a row; 0 where rows do not go to groups */
+    int stages;         /* tiles of X on their way while one is worked on; 0 = loads go straight to registers */
     int shared;         /* elements of w in local memory; 0 = none */
     int64_t coarsening; /* C: rows that a vector goes through */
     int64_t groups;     /* work-groups launched */
@@ -443,8 +445,7 @@ typedef struct kiln_plan {
 } kiln_plan;
 
 /* The plans that the device has for work->k columns of y (v of one column) and an X of this shape, of which no more is
- * needed. GPUs build every plan's kernel to learn how many groups fit. Free with kiln_free. ERR_ARGUMENT where X has no
- * entries. */
+ * needed. Free with kiln_free. ERR_ARGUMENT where X has no entries. */
 KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                         const kiln_work *work);
 /* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. */

@@ -69,13 +69,15 @@ static kiln_plan public_plan(const struct ki_candidate *candidate, int number, i
                       .load = plan->Q * plan->W,
                       .rows = plan->R,
                       .columns = plan->K,
+                      .cluster = plan->C,
+                      .stages = plan->stages,
                       .shared = plan->shared_w,
                       .groups = plan->groups,
                       .occupancy = candidate->occupancy,
                       .bytes = (double)candidate->bytes,
                       .atomics = (double)candidate->atomics,
                       .seconds = candidate->seconds};
-    const int64_t vectors = plan->groups * ki_max(plan->BS / ki_max(plan->VS, 1), 1);
+    const int64_t vectors = plan->groups / ki_max(plan->C, 1) * ki_max(plan->BS / ki_max(plan->VS, 1), 1);
     made.coarsening = ki_ceil_div(rows, ki_max(vectors, 1));
     snprintf(made.variant, sizeof made.variant, "%s", plan->variant);
     for (char *c = made.variant; *c; c++)
