@@ -75,7 +75,7 @@ static kiln_status check_member(int64_t *begin, struct walk *walk, const char *n
                                 kiln_status (*check)(struct walk *walk, int64_t first, int64_t count)) {
     const struct ki_zip_member *member = ki_zip_find(&walk->npz->zip, name);
     struct ki_npy npy;
-    uLong crc;
+    uLong crc = 0;
     kiln_status status;
     if (!member)
         return ki_npz_fail(walk->npz, KILN_ERR_UNSUPPORTED, "the .npz archive lacks indices or data");
