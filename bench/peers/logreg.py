@@ -1,0 +1,256 @@
+"""Logistic regression and support vector machines on real data: Kiln against LIBLINEAR and scikit-learn, one objective each.
+
+Objectives are computed by one NumPy function from the coefficients that a solver returns, in Kiln's units. The best of all
+tight runs is the optimum; a solver's time is that of its loosest tolerance of a ladder whose objective is within 1e-6 of it,
+data in memory. Every run is a process of its own, peers take turns, medians count. Ends with 1 where an optimum of Kiln's is
+not LIBLINEAR's or scikit-learn's to 1e-6.
+
+    KILN_LIBRARY=build/libkiln.so python3 bench/peers/logreg.py --data ../shared/data --threads 2 --json result.json
+"""
+import argparse
+import ctypes
+import datetime
+import gzip
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+
+import numpy as np
+import scipy.sparse as sparse
+
+CLOSE = 1e-6
+LADDER = [10.0 ** -e for e in (1, 1.5, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10)]
+TIGHT = 1e-10
+
+# name -> loss, l2, l1, intercept, LIBLINEAR's solver (0: none)
+PROBLEMS = {"logistic": ("logistic", 1.0, 0.0, False, "0"), "squared hinge": ("hinge", 0.5, 0.0, False, "2"),
+            "squared epsilon": ("epsilon", 0.5, 0.0, False, "11"), "logistic l1": ("logistic", 0.0, 1.0, False, "6"),
+            "multinomial": ("softmax", 1.0, 0.0, True, "")}
+RUNS = [("a9a", "logistic"), ("a9a", "squared hinge"), ("a9a", "squared epsilon"), ("a9a", "logistic l1"),
+        ("agaricus", "logistic"), ("agaricus", "squared hinge"), ("agaricus", "logistic l1"), ("higgs", "logistic"),
+        ("higgs", "squared hinge"), ("higgs", "squared epsilon"), ("covtype binary", "logistic"),
+        ("covtype binary", "squared hinge"), ("covtype", "multinomial"), ("digits", "multinomial"), ("mnist", "multinomial")]
+EPSILON = 0.1
+
+
+def read_table(path, **options):
+    return np.genfromtxt(gzip.open(path), delimiter=",", **options)
+
+
+def load(name, folder):
+    """X (CSR or dense) and labels."""
+    if name in ("a9a", "agaricus"):
+        from sklearn.datasets import load_svmlight_file
+        X, y = load_svmlight_file(os.path.join(folder, "libsvm", {"a9a": "a9a.gz", "agaricus": "agaricus.txt.train.gz"}[name]))
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)  # sag and saga want no others
+        return X, (y > 0).astype(float)
+    if name == "higgs":
+        table = read_table(os.path.join(folder, "dense", "higgs_train_10k.csv.gz"), skip_header=1)
+        return np.ascontiguousarray(table[:, 1:]), table[:, 0]
+    if name.startswith("covtype"):  # columns scaled to unit variance: as they are, no peer gets anywhere
+        table = read_table(os.path.join(folder, "dense", "covtype.20k.data.gz"))
+        table = table[~np.isnan(table).any(axis=1)]
+        scale = table[:, :-1].std(axis=0)
+        X, y = table[:, :-1] / np.where(scale > 0, scale, 1), table[:, -1]
+        return np.ascontiguousarray(X), (y == 2).astype(float) if name == "covtype binary" else y
+    if name == "digits":
+        from sklearn.datasets import load_digits
+        return load_digits(return_X_y=True)
+    with gzip.open(os.path.join(folder, "dense", "mnist-t10k-images-idx3-ubyte.gz")) as file:
+        X = np.frombuffer(file.read()[16:], np.uint8).reshape(-1, 784) / 255.0
+    with gzip.open(os.path.join(folder, "dense", "mnist-t10k-labels-idx1-ubyte.gz")) as file:
+        return sparse.csr_matrix(X), np.frombuffer(file.read()[8:], np.uint8).astype(float)
+
+
+def objective(problem, X, y, W, b):
+    loss, l2, l1, _, _ = PROBLEMS[problem]
+    eta = X @ W + b
+    penalty = 0.5 * l2 * np.sum(W * W) + l1 * np.sum(np.abs(W))
+    if loss == "softmax":
+        label = np.unique(y, return_inverse=True)[1]
+        top = eta.max(axis=1, keepdims=True)
+        sums = np.log(np.exp(eta - top).sum(axis=1)) + top[:, 0]
+        return penalty + np.sum(sums - eta[np.arange(len(y)), label])
+    sign = np.where(y > 0, 1.0, -1.0)
+    if loss == "logistic":
+        return penalty + np.sum(np.logaddexp(0, -sign * eta[:, 0]))
+    slack = np.maximum(1 - sign * eta[:, 0], 0) if loss == "hinge" else np.maximum(np.abs(eta[:, 0] - sign) - EPSILON, 0)
+    return penalty + 0.5 * np.sum(slack * slack)
+
+
+def kiln_solver(problem, X, y, device_name, threads):
+    import kiln_ctypes as kiln
+
+    class SvmOptions(ctypes.Structure):
+        _fields_ = [("regression", ctypes.c_int), ("epsilon", kiln.D), ("l2", kiln.D), ("no_intercept", ctypes.c_int),
+                    ("standardize", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", kiln.D),
+                    ("max_iterations", kiln.I64), ("weights", kiln.P), ("class_weights", kiln.P), ("balanced", ctypes.c_int),
+                    ("progress", kiln.P), ("user", kiln.P)]
+    loss, l2, l1, intercept, _ = PROBLEMS[problem]
+    device = kiln.Device(device_name, threads)
+    k = len(np.unique(y)) if loss == "softmax" else 1
+    target = np.where(y > 0, 1.0, -1.0) if loss == "epsilon" else y
+    A = device.csr(X) if sparse.issparse(X) else device.dense(*X.shape, "float64", X)
+    t = device.dense(len(y), 1, "float64", target)
+    W, b = device.dense(X.shape[1], k, "float64"), device.dense(1, k, "float64")
+
+    def solve(tolerance):
+        if loss in ("hinge", "epsilon"):
+            options = SvmOptions(regression=loss == "epsilon", epsilon=EPSILON, l2=l2, no_intercept=1, tolerance=tolerance)
+            report = kiln.Report()
+            kiln.check(kiln.library.kiln_svm(W.handle, b.handle, A.handle, t.handle, ctypes.byref(options),
+                                             ctypes.byref(report)))
+            kiln.library.kiln_report_free(ctypes.byref(report))
+        else:
+            report = kiln.logreg(W, b, A, t, l2=l2 or -1, l1=l1, no_intercept=not intercept, tolerance=tolerance)
+        return lambda: (W.numpy(), b.numpy(), f"{report.iterations} steps, {report.passes} passes")
+    return solve
+
+
+def liblinear_solver(problem, X, y, threads):
+    del threads  # it has one
+    from liblinear import liblinear as api
+    code = PROBLEMS[problem][4]
+    sign = np.where(y > 0, 1.0, -1.0)
+    data = api.problem(sign, sparse.csr_matrix(X))
+
+    def solve(tolerance):
+        parameters = api.parameter(f"-s {code} -c 1 -p {EPSILON} -e {tolerance} -B -1 -q")
+        data.set_bias(-1)
+        model = api.liblinear.train(data, parameters)
+
+        def result():
+            count = model.contents.nr_feature
+            w = np.array(model.contents.w[:count])
+            first = model.contents.label[0] if code != "11" else 1
+            return (w if first > 0 else -w)[:, None], np.zeros((1, 1)), "liblinear-official"
+        return result
+    return solve
+
+
+def sklearn_solver(problem, X, y, name):
+    from sklearn.linear_model import LogisticRegression
+    _, _, l1, intercept, _ = PROBLEMS[problem]
+
+    def solve(tolerance):
+        model = LogisticRegression(C=1.0, l1_ratio=1.0 if l1 else 0.0, fit_intercept=intercept, solver=name,
+                                   tol=tolerance, max_iter=20000)
+        model.fit(X, y)
+        return lambda: (model.coef_.T, model.intercept_ if intercept else np.zeros((1, 1)), f"{np.max(model.n_iter_)} iterations")
+    return solve
+
+
+def peers_of(problem):
+    loss, _, l1, _, code = PROBLEMS[problem]
+    peers = ["kiln"] + (["liblinear"] if code else [])
+    if loss == "softmax" or (loss == "logistic" and not l1):
+        peers += [f"sklearn {s}" for s in ("lbfgs", "newton-cg", "newton-cholesky")]
+    return peers + (["sklearn saga"] if l1 else [])
+
+
+def child(arguments):
+    """One line of JSON: the objective at the tightest tolerance, or the first rung that reaches --best, with its time."""
+    X, y = load(arguments.dataset, arguments.data)
+    if arguments.peer == "kiln":
+        solve = kiln_solver(arguments.problem, X, y, arguments.device, arguments.threads)
+    elif arguments.peer == "liblinear":
+        solve = liblinear_solver(arguments.problem, X, y, arguments.threads)
+    else:
+        solve = sklearn_solver(arguments.problem, X, y, arguments.peer.split()[1])
+    found = None
+    for tolerance in LADDER if arguments.best else [TIGHT]:
+        start = time.perf_counter()
+        result = solve(tolerance)
+        seconds = time.perf_counter() - start
+        W, b, note = result()
+        found = {"tolerance": tolerance, "seconds": seconds, "objective": objective(arguments.problem, X, y, W, b),
+                 "note": note}
+        found["reached"] = bool(arguments.best and found["objective"] <= arguments.best * (1 + CLOSE))
+        if found["reached"] or seconds > arguments.patience:
+            break
+    print(json.dumps(found))
+
+
+def ask(arguments, dataset, problem, peer, best=None):
+    command = [sys.executable, os.path.abspath(__file__), "--data", arguments.data, "--device", arguments.device, "--threads",
+               str(arguments.threads), "--patience", str(arguments.patience), "--peer", peer, "--dataset", dataset,
+               "--problem", problem] + (["--best", repr(best)] if best else [])
+    environment = dict(os.environ, **{name: str(arguments.threads) for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")})
+    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    if done.returncode:
+        return {"error": (done.stderr.strip().splitlines() or ["no message"])[-1]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def compare(arguments, dataset, problem):
+    peers = peers_of(problem)
+    tight = {peer: ask(arguments, dataset, problem, peer) for peer in peers}
+    best = min(run["objective"] for run in tight.values() if "error" not in run)
+    runs = {peer: [] for peer in peers if "error" not in tight[peer]}
+    for _ in range(arguments.repeat):
+        for peer in runs:
+            runs[peer].append(ask(arguments, dataset, problem, peer, best))
+    rows = []
+    for peer in peers:
+        row = {"dataset": dataset, "problem": problem, "solver": peer, **tight[peer]}
+        if peer in runs:
+            reached = [run["seconds"] for run in runs[peer] if run.get("reached")]
+            row.update(optimum_off=row["objective"] / best - 1, tight_seconds=row.pop("seconds"),
+                       seconds=statistics.median(reached) if len(reached) == arguments.repeat else None,
+                       at_tolerance=runs[peer][-1].get("tolerance"))
+        row.pop("reached", None)
+        rows.append(row)
+    mine = rows[0].get("seconds")
+    for row in rows:
+        row["times_kiln"] = row["seconds"] / mine if mine and row.get("seconds") else None
+        note = row.get("error") or "objective {objective:.10g}, off by {optimum_off:.1e}; to 1e-6: ".format(**row) + (
+            "{seconds:.4f} s = {times_kiln:.2f} x Kiln's".format(**row) if row["times_kiln"] else "not reached")
+        print(f"{dataset:15} {problem:16} {row['solver']:24} {note}", flush=True)
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", default=os.path.join("..", "shared", "data"))
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeat", type=int, default=5)
+    parser.add_argument("--patience", type=float, default=30.0, help="a rung longer than this is a peer's last")
+    parser.add_argument("--only", help="runs whose data set or problem contains this")
+    parser.add_argument("--json")
+    for name in ("--peer", "--dataset", "--problem"):
+        parser.add_argument(name, help=argparse.SUPPRESS)
+    parser.add_argument("--best", type=float, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peer:
+        warnings.simplefilter("ignore")
+        return child(arguments)
+    rows = []
+    for dataset, problem in RUNS:
+        if arguments.only and arguments.only not in dataset and arguments.only not in problem:
+            continue
+        if dataset != "digits" and not os.path.isdir(arguments.data):
+            print(f"skip {dataset}: {arguments.data} is not there")
+            continue
+        rows += compare(arguments, dataset, problem)
+    if arguments.json:
+        import sklearn
+        import kiln_ctypes as kiln
+        commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+        with open(arguments.json, "w") as file:
+            json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": commit,
+                       "date": datetime.date.today().isoformat(), "device": kiln.Device(arguments.device).description(),
+                       "threads": arguments.threads, "repeat": arguments.repeat, "sklearn": sklearn.__version__,
+                       "rows": rows}, file, indent=1)
+    off = [row for row in rows if row["solver"] == "kiln" and not abs(row.get("optimum_off", 1)) <= CLOSE]
+    if off:
+        sys.exit("Kiln misses the optimum of " + ", ".join(f"{row['dataset']} {row['problem']}" for row in off))
+    return None
+
+
+if __name__ == "__main__":
+    main()
