@@ -289,7 +289,7 @@ static kiln_status run(struct stream *s, bool *begun) {
  * small beside it; both slots and the pass's own work space must fit. */
 static int64_t first_target(const struct stream *s) {
     const kiln_matrix *X = s->chain->X;
-    const int64_t usual = (int64_t)(s->device->properties.is_gpu ? 128 : 32) << 20;
+    const int64_t usual = (int64_t)(s->device->properties.is_gpu ? 128 : 8) << 20;
     const int64_t w = X->cols * s->chain->k * ki_type_bytes(X->type);
     return ki_min(ki_max(usual, 8 * w), ki_memory_room(s->device) * 3 / 8);
 }
