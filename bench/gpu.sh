@@ -1,6 +1,7 @@
 #!/bin/sh
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder.
 #   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted pair pair-opencl linreg stream
+#                                           plans auto end-to-end
 # Results (JSON, logs) go to the folder OUT. COMMIT names what was built.
 set -u
 build=$1
@@ -54,6 +55,13 @@ for wanted in "$@"; do
     stream)
         TAIL=8 step stream python3 "$here/peers/gpu_stream.py" --kiln "$build/kiln" --folder /dev/shm \
             --json "$out/h200-stream.json" --commit "$commit" ;;
+    plans)
+        TAIL=50 step plans python3 "$here/peers/plans.py" --kiln "$build/kiln" --json "$out/h200-plans.json" --commit "$commit" ;;
+    auto)
+        TAIL=45 step auto python3 "$here/peers/auto_choice.py" --build "$build" --json "$out/h200-auto.json" --commit "$commit" ;;
+    end-to-end)
+        TAIL=30 step end-to-end python3 "$here/peers/end_to_end.py" --build "$build" --json "$out/h200-end-to-end.json" \
+            --commit "$commit" ;;
     *) echo "no step is called $wanted" >&2; exit 2 ;;
     esac
 done
