@@ -639,19 +639,34 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
 
 /* Logistic regression, binomial or multinomial (softmax):
  *   minimise  sum_i s_i loss(y_i, x_i.W + b) + l1 sum|W| + (l2/2) ||W||^2
- * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. K > 2 classes: W n x K,
- * b 1 x K, true softmax, all K columns penalised alike. */
+ * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <= 64 classes:
+ * W n x K, b 1 x K, true softmax, all K columns penalised alike.
+ * Intercept and standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant column under
+ * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2 w_j^2.
+ * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
+ * the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i (x_ij - mean_j)^2 + l2_j, c the loss's mean
+ * curvature at zero. LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share. Not
+ * converging is not an error: report->stopped_by says what happened; the objective never rises, and all numbers stay
+ * finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
+ * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the
+ * preconditioner, and one for each of its conjugate gradient iterations (the trace's `inner`); one more where a step had to
+ * be shortened. With l1 a step takes one pass, or one more for each shortening, and many more steps are needed.
+ * A warm start takes W and b. On failure W, b and the report are untouched.
+ * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or more than 64; X without rows or columns;
+ * NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero); memory and
+ * device errors.
+ * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
+ * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998; with l1 OWL-QN, Andrew and Gao, ICML 2007. */
 typedef struct kiln_logreg_options {
-    double l2; /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn; negative = no such penalty */
+    /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn, but none where l1 > 0; negative = no such penalty */
+    double l2;
     double l1; /* default 0 */
     int no_intercept, standardize, warm_start; /* as kiln_linreg's */
-    /* || gradient || <= tolerance * || gradient at zero ||, over W and b, both scaled by the preconditioner; with l1
-     * the least subgradient takes its place. Default 1e-8 f64, 1e-4 f32 */
-    double tolerance;
-    int64_t max_iterations;      /* Newton steps (passes with l1); default 100 (1000) */
+    double tolerance;            /* default 1e-8 f64, 1e-4 f32 */
+    int64_t max_iterations;      /* Newton steps; default 100. With l1 OWL-QN's steps; default 10000 */
     const kiln_matrix *weights;  /* m x 1 sample weights >= 0, or NULL for ones */
     const double *class_weights; /* one for each class, multiplied into the weights; or NULL */
-    int balanced;                /* class weights m / (K * m_c), m_c the weight of class c */
+    int balanced; /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
     kiln_control control;
 } kiln_logreg_options;
 KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
@@ -704,11 +719,17 @@ KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix 
  *   minimise  sum_i s_i max(0, 1 - y_i eta_i)^2 / 2 + (l2/2) ||w||^2
  * or, for regression, max(0, |eta_i - y_i| - epsilon)^2 / 2. (The plain hinge has no gradient and is not offered.)
  * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C.
- * Two classes: W n x 1, positive for the second; K > 2: W n x K, one against the rest; regression: W n x 1. */
+ * Two classes: W n x 1, positive for the second; 3 <= K <= 1000: W n x K, one against the rest, one problem after the
+ * other in the report: iterations, passes and objectives are added, residual is the largest; regression: W n x 1.
+ * Intercept, standardisation, weights, stopping rule, cost, determinism, errors: as kiln_logreg's.
+ * report->gap = (objective - D) / objective, D the dual's objective at t_i = -s_i d loss / d eta_i, of which either the
+ * positive or the negative ones are scaled so that sum t = 0 where there is an intercept: an upper bound of the objective's
+ * relative error, at two more passes a problem. NaN where a column is not penalised.
+ * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */
 typedef struct kiln_svm_options {
     int regression;
     double epsilon; /* regression; default 0 */
-    double l2;      /* 0 = 0.5, which is C = 1 of LIBLINEAR */
+    double l2;      /* 0 = 0.5, which is C = 1 of LIBLINEAR; negative = none */
     int no_intercept, standardize, warm_start;
     double tolerance;       /* as kiln_logreg's; default 1e-8 f64, 1e-4 f32 */
     int64_t max_iterations; /* Newton steps for each class; default 100 */
