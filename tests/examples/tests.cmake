@@ -10,3 +10,5 @@ endfunction()
 kiln_example(00_first "^y = 1[.]96 x [+] 1[.]10\n$")
 kiln_example(01_linreg "converged after [0-9]+ iterations [(]tolerance[)], R2 = 0[.]837"
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz arr_delay ${CMAKE_CURRENT_BINARY_DIR}/flights.kiln cpu)
+kiln_example(02_logreg "converged after [0-9]+ steps, objective [0-9.]+\nanemone: 12 of 12\n"
+  ${CMAKE_CURRENT_LIST_DIR}/flowers.csv species)
