@@ -219,8 +219,10 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 64; v m x 1 (applied to each column), m x k, or NULL
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
- * Cost: 4*nnz*k flops; one pass over X. GPUs: one pass per 8 columns of y, and dense rows too wide for the
- * registers (beyond 8,192 f64 or 16,384 f32) are read a second time, from the cache as far as they fit there.
+ * Cost: 4*nnz*k flops; one pass over X. GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
+ * too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64
+ * or 131,072 f32 columns, rows of a multiple of 16 bytes); beyond, and elsewhere beyond some 8,192, they are read a
+ * second time, from the cache as far as they fit there.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
  * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
