@@ -85,7 +85,7 @@ static double dense_rate(const struct view *v, double row_bytes, double loads_a_
     const double rate = fourth_root_mean(rates, 3, &least);
     *limit = limits[least];
     /* Lines that several loads share are fetched more than once now and then. */
-    return lines > 4 && loads_a_row > 2 ? 0.9 * rate : rate;
+    return lines > 4 && loads_a_row > 2 && row_bytes > 128 ? 0.9 * rate : rate;
 }
 
 static double unit_memory(const kiln_device *device) {
