@@ -127,33 +127,47 @@ static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_
     return KILN_OK;
 }
 
-/* Opens the GPU and completes its figures; without a GPU it stays unknown. */
-static kiln_status look_at_gpu(struct choice *choice) {
+static kiln_status measure_gpu(struct choice *choice, double began) {
     struct candidate *gpu = &choice->gpu;
-    const double began = ki_clock();
     kiln_status status;
-    gpu->known = gpu->measured = false;
-    TRY(open_gpu(&gpu->device, gpu->why, &choice->host.device->options));
-    if (!gpu->device) return KILN_OK;
-    if (choice->work.type == KILN_F64 && !gpu->device->properties.has_f64) {
-        snprintf(gpu->why, sizeof gpu->why, "it has no double precision");
-        goto done;
-    }
-    gpu->info = gpu->device->info;
-    gpu->budget = (double)gpu->device->budget;
     TRY(ki_figures_keep_start(&gpu->figures, gpu->device, &choice->work, began));
     TRY(ki_figures_measure(&gpu->figures, gpu->device, &choice->work));
     TRY(remember_gpu(gpu->device));
-    gpu->known = gpu->measured = true;
 done:
     return status;
 }
 
-static kiln_status measure_host(struct choice *choice) {
-    if (choice->host.measured) return KILN_OK;
-    kiln_status status = ki_figures_measure(&choice->host.figures, choice->host.device, &choice->work);
-    choice->host.measured = status == KILN_OK;
-    return status;
+/* Opens the GPU and completes its figures. A GPU that is not there, lacks the type, or fails is left out, and why says
+ * why. */
+static kiln_status look_at_gpu(struct choice *choice) {
+    struct candidate *gpu = &choice->gpu;
+    const double began = ki_clock();
+    gpu->known = gpu->measured = false;
+    kiln_status status = open_gpu(&gpu->device, gpu->why, &choice->host.device->options);
+    if (status != KILN_OK || !gpu->device) return status;
+    gpu->info = gpu->device->info;
+    gpu->budget = (double)gpu->device->budget;
+    if (choice->work.type == KILN_F64 && !gpu->device->properties.has_f64)
+        snprintf(gpu->why, sizeof gpu->why, "it has no double precision");
+    else if ((status = measure_gpu(choice, began)) != KILN_OK)
+        snprintf(gpu->why, sizeof gpu->why, "it could not be measured: %.120s", kiln_last_error()->message);
+    else
+        gpu->known = gpu->measured = true;
+    return status == KILN_ERR_NOMEM ? status : KILN_OK;
+}
+
+/* A host too full to be measured is judged by the pessimistic figures: what is to be done there does not fail for that. */
+static void measure_host(struct choice *choice) {
+    struct candidate *host = &choice->host;
+    if (host->measured) return;
+    struct ki_figures figures = {0};
+    if (ki_figures_measure(&figures, host->device, &choice->work) != KILN_OK) {
+        ki_device_message(host->device, "device %s could not be measured: %s", host->info.name,
+                          kiln_last_error()->message);
+        return;
+    }
+    host->figures = figures;
+    host->measured = true;
 }
 
 /* Whether the host has ended before a GPU has merely started. */
@@ -176,7 +190,7 @@ static kiln_status decide(struct choice *choice, bool thorough) {
         choice->gpu.known = false;
         return KILN_OK;
     }
-    TRY(measure_host(choice));
+    measure_host(choice);
     if (!thorough && settled(choice)) {
         choice->gpu.known = false;
         return KILN_OK;
