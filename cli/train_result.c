@@ -269,7 +269,8 @@ void train_tell_device(const struct run *run) {
     if (s.evictions) say("  too little memory: matrices made room %s", text_plural(s.evictions, "time"));
     if (s.panels)
         say("  X in %s: %s at %s/s, %.0f %% of the time waiting for panels", text_plural(s.panels, "panel"),
-            text_bytes((double)s.panel_bytes), text_bytes((double)s.panel_bytes / fmax(s.panel_seconds, 1e-9)),
+            text_bytes((double)s.panel_bytes),
+            text_bytes((double)s.panel_bytes / fmax(s.panel_seconds, 1e-9)),
             100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
 }
 

@@ -130,7 +130,8 @@ const struct verb verb_table[VERB_COUNT] = {
                       "Say why Kiln does what it does",
                       "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "
                       "not exist: kernel variant, "
-                      "threads that share a row (VS) and in a work-group (BS), work-groups that share a row (CL), tiles of X under "
+                      "threads that share a row (VS) and in a work-group (BS), work-groups that share a row "
+                      "(CL), tiles of X under "
                       "way (ST), rows that a vector goes through "
                       "(C), elements a thread holds "
                       "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, "
