@@ -648,8 +648,8 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
  * the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i (x_ij - mean_j)^2 + l2_j, c the loss's mean
  * curvature at zero. LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share. Not
- * converging is not an error: report->stopped_by says what happened; the objective never rises, and all numbers stay
- * finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
+ * converging is not an error: report->stopped_by says what happened; the objective never rises but for rounding, and all
+ * numbers stay finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
  * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the
  * preconditioner, and one for each of its conjugate gradient iterations (the trace's `inner`); one more where a step had to
  * be shortened. With l1 a step takes one pass, or one more for each shortening, and many more steps are needed.

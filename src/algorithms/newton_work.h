@@ -47,6 +47,9 @@ struct ki_newton_model {
     int64_t inner;
 };
 
+/* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a gradient of nothing but
+ * rounding may have for a norm, for losses of about 1. */
+kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
 /* Value (but for the l1 term), gradient and curvature at the point whose `at` is set. One pass. */
 kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
 /* *norm = the criterion at an evaluated point; with l1, leaves its least subgradient. */
