@@ -152,6 +152,10 @@ typedef struct kiln_device_statistics {
      * bytes (contained in bytes_up), the passes' time, and as much of it as was spent waiting for panels to arrive */
     int64_t panels, panel_bytes;
     double panel_seconds, panel_wait_seconds;
+    /* Spent deriving from sparse matrices what makes passes over them fast, and the part of memory_used that it takes, work
+     * space not counted. */
+    double layout_seconds;
+    int64_t layout_bytes;
 } kiln_device_statistics;
 KILN_API void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics);
 

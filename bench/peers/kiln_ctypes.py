@@ -35,9 +35,9 @@ def check(status):
 
 
 class Device:
-    def __init__(self, name, threads=0, memory=0):
+    def __init__(self, name, threads=0, memory=0, deterministic=0):
         self.handle = P()
-        options = DeviceOptions(threads=threads, memory=memory)
+        options = DeviceOptions(threads=threads, memory=memory, deterministic=deterministic)
         check(library.kiln_device_open(ctypes.byref(self.handle), name.encode(), ctypes.byref(options)))
 
     def description(self):

@@ -378,6 +378,7 @@ static kiln_status set_argument(kiln_device *device, void *function, unsigned i,
         size_t origin, bytes;
     } region = {(size_t)arg->offset, (size_t)(arg->buffer_bytes - arg->offset)};
     int code = 0;
+    if (arg->size == 0) return KI_OPENCL(device, argument, function, i, (size_t)arg->as.i64, NULL);
     if (arg->offset == 0) return KI_OPENCL(device, argument, function, i, arg->size, &arg->as);
     *view = ki_opencl.create_view((cl_object)(uintptr_t)arg->as.handle, MEM_READ_WRITE,
                                   BUFFER_CREATE_TYPE_REGION, &region, &code);

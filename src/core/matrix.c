@@ -134,6 +134,7 @@ kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type
 
 void kiln_matrix_free(kiln_matrix *A) {
     if (!A) return;
+    (void)ki_matrix_plain(A);
     for (int part = 0; part < KI_PARTS; part++) ki_device_release(A->device, ki_matrix_part(A, part));
     ki_matrix_drop_host(A);
     ki_memory_leave(A);
@@ -339,7 +340,8 @@ kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, 
     if (!A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_csr: A is NULL");
     if (A->format != KILN_CSR)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_csr: the matrix is not sparse");
-    kiln_status status = KILN_OK;
+    kiln_status status = col ? ki_matrix_plain(A) : KILN_OK;
+    if (status != KILN_OK) return status;
     if (row_start) TRY(fetch(row_start, A, KI_ROW_START));
     if (col) TRY(fetch(col, A, KI_COL));
     if (values) TRY(fetch(values, A, KI_VALUES));

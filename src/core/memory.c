@@ -282,6 +282,8 @@ done:
 
 kiln_status ki_matrix_to_host(kiln_matrix *A) {
     if (!ki_matrix_resident(A)) return KILN_OK;
+    kiln_status plain = ki_matrix_plain(A);
+    if (plain != KILN_OK) return plain;
     if (!ki_matrix_clean(A)) {
         kiln_status status = write_back(A);
         if (status != KILN_OK) return status;

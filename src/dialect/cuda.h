@@ -27,6 +27,12 @@ typedef int index_t;
 #define DEVICE_FN static __device__ __forceinline__ __attribute__((unused))
 #define LOCAL __shared__ /* of an array in a kernel: LOCAL real scratch[BS]; */
 #define LOCAL_PTR        /* of what a pointer points to: LOCAL_PTR real *scratch */
+/* Local memory whose size the launch decides (ki_arg_local), one piece a kernel: behind the last parameter, and at the start
+ * of the body. */
+#define LOCAL_PARAMETER(name)
+#define LOCAL_BEGIN(name)                                                                                    \
+    extern __shared__ double name##_memory[];                                                                \
+    real *const name = (real *)name##_memory;
 #define GROUP_OF(threads) __launch_bounds__(threads) /* __kernel GROUP_OF(BS) void f(...) */
 
 #define __kernel extern "C" __global__
@@ -80,4 +86,34 @@ DEVICE_FN void atomic_add_global(volatile real *address, real value) {
 
 DEVICE_FN void atomic_add_local(volatile real *address, real value) {
     atomicAdd((real *)address, value);
+}
+
+DEVICE_FN void atomic_add_int(int *address, int value) {
+    atomicAdd(address, value);
+}
+
+/* What is read once and in order need not stay in the caches; what is read once here and there should not drive out what
+ * is read often (PTX ISA, "createpolicy"). */
+DEVICE_FN real load_once(const real *address) {
+    return __ldcs(address);
+}
+
+DEVICE_FN int load_once_int(const int *address) {
+    return __ldcs(address);
+}
+
+DEVICE_FN real load_rare(const real *address) {
+#if __CUDA_ARCH__ >= 800
+    real value;
+    unsigned long policy;
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+#ifdef REAL_F64
+    asm("ld.global.nc.L1::no_allocate.L2::cache_hint.f64 %0, [%1], %2;" : "=d"(value) : "l"(address), "l"(policy));
+#else
+    asm("ld.global.nc.L1::no_allocate.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(value) : "l"(address), "l"(policy));
+#endif
+    return value;
+#else
+    return *address;
+#endif
 }

@@ -34,6 +34,10 @@ typedef int index_t;
 #define DEVICE_FN static inline __attribute__((unused, always_inline))
 #define LOCAL __local     /* of an array in a kernel: LOCAL real scratch[BS]; */
 #define LOCAL_PTR __local /* of what a pointer points to: LOCAL_PTR real *scratch */
+/* Local memory whose size the launch decides (ki_arg_local), one piece a kernel: behind the last parameter, and at the start
+ * of the body. */
+#define LOCAL_PARAMETER(name) , __local real *name
+#define LOCAL_BEGIN(name)
 #define GROUP_OF(threads)                                                                                    \
     __attribute__((reqd_work_group_size(threads, 1, 1))) /* __kernel GROUP_OF(BS) void f(...) */
 
@@ -73,4 +77,21 @@ DEVICE_FN void atomic_add_global(volatile __global real *address, real value) {
 #else
     ATOMIC_ADD_LOOP(__global);
 #endif
+}
+
+DEVICE_FN void atomic_add_int(volatile __global int *address, int value) {
+    atomic_add(address, value);
+}
+
+/* Hints to caches, which this language has not. */
+DEVICE_FN real load_once(__global const real *address) {
+    return *address;
+}
+
+DEVICE_FN int load_once_int(__global const int *address) {
+    return *address;
+}
+
+DEVICE_FN real load_rare(__global const real *address) {
+    return *address;
 }

@@ -1,68 +1,390 @@
-/* How a pass over a sparse X is laid out on a GPU: threads a row, and where w gathers. */
+/* How a pass over a sparse X is laid out on a GPU, and its launches: the rows one by one, with the popular columns' sums on
+ * chip; the rows too long for that; then the rare columns through their transpose (ops/layout.h). */
+#include <stdio.h>
+
 #include "core/seams.h"
 #include "core/size.h"
+#include "ops/layout.h"
 #include "ops/mmchain_gpu.h"
 
-/* A vector half as long as the mean row, and large groups: 512 threads are up to 1.8 times as fast as 256 where w is
- * shared (bench/results/h200-launch-shapes.json); w in local memory where it fits beside the scratch of the group
- * sums. */
-static void plan_csr(struct ki_plan *plan, const struct ki_chain *chain) {
-    const kiln_matrix *X = chain->X;
-    const struct ki_properties *device = &X->device->properties;
-    plan->Q = plan->W = plan->R = 1;
-    plan->BS = (int)ki_min(device->is_gpu ? 512 : 64, device->group_max);
-    plan->VS = (int)ki_min(ki_power_of_two(X->nnz / ki_max(X->rows, 1) / 2), device->is_gpu ? 32 : 4);
-    const int64_t room = ki_min(device->local_bytes, 48 * 1024) / ki_type_bytes(X->type) -
-                         plan->K * plan->BS - (ki_chain_maps(chain) ? 2 * plan->BS : 0);
-    /* A power of two, so that matrices of different widths share a built kernel. */
-    const int size = ki_power_of_two(X->cols * plan->K);
-    if (chain->kind != KI_CHAIN_PLAIN && X->cols * plan->K <= size && size <= room) plan->shared_w = size;
-    plan->steps = ki_ceil_div(X->rows, plan->BS / plan->VS);
+enum { LONG_GROUP = 256, LONG_GROUP_CPU = 64 };
+
+/* A sparse matrix as the kernels see it: X, or the transpose of its rare columns. */
+struct csr {
+    const struct ki_buffer *start, *col, *values;
+    int64_t rows;
+    const struct ki_rows *lists;
+    bool compact; /* start is of 32 bits */
+};
+
+/* One multiplication of all rows. */
+struct stage {
+    const struct ki_chain *chain;
+    enum ki_chain_kind kind;
+    struct ki_plan plan;
+    struct csr A;
+    bool coded, factors_only, squared, rare_too, maps;
+    int chip_y; /* rows of y in local memory, beside plan.shared_w of w; K elements each */
+    const struct ki_buffer *y, *z, *y_hot, *w_hot, *factors, *partials;
+    int y_k, y_first, first;
+    double alpha, beta;
+};
+
+/* ---- the plan ---- */
+
+static int64_t chip_bytes(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const struct ki_properties *device = &chain->X->device->properties;
+    const int64_t element = ki_type_bytes(chain->X->type);
+    const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS;
+    const int64_t bytes =
+        ki_min(device->local_max - fixed, device->is_gpu ? KI_CHIP_BYTES : KI_CHIP_BYTES_CPU);
+    return ki_max(bytes, 0);
 }
 
-/* CSR: out = beta z, then every pass adds to it. */
-static kiln_status run(struct ki_plan *plan, const struct ki_chain *chain) {
-    struct ki_kernel *pass;
-    struct ki_work work;
+static int64_t chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {
+    return chip_bytes(plan, chain) / (plan->K * ki_type_bytes(chain->X->type));
+}
+
+/* Large groups share what is on chip among many threads. A thread keeps a row's whole part in registers, if the row is not
+ * much longer than the mean. w gets three quarters of the space, for an addition to memory costs about three times what a
+ * load from there does (bench/results/h200-sparse-parts.json). */
+static struct ki_plan plan_csr(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    struct ki_plan plan = {.file = "mmchain_csr",
+                           .function = "mmchain_csr",
+                           .variant = "CSR",
+                           .K = ki_plan_columns(chain),
+                           .W = 1,
+                           .R = 1};
+    const bool heavy = plan.K > 2 || ki_chain_maps(chain) || device->warp == 1;
+    static const int most[] = {6, 6, 4, 2, 2, 1, 1, 1, 1};
+    plan.BS = (int)ki_min(!device->is_gpu ? 64 : heavy ? 512 : 1024, device->group_max);
+    plan.VS = ki_layout_vector(X->device, X->nnz, X->rows);
+    plan.Q = (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * ki_max(X->rows, 1) * plan.VS), 1), most[plan.K]);
+    const int64_t room = chip_columns(&plan, chain);
+    const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
+    if (scatters) plan.shared_w = (int)ki_min(X->cols, X->cols <= room || !gathers ? room : room / 4 * 3);
+    plan.steps = ki_max(ki_ceil_div(X->rows, plan.BS / plan.VS), 1);
+    return plan;
+}
+
+/* ---- launches ---- */
+
+static void defines_of(char *text, size_t bytes, const struct stage *stage, int VS, int BS,
+                       const char *more) {
+    char map[KI_MAP_DEFINES] = "";
+    const struct ki_plan *plan = &stage->plan;
+    if (stage->maps) ki_map_defines(map, stage->chain);
+    snprintf(text, bytes, "-DCSR -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=1 -DR=1 -DK=%d%s%s%s%s%s%s%s",
+             (int)stage->kind, VS, BS, plan->Q, plan->K, stage->coded ? " -DCODED" : "",
+             stage->A.compact ? " -DSTART32" : "", stage->factors_only ? " -DFACTORS_ONLY" : "",
+             stage->squared ? " -DSQUARED" : "", more, ki_index_define(stage->chain), map);
+}
+
+/* What the kernels for short and for long rows have in common. */
+static int begin_args(struct ki_arg *args, const struct stage *stage) {
+    const struct ki_chain *chain = stage->chain;
+    const kiln_type type = chain->X->type;
+    int n = 0;
+    args[n++] = ki_arg_values(chain->out);
+    args[n++] = ki_arg_buffer(stage->A.start);
+    args[n++] = ki_arg_buffer(stage->A.col);
+    args[n++] = ki_arg_buffer(stage->A.values->handle ? stage->A.values : NULL);
+    args[n++] = ki_arg_values(chain->v);
+    args[n++] = ki_arg_buffer(stage->y);
+    args[n++] = ki_arg_buffer(stage->z);
+    args[n++] = ki_arg_real(type, stage->alpha);
+    args[n++] = ki_arg_real(type, stage->beta);
+    return n;
+}
+
+static int middle_args(struct ki_arg *args, int n, const struct stage *stage) {
+    const struct ki_chain *chain = stage->chain;
+    args[n++] = ki_arg_i32(chain->k);
+    args[n++] = ki_arg_i32(stage->first);
+    args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
+    args[n++] = ki_arg_buffer(stage->y_hot);
+    args[n++] = ki_arg_buffer(stage->w_hot);
+    args[n++] = ki_arg_buffer(stage->factors);
+    args[n++] = ki_arg_i32(stage->rare_too);
+    return n;
+}
+
+enum { ARGS = 32 + KI_MAP_ARGS };
+
+/* Records of a launch begin behind those of `groups` groups. */
+static struct ki_work records_from(const struct ki_work *work, const struct stage *stage, int64_t groups) {
+    struct ki_work moved = *work;
+    moved.records_at += groups * (1 + stage->plan.K);
+    return moved;
+}
+
+struct rows_launch {
+    struct ki_kernel *kernel;
+    const struct ki_buffer *list;
+    int64_t rows, groups;
+    int longest;
+};
+
+static int64_t local_bytes(const struct stage *stage) {
+    return ki_max(
+        (stage->plan.shared_w + stage->chip_y) * stage->plan.K * ki_type_bytes(stage->chain->X->type), 8);
+}
+
+static kiln_status build_rows(struct rows_launch *launch, const struct stage *stage, int VS) {
+    kiln_device *device = stage->chain->X->device;
+    char defines[384];
     kiln_status status;
-    TRY(ki_plan_kernel(&pass, plan, chain));
-    TRY(ki_plan_work(&work, plan, chain, 0));
-    if (chain->kind != KI_CHAIN_PLAIN) {
-        double beta[KI_COLUMNS_MAX];
-        for (int c = 0; c < chain->k; c++) beta[c] = chain->beta;
-        if (chain->z)
-            TRY(kiln_combine(chain->out, beta, chain->z, NULL, NULL));
-        else
-            TRY(kiln_fill(chain->out, 0.0));
-    }
-    for (int first = 0; first < chain->k; first += plan->K)
-        TRY(ki_plan_launch(plan, chain, pass, &chain->out->values, &work, first));
-    TRY(ki_map_value(chain, &work));
+    if (launch->rows == 0) return KILN_OK;
+    defines_of(defines, sizeof defines, stage, VS, stage->plan.BS, "");
+    TRY(ki_kernel_get(&launch->kernel, device, "mmchain_csr", "mmchain_csr", stage->chain->X->type, defines));
+    /* Where the API tells how many groups run at once, it is told of the local memory. */
+    if (device->backend->resident_clusters)
+        TRY(ki_kernel_resident_clusters(device, &launch->groups, launch->kernel, stage->plan.BS, 1,
+                                        local_bytes(stage)));
+    else
+        TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, stage->plan.BS));
+    launch->groups = ki_min(launch->groups, ki_ceil_div(launch->rows, stage->plan.BS / VS));
 done:
     return status;
 }
 
-static struct ki_plan choose(const struct ki_chain *chain) {
-    struct ki_plan plan = {
-        .file = "mmchain_csr", .function = "mmchain_csr", .variant = "CSR", .K = ki_plan_columns(chain)};
-    plan_csr(&plan, chain);
-    return plan;
+static kiln_status launch_rows(const struct rows_launch *launch, const struct stage *stage,
+                               const struct ki_work *work) {
+    struct ki_arg args[ARGS];
+    if (launch->rows == 0) return KILN_OK;
+    int n = begin_args(args, stage);
+    args[n++] = ki_arg_i64(launch->rows);
+    n = middle_args(args, n, stage);
+    args[n++] = ki_arg_buffer(launch->list);
+    args[n++] = ki_arg_i32(launch->longest);
+    args[n++] = ki_arg_i32(stage->y_k);
+    args[n++] = ki_arg_i32(stage->y_first);
+    args[n++] = ki_arg_i32(stage->plan.shared_w);
+    args[n++] = ki_arg_i32(stage->chip_y);
+    if (stage->maps) n += ki_map_args(args + n, stage->chain, work);
+    args[n++] = ki_arg_local(local_bytes(stage));
+    return ki_kernel_launch(stage->chain->X->device, launch->kernel, launch->groups, stage->plan.BS, args, n);
+}
+
+static kiln_status launch_segments(const struct stage *stage, int which, const struct ki_work *work) {
+    const struct ki_rows *lists = stage->A.lists;
+    kiln_device *device = stage->chain->X->device;
+    const int BS = device->properties.is_gpu ? LONG_GROUP : LONG_GROUP_CPU;
+    struct ki_kernel *kernel;
+    struct ki_arg args[ARGS];
+    char defines[384], more[48];
+    kiln_status status;
+    struct stage plain = *stage;
+    if (which == 1) plain.maps = false;
+    snprintf(more, sizeof more, " -DLONG=%d -DSEGMENT=%d", which, KI_SEGMENT);
+    defines_of(defines, sizeof defines, &plain, BS, BS, more);
+    TRY(ki_kernel_get(&kernel, device, "mmchain_csr", "mmchain_csr_long", stage->chain->X->type, defines));
+    int n = middle_args(args, begin_args(args, stage), stage);
+    args[n++] = ki_arg_i32(stage->y_k);
+    args[n++] = ki_arg_i32(stage->y_first);
+    args[n++] = ki_arg_buffer(stage->partials);
+    args[n++] = ki_arg_buffer(&lists->segment_row);
+    args[n++] = ki_arg_buffer(&lists->segment_number);
+    if (plain.maps) n += ki_map_args(args + n, stage->chain, work);
+    TRY(ki_kernel_launch(device, kernel, lists->segments, BS, args, n));
+done:
+    return status;
+}
+
+/* All rows: those of up to `longest` entries, the longer ones, and the pieces of the long ones. */
+static kiln_status run_stage(struct stage *stage, struct ki_layout *layout, struct ki_work *work) {
+    const kiln_matrix *X = stage->chain->X;
+    const struct ki_rows *lists = stage->A.lists;
+    const bool gathers = stage->kind == KI_CHAIN_FUSED || stage->kind == KI_CHAIN_PLAIN;
+    struct rows_launch all = {.rows = stage->A.rows, .longest = lists->longest};
+    struct rows_launch longer = {.rows = lists->longer, .list = &lists->list, .longest = INT32_MAX};
+    kiln_status status;
+    TRY(build_rows(&all, stage, stage->plan.VS));
+    TRY(build_rows(&longer, stage, (int)ki_min(X->device->properties.is_gpu ? 32 : 8, stage->plan.BS)));
+    struct ki_plan whole = stage->plan;
+    whole.groups = all.groups + longer.groups + lists->segments;
+    if (stage->maps) TRY(ki_plan_work(work, &whole, stage->chain, 0));
+    TRY(launch_rows(&all, stage, work));
+    struct ki_work next = records_from(work, stage, all.groups);
+    TRY(launch_rows(&longer, stage, &next));
+    if (lists->segments > 0) {
+        const int64_t bytes = lists->segments * stage->plan.K * ki_type_bytes(X->type);
+        if (gathers) TRY(ki_layout_work(X->device, &layout->partials, bytes));
+        stage->partials = &layout->partials;
+        if (gathers) TRY(launch_segments(stage, 1, work));
+        next = records_from(work, stage, all.groups + longer.groups);
+        TRY(launch_segments(stage, 2, &next));
+    }
+    if (stage->maps) TRY(ki_map_records(stage->chain, work, whole.groups, stage->plan.K, stage->first));
+done:
+    return status;
+}
+
+/* ---- the chain ---- */
+
+static const struct ki_buffer *values_of(const kiln_matrix *A) {
+    return A ? &A->values : NULL;
+}
+
+static struct stage over_X(const struct ki_chain *chain, const struct ki_plan *plan, struct ki_layout *layout,
+                           int first) {
+    const kiln_matrix *X = chain->X;
+    return (struct stage){.chain = chain,
+                          .kind = chain->kind,
+                          .plan = *plan,
+                          .A = {&X->row_start, &X->col, &X->values, X->rows, &layout->rows, false},
+                          .coded = layout->coded > 0,
+                          .rare_too = true,
+                          .maps = ki_chain_maps(chain),
+                          .y = values_of(chain->y),
+                          .z = values_of(chain->z),
+                          .y_hot = &layout->y_hot,
+                          .y_k = chain->k,
+                          .y_first = first,
+                          .first = first,
+                          .alpha = chain->alpha,
+                          .beta = chain->beta};
+}
+
+/* out = rare^T factors + beta z; the factors of TRANSPOSED are y itself. */
+static kiln_status run_rare(const struct stage *main, struct ki_layout *layout) {
+    const struct ki_chain *chain = main->chain;
+    const kiln_matrix *X = chain->X;
+    struct ki_work none = {{0}, 0};
+    struct stage stage = *main;
+    stage.kind = KI_CHAIN_PLAIN;
+    stage.A = (struct csr){&layout->start, &layout->row, &layout->value, X->cols, &layout->rare_rows, true};
+    stage.plan.VS = ki_layout_vector(X->device, layout->rare, X->cols);
+    stage.plan.Q = (int)ki_min(main->plan.Q, 4);
+    stage.plan.shared_w = stage.chip_y = 0;
+    stage.coded = stage.factors_only = stage.maps = false;
+    stage.squared = chain->kind == KI_CHAIN_SQUARES;
+    if (main->factors) {
+        stage.y = main->factors;
+        stage.y_k = stage.plan.K;
+        stage.y_first = 0;
+        stage.alpha = 1;
+    }
+    stage.factors = NULL;
+    stage.z = values_of(chain->z);
+    stage.beta = chain->beta;
+    return run_stage(&stage, layout, &none);
+}
+
+static kiln_status scatter(struct stage *stage, struct ki_layout *layout, struct ki_work *work) {
+    const struct ki_chain *chain = stage->chain;
+    const kiln_matrix *X = chain->X;
+    const int K = stage->plan.K;
+    const bool y_is_factors = chain->kind == KI_CHAIN_TRANSPOSED;
+    const bool all_rare = layout->transposed && !layout->coded;
+    kiln_status status;
+    stage->rare_too = !layout->transposed;
+    stage->factors_only = all_rare;
+    if (all_rare) stage->plan.shared_w = 0;
+    if (layout->transposed && !y_is_factors) {
+        TRY(ki_layout_work(X->device, &layout->factors, X->rows * K * ki_type_bytes(X->type)));
+        stage->factors = &layout->factors;
+    }
+    if (layout->coded)
+        TRY(ki_layout_pack(layout, X, chain->kind == KI_CHAIN_FUSED ? chain->y : NULL, true, chain->k,
+                           stage->first, K));
+    stage->w_hot = &layout->w_hot;
+    if (!all_rare || !y_is_factors) TRY(run_stage(stage, layout, work));
+    if (layout->transposed) TRY(run_rare(stage, layout));
+    if (layout->coded) TRY(ki_layout_unpack(layout, X, chain->out, chain->k, stage->first, K));
+done:
+    return status;
+}
+
+static kiln_status begin_with_z(const struct ki_chain *chain) {
+    double beta[KI_COLUMNS_MAX];
+    for (int c = 0; c < chain->k; c++) beta[c] = chain->beta;
+    return chain->z ? kiln_combine(chain->out, beta, chain->z, NULL, NULL) : kiln_fill(chain->out, 0.0);
 }
 
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *forced) {
-    struct ki_plan plan = forced ? *forced : choose(chain);
-    return run(&plan, chain);
+    const kiln_matrix *X = chain->X;
+    struct ki_plan plan = forced ? *forced : plan_csr(chain);
+    struct ki_layout *layout = NULL;
+    struct ki_work work = {{0}, 0};
+    const bool scatters = chain->kind != KI_CHAIN_PLAIN;
+    kiln_status status;
+    TRY(ki_layout_get(&layout, X, scatters, plan.shared_w, plan.VS));
+    int64_t chip_y = chain->kind <= KI_CHAIN_PLAIN ? chip_columns(&plan, chain) - plan.shared_w : 0;
+    const int64_t known = layout->coded ? layout->coded : X->cols;
+    /* Columns in no known order would not make use of the chip. */
+    if (!layout->coded && X->cols > (scatters ? plan.shared_w : chip_y) && layout->passes > 1) {
+        plan.shared_w = 0;
+        chip_y = 0;
+    }
+    plan.shared_w = (int)ki_min(plan.shared_w, known);
+    chip_y = ki_min(chip_y, known);
+    if (scatters && !layout->transposed) TRY(begin_with_z(chain));
+    for (int first = 0; first < chain->k; first += plan.K) {
+        struct stage stage = over_X(chain, &plan, layout, first);
+        stage.chip_y = (int)chip_y;
+        if (!scatters && layout->coded)
+            TRY(ki_layout_pack(layout, X, chain->y, false, chain->k, first, plan.K));
+        TRY(scatters ? scatter(&stage, layout, &work) : run_stage(&stage, layout, &work));
+    }
+    if (ki_chain_maps(chain)) TRY(ki_map_value(chain, &work));
+done:
+    /* A panel of rows that passes through the device takes what was derived from it along. */
+    if (X->view && layout) {
+        const kiln_status dropped = ki_matrix_plain(X);
+        if (status == KILN_OK) status = dropped;
+    }
+    return status;
+}
+
+/* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200, measured apart
+ * (bench/results/h200-sparse-parts.json), scaled by the memory's bandwidth. Columns count as equally frequent, for nothing is
+ * known of them here; popular ones make it faster. */
+static void predict(struct ki_candidate *candidate, const struct ki_chain *chain) {
+    static const double chip = 165e9, cached_load = 180e9, cached_sum = 100e9, load = 52e9, sum = 18e9,
+                        H200 = 4.55e12;
+    enum { CACHED = 16 << 20 };
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    const int64_t element = ki_type_bytes(X->type);
+    const double bandwidth = device->bandwidth > 0 ? 0.945 * device->bandwidth : 25e9 * device->compute_units;
+    const double operations = (double)X->nnz * chain->k,
+                 passes = (double)ki_ceil_div(chain->k, candidate->plan.K);
+    const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
+    const bool cached = X->cols * chain->k * element <= CACHED;
+    const bool on_chip =
+        X->cols <= (scatters ? candidate->plan.shared_w : chip_columns(&candidate->plan, chain));
+    double seconds = 0;
+    if (gathers && !on_chip) seconds += operations / (cached ? cached_load : load);
+    if (scatters) seconds += operations / (on_chip ? chip : cached ? cached_sum : sum);
+    candidate->bytes =
+        (int64_t)passes * (X->nnz * (4 + element) + X->rows * 8) + (X->rows + 2 * X->cols) * element;
+    candidate->atomics = scatters && !on_chip ? X->nnz * chain->k : 0;
+    const double stream = (double)candidate->bytes / bandwidth;
+    candidate->seconds = stream + seconds * H200 / bandwidth;
+    candidate->occupancy =
+        ki_min(candidate->plan.groups / ki_max(device->compute_units, 1) * candidate->plan.BS, 2048) / 2048.0;
+    snprintf(candidate->limit, sizeof candidate->limit, "%s",
+             stream > seconds * H200 / bandwidth ? "memory bandwidth"
+             : on_chip                           ? "sums on chip"
+             : cached                            ? "sums in the cache"
+                                                 : "sums in memory");
 }
 
 kiln_status ki_csr_candidates(struct ki_candidate **list, int *count, int *chosen,
                               const struct ki_chain *chain) {
     struct ki_candidate *made = ki_calloc(sizeof *made);
-    struct ki_kernel *kernel;
+    struct ki_layout none = {.rows = {.longest = INT32_MAX}};
+    struct rows_launch rows = {.rows = chain->X->rows};
     kiln_status status;
     if (!made) return ki_fail_nomem(sizeof *made, "the candidates");
-    made->plan = choose(chain);
-    TRY(ki_plan_kernel(&kernel, &made->plan, chain));
-    made->bytes = chain->X->nnz * (4 + ki_type_bytes(chain->X->type));
+    made->plan = plan_csr(chain);
+    const struct stage stage = over_X(chain, &made->plan, &none, 0);
+    TRY(build_rows(&rows, &stage, made->plan.VS));
+    made->plan.groups = ki_max(rows.groups, 1);
+    predict(made, chain);
     *list = made;
     *count = 1;
     *chosen = 0;

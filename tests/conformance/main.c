@@ -12,9 +12,9 @@
 #include "cases.h"
 
 extern const struct check check_philox, check_matrix, check_refusals, check_properties, check_cg,
-    check_determinism;
-const struct check *const checks[] = {
-    &check_philox, &check_matrix, &check_refusals, &check_properties, &check_cg, &check_determinism, NULL};
+    check_determinism, check_repeats;
+const struct check *const checks[] = {&check_philox, &check_matrix,      &check_refusals, &check_properties,
+                                      &check_cg,     &check_determinism, &check_repeats,  NULL};
 
 enum { ENTRIES_QUICK = 20000, ENTRIES_NORMAL = 4000000, TALLIES = 1024 };
 static const double CANARY = 4711;

@@ -1,0 +1,76 @@
+/* What the passes over a sparse matrix on a GPU derive from it, once: kept with the matrix, gone with it.
+ *
+ *   rows     The rows that are too long for a vector's turn: `longer` ones, which a warp each takes, and segments of long
+ *            ones, which a work-group each takes.
+ *   popular  The most frequent columns. Entries of X in them hold ~slot in col, the slots in
+ *            descending frequency, so that a pass sees from the entry alone where its sum gathers.
+ *   rare     The transpose of the entries in the other columns, in compressed columns. Their sums would be single additions
+ *            to memory beyond the caches, at about a fifth of the speed of reading there (bench/results).
+ *            A deterministic device has the transpose of all entries, and nothing else.
+ *
+ * Rows are looked at in the first pass, and the rest is made in the second, for a matrix multiplied once would not gain by
+ * it. */
+#ifndef KI_LAYOUT_H
+#define KI_LAYOUT_H
+
+#include "core/matrix.h"
+#include "core/size.h"
+
+struct ki_rows {
+    int longest; /* rows of more entries are in the lists */
+    int64_t longer, segments;
+    struct ki_buffer list;                        /* rows */
+    struct ki_buffer segment_row, segment_number; /* a row, and which of its segments */
+};
+
+struct ki_layout {
+    int64_t passes;
+    struct ki_rows rows;
+    int64_t coded;
+    struct ki_buffer slots; /* the columns in the order of their slots */
+    int64_t rare;           /* entries */
+    bool transposed;        /* there is a transpose, maybe without entries */
+    struct ki_buffer start, row, value;
+    struct ki_rows rare_rows;
+    int64_t bytes; /* of all that */
+    /* Work space of passes. */
+    struct ki_buffer y_hot, w_hot, factors, partials;
+};
+
+/* Entries of a long row that a work-group takes, and bytes of local memory for w and y. More would leave too little of a
+ * compute unit's memory to its first cache level. Test builds (core/size.h) take every path with little data. */
+#if KILN_INDEX32_LIMIT < 1 << 20
+enum { KI_SEGMENT = 24, KI_CHIP_BYTES = 256, KI_CHIP_BYTES_CPU = 256 };
+#else
+enum { KI_SEGMENT = 2048, KI_CHIP_BYTES = 128 * 1024, KI_CHIP_BYTES_CPU = 32 * 1024 };
+#endif
+
+/* The layout of X for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as it is due. VS:
+ * threads that share a row. */
+kiln_status ki_layout_get(struct ki_layout **layout, const kiln_matrix *X, bool scatters,
+                          int64_t chip_columns, int VS);
+/* Threads that should share a row of a matrix. */
+int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows);
+/* Makes a buffer of the layout's work space at least so large. */
+kiln_status ki_layout_work(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+/* y of the popular columns into y_hot (unless y is NULL) and zeros into w_hot (if `sums`); the sums to `out`. */
+kiln_status ki_layout_pack(struct ki_layout *layout, const kiln_matrix *X, const kiln_matrix *y, bool sums,
+                           int k, int first, int columns);
+kiln_status ki_layout_unpack(struct ki_layout *layout, const kiln_matrix *X, kiln_matrix *out, int k,
+                             int first, int columns);
+
+/* Sorting and summing on the device (ops/layout_sort.c). */
+struct ki_sort {
+    struct ki_buffer key, payload, value; /* value: empty if there is none */
+};
+/* Sorts n elements by the lowest `bits` bits of their keys, stable; `other` is space of the same size, and the two change
+ * places as needed: the result is in `data`. */
+kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, struct ki_sort *other,
+                    int64_t n, int bits);
+/* values[i] becomes the sum of those before it, for i in [0, n]; n > 0. */
+kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n);
+/* How n elements are cut into ranges: threads, and elements of each. Groups of KI_RANGE_GROUP threads. */
+enum { KI_RANGE_GROUP = 128 };
+int64_t ki_ranges(int64_t *chunk, int64_t n);
+
+#endif
