@@ -209,8 +209,10 @@ static void print_targets(const kiln_data *data, const double *values) {
         const char *name = kiln_data_target_name(data, j);
         printf("  target        %s%s%s to %s, mean %s, deviation %s\n", name ? name : "", name ? ": " : "",
                text_number(s.least), text_number(s.most), text_number(s.mean), text_number(s.deviation));
-        for (int64_t i = 0; i < s.distinct; i++)
-            printf("    %19s  %14s rows\n", text_number(s.value[i]), text_count(s.times[i]));
+        for (int64_t i = 0; i < s.distinct; i++) {
+            const char *class = kiln_data_class_name(data, j, (int64_t)s.value[i]);
+            printf("    %19s  %14s rows\n", class ? class : text_number(s.value[i]), text_count(s.times[i]));
+        }
     }
     if (k > TARGETS_SHOWN) printf("  and %s more targets: --json shows all\n", text_count(k - TARGETS_SHOWN));
 }
