@@ -13,6 +13,7 @@
 #define SIMD_BYTES 16
 #endif
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define NEVER_INLINE static __attribute__((noinline)) /* large, called from many places, once a block */
 #endif
 
 #undef LANES

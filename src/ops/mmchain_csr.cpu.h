@@ -73,8 +73,8 @@ ALWAYS_INLINE void FN(scatter_of)(int C, struct FN(way) way, real *w, const real
 #define EACH_COLUMNS(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
 
 /* The same for all k columns of y, eight by eight. */
-static void FN(products_of_all)(struct FN(way) way, real *q, const real *value, const int32_t *col,
-                                int64_t count, const real *y) {
+NEVER_INLINE void FN(products_of_all)(struct FN(way) way, real *q, const real *value, const int32_t *col,
+                                      int64_t count, const real *y) {
 #define PRODUCTS(C)                                                                                          \
     case C: FN(products_of)(C, way, q + c, value, col, count, y + c); break;
     for (int64_t c = 0; c < way.k; c += FN(COLUMNS)) {
@@ -84,8 +84,8 @@ static void FN(products_of_all)(struct FN(way) way, real *q, const real *value, 
 #undef PRODUCTS
 }
 
-static void FN(scatter_of_all)(struct FN(way) way, real *w, const real *q, const real *value,
-                               const int32_t *col, int64_t count) {
+NEVER_INLINE void FN(scatter_of_all)(struct FN(way) way, real *w, const real *q, const real *value,
+                                     const int32_t *col, int64_t count) {
 #define SCATTER(C)                                                                                           \
     case C: FN(scatter_of)(C, way, w + c, q + c, value, col, count); break;
     for (int64_t c = 0; c < way.k; c += FN(COLUMNS)) {

@@ -58,8 +58,8 @@ ALWAYS_INLINE void FN(narrow_scatter)(int V, real *w, const real *q, const real 
 }
 
 /* q = x y for `count` rows, k numbers a row. */
-static void FN(dense_products)(const struct FN(pass) * pass, real *q, const real *x, int64_t count,
-                               FN(vmask) mask) {
+NEVER_INLINE void FN(dense_products)(const struct FN(pass) * pass, real *q, const real *x, int64_t count,
+                                     FN(vmask) mask) {
     const int64_t k = pass->k, n = pass->n, vectors = pass->padded / LANES;
     switch (k == 1 ? vectors : 0) {
     case 1: FN(narrow_products)(1, q, x, n, count, pass->y, mask); return;
@@ -80,8 +80,8 @@ static void FN(dense_products)(const struct FN(pass) * pass, real *q, const real
 }
 
 /* w += q^T x for `count` rows. */
-static void FN(dense_scatter)(const struct FN(pass) * pass, real *w, const real *q, const real *x,
-                              int64_t count, FN(vmask) mask) {
+NEVER_INLINE void FN(dense_scatter)(const struct FN(pass) * pass, real *w, const real *q, const real *x,
+                                    int64_t count, FN(vmask) mask) {
     const int64_t k = pass->k, n = pass->n, vectors = pass->padded / LANES;
     const bool square = pass->chain->kind == KI_CHAIN_SQUARES;
     switch (k == 1 && !square ? vectors : 0) {

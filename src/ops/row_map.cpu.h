@@ -123,8 +123,8 @@ static void FN(add_sums)(int k, struct FN(tally) * tally, const real *q, int64_t
 }
 
 /* q of rows [row, row + count), in place. */
-static void FN(map_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
-                          int64_t count) {
+NEVER_INLINE void FN(map_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
+                                int64_t count) {
     if (chain->shift) FN(add_shift)(chain, q, count);
     switch (chain->map) {
     case KI_ROW_SCALE: FN(scale_block)(chain, q, row, count); break;
@@ -136,7 +136,7 @@ static void FN(map_block)(const struct ki_chain *chain, struct FN(tally) * tally
 }
 
 /* The products of rows [row, row + count) as the result of a PLAIN pass. */
-static void FN(write_block)(const struct ki_chain *chain, const real *q, int64_t row, int64_t count) {
+NEVER_INLINE void FN(write_block)(const struct ki_chain *chain, const real *q, int64_t row, int64_t count) {
     const real alpha = (real)chain->alpha, beta = (real)chain->beta;
     const int64_t first = row * chain->k;
     real *out = VALUES(chain->out) + first;
@@ -145,7 +145,7 @@ static void FN(write_block)(const struct ki_chain *chain, const real *q, int64_t
 }
 
 /* What multiplies the rows of a TRANSPOSED or SQUARES pass, which is given. */
-static void FN(read_block)(const struct ki_chain *chain, real *q, int64_t row, int64_t count) {
+NEVER_INLINE void FN(read_block)(const struct ki_chain *chain, real *q, int64_t row, int64_t count) {
     if (chain->y)
         memcpy(q, VALUES(chain->y) + row * chain->k, (size_t)(count * chain->k) * sizeof(real));
     else
