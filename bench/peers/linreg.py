@@ -27,18 +27,6 @@ import kiln_ctypes as kiln
 FLIGHTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "flights.csv.gz")
 
 
-class Options(ctypes.Structure):
-    _fields_ = [("l2", kiln.D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
-                ("no_preconditioner", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", kiln.D),
-                ("max_iterations", kiln.I64), ("weights", kiln.P), ("progress", kiln.P), ("user", kiln.P)]
-
-
-class Report(ctypes.Structure):
-    _fields_ = [("converged", ctypes.c_int), ("stopped_by", ctypes.c_int), ("iterations", kiln.I64)] + \
-               [(name, kiln.D) for name in ("residual", "tolerance", "objective", "rss", "tss", "r2", "seconds")] + \
-               [("trace", kiln.P), ("trace_count", kiln.I64)]
-
-
 def read_flights():
     """X in CSR, text columns one-hot with all their levels, and the arrival delay."""
     with gzip.open(FLIGHTS, "rt", newline="") as file:
@@ -71,7 +59,7 @@ def run_kiln(device, X, y, l2, weights):
     A, target = device.csr(X), device.dense(len(y), 1, "float64", y)
     W, b = device.dense(X.shape[1], 1, "float64"), device.dense(1, 1, "float64")
     s = device.dense(len(y), 1, "float64", weights)
-    options, report = Options(l2=l2, weights=s.handle), Report()
+    options, report = kiln.LinregOptions(l2=l2, weights=s.handle), kiln.Report()
 
     def fit():
         kiln.check(kiln.library.kiln_linreg(W.handle, b.handle, A.handle, target.handle, ctypes.byref(options),
