@@ -78,6 +78,7 @@ done:
 void ki_labels_free(struct ki_labels *labels) {
     ki_free(labels->values);
     ki_free(labels->of);
+    kiln_matrix_free(labels->second_class);
     kiln_matrix_free(labels->weights);
     *labels = (struct ki_labels){0};
 }
@@ -144,11 +145,61 @@ done:
     return status;
 }
 
+/* Whether y holds zeros and ones, or minus and plus ones, and both of them: then *plus_minus says which, and square is y .* y,
+ * the ones of the latter. */
+static kiln_status find_pair(bool *found, bool *plus_minus, kiln_matrix *square, kiln_matrix *difference,
+                             const kiln_matrix *y) {
+    kiln_status status;
+    const double rows = (double)kiln_matrix_rows(y), one = 1, minus_one = -1;
+    double largest, sum, off;
+    TRY(kiln_times(square, y, y));
+    TRY(kiln_combine(difference, &one, square, &minus_one, y));
+    TRY(kiln_norm(&off, difference, KILN_NORM_MAX));
+    TRY(kiln_norm(&largest, square, KILN_NORM_MAX));
+    TRY(kiln_norm(&sum, square, KILN_NORM_1));
+    *plus_minus = largest == 1 && sum == rows;
+    if (*plus_minus) TRY(kiln_dot(&sum, y, square));
+    *found = *plus_minus ? fabs(sum) < rows : off == 0 && sum > 0 && sum < rows;
+done:
+    return status;
+}
+
+/* The usual labels of two classes are told, and made into 0 and 1, where they lie: fetching and looking up tens of millions of
+ * them takes longer than the training does on a GPU. labels stays as it is if y is none of that. */
+static kiln_status tell_pair(struct ki_labels *labels, const kiln_matrix *y) {
+    kiln_status status;
+    kiln_matrix *square = NULL, *other = NULL;
+    bool found, plus_minus;
+    const double half = 0.5, one = 1;
+    TRY(kiln_matrix_dense(&square, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, 1, NULL));
+    TRY(kiln_matrix_dense(&other, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, 1, NULL));
+    TRY(find_pair(&found, &plus_minus, square, other, y));
+    if (!found) goto done;
+    TRY(plus_minus ? kiln_combine(other, &half, y, &half, square) : kiln_combine(other, &one, y, NULL, NULL));
+    labels->values = ki_alloc(2 * sizeof *labels->values);
+    if (!labels->values) TRY(ki_fail_nomem(2 * sizeof *labels->values, "the classes"));
+    labels->values[0] = plus_minus ? -1 : 0;
+    labels->values[1] = 1;
+    labels->count = 2;
+    labels->second_class = other;
+    other = NULL;
+done:
+    kiln_matrix_free(square);
+    kiln_matrix_free(other);
+    return status;
+}
+
 kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln_matrix *y,
                           const struct ki_label_options *options, int64_t most) {
     kiln_status status;
     double *values = NULL;
     struct ki_labels made = {.rows = kiln_matrix_rows(y)};
+    if (!options->class_weights && !options->balanced) TRY(tell_pair(&made, y));
+    if (made.second_class) {
+        TRY(weights_new(&made, y, options));
+        *labels = made;
+        return KILN_OK;
+    }
     TRY(values_of(&values, y));
     TRY(distinct(&made.values, &made.count, values, made.rows, ki_min(most, ki_max(made.rows, 1))));
     if (made.count < 2)
@@ -166,8 +217,26 @@ done:
     return status;
 }
 
+static kiln_status column_of_pair(kiln_matrix **column, const struct ki_labels *labels, double yes,
+                                  double no) {
+    kiln_status status;
+    const kiln_matrix *second = labels->second_class;
+    const double step = yes - no;
+    kiln_matrix *made = NULL;
+    TRY(kiln_matrix_dense(&made, kiln_matrix_device(second), kiln_matrix_type(second), labels->rows, 1,
+                          NULL));
+    TRY(kiln_fill(made, 1));
+    TRY(kiln_combine(made, &step, second, &no, made));
+    *column = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
 kiln_status ki_labels_column(kiln_matrix **column, const struct ki_labels *labels, const kiln_matrix *y,
                              int64_t c, double yes, double no) {
+    if (labels->second_class) return column_of_pair(column, labels, yes, no);
     double *values = ki_alloc((size_t)labels->rows * sizeof *values);
     if (!values) return ki_fail_nomem((size_t)labels->rows * sizeof *values, "the targets");
     for (int64_t i = 0; i < labels->rows; i++)

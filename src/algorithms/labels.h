@@ -7,7 +7,8 @@
 struct ki_labels {
     double *values; /* of the classes, ascending */
     int64_t count;
-    int32_t *of; /* each row's class */
+    int32_t *of;               /* each row's class; NULL where second_class tells */
+    kiln_matrix *second_class; /* m x 1: 1 for rows of the second of two classes, else 0; or NULL */
     int64_t rows;
     kiln_matrix *weights; /* m x 1: sample weight times class weight; NULL = ones */
 };
