@@ -1,7 +1,7 @@
 #!/bin/sh
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder.
 #   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted pair pair-opencl linreg stream
-#                                           plans auto end-to-end
+#                                           plans auto end-to-end dense sparse newton
 # Results (JSON, logs) go to the folder OUT. COMMIT names what was built.
 set -u
 build=$1
@@ -52,6 +52,12 @@ for wanted in "$@"; do
             --json "$out/h200-mmchain-opencl.json" --commit "$commit" ;;
     linreg)
         TAIL=40 step linreg python3 "$here/peers/gpu_linreg.py" --json "$out/h200-linreg.json" --commit "$commit" ;;
+    dense)
+        TAIL=60 step dense python3 "$here/peers/gpu_dense.py" --json "$out/h200-dense-cuda.json" --commit "$commit" ;;
+    sparse)
+        TAIL=30 step sparse python3 "$here/peers/gpu_sparse.py" --json "$out/h200-sparse.json" --commit "$commit" ;;
+    newton)
+        TAIL=10 step newton python3 "$here/peers/gpu_newton.py" --json "$out/h200-newton.json" --commit "$commit" ;;
     stream)
         TAIL=8 step stream python3 "$here/peers/gpu_stream.py" --kiln "$build/kiln" --folder /dev/shm \
             --json "$out/h200-stream.json" --commit "$commit" ;;

@@ -432,15 +432,15 @@ KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **es
 
 /* One way for a device to go about mmchain: the launch parameters of the fused-kernels paper, its section 3.3. */
 typedef struct kiln_plan {
-    int64_t number;     /* in the list that it came in */
-    int chosen;         /* kiln_mmchain takes this one */
-    char variant[32];   /* of the kernel; on the CPU "cpu" and the instruction set */
-    int vector, group;  /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
-    int load, rows;     /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
-    int columns;        /* of y, taken in one pass */
-    int cluster;        /* work-groups that share a row; 0 where rows do not go to groups */
-    int stages;         /* tiles of X on their way while one is worked on; 0 = loads go straight to registers */
-    int shared;         /* elements of w in local memory; 0 = none */
+    int64_t number;    /* in the list that it came in */
+    int chosen;        /* kiln_mmchain takes this one */
+    char variant[32];  /* of the kernel; on the CPU "cpu" and the instruction set */
+    int vector, group; /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
+    int load, rows;    /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
+    int columns;       /* of y, taken in one pass */
+    int cluster;       /* work-groups that share a row; 0 where rows do not go to groups */
+    int stages; /* tiles of X on their way while one is worked on; 0 = loads go straight to registers */
+    int shared; /* elements of w in local memory; 0 = none */
     int64_t coarsening; /* C: rows that a vector goes through */
     int64_t groups;     /* work-groups launched */
     double occupancy;   /* threads that a compute unit holds at once, of those that it can */
@@ -666,9 +666,9 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
 typedef struct kiln_logreg_options {
     /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn, but none where l1 > 0; negative = no such penalty */
     double l2;
-    double l1; /* default 0 */
+    double l1;                                 /* default 0 */
     int no_intercept, standardize, warm_start; /* as kiln_linreg's */
-    double tolerance;            /* default 1e-8 f64, 1e-4 f32 */
+    double tolerance;                          /* default 1e-8 f64, 1e-4 f32 */
     int64_t max_iterations;      /* Newton steps; default 100. With l1 OWL-QN's steps; default 10000 */
     const kiln_matrix *weights;  /* m x 1 sample weights >= 0, or NULL for ones */
     const double *class_weights; /* one for each class, multiplied into the weights; or NULL */
@@ -685,9 +685,10 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
 typedef struct kiln_glm_options {
     kiln_family family; /* default Gaussian */
     kiln_link link;     /* default the family's */
-    double parameter;   /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
-    double link_power;  /* KILN_LINK_POWER */
-    double l2;          /* default 0 */
+    double
+        parameter; /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
+    double link_power;                         /* KILN_LINK_POWER */
+    double l2;                                 /* default 0 */
     int no_intercept, standardize, warm_start; /* as kiln_linreg's; a warm start takes w and b */
     /* as kiln_logreg's, relative to the gradient of the model without columns; default 1e-9 f64, 1e-4 f32 */
     double tolerance;
@@ -754,8 +755,9 @@ typedef struct kiln_verify_options {
     int standardize;
 } kiln_verify_options;
 typedef struct kiln_verification {
-    double objective;     /* sum_i s_i loss_i and the penalties */
-    double gradient;      /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin */
+    double objective; /* sum_i s_i loss_i and the penalties */
+    double
+        gradient; /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin */
     double gradient_norm; /* || D^-1 g ||, which that is a ratio of */
     double gap;           /* SQUARED_HINGE and SQUARED_EPSILON: the relative duality gap; else NaN */
 } kiln_verification;
@@ -764,7 +766,8 @@ typedef struct kiln_verification {
  * against the rest. Everything is copied to the host: the cost is that of X there, and minutes where training takes
  * seconds. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const kiln_matrix *X,
-                                 const kiln_matrix *W, const kiln_matrix *b, const kiln_verify_options *options);
+                                 const kiln_matrix *W, const kiln_matrix *b,
+                                 const kiln_verify_options *options);
 
 /* Hubs and authorities of the directed graph with adjacency matrix A (m x n, dense or CSR; row i links to column j with
  * weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each normalised; hubs m x 1,

@@ -39,8 +39,7 @@ class Composed:
 
     def __init__(self, cupy, forward, back, squares, y, cols):
         self.cp, self.forward, self.back, self.y = cupy, forward, back, y
-        self.mean = back(cupy.ones_like(y)) / y.size
-        self.squares, self.cols, self.passes = squares, cols, 0
+        self.squares_of, self.cols, self.passes = squares, cols, 0
 
     def gradient(self, w, c):
         cp = self.cp
@@ -60,9 +59,11 @@ class Composed:
 
     def solve(self):
         cp = self.cp
+        self.mean, squares = self.back(cp.ones_like(self.y)) / self.y.size, self.squares_of()
+        self.passes += 2
         w, c = cp.zeros(self.cols), cp.zeros(())
         f, g, gc, d = self.gradient(w, c)
-        inverse = 1 / (0.25 * (self.squares - self.y.size * self.mean ** 2) + L2)
+        inverse = 1 / (0.25 * (squares - self.y.size * self.mean ** 2) + L2)
         inverse_c = 1 / (0.25 * self.y.size)
         norm0 = float(cp.sqrt(g @ (inverse * g) + gc * gc * inverse_c))
         radius, steps = norm0, 0
@@ -128,7 +129,7 @@ def labels(cupy, eta, seed):
 def dense_case(cupy, rows, cols):
     X = cupy.random.default_rng(1).standard_normal((rows, cols))
     y = labels(cupy, X @ cupy.random.default_rng(2).standard_normal(cols) / 4, 3)
-    composed = Composed(cupy, lambda p: X @ p, lambda r: X.T @ r, cupy.einsum("ij,ij->j", X, X), y, cols)
+    composed = Composed(cupy, lambda p: X @ p, lambda r: X.T @ r, lambda: cupy.einsum("ij,ij->j", X, X), y, cols)
     return X.nbytes, composed, (lambda host: lambda device: device.dense(rows, cols, np.float64, host))(X.get()), y.get()
 
 
@@ -139,10 +140,8 @@ def sparse_case(cupy, rows, cols, per_row, skew):
     X = cupyx.scipy.sparse.csr_matrix((data, col, start), shape=(rows, cols))
     spmv = cupyx.cusparse.spmv
     y = labels(cupy, spmv(X, cupy.random.default_rng(2).standard_normal(cols)) / 2, 3)
-    square = cupyx.scipy.sparse.csr_matrix((data ** 2, col, start), shape=(rows, cols))
-    squares = spmv(square, cupy.ones(rows), transa=True)
-    del square
-    composed = Composed(cupy, lambda p: spmv(X, p), lambda r: spmv(X, r, transa=True), squares, y, cols)
+    composed = Composed(cupy, lambda p: spmv(X, p), lambda r: spmv(X, r, transa=True),
+                        lambda: cupy.bincount(col, weights=data ** 2, minlength=cols), y, cols)
     host = X.get()
     return host.nnz * 12 + rows * 8, composed, lambda device: device.csr(host), y.get()
 

@@ -12,6 +12,7 @@
 enum {
     SHORTENINGS = 40,
     IDLE = 20,  /* steps that only rounding can judge, none with a gradient smaller than before */
+    WORN = 4,   /* inner iterations of a step after which the preconditioner is worth a pass */
     ROOM = 1000 /* how many times the last accepted length a step may have after it had to be shortened */
 };
 
@@ -105,9 +106,10 @@ done:
 
 static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
+    const bool worn = model->inner >= WORN;
     *model = (struct ki_newton_model){0};
     if (work->l1) return ki_newton_l1_direction(work);
-    TRY(ki_newton_precondition(work));
+    if (worn) TRY(ki_newton_precondition(work));
     TRY(ki_newton_direction(work, model));
 done:
     return status;
@@ -123,7 +125,7 @@ static bool stalls(struct ki_newton_work *work) {
 static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
-    struct ki_newton_model model;
+    struct ki_newton_model model = {.inner = WORN};
     bool moved = true, finite = true;
     work->radius = work->l1 ? 0 : 10 * work->norm;
     work->best = work->norm;

@@ -28,7 +28,8 @@
 #define EACH_SUM(c) for (int c = 0; c <= K; c++)
 #endif
 
-DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z, real alpha, real beta, index_t at) {
+DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z, real alpha, real beta,
+                           index_t at) {
     out[at] = z ? alpha * dot + beta * z[at] : alpha * dot;
 }
 
@@ -48,8 +49,8 @@ struct row_operands {
 #define MAP_BEGIN
 #define MAP_END
 
-DEVICE_FN struct row_operands load_operands(__global const real *v, __global const real *y, index_t row, int first,
-                                            int k, int v_cols) {
+DEVICE_FN struct row_operands load_operands(__global const real *v, __global const real *y, index_t row,
+                                            int first, int k, int v_cols) {
     struct row_operands o;
     EACH_COLUMN(c) {
         o.v[c] = REAL(1.0);
@@ -74,22 +75,22 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
 }
 
 #else
-#define MAP_PARAMETERS                                                                                                \
-    , __global const real *shift, __global const real *target, __global const real *weights,                          \
-        __global const real *offset, __global real *curvature, real parameter, real power, __global wide *records,    \
-        long records_at
+#define MAP_PARAMETERS                                                                                       \
+    , __global const real *shift, __global const real *target, __global const real *weights,                 \
+        __global const real *offset, __global real *curvature, real parameter, real power,                   \
+        __global wide *records, long records_at
 #define MAP_OPERANDS , target, weights, offset
 #define MAP_STATE(writer) , shift, curvature, parameter, power, writer, record
 #define MAP_ARGUMENTS(writer) , shift, target, weights, offset, curvature, parameter, power, writer, record
 /* Before the rows, among the kernel's declarations, and behind them. */
-#define MAP_BEGIN                                                                                                     \
-    LOCAL wide map_tree[BS];                                                                                          \
-    wide record[1 + K];                                                                                               \
+#define MAP_BEGIN                                                                                            \
+    LOCAL wide map_tree[BS];                                                                                 \
+    wide record[1 + K];                                                                                      \
     EACH_SUM(c) record[c] = 0;
 #define MAP_END write_record(records + records_at, record, map_tree);
 
-DEVICE_FN struct row_operands load_operands(__global const real *v, __global const real *y, index_t row, int first,
-                                            int k, int v_cols, __global const real *target,
+DEVICE_FN struct row_operands load_operands(__global const real *v, __global const real *y, index_t row,
+                                            int first, int k, int v_cols, __global const real *target,
                                             __global const real *weights, __global const real *offset) {
     struct row_operands o;
     EACH_COLUMN(c) o.v[c] = v && first + c < k ? v[v_cols == 1 ? row : row * k + first + c] : REAL(1.0);
@@ -102,8 +103,8 @@ DEVICE_FN struct row_operands load_operands(__global const real *v, __global con
 /* From a row's dot products with y to what multiplies x_row in X^T, in place. One thread of those that share the row is the
  * writer: it stores the curvature and adds to its record. Softmax needs all columns in one launch: first = 0. */
 DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int first, int k,
-                         __global const real *shift, __global real *curvature, real parameter, real power, bool writer,
-                         wide *record) {
+                         __global const real *shift, __global real *curvature, real parameter, real power,
+                         bool writer, wide *record) {
     const real s = o->weight;
     real loss = REAL(0.0);
     EACH_COLUMN(c) if (shift && first + c < k) p[c] += shift[first + c];
@@ -157,13 +158,13 @@ DEVICE_FN void write_record(__global wide *records, const wide *record, LOCAL_PT
 
 /* Both at once. */
 #ifdef MAP
-DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first, int k,
-                           int v_cols, __global const real *shift, __global const real *target,
-                           __global const real *weights, __global const real *offset, __global real *curvature,
-                           real parameter, real power, bool writer, wide *record) {
+DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first,
+                           int k, int v_cols, __global const real *shift, __global const real *target,
+                           __global const real *weights, __global const real *offset,
+                           __global real *curvature, real parameter, real power, bool writer, wide *record) {
 #else
-DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first, int k,
-                           int v_cols) {
+DEVICE_FN void row_factors(real *p, __global const real *v, __global const real *y, index_t row, int first,
+                           int k, int v_cols) {
 #endif
     const struct row_operands o = load_operands(v, y, row, first, k, v_cols MAP_OPERANDS);
     apply_map(p, &o, row, first, k MAP_STATE(writer));

@@ -36,8 +36,8 @@ SCALAR_FN real FN(random_normal)(uint64 seed, uint64 stream, uint64 index) {
 }
 
 /* One element of ops/newton.h's vector work; op is a constant wherever this is inlined. */
-SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y, real inverse, real shift, real column,
-                                real scalar, wide *sums) {
+SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y, real inverse, real shift,
+                                real column, real scalar, wide *sums) {
     if (op == 0) {
         *out += column * x - shift;
         sums[0] += (wide)x * (wide)*out;

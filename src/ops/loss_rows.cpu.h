@@ -19,10 +19,9 @@ static void FN(mean_of_rows)(const struct ki_loss_rows *rows, int64_t first, int
 static void FN(deviance_of_rows)(const struct ki_loss_rows *rows, int64_t first, int64_t end) {
     const kiln_loss *loss = rows->loss;
     const real *s = loss->weights ? VALUES(loss->weights) : NULL;
-    for (int64_t row = first; row < end; row++)
-        FN(deviance_row)
-        ((int)loss->family, (int)loss->link, (real)loss->parameter, (real)loss->link_power,
-         VALUES(loss->y)[row], s ? s[row] : 1, VALUES(rows->Eta)[row], VALUES(rows->out) + 3 * row);
+    for (int64_t row = first; row < end; row++) FN(deviance_row)
+    ((int)loss->family, (int)loss->link, (real)loss->parameter, (real)loss->link_power, VALUES(loss->y)[row],
+     s ? s[row] : 1, VALUES(rows->Eta)[row], VALUES(rows->out) + 3 * row);
 }
 
 static void FN(loss_rows_range)(void *of, int64_t first, int64_t end) {

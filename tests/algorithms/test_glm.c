@@ -149,8 +149,7 @@ static void on_every_device(void **state) {
     for (int device = 1; device < device_count; device++)
         for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
             struct glm_data d = glm_data_new(&models[i], M, N, 42 + i);
-            check_fit(&models[i], &d,
-                      &(struct run){devices[device], KILN_F64, KILN_DENSE, NULL}, true, true);
+            check_fit(&models[i], &d, &(struct run){devices[device], KILN_F64, KILN_DENSE, NULL}, true, true);
             glm_data_free(&d);
         }
 }

@@ -2,7 +2,7 @@
  * no NVRTC. */
 #define __global__
 #define __device__
-#define __shared__ static
+#define __shared__ thread_local
 #define __constant__ static
 #define __forceinline__ inline
 #define __launch_bounds__(threads)
@@ -40,6 +40,10 @@ float __shfl_xor_sync(unsigned, float, int);
 double __shfl_xor_sync(unsigned, double, int);
 float atomicAdd(float *, float);
 double atomicAdd(double *, double);
+int atomicAdd(int *, int);
+float __ldcs(const float *);
+double __ldcs(const double *);
+int __ldcs(const int *);
 
 #define OF_ONE(name)                                                                                         \
     float name(float);                                                                                       \

@@ -45,11 +45,11 @@ void loss_each_model(struct problem_list *list, struct problem problem, bool thi
     problem.flags |= WITH_OFFSET;
     for (problem.family = KILN_GAUSSIAN; problem.family <= KILN_NEGATIVE_BINOMIAL; problem.family++)
         for (problem.link = KILN_LINK_DEFAULT; problem.link <= KILN_LINK_POWER; problem.link++) {
-            /* thin: the default links, and the others under the family that has a use for them */
-            const bool unit_link = problem.link >= KILN_LINK_LOGIT && problem.link <= KILN_LINK_CAUCHIT;
-            const int family = unit_link ? KILN_BINOMIAL : KILN_GAMMA;
-            if (!thin || problem.link == KILN_LINK_DEFAULT || problem.family == family)
-                problem_add(list, problem);
+            /* thin: the default links, and two that have formulas of their own for the tails; the inverses of all links
+             * are loss_mean's to try, with one kernel */
+            const bool tails = problem.family == KILN_BINOMIAL &&
+                               (problem.link == KILN_LINK_PROBIT || problem.link == KILN_LINK_CLOGLOG);
+            if (!thin || problem.link == KILN_LINK_DEFAULT || tails) problem_add(list, problem);
         }
 }
 

@@ -22,7 +22,7 @@ static void list(struct problem_list *list) {
     struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
     shapes_add(&shapes);
     /* Kernels are built for a shape whatever stands in its middle: mmchain's cases try the shapes that are left out. */
-    for (int64_t i = 0; i < shapes.count; i += list->thin ? 7 : 1)
+    for (int64_t i = 0; i < shapes.count; i += list->thin ? 17 : 1)
         add(list, shapes.problems[i], KILN_LOSS_LOGISTIC, i);
     shapes_free(&shapes);
     for (int format = KILN_DENSE; format <= KILN_CSR; format++) {
@@ -37,7 +37,7 @@ static void list(struct problem_list *list) {
                 if (kind != KILN_LOSS_SOFTMAX) add(list, p, (kiln_loss_kind)kind, t);
         p.flags = variants[0];
         if (!list->thin || format == KILN_DENSE) loss_each_model(list, p, list->thin);
-        for (int c = 1; c < (int)(sizeof columns / sizeof *columns); c++)
+        for (int c = 1; c < (int)(sizeof columns / sizeof *columns); c += list->thin ? 2 : 1)
             for (int64_t t = 0; t < VARIANTS; t++) {
                 p.flags = 0;
                 p.k = columns[c];

@@ -22,9 +22,9 @@ static void list(struct problem_list *list) {
     static const int64_t columns[] = {1, 2, 3, 8, 10, 64};
     struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
     shapes_add(&shapes);
-    for (int64_t i = 0; i < shapes.count; i += list->thin ? 7 : 1) add(list, shapes.problems[i], i);
+    for (int64_t i = 0; i < shapes.count; i += list->thin ? 17 : 1) add(list, shapes.problems[i], i);
     shapes_free(&shapes);
-    for (int c = 0; c < (int)(sizeof columns / sizeof *columns); c++)
+    for (int c = 0; c < (int)(sizeof columns / sizeof *columns); c += list->thin ? 2 : 1)
         for (int64_t t = 0; t < 2 * VARIANTS; t++) {
             struct problem p = {.format = t % 2 ? KILN_CSR : KILN_DENSE,
                                 .pattern = t % 2 ? PATTERN_UNIFORM : PATTERN_DENSE,
