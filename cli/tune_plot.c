@@ -36,11 +36,13 @@ static void draw_axes(FILE *file, const struct axes *axes, const char *title) {
             "<text x=\"%d\" y=\"22\" font-size=\"14\">%s</text>\n",
             WIDTH, HEIGHT, LEFT, title);
     const double step = step_of(axes->most);
-    for (double at = 0; at <= axes->most * 1.0001; at += step)
+    for (int line = 0; line * step <= axes->most * 1.0001; line++) {
+        const double at = line * step;
         fprintf(file,
                 "<path d=\"M%d %.1fH%d\" stroke=\"currentColor\" opacity=\"0.2\"/>"
                 "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%.4g ms</text>\n",
                 LEFT, y_of(axes, at), WIDTH - RIGHT, LEFT - 6, y_of(axes, at) + 4, at);
+    }
     fprintf(file, "<text x=\"%d\" y=\"%d\">plans, fastest first</text>\n", LEFT, HEIGHT - 14);
 }
 

@@ -64,7 +64,7 @@ static kiln_status check_values(struct walk *walk, int64_t first, int64_t count)
     const int64_t bad = ki_first_nonfinite(walk->mapping->piece, options->type, count, options->threads);
     if (bad == count) return KILN_OK;
     const struct ki_place place = {walk->npz->file, 0, 0, -1};
-    ki_fail_at(KILN_ERR_PARSE, &place, "data[%lld] is not a finite %s", (long long)(first + bad),
+    ki_fail_at(KILN_ERR_PARSE, &place, "data[%lld] is not a finite %s", (long long)first + (long long)bad,
                options->type == KILN_F32 ? "f32" : "f64");
     return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
 }

@@ -365,7 +365,8 @@ static void tell(const struct ki_layout *layout, const kiln_matrix *X, double se
         "layout of a sparse matrix, %lld x %lld: %lld popular columns, %lld entries transposed, %lld long "
         "rows or pieces of them; %.3f s, %.3f of its memory",
         (long long)X->rows, (long long)X->cols, (long long)layout->coded, (long long)layout->rare,
-        (long long)(layout->rows.longer + layout->rows.segments), seconds, (double)layout->bytes / memory);
+        (long long)layout->rows.longer + (long long)layout->rows.segments, seconds,
+        (double)layout->bytes / memory);
 }
 
 kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool scatters, int64_t chip_columns,
