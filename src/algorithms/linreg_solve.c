@@ -331,11 +331,12 @@ static void swap(struct block *t) {
  * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
 static kiln_status refine(struct block *t) {
     kiln_status status;
-    double norm[KI_BLOCK], objective[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
+    double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
     bool took_part[KI_BLOCK] = {false}, reverted = false;
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
         objective[j] = t->objective[j];
+        b[j] = t->b[j];
         took_part[j] = t->active[j];
     }
     TRY(cycle(t));
@@ -347,6 +348,7 @@ static kiln_status refine(struct block *t) {
         keep[j] = good ? 1 : 0;
         revert[j] = good ? 0 : 1;
         if (!good) t->stalls[j] = STALLS;
+        if (!good) t->b[j] = b[j]; /* check begins with it, and one far off would cost digits */
         reverted = reverted || !good;
     }
     if (reverted) {

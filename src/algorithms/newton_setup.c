@@ -192,9 +192,9 @@ kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     const struct ki_newton *newton = work->newton;
     const int64_t cols = kiln_matrix_cols(newton->X);
     double mean = 1;
-    double *inverse = ki_alloc((size_t)cols * 3 * sizeof *inverse), *spread = inverse + cols,
-           *floor = spread + cols;
+    double *inverse = ki_alloc((size_t)cols * 3 * sizeof *inverse);
     if (!inverse) return ki_fail_nomem((size_t)cols * 3 * sizeof *inverse, "the preconditioner");
+    double *spread = inverse + cols, *floor = spread + cols;
     TRY(mean_curvature(work, &mean));
     work->total = mean * newton->columns.weight;
     *noise = 16 * ki_epsilon(kiln_matrix_type(newton->X)) * scale_columns(work, mean, inverse, spread, floor);
