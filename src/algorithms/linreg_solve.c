@@ -215,11 +215,6 @@ static double goal(const struct block *t, int j) {
     return fmax(0.5 * t->system->options.tolerance * t->reference[j], noise * t->norm[j]);
 }
 
-/* The recurrences' scalars between host and device, as doubles. */
-static kiln_status get_state(const struct block *t, double state[STATE * KI_BLOCK]) {
-    return ki_vector_get(state, t->S);
-}
-
 static kiln_status begin_state(struct block *t) {
     double state[STATE * KI_BLOCK] = {0};
     float narrow[STATE * KI_BLOCK];
@@ -239,7 +234,7 @@ static kiln_status account(struct block *t, int queued, const double start[KI_BL
     kiln_status status;
     double state[STATE * KI_BLOCK], norm[KI_BLOCK];
     const int k = t->k;
-    TRY(get_state(t, state));
+    TRY(ki_vector_get(state, t->S));
     for (int slot = 0; slot < queued; slot++) {
         bool moved = false;
         for (int j = 0; j < k; j++) {

@@ -23,12 +23,11 @@ int ki_plan_columns(const struct ki_chain *chain) {
 
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    char defines[256 + KI_MAP_DEFINES], shared[48] = "", map[KI_MAP_DEFINES];
-    if (plan->shared_w) snprintf(shared, sizeof shared, " -DSHARED_W=%d", plan->shared_w);
-    if (plan->stages) snprintf(shared, sizeof shared, " -DC=%d -DSTAGES=%d", plan->C, plan->stages);
+    char defines[256 + KI_MAP_DEFINES], ring[48] = "", map[KI_MAP_DEFINES];
+    if (plan->stages) snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d", plan->C, plan->stages);
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s",
-             plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, shared,
+             plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, ring,
              ki_index_define(chain), map);
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
     if (status == KILN_OK && plan->stages)
@@ -51,13 +50,9 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
                            const struct ki_buffer *out, const struct ki_work *work, int first) {
     const kiln_matrix *X = chain->X;
-    struct ki_arg args[15 + KI_MAP_ARGS];
+    struct ki_arg args[13 + KI_MAP_ARGS];
     int n = 0;
     args[n++] = ki_arg_buffer(out);
-    if (X->format == KILN_CSR) {
-        args[n++] = ki_arg_buffer(&X->row_start);
-        args[n++] = ki_arg_buffer(&X->col);
-    }
     args[n++] = ki_arg_values(X);
     args[n++] = ki_arg_values(chain->v);
     args[n++] = ki_arg_values(chain->y);

@@ -218,6 +218,19 @@ static inline double *values_of(const kiln_matrix *A) {
     return values;
 }
 
+/* What tests of refusals do to one operand of a call that would succeed. */
+static inline void replace(kiln_matrix **A, kiln_matrix *with) {
+    kiln_matrix_free(*A);
+    *A = with;
+}
+
+static inline void spoil(kiln_matrix *A, int at, double value) { /* of f64 */
+    double *values = values_of(A);
+    values[at] = value;
+    assert_ok(kiln_matrix_set(A, values));
+    free(values);
+}
+
 struct run {
     kiln_device *device;
     kiln_type type;

@@ -32,18 +32,6 @@ static void call_free(struct call *c) {
     for (int i = 0; i < 5; i++) kiln_matrix_free(all[i]);
 }
 
-static void replace(kiln_matrix **A, kiln_matrix *by) {
-    kiln_matrix_free(*A);
-    *A = by;
-}
-
-static void spoil(kiln_matrix *A, int at, double value) {
-    double *values = values_of(A);
-    values[at] = value;
-    assert_ok(kiln_matrix_set(A, values));
-    free(values);
-}
-
 static void no_X(struct call *c) {
     replace(&c->X, NULL);
 }
