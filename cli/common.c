@@ -87,14 +87,32 @@ static bool takes_classes(const struct run *run) {
     return verb == VERB_LOGREG || (verb == VERB_SVM && !run->settings->regression) || verb == VERB_INFO;
 }
 
+json_t *model_options(const kiln_model *model) {
+    const char *text = kiln_model_text(model, "options");
+    return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+/* What is not given is what training used, as with the columns of the features. */
+static void default_columns(const struct run *run, kiln_read_options *options, const json_t *used) {
+    const struct settings *settings = run->settings;
+    const ptrdiff_t verb = run->verb - verb_table;
+    if (!options->offset && !settings->offset_file && (verb == VERB_PREDICT || verb == VERB_VERIFY))
+        options->offset = json_string_value(json_object_get(used, "offset"));
+    if (!options->weights && !settings->weights_file && verb == VERB_VERIFY)
+        options->weights = json_string_value(json_object_get(used, "weights"));
+}
+
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
     const struct settings *settings = run->settings;
+    json_t *used = model ? model_options(model) : NULL;
     kiln_read_options options = {.format = file_format_of(settings->format),
                                  .type = type,
                                  .zero_based = settings->zero_based,
                                  .target = settings->target,
                                  .text_targets = takes_classes(run),
                                  .target_file = settings->target_file,
+                                 .weights = settings->weights,
+                                 .offset = settings->offset,
                                  .allow_nonfinite = settings->allow_nonfinite,
                                  .map = settings->map,
                                  .strict = settings->strict,
@@ -104,10 +122,13 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
     int64_t targets;
     kiln_type stored;
     if (model && !model_tensor_shape(model, "W", &stored, &options.cols, &targets)) options.cols = 0;
+    default_columns(run, &options, used);
     kiln_device_statistics before;
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
-    if (kiln_data_read(data, run->device, path, &options) != KILN_OK) return fail_library(READING);
+    const kiln_status status = kiln_data_read(data, run->device, path, &options);
+    json_decref(used);
+    if (status != KILN_OK) return fail_library(READING);
     double seconds = run_account(run, &before, clock_seconds() - start);
     run->seconds.read += seconds;
     say_what_was_read(*data, path, seconds);
@@ -128,26 +149,45 @@ static const kiln_matrix *only_column(const kiln_data *data) {
     return kiln_matrix_cols(X) == 1 && kiln_matrix_format(X) == KILN_DENSE ? X : NULL;
 }
 
-int run_read_column(struct run *run, kiln_matrix **column, const char *path, const char *what, kiln_type type,
-                    int64_t rows) {
+/* From a file of its own; what: "weights", for messages. */
+static int read_column_file(struct run *run, kiln_matrix **column, const char *path, const char *what,
+                            const kiln_matrix *X) {
     kiln_data *data = NULL;
     int code = 0;
     const kiln_read_options options = {
-        .type = type, .threads = (int)run->settings->threads, .control = talk_control(0)};
+        .type = kiln_matrix_type(X), .threads = (int)run->settings->threads, .control = talk_control(0)};
     if (kiln_data_read(&data, run->device, path, &options) != KILN_OK) return fail_library(READING);
     const kiln_matrix *found = only_column(data);
     if (!found)
         code = fail_with(KILN_ERR_DATA, READING, "a file with one number a line",
                          "%s: the %s must be one dense column, this has %lld columns", path, what,
                          (long long)kiln_matrix_cols(kiln_data_X(data)));
-    else if (kiln_matrix_rows(found) != rows)
+    else if (kiln_matrix_rows(found) != kiln_matrix_rows(X))
         code = fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
                          "%s has %lld %s, the data have %lld rows", path, (long long)kiln_matrix_rows(found),
-                         what, (long long)rows);
+                         what, (long long)kiln_matrix_rows(X));
     else if (kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
         code = fail_library(READING);
     kiln_data_free(data);
     return code;
+}
+
+static int take_column(struct run *run, kiln_matrix **column, const kiln_matrix *found, const char *path,
+                       const char *what, const kiln_matrix *X) {
+    if (found && path)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them", "--%s and --%s-file together", what,
+                         what);
+    if (path) return read_column_file(run, column, path, what, X);
+    if (found && kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
+        return fail_library(WORKING);
+    return 0;
+}
+
+int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weights, kiln_matrix **offset) {
+    const struct settings *settings = run->settings;
+    const kiln_matrix *X = kiln_data_X(data);
+    int code = take_column(run, weights, kiln_data_weights(data), settings->weights_file, "weights", X);
+    return code ? code : take_column(run, offset, kiln_data_offset(data), settings->offset_file, "offset", X);
 }
 
 int run_check_output(const char *path) {

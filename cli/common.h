@@ -31,9 +31,9 @@ double clock_seconds(void);
 int run_open_device(struct run *run, const char *standard); /* --device, else `standard`; says which */
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model);
 int run_load_model(kiln_model **model, const char *path);
-/* The first and only column of a file, as a dense matrix of `rows` rows; what: "weights", for messages. */
-int run_read_column(struct run *run, kiln_matrix **column, const char *path, const char *what, kiln_type type,
-                    int64_t rows);
+/* The rows' weights and offset, from columns of the data or from files of their own, on the run's device; NULL if there
+ * are none. */
+int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weights, kiln_matrix **offset);
 /* Before long work: whether PATH can be written. NULL and "-" are fine, but "-" does not go with --json. */
 int run_check_output(const char *path);
 
@@ -41,6 +41,9 @@ kiln_type type_of(const char *name); /* of "f32", "f64"; NULL: KILN_TYPE_DEFAULT
 const char *type_name(kiln_type type);
 kiln_file_format file_format_of(const char *name);
 const char *file_format_name(kiln_file_format format);
+
+/* The options that a model was trained with, as JSON; NULL if it does not say. */
+json_t *model_options(const kiln_model *model);
 
 /* Type and shape of a model's tensor; false if it has none of that name. */
 bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *type, int64_t *rows,

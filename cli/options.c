@@ -11,6 +11,8 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define SOLVES (TRAINS | BIT(HITS))
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
 #define LABELLED (TRAINS | BIT(PREDICT) | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
+#define WEIGHTED (TRAINS | BIT(PREDICT) | BIT(VERIFY))
+#define OFFSETS (BIT(GLM) | BIT(PREDICT) | BIT(VERIFY))
 #define READS (LABELLED | BIT(HITS))
 #define WRITES (SOLVES | BIT(PREDICT))
 #define EVERY ((1u << VERB_COUNT) - 1)
@@ -51,8 +53,6 @@ const struct option option_table[] = {
     {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL,
      "1000; Newton steps 100", 1, 9e18, "Stop after this many iterations, converged or not.",
      AT(max_iterations)},
-    {"weights", 0, OPTION_PATH, GROUP_MODEL, TRAINS | BIT(PREDICT) | BIT(VERIFY), "FILE", NULL, NULL, ANY,
-     "A file with one column, the weight of each row, not negative.", AT(weights)},
     {"class-weight", 0, OPTION_TEXT, GROUP_MODEL, CLASSIFIES, "WEIGHTS", "balanced", NULL, ANY,
      "Multiply the rows of a class by a weight: LABEL=WEIGHT,LABEL=WEIGHT, or balanced, which gives all "
      "classes "
@@ -65,7 +65,7 @@ const struct option option_table[] = {
     {"family", 0, OPTION_CHOICE, GROUP_MODEL, BIT(GLM), "FAMILY",
      "gaussian|poisson|gamma|inverse-gaussian|binomial|tweedie|negative-binomial", "gaussian", ANY,
      "Distribution of the target. binomial: 0 and 1, or proportions whose numbers of trials are the "
-     "--weights.",
+     "weights.",
      AT(family)},
     {"link", 0, OPTION_CHOICE, GROUP_MODEL, BIT(GLM), "LINK",
      "identity|log|inverse|inverse-squared|sqrt|logit|probit|cloglog|cauchit|power", "the family's", ANY,
@@ -79,8 +79,6 @@ const struct option option_table[] = {
      "With --family tweedie: the variance is mu^P, P between 1 and 2 or above 2.", AT(variance_power)},
     {"alpha", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "A", NULL, NULL, 0, INFINITY,
      "With --family negative-binomial: the variance is mu + A mu^2.", AT(alpha)},
-    {"offset", 0, OPTION_PATH, GROUP_MODEL, BIT(GLM) | BIT(PREDICT) | BIT(VERIFY), "FILE", NULL, NULL, ANY,
-     "A file with one column, a known part of each row's linear predictor (glm).", AT(offset)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, BIT(GLM), NULL, NULL, NULL, ANY,
      "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2.",
      AT(standard_errors)},
@@ -111,6 +109,14 @@ const struct option option_table[] = {
      "CSV: the name of the column to predict; several are separated by commas.", AT(target)},
     {"target-file", 0, OPTION_PATH, GROUP_DATA, LABELLED, "FILE", NULL, NULL, ANY,
      "Matrix Market, npy, npz: a file with the targets, one row for each row of the data.", AT(target_file)},
+    {"weights", 0, OPTION_TEXT, GROUP_DATA, WEIGHTED, "COLUMN", NULL, NULL, ANY,
+     "CSV: the column with the weight of each row, not negative.", AT(weights)},
+    {"weights-file", 0, OPTION_PATH, GROUP_DATA, WEIGHTED, "FILE", NULL, NULL, ANY,
+     "A file with the weights, one number for each row of the data.", AT(weights_file)},
+    {"offset", 0, OPTION_TEXT, GROUP_DATA, OFFSETS, "COLUMN", NULL, NULL, ANY,
+     "CSV: the column with a known part of each row's linear predictor (glm).", AT(offset)},
+    {"offset-file", 0, OPTION_PATH, GROUP_DATA, OFFSETS, "FILE", NULL, NULL, ANY,
+     "A file with the offsets, one number for each row of the data.", AT(offset_file)},
     {"format", 0, OPTION_CHOICE, GROUP_DATA, READS, "FORMAT", FORMATS, "auto", ANY,
      "Format of the input; auto goes by content and name. All are also read through gzip and zstd.",
      AT(format)},

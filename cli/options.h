@@ -18,7 +18,8 @@ struct settings {
     double l1, tolerance, link_power, variance_power, alpha, epsilon;
     bool no_intercept, standardize, no_preconditioner, regression, standard_errors, unweighted;
     int64_t max_iterations, folds, norm, top;
-    const char *weights, *class_weight, *offset, *warm_start, *family, *link, *select;
+    const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
+    const char *class_weight, *warm_start, *family, *link, *select;
     bool probabilities, decision;
     const char *format, *target, *target_file, *to, *targets_to;
     bool zero_based, allow_nonfinite, strict, map;

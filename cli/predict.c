@@ -37,9 +37,14 @@ static int check_settings(const struct run *run, const struct prediction *p) {
     if (settings->probabilities && !probable)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--decision prints what it decides by",
                          "--probabilities: a model of %s has none", algorithm);
-    if (settings->offset && strcmp(algorithm, "glm") != 0)
+    if ((settings->offset || settings->offset_file) && strcmp(algorithm, "glm") != 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "", "--offset: only a model of glm has one, this is %s",
                          algorithm);
+    json_t *used = model_options(p->model);
+    const char *file = json_string_value(json_object_get(used, "offset_file"));
+    if (file && !settings->offset && !settings->offset_file)
+        say("the model was trained with --offset-file %s; these predictions are for offset 0", file);
+    json_decref(used);
     return 0;
 }
 
@@ -61,11 +66,7 @@ static int read_data(struct run *run, struct prediction *p) {
     const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
     if (!code) code = choose_device(run, p->data, 1, passes);
     if (!code) code = classes_of_model(run, &p->classes, p->model);
-    if (!code && settings->offset)
-        code = run_read_column(run, &p->offset, settings->offset, "offset", type, p->rows);
-    if (!code && settings->weights)
-        code = run_read_column(run, &p->weights, settings->weights, "weights", type, p->rows);
-    return code;
+    return code ? code : run_read_columns(run, p->data, &p->weights, &p->offset);
 }
 
 /* -------------------------------------------------------------------------------------- predicting */

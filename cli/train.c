@@ -66,12 +66,7 @@ static int read_data(struct run *run, struct training *job) {
         return fail_with(KILN_ERR_DATA, READING, "", "%s has no rows to learn from", run->arguments[0]);
     const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
     if ((code = choose_device(run, job->data, kiln_matrix_cols(y), passes))) return code;
-    const kiln_type type = kiln_matrix_type(X);
-    if (settings->weights)
-        code = run_read_column(run, &job->weights, settings->weights, "weights", type, kiln_matrix_rows(X));
-    if (!code && settings->offset)
-        code = run_read_column(run, &job->offset, settings->offset, "offset", type, kiln_matrix_rows(X));
-    return code;
+    return run_read_columns(run, job->data, &job->weights, &job->offset);
 }
 
 /* Starts the coefficients from those of --warm-start. */

@@ -108,7 +108,7 @@ static int prepare_svm(struct run *run, struct training *job) {
     job->loss.parameter = settings->epsilon;
     if (!settings->regression) return prepare_classifier(run, job);
     if (settings->class_weight)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--weights FILE weighs rows",
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--weights and --weights-file weigh rows",
                          "--class-weight: a regression has no classes");
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "svm learns one target at a time");

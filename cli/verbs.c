@@ -39,7 +39,7 @@ const struct verb verb_table[VERB_COUNT] = {
          "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
          "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
          "dispersion and AIC; on request standard errors.\n\n" FORMATS "\n\n" SUMMARY,
-         "kiln glm claims.csv --target count --family poisson --offset log_exposure.txt\n"
+         "kiln glm claims.csv --target count --family poisson --offset log_exposure\n"
          "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
          "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
          verb_train},
@@ -90,7 +90,7 @@ const struct verb verb_table[VERB_COUNT] = {
          "gap again, "
          "by slow reference code that shares nothing with training, and compares them with what the model "
          "file claims. "
-         "DATA are what the model was trained on, with the same --weights and --offset.\n\n" FORMATS
+         "DATA are what the model was trained on, with the same --weights-file and --offset-file.\n\n" FORMATS
          "\n\nExit code 0 if all claims hold, else 4.",
          "kiln verify flights.kiln data/flights.csv.gz\n"
          "kiln verify a9a.kiln a9a.svm.gz --json",

@@ -36,26 +36,32 @@ static int no_claims(void) {
                      "the model does not say how it was trained");
 }
 
-/* A file that training used must be given again. */
-static int check_column(const struct verifying *v, const char *key, const char *given) {
+/* A file that training used must be given again; columns of the data are found by the names that the model keeps. */
+static int check_column(const struct verifying *v, const char *what, const char *column, const char *file) {
+    char key[24];
+    snprintf(key, sizeof key, "%s_file", what);
     const char *used = json_string_value(json_object_get(v->options, key));
-    if (!used == !given) return 0;
-    if (used)
+    const char *used_column = json_string_value(json_object_get(v->options, what));
+    if (used && !file)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "give the file that training used",
-                         "the model was trained with --%s %s", key, used);
-    return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave it out", "the model was trained without --%s", key);
+                         "the model was trained with --%s-file %s", what, used);
+    if ((file && !used) || (column && !used_column))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave it out", "the model was trained without --%s%s",
+                         what, file ? "-file" : "");
+    return 0;
 }
 
 static int read_claims(const struct run *run, struct verifying *v) {
-    const char *options = kiln_model_text(v->model, "options"), *report = kiln_model_text(v->model, "report");
-    v->options = options ? json_loads(options, 0, NULL) : NULL;
+    const char *report = kiln_model_text(v->model, "report");
+    v->options = model_options(v->model);
     v->report = report ? json_loads(report, 0, NULL) : NULL;
     v->penalty.l2 = number_in(v->options, "l2");
     if (isnan(v->penalty.l2) || isnan(number_in(v->report, "objective"))) return no_claims();
     if (json_object_get(v->options, "l1")) v->penalty.l1 = number_in(v->options, "l1");
     v->penalty.standardize = json_is_true(json_object_get(v->options, "standardize"));
-    int code = check_column(v, "weights", run->settings->weights);
-    return code ? code : check_column(v, "offset", run->settings->offset);
+    const struct settings *settings = run->settings;
+    int code = check_column(v, "weights", settings->weights, settings->weights_file);
+    return code ? code : check_column(v, "offset", settings->offset, settings->offset_file);
 }
 
 /* ----------------------------------------------------------------------------------------- the data */
@@ -138,20 +144,16 @@ static int take_labels(struct verifying *v) {
 }
 
 static int read_data(struct run *run, struct verifying *v) {
-    const struct settings *settings = run->settings;
     kiln_type type = KILN_F64;
     int64_t rows, cols;
     int code = run_open_device(run, "cpu");
     model_tensor_shape(v->model, "W", &type, &rows, &cols);
     if (!code) code = run_read(run, &v->data, run->arguments[1], type, v->model);
     if (code) return code;
-    const kiln_matrix *X = kiln_data_X(v->data), *y = kiln_data_y(v->data);
+    const kiln_matrix *y = kiln_data_y(v->data);
     if (!y)
         return fail_with(KILN_ERR_DATA, READING, "", "%s has no targets to verify with", run->arguments[1]);
-    if (settings->weights)
-        code = run_read_column(run, &v->weights, settings->weights, "weights", type, kiln_matrix_rows(X));
-    if (!code && settings->offset)
-        code = run_read_column(run, &v->offset, settings->offset, "offset", type, kiln_matrix_rows(X));
+    code = run_read_columns(run, v->data, &v->weights, &v->offset);
     if (!code) code = classes_of_model(run, &v->classes, v->model);
     if (!code && v->classes.count && kiln_matrix_cols(y) == 1) return take_labels(v);
     if (!code && kiln_matrix_copy(&v->y, run->device, KILN_TYPE_DEFAULT, y) != KILN_OK)

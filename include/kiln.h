@@ -480,6 +480,8 @@ typedef struct kiln_read_options {
     kiln_type type;     /* element type of X and y; default f64 */
     int zero_based;     /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
     const char *target; /* CSV: name of the target column, several separated by commas; NULL = none */
+    /* CSV: columns that are no features but the rows' weights and offset (kiln_data_weights, kiln_data_offset) */
+    const char *weights, *offset;
     int text_targets;   /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
     const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
@@ -505,12 +507,15 @@ KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const
 /* Takes over X and y (y may be NULL), which must not be freed by the caller after success. */
 KILN_API kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y);
 KILN_API void kiln_data_free(kiln_data *data);
-/* Moves X and y to another device; from the CPU without a second copy in host memory. On failure the data stay where
+/* Moves all matrices to another device; from the CPU without a second copy in host memory. On failure the data stay where
  * they were. */
 KILN_API kiln_status kiln_data_move(kiln_data *data, kiln_device *device);
 
 KILN_API const kiln_matrix *kiln_data_X(const kiln_data *data);
 KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the file has no targets */
+/* The columns that kiln_read_options.weights and .offset named, m x 1; NULL if they named none. */
+KILN_API const kiln_matrix *kiln_data_weights(const kiln_data *data);
+KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
 KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
 /* The class that target j calls `number`: 0, 1, ... in the order of the names; -1, a class that the model of the reading

@@ -35,7 +35,7 @@ struct reader {
     int parts; /* of them */
 
     int64_t rows;
-    struct ki_bytes values, ids, row_start, y;
+    struct ki_bytes values, ids, row_start, y, roles[KI_CSV_ROLES];
 };
 
 /* -------------------------------------------------------------------------------------------- text */
@@ -191,14 +191,14 @@ done:
 /* ------------------------------------------------------------------------------------------- rows */
 
 static kiln_status make_schema(struct reader *r) {
-    const char *target = r->options->target;
-    const char *text = r->options->model ? kiln_model_text(r->options->model, "schema") : NULL;
+    const kiln_read_options *options = r->options;
+    const char *text = options->model ? kiln_model_text(options->model, "schema") : NULL;
     struct ki_place place = {ki_input_name(r->input), 1, 0, -1};
     if (!text || !*text)
-        return ki_csv_schema_from_header(&r->schema, r->names, r->layout.fields, target, &place);
+        return ki_csv_schema_from_header(&r->schema, r->names, r->layout.fields, options, &place);
     kiln_status status = ki_csv_schema_from_model(&r->schema, &r->levels, &r->classes, text);
     if (status != KILN_OK) return status;
-    return ki_csv_schema_match(&r->schema, r->names, r->layout.fields, target, &place);
+    return ki_csv_schema_match(&r->schema, r->names, r->layout.fields, options, &place);
 }
 
 /* Cuts the text into parts of whole records; returns how many. */
@@ -289,6 +289,7 @@ static void copy_part(void *reader, int part) {
     copy(&r->values, chunk->values_at, &chunk->values);
     copy(&r->ids, chunk->ids_at, &chunk->ids);
     copy(&r->y, chunk->y_at, &chunk->y);
+    for (int i = 0; i < KI_CSV_ROLES; i++) copy(&r->roles[i], chunk->role_at[i], &chunk->roles[i]);
     copy(&r->row_start, chunk->row_ends_at, &chunk->row_ends);
 }
 
@@ -301,6 +302,8 @@ static kiln_status append(struct reader *r, int parts) {
                     reserve(&r->ids, chunk->ids.size, &chunk->ids_at) &&
                     reserve(&r->y, chunk->y.size, &chunk->y_at) &&
                     reserve(&r->row_start, chunk->row_ends.size, &chunk->row_ends_at);
+        for (int k = 0; k < KI_CSV_ROLES; k++)
+            room = room && reserve(&r->roles[k], chunk->roles[k].size, &chunk->role_at[k]);
         if (!room) return ki_fail_nomem((size_t)r->values.size, "the matrix");
         r->rows += chunk->rows;
     }
@@ -387,6 +390,9 @@ static kiln_status finish(struct reader *r, struct ki_table *table) {
     if (table->targets > 0) table->y = ki_bytes_take(&r->y);
     bool taken = table->values && (!r->layout.sparse || (table->row_start && table->col));
     taken = taken && (table->targets == 0 || table->y);
+    void **roles[KI_CSV_ROLES] = {&table->weights, &table->offset};
+    for (int i = 0; i < KI_CSV_ROLES; i++)
+        taken = taken && (!r->schema.roles[i].name || (*roles[i] = ki_bytes_take(&r->roles[i])));
     return taken ? KILN_OK : ki_fail_nomem(1, "the matrix");
 }
 
@@ -403,6 +409,7 @@ static void clear(struct reader *r) {
     ki_bytes_free(&r->ids);
     ki_bytes_free(&r->row_start);
     ki_bytes_free(&r->y);
+    for (int i = 0; i < KI_CSV_ROLES; i++) ki_bytes_free(&r->roles[i]);
 }
 
 kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {

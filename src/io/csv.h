@@ -89,6 +89,9 @@ const struct ki_csv_level *ki_csv_level(const struct ki_csv_levels *levels, int6
 
 /* ------------------------------------------------------------------------------ schema (csv_schema.c) */
 
+/* Columns that are neither features nor targets. */
+enum ki_csv_role { KI_CSV_WEIGHTS, KI_CSV_OFFSET, KI_CSV_ROLES };
+
 struct ki_csv_column {
     char *name;
     bool text, target;
@@ -101,19 +104,20 @@ struct ki_csv_schema {
     int64_t count;
     struct ki_csv_column *targets;
     int64_t target_count;
-    bool frozen; /* from a model: no level is added */
+    struct ki_csv_column roles[KI_CSV_ROLES]; /* name NULL: no column has the role */
+    bool frozen;                              /* from a model: no level is added */
 };
 
 void ki_csv_schema_free(struct ki_csv_schema *schema);
-/* Names of the file's columns become columns and targets. target: names separated by commas, or NULL. */
+/* Names of the file's columns become columns, targets and roles, as the options name them. */
 kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char *const *names, int64_t count,
-                                      const char *target, const struct ki_place *place);
+                                      const kiln_read_options *options, const struct ki_place *place);
 /* From a model's schema text, which is not trusted; its levels are added to levels, those of targets to classes. */
 kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
                                      struct ki_csv_levels *classes, const char *text);
-/* Finds the schema's columns among the file's. target as above: replaces the schema's own targets. */
+/* Finds the schema's columns among the file's. A target of the options replaces the schema's own. */
 kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names, int64_t count,
-                                const char *target, const struct ki_place *place);
+                                const kiln_read_options *options, const struct ki_place *place);
 
 /* Numbers the features - a numeric column is one, a text column one a level, levels in the order of their
  * bytes - and fills table->cols, feature_names, target_names and schema. (*feature)[i] for column i, then for

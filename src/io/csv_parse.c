@@ -13,6 +13,7 @@ void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
     ki_bytes_free(&chunk->ids);
     ki_bytes_free(&chunk->row_ends);
     ki_bytes_free(&chunk->y);
+    for (int i = 0; i < KI_CSV_ROLES; i++) ki_bytes_free(&chunk->roles[i]);
     ki_bytes_free(&chunk->misses);
     ki_bytes_free(&chunk->fields);
     ki_bytes_free(&chunk->scratch);
@@ -34,6 +35,8 @@ static void put_real(struct ki_bytes *bytes, kiln_type type, double value) {
 
 static bool row_room(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     int64_t count = layout->schema->count, targets = layout->schema->target_count, real = sizeof(double);
+    for (int i = 0; i < KI_CSV_ROLES; i++)
+        if (!ki_bytes_room(&chunk->roles[i], real)) return false;
     return ki_bytes_room(&chunk->values, count * real) && ki_bytes_room(&chunk->y, targets * real) &&
            ki_bytes_room(&chunk->ids, count * (int64_t)sizeof(int32_t)) &&
            ki_bytes_room(&chunk->row_ends, sizeof(int64_t));
@@ -177,6 +180,11 @@ static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv
         fault = number(chunk, layout, &schema->targets[i], &value);
         if (!fault) put_real(&chunk->y, layout->type, value);
     }
+    for (int i = 0; !fault && i < KI_CSV_ROLES; i++) {
+        if (!schema->roles[i].name) continue;
+        fault = number(chunk, layout, &schema->roles[i], &value);
+        if (!fault) put_real(&chunk->roles[i], layout->type, value);
+    }
     int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);
     if (!fault && layout->sparse) put(&chunk->row_ends, &entries, sizeof entries);
     return fault;
@@ -198,6 +206,7 @@ static enum ki_csv_fault record(struct ki_csv_chunk *chunk, const struct ki_csv_
 void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     chunk->rows = 0;
     chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size = 0;
+    for (int i = 0; i < KI_CSV_ROLES; i++) chunk->roles[i].size = 0;
     chunk->error = (struct ki_csv_error){0};
     if (!ki_bytes_room(&chunk->fields, layout->fields * (int64_t)sizeof(struct ki_csv_field)))
         chunk->error.fault = KI_CSV_NOMEM;

@@ -46,8 +46,8 @@ struct ki_csv_cached {
 struct ki_csv_chunk {
     const char *begin, *end;
     int64_t rows;
-    struct ki_bytes values, ids, row_ends, y, misses;
-    int64_t values_at, ids_at, row_ends_at, y_at; /* where they go in the whole */
+    struct ki_bytes values, ids, row_ends, y, roles[KI_CSV_ROLES], misses;
+    int64_t values_at, ids_at, row_ends_at, y_at, role_at[KI_CSV_ROLES]; /* where they go in the whole */
     struct ki_bytes fields, scratch;
     struct ki_csv_error error;
     struct ki_csv_cached cache[1 << KI_CSV_CACHE_BITS];

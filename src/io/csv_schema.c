@@ -13,6 +13,7 @@
 void ki_csv_schema_free(struct ki_csv_schema *schema) {
     for (int64_t i = 0; schema->columns && i < schema->count; i++) ki_free(schema->columns[i].name);
     for (int64_t i = 0; schema->targets && i < schema->target_count; i++) ki_free(schema->targets[i].name);
+    for (int i = 0; i < KI_CSV_ROLES; i++) ki_free(schema->roles[i].name);
     ki_free(schema->columns);
     ki_free(schema->targets);
     *schema = (struct ki_csv_schema){0};
@@ -57,7 +58,8 @@ static int distance(const char *a, const char *b) {
     return row[columns];
 }
 
-static kiln_status unknown_target(const char *target, char *const *names, int64_t count,
+/* what: "target". */
+static kiln_status unknown_column(const char *what, const char *target, char *const *names, int64_t count,
                                   const struct ki_place *place) {
     char shown[64], near[64];
     int64_t best = -1;
@@ -71,7 +73,7 @@ static kiln_status unknown_target(const char *target, char *const *names, int64_
     }
     ki_csv_excerpt(shown, target, (int64_t)strlen(target));
     kiln_status status =
-        ki_fail_at(KILN_ERR_ARGUMENT, place, "target '%s' is not a column of the file", shown);
+        ki_fail_at(KILN_ERR_ARGUMENT, place, "%s '%s' is not a column of the file", what, shown);
     const char *last = names[count - 1];
     if (best >= 0)
         return ki_hint("did you mean '%s'?", ki_csv_excerpt(near, names[best], (int64_t)strlen(names[best])));
@@ -102,7 +104,7 @@ static kiln_status find_targets(struct ki_csv_schema *schema, char *const *names
         next = whole ? NULL : strchr(name, ',');
         if (next) *next++ = '\0';
         int64_t field = find_name(names, count, name);
-        if (field < 0) TRY(unknown_target(name, names, count, place));
+        if (field < 0) TRY(unknown_column("target", name, names, count, place));
         for (int64_t i = 0; i < schema->target_count; i++)
             if (schema->targets[i].field == field)
                 TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "target '%s' is named twice", name));
@@ -116,15 +118,43 @@ done:
     return status;
 }
 
-kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char *const *names, int64_t count,
-                                      const char *target, const struct ki_place *place) {
+/* Fills schema->roles. A target that were a weight too would be used twice. */
+static kiln_status find_roles(struct ki_csv_schema *schema, char *const *names, int64_t count,
+                              const kiln_read_options *options, const struct ki_place *place) {
+    static const char *const titles[KI_CSV_ROLES] = {"weights", "offset"};
+    const char *wanted[KI_CSV_ROLES] = {options->weights, options->offset};
     kiln_status status = KILN_OK;
-    if (target) TRY(find_targets(schema, names, count, target, place));
+    for (int i = 0; i < KI_CSV_ROLES; i++) {
+        if (!wanted[i]) continue;
+        const int64_t field = find_name(names, count, wanted[i]);
+        if (field < 0) TRY(unknown_column(titles[i], wanted[i], names, count, place));
+        for (int64_t t = 0; t < schema->target_count; t++)
+            if (schema->targets[t].field == field)
+                TRY(ki_fail_at(KILN_ERR_ARGUMENT, place, "column '%s' cannot be both target and %s",
+                               wanted[i], titles[i]));
+        schema->roles[i].field = field;
+        TRY(set_name(&schema->roles[i], wanted[i]));
+    }
+done:
+    return status;
+}
+
+static bool is_feature(const struct ki_csv_schema *schema, int64_t field) {
+    for (int64_t i = 0; i < schema->target_count; i++)
+        if (schema->targets[i].field == field) return false;
+    for (int i = 0; i < KI_CSV_ROLES; i++)
+        if (schema->roles[i].name && schema->roles[i].field == field) return false;
+    return true;
+}
+
+kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char *const *names, int64_t count,
+                                      const kiln_read_options *options, const struct ki_place *place) {
+    kiln_status status = KILN_OK;
+    if (options->target) TRY(find_targets(schema, names, count, options->target, place));
+    TRY(find_roles(schema, names, count, options, place));
     TRY(new_columns(&schema->columns, count));
     for (int64_t field = 0; field < count; field++) {
-        bool is_target = false;
-        for (int64_t i = 0; i < schema->target_count; i++) is_target |= schema->targets[i].field == field;
-        if (is_target) continue;
+        if (!is_feature(schema, field)) continue;
         struct ki_csv_column *column = &schema->columns[schema->count++];
         TRY(set_name(column, names[field]));
         column->field = field;
@@ -281,8 +311,9 @@ static kiln_status missing_column(const struct ki_csv_column *column, int64_t ot
 }
 
 kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names, int64_t count,
-                                const char *target, const struct ki_place *place) {
+                                const kiln_read_options *options, const struct ki_place *place) {
     kiln_status status = KILN_OK;
+    const char *target = options->target;
     char *const **sorted = ki_alloc((size_t)count * sizeof *sorted);
     struct ki_csv_column *former = NULL; /* the schema's own targets, once others replace them */
     int64_t former_count = 0;
@@ -301,7 +332,10 @@ kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names
         schema->targets[i].field = look_up(schema->targets[i].name, names, sorted, count);
         present += schema->targets[i].field >= 0;
     }
-    if (!target && present == schema->target_count) goto done;
+    if (!target && present == schema->target_count) {
+        TRY(find_roles(schema, names, count, options, place));
+        goto done;
+    }
     former = schema->targets;
     former_count = schema->target_count;
     schema->targets = NULL;
@@ -313,6 +347,7 @@ kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names
         schema->targets[i].text = former[i].text;
         schema->targets[i].levels = former[i].levels;
     }
+    TRY(find_roles(schema, names, count, options, place));
 done:
     for (int64_t i = 0; i < former_count; i++) ki_free(former[i].name);
     ki_free(former);

@@ -30,6 +30,8 @@ void ki_table_clear(struct ki_table *table) {
     ki_free(table->row_start);
     ki_free(table->col);
     ki_free(table->y);
+    ki_free(table->weights);
+    ki_free(table->offset);
     ki_free(table->schema);
     memset(table, 0, sizeof *table);
 }
@@ -74,7 +76,7 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     }
     plain.cols = 0;
     plain.model = NULL;
-    plain.target = NULL;
+    plain.target = plain.weights = plain.offset = NULL;
     plain.map = 0;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_format(&format, input));
@@ -147,6 +149,11 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
         TRY(ki_matrix_adopt_dense(&data->y, device, type, table->rows, table->targets, table->y));
         table->y = NULL;
     }
+    if (table->weights)
+        TRY(ki_matrix_adopt_dense(&data->weights, device, type, table->rows, 1, table->weights));
+    table->weights = NULL;
+    if (table->offset) TRY(ki_matrix_adopt_dense(&data->offset, device, type, table->rows, 1, table->offset));
+    table->offset = NULL;
     data->feature_names = table->feature_names;
     data->target_names = table->target_names;
     data->name_text = table->name_text;
@@ -173,16 +180,20 @@ static kiln_status check_options(const kiln_read_options *options) {
     return KILN_OK;
 }
 
-/* A target that would be ignored is told. */
-static kiln_status check_target(kiln_file_format format, const char *path, const kiln_read_options *options) {
-    if (options->target && format != KILN_FILE_CSV) {
+/* A name of a column that would be ignored is told. */
+static kiln_status check_names(kiln_file_format format, const char *path, const kiln_read_options *options) {
+    if (format == KILN_FILE_CSV) return KILN_OK;
+    if (options->target) {
         ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that no target can be '%s'", path,
                 options->target);
         return ki_hint(format == KILN_FILE_LIBSVM ? "the target is the first number of each line of LIBSVM"
                                                   : "--target-file FILE reads the targets from a file of "
                                                     "their own");
     }
-    return KILN_OK;
+    if (!options->weights && !options->offset) return KILN_OK;
+    ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that none can be '%s'", path,
+            options->weights ? options->weights : options->offset);
+    return ki_hint("--weights-file and --offset-file read them from files of their own");
 }
 
 kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
@@ -203,7 +214,7 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
         TRY(ki_fail(KILN_ERR_ARGUMENT, "standard input cannot hold both the data and their targets"));
     made->format = full.format;
     TRY(read_table(&table, &made->format, &made->bytes, path, &full));
-    TRY(check_target(made->format, path, &full));
+    TRY(check_names(made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));
     TRY(widen(&table, &full));
     TRY(convert(made, device, &table, full.type));
@@ -231,11 +242,16 @@ kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y) {
 kiln_status kiln_data_move(kiln_data *data, kiln_device *device) {
     if (!data || !device) return ki_fail(KILN_ERR_ARGUMENT, "kiln_data_move: data or device is NULL");
     kiln_device *former = data->X->device;
-    kiln_status status = ki_matrix_move(data->X, device);
-    if (status != KILN_OK || !data->y) return status;
-    status = ki_matrix_move(data->y, device);
-    if (status != KILN_OK && ki_matrix_move(data->X, former) != KILN_OK)
-        return ki_hint("X could not be moved back either: the data are torn apart");
+    kiln_matrix *all[] = {data->X, data->y, data->weights, data->offset};
+    const int count = sizeof all / sizeof *all;
+    kiln_status status = KILN_OK;
+    int moved = 0;
+    for (; moved < count && status == KILN_OK; moved++)
+        if (all[moved]) status = ki_matrix_move(all[moved], device);
+    if (status == KILN_OK) return KILN_OK;
+    for (moved--; moved-- > 0;)
+        if (all[moved] && ki_matrix_move(all[moved], former) != KILN_OK)
+            return ki_hint("the data could not be moved back either: they are torn apart");
     return status;
 }
 
@@ -247,6 +263,8 @@ void kiln_data_free(kiln_data *data) {
     ki_free(data->name_text);
     kiln_matrix_free(data->X);
     kiln_matrix_free(data->y);
+    kiln_matrix_free(data->weights);
+    kiln_matrix_free(data->offset);
     ki_free(data->schema);
     ki_free(data);
 }
@@ -257,6 +275,14 @@ const kiln_matrix *kiln_data_X(const kiln_data *data) {
 
 const kiln_matrix *kiln_data_y(const kiln_data *data) {
     return data ? data->y : NULL;
+}
+
+const kiln_matrix *kiln_data_weights(const kiln_data *data) {
+    return data ? data->weights : NULL;
+}
+
+const kiln_matrix *kiln_data_offset(const kiln_data *data) {
+    return data ? data->offset : NULL;
 }
 
 const char *kiln_data_feature_name(const kiln_data *data, int64_t j) {

@@ -5,7 +5,7 @@
 #include "io/input.h"
 
 struct kiln_data {
-    kiln_matrix *X, *y; /* y NULL if there are no targets */
+    kiln_matrix *X, *y, *weights, *offset; /* all but X NULL if there are none */
     char **feature_names, **target_names;
     char *name_text;     /* where the features' names lie; NULL if each has memory of its own */
     char ***class_names; /* as the table's */
@@ -24,6 +24,8 @@ struct ki_table {
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */
     void *y;              /* rows*targets row-major of the same type, or NULL */
     int64_t targets;      /* columns of y; 0 if y is NULL */
+    void *weights;        /* rows of the same type, or NULL */
+    void *offset;         /* likewise */
     char **feature_names; /* cols of them, or NULL */
     char *name_text;      /* where they lie, in one piece; NULL: each is from ki_alloc */
     char **target_names;  /* targets of them, each from ki_alloc, or NULL */

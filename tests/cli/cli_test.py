@@ -314,14 +314,14 @@ class Training(Case):
         data = self.write("weighted.csv", "x,y\n0,0\n0,10\n")
         weights = self.write("weights.csv", "w\n1\n3\n")
         model = self.path("weighted.kiln")
-        result = as_json("linreg", data, "--target", "y", "--weights", weights, "-o", model)
+        result = as_json("linreg", data, "--target", "y", "--weights-file", weights, "-o", model)
         self.assertAlmostEqual(result["metrics"]["rss"], 75, 6)
         self.assertAlmostEqual(result["metrics"]["rmse"], math.sqrt(75 / 4), 6)
         self.assertEqual([float(v) for v in kiln("predict", model, data, "-q")[0].split()], [7.5, 7.5])
         short = self.write("short.csv", "w\n1\n")
         self.assertIn(
             "1 weights, the data have 2 rows",
-            kiln("linreg", data, "--target", "y", "--weights", short, code=3)[1],
+            kiln("linreg", data, "--target", "y", "--weights-file", short, code=3)[1],
         )
 
     def test_warm_start(self):

@@ -72,7 +72,7 @@ class Models(Case):
         """The options that verify takes too."""
         kept = []
         for i, option in enumerate(options):
-            if option in ("--weights", "--offset"):
+            if option in ("--weights-file", "--offset-file"):
                 kept += [option, options[i + 1]]
         return kept
 
@@ -144,7 +144,7 @@ class Classifiers(Models):
         self.assertAlmostEqual(plain["objective"], self.train("logreg", "two.csv")["objective"], 10)
         rows = self.lines("two.csv")[1:]
         weights = self.write("w.txt", "".join("3\n" if row.endswith("yes") else "1\n" for row in rows))
-        by_row = self.fit("svm", "two.csv", "--weights", weights)
+        by_row = self.fit("svm", "two.csv", "--weights-file", weights)
         by_class = self.fit("svm", "two.csv", "--class-weight", "yes=3")
         self.assertAlmostEqual(by_row["objective"], by_class["objective"], 9)
         self.fit("logreg", "three.csv", "--class-weight", "balanced")
@@ -207,16 +207,44 @@ class Generalised(Models):
 
     def test_offset(self):
         offset = self.write("offset.txt", "".join(f"{0.01 * i}\n" for i in range(300)))
-        result = self.fit("glm", "count.csv", "--family", "poisson", "--offset", offset)
+        result = self.fit("glm", "count.csv", "--family", "poisson", "--offset-file", offset)
         predict = ["predict", self.path("m.kiln"), self.path("count.csv")]
-        again = as_json(*predict, "--offset", offset, *CPU)
+        again = as_json(*predict, "--offset-file", offset, *CPU)
         self.assertAlmostEqual(again["metrics"]["deviance"], result["metrics"]["deviance"], 8)
         without = as_json(*predict, *CPU)["predictions"]
         for i in (0, 17, 299):
             self.assertAlmostEqual(again["predictions"][i] / without[i], math.exp(0.01 * i), 9)
-        etas = as_json(*predict, "--offset", offset, "--decision", *CPU)["predictions"]
+        etas = as_json(*predict, "--offset-file", offset, "--decision", *CPU)["predictions"]
         self.assertAlmostEqual(math.exp(etas[5]), again["predictions"][5], 9)
         kiln("verify", self.path("m.kiln"), self.path("count.csv"), code=2)  # without the offset
+        self.assertIn("offset 0", kiln("predict", self.path("m.kiln"), self.path("count.csv"), *CPU[:2])[1])
+
+    def test_columns_beside_the_features(self):
+        """Columns of the data do what files with the same numbers do, and stay the model's own."""
+        offsets, weights = [0.01 * i for i in range(300)], [1 + i % 3 for i in range(300)]
+        files = ["--offset-file", self.write("o.txt", "".join(f"{x}\n" for x in offsets)),
+                 "--weights-file", self.write("w.txt", "".join(f"{x}\n" for x in weights))]
+        by_file = self.fit("glm", "count.csv", "--family", "poisson", *files)
+        lines = self.lines("count.csv")
+        self.write("more.csv", "\n".join([f"w,{lines[0]},exposure"] + [
+            f"{w},{line},{o}" for w, line, o in zip(weights, lines[1:], offsets)]) + "\n")
+        columns = ["--offset", "exposure", "--weights", "w"]
+        by_column = self.fit("glm", "more.csv", "--family", "poisson", *columns)
+        self.assertEqual(by_column["columns"], by_file["columns"])
+        self.assertEqual(by_column["objective"], by_file["objective"])
+        predict = ["predict", self.path("m.kiln"), self.path("more.csv"), *CPU]
+        predictions = as_json(*predict)["predictions"]  # the offset's column goes without saying
+        self.assertEqual(predictions, as_json(*predict, "--offset", "exposure")["predictions"])
+        self.assertEqual(predictions, as_json(*predict, "--offset-file", files[1])["predictions"])
+        missing = kiln("predict", self.path("m.kiln"), self.path("count.csv"), *CPU, code=2)[1]
+        self.assertIn("offset 'exposure' is not a column", missing)
+        train = ["glm", self.path("more.csv"), "--target", "y", "--family", "poisson"]
+        self.assertIn("did you mean 'exposure'", kiln(*train, "--offset", "exposures", code=2)[1])
+        self.assertIn("both target and weights", kiln(*train, "--weights", "y", code=2)[1])
+        self.assertIn("together", kiln(*train, *columns, *files, code=2)[1])
+        self.assertIn("no column names", kiln("logreg", self.path("two.svm"), "--weights", "w", code=2)[1])
+        bad = self.write("bad.csv", "y,x,w\n1,2,3\n4,5,heavy\n")
+        self.assertIn("bad.csv:3:5", kiln("linreg", bad, "--target", "y", "--weights", "w", code=3)[1])
 
     def test_coefficients(self):
         result = self.fit("glm", "count.csv", "--family", "poisson", "--standard-errors")
