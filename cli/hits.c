@@ -1,4 +1,6 @@
 /* kiln hits: read a graph, rank its vertices, show the strongest. */
+#include "hits.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +45,7 @@ static json_t *names_json(const kiln_data *data) {
     return array;
 }
 
-/* Vertices are numbered as the file has them, so a warm start must come from a graph with the same order. */
-static bool same_names(const kiln_model *model, const kiln_data *data) {
+bool hits_same_vertices(const kiln_model *model, const kiln_data *data) {
     const char *text = kiln_model_text(model, "vertices");
     json_t *names = text ? json_loads(text, 0, NULL) : NULL;
     bool same = true;
@@ -62,7 +63,7 @@ static int warm_start(struct run *run, struct ranking *job) {
     kiln_type type;
     int64_t rows = 0, cols = 0;
     if (!model_tensor_shape(job->warm, "authorities", &type, &rows, &cols) || rows != kiln_matrix_cols(A) ||
-        !same_names(job->warm, job->data))
+        !hits_same_vertices(job->warm, job->data))
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same vertices in the same order are needed",
                          "%s is no ranking of this graph's vertices", path);
     if (kiln_model_tensor(&job->authorities, run->device, kiln_matrix_type(A), job->warm, "authorities") !=

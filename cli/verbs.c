@@ -86,8 +86,10 @@ const struct verb verb_table[VERB_COUNT] = {
                       verb_predict},
     [VERB_VERIFY] =
         {"verify", "MODEL DATA", 2, 2, NULL, "Check the claims of a model against its training data",
-         "Computes the objective, the gradient's norm as the tolerance measures it, and for svm the duality "
-         "gap again, "
+         "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "
+         "and "
+         "for hits the "
+         "eigenvalue and the change that one more iteration would make, again, "
          "by slow reference code that shares nothing with training, and compares them with what the model "
          "file claims. "
          "DATA are what the model was trained on, with the same --weights-file and --offset-file.\n\n" FORMATS

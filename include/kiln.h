@@ -482,7 +482,7 @@ typedef struct kiln_read_options {
     const char *target; /* CSV: name of the target column, several separated by commas; NULL = none */
     /* CSV: columns that are no features but the rows' weights and offset (kiln_data_weights, kiln_data_offset) */
     const char *weights, *offset;
-    int text_targets;   /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
+    int text_targets; /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
     const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
@@ -797,6 +797,17 @@ typedef struct kiln_hits_options {
 } kiln_hits_options;
 KILN_API kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                                const kiln_hits_options *options, kiln_report *report);
+
+/* One iteration again by slow reference code, in long double on the host. Of the options norm and unweighted count. */
+typedef struct kiln_hits_verification {
+    double eigenvalue; /* ||A^T (A a)||, as kiln_report.objective claims */
+    double authorities,
+        hubs; /* 1-norm of the change that one more iteration would make; of hubs - A a / ||A a|| */
+} kiln_hits_verification;
+/* Shapes as kiln_hits. Errors: ERR_ARGUMENT, ERR_DATA (nothing leads anywhere), ERR_NOMEM. */
+KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln_matrix *A,
+                                      const kiln_matrix *hubs, const kiln_matrix *authorities,
+                                      const kiln_hits_options *options);
 
 #ifdef __cplusplus
 }

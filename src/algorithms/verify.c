@@ -7,12 +7,11 @@
 
 /* Everything on the host. */
 struct facts {
-    int64_t rows, cols, targets;
-    int64_t *row_start; /* NULL: dense */
-    int32_t *col;
-    double *x, *y, *s, *offset; /* s, offset NULL: ones, zeros */
-    double *W, *b;              /* b NULL: no intercept */
-    int64_t k;                  /* columns of W */
+    struct ki_copy X;
+    int64_t rows, cols, targets; /* of X and y */
+    double *y, *s, *offset;      /* s, offset NULL: ones, zeros */
+    double *W, *b;               /* b NULL: no intercept */
+    int64_t k;                   /* columns of W */
     const kiln_loss *loss;
     kiln_verify_options options;
     double weight;                    /* sum of s */
@@ -35,18 +34,6 @@ static double weight_of(const struct facts *f, int64_t i) {
     return f->s ? f->s[i] : 1;
 }
 
-static int64_t row_size(const struct facts *f, int64_t i) {
-    return f->row_start ? f->row_start[i + 1] - f->row_start[i] : f->cols;
-}
-
-static const double *row_values(const struct facts *f, int64_t i) {
-    return f->x + (f->row_start ? f->row_start[i] : i * f->cols);
-}
-
-static int64_t row_column(const struct facts *f, int64_t i, int64_t e) {
-    return f->row_start ? f->col[f->row_start[i] + e] : e;
-}
-
 /* The target of row i as the loss wants it. */
 static double target_of(const struct problem *p, int64_t i) {
     const struct facts *f = p->facts;
@@ -57,47 +44,21 @@ static double target_of(const struct problem *p, int64_t i) {
 
 /* ---------------------------------------------------------------------------------------- loading */
 
-static kiln_status take(double **values, const kiln_matrix *A) {
-    int64_t bytes;
-    *values = ki_mul(kiln_matrix_nnz(A), sizeof **values, &bytes) ? ki_alloc((size_t)bytes) : NULL;
-    return *values ? ki_vector_get(*values, A)
-                   : ki_fail_nomem((size_t)kiln_matrix_nnz(A) * 8, "a copy to verify");
-}
-
-static kiln_status take_csr(struct facts *f, const kiln_matrix *X) {
-    const int64_t nnz = kiln_matrix_nnz(X);
-    f->row_start = ki_alloc((size_t)(f->rows + 1) * sizeof *f->row_start);
-    f->col = ki_alloc((size_t)nnz * sizeof *f->col);
-    f->x = ki_alloc((size_t)nnz * sizeof *f->x);
-    if (!f->row_start || !f->col || !f->x) return ki_fail_nomem((size_t)nnz * 12, "a copy of X to verify");
-    kiln_status status = kiln_matrix_get_csr(f->row_start, f->col, f->x, X);
-    if (status != KILN_OK || kiln_matrix_type(X) == KILN_F64) return status;
-    for (int64_t e = nnz; e-- > 0;) { /* widened in place, from the end */
-        float value;
-        memcpy(&value, (const float *)(const void *)f->x + e, sizeof value);
-        f->x[e] = value;
-    }
-    return KILN_OK;
-}
-
 static kiln_status load(struct facts *f, const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b) {
     kiln_status status;
-    if (kiln_matrix_format(X) == KILN_CSR)
-        TRY(take_csr(f, X));
-    else
-        TRY(take(&f->x, X));
-    TRY(take(&f->y, f->loss->y));
-    if (f->loss->weights) TRY(take(&f->s, f->loss->weights));
-    if (f->loss->offset) TRY(take(&f->offset, f->loss->offset));
-    TRY(take(&f->W, W));
-    if (b) TRY(take(&f->b, b));
+    TRY(ki_copy_take(&f->X, X));
+    TRY(ki_copy_vector(&f->y, f->loss->y));
+    if (f->loss->weights) TRY(ki_copy_vector(&f->s, f->loss->weights));
+    if (f->loss->offset) TRY(ki_copy_vector(&f->offset, f->loss->offset));
+    TRY(ki_copy_vector(&f->W, W));
+    if (b) TRY(ki_copy_vector(&f->b, b));
 done:
     return status;
 }
 
 static void unload(struct facts *f) {
-    void *const all[] = {f->row_start, f->col, f->x,    f->y,        f->s,     f->offset,
-                         f->W,         f->b,   f->mean, f->variance, f->square};
+    void *const all[] = {f->y, f->s, f->offset, f->W, f->b, f->mean, f->variance, f->square};
+    ki_copy_free(&f->X);
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ki_free(all[i]);
 }
 
@@ -112,12 +73,12 @@ static kiln_status measure_columns(struct facts *f) {
     if (!stored || !f->mean || !f->variance || !f->square) TRY(ki_fail_nomem(bytes, "the columns' means"));
     for (int64_t i = 0; i < f->rows; i++) f->weight += weight_of(f, i);
     for (int64_t i = 0; i < f->rows; i++)
-        for (int64_t e = 0; e < row_size(f, i); e++)
-            f->mean[row_column(f, i, e)] += weight_of(f, i) * row_values(f, i)[e] / f->weight;
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+            f->mean[ki_row_column(&f->X, i, e)] += weight_of(f, i) * ki_row_values(&f->X, i)[e] / f->weight;
     for (int64_t i = 0; i < f->rows; i++)
-        for (int64_t e = 0; e < row_size(f, i); e++) {
-            const int64_t j = row_column(f, i, e);
-            const double x = row_values(f, i)[e], s = weight_of(f, i);
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++) {
+            const int64_t j = ki_row_column(&f->X, i, e);
+            const double x = ki_row_values(&f->X, i)[e], s = weight_of(f, i);
             f->square[j] += s * x * x;
             f->variance[j] += s * (x - f->mean[j]) * (x - f->mean[j]) / f->weight;
             stored[j] += s;
@@ -139,20 +100,20 @@ static void add_row(struct point *point, const struct problem *p, int64_t i, con
                     const double *b) {
     const struct facts *f = p->facts;
     long double eta[KI_BLOCK], slope[KI_BLOCK], curvature[KI_BLOCK];
-    const double *x = row_values(f, i);
+    const double *x = ki_row_values(&f->X, i);
     const double s = weight_of(f, i);
     if (s == 0) return;
     for (int64_t c = 0; c < p->k; c++) {
         eta[c] = (b ? b[p->first + c] : 0) + (f->offset ? f->offset[i] : 0);
-        for (int64_t e = 0; W && e < row_size(f, i); e++)
-            eta[c] += (long double)x[e] * W[row_column(f, i, e) * f->k + p->first + c];
+        for (int64_t e = 0; W && e < ki_row_size(&f->X, i); e++)
+            eta[c] += (long double)x[e] * W[ki_row_column(&f->X, i, e) * f->k + p->first + c];
     }
     point->value += s * ki_verify_loss(slope, curvature, f->loss, target_of(p, i), eta, p->k);
     point->curvature += s * curvature[0];
     for (int64_t c = 0; c < p->k; c++) {
         point->intercept[c] += s * slope[c];
-        for (int64_t e = 0; e < row_size(f, i); e++)
-            point->gradient[row_column(f, i, e) * p->k + c] += s * slope[c] * x[e];
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+            point->gradient[ki_row_column(&f->X, i, e) * p->k + c] += s * slope[c] * x[e];
     }
 }
 
@@ -240,8 +201,9 @@ static kiln_status add_dual(long double *dual, const struct problem *p) {
     if (!t || !z) TRY(ki_fail_nomem((size_t)(f->rows + f->cols) * sizeof *t, "the dual"));
     for (int64_t i = 0; i < f->rows; i++) {
         long double eta = f->b ? f->b[p->first] : 0;
-        for (int64_t e = 0; e < row_size(f, i); e++)
-            eta += (long double)row_values(f, i)[e] * f->W[row_column(f, i, e) * f->k + p->first];
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+            eta +=
+                (long double)ki_row_values(&f->X, i)[e] * f->W[ki_row_column(&f->X, i, e) * f->k + p->first];
         ki_verify_loss(&slope, &curvature, f->loss, target_of(p, i), &eta, 1);
         t[i] = -weight_of(f, i) * slope;
         *(t[i] > 0 ? &positive : &negative) += t[i];
@@ -251,7 +213,8 @@ static kiln_status add_dual(long double *dual, const struct problem *p) {
         if (f->b && t[i] > 0 && positive > -negative) t[i] *= -negative / positive;
         if (f->b && t[i] < 0 && -negative > positive) t[i] *= positive / -negative;
         if (s > 0) *dual += t[i] * target_of(p, i) - epsilon * fabsl(t[i]) - t[i] * t[i] / (2 * s);
-        for (int64_t e = 0; e < row_size(f, i); e++) z[row_column(f, i, e)] += t[i] * row_values(f, i)[e];
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+            z[ki_row_column(&f->X, i, e)] += t[i] * ki_row_values(&f->X, i)[e];
     }
     for (int64_t j = 0; j < f->cols; j++)
         if (f->square[j] > 0 && !(f->b && f->variance[j] == 0))

@@ -1,9 +1,33 @@
-/* Between verify.c (the sums) and verify_loss.c (a row's loss): slow reference code that shares nothing with the operations
- * it judges. */
+/* What kiln_verify (verify.c: the sums, verify_loss.c: a row's loss) and kiln_verify_hits share: slow reference code that
+ * shares nothing with the operations it judges. */
 #ifndef KI_VERIFY_H
 #define KI_VERIFY_H
 
 #include "algorithms/algorithm.h"
+
+/* A matrix on the host as doubles. */
+struct ki_copy {
+    int64_t rows, cols;
+    int64_t *row_start; /* NULL: dense */
+    int32_t *col;
+    double *x;
+};
+kiln_status ki_copy_take(struct ki_copy *copy, const kiln_matrix *A); /* into a zeroed copy */
+void ki_copy_free(struct ki_copy *copy);
+
+static inline int64_t ki_row_size(const struct ki_copy *A, int64_t i) {
+    return A->row_start ? A->row_start[i + 1] - A->row_start[i] : A->cols;
+}
+
+static inline const double *ki_row_values(const struct ki_copy *A, int64_t i) {
+    return A->x + (A->row_start ? A->row_start[i] : i * A->cols);
+}
+
+static inline int64_t ki_row_column(const struct ki_copy *A, int64_t i, int64_t e) {
+    return A->row_start ? A->col[A->row_start[i] + e] : e;
+}
+
+kiln_status ki_copy_vector(double **values, const kiln_matrix *A); /* dense, of ki_alloc */
 
 /* The loss of a row at eta (k of them for SOFTMAX) with target y, its derivative and its (expected) curvature, k of each.
  * INFINITY where eta is out of range. HINGE: y is 1 or -1. */

@@ -331,6 +331,44 @@ static void no_prediction_of_hits(void **state) {
     kiln_model_free(model);
 }
 
+/* a -> b (2), a -> c, b -> c: hubs and authorities by hand are the leading eigenvectors; a shifted one is found out. */
+static void rankings(void **state) {
+    (void)state;
+    const int64_t row_start[] = {0, 2, 3, 3};
+    const int32_t col[] = {1, 2, 2};
+    const double values[] = {2, 1, 1};
+    kiln_matrix *A = NULL, *hubs = NULL, *authorities = NULL;
+    kiln_report report = {0};
+    kiln_hits_verification found;
+    assert_int_equal(kiln_matrix_csr(&A, device, KILN_F64, 3, 3, row_start, col, values), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&hubs, device, KILN_F64, 3, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&authorities, device, KILN_F64, 3, 1, NULL), KILN_OK);
+    for (int norm = 1; norm <= 2; norm++) {
+        const kiln_hits_options options = {.norm = norm};
+        assert_int_equal(kiln_hits(hubs, authorities, A, &options, &report), KILN_OK);
+        assert_int_equal(kiln_verify_hits(&found, A, hubs, authorities, &options), KILN_OK);
+        assert_true(fabs(found.eigenvalue - report.objective) < 1e-12 * report.objective);
+        assert_true(found.authorities <= report.tolerance && found.hubs < 1e-14);
+        kiln_report_free(&report);
+    }
+    /* A^T A = [[4 2] [2 2]]: 3 + sqrt(5), in the 2-norm */
+    assert_true(fabs(found.eigenvalue - (3 + sqrt(5))) < 1e-9);
+    const double one = 1, other[] = {0, 0.5, 0.5};
+    kiln_matrix *shifted = NULL;
+    assert_int_equal(kiln_matrix_dense(&shifted, device, KILN_F64, 3, 1, other), KILN_OK);
+    assert_int_equal(kiln_combine(authorities, &one, shifted, NULL, NULL), KILN_OK);
+    assert_int_equal(kiln_verify_hits(&found, A, hubs, authorities, NULL), KILN_OK);
+    assert_true(found.authorities > 0.1 && found.hubs > 0.1);
+    assert_int_equal(kiln_fill(authorities, 0), KILN_OK);
+    assert_int_equal(kiln_verify_hits(&found, A, hubs, authorities, NULL), KILN_ERR_DATA);
+    assert_int_equal(kiln_verify_hits(&found, A, hubs, numbers, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_verify_hits(&found, NULL, hubs, authorities, NULL), KILN_ERR_ARGUMENT);
+    kiln_matrix_free(shifted);
+    kiln_matrix_free(authorities);
+    kiln_matrix_free(hubs);
+    kiln_matrix_free(A);
+}
+
 static void bad_questions(void **state) {
     (void)state;
     kiln_verification found;
@@ -358,6 +396,7 @@ int main(void) {
         cmocka_unit_test(predictions),
         cmocka_unit_test(prediction_of_glm),
         cmocka_unit_test(no_prediction_of_hits),
+        cmocka_unit_test(rankings),
         cmocka_unit_test(bad_questions),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

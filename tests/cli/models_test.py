@@ -361,7 +361,13 @@ class Ranking(Models):
         other = self.write("other.edges", "b a\nc b\n")
         kiln("hits", other, "--warm-start", model, *CPU, code=7)
         kiln("predict", model, graph, *CPU, code=7)
-        kiln("verify", model, graph, code=7)
+        claims = as_json("verify", model, graph, "--quiet")
+        self.assertTrue(claims["holds"])
+        self.assertEqual([claim["name"] for claim in claims["claims"]], ["eigenvalue", "authorities", "hubs"])
+        self.assertAlmostEqual(claims["claims"][0]["found"], result["eigenvalue"])
+        more = self.write("more.edges", self.read("weights.edges").decode() + "c b 1\n")
+        self.assertFalse(as_json("verify", model, more, "--quiet", code=4)["holds"])
+        kiln("verify", model, other, code=7)
 
     def test_unweighted(self):
         heavy = self.write("heavy.edges", "a b 5\nb c 1\na c 1\n")

@@ -22,6 +22,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     options.text_targets = 1;
     options.type = KILN_F32;
     options.target = "a,b";
+    options.weights = "w";
+    options.offset = "o";
     options.allow_nonfinite = 1;
     run_reader(ki_read_csv, bytes, size, &options);
     return 0;

@@ -26,6 +26,34 @@ static void dense_file(void **state) {
     ki_table_clear(&r.table);
 }
 
+/* Weights and offset are neither features nor targets, wherever they stand. */
+static void columns_with_roles(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    options.target = "y";
+    options.weights = "w";
+    options.offset = "o";
+    struct reading r = read_text("w,a,o,y,k\n2,1,0.5,10,u\n3,-1,0.25,20,v\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(r.table.rows == 2 && r.table.cols == 3 && r.table.targets == 1);
+    assert_reals(r.table.weights, (double[]){2, 3}, 2);
+    assert_reals(r.table.offset, (double[]){0.5, 0.25}, 2);
+    assert_reals(r.table.y, (double[]){10, 20}, 2);
+    assert_null(strstr(r.table.schema, "\"w\""));
+    ki_table_clear(&r.table);
+    r = read_text("w,a,y\n2,1,10\n", &options);
+    assert_int_equal(r.status, KILN_ERR_ARGUMENT);
+    assert_non_null(strstr(kiln_last_error()->message, "offset 'o'"));
+    options.offset = "y";
+    r = read_text("w,a,y\n2,1,10\n", &options);
+    assert_int_equal(r.status, KILN_ERR_ARGUMENT);
+    assert_non_null(strstr(kiln_last_error()->message, "both target and offset"));
+    options.offset = NULL;
+    r = read_text("w,a,y\n2,1,10\n,2,11\n", &options);
+    assert_int_equal(r.status, KILN_ERR_PARSE);
+    assert_int_equal(kiln_last_error()->line, 3);
+}
+
 static void text_columns(void **state) {
     (void)state;
     kiln_read_options options = reading_options();
@@ -479,16 +507,16 @@ static void shipped_data(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(dense_file),      cmocka_unit_test(text_columns),
-        cmocka_unit_test(spellings),       cmocka_unit_test(headers),
-        cmocka_unit_test(whole_numbers),   cmocka_unit_test(no_whole_numbers),
-        cmocka_unit_test(several_targets), cmocka_unit_test(nonfinite_allowed),
-        cmocka_unit_test(narrow_type),     cmocka_unit_test(bad_table),
-        cmocka_unit_test(nul_bytes),       cmocka_unit_test(bad_targets),
-        cmocka_unit_test(model_schema),    cmocka_unit_test(hostile_schemas),
-        cmocka_unit_test(threads_agree),   cmocka_unit_test(long_field),
-        cmocka_unit_test(torn_files),      cmocka_unit_test(shipped_data),
-        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(dense_file),        cmocka_unit_test(columns_with_roles),
+        cmocka_unit_test(text_columns),      cmocka_unit_test(spellings),
+        cmocka_unit_test(headers),           cmocka_unit_test(whole_numbers),
+        cmocka_unit_test(no_whole_numbers),  cmocka_unit_test(several_targets),
+        cmocka_unit_test(nonfinite_allowed), cmocka_unit_test(narrow_type),
+        cmocka_unit_test(bad_table),         cmocka_unit_test(nul_bytes),
+        cmocka_unit_test(bad_targets),       cmocka_unit_test(model_schema),
+        cmocka_unit_test(hostile_schemas),   cmocka_unit_test(threads_agree),
+        cmocka_unit_test(long_field),        cmocka_unit_test(torn_files),
+        cmocka_unit_test(shipped_data),      cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,39 @@
+/* Between kiln verify (verify.c: the claims, and telling them) and what a kind of model claims. */
+#ifndef CLI_VERIFY_H
+#define CLI_VERIFY_H
+
+#include "common.h"
+
+enum { CLAIMS_MOST = 3 };
+
+/* What the model says about itself, and what was found. */
+struct claim {
+    const char *key, *title;
+    double claimed, found;
+    bool bound;        /* claimed is a bound on found */
+    bool holds, known; /* known: it can be judged */
+};
+
+struct verifying {
+    kiln_model *model;
+    kiln_data *data;
+    json_t *options, *report; /* what the model file says */
+    struct claim claims[CLAIMS_MOST];
+    int count;
+};
+
+/* The verbs' parts: read the data, recompute, claim. */
+int verify_linear(struct run *run, struct verifying *v);
+int verify_hits(struct run *run, struct verifying *v);
+
+/* found is claimed but for so many digits, relative; found is at most `factor` times claimed, or `least`. NaN: cannot be
+ * judged. */
+void claim_equal(struct verifying *v, const char *key, const char *title, double claimed, double found,
+                 double digits);
+void claim_bound(struct verifying *v, const char *key, const char *title, double claimed, double found,
+                 double factor, double least);
+
+double verify_number(const json_t *object, const char *key); /* NaN if there is none */
+int verify_no_claims(void);                                  /* reports it */
+
+#endif
