@@ -116,6 +116,8 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
         .warp = 1,
         .group_max = (int64_t)group_max,
         .local_bytes = (int64_t)local,
+        .local_max =
+            (int64_t)local, /* kernels that ask for some at launch leave room for what they declare */
         .memory = (int64_t)memory,
         .alloc_max = (int64_t)alloc_max,
         .align = ki_max(align_bits / 8, 8),

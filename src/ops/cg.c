@@ -16,35 +16,31 @@ static kiln_type wide_type(const kiln_device *device) {
 }
 
 static kiln_status step_gpu(const struct ki_cg *s) {
-    enum { GROUP = 128 };
     kiln_device *device = s->P->device;
+    const struct ki_properties *properties = &device->properties;
+    /* Enough loads on their way for the memory's full speed, from few enough groups that each can add up what all left. */
+    const int64_t group = ki_min(properties->is_gpu ? 512 : 128, properties->group_max);
     const int64_t n = s->P->rows, k = s->P->cols;
-    const int64_t shares = ki_min(ki_ceil_div(n, 4 * GROUP), (int64_t)device->properties.compute_units * 4);
-    const int64_t half = shares * k * ki_type_bytes(wide_type(device));
-    struct ki_kernel *curvature, *update, *direction, *settle;
-    struct ki_buffer partial;
+    const int64_t shares = ki_min(ki_ceil_div(n, group), (int64_t)properties->compute_units * 4);
+    struct ki_kernel *curvature, *update, *direction;
+    struct ki_buffer space;
     char defines[64];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DGROUP=%d%s", GROUP,
+    snprintf(defines, sizeof defines, "-DGROUP=%d%s", (int)group,
              s->P->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
     TRY(ki_kernel_get(&curvature, device, "cg", "cg_curvature", s->P->type, defines));
     TRY(ki_kernel_get(&update, device, "cg", "cg_update", s->P->type, defines));
     TRY(ki_kernel_get(&direction, device, "cg", "cg_direction", s->P->type, defines));
-    TRY(ki_kernel_get(&settle, device, "cg", "cg_settle", s->P->type, defines));
-    TRY(ki_device_scratch(device, &partial, 2 * half));
-    /* Kernels take both partials from one buffer: OpenCL has no pointers into the middle of one. */
-    const struct ki_arg scratch = ki_arg_buffer(&partial), at = ki_arg_i64(shares * k);
+    TRY(ki_device_scratch(device, &space, (2 * shares + CG_ROWS) * k * ki_type_bytes(wide_type(device))));
+    const struct ki_arg scratch = ki_arg_buffer(&space), rows = ki_arg_i64(n), cols = ki_arg_i32((int32_t)k);
     const struct ki_arg S = ki_arg_values(s->S), E = ki_arg_values(s->E), G = ki_arg_values(s->G);
     const struct ki_arg P = ki_arg_values(s->P), Q = ki_arg_values(s->Q), inverse = ki_arg_values(s->inverse);
-    const struct ki_arg rows = ki_arg_i64(n), cols = ki_arg_i32((int32_t)k);
-    const struct ki_arg first[] = {scratch, P, Q, rows, cols};
-    const struct ki_arg second[] = {scratch, at, S, E, G, P, Q, inverse, rows, cols};
-    const struct ki_arg third[] = {scratch, at, S, G, P, inverse, rows, cols};
-    const struct ki_arg last[] = {scratch, at, S, cols, ki_arg_i32(s->slot)};
-    TRY(ki_kernel_launch(device, curvature, shares * k, GROUP, first, 5));
-    TRY(ki_kernel_launch(device, update, shares * k, GROUP, second, 10));
-    TRY(ki_kernel_launch(device, direction, shares * k, GROUP, third, 8));
-    TRY(ki_kernel_launch(device, settle, 1, GROUP, last, 5));
+    const struct ki_arg first[] = {scratch, S, P, Q, rows, cols};
+    const struct ki_arg second[] = {scratch, G, Q, inverse, rows, cols};
+    const struct ki_arg third[] = {scratch, S, E, G, P, inverse, rows, cols, ki_arg_i32(s->slot)};
+    TRY(ki_kernel_launch(device, curvature, shares * k, group, first, 6));
+    TRY(ki_kernel_launch(device, update, shares * k, group, second, 6));
+    TRY(ki_kernel_launch(device, direction, shares * k, group, third, 9));
 done:
     return status;
 }

@@ -1,6 +1,10 @@
-/* GPU body of kiln_cg_step (ops/cg.c): four launches, and the scalars never leave the device. A work-group serves one of the k
- * columns; partial sums are added up in order by every group that needs them, which costs less than a launch of its
- * own. S is the state in `wide`, CG_ROWS + 2 * history rows of k (dialect/scalar_math.h). */
+/* GPU body of kiln_cg_step (ops/cg.c): three launches, and the scalars never leave the device. A work-group serves one of the
+ * k columns; partial sums are added up in order by every group that needs them, which costs less than a launch of its own.
+ * S is the state in `wide`, CG_ROWS + 2 * history rows of k (dialect/scalar_math.h).
+ *
+ * E waits for the last launch, where P is read anyway. The first leaves a copy of the state for the groups of the others, so
+ * that one group of the last may write the new one while others still read. The space holds, one after the other: P . Q by
+ * groups, G . (inverse .* G) by groups, the copy. */
 
 DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
     const int lane = (int)get_local_id(0);
@@ -27,68 +31,62 @@ DEVICE_FN wide gather(__global const wide *partial, int shares, int c, int k, LO
     for (index_t i = (index_t)((int)get_group_id(0) / k) * GROUP + (index_t)get_local_id(0); i < (index_t)n; \
          i += (index_t)((int)get_num_groups(0) / k) * GROUP)
 
-/* first: P . Q */
-__kernel void cg_curvature(__global wide *first, __global const real *P, __global const real *Q, long n, int k) {
+__kernel GROUP_OF(GROUP) void cg_curvature(__global wide *space, __global const wide *S, __global const real *P,
+                                           __global const real *Q, long n, int k) {
     LOCAL wide shared[GROUP];
-    const int c = COLUMN;
+    const int c = COLUMN, groups = (int)get_num_groups(0);
     wide sum = 0;
     EACH_ROW(i) sum += (wide)P[i * k + c] * (wide)Q[i * k + c];
     sum = group_total(sum, shared);
-    if (get_local_id(0) == 0) first[get_group_id(0)] = sum;
+    if (get_local_id(0) == 0) space[get_group_id(0)] = sum;
+    if (get_group_id(0) == 0)
+        for (int i = (int)get_local_id(0); i < CG_ROWS * k; i += GROUP) space[2 * groups + i] = S[i];
 }
 
-/* E += alpha P, G -= alpha Q; at_second: G . (inverse .* G) */
-__kernel void cg_update(__global wide *first, long at_second, __global const wide *S, __global real *E,
-                        __global real *G, __global const real *P, __global const real *Q,
-                        __global const real *inverse, long n, int k) {
+/* G -= alpha Q */
+__kernel GROUP_OF(GROUP) void cg_update(__global wide *space, __global real *G, __global const real *Q,
+                                        __global const real *inverse, long n, int k) {
     LOCAL wide shared[GROUP];
-    const int c = COLUMN;
-    const wide curvature = gather(first, (int)get_num_groups(0) / k, c, k, shared);
+    const int c = COLUMN, groups = (int)get_num_groups(0);
+    __global const wide *S = space + 2 * groups;
+    const wide curvature = gather(space, groups / k, c, k, shared);
     const real alpha = (real)cg_alpha(S[CG_RHO * k + c], S[CG_ACTIVE * k + c], curvature);
     wide sum = 0;
     EACH_ROW(i) {
         const index_t at = i * k + c;
         real g = G[at];
         if (alpha != REAL(0.0)) {
-            E[at] += alpha * P[at];
             g -= alpha * Q[at];
             G[at] = g;
         }
         sum += (wide)g * (wide)(inverse ? inverse[i] * g : g);
     }
     sum = group_total(sum, shared);
-    if (get_local_id(0) == 0) first[at_second + (long)get_group_id(0)] = sum;
+    if (get_local_id(0) == 0) space[groups + (int)get_group_id(0)] = sum;
 }
 
-/* P = inverse .* G + beta P, or 0 for a column that is finished */
-__kernel void cg_direction(__global const wide *first, long at_second, __global const wide *S,
-                           __global const real *G, __global real *P, __global const real *inverse, long n, int k) {
+/* E += alpha P, then P = inverse .* G + beta P, or 0 for a column that is finished; and the new state. */
+__kernel GROUP_OF(GROUP) void cg_direction(__global const wide *space, __global wide *S, __global real *E,
+                                           __global const real *G, __global real *P, __global const real *inverse,
+                                           long n, int k, int slot) {
     LOCAL wide shared[GROUP];
-    const int c = COLUMN, shares = (int)get_num_groups(0) / k;
-    const wide curvature = gather(first, shares, c, k, shared), next = gather(first + at_second, shares, c, k, shared);
-    const wide rho = S[CG_RHO * k + c];
-    const wide alpha = cg_alpha(rho, S[CG_ACTIVE * k + c], curvature);
-    const int active = alpha != 0 && cg_goes_on(rho, next, S[CG_GOAL * k + c]);
-    const real beta = active ? (real)(next / rho) : REAL(0.0);
+    const int c = COLUMN, groups = (int)get_num_groups(0);
+    __global const wide *former = space + 2 * groups;
+    const wide curvature = gather(space, groups / k, c, k, shared);
+    const wide next = gather(space + groups, groups / k, c, k, shared);
+    const wide rho = former[CG_RHO * k + c];
+    const wide alpha = cg_alpha(rho, former[CG_ACTIVE * k + c], curvature);
+    const int active = alpha != 0 && cg_goes_on(rho, next, former[CG_GOAL * k + c]);
+    const real step = (real)alpha, beta = active ? (real)(next / rho) : REAL(0.0);
     EACH_ROW(i) {
         const index_t at = i * k + c;
-        const real g = inverse ? inverse[i] * G[at] : G[at];
-        P[at] = active ? g + beta * P[at] : REAL(0.0);
+        const real p = P[at];
+        if (step != REAL(0.0)) E[at] += step * p;
+        P[at] = active ? (inverse ? inverse[i] * G[at] : G[at]) + beta * p : REAL(0.0);
     }
-}
-
-/* The new state, by one group; others may read the old one until then. */
-__kernel void cg_settle(__global const wide *first, long at_second, __global wide *S, int k,
-                        int slot) {
-    const int c = (int)get_local_id(0);
-    wide curvature = 0, next = 0;
-    if (c >= k) return;
-    for (long g = c; g < at_second; g += k) {
-        curvature += first[g];
-        next += first[at_second + g];
-    }
+    if ((int)get_group_id(0) != c || get_local_id(0) != 0) return; /* the column's first group */
     wide column[CG_ROWS];
-    for (int row = 0; row < CG_ROWS; row++) column[row] = S[row * k + c];
+    for (int row = 0; row < CG_ROWS; row++) column[row] = former[row * k + c];
     cg_settle_column(column, curvature, next);
     for (int row = 0; row < CG_ROWS; row++) S[row * k + c] = column[row];
     S[(CG_ROWS + 2 * slot) * k + c] = column[CG_RHO];
