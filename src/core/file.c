@@ -53,20 +53,29 @@ void ki_file_close(struct ki_file *file) {
     ki_free(file);
 }
 
-kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes) {
-    for (int64_t done = 0; done < bytes;) {
+int64_t ki_file_try(const struct ki_file *file, void *to, int64_t offset, int64_t bytes) {
+    int64_t done = 0;
+    while (done < bytes) {
         const ssize_t got = ki_seams.pread(file->fd, (char *)to + done,
                                            (size_t)ki_min(bytes - done, READ_BYTES), (off_t)(offset + done));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) return fail_file(file, errno, "read");
-        if (got == 0) {
-            const struct ki_place place = {file->name, 0, 0, offset + done};
-            ki_fail_at(KILN_ERR_IO, &place, "the file has become shorter while it was in use");
-            return ki_hint("leave the file alone until the run has ended");
-        }
+        if (got < 0) return -1;
+        if (got == 0) break;
         done += got;
     }
-    return KILN_OK;
+    return done;
+}
+
+kiln_status ki_file_fail(const struct ki_file *file, int64_t offset, int code) {
+    if (code) return fail_file(file, code, "read");
+    const struct ki_place place = {file->name, 0, 0, offset};
+    ki_fail_at(KILN_ERR_IO, &place, "the file has become shorter while it was in use");
+    return ki_hint("leave the file alone until the run has ended");
+}
+
+kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes) {
+    const int64_t got = ki_file_try(file, to, offset, bytes);
+    return got == bytes ? KILN_OK : ki_file_fail(file, offset + got, got < 0 ? errno : 0);
 }
 
 static kiln_status check_columns(const kiln_matrix *A, const int32_t *col, int64_t first, int64_t count) {

@@ -16,6 +16,10 @@ kiln_status ki_file_open(struct ki_file **file, int64_t *bytes, const char *path
 void ki_file_close(struct ki_file *file);
 /* Bytes from `offset` on, all of them or an error that names the file. */
 kiln_status ki_file_read(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
+/* The same, but as many as there are, or -1 with errno set and no error recorded: for threads that do not report. */
+int64_t ki_file_try(const struct ki_file *file, void *to, int64_t offset, int64_t bytes);
+/* The error for bytes that could not be read: errno's value, or 0 where the file ends at `offset`. */
+kiln_status ki_file_fail(const struct ki_file *file, int64_t offset, int code);
 /* Elements [first, first + count) of an array of A, which lies in a file. Columns are checked each time: the file may have
  * changed since it was opened, and operations trust them. */
 kiln_status ki_matrix_read(void *to, const kiln_matrix *A, int part, int64_t first, int64_t count);

@@ -28,11 +28,10 @@ enum {
 static const int64_t bomb_bytes = (int64_t)64 << 20; /* output below this is never taken for a bomb */
 
 struct ki_input {
-    int fd;
-    char *name;
-    kiln_control control;
-    double start;
-    int64_t limit, file_bytes;
+    struct ki_file file;
+    struct ki_watch watch;
+    bool regular;
+    int64_t limit;
     struct ki_decoder *decoder; /* NULL for plain data */
     unsigned char *raw;         /* bytes of the file not yet decoded: raw[raw_begin..raw_end) */
     size_t raw_begin, raw_end;
@@ -47,31 +46,36 @@ struct ki_input {
 };
 
 static kiln_status fail_file(const struct ki_input *input, int code, const char *what) {
-    ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, input->name, strerror(code));
+    ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, input->file.name, strerror(code));
     if (code == ENOENT) return ki_hint("check the spelling; relative paths start at the current folder");
     if (code == EACCES) return ki_hint("you may not read it: see ls -l");
     if (code == EISDIR) return ki_hint("name a file in the folder");
     return KILN_ERR_IO;
 }
 
-/* Tells the caller how far we are; its answer may be to stop. */
-static kiln_status poll_control(const struct ki_input *input) {
-    if (!input->control.progress) return KILN_OK;
+kiln_status ki_watch_tell(const struct ki_watch *watch, int64_t done, int64_t bytes) {
+    if (!watch->control.progress) return KILN_OK;
     const kiln_progress now = {.phase = "read",
-                               .done = input->raw_total - (int64_t)(input->raw_end - input->raw_begin),
-                               .total = input->file_bytes,
+                               .done = done,
+                               .total = watch->total,
                                .objective = NAN,
                                .residual = NAN,
-                               .seconds = ki_clock() - input->start,
-                               .bytes = input->produced};
-    if (!input->control.progress(input->control.user, &now)) return KILN_OK;
-    return ki_fail(KILN_ERR_CANCELLED, "reading %s was cancelled", input->name);
+                               .seconds = ki_clock() - watch->start,
+                               .bytes = bytes};
+    if (!watch->control.progress(watch->control.user, &now)) return KILN_OK;
+    return ki_fail(KILN_ERR_CANCELLED, "reading %s was cancelled", watch->name);
+}
+
+/* Tells the caller how far we are; its answer may be to stop. */
+static kiln_status poll_control(const struct ki_input *input) {
+    return ki_watch_tell(&input->watch, input->raw_total - (int64_t)(input->raw_end - input->raw_begin),
+                         input->produced);
 }
 
 /* One read of the file; *got = 0 at its end. */
 static kiln_status read_file(struct ki_input *input, void *buffer, size_t bytes, size_t *got) {
     ssize_t n;
-    while ((n = ki_seams.read(input->fd, buffer, bytes)) < 0) {
+    while ((n = ki_seams.read(input->file.fd, buffer, bytes)) < 0) {
         if (errno != EINTR) return fail_file(input, errno, "read");
         kiln_status status = poll_control(input);
         if (status != KILN_OK) return status;
@@ -83,7 +87,7 @@ static kiln_status read_file(struct ki_input *input, void *buffer, size_t bytes,
 }
 
 static kiln_status check_limits(const struct ki_input *input) {
-    const struct ki_place place = {.file = input->name, .offset = input->produced};
+    const struct ki_place place = {.file = input->file.name, .offset = input->produced};
     if (input->limit > 0 && input->produced > input->limit) {
         ki_fail_at(KILN_ERR_LIMIT, &place, "more than the allowed %lld bytes", (long long)input->limit);
         return ki_hint("raise the byte limit if the input is meant to be that large");
@@ -184,14 +188,17 @@ static void unseal(struct ki_input *input) {
 static kiln_status open_file(struct ki_input *input, const char *path) {
     kiln_status status = KILN_OK;
     if (strcmp(path, "-") == 0) {
-        input->fd = STDIN_FILENO;
+        input->file.fd = STDIN_FILENO;
     } else {
-        do input->fd = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0);
-        while (input->fd < 0 && errno == EINTR);
-        if (input->fd < 0) return fail_file(input, errno, "open");
+        do input->file.fd = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0);
+        while (input->file.fd < 0 && errno == EINTR);
+        if (input->file.fd < 0) return fail_file(input, errno, "open");
     }
     struct stat about;
-    if (fstat(input->fd, &about) == 0 && S_ISREG(about.st_mode)) input->file_bytes = about.st_size;
+    if (fstat(input->file.fd, &about) == 0 && S_ISREG(about.st_mode)) {
+        input->regular = input->file.fd != STDIN_FILENO; /* which may stand anywhere in its file */
+        input->watch.total = about.st_size;
+    }
 
     size_t n = 1;
     while (n > 0 && input->raw_end < 8) { /* a pipe may deliver its first bytes one by one */
@@ -199,7 +206,7 @@ static kiln_status open_file(struct ki_input *input, const char *path) {
         input->raw_end += n;
     }
     const char *compression = ki_compression(input->raw, input->raw_end);
-    if (compression) TRY(ki_decoder_new(&input->decoder, compression, input->name));
+    if (compression) TRY(ki_decoder_new(&input->decoder, compression, input->file.name));
 done:
     return status;
 }
@@ -209,18 +216,19 @@ kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t lim
     kiln_status status = KILN_OK;
     struct ki_input *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "the input");
-    made->fd = -1;
+    made->file.fd = -1;
     made->limit = limit;
     made->line = 1;
     made->block_bytes = BLOCK_FIRST;
-    made->start = ki_clock();
-    if (control) made->control = *control;
-    made->name = ki_strdup(strcmp(path, "-") == 0 ? "(stdin)" : path);
+    made->watch.start = ki_clock();
+    if (control) made->watch.control = *control;
+    made->file.name = ki_strdup(strcmp(path, "-") == 0 ? "(stdin)" : path);
     made->raw = ki_alloc(RAW_BYTES);
-    if (!made->name || !made->raw) {
+    if (!made->file.name || !made->raw) {
         status = ki_fail_nomem(RAW_BYTES, "the input buffer");
         goto done;
     }
+    made->watch.name = made->file.name;
     TRY(open_file(made, path));
     *input = made;
 done:
@@ -230,16 +238,17 @@ done:
 
 void ki_input_close(struct ki_input *input) {
     if (!input) return;
-    if (input->fd > STDIN_FILENO) ki_seams.close(input->fd); /* nothing was written, so nothing can be lost */
+    if (input->file.fd > STDIN_FILENO)
+        ki_seams.close(input->file.fd); /* nothing was written, so nothing can be lost */
     ki_decoder_free(input->decoder);
     ki_free(input->raw);
     ki_free(input->ahead);
-    ki_free(input->name);
+    ki_free(input->file.name);
     ki_free(input);
 }
 
 const char *ki_input_name(const struct ki_input *input) {
-    return input->name;
+    return input->file.name;
 }
 
 int64_t ki_input_offset(const struct ki_input *input) {
@@ -255,6 +264,22 @@ kiln_status ki_input_read(struct ki_input *input, void *buffer, size_t bytes, si
     input->offset += (int64_t)(first + rest);
     if (status == KILN_OK) *got = first + rest;
     return status;
+}
+
+const struct ki_file *ki_input_file(const struct ki_input *input, int64_t *bytes) {
+    if (!input->regular || input->decoder || input->watch.total == 0) return NULL;
+    *bytes = input->watch.total;
+    return &input->file;
+}
+
+const struct ki_watch *ki_input_watch(const struct ki_input *input) {
+    return &input->watch;
+}
+
+kiln_status ki_input_take(struct ki_input *input) {
+    input->produced = input->offset = input->watch.total;
+    input->over = true;
+    return check_limits(input);
 }
 
 kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, size_t *got) {

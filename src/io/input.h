@@ -3,9 +3,20 @@
 #ifndef KI_INPUT_H
 #define KI_INPUT_H
 
+#include "core/file.h"
 #include "core/status.h"
 
 struct ki_input;
+
+/* Whom reading tells how far it is, and who may stop it. */
+struct ki_watch {
+    const char *name; /* of what is read */
+    kiln_control control;
+    double start;
+    int64_t total; /* bytes of the file, 0 = not known */
+};
+/* done: bytes of the file; bytes: after decompression. */
+kiln_status ki_watch_tell(const struct ki_watch *watch, int64_t done, int64_t bytes);
 
 /* limit: bytes after decompression, 0 = none; the ratio guard against bombs (200:1 after 64 MiB out) always
  * holds.
@@ -22,6 +33,13 @@ kiln_status ki_input_read(struct ki_input *input, void *buffer, size_t bytes, si
 /* Copies up to `bytes` of the next bytes without consuming them (bytes <= 64 KiB), for telling formats
  * apart. */
 kiln_status ki_input_peek(struct ki_input *input, void *buffer, size_t bytes, size_t *got);
+
+/* For bytes that can be read in any order, those of a regular file that is not compressed: the file, in which all `*bytes`
+ * are at their offsets, and which lives as long as the input. NULL otherwise. */
+const struct ki_file *ki_input_file(const struct ki_input *input, int64_t *bytes);
+const struct ki_watch *ki_input_watch(const struct ki_input *input);
+/* The bytes of that file count as handed out; ERR_LIMIT if they are more than allowed. */
+kiln_status ki_input_take(struct ki_input *input);
 
 /* The next block of whole lines, a few MiB, owned by the input and valid until the next call; size 0 at the
  * end. The last line of the input may lack its newline; text[size] is '\0' and may be read. A leading UTF-8

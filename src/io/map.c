@@ -1,7 +1,6 @@
 /* An .npy file whose elements lie as a matrix of ours would: the header is read, the elements are checked where they are. */
 #include "io/map.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "core/seams.h"
@@ -9,22 +8,6 @@
 #include "io/npy.h"
 
 enum { MARK = 6 };
-
-kiln_status ki_mapping_read(struct ki_mapping *m, int64_t offset, int64_t bytes) {
-    const kiln_control *control = &m->options->control;
-    kiln_status status = ki_file_read(m->file, m->piece, offset, bytes);
-    if (status != KILN_OK) return status;
-    m->read += bytes;
-    const kiln_progress now = {.phase = "read",
-                               .done = m->read,
-                               .total = m->bytes,
-                               .objective = NAN,
-                               .residual = NAN,
-                               .seconds = ki_clock() - m->start,
-                               .bytes = m->read};
-    if (!control->progress || !control->progress(control->user, &now)) return KILN_OK;
-    return ki_fail(KILN_ERR_CANCELLED, "reading %s was cancelled", m->file->name);
-}
 
 kiln_status ki_mapping_refuse(const struct ki_mapping *m, const char *why, const char *hint) {
     const struct ki_place place = {m->file->name, 0, 0, -1};
@@ -35,18 +18,21 @@ kiln_status ki_mapping_refuse(const struct ki_mapping *m, const char *why, const
 static kiln_status read_header(struct ki_npy *npy, int64_t *header, struct ki_mapping *m) {
     const struct ki_place place = {m->file->name, 0, 0, 0};
     const int64_t most = ki_min(m->bytes, KI_NPY_HEADER_LIMIT);
+    char *begin = ki_alloc((size_t)most);
     kiln_status status;
-    TRY(ki_file_read(m->file, m->piece, 0, most));
-    TRY(ki_npy_header_size(header, m->piece, (size_t)most, &place));
-    TRY(ki_npy_header(npy, m->piece, (size_t)ki_min(most, *header), &place));
+    if (!begin) return ki_fail_nomem((size_t)most, "the .npy header");
+    TRY(ki_file_read(m->file, begin, 0, most));
+    TRY(ki_npy_header_size(header, begin, (size_t)most, &place));
+    TRY(ki_npy_header(npy, begin, (size_t)ki_min(most, *header), &place));
 done:
+    ki_free(begin);
     return status;
 }
 
 static kiln_status check_layout(const struct ki_npy *npy, int64_t header, const struct ki_mapping *m) {
     const int64_t element = m->options->type == KILN_F32 ? 4 : 8;
     const struct ki_place place = {m->file->name, 0, 0, m->bytes};
-    if (npy->kind != 'f' || npy->itemsize != element || npy->swapped)
+    if (!ki_npy_native(npy, m->options->type))
         return ki_mapping_refuse(m,
                                  element == 4 ? "its elements are no f32 of this machine"
                                               : "its elements are no f64 of this machine",
@@ -64,18 +50,26 @@ static kiln_status check_layout(const struct ki_npy *npy, int64_t header, const 
 
 static kiln_status check_elements(const struct ki_npy *npy, int64_t header, struct ki_mapping *m) {
     const kiln_read_options *options = m->options;
-    const int64_t count = npy->shape[0] * npy->shape[1], most = KI_MAP_PIECE / npy->itemsize;
-    for (int64_t first = 0; first < count && !options->allow_nonfinite; first += most) {
-        const int64_t here = ki_min(most, count - first);
-        kiln_status status = ki_mapping_read(m, header + first * npy->itemsize, here * npy->itemsize);
-        if (status != KILN_OK) return status;
-        const int64_t bad = ki_first_nonfinite(m->piece, options->type, here, options->threads);
-        if (bad == here) continue;
-        const double value =
-            options->type == KILN_F32 ? (double)((float *)m->piece)[bad] : ((double *)m->piece)[bad];
-        return ki_npy_fail_nonfinite(npy, m->file->name, header, first + bad, value, options->type);
-    }
-    return KILN_OK;
+    const int64_t count = npy->shape[0] * npy->shape[1];
+    struct ki_numbers numbers = {npy, options->type, NULL, 0, count, false, INT64_MAX};
+    struct ki_chunks chunks = {.file = m->file,
+                               .offset = header,
+                               .count = count,
+                               .element = npy->itemsize,
+                               .threads = options->threads,
+                               .use = ki_numbers_use,
+                               .of = &numbers,
+                               .watch = &m->watch};
+    unsigned char raw[8];
+    kiln_status status = KILN_OK;
+    if (options->allow_nonfinite) return KILN_OK;
+    TRY(ki_chunks_run(&chunks));
+    if (numbers.bad == INT64_MAX) goto done;
+    TRY(ki_file_read(m->file, raw, header + numbers.bad * npy->itemsize, npy->itemsize));
+    TRY(ki_npy_fail_nonfinite(npy, m->file->name, header, numbers.bad, ki_npy_number(npy, raw),
+                              options->type));
+done:
+    return status;
 }
 
 static kiln_status map_npy(struct ki_table *table, struct ki_mapping *m) {
@@ -97,7 +91,8 @@ done:
 
 kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                          const kiln_read_options *options) {
-    struct ki_mapping m = {.options = options, .start = ki_clock()};
+    struct ki_mapping m = {.options = options, .watch = {.name = path, .control = options->control}};
+    char mark[MARK] = "";
     kiln_status status;
     if (strcmp(path, "-") == 0) {
         ki_fail(KILN_ERR_ARGUMENT, "standard input cannot be read again whenever its rows are needed");
@@ -107,11 +102,12 @@ kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64
     if (options->limit > 0 && m.bytes > options->limit)
         TRY(ki_fail(KILN_ERR_LIMIT, "%s has %lld bytes, more than the allowed %lld", path, (long long)m.bytes,
                     (long long)options->limit));
-    if (!(m.piece = ki_alloc(KI_MAP_PIECE))) TRY(ki_fail_nomem(KI_MAP_PIECE, "checking a file"));
-    TRY(ki_file_read(m.file, m.piece, 0, ki_min(m.bytes, MARK)));
-    if (m.bytes >= MARK && memcmp(m.piece, "\x93NUMPY", 6) == 0)
+    m.watch.start = ki_clock();
+    m.watch.total = m.bytes;
+    TRY(ki_file_read(m.file, mark, 0, ki_min(m.bytes, MARK)));
+    if (m.bytes >= MARK && memcmp(mark, "\x93NUMPY", 6) == 0)
         *format = KILN_FILE_NPY;
-    else if (m.bytes >= MARK && memcmp(m.piece, "PK\3\4", 4) == 0)
+    else if (m.bytes >= MARK && memcmp(mark, "PK\3\4", 4) == 0)
         *format = KILN_FILE_NPZ;
     else
         TRY(ki_mapping_refuse(&m, "it is no uncompressed .npy or .npz", "convert it, or leave --map out"));
@@ -120,7 +116,6 @@ kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64
     table->file = m.file;
     m.file = NULL;
 done:
-    ki_free(m.piece);
     ki_file_close(m.file);
     return status;
 }

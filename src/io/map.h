@@ -3,6 +3,7 @@
 #define KI_MAP_H
 
 #include "core/file.h"
+#include "io/chunks.h"
 #include "io/data.h"
 
 /* What the checks of a mapped file share. */
@@ -10,15 +11,9 @@ struct ki_mapping {
     struct ki_file *file;
     int64_t bytes; /* of the file */
     const kiln_read_options *options;
-    void *piece; /* room for KI_MAP_PIECE bytes */
-    double start;
-    int64_t read; /* bytes so far, for progress */
+    struct ki_watch watch;
 };
 
-enum { KI_MAP_PIECE = 8 << 20 };
-
-/* The next piece of a check; tells the caller how far it is. */
-kiln_status ki_mapping_read(struct ki_mapping *mapping, int64_t offset, int64_t bytes);
 /* ERR_UNSUPPORTED: why these elements cannot stay where they are, and what to do. */
 kiln_status ki_mapping_refuse(const struct ki_mapping *mapping, const char *why, const char *hint);
 

@@ -1,15 +1,14 @@
-/* .npy: a header, then the elements as they lie in memory. They are read piece by piece into room that grows
- * as they come, so that a header which promises more than there is costs nothing. Elements of the wanted type
- * go straight to their place. */
+/* .npy: a header, then the elements as they lie in memory. Those of a file are read by several threads (io/chunks.h), once
+ * its length bears the header out; those of a stream piece by piece into room that grows as they come, so that a header which
+ * promises more than there is costs nothing. Elements of the wanted type go straight to their place. */
 #include "io/npy.h"
-
-#include <math.h>
 
 #include "core/threads.h"
 #include "io/bytes.h"
+#include "io/chunks.h"
 #include "io/data.h"
 
-enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_A_PART = 1 << 14 };
+enum { PIECE = 8 << 20, PIECE_FIRST = 64 << 10, TILE = 32, WORTH_A_PART = 1 << 14, BLOCK = 512 };
 
 /* -------------------------------------------------------------------------------------- elements */
 
@@ -40,28 +39,21 @@ static inline double element(const unsigned char *from, char kind, int64_t size,
     return (double)((int64_t)(bits << unused) >> unused);
 }
 
-struct conversion {
-    void *values;
-    kiln_type type;
-    const struct ki_npy *npy;
-    const unsigned char *from;
-};
-
 /* One loop for each kind and size, so that the compiler sees both as constants. */
 #define LOOP(kind_, size_)                                                                                   \
-    if (c->npy->kind == (kind_) && c->npy->itemsize == (size_)) {                                            \
-        for (int64_t i = begin; i < end; i++) {                                                              \
-            double value = element(c->from + i * (size_), kind_, size_, c->npy->swapped);                    \
-            if (c->type == KILN_F64)                                                                         \
-                ((double *)c->values)[i] = value;                                                            \
+    if (npy->kind == (kind_) && npy->itemsize == (size_)) {                                                  \
+        for (int64_t i = 0; i < count; i++) {                                                                \
+            double value = element(from + i * (size_), kind_, size_, npy->swapped);                          \
+            if (type == KILN_F64)                                                                            \
+                ((double *)values)[i] = value;                                                               \
             else                                                                                             \
-                ((float *)c->values)[i] = (float)value;                                                      \
+                ((float *)values)[i] = (float)value;                                                         \
         }                                                                                                    \
         return;                                                                                              \
     }
 
-static void convert_range(void *of, int64_t begin, int64_t end) {
-    const struct conversion *c = of;
+static void convert(void *values, kiln_type type, const struct ki_npy *npy, const unsigned char *from,
+                    int64_t count) {
     LOOP('f', 4);
     LOOP('f', 8);
     LOOP('b', 1);
@@ -75,48 +67,80 @@ static void convert_range(void *of, int64_t begin, int64_t end) {
     LOOP('u', 8);
 }
 
-kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *npy, const void *bytes,
-                           int64_t count, int threads) {
-    if (npy->kind == 'S' || npy->kind == 'U')
-        return ki_fail(KILN_ERR_UNSUPPORTED, "an array of text; numbers are needed");
-    struct conversion c = {values, type, npy, bytes};
-    ki_parallel_ranges(threads, count, WORTH_A_PART, convert_range, &c);
-    return KILN_OK;
+bool ki_npy_native(const struct ki_npy *npy, kiln_type type) {
+    return npy->kind == 'f' && npy->itemsize == (type == KILN_F32 ? 4 : 8) && !npy->swapped;
 }
+
+double ki_npy_number(const struct ki_npy *npy, const void *from) {
+    double value;
+    convert(&value, KILN_F64, npy, from, 1);
+    return value;
+}
+
+#define INTEGERS(size_)                                                                                      \
+    if (npy->itemsize == (size_)) {                                                                          \
+        for (int64_t i = 0; i < count; i++) {                                                                \
+            const uint64_t bits = load(from + i * (size_), size_, npy->swapped);                             \
+            const int unused = 64 - 8 * (size_);                                                             \
+            values[i] = is_signed ? (int64_t)(bits << unused) >> unused : (int64_t)bits;                     \
+            too_large |= !is_signed & (bits > INT64_MAX);                                                    \
+        }                                                                                                    \
+    }
 
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count) {
     const unsigned char *from = bytes;
-    int unused = (int)(64 - 8 * npy->itemsize);
-    for (int64_t i = 0; i < count; i++) {
-        uint64_t bits = load(from + i * npy->itemsize, npy->itemsize, npy->swapped);
-        if (npy->kind == 'u' && bits > INT64_MAX) return false;
-        values[i] = npy->kind == 'u' ? (int64_t)bits : (int64_t)(bits << unused) >> unused;
+    const bool is_signed = npy->kind != 'u';
+    bool too_large = false;
+    INTEGERS(1);
+    INTEGERS(2);
+    INTEGERS(4);
+    INTEGERS(8);
+    return !too_large;
+}
+
+/* Adding one to an exponent of all ones carries into the sign, which sums of bits show for a whole block: no branch for each
+ * element, so that vectors do the work. */
+#define BLOCK_HAS_NONFINITE(bits_t, exponent, one)                                                           \
+    bits_t carried = 0, bits;                                                                                \
+    for (int64_t i = 0; i < count; i++) {                                                                    \
+        memcpy(&bits, values + i * (int64_t)sizeof bits, sizeof bits);                                       \
+        carried |= (bits & (exponent)) + (one);                                                              \
+    }                                                                                                        \
+    return carried >> (8 * sizeof bits - 1)
+
+static bool wide_has_nonfinite(const unsigned char *values, int64_t count) {
+    BLOCK_HAS_NONFINITE(uint64_t, 0x7ffull << 52, 1ull << 52);
+}
+
+static bool narrow_has_nonfinite(const unsigned char *values, int64_t count) {
+    BLOCK_HAS_NONFINITE(uint32_t, 0xffu << 23, 1u << 23);
+}
+
+int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count) {
+    const int64_t size = type == KILN_F32 ? 4 : 8;
+    bool (*const has_nonfinite)(const unsigned char *, int64_t) =
+        type == KILN_F32 ? narrow_has_nonfinite : wide_has_nonfinite;
+    int64_t i = 0;
+    while (i < count && !has_nonfinite((const unsigned char *)values + i * size, ki_min(BLOCK, count - i)))
+        i += BLOCK;
+    while (i < count && !has_nonfinite((const unsigned char *)values + i * size, 1)) i++;
+    return ki_min(i, count);
+}
+
+void ki_numbers_use(void *of, const unsigned char *raw, int64_t first, int64_t count) {
+    struct ki_numbers *n = of;
+    const int64_t at = n->before + first;
+    const void *found = raw;
+    count = ki_min(count, n->wanted - at);
+    if (count <= 0) return;
+    if (!ki_npy_native(n->npy, n->type)) {
+        char *to = (char *)n->values + at * (n->type == KILN_F32 ? 4 : 8);
+        convert(to, n->type, n->npy, raw, count);
+        found = to;
     }
-    return true;
-}
-
-struct search {
-    const void *values;
-    kiln_type type;
-    _Atomic int64_t first;
-};
-
-static void search_range(void *of, int64_t begin, int64_t end) {
-    struct search *s = of;
-    const float *narrow = s->values;
-    const double *wide = s->values;
-    int64_t i = begin;
-    if (s->type == KILN_F64)
-        while (i < end && isfinite(wide[i])) i++;
-    else
-        while (i < end && isfinite(narrow[i])) i++;
-    if (i < end) ki_lower(&s->first, i);
-}
-
-int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads) {
-    struct search s = {values, type, count};
-    ki_parallel_ranges(threads, count, WORTH_A_PART, search_range, &s);
-    return s.first;
+    if (n->any) return;
+    const int64_t bad = ki_first_nonfinite(found, n->type, count);
+    if (bad < count) ki_lower(&n->bad, at + bad);
 }
 
 /* ------------------------------------------------------------------------------------------ file */
@@ -177,58 +201,105 @@ kiln_status ki_npy_fail_nonfinite(const struct ki_npy *npy, const char *name, in
     return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
 }
 
-/* Appends the next `count` elements, converted and checked. buffer: for elements of another type. */
+/* raw: the bytes of element i. */
+static kiln_status fail_number(const struct source *s, int64_t i, const void *raw) {
+    return ki_npy_fail_nonfinite(&s->npy, ki_input_name(s->input), s->header, i, ki_npy_number(&s->npy, raw),
+                                 s->options->type);
+}
+
+static kiln_status fail_short(const struct source *s, int64_t end) {
+    struct ki_place place = place_at(s, end);
+    ki_fail_at(KILN_ERR_PARSE, &place, "the file ends early: the header promises %lld bytes of data",
+               (long long)s->npy.bytes);
+    return ki_hint("the file is cut off; copy it again");
+}
+
+static kiln_status fail_long(const struct source *s) {
+    struct ki_place place = place_at(s, s->header + s->npy.bytes);
+    ki_fail_at(KILN_ERR_PARSE, &place, "bytes behind the array");
+    return ki_hint("an .npy file holds one array; save several with scipy.sparse.save_npz or as files");
+}
+
+/* All elements of a file of so many bytes. */
+static kiln_status read_file(void **values, const struct source *s, const struct ki_file *file,
+                             int64_t bytes) {
+    const kiln_read_options *options = s->options;
+    const int64_t count = s->npy.shape[0] * s->npy.shape[1];
+    const int64_t needed = count * (options->type == KILN_F32 ? 4 : 8);
+    struct ki_numbers numbers = {&s->npy, options->type, NULL, 0, count, options->allow_nonfinite, INT64_MAX};
+    struct ki_chunks chunks = {.file = file,
+                               .offset = s->header,
+                               .count = count,
+                               .element = s->npy.itemsize,
+                               .threads = options->threads,
+                               .use = ki_numbers_use,
+                               .of = &numbers,
+                               .watch = ki_input_watch(s->input)};
+    unsigned char raw[8];
+    kiln_status status = KILN_OK;
+    TRY(ki_input_take(s->input));
+    if (bytes - s->header < s->npy.bytes) TRY(fail_short(s, bytes));
+    if (bytes - s->header > s->npy.bytes) TRY(fail_long(s));
+    *values = numbers.values = ki_alloc((size_t)needed);
+    if (!*values) TRY(ki_fail_nomem((size_t)needed, "the matrix"));
+    if (ki_npy_native(&s->npy, options->type)) chunks.straight = *values;
+    TRY(ki_chunks_run(&chunks));
+    if (numbers.bad == INT64_MAX) goto done;
+    TRY(ki_file_read(file, raw, s->header + numbers.bad * s->npy.itemsize, s->npy.itemsize));
+    TRY(fail_number(s, numbers.bad, raw));
+done:
+    return status;
+}
+
+/* Appends the next `count` elements of a stream, converted and checked. buffer: for elements of another type. */
 static kiln_status read_piece(const struct source *s, struct ki_bytes *values, struct ki_bytes *buffer,
                               int64_t count) {
     const kiln_read_options *options = s->options;
-    int64_t real = options->type == KILN_F32 ? 4 : 8, done_before = values->size / real;
-    int64_t bytes = count * s->npy.itemsize;
-    bool same = s->npy.kind == 'f' && s->npy.itemsize == real && !s->npy.swapped;
-    if (!ki_bytes_room(values, count * real) || (!same && !ki_bytes_room(buffer, bytes)))
-        return ki_fail_nomem((size_t)values->size, "the matrix");
-    char *to = values->data + values->size, *raw = same ? to : buffer->data;
+    const int64_t real = options->type == KILN_F32 ? 4 : 8, before = values->size / real;
+    const int64_t bytes = count * s->npy.itemsize;
+    const bool native = ki_npy_native(&s->npy, options->type);
     size_t got;
-    kiln_status status = ki_input_read(s->input, raw, (size_t)bytes, &got);
-    if (status != KILN_OK) return status;
-    if ((int64_t)got < bytes) {
-        struct ki_place place = place_at(s, s->header + done_before * s->npy.itemsize + (int64_t)got);
-        ki_fail_at(KILN_ERR_PARSE, &place, "the file ends early: the header promises %lld bytes of data",
-                   (long long)s->npy.bytes);
-        return ki_hint("the file is cut off; copy it again");
-    }
-    if (!same) status = ki_npy_convert(to, options->type, &s->npy, raw, count, options->threads);
-    if (status != KILN_OK) return status;
+    kiln_status status;
+    if (!ki_bytes_room(values, count * real) || (!native && !ki_bytes_room(buffer, bytes)))
+        return ki_fail_nomem((size_t)values->size, "the matrix");
+    char *raw = native ? values->data + values->size : buffer->data;
+    struct ki_numbers numbers = {
+        &s->npy, options->type, values->data, before, before + count, options->allow_nonfinite, INT64_MAX};
+    struct ki_chunks chunks = {.memory = (unsigned char *)raw,
+                               .count = count,
+                               .element = s->npy.itemsize,
+                               .threads = options->threads,
+                               .use = ki_numbers_use,
+                               .of = &numbers};
+    TRY(ki_input_read(s->input, raw, (size_t)bytes, &got));
+    if ((int64_t)got < bytes) TRY(fail_short(s, s->header + before * s->npy.itemsize + (int64_t)got));
+    TRY(ki_chunks_run(&chunks));
     values->size += count * real;
-    if (options->allow_nonfinite) return KILN_OK;
-    int64_t bad = ki_first_nonfinite(to, options->type, count, options->threads);
-    if (bad == count) return KILN_OK;
-    double value;
-    status =
-        ki_npy_convert(&value, KILN_F64, &s->npy, same ? to + bad * real : raw + bad * s->npy.itemsize, 1, 1);
-    if (status != KILN_OK) return status;
-    return ki_npy_fail_nonfinite(&s->npy, ki_input_name(s->input), s->header, done_before + bad, value,
-                                 options->type);
+    if (numbers.bad < INT64_MAX)
+        TRY(fail_number(s, numbers.bad, raw + (numbers.bad - before) * s->npy.itemsize));
+done:
+    return status;
 }
 
-static kiln_status read_elements(const struct source *s, struct ki_bytes *values) {
+/* All elements of what cannot be read but in order. */
+static kiln_status read_stream(void **values, const struct source *s) {
     kiln_status status = KILN_OK;
-    struct ki_bytes buffer = {0};
+    struct ki_bytes made = {0}, buffer = {0};
     int64_t left = s->npy.shape[0] * s->npy.shape[1], piece = PIECE_FIRST / s->npy.itemsize;
     while (left > 0) {
         int64_t count = ki_min(left, piece);
-        TRY(read_piece(s, values, &buffer, count));
+        TRY(read_piece(s, &made, &buffer, count));
         left -= count;
         piece = ki_min(2 * piece, PIECE / s->npy.itemsize);
     }
     char beyond;
     size_t got;
     TRY(ki_input_read(s->input, &beyond, 1, &got));
-    if (got > 0) {
-        struct ki_place place = place_at(s, s->header + s->npy.bytes);
-        ki_fail_at(KILN_ERR_PARSE, &place, "bytes behind the array");
-        TRY(ki_hint("an .npy file holds one array; save several with scipy.sparse.save_npz or as files"));
-    }
+    if (got > 0) TRY(fail_long(s));
+    *values = ki_bytes_take(&made);
+    if (!*values) TRY(ki_fail_nomem(1, "the matrix"));
 done:
+    ki_bytes_free(&made);
     ki_bytes_free(&buffer);
     return status;
 }
@@ -257,17 +328,16 @@ static void transpose_bands(void *of, int64_t begin, int64_t end) {
         for (int64_t j = 0; j < t->cols; j += TILE) transpose_tile(t, band * TILE, j);
 }
 
-static kiln_status turn(const struct source *s, struct ki_bytes *values) {
-    int64_t rows = s->npy.shape[0], cols = s->npy.shape[1];
+static kiln_status turn(const struct source *s, void **values) {
+    const int64_t rows = s->npy.shape[0], cols = s->npy.shape[1];
+    const int64_t bytes = rows * cols * (s->options->type == KILN_F32 ? 4 : 8);
     if (!s->npy.fortran || s->npy.dimensions < 2 || rows < 2 || cols < 2) return KILN_OK;
-    struct ki_bytes turned = {0};
-    if (!ki_bytes_room(&turned, values->size))
-        return ki_fail_nomem((size_t)values->size, "the array in row order");
-    struct transposition t = {turned.data, values->data, s->options->type, rows, cols};
+    void *turned = ki_alloc((size_t)bytes);
+    if (!turned) return ki_fail_nomem((size_t)bytes, "the array in row order");
+    struct transposition t = {turned, *values, s->options->type, rows, cols};
     ki_parallel_ranges(s->options->threads, (rows + TILE - 1) / TILE, 1 + WORTH_A_PART / TILE / cols,
                        transpose_bands, &t);
-    turned.size = values->size;
-    ki_bytes_free(values);
+    ki_free(*values);
     *values = turned;
     return KILN_OK;
 }
@@ -275,18 +345,16 @@ static kiln_status turn(const struct source *s, struct ki_bytes *values) {
 kiln_status ki_read_npy(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct source s = {.input = input, .options = options};
-    struct ki_bytes values = {0};
+    int64_t bytes;
     TRY(read_header(&s));
     TRY(ki_npy_check_matrix(&s.npy, ki_input_name(input)));
-    TRY(read_elements(&s, &values));
-    TRY(turn(&s, &values));
+    const struct ki_file *file = ki_input_file(input, &bytes);
+    TRY(file ? read_file(&table->values, &s, file, bytes) : read_stream(&table->values, &s));
+    TRY(turn(&s, &table->values));
     table->format = KILN_DENSE;
     table->rows = s.npy.shape[0];
     table->cols = s.npy.shape[1];
     table->nnz = table->rows * table->cols;
-    table->values = ki_bytes_take(&values);
-    if (!table->values) TRY(ki_fail_nomem(1, "the matrix"));
 done:
-    ki_bytes_free(&values);
     return status;
 }

@@ -24,14 +24,26 @@ kiln_status ki_npy_header_size(int64_t *size, const void *bytes, size_t availabl
 /* Reads a whole header of ki_npy_header_size bytes. */
 kiln_status ki_npy_header(struct ki_npy *npy, const void *bytes, size_t size, const struct ki_place *place);
 
-/* count elements at bytes (in any alignment) to values of the given type, by `threads` threads; text fails.
- */
-kiln_status ki_npy_convert(void *values, kiln_type type, const struct ki_npy *npy, const void *bytes,
-                           int64_t count, int threads);
+/* Whether elements lie as values of the type would. */
+bool ki_npy_native(const struct ki_npy *npy, kiln_type type);
+double ki_npy_number(const struct ki_npy *npy, const void *element);
 /* Elements of kind i or u to int64; false if an unsigned number is 2^63 or more. */
 bool ki_npy_integers(int64_t *values, const struct ki_npy *npy, const void *bytes, int64_t count);
+
+/* Numbers on their way from a file to values of a type. */
+struct ki_numbers {
+    const struct ki_npy *npy;
+    kiln_type type;
+    void *values;        /* NULL: native ones, only looked at */
+    int64_t before;      /* how many came before the chunks' first */
+    int64_t wanted;      /* what lies beyond is neither converted nor checked */
+    bool any;            /* infinities and NaN are accepted */
+    _Atomic int64_t bad; /* the first that is not finite, INT64_MAX: none yet */
+};
+/* For struct ki_chunks; native values come straight to their place. */
+void ki_numbers_use(void *numbers, const unsigned char *raw, int64_t first, int64_t count);
 /* The first element that is not finite, or count. */
-int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count, int threads);
+int64_t ki_first_nonfinite(const void *values, kiln_type type, int64_t count);
 /* Whether an array can be a matrix: numbers, one or two dimensions, columns in range. */
 kiln_status ki_npy_check_matrix(const struct ki_npy *npy, const char *name);
 /* The error for element i of a file whose header has so many bytes. */

@@ -255,10 +255,9 @@ static int inflate_piece(z_stream *stream, int64_t *fed, const unsigned char *pa
 }
 
 static kiln_status unpack(const struct ki_zip_archive *zip, const struct ki_zip_member *member,
-                          struct ki_bytes *room, int64_t left) {
+                          const unsigned char *packed, struct ki_bytes *room, int64_t left) {
     kiln_status status = KILN_OK;
     z_stream stream = {.zalloc = Z_NULL};
-    const unsigned char *packed = at_offset(zip, member->begin);
     int64_t fed = 0;
     if (inflateInit2(&stream, -15) != Z_OK) return ki_fail_nomem(48 << 10, "zlib");
     for (int result = Z_OK; result != Z_STREAM_END;) {
@@ -282,48 +281,54 @@ done:
 }
 
 /* A fuzzer cannot guess checksums, so its build does without. */
-static bool checksum_holds(const unsigned char *bytes, int64_t size, uint32_t stated) {
+kiln_status ki_zip_check(const struct ki_zip_archive *zip, const struct ki_zip_member *member, uint32_t crc) {
 #ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
-    (void)bytes, (void)size, (void)stated;
-    return true;
-#else
+    crc = member->crc;
+#endif
+    return crc == member->crc ? KILN_OK : damaged(zip, member->begin, "a member's checksum is wrong");
+}
+
+static uint32_t checksum(const unsigned char *bytes, int64_t size) {
     uLong crc = crc32(0, Z_NULL, 0);
     for (int64_t at = 0; at < size; at += PIECE) crc = crc32(crc, bytes + at, (uInt)ki_min(size - at, PIECE));
-    return (uint32_t)crc == stated;
-#endif
+    return (uint32_t)crc;
 }
 
-/* A member of a file's archive, which is no longer than the file. */
-static kiln_status read_member(const struct ki_zip_archive *zip, const struct ki_zip_member *member,
-                               struct ki_bytes *room) {
-    const struct ki_place place = {zip->file, 0, 0, member->begin};
-    if (member->method != 0) {
-        ki_fail_at(KILN_ERR_UNSUPPORTED, &place,
-                   "a member of the archive is deflated, so its bytes are not in the file");
-        return ki_hint("scipy.sparse.save_npz(name, A, compressed=False), or leave --map out");
+/* Inflates a member to room; its packed bytes come to memory first if they lie in a file, which is longer. */
+static kiln_status inflate_member(const struct ki_zip_archive *zip, const struct ki_zip_member *member,
+                                  struct ki_bytes *room, int64_t left) {
+    struct ki_bytes packed = {0};
+    kiln_status status;
+    if (zip->members_in) {
+        if (!ki_bytes_room(&packed, member->packed))
+            return ki_fail_nomem((size_t)member->packed, "a packed member of an archive");
+        TRY(ki_file_read(zip->members_in, packed.data, member->begin, member->packed));
     }
-    if (!ki_bytes_room(room, member->size))
-        return ki_fail_nomem((size_t)member->size, "a member of an archive");
-    room->size = member->size;
-    return ki_file_read(zip->members_in, room->data, member->begin, member->size);
+    room->size = 0;
+    TRY(unpack(zip, member, zip->members_in ? (unsigned char *)packed.data : at_offset(zip, member->begin),
+               room, left));
+    TRY(ki_zip_check(zip, member, checksum((unsigned char *)room->data, room->size)));
+done:
+    ki_bytes_free(&packed);
+    return status;
 }
 
-kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip_archive *zip,
-                           const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left) {
-    const unsigned char *found;
+kiln_status ki_zip_open_member(struct ki_zip_bytes *bytes, const struct ki_zip_archive *zip,
+                               const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left) {
     kiln_status status = KILN_OK;
-    room->size = 0;
-    if (zip->members_in)
-        status = read_member(zip, member, room);
-    else if (member->method == 8)
-        status = unpack(zip, member, room, *left);
-    if (status != KILN_OK) return status;
-    found = zip->members_in || member->method == 8 ? (const unsigned char *)room->data
-                                                   : at_offset(zip, member->begin);
-    if (!checksum_holds(found, member->size, member->crc))
-        return damaged(zip, member->begin, "a member's checksum is wrong");
+    struct ki_zip_bytes found = {.offset = member->begin};
+    if (member->method == 8) {
+        TRY(inflate_member(zip, member, room, *left));
+        found.memory = (unsigned char *)room->data;
+        found.checked = true;
+    } else if (zip->members_in) {
+        found.file = zip->members_in;
+    } else {
+        found.memory = at_offset(zip, member->begin);
+    }
     if (member->size > *left) return too_long(zip, member, 0);
     *left -= member->size;
     *bytes = found;
-    return KILN_OK;
+done:
+    return status;
 }

@@ -1,4 +1,4 @@
-/* Members of a zip archive that lies in memory, stored or deflated, or in a file, stored; zip64 or not. */
+/* Members of a zip archive in memory or in a file, stored or deflated; zip64 or not. */
 #ifndef KI_ZIP_H
 #define KI_ZIP_H
 
@@ -32,9 +32,19 @@ kiln_status ki_zip_open(struct ki_zip_archive *zip, const unsigned char *bytes, 
 kiln_status ki_zip_open_file(struct ki_zip_archive *zip, struct ki_bytes *room, const struct ki_file *from,
                              int64_t size);
 const struct ki_zip_member *ki_zip_find(const struct ki_zip_archive *zip, const char *name); /* or NULL */
-/* The member's bytes, checksum verified: in the archive if stored, else unpacked to `room`, which grows as
- * bytes come. *left is how many bytes may still be unpacked; it is counted down. */
-kiln_status ki_zip_extract(const unsigned char **bytes, const struct ki_zip_archive *zip,
-                           const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left);
+
+/* Where a member's bytes lie. */
+struct ki_zip_bytes {
+    const unsigned char *memory; /* NULL: */
+    const struct ki_file *file;  /* there, from `offset` on */
+    int64_t offset;
+    bool checked; /* they have the member's checksum; if not, that is left to ki_zip_check */
+};
+/* A stored member's bytes are where they are; others are unpacked to `room`, which grows as they come. *left is how many
+ * bytes members may still have; it is counted down. */
+kiln_status ki_zip_open_member(struct ki_zip_bytes *bytes, const struct ki_zip_archive *zip,
+                               const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left);
+/* Fails unless that is the member's checksum. */
+kiln_status ki_zip_check(const struct ki_zip_archive *zip, const struct ki_zip_member *member, uint32_t crc);
 
 #endif
