@@ -1,5 +1,5 @@
 /* What a sparse matrix's layout is made with, once (ops/layout.c): sorting, sums of counts, the popular columns, the
- * transpose of the rare ones, and the long rows. Each build takes the kernels that one define names.
+ * tiles of the others, the transpose, and the long rows. Each build takes the kernels that one define names.
  *
  * A thread works through a range of `chunk` elements of its own, in order: so counting sorts are stable and lists come out
  * in the order of their elements, the same from run to run. */
@@ -85,6 +85,15 @@ __kernel void popular_fill(__global int *values, long n, int value) {
     FOR_ALL(i, n) values[i] = value;
 }
 
+/* The counts of the columns of the first n slots. */
+__kernel void popular_counts(__global int *to, __global const int *count, __global const int *column, long n) {
+    FOR_ALL(s, n) to[s] = count[column[s]];
+}
+
+__kernel void popular_copy(__global int *to, __global const int *from, long n) {
+    FOR_ALL(i, n) to[i] = from[i];
+}
+
 __kernel void popular_rank(__global int *rank, __global const int *slots, long coded) {
     FOR_ALL(s, coded) rank[slots[s]] = (int)s;
 }
@@ -103,6 +112,10 @@ __kernel void popular_decode(__global int *col, __global const int *slots, long 
 
 /* ---- y of the popular columns before a pass, and their w after it ---- */
 #ifdef PACK
+__kernel void zero(__global real *values, long n) {
+    FOR_ALL(i, n) values[i] = REAL(0.0);
+}
+
 __kernel void pack_hot(__global real *y_hot, __global real *w_hot, __global const real *y, __global const int *slots,
                        long coded, int k, int first, int columns) {
     FOR_ALL(i, coded * columns) {
@@ -122,39 +135,36 @@ __kernel void unpack_hot(__global real *out, __global const real *w_hot, __globa
 }
 #endif
 
-/* ---- the transpose of the columns that are not coded: their entries, to be sorted by column ---- */
-#ifdef RARE
-__kernel void rare_count(__global int *counter, __global const int *col, long nnz, long chunk) {
-    int count = 0;
-    for (long e = FROM; e < UP_TO(nnz); e++) count += col[e] >= 0;
-    counter[THREAD] = count;
-}
-
-__kernel void rare_move(__global const int *counter, __global const long *row_start, __global const int *col,
-                        __global const real *X, long rows, __global int *key, __global int *row_of,
-                        __global real *value, long nnz, long chunk) {
-    long low = 0, high = rows;
-    int to = counter[THREAD];
-    if (FROM >= nnz) return;
-    while (high - low > 1) { /* the last row that begins at FROM or before */
+/* ---- the transpose: entries, to be sorted by column ---- */
+#if defined(TRANSPOSE) || defined(TILES)
+/* The last of the rows from `low` up to `high` that begins at entry e or before. */
+DEVICE_FN long row_of(__global const long *row_start, long low, long high, long e) {
+    while (high - low > 1) {
         const long middle = (low + high) / 2;
-        if (row_start[middle] <= FROM)
+        if (row_start[middle] <= e)
             low = middle;
         else
             high = middle;
     }
+    return low;
+}
+#endif
+
+#ifdef TRANSPOSE
+__kernel void transpose_list(__global const long *row_start, __global const int *col, __global const real *X, long rows,
+                             __global int *key, __global int *row, __global real *value, long nnz, long chunk) {
+    if (FROM >= nnz) return;
+    long at = row_of(row_start, 0, rows, FROM);
     for (long e = FROM; e < UP_TO(nnz); e++) {
-        while (row_start[low + 1] <= e) low++;
-        if (col[e] < 0) continue;
-        key[to] = col[e];
-        row_of[to] = (int)low;
-        if (X) value[to] = X[e];
-        to++;
+        while (row_start[at + 1] <= e) at++;
+        key[e] = col[e];
+        row[e] = (int)at;
+        if (X) value[e] = X[e];
     }
 }
 
 /* Where each column begins among the sorted entries. */
-__kernel void rare_starts(__global int *start, __global const int *key, long entries, long n) {
+__kernel void transpose_starts(__global int *start, __global const int *key, long entries, long n) {
     FOR_ALL(c, n + 1) {
         long low = 0, high = entries;
         while (low < high) {
@@ -166,6 +176,74 @@ __kernel void rare_starts(__global int *start, __global const int *key, long ent
         }
         start[c] = (int)low;
     }
+}
+#endif
+
+/* ---- tiles: a group for each block of `height` rows, which counts and then moves its entries that are not coded. Counters
+ * of a thread lie side by side with the other threads' of the same panel. ---- */
+#ifdef TILES
+#define TILE_GROUP 128
+#define PANELS_MAX 32
+#define BLOCK                                                                                                \
+    const int id = (int)get_local_id(0), block = (int)get_group_id(0), blocks = (int)get_num_groups(0);      \
+    const long row0 = (long)block * height, row1 = row0 + height < rows ? row0 + height : rows;              \
+    const long begin = row_start[row0], end = row_start[row1];                                               \
+    for (int p = 0; p < panels; p++) counts[p * TILE_GROUP + id] = 0;
+
+__kernel GROUP_OF(TILE_GROUP) void tile_count(__global int *start, __global const long *row_start,
+                                              __global const int *col, long rows, int panels, int bits, int height,
+                                              __global const real *X, __global int *entry, __global real *value) {
+    LOCAL int counts[PANELS_MAX * TILE_GROUP];
+    BLOCK
+    for (long e = begin + id; e < end; e += TILE_GROUP)
+        if (col[e] >= 0) counts[(col[e] >> bits) * TILE_GROUP + id]++;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (id < panels) {
+        int sum = 0;
+        for (int i = 0; i < TILE_GROUP; i++) sum += counts[id * TILE_GROUP + (id + i) % TILE_GROUP];
+        start[(long)id * blocks + block] = sum;
+    }
+}
+
+/* A thread has a range of its own here, for the order of the entries is kept. */
+__kernel GROUP_OF(TILE_GROUP) void tile_move(__global int *start, __global const long *row_start,
+                                             __global const int *col, long rows, int panels, int bits, int height,
+                                             __global const real *X, __global int *entry, __global real *value) {
+    LOCAL int counts[PANELS_MAX * TILE_GROUP];
+    BLOCK
+    const long chunk = (end - begin + TILE_GROUP - 1) / TILE_GROUP;
+    const long from = begin + id * chunk, up_to = from + chunk < end ? from + chunk : end;
+    for (long e = from; e < up_to; e++)
+        if (col[e] >= 0) counts[(col[e] >> bits) * TILE_GROUP + id]++;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (id < panels) {
+        int sum = start[(long)id * blocks + block];
+        for (int i = 0; i < TILE_GROUP; i++) {
+            const int count = counts[id * TILE_GROUP + i];
+            counts[id * TILE_GROUP + i] = sum;
+            sum += count;
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (from >= up_to) return;
+    long row = row_of(row_start, row0, row1, from);
+    for (long e = from; e < up_to; e++) {
+        while (row_start[row + 1] <= e) row++;
+        if (col[e] < 0) continue;
+        const int to = counts[(col[e] >> bits) * TILE_GROUP + id]++;
+        entry[to] = (int)((uint32)(row - row0) << bits | ((uint32)col[e] & (((uint32)1 << bits) - 1)));
+        if (X) value[to] = X[e];
+    }
+}
+#endif
+
+/* ---- whether a value differs from the first, a NaN included ---- */
+#ifdef ALIKE
+__kernel void values_differ(__global int *found, __global const real *X, long nnz) {
+    const real first = X[0];
+    int differs = 0;
+    FOR_ALL(e, nnz) differs |= !(X[e] == first);
+    if (differs) *found = 1;
 }
 #endif
 

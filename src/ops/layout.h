@@ -4,9 +4,10 @@
  *            ones, which a work-group each takes.
  *   popular  The most frequent columns. Entries of X in them hold ~slot in col, the slots in
  *            descending frequency, so that a pass sees from the entry alone where its sum gathers.
- *   rare     The transpose of the entries in the other columns, in compressed columns. Their sums would be single additions
- *            to memory beyond the caches, at about a fifth of the speed of reading there (bench/results).
- *            A deterministic device has the transpose of all entries, and nothing else.
+ *   tiles    A copy of the entries in the other columns, or in all of them where none is popular: by panels of columns
+ *            whose y and w the second cache level holds (ops/mmchain_panels.cl).
+ *   transposed  A deterministic device has the transpose of X, in compressed columns, instead: no sum is atomic there.
+ *   alike    All values of X are the same number, as those of yes-or-no data are: nothing reads or copies them.
  *
  * Rows are looked at in the first pass, and the rest is made in the second, for a matrix multiplied once would not gain by
  * it. */
@@ -23,26 +24,42 @@ struct ki_rows {
     struct ki_buffer segment_row, segment_number; /* a row, and which of its segments */
 };
 
+struct ki_transpose {
+    struct ki_buffer start, row, value;
+    struct ki_rows rows; /* its rows: X's columns */
+};
+
+/* Panels of 2^bits columns, cut into tiles of `height` rows. An entry is a word: its row within the tile above its column
+ * within the panel. */
+struct ki_tiles {
+    int bits, height;
+    int64_t blocks, panels; /* tiles in a panel, and panels */
+    int64_t entries;
+    struct ki_buffer start, entry, value; /* start: of each tile, panel by panel */
+    struct ki_rows pieces;                /* segments of tiles, KI_PIECE entries each */
+};
+
 struct ki_layout {
     int64_t passes;
+    bool alike;
+    double value; /* of every entry, if alike */
     struct ki_rows rows;
     int64_t coded;
     struct ki_buffer slots; /* the columns in the order of their slots */
-    int64_t rare;           /* entries */
-    bool transposed;        /* there is a transpose, maybe without entries */
-    struct ki_buffer start, row, value;
-    struct ki_rows rare_rows;
+    bool tiled, transposed; /* the one or the other, maybe without entries */
+    struct ki_tiles tiles;
+    struct ki_transpose transpose;
     int64_t bytes; /* of all that */
     /* Work space of passes. */
-    struct ki_buffer y_hot, w_hot, factors, partials;
+    struct ki_buffer y_hot, w_hot, dots, factors, partials;
 };
 
-/* Entries of a long row that a work-group takes, and bytes of local memory for w and y. More would leave too little of a
- * compute unit's memory to its first cache level. Test builds (core/size.h) take every path with little data. */
+/* Entries of a long row, and of a tile, that a work-group takes, and bytes of local memory for w and y. More would leave too
+ * little of a compute unit's memory to its first cache level. Test builds (core/size.h) take every path with little data. */
 #if KILN_INDEX32_LIMIT < 1 << 20
-enum { KI_SEGMENT = 24, KI_CHIP_BYTES = 256, KI_CHIP_BYTES_CPU = 256 };
+enum { KI_SEGMENT = 24, KI_PIECE = 200, KI_CHIP_BYTES = 256, KI_CHIP_BYTES_CPU = 256 };
 #else
-enum { KI_SEGMENT = 2048, KI_CHIP_BYTES = 128 * 1024, KI_CHIP_BYTES_CPU = 32 * 1024 };
+enum { KI_SEGMENT = 2048, KI_PIECE = 8192, KI_CHIP_BYTES = 128 * 1024, KI_CHIP_BYTES_CPU = 32 * 1024 };
 #endif
 
 /* The layout of X for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as it is due. VS:
@@ -58,19 +75,7 @@ kiln_status ki_layout_pack(struct ki_layout *layout, const kiln_matrix *X, const
                            int k, int first, int columns);
 kiln_status ki_layout_unpack(struct ki_layout *layout, const kiln_matrix *X, kiln_matrix *out, int k,
                              int first, int columns);
-
-/* Sorting and summing on the device (ops/layout_sort.c). */
-struct ki_sort {
-    struct ki_buffer key, payload, value; /* value: empty if there is none */
-};
-/* Sorts n elements by the lowest `bits` bits of their keys, stable; `other` is space of the same size, and the two change
- * places as needed: the result is in `data`. */
-kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, struct ki_sort *other,
-                    int64_t n, int bits);
-/* values[i] becomes the sum of those before it, for i in [0, n]; n > 0. */
-kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n);
-/* How n elements are cut into ranges: threads, and elements of each. Groups of KI_RANGE_GROUP threads. */
-enum { KI_RANGE_GROUP = 128 };
-int64_t ki_ranges(int64_t *chunk, int64_t n);
+/* n elements of X's type become zeros. */
+kiln_status ki_layout_zero(const kiln_matrix *X, const struct ki_buffer *values, int64_t n);
 
 #endif

@@ -1,8 +1,7 @@
 /* Sorting by counting, six bits of the key at a time, and sums of counts: each thread has a range of elements and counters
  * of its own, so that no order is lost and nothing is added atomically. */
-#include "core/kernels.h"
 #include "core/size.h"
-#include "ops/layout.h"
+#include "ops/layout_parts.h"
 
 enum { DIGIT_BITS = 6, DIGITS = 1 << DIGIT_BITS, RANGES_MAX = 65536, RANGE_LEAST = 64 };
 
@@ -79,4 +78,10 @@ kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, s
 done:
     ki_device_release(device, &counter);
     return status;
+}
+
+void ki_sort_drop(kiln_device *device, struct ki_sort *sort) {
+    ki_device_release(device, &sort->key);
+    ki_device_release(device, &sort->payload);
+    ki_device_release(device, &sort->value);
 }

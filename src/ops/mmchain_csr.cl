@@ -8,8 +8,9 @@
  * y_hot and w_hot, K elements a slot. The first chip_w of them gather in local memory, the others in w_hot, which is small
  * enough for the second cache level; the first chip_y elements of y are in local memory, too. Without CODED the numbers of
  * the columns stand for their popularity, and all of w is in local memory where it fits. Columns that are not coded are
- * rare: they are scattered here one by one, or (factors) not at all, but summed up by a pass over their transpose
- * afterwards, for which the rows' factors are stored.
+ * rare: they are scattered here one by one, or (rare_too = 0) not at all, but by what comes afterwards, a pass over the
+ * transpose or over tiles, for which the rows' factors are stored. What tiles add to the rows' dot products, `dots`, was
+ * found before. With TILED they hold all entries: only the middle step is left to do here.
  *
  * dialect/pass.h names the other defines; LONG selects the kernels for the rows that are too long for one vector. */
 
@@ -19,9 +20,9 @@ typedef int start_t; /* of the transpose of a layout */
 typedef long start_t;
 #endif
 
-/* A matrix without values is one of ones. */
-DEVICE_FN real entry_value(__global const real *X, index_t e) {
-    const real x = X ? load_once(X + e) : REAL(1.0);
+/* Without values, all of them are `same`. */
+DEVICE_FN real entry_value(__global const real *X, real same, index_t e) {
+    const real x = X ? load_once(X + e) : same;
 #if SQUARES || defined(SQUARED)
     return x * x;
 #else
@@ -31,7 +32,7 @@ DEVICE_FN real entry_value(__global const real *X, index_t e) {
 
 /* p += x * (row c of y), for `columns` columns from y_first of y_k on. */
 DEVICE_FN void add_product(real *p, int c, real x, __global const real *y, __global const real *y_hot, LOCAL_PTR real *chip,
-                           int chip_y, int y_k, int y_first, int columns) {
+                           int chip_y, int rare_too, int y_k, int y_first, int columns) {
 #ifdef CODED
     if (c < 0) {
         const int at = ~c * K;
@@ -46,6 +47,7 @@ DEVICE_FN void add_product(real *p, int c, real x, __global const real *y, __glo
         return;
     }
 #endif
+    if (!rare_too) return;
     const index_t at = (index_t)c * y_k + y_first;
 #pragma unroll
     for (int j = 0; j < K; j++)
@@ -110,11 +112,12 @@ DEVICE_FN void flush_chip(LOCAL_PTR real *chip, int chip_w, __global real *out, 
 #ifndef LONG
 /* The rows of X, or those in `list`, but for rows longer than `longest`. out holds beta z already, unless PLAIN. */
 __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_t *row_start, __global const int *col,
-                                       __global const real *X, __global const real *v, __global const real *y,
-                                       __global const real *z, real alpha, real beta, long rows, int k, int first,
+                                       __global const real *X, real same, __global const real *v,
+                                       __global const real *y, __global const real *z, real alpha, real beta, long rows, int k, int first,
                                        int v_cols, __global const real *y_hot, __global real *w_hot,
-                                       __global real *factors, int rare_too, __global const int *list, int longest, int y_k, int y_first,
-                                       int chip_w, int chip_y MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
+                                       __global const real *dots, __global real *factors, int rare_too,
+                                       __global const int *list, int longest, int y_k, int y_first, int chip_w,
+                                       int chip_y MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
     LOCAL real scratch[SCRATCH(BS)];
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
     const long stride = (long)get_num_groups(0) * NV;
@@ -135,16 +138,21 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
     }
     for (long row0 = (long)get_group_id(0) * NV; row0 < rows; row0 += stride, at += stride) {
         const long row = next;
+#ifdef TILED
+        const index_t begin = 0, length = 0;
+        const bool here = at < rows;
+#else
         const index_t begin = next_begin, whole = next_end - next_begin;
         const bool here = at < rows && whole <= longest;
         const index_t length = here ? whole : 0;
+#endif
         int c[Q];
         real x[Q], p[K];
 #pragma unroll
         for (int t = 0; t < Q; t++) {
             const bool in = lane + t * VS < length;
             c[t] = in ? load_once_int(col + (begin + lane + t * VS)) : 0;
-            x[t] = in ? entry_value(X, begin + lane + t * VS) : REAL(0.0);
+            x[t] = in ? entry_value(X, same, begin + lane + t * VS) : REAL(0.0);
         }
         if (at + stride < rows) {
             next = list ? list[at + stride] : at + stride;
@@ -152,13 +160,13 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
             next_end = (index_t)row_start[next + 1];
         }
 #pragma unroll
-        for (int j = 0; j < K; j++) p[j] = REAL(0.0);
+        for (int j = 0; j < K; j++) p[j] = lane == 0 && here && dots ? dots[(index_t)row * K + j] : REAL(0.0);
 #if FUSED || PLAIN
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            if (lane + t * VS < length) add_product(p, c[t], x[t], y, y_hot, chip_ys, chip_y, y_k, y_first, k - first);
+            if (lane + t * VS < length) add_product(p, c[t], x[t], y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
         for (index_t e = begin + lane + Q * VS; e < begin + length; e += VS)
-            add_product(p, col[e], entry_value(X, e), y, y_hot, chip_ys, chip_y, y_k, y_first, k - first);
+            add_product(p, col[e], entry_value(X, same, e), y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
         group_sums(p, K, scratch);
 #endif
         if (here) {
@@ -180,7 +188,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
         for (int t = 0; t < Q; t++)
             if (lane + t * VS < length) add_outer(p, c[t], x[t], out, w_hot, chip, chip_w, rare_too, k, first);
         for (index_t e = begin + lane + Q * VS; e < begin + length; e += VS)
-            add_outer(p, col[e], entry_value(X, e), out, w_hot, chip, chip_w, rare_too, k, first);
+            add_outer(p, col[e], entry_value(X, same, e), out, w_hot, chip, chip_w, rare_too, k, first);
 #endif
     }
     flush_chip(chip, chip_w, out, w_hot, k, first);
@@ -191,10 +199,10 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
 /* Long rows, a group for each segment of SEGMENT entries: LONG 1 leaves the dot products of the segments in `partials`, LONG
  * 2 adds those of a row up, in order, and goes on as above. */
 __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const start_t *row_start,
-                                            __global const int *col, __global const real *X, __global const real *v,
+                                            __global const int *col, __global const real *X, real same, __global const real *v,
                                             __global const real *y, __global const real *z, real alpha, real beta, int k,
                                             int first, int v_cols, __global const real *y_hot, __global real *w_hot,
-                                            __global real *factors, int rare_too, int y_k, int y_first,
+                                            __global const real *dots, __global real *factors, int rare_too, int y_k, int y_first,
                                             __global real *partials,
                                             __global const int *segment_row,
                                             __global const int *segment_number MAP_PARAMETERS) {
@@ -211,7 +219,7 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     for (int j = 0; j < K; j++) p[j] = REAL(0.0);
 #if LONG == 1
     for (index_t e = begin + id; e < end; e += BS)
-        add_product(p, col[e], entry_value(X, e), y, y_hot, (LOCAL_PTR real *)0, 0, y_k, y_first, k - first);
+        add_product(p, col[e], entry_value(X, same, e), y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k, y_first, k - first);
     group_sums(p, K, scratch);
     if (id == 0)
         for (int j = 0; j < K; j++) partials[segment * K + j] = p[j];
@@ -219,6 +227,9 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     MAP_BEGIN
 #if FUSED || PLAIN
     const int segments = (int)((row_end - row_begin + SEGMENT - 1) / SEGMENT);
+    if (dots)
+#pragma unroll
+        for (int j = 0; j < K; j++) p[j] = dots[(index_t)row * K + j];
     for (int s = 0; s < segments; s++)
 #pragma unroll
         for (int j = 0; j < K; j++) p[j] += partials[(segment - number + s) * K + j];
@@ -236,7 +247,7 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     }
 #ifndef FACTORS_ONLY
     for (index_t e = begin + id; e < end; e += BS)
-        add_outer(p, col[e], entry_value(X, e), out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
+        add_outer(p, col[e], entry_value(X, same, e), out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
 #endif
 #endif
     MAP_END

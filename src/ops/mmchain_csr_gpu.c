@@ -1,17 +1,19 @@
 /* How a pass over a sparse X is laid out on a GPU, and its launches: the rows one by one, with the popular columns' sums on
- * chip; the rows too long for that; then the rare columns through their transpose (ops/layout.h). */
+ * chip, and the rows too long for that; the other columns tile by tile, before and after, or through the transpose
+ * (ops/layout.h). */
 #include <stdio.h>
 
 #include "core/seams.h"
 #include "core/size.h"
-#include "ops/layout.h"
-#include "ops/mmchain_gpu.h"
+#include "ops/mmchain_csr.h"
+#include "ops/mmchain_panels.h"
 
 enum { LONG_GROUP = 256, LONG_GROUP_CPU = 64 };
 
-/* A sparse matrix as the kernels see it: X, or the transpose of its rare columns. */
+/* A sparse matrix as the kernels see it: X, or its transpose. */
 struct csr {
-    const struct ki_buffer *start, *col, *values;
+    const struct ki_buffer *start, *col, *values; /* values: NULL if all are `same` */
+    double same;
     int64_t rows;
     const struct ki_rows *lists;
     bool compact; /* start is of 32 bits */
@@ -23,51 +25,12 @@ struct stage {
     enum ki_chain_kind kind;
     struct ki_plan plan;
     struct csr A;
-    bool coded, factors_only, squared, rare_too, maps;
+    bool coded, tiled, factors_only, squared, rare_too, maps; /* tiled: nothing of X is left for the rows */
     int chip_y; /* rows of y in local memory, beside plan.shared_w of w; K elements each */
-    const struct ki_buffer *y, *z, *y_hot, *w_hot, *factors, *partials;
+    const struct ki_buffer *y, *z, *y_hot, *w_hot, *dots, *factors, *partials;
     int y_k, y_first, first;
     double alpha, beta;
 };
-
-/* ---- the plan ---- */
-
-static int64_t chip_bytes(const struct ki_plan *plan, const struct ki_chain *chain) {
-    const struct ki_properties *device = &chain->X->device->properties;
-    const int64_t element = ki_type_bytes(chain->X->type);
-    const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS;
-    const int64_t bytes =
-        ki_min(device->local_max - fixed, device->is_gpu ? KI_CHIP_BYTES : KI_CHIP_BYTES_CPU);
-    return ki_max(bytes, 0);
-}
-
-static int64_t chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {
-    return chip_bytes(plan, chain) / (plan->K * ki_type_bytes(chain->X->type));
-}
-
-/* Large groups share what is on chip among many threads. A thread keeps a row's whole part in registers, if the row is not
- * much longer than the mean. w gets three quarters of the space, for an addition to memory costs about three times what a
- * load from there does (bench/results/h200-sparse-parts.json). */
-static struct ki_plan plan_csr(const struct ki_chain *chain) {
-    const kiln_matrix *X = chain->X;
-    const struct ki_properties *device = &X->device->properties;
-    struct ki_plan plan = {.file = "mmchain_csr",
-                           .function = "mmchain_csr",
-                           .variant = "CSR",
-                           .K = ki_plan_columns(chain),
-                           .W = 1,
-                           .R = 1};
-    const bool heavy = plan.K > 2 || ki_chain_maps(chain) || device->warp == 1;
-    static const int most[] = {6, 6, 4, 2, 2, 1, 1, 1, 1};
-    plan.BS = (int)ki_min(!device->is_gpu ? 64 : heavy ? 512 : 1024, device->group_max);
-    plan.VS = ki_layout_vector(X->device, X->nnz, X->rows);
-    plan.Q = (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * ki_max(X->rows, 1) * plan.VS), 1), most[plan.K]);
-    const int64_t room = chip_columns(&plan, chain);
-    const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
-    if (scatters) plan.shared_w = (int)ki_min(X->cols, X->cols <= room || !gathers ? room : room / 4 * 3);
-    plan.steps = ki_max(ki_ceil_div(X->rows, plan.BS / plan.VS), 1);
-    return plan;
-}
 
 /* ---- launches ---- */
 
@@ -76,10 +39,11 @@ static void defines_of(char *text, size_t bytes, const struct stage *stage, int 
     char map[KI_MAP_DEFINES] = "";
     const struct ki_plan *plan = &stage->plan;
     if (stage->maps) ki_map_defines(map, stage->chain);
-    snprintf(text, bytes, "-DCSR -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=1 -DR=1 -DK=%d%s%s%s%s%s%s%s",
+    snprintf(text, bytes, "-DCSR -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=1 -DR=1 -DK=%d%s%s%s%s%s%s%s%s",
              (int)stage->kind, VS, BS, plan->Q, plan->K, stage->coded ? " -DCODED" : "",
-             stage->A.compact ? " -DSTART32" : "", stage->factors_only ? " -DFACTORS_ONLY" : "",
-             stage->squared ? " -DSQUARED" : "", more, ki_index_define(stage->chain), map);
+             stage->tiled ? " -DTILED" : "", stage->A.compact ? " -DSTART32" : "",
+             stage->factors_only ? " -DFACTORS_ONLY" : "", stage->squared ? " -DSQUARED" : "", more,
+             ki_index_define(stage->chain), map);
 }
 
 /* What the kernels for short and for long rows have in common. */
@@ -90,7 +54,8 @@ static int begin_args(struct ki_arg *args, const struct stage *stage) {
     args[n++] = ki_arg_values(chain->out);
     args[n++] = ki_arg_buffer(stage->A.start);
     args[n++] = ki_arg_buffer(stage->A.col);
-    args[n++] = ki_arg_buffer(stage->A.values->handle ? stage->A.values : NULL);
+    args[n++] = ki_arg_buffer(stage->A.values);
+    args[n++] = ki_arg_real(type, stage->A.same);
     args[n++] = ki_arg_values(chain->v);
     args[n++] = ki_arg_buffer(stage->y);
     args[n++] = ki_arg_buffer(stage->z);
@@ -106,6 +71,7 @@ static int middle_args(struct ki_arg *args, int n, const struct stage *stage) {
     args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
     args[n++] = ki_arg_buffer(stage->y_hot);
     args[n++] = ki_arg_buffer(stage->w_hot);
+    args[n++] = ki_arg_buffer(stage->dots);
     args[n++] = ki_arg_buffer(stage->factors);
     args[n++] = ki_arg_i32(stage->rare_too);
     return n;
@@ -234,7 +200,8 @@ static struct stage over_X(const struct ki_chain *chain, const struct ki_plan *p
     return (struct stage){.chain = chain,
                           .kind = chain->kind,
                           .plan = *plan,
-                          .A = {&X->row_start, &X->col, &X->values, X->rows, &layout->rows, false},
+                          .A = {&X->row_start, &X->col, layout->alike ? NULL : &X->values, layout->value,
+                                X->rows, &layout->rows, false},
                           .coded = layout->coded > 0,
                           .rare_too = true,
                           .maps = ki_chain_maps(chain),
@@ -248,18 +215,20 @@ static struct stage over_X(const struct ki_chain *chain, const struct ki_plan *p
                           .beta = chain->beta};
 }
 
-/* out = rare^T factors + beta z; the factors of TRANSPOSED are y itself. */
-static kiln_status run_rare(const struct stage *main, struct ki_layout *layout) {
+/* out = X^T factors + beta z; the factors of TRANSPOSED are y itself. */
+static kiln_status run_transposed(const struct stage *main, struct ki_layout *layout) {
     const struct ki_chain *chain = main->chain;
     const kiln_matrix *X = chain->X;
+    const struct ki_transpose *T = &layout->transpose;
     struct ki_work none = {{0}, 0};
     struct stage stage = *main;
     stage.kind = KI_CHAIN_PLAIN;
-    stage.A = (struct csr){&layout->start, &layout->row, &layout->value, X->cols, &layout->rare_rows, true};
-    stage.plan.VS = ki_layout_vector(X->device, layout->rare, X->cols);
+    stage.A = (struct csr){&T->start, &T->row, layout->alike ? NULL : &T->value, layout->value, X->cols,
+                           &T->rows,  true};
+    stage.plan.VS = ki_layout_vector(X->device, X->nnz, X->cols);
     stage.plan.Q = (int)ki_min(main->plan.Q, 4);
     stage.plan.shared_w = stage.chip_y = 0;
-    stage.coded = stage.factors_only = stage.maps = false;
+    stage.factors_only = stage.maps = false;
     stage.squared = chain->kind == KI_CHAIN_SQUARES;
     if (main->factors) {
         stage.y = main->factors;
@@ -273,17 +242,44 @@ static kiln_status run_rare(const struct stage *main, struct ki_layout *layout) 
     return run_stage(&stage, layout, &none);
 }
 
+/* The rows' part in tiles, before the rows themselves. Where tiles hold all of X, a thread does what is left of a row. */
+static kiln_status begin_tiled(struct stage *stage, struct ki_layout *layout) {
+    static const struct ki_rows none = {.longest = INT32_MAX};
+    const struct ki_chain *chain = stage->chain;
+    kiln_status status = KILN_OK;
+    if (!layout->tiled) return KILN_OK;
+    if (!layout->coded) {
+        stage->tiled = true;
+        stage->plan.VS = stage->plan.Q = 1;
+        stage->plan.shared_w = stage->chip_y = 0;
+        stage->A.lists = &none;
+    }
+    if (chain->kind == KI_CHAIN_TRANSPOSED || chain->kind == KI_CHAIN_SQUARES) return KILN_OK;
+    status = ki_tiles_dots(layout, chain, stage->plan.K, stage->first);
+    stage->dots = &layout->dots;
+    return status;
+}
+
+static kiln_status sum_tiles(const struct stage *stage, struct ki_layout *layout) {
+    const struct ki_chain *chain = stage->chain;
+    if (stage->factors)
+        return ki_tiles_sums(layout, chain, stage->plan.K, stage->first, 1.0, stage->factors, stage->plan.K,
+                             0);
+    return ki_tiles_sums(layout, chain, stage->plan.K, stage->first, chain->alpha, &chain->y->values,
+                         chain->k, stage->first);
+}
+
 static kiln_status scatter(struct stage *stage, struct ki_layout *layout, struct ki_work *work) {
     const struct ki_chain *chain = stage->chain;
     const kiln_matrix *X = chain->X;
     const int K = stage->plan.K;
     const bool y_is_factors = chain->kind == KI_CHAIN_TRANSPOSED;
-    const bool all_rare = layout->transposed && !layout->coded;
+    const bool none_here = (layout->transposed || layout->tiled) && !layout->coded;
     kiln_status status;
-    stage->rare_too = !layout->transposed;
-    stage->factors_only = all_rare;
-    if (all_rare) stage->plan.shared_w = 0;
-    if (layout->transposed && !y_is_factors) {
+    stage->rare_too = !layout->transposed && !layout->tiled;
+    stage->factors_only = none_here && !layout->tiled;
+    if (none_here) stage->plan.shared_w = 0;
+    if (!stage->rare_too && !y_is_factors) {
         TRY(ki_layout_work(X->device, &layout->factors, X->rows * K * ki_type_bytes(X->type)));
         stage->factors = &layout->factors;
     }
@@ -291,8 +287,9 @@ static kiln_status scatter(struct stage *stage, struct ki_layout *layout, struct
         TRY(ki_layout_pack(layout, X, chain->kind == KI_CHAIN_FUSED ? chain->y : NULL, true, chain->k,
                            stage->first, K));
     stage->w_hot = &layout->w_hot;
-    if (!all_rare || !y_is_factors) TRY(run_stage(stage, layout, work));
-    if (layout->transposed) TRY(run_rare(stage, layout));
+    if (!none_here || !y_is_factors) TRY(run_stage(stage, layout, work));
+    if (layout->transposed) TRY(run_transposed(stage, layout));
+    if (layout->tiled) TRY(sum_tiles(stage, layout));
     if (layout->coded) TRY(ki_layout_unpack(layout, X, chain->out, chain->k, stage->first, K));
 done:
     return status;
@@ -306,13 +303,13 @@ static kiln_status begin_with_z(const struct ki_chain *chain) {
 
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *forced) {
     const kiln_matrix *X = chain->X;
-    struct ki_plan plan = forced ? *forced : plan_csr(chain);
+    struct ki_plan plan = forced ? *forced : ki_csr_plan(chain);
     struct ki_layout *layout = NULL;
     struct ki_work work = {{0}, 0};
     const bool scatters = chain->kind != KI_CHAIN_PLAIN;
     kiln_status status;
     TRY(ki_layout_get(&layout, X, scatters, plan.shared_w, plan.VS));
-    int64_t chip_y = chain->kind <= KI_CHAIN_PLAIN ? chip_columns(&plan, chain) - plan.shared_w : 0;
+    int64_t chip_y = chain->kind <= KI_CHAIN_PLAIN ? ki_csr_chip_columns(&plan, chain) - plan.shared_w : 0;
     const int64_t known = layout->coded ? layout->coded : X->cols;
     /* Columns in no known order would not make use of the chip. */
     if (!layout->coded && X->cols > (scatters ? plan.shared_w : chip_y) && layout->passes > 1) {
@@ -327,6 +324,7 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
         stage.chip_y = (int)chip_y;
         if (!scatters && layout->coded)
             TRY(ki_layout_pack(layout, X, chain->y, false, chain->k, first, plan.K));
+        TRY(begin_tiled(&stage, layout));
         TRY(scatters ? scatter(&stage, layout, &work) : run_stage(&stage, layout, &work));
     }
     if (ki_chain_maps(chain)) TRY(ki_map_value(chain, &work));
@@ -339,40 +337,6 @@ done:
     return status;
 }
 
-/* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200, measured apart
- * (bench/results/h200-sparse-parts.json), scaled by the memory's bandwidth. Columns count as equally frequent, for nothing is
- * known of them here; popular ones make it faster. */
-static void predict(struct ki_candidate *candidate, const struct ki_chain *chain) {
-    static const double chip = 165e9, cached_load = 180e9, cached_sum = 100e9, load = 52e9, sum = 18e9,
-                        H200 = 4.55e12;
-    enum { CACHED = 16 << 20 };
-    const kiln_matrix *X = chain->X;
-    const struct ki_properties *device = &X->device->properties;
-    const int64_t element = ki_type_bytes(X->type);
-    const double bandwidth = device->bandwidth > 0 ? 0.945 * device->bandwidth : 25e9 * device->compute_units;
-    const double operations = (double)X->nnz * chain->k,
-                 passes = (double)ki_ceil_div(chain->k, candidate->plan.K);
-    const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
-    const bool cached = X->cols * chain->k * element <= CACHED;
-    const bool on_chip =
-        X->cols <= (scatters ? candidate->plan.shared_w : chip_columns(&candidate->plan, chain));
-    double seconds = 0;
-    if (gathers && !on_chip) seconds += operations / (cached ? cached_load : load);
-    if (scatters) seconds += operations / (on_chip ? chip : cached ? cached_sum : sum);
-    candidate->bytes =
-        (int64_t)passes * (X->nnz * (4 + element) + X->rows * 8) + (X->rows + 2 * X->cols) * element;
-    candidate->atomics = scatters && !on_chip ? X->nnz * chain->k : 0;
-    const double stream = (double)candidate->bytes / bandwidth;
-    candidate->seconds = stream + seconds * H200 / bandwidth;
-    candidate->occupancy =
-        ki_min(candidate->plan.groups / ki_max(device->compute_units, 1) * candidate->plan.BS, 2048) / 2048.0;
-    snprintf(candidate->limit, sizeof candidate->limit, "%s",
-             stream > seconds * H200 / bandwidth ? "memory bandwidth"
-             : on_chip                           ? "sums on chip"
-             : cached                            ? "sums in the cache"
-                                                 : "sums in memory");
-}
-
 kiln_status ki_csr_candidates(struct ki_candidate **list, int *count, int *chosen,
                               const struct ki_chain *chain) {
     struct ki_candidate *made = ki_calloc(sizeof *made);
@@ -380,11 +344,11 @@ kiln_status ki_csr_candidates(struct ki_candidate **list, int *count, int *chose
     struct rows_launch rows = {.rows = chain->X->rows};
     kiln_status status;
     if (!made) return ki_fail_nomem(sizeof *made, "the candidates");
-    made->plan = plan_csr(chain);
+    made->plan = ki_csr_plan(chain);
     const struct stage stage = over_X(chain, &made->plan, &none, 0);
     TRY(build_rows(&rows, &stage, made->plan.VS));
     made->plan.groups = ki_max(rows.groups, 1);
-    predict(made, chain);
+    ki_csr_predict(made, chain);
     *list = made;
     *count = 1;
     *chosen = 0;

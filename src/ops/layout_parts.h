@@ -1,0 +1,50 @@
+/* The parts of a sparse matrix's layout, each made on the device by the file of its name, and what they have in common. */
+#ifndef KI_LAYOUT_PARTS_H
+#define KI_LAYOUT_PARTS_H
+
+#include "core/kernels.h"
+#include "ops/layout.h"
+
+/* Launches one of layout.cl's kernels: n elements, a thread each up to a grid that strides, or in ranges of their own. */
+kiln_status ki_layout_for_all(kiln_device *device, const char *function, const char *defines, kiln_type type,
+                              int64_t n, const struct ki_arg *args, int count);
+kiln_status ki_layout_in_ranges(kiln_device *device, const char *function, const char *defines,
+                                kiln_type type, int64_t n, const struct ki_arg *args, int count);
+kiln_status ki_layout_number_at(int32_t *value, kiln_device *device, const struct ki_buffer *from, int64_t i);
+
+/* Lists rows of more than `longest` entries, and the segments of those of more than `segmented`; `compact` starts are of 32
+ * bits. */
+struct ki_lengths {
+    int longest, segmented, segment;
+};
+kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
+                           int64_t count, struct ki_lengths lengths, bool compact);
+/* The lengths for rows that VS threads share. */
+struct ki_lengths ki_layout_lengths(int VS);
+void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows);
+
+/* Popular columns, if those that fit on chip hold enough entries. */
+kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, int64_t chip);
+/* Columns get their numbers back. */
+kiln_status ki_layout_decode(const struct ki_layout *layout, const kiln_matrix *X);
+kiln_status ki_layout_transpose(struct ki_layout *layout, const kiln_matrix *X);
+/* Tiles of the columns that are not popular. */
+kiln_status ki_layout_tiles(struct ki_layout *layout, const kiln_matrix *X);
+void ki_layout_drop_tiles(kiln_device *device, struct ki_tiles *tiles);
+
+/* Sorting and summing (ops/layout_sort.c). */
+struct ki_sort {
+    struct ki_buffer key, payload, value; /* value: empty if there is none */
+};
+void ki_sort_drop(kiln_device *device, struct ki_sort *sort);
+/* Sorts n elements by the lowest `bits` bits of their keys, stable; `other` is space of the same size, and the two change
+ * places as needed: the result is in `data`. */
+kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, struct ki_sort *other,
+                    int64_t n, int bits);
+/* values[i] becomes the sum of those before it, for i in [0, n]; n > 0. */
+kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n);
+/* How n elements are cut into ranges: threads, and elements of each. Groups of KI_RANGE_GROUP threads. */
+enum { KI_RANGE_GROUP = 128 };
+int64_t ki_ranges(int64_t *chunk, int64_t n);
+
+#endif

@@ -1,0 +1,13 @@
+/* Passes over a sparse X on a GPU: how they are laid out (mmchain_csr_model.c), for those that launch them. */
+#ifndef KI_MMCHAIN_CSR_H
+#define KI_MMCHAIN_CSR_H
+
+#include "ops/mmchain_gpu.h"
+
+struct ki_plan ki_csr_plan(const struct ki_chain *chain);
+/* Rows of y and w, plan->K elements each, that fit in a work-group's local memory. */
+int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain);
+/* Time, bytes and the rest, for a candidate whose plan is complete. */
+void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain);
+
+#endif

@@ -1,0 +1,14 @@
+/* Passes over the tiles of a sparse X, a launch each; K columns of y from `first` of chain->k on. */
+#ifndef KI_MMCHAIN_PANELS_H
+#define KI_MMCHAIN_PANELS_H
+
+#include "ops/layout.h"
+#include "ops/mmchain.h"
+
+/* layout->dots (rows x K) = (tiled part of X) y. */
+kiln_status ki_tiles_dots(struct ki_layout *layout, const struct ki_chain *chain, int K, int first);
+/* out += alpha (tiled part of X)^T factors; factors has `factors_k` columns, those from factors_first on are taken. */
+kiln_status ki_tiles_sums(struct ki_layout *layout, const struct ki_chain *chain, int K, int first,
+                          double alpha, const struct ki_buffer *factors, int factors_k, int factors_first);
+
+#endif
