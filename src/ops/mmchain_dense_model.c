@@ -16,6 +16,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/mmchain_dense_gpu.h"
+#include "ops/mmchain_tile.h"
 
 enum {
     UNIT_THREADS = 2048,
@@ -269,7 +270,12 @@ static bool takes_softmax(const struct ki_chain *chain) {
     return ki_chain_maps(chain) && (chain->map == KI_ROW_SOFTMAX || chain->map == KI_ROW_SOFTMAX_LOSS);
 }
 
+static void offer_tile(void *list, const struct ki_candidate *candidate) {
+    offer(list, candidate);
+}
+
 static void fill_list(struct list *list, const struct ki_chain *chain) {
+    ki_tile_plans(chain, unit_memory(chain->X->device), offer_tile, list);
     const int least = takes_softmax(chain) ? ki_plan_columns(chain) : 1;
     for (int C = 1; C <= 8; C *= 2) {
         if (C > 1 && (chain->X->device->properties.architecture < 90 || chain->X->cols < 1024)) break;

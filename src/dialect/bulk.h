@@ -1,0 +1,73 @@
+/* Bulk copies into on-chip memory, the tickets (mbarriers) that tell when they have come, and clusters of work-groups: CUDA
+ * from compute capability 9.0 on (PTX ISA, "Asynchronous copy" and "mbarrier"). For the kernels that keep a ring of tiles. */
+#ifndef BULK_H
+#define BULK_H
+#if defined(KILN_CUDA) && defined(TILE)
+
+#ifdef __CUDA_ARCH__ /* not where only the syntax is checked */
+#define PTX(...) asm volatile(__VA_ARGS__)
+#define CLUSTER_OF(groups) __cluster_dims__(groups, 1, 1)
+extern __shared__ __align__(128) real ring[];
+#else
+#define PTX(...) (void)0
+#define CLUSTER_OF(groups)
+static real ring[1];
+#endif
+
+DEVICE_FN uint shared_address(const void *pointer) {
+#ifdef __CUDA_ARCH__
+    return (uint)__cvta_generic_to_shared(pointer);
+#else
+    return pointer != 0;
+#endif
+}
+
+DEVICE_FN void ticket_init(ulong *ticket, uint arrivals) {
+    PTX("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(ticket)), "r"(arrivals) : "memory");
+}
+
+/* After all of them, before anyone uses one. */
+DEVICE_FN void tickets_begin() {
+    PTX("fence.mbarrier_init.release.cluster;" : : : "memory");
+}
+
+DEVICE_FN void ticket_arrive(ulong *ticket) {
+    PTX("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(ticket)) : "memory");
+}
+
+DEVICE_FN void ticket_expect(ulong *ticket, uint bytes) {
+    PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(shared_address(ticket)), "r"(bytes) : "memory");
+}
+
+/* What other groups of the cluster have stored is visible too. */
+DEVICE_FN void ticket_wait(ulong *ticket, uint phase) {
+    PTX("{\n\t.reg .pred done;\n\t"
+        "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
+        "@!done bra again;\n\t}"
+        :
+        : "r"(shared_address(ticket)), "r"(phase)
+        : "memory");
+}
+
+/* bytes is a multiple of 16, as are both addresses. X is read once: it leaves the second cache level first. */
+DEVICE_FN void bulk_copy(real *to, const real *from, uint bytes, ulong *ticket) {
+    PTX("{\n\t.reg .b64 policy;\n\t"
+        "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n\t"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;\n\t}"
+        :
+        : "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(ticket))
+        : "memory");
+}
+
+#if C > 1
+DEVICE_FN void cluster_arrive() {
+    PTX("barrier.cluster.arrive.release.aligned;" : : : "memory");
+}
+
+DEVICE_FN void cluster_wait() {
+    PTX("barrier.cluster.wait.acquire.aligned;" : : : "memory");
+}
+#endif
+
+#endif
+#endif

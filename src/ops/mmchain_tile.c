@@ -1,0 +1,139 @@
+/* The launch model of the tensor cores' kernel: which plans there are on a device, and how long each takes.
+ *
+ * As in mmchain_dense_model.c a compute unit holds `share` groups, which go through tiles of `bytes` each, and
+ *   rate^-4 = memory^-4 + (bytes under way / latency)^-4 + (bytes share / step)^-4 + (bytes / busy)^-4
+ * where step is a tile's way through the warps that share its rows, and busy the time that the unit's tensor cores and issue
+ * slots are taken. Times are those of one H200, in nanoseconds. */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/size.h"
+#include "ops/mmchain_tile.h"
+
+enum {
+    UNIT_REGISTERS = 65536,
+    UNIT_THREADS = 2048,
+    BLOCK_BYTES = 64,
+    STAGES_MAX = 8,
+    STATIC_MAX = 48 * 1024
+};
+
+/* A plan being made, with what follows from it. */
+struct tile {
+    struct ki_candidate candidate;
+    const struct ki_chain *chain;
+    double memory;
+    int share, sharers, vectors, units; /* groups a compute unit; warps a row; vectors a group; R / 8 */
+    int64_t slice, bytes;               /* of a row, of a tile */
+};
+
+static bool joint(const struct tile *t) {
+    return t->candidate.plan.VS > 32;
+}
+
+/* Registers of a thread, as the compiler gives them. */
+static int64_t registers_of(const struct tile *t) {
+    const struct ki_plan *plan = &t->candidate.plan;
+    const int words = t->chain->X->type == KILN_F64 ? 2 : 1, map = ki_chain_maps(t->chain) ? 38 : 0;
+    const int64_t found = 32 + (words == 2 ? 8 : 12) * plan->Q + (joint(t) ? 8 : 12) * words * t->units + map;
+    return (found + 7) / 8 * 8;
+}
+
+/* Bytes of on-chip memory that the kernel declares. */
+static int64_t declared(const struct tile *t) {
+    const struct ki_plan *plan = &t->candidate.plan;
+    const int64_t sums = 64 * t->units * ki_type_bytes(t->chain->X->type);
+    const int64_t map = ki_chain_maps(t->chain) ? plan->BS / 32 * 8 * (1 + plan->K) : 0;
+    const int64_t places = joint(t)                  ? 2 * (t->sharers + 1 + (plan->C > 1 ? plan->C : 0))
+                           : ki_chain_maps(t->chain) ? t->vectors
+                                                     : 0;
+    return 16 * STAGES_MAX + 64 + sums * places + map;
+}
+
+/* As many tiles as the groups have room for. */
+static bool fit(struct tile *t) {
+    const kiln_matrix *X = t->chain->X;
+    struct ki_plan *plan = &t->candidate.plan;
+    const int64_t size = ki_type_bytes(X->type), rows = (int64_t)t->units * t->vectors;
+    const int64_t registers =
+        X->device->properties.registers ? X->device->properties.registers : UNIT_REGISTERS;
+    if ((plan->C == 1 ? rows : 1) * X->cols * size % 16 != 0 || X->cols * size % 8 != 0) return false;
+    const int64_t unit = 16 / size, columns = ki_ceil_div(ki_ceil_div(X->cols, plan->C), unit) * unit;
+    if ((plan->C == 1 ? X->cols : columns) * (plan->C - 1) >= X->cols) return false;
+    t->slice = (plan->C == 1 ? X->cols : columns) * size;
+    plan->Q = (int)ki_ceil_div(ki_ceil_div(t->slice, BLOCK_BYTES), t->sharers);
+    if (registers_of(t) > 255 || registers_of(t) * plan->BS * t->share > registers) return false;
+    if (declared(t) > STATIC_MAX || plan->BS * t->share > UNIT_THREADS) return false;
+    /* 32 bytes beyond a multiple of 128, as in the kernel. */
+    t->bytes = 8 * ((rows * t->slice + 127 - 32) / 128 * 128 + 32);
+    const int64_t room = (X->device->properties.local_max + 1024) / t->share - 1024 - declared(t);
+    plan->stages = (int)ki_min(room / t->bytes, STAGES_MAX);
+    plan->local_bytes = t->bytes * plan->stages;
+    return plan->stages >= 2;
+}
+
+static double rate_of(struct tile *t) {
+    static const char *const limits[] = {"memory bandwidth", "bytes under way", "latency of a step",
+                                         "tensor cores and instructions"};
+    const struct ki_plan *plan = &t->candidate.plan;
+    const bool wide = t->chain->X->type == KILN_F64;
+    const bool ahead = joint(t) && plan->stages > 2;
+    const double bytes = (double)t->bytes, share = t->share, held = ahead ? 2 : 1;
+    const double blocks = (double)plan->Q * t->sharers * t->vectors * t->units;
+    const double step = (joint(t) ? 900 : 700) + (plan->C > 1 ? 700 : 0) + 20.0 * plan->Q * t->units;
+    const double busy = (wide ? 9 : 7) * blocks + 20.0 * t->units * t->vectors * t->sharers;
+    const double rates[] = {1.1 * t->memory, bytes * share * fmax(plan->stages - held, 0.5) / 1000,
+                            bytes * share * (ahead ? 2 : 1) / step, bytes / busy};
+    double sum = 0;
+    int least = 0;
+    for (int i = 0; i < 4; i++) {
+        sum += 1 / (rates[i] * rates[i] * rates[i] * rates[i]);
+        if (rates[i] < rates[least]) least = i;
+    }
+    snprintf(t->candidate.limit, sizeof t->candidate.limit, "%s", limits[least]);
+    return fmin(1 / sqrt(sqrt(sum)), t->memory);
+}
+
+static void predict(struct tile *t) {
+    const kiln_matrix *X = t->chain->X;
+    struct ki_candidate *candidate = &t->candidate;
+    struct ki_plan *plan = &candidate->plan;
+    const int units = X->device->properties.compute_units;
+    const int64_t size = ki_type_bytes(X->type), passes = ki_ceil_div(t->chain->k, plan->K);
+    const int64_t tiles = ki_max(ki_ceil_div(X->rows, (int64_t)plan->R * t->vectors), 1);
+    const int64_t sharers = ki_min(ki_max((int64_t)t->share * units / plan->C, 1), tiles);
+    const double uneven = (double)(ki_ceil_div(tiles, sharers) * sharers) / (double)tiles;
+    const double partials = (double)(sharers * X->cols * plan->K * size),
+                 bytes = (double)((X->nnz + X->rows) * size);
+    candidate->bytes = passes * (int64_t)(bytes + 2 * partials);
+    candidate->seconds =
+        1e-9 * (double)passes * (6000 + bytes / (units * rate_of(t)) * uneven + partials / 1500);
+    candidate->occupancy = (double)(t->share * plan->BS) / UNIT_THREADS;
+    plan->steps = tiles;
+    plan->groups = sharers * plan->C;
+}
+
+void ki_tile_plans(const struct ki_chain *chain, double memory,
+                   void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
+    const struct ki_properties *device = &chain->X->device->properties;
+    if (chain->kind != KI_CHAIN_FUSED || chain->k < 2 || device->architecture < 90 || device->local_max == 0)
+        return;
+    struct tile t = {.chain = chain, .memory = memory};
+    struct ki_plan *plan = &t.candidate.plan;
+    *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile", .variant = "TILE"};
+    plan->K = ki_plan_columns(chain);
+    plan->W = (int)(16 / ki_type_bytes(chain->X->type));
+    for (plan->C = 1; plan->C <= 8; plan->C *= 2)
+        for (t.sharers = 1; t.sharers <= 16; t.sharers *= 2)
+            for (t.vectors = 1; t.vectors <= 8; t.vectors *= 2)
+                for (t.units = 1; t.units <= 4; t.units *= 2)
+                    for (t.share = 1; t.share <= 4; t.share++) {
+                        if (t.sharers == 1 ? plan->C > 1 : t.vectors > 1) continue;
+                        plan->VS = 32 * t.sharers;
+                        plan->BS = plan->VS * t.vectors + (joint(&t) ? 64 : 32);
+                        plan->R = 8 * t.units;
+                        if (!fit(&t)) continue;
+                        predict(&t);
+                        offer(list, &t.candidate);
+                    }
+}

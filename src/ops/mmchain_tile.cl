@@ -1,0 +1,593 @@
+/* GPU body of fused passes over a dense X with several columns of y, on tensor cores (CUDA, from compute capability 9.0 on):
+ * W = X^T (V .* (X Y)), or a row map in place of V.
+ *
+ * Eight columns of y make as many multiplications a byte of X as the cores have time for, and more than that with the sums
+ * over threads; a product of small matrices does both. Eight rows of X at a time: Q^T = Y^T X^T over the columns, then
+ * W^T += F^T X over the rows. The left operand of the second product lies in the lanes just as the result of the first
+ * does, so that nothing moves between them but the sums over warps and groups that share a row.
+ *
+ *   lane l of a warp: column l / 4 of y; l % 4 takes words of 8 bytes of a row, and rows 2 (l % 4) and 2 (l % 4) + 1
+ *   f64: m8n8k4, a word is one element
+ *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each, and the 16 rows of the left operand are the
+ *        high and the low parts of 8: two products give all four terms, so that no bits of f32's 24 are lost but the last.
+ *        Sums of more than a few products are f32 additions, since tensor cores round towards zero.
+ *
+ * WORKERS warps, of which VS / 32 share a row (Q blocks of 8 words each, W elements a lane), take tiles from a ring that another warp keeps
+ * full by bulk copies. Where a row has several warps, or C groups of a cluster, they leave their parts of a tile's sums to
+ * one more warp, which adds them up, applies the map and hands the factors F back; meanwhile the workers take the dot
+ * products of the next tile, where the ring has room for it.
+ *
+ * A tile of R rows a vector lies in memory in 8 pieces, each 32 bytes further into the banks than the last: the 8 rows
+ * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
+#if defined(KILN_CUDA) && defined(TILE)
+#define JOINT (VS > 32 || C > 1)
+#define SHARERS (VS / 32)
+#define WORKERS (BS / 32 - (JOINT ? 2 : 1))
+#define VECTORS (WORKERS / SHARERS)
+#define PIECES 8
+#define UNITS (R / 8) /* eight rows each, of a vector's in a tile */
+#define PIECE_ROWS (UNITS * VECTORS)
+#define TILE_ROWS (PIECES * PIECE_ROWS)
+#define LOOK (STAGES > 2) /* tiles that the workers are ahead of the sums */
+#define WORD_COLUMNS (8 / (int)sizeof(real))
+
+#ifdef REAL_F64
+typedef double word;
+#define PRODUCT 2 /* elements of a product's result that a lane has */
+#define LEFTS 1   /* left operands for a block of 8 words */
+struct left {
+    real slot[2];
+};
+
+DEVICE_FN struct left left_of(real first, real second) {
+    const struct left a = {{first, second}};
+    return a;
+}
+
+/* sum += a x over 4 words. */
+DEVICE_FN void multiply_add(real *sum, real a, word x) {
+#ifdef __CUDA_ARCH__
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(sum[0]), "+d"(sum[1])
+        : "d"(a), "d"(x));
+#endif
+}
+
+/* sum += y x^T for a block of 8 words. */
+DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {
+    multiply_add(sum, y->slot[0], x0);
+    multiply_add(sum, y->slot[1], x1);
+}
+
+DEVICE_FN real product_element(const real *sum, int e) {
+    return sum[e];
+}
+
+/* w += f x for a block of 8 words; x[u] has those of the rows of f[u]. */
+DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2]) {
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) {
+        multiply_add(w, f[u].slot[0], x[u][0]);
+        multiply_add(w, f[u].slot[1], x[u][1]);
+    }
+}
+#else
+typedef float2 word;
+#define PRODUCT 4
+#define LEFTS 2
+struct left {
+    uint high[2], low[2];
+};
+
+/* The 11 leading bits, rounded, and the rest. */
+DEVICE_FN void split(uint *high, uint *low, real x) {
+#ifdef __CUDA_ARCH__
+    *high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+    *low = __float_as_uint(x - __uint_as_float(*high));
+#endif
+}
+
+DEVICE_FN struct left left_of(real first, real second) {
+    struct left a;
+    split(&a.high[0], &a.low[0], first);
+    split(&a.high[1], &a.low[1], second);
+    return a;
+}
+
+/* sum[0..1] += high(a) x, sum[2..3] += low(a) x. Of x and of what the 11 leading bits leave of it the tensor core takes the 11
+ * leading bits. */
+DEVICE_FN void multiply_add(real *sum, const struct left *a, real first, real second) {
+#ifdef __CUDA_ARCH__
+    const uint x[2] = {__float_as_uint(first), __float_as_uint(second)};
+    const uint low[2] = {__float_as_uint(first - __uint_as_float(x[0] & 0xffffe000u)),
+                         __float_as_uint(second - __uint_as_float(x[1] & 0xffffe000u))};
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(low[0]), "r"(low[1]));
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(x[0]), "r"(x[1]));
+#endif
+}
+
+DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {
+    multiply_add(sum, &y[0], x0.x, x0.y);
+    multiply_add(sum, &y[1], x1.x, x1.y);
+}
+
+DEVICE_FN real product_element(const real *sum, int e) {
+    return sum[e] + sum[e + 2];
+}
+
+/* Even columns, then odd ones. */
+DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2]) {
+    real even[PRODUCT] = {0}, odd[PRODUCT] = {0};
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) {
+        multiply_add(even, &f[u], x[u][0].x, x[u][1].x);
+        multiply_add(odd, &f[u], x[u][0].y, x[u][1].y);
+    }
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        w[e] += product_element(even, e);
+        w[2 + e] += product_element(odd, e);
+    }
+}
+#endif
+
+/* What a group works on: its slice of the columns, and every parts-th tile from `part` on. */
+struct tiles {
+    const real *X;
+    long rows, part, parts;
+    int count, n, base, width, slice; /* columns of X, the slice's first, how many it has, its place in a tile */
+    int words, pitch, size;           /* of 8 bytes in the slice; elements of a piece and of a tile */
+};
+
+DEVICE_FN struct tiles tiles_of_group(const real *X, long rows, int n) {
+    const int unit = 16 / (int)sizeof(real), line = 128 / (int)sizeof(real);
+    struct tiles t;
+    t.X = X;
+    t.rows = rows;
+    t.n = n;
+    t.part = (long)get_group_id(0) / C;
+    t.parts = (long)get_num_groups(0) / C;
+    t.slice = C == 1 ? n : ((n + C - 1) / C + unit - 1) / unit * unit;
+    t.base = (int)get_group_id(0) % C * t.slice;
+    t.width = n - t.base < t.slice ? n - t.base : t.slice;
+    t.words = t.width / WORD_COLUMNS;
+    /* 32 bytes beyond a multiple of 128. */
+    t.pitch = (PIECE_ROWS * t.slice + line - 1 - line / 4) / line * line + line / 4;
+    t.size = PIECES * t.pitch;
+    const long all = (rows + TILE_ROWS - 1) / TILE_ROWS;
+    t.count = t.part < all ? (int)((all - t.part + t.parts - 1) / t.parts) : 0;
+    return t;
+}
+
+DEVICE_FN long first_row(const struct tiles *t, int i) {
+    return (t->part + i * t->parts) * TILE_ROWS;
+}
+
+/* The piece that a row of eight comes from: 0 to 3, 4 to 7, the even and the odd ones all lie in different banks. */
+DEVICE_FN int piece_of(int row) {
+    return row < 4 ? row : row ^ 1;
+}
+
+/* Row 0 to 7 of the unit-th eight rows of tile i. */
+DEVICE_FN long row_of(const struct tiles *t, int i, int unit, int row) {
+    return first_row(t, i) + piece_of(row) * PIECE_ROWS + unit;
+}
+
+/* The warp that calls it starts the copy of tile i. At the end of X rows that are missing become zeros, and a piece need not
+ * be a multiple of 16 bytes. */
+DEVICE_FN void fetch(const struct tiles *t, int i, ulong *full) {
+    const int lane = (int)get_local_id(0) % 32, unit = 16 / (int)sizeof(real);
+    const long row = first_row(t, i), left = t->rows - row;
+    real *tile = ring + i % STAGES * t->size;
+    int all = 0;
+    for (int b = 0; b < PIECES; b++) {
+        const long there = left - b * PIECE_ROWS;
+        const int rows = there < 0 ? 0 : there < PIECE_ROWS ? (int)there : PIECE_ROWS;
+        const real *from = t->X + (row + b * PIECE_ROWS) * t->n + t->base;
+        real *to = tile + b * t->pitch;
+        const int elements = rows * t->width, whole = C == 1 ? elements / unit * unit : elements;
+        all += whole;
+        if (rows == PIECE_ROWS) continue;
+        for (int e = rows * t->slice + lane; e < PIECE_ROWS * t->slice; e += 32) to[e] = REAL(0.0);
+        for (int e = whole + lane; e < elements; e += 32) to[e] = from[e];
+    }
+    __syncwarp();
+    if (lane == 0) ticket_expect(full, all * (uint)sizeof(real));
+    __syncwarp();
+    if (lane >= PIECES) return;
+    const long there = left - lane * PIECE_ROWS;
+    const int rows = there < 0 ? 0 : there < PIECE_ROWS ? (int)there : PIECE_ROWS;
+    const real *from = t->X + (row + lane * PIECE_ROWS) * t->n + t->base;
+    real *to = tile + lane * t->pitch;
+#if C == 1
+    const uint bytes = rows * t->n / unit * unit * (uint)sizeof(real);
+    if (bytes > 0) bulk_copy(to, from, bytes, full);
+#else
+    for (int r = 0; r < rows; r++)
+        bulk_copy(to + r * t->slice, from + (long)r * t->n, t->width * (uint)sizeof(real), full);
+#endif
+}
+
+/* ------------------------------------------------------------------------------------------ the middle step */
+
+/* What a warp needs of memory for the rows of a tile from its first unit on. */
+struct rows_operands {
+#ifdef MAP
+    struct row_operands row; /* of the lane-th row */
+#else
+    real v[UNITS][2];
+#endif
+};
+
+DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, int unit, const real *v, const real *y,
+                         int first, int k, int v_cols MAP_PARAMETERS) {
+    const int lane = (int)get_local_id(0) % 32;
+#ifdef MAP
+    const long row = row_of(t, i, unit + lane / 8, lane % 8);
+    if (lane < R && row < t->rows) o->row = load_operands(v, y, (index_t)row, first, k, v_cols MAP_OPERANDS);
+#else
+    const int c = first + lane / 4, step = v_cols == 1 ? 1 : k, column = v_cols == 1 || c >= k ? 0 : c;
+#pragma unroll
+    for (int s = 0; s < 2; s++) {
+        const long row = row_of(t, i, unit, 2 * (lane % 4) + s), left = t->rows - row;
+        const int units = left < UNITS ? (int)left : UNITS;
+        const real *from = v + row * step + column;
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) {
+            o->v[u][s] = REAL(1.0);
+            if (v && u < units) o->v[u][s] = from[u * step];
+        }
+    }
+#endif
+}
+
+#ifdef MAP
+#define WARP_RECORD , record
+#define RECORD_PARAMETER , wide *record
+#else
+#define WARP_RECORD
+#define RECORD_PARAMETER
+#endif
+
+/* From dot products to factors, in place. A map sees whole rows, one a lane, which change places through `exchange`. */
+DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struct tiles *t, int i, int unit, int first, int k,
+                        real *exchange MAP_PARAMETERS RECORD_PARAMETER) {
+    const int lane = (int)get_local_id(0) % 32;
+#ifdef MAP
+    const long row = row_of(t, i, unit + lane / 8, lane % 8);
+    real *own = exchange + lane / 8 * 64 + lane % 8;
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) exchange[u * 64 + 2 * lane + s] = q[u][s];
+    __syncwarp();
+    if (lane < R) {
+        real p[K];
+        EACH_COLUMN(c) p[c] = own[8 * c];
+        if (row < t->rows)
+            apply_map(p, &o->row, (index_t)row, first, k MAP_STATE(t->base == 0));
+        else
+            EACH_COLUMN(c) p[c] = REAL(0.0);
+        EACH_COLUMN(c) own[8 * c] = p[c];
+    }
+    __syncwarp();
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) q[u][s] = exchange[u * 64 + 2 * lane + s];
+#else
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) q[u][s] *= o->v[u][s];
+#endif
+}
+
+#if JOINT
+/* Sums and factors of a tile: as the lanes of a warp have them, one place after the other. */
+struct sums {
+    real of[UNITS][64];
+};
+
+#if C > 1
+/* Stores two elements, and 2 sizeof(real) into its ticket, in another group of the cluster. */
+DEVICE_FN void store_remote(real *to, ulong *ticket, int group, real first, real second) {
+#ifdef REAL_F64
+    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [there], {%3, %4}, [ticket];\n\t}"
+        :
+        : "r"(shared_address(to)), "r"(shared_address(ticket)), "r"(group), "d"(first), "d"(second)
+        : "memory");
+#else
+    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [ticket];\n\t}"
+        :
+        : "r"(shared_address(to)), "r"(shared_address(ticket)), "r"(group), "f"(first), "f"(second)
+        : "memory");
+#endif
+}
+#endif
+
+/* q = the sum of `count` neighbours, in order. */
+DEVICE_FN void add_up(real (*q)[2], const struct sums *parts, int count) {
+    const int lane = (int)get_local_id(0) % 32;
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            q[u][s] = parts[0].of[u][2 * lane + s];
+            for (int p = 1; p < count; p++) q[u][s] += parts[p].of[u][2 * lane + s];
+        }
+}
+#endif
+
+DEVICE_FN void keep(real *to, const real (*q)[2]) {
+    const int lane = (int)get_local_id(0) % 32;
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) to[u * 64 + 2 * lane + s] = q[u][s];
+}
+
+/* ------------------------------------------------------------------------------------------ the workers' halves */
+
+/* A warp's place in every tile. */
+struct place {
+    int word, words;     /* its first word and those of the slice */
+    int row, across[2];  /* elements: where its lane begins in a tile, for the products over columns and over rows */
+};
+
+DEVICE_FN struct place place_of(const struct tiles *t) {
+    const int id = (int)get_local_id(0), lane = id % 32, warp = id / 32;
+    struct place at;
+    at.word = warp % SHARERS * 8 * Q;
+    at.words = t->words;
+    const int start = warp / SHARERS * UNITS * t->slice + at.word * WORD_COLUMNS;
+    at.row = start + piece_of(lane / 4) * t->pitch + lane % 4 * WORD_COLUMNS;
+    for (int s = 0; s < 2; s++)
+        at.across[s] = start + piece_of(2 * (lane % 4) + s) * t->pitch + lane / 4 * WORD_COLUMNS;
+    return at;
+}
+
+/* `word` 8-byte words behind `from`; zero beyond the slice, of which `left` words are there. */
+DEVICE_FN word load_word(const real *from, int at, int left) {
+    word x = {0};
+    if (at < left) x = *(const word *)(from + at * WORD_COLUMNS);
+    return x;
+}
+
+/* q = this warp's share of the dot products of its rows of the tile. */
+DEVICE_FN void dots(real (*q)[2], const real *tile, const struct tiles *t, const struct place *at, const struct left *y) {
+    const int left = at->words - at->word - (int)get_local_id(0) % 4;
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) {
+        const real *from = tile + at->row + u * t->slice;
+        q[u][0] = q[u][1] = REAL(0.0);
+#pragma unroll
+        for (int j = 0; j < Q; j += 2) {
+            real sum[PRODUCT] = {0};
+            dot_block(sum, y + j * LEFTS, load_word(from, 8 * j, left), load_word(from, 8 * j + 4, left));
+            if (j + 1 < Q)
+                dot_block(sum, y + (j + 1) * LEFTS, load_word(from, 8 * j + 8, left), load_word(from, 8 * j + 12, left));
+            q[u][0] += product_element(sum, 0);
+            q[u][1] += product_element(sum, 1);
+        }
+    }
+}
+
+DEVICE_FN void scatter(real (*w)[W], const real *tile, const struct tiles *t, const struct place *at,
+                       const real (*factor)[2]) {
+    const int left = at->words - at->word - (int)get_local_id(0) % 32 / 4;
+    struct left f[UNITS];
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) f[u] = left_of(factor[u][0], factor[u][1]);
+#pragma unroll
+    for (int j = 0; j < Q; j++) {
+        word x[UNITS][2];
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+#pragma unroll
+            for (int s = 0; s < 2; s++) x[u][s] = load_word(tile + at->across[s] + u * t->slice, 8 * j, left);
+        scatter_block(w[j], f, x);
+    }
+}
+
+/* The column, from the slice's first, of element e of a lane's j-th block of w. */
+DEVICE_FN int column_of(const struct place *at, int j, int e) {
+    return (at->word + 8 * j + (int)get_local_id(0) % 4 * 2 + e % 2) * WORD_COLUMNS + e / 2;
+}
+
+#ifdef MAP
+/* The group's record: sums over lanes, then over warps, in a fixed order. */
+DEVICE_FN void write_records(wide *to, wide *record, wide (*parts)[1 + K]) {
+    const int id = (int)get_local_id(0);
+    EACH_SUM(c) {
+        for (int step = 16; step > 0; step /= 2) record[c] += __shfl_xor_sync(0xffffffffu, record[c], step);
+        if (id % 32 == 0) parts[id / 32][c] = record[c];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (id > K) return;
+    wide sum = parts[0][id];
+    for (int w = 1; w < BS / 32; w++) sum += parts[w][id];
+    to[get_group_id(0) * (1 + K) + id] = sum;
+}
+#endif
+
+/* v, y, ... and the map's own: what load_rows and map_rows hand on. */
+#ifdef MAP
+#define MAP_ALL , shift, target, weights, offset, curvature, parameter, power, records, records_at
+#else
+#define MAP_ALL
+#endif
+
+__kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __global const real *X, __global const real *v,
+                                                      __global const real *y, __global const real *z, real alpha,
+                                                      real beta, long rows, int n, int k, int first,
+                                                      int v_cols MAP_PARAMETERS) {
+    LOCAL ulong full[STAGES], empty[STAGES]; /* a tile of the ring has come; all workers are done with it */
+#if JOINT
+    LOCAL struct sums parts[2][SHARERS], factors[2];
+    LOCAL ulong given[2], ready[2]; /* parts are complete; factors are there */
+#if C > 1
+    LOCAL struct sums came[2][C];
+    LOCAL ulong arrived[2];
+#endif
+#elif defined(MAP)
+    LOCAL real exchange[WORKERS][R * 8];
+#endif
+#ifdef MAP
+    LOCAL wide record_parts[BS / 32][1 + K];
+    wide record[1 + K];
+    EACH_SUM(c) record[c] = 0;
+#endif
+    const int id = (int)get_local_id(0), lane = id % 32, warp = id / 32;
+    const struct tiles t = tiles_of_group(X, rows, n);
+    const struct place at = place_of(&t);
+    if (id == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            ticket_init(&full[s], 1);
+            ticket_init(&empty[s], WORKERS);
+        }
+#if JOINT
+        for (int s = 0; s < 2; s++) {
+            ticket_init(&given[s], WORKERS);
+            ticket_init(&ready[s], 1);
+#if C > 1
+            ticket_init(&arrived[s], 1);
+#endif
+        }
+#endif
+        tickets_begin();
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+#if C > 1
+    cluster_arrive();
+    cluster_wait(); /* all tickets of the cluster are there */
+#endif
+
+    real w[Q][W];
+#pragma unroll
+    for (int j = 0; j < Q; j++)
+#pragma unroll
+        for (int e = 0; e < W; e++) w[j][e] = REAL(0.0);
+
+    if (warp == WORKERS) {
+        for (int i = 0; i < t.count; i++) {
+            if (i >= STAGES) ticket_wait(&empty[i % STAGES], (i / STAGES - 1) & 1);
+            fetch(&t, i, &full[i % STAGES]);
+        }
+#if JOINT
+    } else if (warp > WORKERS) {
+        struct rows_operands now, next;
+        if (t.count > 0) load_rows(&next, &t, 0, 0, v, y, first, k, v_cols MAP_ALL);
+        for (int i = 0; i < t.count; i++) {
+            real q[UNITS][2];
+            now = next;
+            if (i + 1 < t.count) load_rows(&next, &t, i + 1, 0, v, y, first, k, v_cols MAP_ALL);
+            ticket_wait(&given[i & 1], i >> 1 & 1);
+            add_up(q, parts[i & 1], SHARERS);
+#if C > 1
+            if (lane == 0) ticket_expect(&arrived[i & 1], C * (uint)sizeof(struct sums));
+            __syncwarp();
+            for (int g = 0; g < C; g++)
+#pragma unroll
+                for (int u = 0; u < UNITS; u++)
+                    store_remote(&came[i & 1][get_group_id(0) % C].of[u][2 * lane], &arrived[i & 1], g, q[u][0], q[u][1]);
+            ticket_wait(&arrived[i & 1], i >> 1 & 1);
+            add_up(q, came[i & 1], C);
+#endif
+            map_rows(q, &now, &t, i, 0, first, k, &factors[i & 1].of[0][0] MAP_ALL WARP_RECORD);
+            keep(&factors[i & 1].of[0][0], q);
+            __syncwarp();
+            if (lane == 0) ticket_arrive(&ready[i & 1]);
+        }
+#endif
+    } else {
+        struct left yr[Q * LEFTS];
+        const int c = first + lane / 4;
+#pragma unroll
+        for (int j = 0; j < Q * LEFTS; j++) {
+            real two[2];
+#pragma unroll
+            for (int s = 0; s < 2; s++) {
+                /* f64: words t and t + 4 of a block. f32: the two columns of a word. */
+                const int column = LEFTS == 1 ? at.word + 8 * j + 4 * s + lane % 4 : 2 * (at.word + 4 * j + lane % 4) + s;
+                two[s] = column < t.width && c < k ? y[(index_t)(t.base + column) * k + c] : REAL(0.0);
+            }
+            yr[j] = left_of(two[0], two[1]);
+        }
+#if JOINT
+        for (int i = 0; i < t.count + LOOK; i++) {
+            real q[UNITS][2];
+            if (i < t.count) {
+                ticket_wait(&full[i % STAGES], i / STAGES & 1);
+                dots(q, ring + i % STAGES * t.size, &t, &at, yr);
+                keep(&parts[i & 1][warp].of[0][0], q);
+                __syncwarp();
+                if (lane == 0) ticket_arrive(&given[i & 1]);
+            }
+            const int last = i - LOOK;
+            if (last < 0) continue;
+            ticket_wait(&ready[last & 1], last >> 1 & 1);
+#pragma unroll
+            for (int u = 0; u < UNITS; u++)
+#pragma unroll
+                for (int s = 0; s < 2; s++) q[u][s] = factors[last & 1].of[u][2 * lane + s];
+            scatter(w, ring + last % STAGES * t.size, &t, &at, q);
+            __syncwarp();
+            if (lane == 0) ticket_arrive(&empty[last % STAGES]);
+        }
+#else
+        struct rows_operands now, next;
+        if (t.count > 0) load_rows(&next, &t, 0, warp * UNITS, v, y, first, k, v_cols MAP_ALL);
+        for (int i = 0; i < t.count; i++) {
+            real q[UNITS][2], *own = 0;
+            const real *tile = ring + i % STAGES * t.size;
+            now = next;
+            if (i + 1 < t.count) load_rows(&next, &t, i + 1, warp * UNITS, v, y, first, k, v_cols MAP_ALL);
+#ifdef MAP
+            own = exchange[warp];
+#endif
+            ticket_wait(&full[i % STAGES], i / STAGES & 1);
+            dots(q, tile, &t, &at, yr);
+            map_rows(q, &now, &t, i, warp * UNITS, first, k, own MAP_ALL WARP_RECORD);
+            scatter(w, tile, &t, &at, q);
+            __syncwarp();
+            if (lane == 0) ticket_arrive(&empty[i % STAGES]);
+        }
+#endif
+    }
+#if C > 1
+    cluster_arrive();
+    cluster_wait(); /* no group ends while another may still store into it */
+#endif
+    /* Warps that share their columns add up their w where the ring was, one after the other. */
+    const int c = lane / 4;
+#pragma unroll 1
+    for (int turn = 0; turn < VECTORS; turn++) {
+        if (VECTORS > 1) barrier(CLK_LOCAL_MEM_FENCE);
+        if (warp >= WORKERS || warp / SHARERS != turn || c >= K) continue;
+#pragma unroll
+        for (int j = 0; j < Q; j++)
+#pragma unroll
+            for (int e = 0; e < W; e++) {
+                const int column = column_of(&at, j, e);
+                if (column >= t.width) continue;
+                real *sum = ring + c * t.slice + column;
+                if (turn > 0) w[j][e] += *sum;
+                if (turn + 1 < VECTORS)
+                    *sum = w[j][e];
+                else
+                    out[(t.part * K + c) * n + t.base + column] = w[j][e];
+            }
+    }
+#ifdef MAP
+    write_records(records + records_at, record, record_parts);
+#endif
+}
+#endif
