@@ -45,6 +45,10 @@ static void dense(struct problem_list *list) {
     add_dense(list, 30000, 1, 1);
     add_dense(list, 1500, 300, 1);
     add_dense(list, 3001, 28, 8);
+    /* Several turns of the rings that GPUs keep: of narrow rows, of rows that warps share, and of rows over clusters. */
+    add_dense(list, 100003, 28, 8);
+    add_dense(list, 12007, 256, 4);
+    add_dense(list, 481, 8192, 8);
 }
 
 static void add_csr(struct problem_list *list, enum pattern pattern, int64_t rows, int64_t cols,
