@@ -28,17 +28,42 @@ TIGHT = 1e-10
 
 # name -> loss, l2, l1, intercept, LIBLINEAR's solver (0: none)
 PROBLEMS = {"logistic": ("logistic", 1.0, 0.0, False, "0"), "squared hinge": ("hinge", 0.5, 0.0, False, "2"),
-            "squared epsilon": ("epsilon", 0.5, 0.0, False, "11"), "logistic l1": ("logistic", 0.0, 1.0, False, "6"),
-            "multinomial": ("softmax", 1.0, 0.0, True, "")}
-RUNS = [("a9a", "logistic"), ("a9a", "squared hinge"), ("a9a", "squared epsilon"), ("a9a", "logistic l1"),
-        ("agaricus", "logistic"), ("agaricus", "squared hinge"), ("agaricus", "logistic l1"), ("higgs", "logistic"),
+            "squared epsilon": ("epsilon", 0.5, 0.0, False, "11"), "multinomial": ("softmax", 1.0, 0.0, True, "")}
+PROBLEMS.update({f"logistic l1={l1:g}": ("logistic", 0.0, l1, False, "6") for l1 in (0.01, 0.1, 1.0, 10.0)})
+PROBLEMS.update({f"multinomial l1={l1:g}": ("softmax", 0.0, l1, True, "") for l1 in (1.0, 10.0)})
+RUNS = [("a9a", "logistic"), ("a9a", "squared hinge"), ("a9a", "squared epsilon"),
+        ("agaricus", "logistic"), ("agaricus", "squared hinge"), ("higgs", "logistic"),
         ("higgs", "squared hinge"), ("higgs", "squared epsilon"), ("covtype binary", "logistic"),
         ("covtype binary", "squared hinge"), ("covtype", "multinomial"), ("digits", "multinomial"), ("mnist", "multinomial")]
+RUNS += [(data, problem) for data in ("a9a", "agaricus", "higgs", "covtype binary", "kos", "rcv1-like", "news20-like")
+         for problem in PROBLEMS if problem.startswith("logistic l1")]
+RUNS += [(data, problem) for data in ("digits", "covtype") for problem in PROBLEMS if problem.startswith("multinomial l1")]
 EPSILON = 0.1
 
 
 def read_table(path, **options):
     return np.genfromtxt(gzip.open(path), delimiter=",", **options)
+
+
+def documents(rows, columns, words, seed=1):
+    """Rows of about that many words, drawn from Zipf's law, logarithms of their counts scaled to length 1, as in LIBSVM's
+    rcv1.binary and news20.binary; labels by a sparse model, a tenth of them wrong."""
+    random = np.random.default_rng(seed)
+    lengths = np.maximum(1, random.lognormal(np.log(1.35 * words), 0.5, rows).astype(np.int64))
+    drawn = np.exp(random.random(lengths.sum()) * np.log(columns)).astype(np.int64) - 1
+    drawn = np.minimum(drawn + random.integers(0, 10, len(drawn)), columns - 1)
+    counts = sparse.csr_matrix((np.ones(len(drawn)), (np.repeat(np.arange(rows), lengths), drawn)), shape=(rows, columns))
+    frequency = np.maximum(np.bincount(counts.indices, minlength=columns), 1)
+    X = counts.copy()
+    X.data = np.log1p(X.data) * np.log(rows / frequency[X.indices] + 1)
+    X = sparse.diags(1 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)).ravel())) @ X
+    model = np.where(random.random(columns) < 0.1, random.standard_normal(columns), 0)
+    score = X @ model
+    y = (score > np.median(score)) ^ (random.random(rows) < 0.1)
+    X = sparse.csr_matrix(X)
+    X.sort_indices()
+    X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    return X, y.astype(float)
 
 
 def load(name, folder):
@@ -57,6 +82,18 @@ def load(name, folder):
         scale = table[:, :-1].std(axis=0)
         X, y = table[:, :-1] / np.where(scale > 0, scale, 1), table[:, -1]
         return np.ascontiguousarray(X), (y == 2).astype(float) if name == "covtype binary" else y
+    if name == "rcv1-like":
+        return documents(20242, 47236, 74)
+    if name == "news20-like":
+        return documents(19996, 1355191, 455)
+    if name == "kos":  # which documents have the 20th most frequent word, told by the others
+        table = np.loadtxt(gzip.open(os.path.join(folder, "bow", "docword.kos.txt.gz")), skiprows=3, dtype=np.int64)
+        X = sparse.csr_matrix((np.log1p(table[:, 2]), (table[:, 0] - 1, table[:, 1] - 1)))
+        word = np.argsort(-X.getnnz(axis=0), kind="stable")[20]
+        y = np.asarray(X[:, word].todense()).ravel() > 0
+        X = sparse.csr_matrix(X[:, np.arange(X.shape[1]) != word])
+        X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+        return X, y.astype(float)
     if name == "digits":
         from sklearn.datasets import load_digits
         return load_digits(return_X_y=True)
@@ -114,12 +151,12 @@ def kiln_solver(problem, X, y, device_name, threads):
 def liblinear_solver(problem, X, y, threads):
     del threads  # it has one
     from liblinear import liblinear as api
-    code = PROBLEMS[problem][4]
+    code, l1 = PROBLEMS[problem][4], PROBLEMS[problem][2]
     sign = np.where(y > 0, 1.0, -1.0)
     data = api.problem(sign, sparse.csr_matrix(X))
 
     def solve(tolerance):
-        parameters = api.parameter(f"-s {code} -c 1 -p {EPSILON} -e {tolerance} -B -1 -q")
+        parameters = api.parameter(f"-s {code} -c {1 / l1 if l1 else 1!r} -p {EPSILON} -e {tolerance} -B -1 -q")
         data.set_bias(-1)
         model = api.liblinear.train(data, parameters)
 
@@ -137,7 +174,7 @@ def sklearn_solver(problem, X, y, name):
     _, _, l1, intercept, _ = PROBLEMS[problem]
 
     def solve(tolerance):
-        model = LogisticRegression(C=1.0, l1_ratio=1.0 if l1 else 0.0, fit_intercept=intercept, solver=name,
+        model = LogisticRegression(C=1 / l1 if l1 else 1.0, l1_ratio=1.0 if l1 else 0.0, fit_intercept=intercept, solver=name,
                                    tol=tolerance, max_iter=20000)
         model.fit(X, y)
         return lambda: (model.coef_.T, model.intercept_ if intercept else np.zeros((1, 1)), f"{np.max(model.n_iter_)} iterations")
@@ -149,7 +186,7 @@ def peers_of(problem):
     peers = ["kiln"] + (["liblinear"] if code else [])
     if loss == "softmax" or (loss == "logistic" and not l1):
         peers += [f"sklearn {s}" for s in ("lbfgs", "newton-cg", "newton-cholesky")]
-    return peers + (["sklearn saga"] if l1 else [])
+    return peers + (["sklearn saga"] if l1 else []) + (["sklearn liblinear"] if l1 and code else [])
 
 
 def child(arguments):

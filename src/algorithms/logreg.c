@@ -54,8 +54,7 @@ static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *lab
                               .no_intercept = options->no_intercept != 0,
                               .standardize = options->standardize != 0,
                               .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
-                              .max_iterations = options->max_iterations ? options->max_iterations
-                                                                        : (options->l1 > 0 ? 10000 : 100),
+                              .max_iterations = options->max_iterations ? options->max_iterations : 100,
                               .control = options->control};
 }
 

@@ -3,7 +3,7 @@
  * A step comes from the trust region (newton_step.c), but one that does not lower the objective enough is not computed anew
  * in a smaller region: it is shortened, at the price of one pass instead of many, and the region shrinks to what was
  * accepted (Nocedal and Yuan, 1998), or rather to a multiple of it: losses with kinks often want one short step among long
- * ones. With l1 the steps are those of newton_l1.c.
+ * ones. With l1 the steps are those of newton_l1.c, in no region, and shortened likewise.
  *
  * Near the solution the objective's change drowns in its rounding long before the gradient does. There a full step is taken
  * whenever it makes the gradient smaller. */
@@ -11,7 +11,6 @@
 
 enum {
     SHORTENINGS = 40,
-    IDLE = 20,  /* steps that only rounding can judge, none with a gradient smaller than before */
     WORN = 4,   /* inner iterations of a step after which the preconditioner is worth a pass */
     ROOM = 1000 /* how many times the last accepted length a step may have after it had to be shortened */
 };
@@ -79,16 +78,15 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     *moved = false;
     for (int i = 0; i < SHORTENINGS && !*moved; i++) {
         slope = t * model->slope;
-        TRY(ki_newton_try(work, t, &slope));
-        predicted = work->l1 ? 0.5 * slope : slope - t * t * (model->slope - model->decrease);
+        TRY(ki_newton_try(work, t));
+        predicted = slope - t * t * (model->slope - model->decrease);
         actual = work->here.objective - work->there.objective;
         const bool resolved = predicted > noise;
         *moved = isfinite(actual) && (resolved ? actual >= 1e-4 * slope : actual >= -noise);
         if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
         *finite = isfinite(actual) && (!*moved || isfinite(norm));
-        *moved = *moved && *finite && (resolved || norm < work->norm || work->l1);
+        *moved = *moved && *finite && (resolved || norm < work->norm);
         if (!*moved && !resolved && *finite) break;
-        if (!*moved && work->l1) TRY(ki_newton_measure(work, &norm, &work->here));
         if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
     }
     if (!*moved) goto done;
@@ -97,7 +95,6 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
         work->radius = fmin(work->radius, ROOM * length);
     else if (model->boundary && ratio > 0.75)
         work->radius *= 4;
-    work->resolved = predicted > noise;
     work->norm = norm;
     swap(work);
 done:
@@ -108,18 +105,10 @@ static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *m
     kiln_status status;
     const bool worn = model->inner >= WORN;
     *model = (struct ki_newton_model){0};
-    if (work->l1) return ki_newton_l1_direction(work);
     if (worn) TRY(ki_newton_precondition(work));
-    TRY(ki_newton_direction(work, model));
+    TRY((work->l1 ? ki_newton_l1_direction : ki_newton_direction)(work, model));
 done:
     return status;
-}
-
-/* OWL-QN's gradient goes up and down; where the objective can no longer tell, it must reach a new low now and then. */
-static bool stalls(struct ki_newton_work *work) {
-    work->idle = work->norm < work->best || work->resolved ? 0 : work->idle + 1;
-    work->best = fmin(work->best, work->norm);
-    return work->idle > IDLE;
 }
 
 static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
@@ -128,9 +117,6 @@ static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
     struct ki_newton_model model = {.inner = WORN};
     bool moved = true, finite = true;
     work->radius = work->l1 ? 0 : 10 * work->norm;
-    work->best = work->norm;
-    work->idle = 0;
-    if (work->l1) ki_newton_l1_begin(work);
     TRY(record(work, 0));
     for (;;) {
         *stop = newton->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_TOLERANCE;
@@ -141,8 +127,7 @@ static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
         if (newton->cancelled) continue;
         TRY(advance(work, &model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
-        if (!moved || stalls(work)) return KILN_OK;
-        if (work->l1) TRY(ki_newton_l1_learn(work));
+        if (!moved) return KILN_OK;
         work->iterations++;
         newton->report.iterations++;
         TRY(record(work, model.inner));
@@ -213,7 +198,6 @@ static bool valid(const struct ki_newton_work *work) {
 static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_start *start) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;
-    double slope;
     TRY(kiln_fill(work->here.at.w, 0));
     if (work->mean) TRY(set_intercepts(work->here.at.b, start->origin));
     TRY(ki_newton_evaluate(work, &work->here));
@@ -223,8 +207,7 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     if (work->mean)
         TRY(kiln_multiply(work->here.at.b, 1, KILN_TRANSPOSED, work->mean, newton->W, 1, newton->b));
     TRY(kiln_times(work->here.at.w, newton->W, work->kept));
-    TRY(ki_newton_try(work, 0, &slope));
-    swap(work);
+    TRY(ki_newton_evaluate(work, &work->here));
     TRY(judge(work, !judged));
 done:
     return status;

@@ -106,10 +106,9 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     }
     TRY(point_new(&work->here, newton));
     TRY(point_new(&work->there, newton));
-    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,          &work->R,
-                                     &work->P,         &work->Q,       &work->subgradient};
+    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S, &work->R,
+                                     &work->P,         &work->Q,       &work->Z};
     for (int i = 0; i < (newton->l1 > 0 ? 7 : 6); i++) TRY(ki_newton_pair(pairs[i], newton));
-    if (newton->l1 > 0) TRY(ki_newton_l1_open(work));
 done:
     return status;
 }
@@ -121,13 +120,12 @@ void ki_newton_close(struct ki_newton *newton) {
     ki_columns_free(&newton->columns);
     kiln_report_free(&newton->report);
     if (!work) return;
-    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S,          &work->R,
-                                     &work->P,         &work->Q,       &work->subgradient};
+    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S, &work->R,
+                                     &work->P,         &work->Q,       &work->Z};
     for (int i = 0; i < 7; i++) ki_newton_pair_free(pairs[i]);
     kiln_matrix *const all[] = {work->mean,   work->penalty, work->l1,     work->kept, work->shift,
                                 work->spread, work->floor,   work->square, work->v,    work->classes};
     for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
-    ki_newton_l1_close(work);
     point_free(&work->here);
     point_free(&work->there);
     ki_free(work);

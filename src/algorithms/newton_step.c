@@ -29,6 +29,11 @@ kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_poi
                                               .mean = work->mean,
                                               .column = work->penalty}));
     point->objective = point->loss + 0.5 * sums[1];
+    if (!work->l1) return KILN_OK;
+    TRY(ki_pairs_run(
+        sums, &(struct ki_pairs){.op = KI_PAIR_MIX, .out = point->at, .x = point->at, .column = work->l1}));
+    point->norm1 = sums[1];
+    point->objective += point->norm1;
 done:
     return status;
 }
@@ -39,7 +44,7 @@ kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm,
     double sums[3];
     if (work->l1)
         TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_LEAST,
-                                                  .out = work->subgradient,
+                                                  .out = work->P,
                                                   .x = point->gradient,
                                                   .y = point->at,
                                                   .inverse = work->criterion,
@@ -48,7 +53,7 @@ kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm,
         TRY(ki_pairs_run(
             sums, &(struct ki_pairs){
                       .op = KI_PAIR_TURN, .out = work->P, .x = point->gradient, .inverse = work->criterion}));
-    *norm = sqrt(sums[0]);
+    *norm = sqrt(sums[0] + (work->l1 ? sums[1] : 0));
 done:
     return status;
 }
@@ -91,17 +96,16 @@ done:
     return status;
 }
 
-/* Q = H P, *curvature = P . Q */
-static kiln_status apply(struct ki_newton_work *work, double *curvature) {
+kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *direction, double *curvature) {
     kiln_status status;
     double sums[3];
-    TRY(set_shift(work, &work->P));
-    TRY(kiln_loss_hessian(work->Q.w, work->Q.b, &work->problem, work->here.C, work->newton->X, work->P.w,
+    TRY(set_shift(work, direction));
+    TRY(kiln_loss_hessian(work->Q.w, work->Q.b, &work->problem, work->here.C, work->newton->X, direction->w,
                           work->mean ? work->shift : NULL, 0, NULL));
     work->newton->report.passes++;
     TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_COMPLETE,
                                               .out = work->Q,
-                                              .x = work->P,
+                                              .x = *direction,
                                               .mean = work->mean,
                                               .column = work->penalty}));
     *curvature = sums[0];
@@ -137,9 +141,9 @@ static double to_boundary(double ss, double sp, double pp, double radius) {
     return sp >= 0 ? room / (sp + root) : (root - sp) / pp;
 }
 
-/* How far the residual must fall: loosely at first, the closer to the solution the more, so that convergence is superlinear,
- * but not below what the tolerance asks for. */
-static double forcing(const struct ki_newton_work *work, double rho) {
+/* Loosely at first, the closer to the solution the more, so that convergence is superlinear, but not below what the tolerance
+ * asks for. */
+double ki_newton_forcing(const struct ki_newton_work *work, double rho) {
     const double relative = work->norm / work->reference;
     const double wanted = fmin(0.5, sqrt(relative)), enough = 0.3 * work->newton->tolerance / relative;
     return fmax(wanted, enough) * sqrt(rho);
@@ -153,10 +157,10 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     double rho, next, curvature, ss = 0, sp = 0, pp, sums[3];
     *model = (struct ki_newton_model){0};
     TRY(begin(work, inverse, &rho));
-    const double goal = forcing(work, rho);
+    const double goal = ki_newton_forcing(work, rho);
     pp = rho;
     while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {
-        TRY(apply(work, &curvature));
+        TRY(ki_newton_apply(work, &work->P, &curvature));
         model->inner++;
         if (!isfinite(curvature) || !isfinite(rho)) break;
         double alpha = rho / curvature;
@@ -191,22 +195,9 @@ done:
     return status;
 }
 
-kiln_status ki_newton_try(struct ki_newton_work *work, double t, double *slope) {
+kiln_status ki_newton_try(struct ki_newton_work *work, double t) {
     kiln_status status;
-    double sums[3], one[KI_BLOCK], length[KI_BLOCK];
-    if (work->l1) {
-        TRY(ki_pairs_run(sums, &(struct ki_pairs){.op = KI_PAIR_PROJECT,
-                                                  .out = work->there.at,
-                                                  .x = work->here.at,
-                                                  .y = work->S,
-                                                  .inverse = work->subgradient,
-                                                  .column = work->l1,
-                                                  .scalar = -work->gamma * t}));
-        *slope = -sums[0];
-        TRY(ki_newton_evaluate(work, &work->there));
-        work->there.objective += sums[1];
-        return KILN_OK;
-    }
+    double one[KI_BLOCK], length[KI_BLOCK];
     for (int c = 0; c < KI_BLOCK; c++) {
         one[c] = 1;
         length[c] = t;

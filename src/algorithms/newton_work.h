@@ -8,7 +8,7 @@
 struct ki_newton_point {
     struct ki_pair at, gradient; /* gradient with the L2 penalty */
     kiln_matrix *C;
-    double loss, objective;
+    double loss, norm1, objective; /* norm1: the l1 term */
 };
 
 struct ki_newton_work {
@@ -24,23 +24,18 @@ struct ki_newton_work {
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
     struct ki_pair S, R, P, Q;         /* step, residual -g - H s, direction, H p */
-    struct ki_pair subgradient;        /* with l1: the least one at the point measured last */
-    struct ki_memory *memory;          /* with l1: see newton_l1.c */
-    double gamma;                      /* with l1: the step is -gamma S */
+    struct ki_pair Z;                  /* with l1: the point where the model is looked at */
     double scale;                      /* D^-2 carries this factor, which makes its smallest entry 1 */
     double radius;                     /* of the trust region, in the norm || D s || */
     double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
     double norm;      /* the criterion at `here`: || D^-1 g || */
     double first;     /* the objective at the origin */
-    double best;      /* the least norm so far */
-    bool resolved;    /* the last step was judged by the objective, which rounding could not */
-    int idle;
     int64_t iterations, bytes;
 };
 
 /* What conjugate gradient says about the step S. */
 struct ki_newton_model {
-    double slope;    /* -g . s > 0 */
+    double slope;    /* -g . s > 0, with l1 less what the l1 term grows by */
     double decrease; /* of the quadratic model */
     double length;   /* || D s || */
     bool boundary;   /* ended on the region's boundary */
@@ -50,24 +45,24 @@ struct ki_newton_model {
 /* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a gradient of nothing but
  * rounding may have for a norm, for losses of about 1. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
-/* Value (but for the l1 term), gradient and curvature at the point whose `at` is set. One pass. */
+/* Value, gradient (without the l1 term's) and curvature at the point whose `at` is set. One pass. */
 kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
-/* *norm = the criterion at an evaluated point; with l1, leaves its least subgradient. */
+/* *norm = the criterion at an evaluated point. Uses P. */
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
 /* The preconditioner for the curvature at `here`. One pass. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
-/* there.at = here.at + t S, projected onto the orthant with l1, and evaluated, l1 included. *slope = -(sub)gradient . (the move). */
-kiln_status ki_newton_try(struct ki_newton_work *work, double t, double *slope);
+/* The same with l1, which belongs to the model; no radius. See newton_l1.c. */
+kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton_model *model);
+/* Q = H direction, *curvature = direction . Q. One pass. */
+kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *direction, double *curvature);
+/* What the step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho). */
+double ki_newton_forcing(const struct ki_newton_work *work, double rho);
+/* there.at = here.at + t S, evaluated. */
+kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
 void ki_newton_pair_free(struct ki_pair *pair);
-/* With l1: S, of which -gamma times is the step to try; after the step, what it taught. */
-kiln_status ki_newton_l1_open(struct ki_newton_work *work);
-void ki_newton_l1_close(struct ki_newton_work *work);
-void ki_newton_l1_begin(struct ki_newton_work *work);
-kiln_status ki_newton_l1_direction(struct ki_newton_work *work);
-kiln_status ki_newton_l1_learn(struct ki_newton_work *work);
 /* A call of the progress callback; sets newton->cancelled. */
 void ki_newton_progress(struct ki_newton_work *work);
 

@@ -53,17 +53,27 @@ SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y,
         real v = x > column ? x - column : (x < -column ? x + column : (real)0);
         if (y != 0) v = y > 0 ? x + column : x - column;
         *out = v;
-        sums[0] += (wide)v * (wide)inverse * (wide)v;
+        sums[y != 0 || column == 0 ? 0 : 1] += (wide)v * (wide)inverse * (wide)v;
     } else if (op == 4) {
-        const real orthant = x != 0 ? x : -inverse, step = scalar * y;
-        real moved = column > 0 && step * inverse >= 0 ? x : x + step;
-        if (column > 0 && !(moved > 0 ? orthant > 0 : orthant < 0)) moved = 0;
-        *out = moved;
-        sums[0] += (wide)inverse * (wide)(moved - x);
-        sums[1] += (wide)column * (wide)(moved < 0 ? -moved : moved);
+        const real step = scalar * y, moved = x + step, orthant = x != 0 ? x : step;
+        const real slope = *second + (orthant > 0 ? column : -column);
+        const int leaves = column > 0 && orthant != 0 && !(orthant > 0 ? moved > 0 : moved < 0);
+        *out = leaves ? -x : step;
+        sums[0] += (wide)leaves;
+        sums[1] += (wide)(orthant != 0 ? slope : *second) * (wide)*out;
+    } else if (op == 5) {
+        *out += scalar * x;
+        *second += scalar * y;
+        const real r = *second;
+        real v = r > column ? r - column : (r < -column ? r + column : (real)0);
+        if (*out != 0) v = *out > 0 ? r + column : r - column;
+        sums[*out != 0 || column == 0 ? 0 : 1] += (wide)v * (wide)inverse * (wide)v;
+    } else if (op == 6) {
+        const real v = y > 0 ? x + column : (y < 0 ? x - column : x);
+        *out = y != 0 || column == 0 ? inverse * v + (scalar != 0 ? scalar * *out : (real)0) : (real)0;
     } else {
-        *out = x + scalar * y;
+        *out = x + (scalar != 0 ? scalar * y : (real)0);
         sums[0] += (wide)*out * (wide)*second;
-        sums[1] += (wide)*out * (wide)inverse * (wide)*out;
+        sums[1] += (wide)column * (wide)(*out < 0 ? -*out : *out);
     }
 }

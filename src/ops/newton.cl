@@ -18,7 +18,7 @@ __kernel void pairs(__global wide *partial, __global real *out, __global real *o
                          mean ? mean[row] * out_b[i - row * k] : REAL(0.0), column ? column[row] : REAL(0.0), scalar,
                          sums);
             out[i] = o;
-#if OP == 1 /* others only read it */
+#if OP == 1 || OP == 5 /* others only read it */
             second[i] = s;
 #endif
         } else {
@@ -29,7 +29,7 @@ __kernel void pairs(__global wide *partial, __global real *out, __global real *o
 #if OP != 0 /* COMPLETE leaves it as it is, and other groups read it */
             out_b[c] = o;
 #endif
-#if OP == 1
+#if OP == 1 || OP == 5
             second_b[c] = s;
 #endif
         }

@@ -36,7 +36,9 @@ static void FN(pair_rows)(const struct ki_pairs *p, bool intercepts, int64_t fir
     case KI_PAIR_ADVANCE: FN(pair_range)(KI_PAIR_ADVANCE, p, intercepts, first, end, sums); break;
     case KI_PAIR_TURN: FN(pair_range)(KI_PAIR_TURN, p, intercepts, first, end, sums); break;
     case KI_PAIR_LEAST: FN(pair_range)(KI_PAIR_LEAST, p, intercepts, first, end, sums); break;
-    case KI_PAIR_PROJECT: FN(pair_range)(KI_PAIR_PROJECT, p, intercepts, first, end, sums); break;
+    case KI_PAIR_REACH: FN(pair_range)(KI_PAIR_REACH, p, intercepts, first, end, sums); break;
+    case KI_PAIR_MOVE: FN(pair_range)(KI_PAIR_MOVE, p, intercepts, first, end, sums); break;
+    case KI_PAIR_FACE: FN(pair_range)(KI_PAIR_FACE, p, intercepts, first, end, sums); break;
     case KI_PAIR_MIX: FN(pair_range)(KI_PAIR_MIX, p, intercepts, first, end, sums); break;
     }
 }

@@ -16,13 +16,18 @@ enum ki_pair_op {
     KI_PAIR_ADVANCE = 1,
     /* out = inverse .* x + scalar out;  x . (inverse .* x) */
     KI_PAIR_TURN = 2,
-    /* out = the least subgradient of f + |column .* y| where f has the gradient x;  out . (inverse .* out) */
+    /* out = the least subgradient of f + |column .* y| where f has the gradient x;  out . (inverse .* out) over the free
+     * elements, where y or column is not 0 or 0, and over the others, which are fixed */
     KI_PAIR_LEAST = 3,
-    /* out = x + scalar y, but x where that would not go against the least subgradient `inverse`, and 0 where it leaves the
-     * orthant of x, or, for x = 0, the one that the subgradient points away from;  inverse . (out - x), sum |column .* out| */
-    KI_PAIR_PROJECT = 4,
-    /* out = x + scalar y;  out . second, out . (inverse .* out) */
-    KI_PAIR_MIX = 5
+    /* out = the move from x by scalar y, but only as far as 0 where that would leave the orthant of x, or, for x = 0, of
+     * scalar y;  how many would leave, out . (the gradient, in that orthant, of f + |column .* x|, f having `second`) */
+    KI_PAIR_REACH = 4,
+    /* out += scalar x, second += scalar y;  LEAST's sums at the point `out` with f's gradient `second` */
+    KI_PAIR_MOVE = 5,
+    /* out = inverse .* (LEAST's out) + scalar out over the free elements of x and y as LEAST's, 0 over the fixed ones */
+    KI_PAIR_FACE = 6,
+    /* out = x + scalar y;  out . second, sum |column .* out| */
+    KI_PAIR_MIX = 7
 };
 
 struct ki_pair {
@@ -33,7 +38,7 @@ struct ki_pairs {
     enum ki_pair_op op;
     struct ki_pair out, second, x, y, inverse;
     const kiln_matrix *mean;   /* n x 1; COMPLETE with an intercept */
-    const kiln_matrix *column; /* n x 1; COMPLETE, LEAST, PROJECT */
+    const kiln_matrix *column; /* n x 1; COMPLETE and from LEAST on; NULL counts as zeros */
     double scalar;
 };
 
