@@ -661,22 +661,25 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * numbers stay finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
  * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the
  * preconditioner, and one for each of its conjugate gradient iterations (the trace's `inner`); one more where a step had to
- * be shortened. With l1 a step takes one pass, or one more for each shortening, and many more steps are needed.
+ * be shortened. With l1 the inner iterations solve a model that keeps the l1 term; one that ends at a zero of coefficients
+ * takes two passes, each counted in `inner`, and the trace's radius is 0.
  * A warm start takes W and b. On failure W, b and the report are untouched.
  * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or more than 64; X without rows or columns;
  * NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero); memory and
  * device errors.
  * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
- * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998; with l1 OWL-QN, Andrew and Gao, ICML 2007. */
+ * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998; with l1 proximal
+ * Newton, Lee, Sun and Saunders, SIAM J. Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and
+ * Byrd, Optim. Methods Softw. 30 (2015). */
 typedef struct kiln_logreg_options {
     /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn, but none where l1 > 0; negative = no such penalty */
     double l2;
     double l1;                                 /* default 0 */
     int no_intercept, standardize, warm_start; /* as kiln_linreg's */
     double tolerance;                          /* default 1e-8 f64, 1e-4 f32 */
-    int64_t max_iterations;      /* Newton steps; default 100. With l1 OWL-QN's steps; default 10000 */
-    const kiln_matrix *weights;  /* m x 1 sample weights >= 0, or NULL for ones */
-    const double *class_weights; /* one for each class, multiplied into the weights; or NULL */
+    int64_t max_iterations;                    /* Newton steps; default 100 */
+    const kiln_matrix *weights;                /* m x 1 sample weights >= 0, or NULL for ones */
+    const double *class_weights;               /* one for each class, multiplied into the weights; or NULL */
     int balanced; /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
     kiln_control control;
 } kiln_logreg_options;

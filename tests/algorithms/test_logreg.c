@@ -170,6 +170,27 @@ static void warm_start_goes_on(void **state) {
     problem_free(&p);
 }
 
+/* Columns that are nearly the same, and a weak penalty: what first-order methods take thousands of steps for. */
+static void weak_l1_of_like_columns(void **state) {
+    (void)state;
+    const struct run run = plain_run();
+    struct problem p = labelled(300, 30, 2, 1, false, 21);
+    for (int e = 0; e < 300 * 30; e++)
+        if (e % 30 > 0) p.X[e] = p.X[e - e % 30] + 0.02 * p.X[e];
+    for (int i = 0; i < 3; i++) {
+        const struct question q = {
+            .classes = 2, .l1 = (const double[]){0.01, 0.1, 1}[i], .l2 = 1e-4 * i, .tolerance = 1e-9};
+        kiln_report report;
+        struct solution s = answer(&report, &run, &p, &q);
+        if (report.iterations > 40)
+            fail_msg("%lld steps, %lld passes", (long long)report.iterations, (long long)report.passes);
+        kiln_report_free(&report);
+        solution_free(&s);
+        check_answer("like columns", &run, &p, &q);
+    }
+    problem_free(&p);
+}
+
 /* Arbitrary labels, in ascending order; -0 is 0. */
 static void classes_are_the_distinct_values(void **state) {
     (void)state;
@@ -194,9 +215,9 @@ static void classes_are_the_distinct_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_referee),         cmocka_unit_test(weights_are_repetitions),
-        cmocka_unit_test(standardizing_is_scaling),        cmocka_unit_test(warm_start_goes_on),
-        cmocka_unit_test(classes_are_the_distinct_values),
+        cmocka_unit_test(agrees_with_the_referee),  cmocka_unit_test(weights_are_repetitions),
+        cmocka_unit_test(standardizing_is_scaling), cmocka_unit_test(warm_start_goes_on),
+        cmocka_unit_test(weak_l1_of_like_columns),  cmocka_unit_test(classes_are_the_distinct_values),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -13,10 +13,10 @@ static struct run on(int device, kiln_type type) {
  * shortened step, which would be one more point. */
 static void passes_are_counted(void **state) {
     (void)state;
-    const struct question questions[] = {{.classes = 2, .l2 = 1},
-                                         {.classes = 3, .l2 = 1},
-                                         {.kind = SVR, .l2 = 1},
-                                         {.classes = 2, .l2 = 1, .no_intercept = true, .standardize = true}};
+    const struct question questions[] = {
+        {.classes = 2, .l2 = 1},          {.classes = 3, .l2 = 1},
+        {.kind = SVR, .l2 = 1},           {.classes = 2, .l1 = 5},
+        {.classes = 3, .l1 = 2, .l2 = 1}, {.classes = 2, .l2 = 1, .no_intercept = true, .standardize = true}};
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++) {
         const struct question *q = &questions[i];
         const struct run run = on(0, KILN_F64);
@@ -29,7 +29,7 @@ static void passes_are_counted(void **state) {
         assert_true(report.iterations > 0 && report.trace[0].inner == 0 && report.trace[0].residual == 1);
         for (int64_t t = 1; t < report.trace_count; t++) {
             const kiln_trace_row *row = &report.trace[t];
-            assert_true(row->iteration == t && row->inner >= 1 && row->radius > 0);
+            assert_true(row->iteration == t && row->inner >= 1 && (row->radius > 0) == (q->l1 == 0));
             assert_true(row->objective <= row[-1].objective && row->seconds >= row[-1].seconds);
             const bool preconditioned = t == 1 || row[-1].inner >= 4;
             passes += preconditioned + row->inner + 1;
