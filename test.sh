@@ -30,8 +30,9 @@ say "tests with gcc"
 run_tests build-gcc
 [ "${1:-all}" != quick ] || exit 0
 
-say "checking the tree: layers, format, lint"
+say "checking the tree: layers, figures, format, lint"
 ./scripts/check_tree.py
+python3 bench/plot.py --check
 ./scripts/lint.sh build-gcc
 
 # Kernels that the first tests built are taken from their cache: a compiler under sanitizers takes minutes.

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Plots of what lies in bench/results, as SVG that reads on light and on dark: a roofline, the ratio to peers (after Figures 2 to
-5 of the fused-kernels paper), and training end to end. Needs nothing but Python.
+"""Figures of what lies in bench/results, as SVG that reads on light and on dark: rooflines, ratios to peers (after Figures 2 to
+5 of the fused-kernels paper), launch plans (its Figure 6), training and end to end. Needs nothing but Python; the same results
+give the same bytes.
 
-usage: bench/plot.py [--results DIR] [--out DIR]      default: bench/results, bench/plots
+usage: bench/plot.py [--results DIR] [--out DIR] [--check]      default: bench/results, docs/figures
+--check writes nothing and fails where --out is not what would be drawn.
 """
 import argparse
 import glob
@@ -35,14 +37,12 @@ class Drawing:
     def dot(self, x, y, colour, title):
         self.parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5" fill="{colour}" opacity="0.85"><title>{escape(title)}</title></circle>')
 
-    def save(self, path):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}"><style>{STYLE}</style>\n')
-            file.write("\n".join(self.parts) + "\n</svg>\n")
-        print(path)
+    def svg(self):
+        return (f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}"><style>{STYLE}</style>\n' +
+                "\n".join(self.parts) + "\n</svg>\n")
 
 
-def bars(path, title, groups, unit="x", note="", mark=None):
+def bars(title, groups, unit="x", note="", mark=None):
     """Horizontal bars; groups: [(label, [(series, value)])]. mark: a value at which a line stands."""
     series = list(dict.fromkeys(name for _, values in groups for name, _ in values))
     rows = sum(len(values) for _, values in groups)
@@ -51,9 +51,10 @@ def bars(path, title, groups, unit="x", note="", mark=None):
     most = max([value for _, values in groups for _, value in values] + [mark or 0]) * 1.12
     scale = (width - left - 60) / most
     drawing.text(16, 24, title, size=15)
+    step = min(190, (width - 32) / len(series))
     for i, name in enumerate(series):
-        drawing.bar(16 + 190 * i, 34, 11, 11, COLOURS[i % len(COLOURS)])
-        drawing.text(31 + 190 * i, 44, name)
+        drawing.bar(16 + step * i, 34, 11, 11, COLOURS[i % len(COLOURS)])
+        drawing.text(31 + step * i, 44, name)
     y = top
     for label, values in groups:
         drawing.text(left - 8, y + 8 + 8.5 * len(values), label, "end")
@@ -65,10 +66,10 @@ def bars(path, title, groups, unit="x", note="", mark=None):
     if mark is not None:
         drawing.line(left + mark * scale, top - 2, left + mark * scale, y, 'stroke="currentColor" stroke-dasharray="3 3"')
     drawing.text(16, y + 20, note, size=11)
-    drawing.save(path)
+    return drawing.svg()
 
 
-def roofline(path, title, points, bandwidth, note):
+def roofline(title, points, bandwidth, note):
     """points: [(series, flops a byte, gigaflops a second, label)]."""
     width, height, left, bottom, top = 820, 420, 70, 60, 60
     drawing = Drawing(width, height)
@@ -96,7 +97,30 @@ def roofline(path, title, points, bandwidth, note):
         drawing.text(31 + 130 * i, 44, name)
     drawing.text(width / 2, height - 26, "flops a byte", "middle")
     drawing.text(16, height - 8, "Gflop/s upward. " + note, size=11)
-    drawing.save(path)
+    return drawing.svg()
+
+
+def curves(title, lines, note):
+    """lines: [(label, values in ascending order, index of the choice)]: each value over the least, against its rank."""
+    width, height, left, bottom, top = 820, 420, 70, 60, 60
+    drawing = Drawing(width, height)
+    high = max(values[-1] / values[0] for _, values, _ in lines)
+    at_x = lambda i, n: left + (width - left - 30) * i / max(n - 1, 1)
+    at_y = lambda y: height - bottom - (height - bottom - top) * math.log(y) / max(math.log(high), 0.1)
+    drawing.text(16, 24, title, size=15)
+    drawing.text(16, 44, "time over the best plan's, upward; dots: what the launch model chose")
+    for level in (1, 2, 5, 10, 20, 50, 100):
+        if level <= high:
+            drawing.line(left, at_y(level), width - 30, at_y(level))
+            drawing.text(left - 6, at_y(level) + 4, f"{level}x", "end")
+    for k, (label, values, choice) in enumerate(lines):
+        places = " ".join(f"{at_x(i, len(values)):.1f},{at_y(y / values[0]):.1f}" for i, y in enumerate(values))
+        colour = COLOURS[k % len(COLOURS)]
+        drawing.parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" opacity="0.6"/>')
+        drawing.dot(at_x(choice, len(values)), at_y(values[choice] / values[0]), colour, label)
+    drawing.text(width / 2, height - 26, "plans, from the fastest to the slowest", "middle")
+    drawing.text(16, height - 8, note, size=11)
+    return drawing.svg()
 
 
 def load(path):
@@ -108,45 +132,98 @@ def load(path):
 
 def shape(row):
     rows, cols = row["rows"], row.get("cols", row.get("columns"))
-    short = lambda n: f"{n / 1e6:g} M" if n >= 1_000_000 else f"{n:,}"
-    return f"{short(rows)} x {short(cols)}"
+    text = lambda n: f"{n / 1e6:.3g} M" if n >= 1_000_000 else f"{n:,}"
+    return f"{text(rows)} x {text(cols)}"
 
 
-def plot_operations(path, out, name):
+def noted(data):
+    return f"{data['device']}; {data['date']}, commit {data['commit']}"
+
+
+def ratios(rows, peers):
+    """Groups of bars(): rows: [(label, row)], peers: [(name, key of its time, key of Kiln's)]."""
+    groups = [(label, [(name, row[theirs] / row[ours]) for name, theirs, ours in peers if theirs in row]) for label, row in rows]
+    return [(label, values) for label, values in groups if values]
+
+
+def plot_operations(path):
     rows = load(path)
     points = [(r["operation"], r["flops"] / r["bytes"], r["flops"] / r["milliseconds"] / 1e6,
                f"{r['operation']} {r['type']} {r['problem']}: {100 * r['fraction_of_bandwidth']:.0f} % of the bandwidth")
               for r in rows if r["flops"] > 0 and r["format"] in ("dense", "csr") and r["operation"] in
               ("mmchain", "multiply", "gram_diagonal", "loss_gradient", "loss_hessian", "dot")]
     if points:
-        bandwidth = max(r["read_bandwidth_gb_per_second"] for r in rows)
-        roofline(f"{out}/{name}-roofline.svg", f"Operations under the roof of memory, {rows[0]['description']}", points, bandwidth,
-                 f"{rows[0]['date'][:10]}, commit {rows[0]['commit']}")
+        yield "-roofline", roofline(f"Operations under the roof of memory, {rows[0]['description']}", points,
+                                    max(r["read_bandwidth_gb_per_second"] for r in rows),
+                                    f"{rows[0]['date'][:10]}, commit {rows[0]['commit']}")
 
 
-def plot_pairs(path, out, name):
-    """mmchain fused against composed: times as ratios, one plot for dense and one for sparse, as Figures 3 to 5."""
+def short(kind):
+    return kind.replace("float", "f")
+
+
+def plot_dense(path):
     data = load(path)
-    for kind, wanted in (("dense", lambda f: f == "dense"), ("sparse", lambda f: f.startswith("csr"))):
-        groups = {}
-        for row in data["rows"]:
-            if not wanted(row["format"]):
-                continue
-            label = f"{shape(row)} {row['type'].replace('float', 'f')}{' Zipf' if 'zipf' in row['format'] else ''}"
-            values = groups.setdefault(label, [])
-            if "composed_ms" in row:
-                values.append(("two library calls" if kind == "dense" else "SpMV + transposed SpMV", row["composed_ms"] / row["fused_ms"]))
-                if "stored_transpose_ms" in row:
-                    values.append(("SpMV + stored transpose", row["stored_transpose_ms"] / row["fused_ms"]))
-            elif "peer_ms" in row:
-                values.append(("NumPy with OpenBLAS" if kind == "dense" else "SciPy", row["peer_ms"] / row["kiln_ms"]))
-        groups = [(label, values) for label, values in groups.items() if values]
+    points = [(f"{short(r['type'])}", 4 * r["rows"] * r["cols"] * r["k"] / r["bytes"],
+               4 * r["rows"] * r["cols"] * r["k"] / r["fused_ms"] / 1e6,
+               f"{shape(r)} {short(r['type'])} k={r['k']}: {100 * r['fraction_of_roof']:.0f} % of the bandwidth") for r in data["rows"]]
+    yield "-roofline", roofline("The dense pass under the roof of memory, 1 to 8 columns of y", points, data["read_bandwidth_gb_s"],
+                                noted(data))
+    rows = [(f"{shape(r)} {short(r['type'])}", r) for r in data["rows"] if r["k"] == 1]
+    groups = ratios(rows, [("two cuBLAS calls", "composed_ms", "fused_ms")])
+    if groups:
+        yield "", bars("w = X'(v .* (X y)), dense: times faster than", groups, note=noted(data), mark=1)
+
+
+def plot_sparse(path):
+    data = load(path)
+    rows = [(f"{r['case']} {shape(r)} {short(r['type'])}", r) for r in data["rows"]]
+    yield "-transposed", bars("w = X'p, sparse: times faster than cuSPARSE with", ratios(rows, [
+        ("a transposed product", "pair_transposed_ms", "transposed_ms"),
+        ("a stored transpose", "stored_transposed_ms", "transposed_ms")]), note=noted(data), mark=1)
+    yield "", bars("w = X'(v .* (X y)), sparse: times faster than cuSPARSE with", ratios(rows, [
+        ("a transposed product", "pair_ms", "fused_ms"), ("a stored transpose", "stored_ms", "fused_ms")]), note=noted(data), mark=1)
+
+
+def plot_cpu(path):
+    data = load(path)
+    threads = max(row["threads"] for row in data["rows"])
+    for kind, peers in (("dense", [("NumPy with OpenBLAS", "openblas_ms", "kiln_ms")]),
+                        ("csr", [("SciPy", "scipy_ms", "kiln_ms"), ("MKL", "mkl_ms", "kiln_ms")])):
+        rows = [(f"{shape(r)} {short(r['type'])}", r) for r in data["rows"] if r["threads"] == threads and r["format"] == kind]
+        groups = ratios(rows, peers)
         if groups:
-            bars(f"{out}/{name}-{kind}.svg", f"The fused operation, {kind}: times faster than", groups,
-                 note=f"{data['device']}; {data['date']}, commit {data['commit']}", mark=1)
+            yield f"-{kind}", bars(f"w = X'(v .* (X y)), {kind}, {threads} threads: times faster than", groups, note=noted(data), mark=1)
 
 
-def plot_end_to_end(path, out, name):
+def plot_newton(path):
+    data = load(path)
+    rows = [(row["case"], [("composed calls", row["ratio_to_composed"]), ("Kiln on the CPU", row["ratio_to_cpu"])])
+            for row in data["rows"]]
+    yield "", bars("Logistic regression to the same optimum: times faster than", rows, note=noted(data), mark=1)
+
+
+def plot_peers(path):
+    """Training to the same objective against other programs: one bar for each of them."""
+    data, groups = load(path), {}
+    for row in data["rows"]:
+        if row["solver"] != "kiln" and row.get("times_kiln"):
+            groups.setdefault(f"{row['dataset']} {row['problem']}", []).append((row["solver"], row["times_kiln"]))
+    if groups:
+        device = data["device"] if isinstance(data["device"], str) else data["device"][-1]
+        yield "", bars("Training to the same objective: times faster than", list(groups.items()),
+                       note=noted({**data, "device": device, "commit": data["commit"][:7]}), mark=1)
+
+
+def plot_plans(path):
+    data = load(path)
+    if "results" in data:
+        yield "", curves("Every launch plan, measured", [
+            (f"{r['rows']:,} x {r['columns']:,} {r['type']}: rank {r['rank']} of {len(r['plans'])}, {100 * r['loss']:.1f} % slower",
+             [plan["seconds"] for plan in r["plans"]], r["rank"] - 1) for r in data["results"]], noted(data))
+
+
+def plot_end_to_end(path):
     data, groups = load(path), []
     for row in data["rows"]:
         for who, key in (("Kiln", "fused"), ("composed", "composed"), ("stored transpose", "composed_stored_transpose")):
@@ -155,22 +232,45 @@ def plot_end_to_end(path, out, name):
                 groups.append((f"{row['set']} {row['type']}, {who}", values))
     if groups:
         row = data["rows"][0]
-        bars(f"{out}/{name}.svg", "Linear regression end to end, seconds", groups, unit=" s",
-             note=f"{row['device']}: {row['description']}; scale {row['scale']:g}; {data['date']}, commit {data['commit']}")
+        yield "", bars("Linear regression end to end, seconds", groups, unit=" s",
+                       note=f"{row['device']}: {row['description']}; scale {row['scale']:g}; {data['date']}, commit {data['commit']}")
 
 
-KINDS = [("*-operations.jsonl", plot_operations), ("*-mmchain*.json", plot_pairs), ("*-end-to-end*.json", plot_end_to_end)]
+KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense), ("*-dense-opencl.json", plot_dense),
+         ("*-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("*-logreg.json", plot_peers),
+         ("*-plans.json", plot_plans), ("*-end-to-end*.json", plot_end_to_end)]
+
+
+def current(folder, figures):
+    """Whether the folder holds these figures and no others; says what differs."""
+    same = True
+    for name in sorted(set(figures) | {os.path.basename(path) for path in glob.glob(os.path.join(folder, "*.svg"))}):
+        path = os.path.join(folder, name)
+        if not os.path.exists(path) or name not in figures or open(path, encoding="utf-8").read() != figures[name]:
+            print(f"{path} is not what bench/plot.py draws")
+            same = False
+    return same
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--results", default=os.path.join(HERE, "results"))
-    parser.add_argument("--out", default=os.path.join(HERE, "plots"))
+    parser.add_argument("--out", default=os.path.join(HERE, "..", "docs", "figures"))
+    parser.add_argument("--check", action="store_true", help="compare instead of writing")
     options = parser.parse_args()
-    os.makedirs(options.out, exist_ok=True)
+    figures = {}
     for pattern, plot in KINDS:
         for path in sorted(glob.glob(os.path.join(options.results, pattern))):
-            plot(path, options.out, os.path.splitext(os.path.basename(path))[0])
+            stem = os.path.splitext(os.path.basename(path))[0]
+            figures.update({f"{stem}{suffix}.svg": svg for suffix, svg in plot(path)})
+    if options.check:
+        return 0 if current(options.out, figures) else 1
+    os.makedirs(options.out, exist_ok=True)
+    for name, svg in figures.items():
+        path = os.path.join(options.out, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(svg)
+        print(path)
     return 0
 
 
