@@ -13,6 +13,7 @@
 #include "core/status.h"
 #include "kiln.h"
 #include "ops/newton.h"
+#include "ops/scales.h"
 
 enum { KI_BLOCK = 64 }; /* columns that one mmchain takes; more targets are solved block by block */
 
@@ -35,14 +36,24 @@ kiln_status ki_check_weights(const char *call, const kiln_matrix *weights);
 kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_iterations);
 int64_t ki_bytes_of(const kiln_matrix *X); /* that one pass over X reads */
 
-/* Weighted means and variances of X's columns, n of each; see columns.c. */
-struct ki_columns {
-    double weight;    /* sum of the weights */
-    double *square;   /* sum_i s_i x_ij^2 */
-    double *mean;     /* sum_i s_i x_ij / weight */
-    double *variance; /* sum_i s_i (x_ij - mean_j)^2 / weight; exactly 0 for a constant column */
+/* Weighted moments of X's columns, n x 1 each on X's device; see moments.c. */
+struct ki_moments {
+    double weight;        /* sum of the weights */
+    kiln_matrix *square;  /* sum_i s_i x_ij^2 */
+    kiln_matrix *mean;    /* sum_i s_i x_ij / weight */
+    kiln_matrix *centred; /* sum_i s_i (x_ij - mean_j)^2; exactly 0 for a constant column */
 };
 /* weights m x 1, their sum `weight`. ERR_DATA names a column with NaN or infinite values. */
+kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
+                               double weight);
+void ki_moments_free(struct ki_moments *moments);
+
+/* The same on the host, n of each. */
+struct ki_columns {
+    double weight;
+    double *square, *mean;
+    double *variance; /* centred / weight */
+};
 kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X, const kiln_matrix *weights,
                                double weight);
 void ki_columns_free(struct ki_columns *columns);

@@ -21,8 +21,9 @@ struct ki_system {
     kiln_matrix *ones;    /* m x 1 */
     kiln_matrix *mean;    /* n x 1: mu; zeros without an intercept */
     kiln_matrix *penalty; /* n x 1: the diagonal of L; NULL where that is l2 throughout */
-    kiln_matrix *inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero) */
-    kiln_matrix *kept;    /* n x 1: 1 for columns that take part, 0 for those left out */
+    kiln_matrix *
+        inverse; /* n x 1: the preconditioner D^-2, 0 for columns left out (constant or all zero); NULL: ones */
+    kiln_matrix *kept;     /* n x 1, for a warm start: 1 for columns that take part, 0 for those left out */
     int64_t passes, bytes; /* over X so far; of X */
     int64_t blocks;        /* of targets, KI_BLOCK in each */
     double start;          /* the clock when the solver began */

@@ -109,11 +109,18 @@ done:
     return status;
 }
 
-/* norm_j = || D^-1 G_j ||, leaving D^-2 G in Z. */
-static kiln_status precondition(const struct block *t, double *norm) {
+/* *direction = D^-2 G. Uses Z. */
+static kiln_status precondition(const struct block *t, const kiln_matrix **direction) {
+    *direction = t->system->inverse ? t->Z : t->G;
+    return t->system->inverse ? kiln_times(t->Z, t->G, t->system->inverse) : KILN_OK;
+}
+
+/* norm_j = || D^-1 G_j || */
+static kiln_status measure_gradient(const struct block *t, double *norm) {
     kiln_status status;
-    TRY(kiln_times(t->Z, t->G, t->system->inverse));
-    TRY(kiln_dot(norm, t->G, t->Z));
+    const kiln_matrix *direction;
+    TRY(precondition(t, &direction));
+    TRY(kiln_dot(norm, t->G, direction));
     for (int j = 0; j < t->k; j++) norm[j] = sqrt(norm[j]);
 done:
     return status;
@@ -140,7 +147,7 @@ static kiln_status check(struct block *t, bool zero) {
     TRY(kiln_dot(square, t->W, z));
     TRY(scatter(t, t->G, t->SR, -beta, z));
     system->passes += zero ? 1 : 2;
-    TRY(precondition(t, t->norm));
+    TRY(measure_gradient(t, t->norm));
     for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
 done:
     return status;
@@ -272,6 +279,7 @@ static int look_ahead(const struct block *t, double norm_before, double norm_now
 static kiln_status cycle(struct block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
+    const kiln_matrix *direction;
     double start[KI_BLOCK], keep[KI_BLOCK], decrease[KI_BLOCK] = {0};
     int ahead = 1;
     for (int j = 0; j < t->k; j++) {
@@ -279,8 +287,8 @@ static kiln_status cycle(struct block *t) {
         keep[j] = t->active[j] ? 1 : 0;
     }
     TRY(kiln_fill(t->E, 0));
-    TRY(kiln_times(t->Z, t->G, system->inverse));
-    TRY(kiln_combine(t->P, keep, t->Z, NULL, NULL));
+    TRY(precondition(t, &direction));
+    TRY(kiln_combine(t->P, keep, direction, NULL, NULL));
     TRY(begin_state(t));
     double before = relative(t, t->norm);
     while (any_active(t) && !system->cancelled && t->iterations < system->options.max_iterations) {

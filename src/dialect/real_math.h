@@ -77,3 +77,39 @@ SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y,
         sums[1] += (wide)column * (wide)(*out < 0 ? -*out : *out);
     }
 }
+
+/* The formulas of ops/scales.h for one column, in `wide`, as differences cancel. */
+
+SCALAR_FN void FN(column_measure)(real square, real *mean, real *centred, wide weight, wide doubted,
+                                  wide *sums) {
+    const wide m = (wide)*mean / weight, about = (wide)square - weight * m * m;
+    *mean = (real)m;
+    *centred = about > 0 ? (real)about : (real)0;
+    if (!(square - square == 0 && m - m == 0)) sums[0] += 1;
+    if (square > 0 && about <= doubted * (wide)square) sums[1] += 1;
+}
+
+SCALAR_FN real FN(column_settle)(real square, real mean, real centred, wide spread, wide weight, wide doubted,
+                                 wide rounded, wide noise) {
+    const wide bound = noise * (wide)mean;
+    if ((wide)centred > doubted * (wide)square) return centred;
+    if (spread <= weight * bound * bound) return (real)0;
+    return (wide)centred <= rounded * (wide)square ? (real)spread : centred;
+}
+
+/* Divided by 1 + l2, so that f32 has room for it. */
+SCALAR_FN real FN(column_weigh)(real square, real centred, real *penalty, wide weight, wide l2, int intercept,
+                                int standardize, int plain) {
+    const real diagonal = intercept ? centred : square;
+    *penalty = (real)(standardize ? l2 * (wide)centred / weight : l2);
+    if (!(diagonal > 0)) return (real)0;
+    if (plain) return !standardize ? (real)1 : centred > 0 ? centred : square;
+    return (real)(((wide)diagonal + (wide)*penalty) / (1 + l2));
+}
+
+SCALAR_FN real FN(column_invert)(real square, real inverse, wide largest, wide *sums) {
+    const real inverted = inverse > 0 ? (real)(largest / (wide)inverse) : (real)0;
+    sums[0] += (wide)inverted * (wide)square;
+    if (!(inverse > 0) && square > 0) sums[1] += 1;
+    return inverted;
+}

@@ -6,6 +6,7 @@
 #include "ops/loss.h"
 #include "ops/mmchain.h"
 #include "ops/newton.h"
+#include "ops/scales.h"
 
 struct ki_bodies {
     kiln_status (*chain)(const struct ki_chain *chain);
@@ -21,6 +22,7 @@ struct ki_bodies {
     void (*reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale);
     void (*loss_rows)(struct ki_loss_rows *rows);
     void (*pairs_run)(double *sums, const struct ki_pairs *pairs);
+    void (*scales_run)(double *sums, const struct ki_scales *scales);
 };
 
 /* [0] f32, [1] f64 */

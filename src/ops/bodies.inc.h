@@ -10,3 +10,4 @@
 #include "ops/cg.cpu.h"
 #include "ops/bandwidth.cpu.h"
 #include "ops/newton.cpu.h"
+#include "ops/scales.cpu.h"
