@@ -11,6 +11,7 @@
 #include "core/kernels.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/upload.h"
 
 /* Best first: the order in which "auto" tries and kiln_device_list reports. */
 static const struct ki_backend *const backends[] = {&ki_backend_cuda, &ki_backend_opencl, &ki_backend_cpu};
@@ -185,10 +186,18 @@ kiln_status kiln_device_sync(kiln_device *device) {
     return status == KILN_OK ? device->backend->sync(device) : status;
 }
 
+static kiln_status fill_from_memory(void *of, void *to, int64_t offset, int64_t bytes) {
+    memcpy(to, (const char *)of + offset, (size_t)bytes);
+    return KILN_OK;
+}
+
 kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                              int64_t bytes) {
+    enum { WORTH_STAGING = 32 << 20 }; /* several times what making the staging memory costs */
     kiln_status status = ki_device_alive(device);
     if (status != KILN_OK || bytes == 0) return status;
+    if (bytes >= WORTH_STAGING && offset == 0 && device->backend->pin)
+        return ki_upload_filled(device, to, bytes, fill_from_memory, (void *)(uintptr_t)from);
     double start = ki_clock();
     status = device->backend->upload(device, to, offset, from, bytes);
     if (status == KILN_OK && !ki_on_cpu(device)) {

@@ -11,39 +11,38 @@
 #include "core/size.h"
 #include "core/threads.h"
 
-enum { THREADS = 4, STRIPES = 8 };
+enum { THREADS_MAX = 64, STRIPE = 1 << 20, STRIPES_MAX = 1 << 10 };
 
 struct ki_feeder {
     const kiln_matrix *A;
     const struct ki_panel *panels;
     int64_t count;
-    void *places[KI_SLOTS][KI_PARTS];
+    int slots, stripes; /* of a panel */
+    void *places[KI_AHEAD][KI_PARTS];
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* Under the mutex. */
     int64_t taken;          /* stripes that a thread has begun, over all panels */
-    int64_t read[KI_SLOTS]; /* stripes of the place's panel that are there */
+    int64_t read[KI_AHEAD]; /* stripes of the place's panel that are there */
     int64_t allowed;        /* panels below this may be read: their places are free */
     bool stop;
     kiln_status status; /* the first failure */
-    char message[300], hint[200];
+    struct ki_error_copy error;
     int threads;
-    pthread_t thread[THREADS];
+    pthread_t thread[THREADS_MAX];
 };
 
 static void fail(struct ki_feeder *f, kiln_status status) {
-    if (f->status != KILN_OK) return;
-    f->status = status;
-    snprintf(f->message, sizeof f->message, "%s", kiln_last_error()->message);
-    snprintf(f->hint, sizeof f->hint, "%s", kiln_last_error()->hint);
+    if (f->status == KILN_OK) ki_error_keep(&f->error);
+    if (f->status == KILN_OK) f->status = status;
 }
 
 static kiln_status read_stripe(const struct ki_feeder *f, int64_t i, int stripe) {
     const struct ki_panel *panel = &f->panels[i];
-    const int64_t begin = ki_part_begin(panel->entries, stripe, STRIPES);
-    const int64_t count = ki_part_begin(panel->entries, stripe + 1, STRIPES) - begin;
+    const int64_t begin = ki_part_begin(panel->entries, stripe, f->stripes);
+    const int64_t count = ki_part_begin(panel->entries, stripe + 1, f->stripes) - begin;
     const int64_t element = ki_type_bytes(f->A->type);
-    void *const *place = f->places[i % KI_SLOTS];
+    void *const *place = f->places[i % f->slots];
     kiln_status status = ki_matrix_read((char *)place[KI_VALUES] + begin * element, f->A, KI_VALUES,
                                         panel->begin + begin, count);
     if (status != KILN_OK || f->A->format == KILN_DENSE) return status;
@@ -52,14 +51,14 @@ static kiln_status read_stripe(const struct ki_feeder *f, int64_t i, int stripe)
 
 /* Takes a stripe that may be read and reads it; false if there is none. Called and left with the mutex locked. */
 static bool work(struct ki_feeder *f) {
-    const int64_t item = f->taken, i = item / STRIPES;
+    const int64_t item = f->taken, i = item / f->stripes;
     if (f->status != KILN_OK || i >= f->allowed || i >= f->count) return false;
     f->taken++;
     pthread_mutex_unlock(&f->mutex);
-    kiln_status status = read_stripe(f, i, (int)(item % STRIPES));
+    kiln_status status = read_stripe(f, i, (int)(item % f->stripes));
     pthread_mutex_lock(&f->mutex);
     if (status != KILN_OK) fail(f, status);
-    f->read[i % KI_SLOTS]++;
+    f->read[i % f->slots]++;
     pthread_cond_broadcast(&f->changed);
     return true;
 }
@@ -74,15 +73,23 @@ static void *serve(void *of) {
 }
 
 kiln_status ki_feeder_start(struct ki_feeder **feeder, const kiln_matrix *A, const struct ki_panel *panels,
-                            int64_t count, void *places[KI_SLOTS][KI_PARTS]) {
+                            int64_t count, void *places[][KI_PARTS], int slots) {
     struct ki_feeder *f = ki_calloc(sizeof *f);
     if (!f) return ki_fail_nomem(sizeof *f, "reading ahead");
-    *f = (struct ki_feeder){.A = A, .panels = panels, .count = count, .allowed = KI_SLOTS};
-    for (int slot = 0; slot < KI_SLOTS; slot++)
+    int64_t entries = 0;
+    for (int64_t i = 0; i < count; i++) entries = ki_max(entries, panels[i].entries);
+    const int64_t stripes = ki_ceil_div(entries * ki_type_bytes(A->type), STRIPE);
+    *f = (struct ki_feeder){.A = A,
+                            .panels = panels,
+                            .count = count,
+                            .slots = slots,
+                            .stripes = (int)ki_min(ki_max(stripes, 1), STRIPES_MAX),
+                            .allowed = slots};
+    for (int slot = 0; slot < slots; slot++)
         for (int part = 0; part < KI_PARTS; part++) f->places[slot][part] = places[slot][part];
     pthread_mutex_init(&f->mutex, NULL);
     pthread_cond_init(&f->changed, NULL);
-    while (f->threads < ki_min(THREADS, A->device->threads) &&
+    while (f->threads < ki_min(THREADS_MAX, A->device->threads) &&
            pthread_create(&f->thread[f->threads], NULL, serve, f) == 0)
         f->threads++;
     *feeder = f;
@@ -91,19 +98,17 @@ kiln_status ki_feeder_start(struct ki_feeder **feeder, const kiln_matrix *A, con
 
 kiln_status ki_feeder_wait(struct ki_feeder *f, int64_t i) {
     pthread_mutex_lock(&f->mutex);
-    while (f->status == KILN_OK && f->read[i % KI_SLOTS] < STRIPES)
+    while (f->status == KILN_OK && f->read[i % f->slots] < f->stripes)
         if (!work(f)) pthread_cond_wait(&f->changed, &f->mutex);
     const kiln_status status = f->status;
     pthread_mutex_unlock(&f->mutex);
-    if (status == KILN_OK) return KILN_OK;
-    ki_fail(status, "%s", f->message);
-    return *f->hint ? ki_hint("%s", f->hint) : status;
+    return status == KILN_OK ? KILN_OK : ki_error_renew(&f->error);
 }
 
 void ki_feeder_done(struct ki_feeder *f, int64_t i) {
     pthread_mutex_lock(&f->mutex);
-    f->read[i % KI_SLOTS] = 0;
-    f->allowed = i + 1 + KI_SLOTS;
+    f->read[i % f->slots] = 0;
+    f->allowed = i + 1 + f->slots;
     pthread_cond_broadcast(&f->changed);
     pthread_mutex_unlock(&f->mutex);
 }

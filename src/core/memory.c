@@ -7,6 +7,8 @@
 #include "core/matrix.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/threads.h"
+#include "core/upload.h"
 
 /* A kept block serves what is up to an eighth smaller; all of them together take an eighth of the budget at most. */
 enum { SLACK = 8, IDLE_SHARE = 8 };
@@ -171,33 +173,38 @@ kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int
     return KILN_OK;
 }
 
-static void drop_staging(kiln_device *device) {
-    struct ki_memory *memory = &device->memory;
-    if (memory->staging_pinned && !device->lost) device->backend->unpin(device, memory->staging);
-    ki_free(memory->staging);
-    memory->staging = NULL;
-    memory->staging_bytes = 0;
-    memory->staging_pinned = false;
+static void drop_staging(kiln_device *device, struct ki_staging *staging) {
+    if (staging->pinned && !device->lost) device->backend->unpin(device, staging->memory);
+    ki_free(staging->memory);
+    *staging = (struct ki_staging){0};
 }
 
-kiln_status ki_device_staging(kiln_device *device, void **staging, int64_t bytes) {
-    struct ki_memory *memory = &device->memory;
-    if (memory->staging_bytes < bytes) {
-        drop_staging(device);
-        memory->staging = ki_alloc((size_t)bytes);
-        if (!memory->staging) return ki_fail_nomem((size_t)bytes, "panels on their way to a device");
-        memory->staging_bytes = bytes;
-        if (device->backend->pin)
-            memory->staging_pinned = device->backend->pin(device, memory->staging, bytes) == KILN_OK;
+static void touch(void *of, int64_t begin, int64_t end) {
+    memset((char *)of + begin, 0, (size_t)(end - begin));
+}
+
+kiln_status ki_device_staging(kiln_device *device, enum ki_staging_use use, void **memory, int64_t bytes) {
+    enum { WORTH_A_THREAD = 2 << 20 };
+    struct ki_staging *staging = &device->memory.staging[use];
+    if (staging->bytes < bytes) {
+        drop_staging(device, staging);
+        staging->memory = ki_alloc((size_t)bytes);
+        if (!staging->memory) return ki_fail_nomem((size_t)bytes, "what is on its way to a device");
+        staging->bytes = bytes;
+        if (device->backend->pin) {
+            /* Pinning would touch the pages first, one by one. */
+            ki_parallel_ranges(device->threads, bytes, WORTH_A_THREAD, touch, staging->memory);
+            staging->pinned = device->backend->pin(device, staging->memory, bytes) == KILN_OK;
+        }
         kiln_status status = ki_device_alive(device);
         if (status != KILN_OK) return status;
     }
-    *staging = memory->staging;
+    *memory = staging->memory;
     return KILN_OK;
 }
 
 void ki_memory_clear(kiln_device *device) {
-    drop_staging(device);
+    for (int use = 0; use < KI_STAGING_USES; use++) drop_staging(device, &device->memory.staging[use]);
     ki_device_release(device, &device->scratch);
     while (device->memory.idle_count > 0) drop_idle(device);
 }
@@ -298,20 +305,15 @@ static kiln_status evict(kiln_matrix *A) {
     return status;
 }
 
-/* An array from the file that it lies in, piece by piece. */
-static kiln_status upload_file(kiln_matrix *A, int part) {
-    enum { PIECE = 16 << 20 };
-    const int64_t element = part == KI_COL ? 4 : ki_type_bytes(A->type), most = PIECE / element;
-    void *staging;
-    kiln_status status;
-    TRY(ki_device_staging(A->device, &staging, ki_min(A->nnz, most) * element));
-    for (int64_t first = 0; first < A->nnz; first += most) {
-        const int64_t count = ki_min(A->nnz - first, most);
-        TRY(ki_matrix_read(staging, A, part, first, count));
-        TRY(ki_device_upload(A->device, ki_matrix_part(A, part), first * element, staging, count * element));
-    }
-done:
-    return status;
+struct file_array {
+    const kiln_matrix *matrix;
+    int part;
+};
+
+static kiln_status fill_from_file(void *of, void *to, int64_t offset, int64_t bytes) {
+    const struct file_array *array = of;
+    const int64_t element = array->part == KI_COL ? 4 : ki_type_bytes(array->matrix->type);
+    return ki_matrix_read(to, array->matrix, array->part, offset / element, bytes / element);
 }
 
 kiln_status ki_matrix_bring(kiln_matrix *A) {
@@ -323,7 +325,8 @@ kiln_status ki_matrix_bring(kiln_matrix *A) {
         if (A->host[part])
             TRY(ki_device_upload(A->device, ki_matrix_part(A, part), 0, A->host[part], bytes));
         else
-            TRY(upload_file(A, part));
+            TRY(ki_upload_filled(A->device, ki_matrix_part(A, part), bytes, fill_from_file,
+                                 &(struct file_array){A, part}));
     }
 done:
     if (status != KILN_OK)

@@ -12,16 +12,23 @@
 
 enum { KI_IDLE_BLOCKS = 16 };
 
+/* Host memory on its way to a device: panels, and uploads that may be under way beside them. */
+enum ki_staging_use { KI_STAGING_PANELS, KI_STAGING_UPLOAD, KI_STAGING_USES };
+
+struct ki_staging {
+    void *memory; /* grown on demand */
+    int64_t bytes;
+    bool pinned;
+};
+
 struct ki_memory {
     kiln_matrix *newest, *oldest; /* the device's matrices by last use */
     struct ki_buffer
         idle[KI_IDLE_BLOCKS]; /* freed blocks, oldest first: the driver's alloc and free wait and are slow */
     int idle_count;
     int64_t idle_bytes;
-    int held;      /* operations under way; work space is theirs while there is one */
-    void *staging; /* host memory on its way to the device, grown on demand */
-    int64_t staging_bytes;
-    bool staging_pinned;
+    int held; /* operations under way; work space is theirs while there is one */
+    struct ki_staging staging[KI_STAGING_USES];
 };
 
 /* An operand of an operation. */
@@ -35,8 +42,8 @@ kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64
 void ki_device_release(kiln_device *device, struct ki_buffer *buffer);
 /* Work space of at least `bytes`, contents undefined, valid until the next call on the device. */
 kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
-/* Host memory of at least `bytes` for uploads, contents undefined, valid until the next call. */
-kiln_status ki_device_staging(kiln_device *device, void **memory, int64_t bytes);
+/* Host memory of at least `bytes` for uploads, contents undefined, valid until the next call for the same use. */
+kiln_status ki_device_staging(kiln_device *device, enum ki_staging_use use, void **memory, int64_t bytes);
 /* Bytes that could be had if all went that is not in use. */
 int64_t ki_memory_room(const kiln_device *device);
 /* Gives everything back that no matrix owns; at close. */

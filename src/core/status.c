@@ -5,10 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static _Thread_local struct {
-    kiln_error error;
-    char message[1024], hint[512], file[1024];
-} last = {.error = {.status = KILN_OK, .message = "", .hint = "", .file = "", .offset = -1, .subsystem = ""}};
+static _Thread_local struct ki_error_copy last = {
+    .error = {.status = KILN_OK, .message = "", .hint = "", .file = "", .offset = -1, .subsystem = ""}};
 
 static kiln_status record(kiln_status status, const struct ki_place *place, const char *subsystem, int code,
                           const char *format, va_list args) {
@@ -84,4 +82,16 @@ const char *kiln_status_text(kiln_status status) {
     for (size_t i = 0; i < sizeof statuses / sizeof *statuses; i++)
         if (statuses[i].status == status) return statuses[i].text;
     return "unknown status";
+}
+
+void ki_error_keep(struct ki_error_copy *copy) {
+    *copy = last;
+}
+
+kiln_status ki_error_renew(const struct ki_error_copy *copy) {
+    last = *copy;
+    last.error.message = last.message;
+    last.error.hint = last.hint;
+    last.error.file = last.file;
+    return last.error.status;
 }

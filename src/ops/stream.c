@@ -15,7 +15,8 @@ struct stream {
     kiln_device *device;
     struct ki_panel *panels;
     int64_t count, rows_max, entries_max;
-    void *host[KI_SLOTS][KI_PARTS]; /* what is on its way */
+    int ahead;                      /* places in host memory */
+    void *host[KI_AHEAD][KI_PARTS]; /* what is on its way, panel i at i % ahead */
     struct ki_buffer slots[KI_SLOTS][KI_PARTS];
     struct ki_feeder *feeder; /* NULL where X lies in host memory */
     kiln_matrix *sums;        /* of one panel; NULL where none are wanted */
@@ -83,13 +84,17 @@ static int64_t slot_bytes(const struct stream *s, int part) {
 static kiln_status prepare(struct stream *s, int64_t i) {
     const kiln_matrix *X = s->chain->X;
     const struct ki_panel *panel = &s->panels[i];
-    void **host = s->host[i % KI_SLOTS];
+    void **host = s->host[i % s->ahead];
+    const double begun = ki_clock();
+    kiln_status status = KILN_OK;
     if (!s->feeder) host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
     if (!s->feeder && X->format == KILN_CSR) host[KI_COL] = (int32_t *)X->host[KI_COL] + panel->begin;
     int64_t *start = host[KI_ROW_START];
     for (int64_t r = 0; X->format == KILN_CSR && r <= panel->rows; r++)
         start[r] = row_start(X, panel->first + r) - panel->begin;
-    return s->feeder ? ki_feeder_wait(s->feeder, i) : KILN_OK;
+    if (s->feeder) status = ki_feeder_wait(s->feeder, i);
+    s->device->statistics.panel_wait_seconds += ki_clock() - begun;
+    return status;
 }
 
 static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
@@ -113,7 +118,7 @@ static kiln_status queue_upload(struct stream *s, int64_t i) {
         const int64_t bytes = ki_matrix_part_bytes(&view, part);
         if (bytes == 0) continue;
         TRY(s->device->backend->upload_queue(s->device, ki_matrix_part(&view, part), 0,
-                                             s->host[i % KI_SLOTS][part], bytes));
+                                             s->host[i % s->ahead][part], bytes));
         s->device->statistics.bytes_up += bytes;
     }
 done:
@@ -192,6 +197,7 @@ static kiln_status make_places(struct stream *s) {
     void *memory;
     int64_t total = 0;
     kiln_status status;
+    s->ahead = X->file && !ki_on_cpu(s->device) ? KI_AHEAD : KI_SLOTS;
     if (ki_on_cpu(s->device)) {
         for (int slot = 0; slot < KI_SLOTS; slot++)
             for (int part = 0; part < KI_PARTS; part++) s->host[slot][part] = ki_host(&s->slots[slot][part]);
@@ -199,9 +205,9 @@ static kiln_status make_places(struct stream *s) {
     }
     for (int part = 0; part < ki_matrix_parts(X); part++)
         if (X->file || part == KI_ROW_START) total += ki_ceil_div(slot_bytes(s, part), 64) * 64;
-    TRY(ki_device_staging(s->device, &memory, KI_SLOTS * total));
+    TRY(ki_device_staging(s->device, KI_STAGING_PANELS, &memory, s->ahead * total));
     staging = memory;
-    for (int slot = 0; slot < KI_SLOTS; slot++)
+    for (int slot = 0; slot < s->ahead; slot++)
         for (int part = 0; part < ki_matrix_parts(X); part++)
             if (X->file || part == KI_ROW_START) {
                 s->host[slot][part] = staging;
@@ -219,7 +225,7 @@ static kiln_status make_slots(struct stream *s) {
             TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
     TRY(make_places(s));
     if (s->chain->sums && !s->sums) TRY(ki_matrix_new(&s->sums, s->device, X->type, 1, s->chain->k));
-    if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host));
+    if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host, s->ahead));
 done:
     return status;
 }
@@ -242,9 +248,7 @@ static void count_panel(struct stream *s, int64_t i) {
 static kiln_status run_cpu(struct stream *s, bool *begun) {
     kiln_status status = KILN_OK;
     for (int64_t i = 0; i < s->count; i++) {
-        const double start = ki_clock();
         TRY(prepare(s, i));
-        s->device->statistics.panel_wait_seconds += ki_clock() - start;
         TRY(compute(s, i));
         *begun = true;
         ki_feeder_done(s->feeder, i);
@@ -286,10 +290,11 @@ static kiln_status run(struct stream *s, bool *begun) {
 }
 
 /* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once a panel, is
- * small beside it; both slots and the pass's own work space must fit. */
+ * small beside it; half of that from a file, as nothing moves while the first one is read. Both slots and the pass's own work
+ * space must fit. */
 static int64_t first_target(const struct stream *s) {
     const kiln_matrix *X = s->chain->X;
-    const int64_t usual = (int64_t)(s->device->properties.is_gpu ? 128 : 8) << 20;
+    const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 64 : 128) << 20;
     const int64_t w = X->cols * s->chain->k * ki_type_bytes(X->type);
     return ki_min(ki_max(usual, 8 * w), ki_memory_room(s->device) * 3 / 8);
 }
