@@ -31,6 +31,7 @@ enum {
     MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
     FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+    FUNCTION_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
     MEMORY_CLOCK_RATE = 36,
     GLOBAL_MEMORY_BUS_WIDTH = 37,
     COMPUTE_CAPABILITY_MAJOR = 75,
@@ -322,6 +323,8 @@ static kiln_status cuda_resident_clusters(kiln_device *device, int64_t *groups, 
     kiln_status status;
     TRY(enter(device));
     TRY(KI_CUDA(device, function_set, function, FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)local_bytes));
+    if (cluster > 8)
+        TRY(KI_CUDA(device, function_set, function, FUNCTION_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
     if (cluster > 1) {
         TRY(KI_CUDA(device, resident_clusters, &found, function, &launch));
         *groups = found * cluster;

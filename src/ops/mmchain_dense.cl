@@ -4,35 +4,6 @@
  * group, meets the row again while it is still in registers. dialect/pass.h names the defines. */
 #define TL (Q * W)
 
-/* W elements in one load; rows start at multiples of W, so it is aligned. */
-#if W == 4
-#ifdef REAL_F64
-#define WIDE_REAL double4
-#else
-#define WIDE_REAL float4
-#endif
-#elif W == 2
-#ifdef REAL_F64
-#define WIDE_REAL double2
-#else
-#define WIDE_REAL float2
-#endif
-#endif
-
-DEVICE_FN void load_wide(real *to, __global const real *from) {
-#if W == 1
-    to[0] = from[0];
-#else
-    const WIDE_REAL all = *(__global const WIDE_REAL *)from;
-    to[0] = all.x;
-    to[1] = all.y;
-#if W == 4
-    to[2] = all.z;
-    to[3] = all.w;
-#endif
-#endif
-}
-
 /* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
  * partial[group][K][n]. */
 #ifdef DENSE
@@ -182,22 +153,33 @@ __kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real 
 }
 #endif
 
-/* out = alpha * (sum of the groups' partials, in order) + beta z. 32 neighbouring elements and 8 shares of the partials
- * per work-group. */
+/* out = alpha * (sum of the groups' partials, in order) + beta z. A work-group takes 8 neighbouring elements, one unit of the
+ * memory, and shares the partials out to 32 threads an element: with few columns there are many partials, and each thread's
+ * loads come one after the other. */
 #ifdef FINISH
+#define SHARES 32
 __kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const real *partial, __global const real *z,
                                            real alpha, real beta, int groups, int n, int k, int first, int columns) {
     LOCAL real shared[256];
     const int id = (int)get_local_id(0);
-    const long size = (long)n * columns, at = (long)get_group_id(0) * 32 + id % 32;
+    const long size = (long)n * columns, at = (long)get_group_id(0) * 8 + id % 8;
     real sum = REAL(0.0);
-    if (at < size)
-        for (int g = id / 32; g < groups; g += 8) sum += partial[(long)g * size + at];
+    if (at < size) {
+        int g = id / 8;
+        for (; g + 3 * SHARES < groups; g += 4 * SHARES) {
+            const real a = partial[g * size + at], b = partial[(g + SHARES) * size + at];
+            const real c = partial[(g + 2 * SHARES) * size + at], d = partial[(g + 3 * SHARES) * size + at];
+            sum += (a + b) + (c + d);
+        }
+        for (; g < groups; g += SHARES) sum += partial[g * size + at];
+    }
     shared[id] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int step = 128; step >= 8; step /= 2) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (id < step) shared[id] += shared[id + step];
+    }
     const int c = first + (int)(at / n);
-    if (id >= 32 || at >= size || c >= k) return;
-    for (int share = 1; share < 8; share++) sum += shared[share * 32 + id];
-    write_plain(out, sum, z, alpha, beta, (index_t)(at % n) * k + c);
+    if (id >= 8 || at >= size || c >= k) return;
+    write_plain(out, shared[id], z, alpha, beta, (index_t)(at % n) * k + c);
 }
 #endif

@@ -25,7 +25,7 @@ static kiln_status finish(const struct ki_plan *plan, const struct ki_chain *cha
                                   ki_arg_i32(chain->k),
                                   ki_arg_i32(first),
                                   ki_arg_i32(plan->K)};
-    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, 32), 256, args, 10);
+    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, 8), 256, args, 10);
 }
 
 /* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */
@@ -37,6 +37,10 @@ static kiln_status run(struct ki_plan *plan, const struct ki_chain *chain) {
     struct ki_work work;
     int64_t bytes = 0;
     TRY(ki_plan_kernel(&pass, plan, chain));
+    if (plan->groups == 0) { /* a device of which a part is in use has no room for large clusters */
+        ki_dense_wide(plan, chain);
+        TRY(ki_plan_kernel(&pass, plan, chain));
+    }
     if (partials && !ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the partial results overflow: %lld columns", (long long)X->cols);
     if (partials) TRY(find_finish(&last, chain));

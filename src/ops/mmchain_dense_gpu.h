@@ -6,5 +6,7 @@
 
 /* The layout that the model predicts to be the fastest. */
 void ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain);
+/* The layout that reads X twice, and runs everywhere. */
+void ki_dense_wide(struct ki_plan *plan, const struct ki_chain *chain);
 
 #endif

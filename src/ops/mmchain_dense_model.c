@@ -8,7 +8,7 @@
  *   rate^-4 = memory^-4 + (tile G / step)^-4 + (tile / busy)^-4
  * where a ring of S tiles, for which the memory counts 1.1 times, adds (tile G (S - 3/2) / latency)^-4, what it keeps under
  * way. The times are those of one H200, in nanoseconds, fitted to the settings of bench/results/h200-dense-plans.json:
- * median error 3 % (DENSE) and 6 % (RING). Registers, on-chip memory, units and bandwidth are the device's. */
+ * median error 3 % (DENSE), 6 % (RING) and, over other settings, 3 % (CLUSTER). Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,6 @@ static double ring_rate(const struct view *v, const char **limit) {
     const bool joint = v->vector_warps > 1;
     double step = 719 + 6.4 * shuffles * v->words + 2.9 * loads;
     if (joint) step += 29 + 2 * numbers * v->vector_warps;
-    if (v->cluster > 1) step += 545 + 2.2 * numbers * v->cluster;
     const double busy = v->warps * (30 + 0.27 * multiplies + 0.55 * loads + 0.7 * shuffles * v->words +
                                     0.22 * numbers * fmax(numbers / v->lanes, 1) * v->words);
     const double rates[] = {1.1 * v->memory, v->tile * v->groups / step, v->tile / busy,
@@ -69,6 +68,22 @@ static double ring_rate(const struct view *v, const char **limit) {
     const double rate = fourth_root_mean(rates, 4, &least);
     *limit = limits[least];
     return fmin(rate, v->memory);
+}
+
+/* Two steps' tiles are held for a step, so that the others are under way. */
+static double cluster_rate(const struct view *v, const char **limit) {
+    const double loads = v->rows * v->load * v->words;
+    const double step =
+        900 + 2.8 * v->warps + 1.95 * loads + 0.75 * v->cluster * v->warps * v->rows * v->columns;
+    const double busy = v->warps * (12 + 2 * loads * v->columns);
+    const double rates[] = {1.26 * v->memory, v->tile * v->groups / step, v->tile / busy,
+                            v->tile * v->groups * (v->stages - 2) / 1660};
+    int least = 0;
+    const double rate = fourth_root_mean(rates, 4, &least);
+    *limit = limits[least];
+    /* A cluster lies within one of the device's parts, whose units are no multiple of it: 120 of 132 are used by clusters of
+     * 4 or 8, 112 by those of 16. */
+    return fmin(rate, 1.05 * v->memory) * (v->cluster < 4 ? 1 : v->cluster < 16 ? 0.91 : 0.85);
 }
 
 static double dense_rate(const struct view *v, double row_bytes, double loads_a_row, const char **limit) {
@@ -133,8 +148,9 @@ static void predict(struct ki_candidate *candidate, const struct ki_chain *chain
                            .cluster = plan->C,
                            .vector_warps = plan->VS > 32 ? plan->VS / 32 : 1,
                            .memory = unit_memory(X->device)};
-    const double rate = units * (plan->stages ? ring_rate(&v, &limit)
-                                              : dense_rate(&v, (double)(slice * size), plan->Q, &limit));
+    const double rate = units * (plan->C > 1    ? cluster_rate(&v, &limit)
+                                 : plan->stages ? ring_rate(&v, &limit)
+                                                : dense_rate(&v, (double)(slice * size), plan->Q, &limit));
     const int64_t tiles = ki_max(ki_ceil_div(X->rows, tile_rows), 1);
     const int64_t sharers = ki_min(ki_max(groups * units / plan->C, 1), tiles);
     const double uneven = (double)(ki_ceil_div(tiles, sharers) * sharers) / (double)tiles;
@@ -166,27 +182,28 @@ static void offer(struct list *list, const struct ki_candidate *candidate) {
     list->count++;
 }
 
-/* Bytes of on-chip memory that the ring kernel declares. */
+/* Bytes of on-chip memory that a kernel with a ring declares: tickets, and what its warps exchange. */
 static int64_t ring_static(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = ki_type_bytes(chain->X->type), numbers = (int64_t)plan->K * plan->R;
-    const int64_t lanes = ki_min(plan->VS, 32);
-    return 16 * plan->stages + 2 * numbers * size * (plan->BS / lanes + plan->BS / 32 + plan->C) +
-           (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 256;
+    const int64_t lanes = ki_min(plan->VS, 32), warps = plan->BS / 32;
+    const int64_t parts = plan->C > 1 ? 4 * plan->C * warps : 2 * (plan->BS / lanes + warps + 1);
+    return 16 * plan->stages + numbers * size * parts + (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 256;
 }
 
-/* As many tiles as `share` groups on a unit have room for. Few pay: a third hides the way through the memory. */
+/* As many tiles as `share` groups on a unit have room for. Few pay: a third hides the way through the memory. Slices of a
+ * cluster are copied row by row, from a multiple of 16 bytes before their beginning. */
 static bool fit_ring(struct ki_plan *plan, const struct ki_chain *chain, int64_t share) {
     const kiln_matrix *X = chain->X;
     const int64_t size = ki_type_bytes(X->type), unit = 16 / size,
                   rows = (int64_t)plan->R * (plan->BS / plan->VS);
     const int64_t slice = plan->C == 1 ? X->cols : ki_ceil_div(ki_ceil_div(X->cols, plan->C), unit) * unit;
-    const int64_t tile = ki_ceil_div(rows * slice, unit) * 16;
-    if ((plan->C == 1 ? rows : 1) * X->cols * size % 16 != 0 || slice * (plan->C - 1) >= X->cols)
-        return false;
+    const int64_t room = plan->C > 1 && X->cols % unit ? slice + unit : slice;
+    const int64_t tile = ki_ceil_div(rows * room, unit) * 16;
+    if ((plan->C == 1 && rows * X->cols * size % 16 != 0) || slice * (plan->C - 1) >= X->cols) return false;
     plan->stages = 8;
     const int64_t most = X->device->properties.local_max;
-    const int64_t room = (most + 1024) / share - 1024 - ring_static(plan, chain);
-    plan->stages = (int)ki_min(room / tile, 8);
+    const int64_t left = (most + 1024) / share - 1024 - ring_static(plan, chain);
+    plan->stages = (int)ki_min(left / tile, 8);
     plan->local_bytes = ki_max(tile * plan->stages, plan->BS * size);
     return plan->stages >= 3 && groups_by_registers(plan, chain) >= share;
 }
@@ -199,9 +216,8 @@ static int64_t load_of(const struct ki_plan *plan, int64_t columns, int64_t wide
 }
 
 static void offer_rings(struct list *list, struct ki_plan plan, const struct ki_chain *chain) {
-    plan.file = "mmchain_ring";
-    plan.function = "mmchain_ring";
-    plan.variant = "RING";
+    plan.file = plan.function = plan.C > 1 ? "mmchain_cluster" : "mmchain_ring";
+    plan.variant = plan.C > 1 ? "CLUSTER" : "RING";
     if (plan.R * plan.K > 32 || plan.R > plan.VS) return;
     for (int64_t share = 1; share <= 6; share++) {
         if (plan.BS * share > 1536 || !fit_ring(&plan, chain, share)) continue;
@@ -266,6 +282,12 @@ static void offer_wide(struct list *list, const struct ki_chain *chain) {
     offer(list, &candidate);
 }
 
+void ki_dense_wide(struct ki_plan *plan, const struct ki_chain *chain) {
+    struct list list = {0};
+    offer_wide(&list, chain);
+    *plan = list.best.plan;
+}
+
 static bool takes_softmax(const struct ki_chain *chain) {
     return ki_chain_maps(chain) && (chain->map == KI_ROW_SOFTMAX || chain->map == KI_ROW_SOFTMAX_LOSS);
 }
@@ -277,7 +299,7 @@ static void offer_tile(void *list, const struct ki_candidate *candidate) {
 static void fill_list(struct list *list, const struct ki_chain *chain) {
     ki_tile_plans(chain, unit_memory(chain->X->device), offer_tile, list);
     const int least = takes_softmax(chain) ? ki_plan_columns(chain) : 1;
-    for (int C = 1; C <= 8; C *= 2) {
+    for (int C = 1; C <= 16; C *= 2) {
         if (C > 1 && (chain->X->device->properties.architecture < 90 || chain->X->cols < 1024)) break;
         for (int K = least; K <= ki_plan_columns(chain); K *= 2)
             offer_layouts(list, (struct ki_plan){.C = C, .K = K}, chain);

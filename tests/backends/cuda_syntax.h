@@ -36,6 +36,8 @@ struct int4 {
 void __syncthreads();
 void __syncwarp();
 float __int_as_float(int);
+float __shfl_sync(unsigned, float, int);
+double __shfl_sync(unsigned, double, int);
 float __shfl_xor_sync(unsigned, float, int);
 double __shfl_xor_sync(unsigned, double, int);
 float atomicAdd(float *, float);
