@@ -2,7 +2,7 @@
  * from compute capability 9.0 on (PTX ISA, "Asynchronous copy" and "mbarrier"). For the kernels that keep a ring of tiles. */
 #ifndef BULK_H
 #define BULK_H
-#if defined(KILN_CUDA) && (defined(TILE) || defined(RING) || defined(CLUSTER))
+#if defined(KILN_CUDA) && (defined(RING) || defined(TILE))
 
 #ifdef __CUDA_ARCH__ /* not where only the syntax is checked */
 #define PTX(...) asm volatile(__VA_ARGS__)
@@ -39,8 +39,17 @@ DEVICE_FN void ticket_expect(ulong *ticket, uint bytes) {
     PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(shared_address(ticket)), "r"(bytes) : "memory");
 }
 
-/* What other groups of the cluster have stored is visible too. */
 DEVICE_FN void ticket_wait(ulong *ticket, uint phase) {
+    PTX("{\n\t.reg .pred done;\n\t"
+        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
+        "@!done bra again;\n\t}"
+        :
+        : "r"(shared_address(ticket)), "r"(phase)
+        : "memory");
+}
+
+/* What other groups of the cluster have stored is visible too. */
+DEVICE_FN void ticket_wait_cluster(ulong *ticket, uint phase) {
     PTX("{\n\t.reg .pred done;\n\t"
         "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
         "@!done bra again;\n\t}"
@@ -59,28 +68,7 @@ DEVICE_FN void bulk_copy(real *to, const real *from, uint bytes, ulong *ticket) 
         : "memory");
 }
 
-/* Counts the warps that are done with a tile: true for the last of them, after which the count begins anew. The order that
- * this makes between their loads and the next copy is one that compute-sanitizer's racecheck does not see. */
-DEVICE_FN bool last_warp(uint *done, uint warps) {
-    uint before = 0;
-    PTX("atom.acq_rel.cta.shared::cta.inc.u32 %0, [%1], %2;"
-        : "=r"(before)
-        : "r"(shared_address(done)), "r"(warps - 1)
-        : "memory");
-    return before == warps - 1;
-}
-
 #if C > 1
-/* What other groups of the cluster have stored is visible too. */
-DEVICE_FN void ticket_wait_cluster(ulong *ticket, uint phase) {
-    PTX("{\n\t.reg .pred done;\n\t"
-        "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
-        "@!done bra again;\n\t}"
-        :
-        : "r"(shared_address(ticket)), "r"(phase)
-        : "memory");
-}
-
 DEVICE_FN void cluster_arrive() {
     PTX("barrier.cluster.arrive.release.aligned;" : : : "memory");
 }

@@ -290,7 +290,7 @@ DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struc
 
 #if JOINT
 /* Sums and factors of a tile: as the lanes of a warp have them, one place after the other. */
-struct sums {
+struct __attribute__((aligned(16))) sums { /* stored by pairs */
     real of[UNITS][64];
 };
 
@@ -478,7 +478,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 
     if (warp == WORKERS) {
         for (int i = 0; i < t.count; i++) {
-            if (i >= STAGES) ticket_wait(&empty[i % STAGES], (i / STAGES - 1) & 1);
+            if (i >= STAGES) ticket_wait_cluster(&empty[i % STAGES], (i / STAGES - 1) & 1);
             fetch(&t, i, &full[i % STAGES]);
         }
 #if JOINT
@@ -489,7 +489,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
             real q[UNITS][2];
             now = next;
             if (i + 1 < t.count) load_rows(&next, &t, i + 1, 0, v, y, first, k, v_cols MAP_ALL);
-            ticket_wait(&given[i & 1], i >> 1 & 1);
+            ticket_wait_cluster(&given[i & 1], i >> 1 & 1);
             add_up(q, parts[i & 1], SHARERS);
 #if C > 1
             if (lane == 0) ticket_expect(&arrived[i & 1], C * (uint)sizeof(struct sums));
@@ -498,7 +498,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 #pragma unroll
                 for (int u = 0; u < UNITS; u++)
                     store_remote(&came[i & 1][get_group_id(0) % C].of[u][2 * lane], &arrived[i & 1], g, q[u][0], q[u][1]);
-            ticket_wait(&arrived[i & 1], i >> 1 & 1);
+            ticket_wait_cluster(&arrived[i & 1], i >> 1 & 1);
             add_up(q, came[i & 1], C);
 #endif
             map_rows(q, &now, &t, i, 0, first, k, &factors[i & 1].of[0][0] MAP_ALL WARP_RECORD);
@@ -525,7 +525,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
         for (int i = 0; i < t.count + LOOK; i++) {
             real q[UNITS][2];
             if (i < t.count) {
-                ticket_wait(&full[i % STAGES], i / STAGES & 1);
+                ticket_wait_cluster(&full[i % STAGES], i / STAGES & 1);
                 dots(q, ring + i % STAGES * t.size, &t, &at, yr);
                 keep(&parts[i & 1][warp].of[0][0], q);
                 __syncwarp();
@@ -533,7 +533,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
             }
             const int last = i - LOOK;
             if (last < 0) continue;
-            ticket_wait(&ready[last & 1], last >> 1 & 1);
+            ticket_wait_cluster(&ready[last & 1], last >> 1 & 1);
 #pragma unroll
             for (int u = 0; u < UNITS; u++)
 #pragma unroll
@@ -553,7 +553,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 #ifdef MAP
             own = exchange[warp];
 #endif
-            ticket_wait(&full[i % STAGES], i / STAGES & 1);
+            ticket_wait_cluster(&full[i % STAGES], i / STAGES & 1);
             dots(q, tile, &t, &at, yr);
             map_rows(q, &now, &t, i, warp * UNITS, first, k, own MAP_ALL WARP_RECORD);
             scatter(w, tile, &t, &at, q);
