@@ -2,7 +2,7 @@
  * from compute capability 9.0 on (PTX ISA, "Asynchronous copy" and "mbarrier"). For the kernels that keep a ring of tiles. */
 #ifndef BULK_H
 #define BULK_H
-#if defined(KILN_CUDA) && (defined(RING) || defined(TILE))
+#if defined(KILN_CUDA) && (defined(RING) || defined(CLUSTER) || defined(TILE))
 
 #ifdef __CUDA_ARCH__ /* not where only the syntax is checked */
 #define PTX(...) asm volatile(__VA_ARGS__)
@@ -66,6 +66,17 @@ DEVICE_FN void bulk_copy(real *to, const real *from, uint bytes, ulong *ticket) 
         :
         : "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(ticket))
         : "memory");
+}
+
+/* Counts the warps that are done with a tile: true for the last of them, after which the count begins anew. The order that
+ * this makes between their loads and the next copy is one that compute-sanitizer's racecheck does not see. */
+DEVICE_FN bool last_warp(uint *done, uint warps) {
+    uint before = 0;
+    PTX("atom.acq_rel.cta.shared::cta.inc.u32 %0, [%1], %2;"
+        : "=r"(before)
+        : "r"(shared_address(done)), "r"(warps - 1)
+        : "memory");
+    return before == warps - 1;
 }
 
 #if C > 1
