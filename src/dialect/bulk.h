@@ -36,7 +36,10 @@ DEVICE_FN void ticket_arrive(ulong *ticket) {
 }
 
 DEVICE_FN void ticket_expect(ulong *ticket, uint bytes) {
-    PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(shared_address(ticket)), "r"(bytes) : "memory");
+    PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
+        :
+        : "r"(shared_address(ticket)), "r"(bytes)
+        : "memory");
 }
 
 DEVICE_FN void ticket_wait(ulong *ticket, uint phase) {
@@ -62,7 +65,8 @@ DEVICE_FN void ticket_wait_cluster(ulong *ticket, uint phase) {
 DEVICE_FN void bulk_copy(real *to, const real *from, uint bytes, ulong *ticket) {
     PTX("{\n\t.reg .b64 policy;\n\t"
         "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n\t"
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], policy;\n\t}"
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
+        "[%3], policy;\n\t}"
         :
         : "r"(shared_address(to)), "l"(from), "r"(bytes), "r"(shared_address(ticket))
         : "memory");
