@@ -74,10 +74,10 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
                            bool *finite) {
     kiln_status status;
     const double noise = noise_of(work);
-    double t = 1, slope = model->slope, norm = 0, actual = 0, predicted = 0;
+    double t = 1, norm = 0, actual = 0, predicted = 0;
     *moved = false;
     for (int i = 0; i < SHORTENINGS && !*moved; i++) {
-        slope = t * model->slope;
+        const double slope = t * model->slope;
         TRY(ki_newton_try(work, t));
         predicted = slope - t * t * (model->slope - model->decrease);
         actual = work->here.objective - work->there.objective;
