@@ -1,6 +1,6 @@
 #!/bin/sh
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder.
-#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted pair pair-opencl linreg stream
+#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted linreg iteration stream
 #                                           plans auto end-to-end dense sparse newton
 # Results (JSON, logs) go to the folder OUT. COMMIT names what was built.
 set -u
@@ -46,12 +46,10 @@ for wanted in "$@"; do
             step "sanitize-$tool" timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \
                 "$build/tests/conformance" --device cuda:0 --quick
         done ;;
-    pair) TAIL=60 step pair python3 "$here/peers/gpu_pair.py" --json "$out/h200-mmchain-cuda.json" --commit "$commit" ;;
-    pair-opencl)
-        TAIL=60 step pair-opencl python3 "$here/peers/gpu_pair.py" --device "${OPENCL:-opencl}" \
-            --json "$out/h200-mmchain-opencl.json" --commit "$commit" ;;
     linreg)
         TAIL=40 step linreg python3 "$here/peers/gpu_linreg.py" --json "$out/h200-linreg.json" --commit "$commit" ;;
+    iteration)
+        TAIL=8 step iteration python3 "$here/peers/gpu_iteration.py" --json "$out/h200-iteration.json" --commit "$commit" ;;
     dense)
         TAIL=60 step dense python3 "$here/peers/gpu_dense.py" --json "$out/h200-dense-cuda.json" --commit "$commit" ;;
     sparse)

@@ -138,6 +138,13 @@ static const struct {
     {"svm", 60, 10, false},  {"hits", 40, 2, false},    {"predict", 0, 1, false},
 };
 
+/* Models that are trained: one for each value of the penalty in each fold, and the one that is kept. */
+static int64_t trainings(const struct settings *settings) {
+    const int64_t most = settings->C.count > settings->l2.count ? settings->C.count : settings->l2.count;
+    const int64_t values = most > 1 ? most : 1, folds = settings->folds > 1 ? settings->folds : 1;
+    return values * folds + (values * folds > 1);
+}
+
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns) {
     for (size_t i = 0; i < sizeof experience / sizeof *experience; i++) {
         if (strcmp(experience[i].verb, verb->name) != 0) continue;
@@ -145,7 +152,7 @@ int64_t choose_passes(const struct verb *verb, const struct settings *settings, 
         if (experience[i].per_column && columns < iterations) iterations = columns;
         if (settings->max_iterations && settings->max_iterations < iterations)
             iterations = settings->max_iterations;
-        return iterations + experience[i].besides;
+        return (iterations + experience[i].besides) * (iterations > 0 ? trainings(settings) : 1);
     }
     return 1;
 }

@@ -339,6 +339,17 @@ KILN_API kiln_status kiln_loss_deviance(kiln_matrix *D, const kiln_loss *loss, c
  * Determinism: as multiply. */
 KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, const kiln_matrix *v);
 
+/* The whole matrix, for an X of few columns:  G = (X - 1 c^T)^T diag(v) (X - 1 c^T),  g = (X - 1 c^T)^T v.
+ *   G n x n, dense, symmetric to the bit; g n x 1 or NULL; v m x 1 or NULL (ones); c n x 1 or NULL (zeros): columns about
+ *   their means without a centred X. Entries must be finite, or G is of no use. Results must not be operands.
+ * Cost: on the CPU m n^2 flops dense, nnz^2 / m sparse, one pass over X, work space of up to 64 n^2 doubles, but 128 MB
+ * unless one n^2 is more. On GPUs, and where X streams, a pass over X for every 64 columns.
+ * Sums in double on the CPU, where c is taken off after them if X is sparse: a column whose mean is 1e4 times its spread
+ * then loses 8 of 16 digits. Determinism: on the CPU for any number of threads; on GPUs as mmchain.
+ * Errors: as mmchain. Rows with v_i = 0 cost nothing on the CPU. */
+KILN_API kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, const kiln_matrix *v,
+                               const kiln_matrix *c);
+
 /* W_ij = a_j * X_ij + b_j * Y_ij. W r x k; X and Y r x k or r x 1 (used for each column); a and b have k
  * entries.
  * Y NULL: W = a X, b is ignored. A zero coefficient means that its operand is not read. W may be X or Y. */
@@ -490,7 +501,7 @@ typedef struct kiln_read_options {
     /* X stays in its file, which must not change meanwhile, and each pass over X reads it from there: X need not fit into
      * memory (its row starts must, if sparse). For an uncompressed .npy of the wanted type by rows, and an .npz with a CSR
      * matrix that was stored, not deflated, columns of 32 bits ascending in each row. A device with room enough for X takes
-     * it in. On the CPU only mmchain, multiply, the losses and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
+     * it in. On the CPU only mmchain, multiply, the losses, gram and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
     int map;
     const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
     int64_t limit; /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
@@ -661,7 +672,8 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * numbers stay finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
  * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the
  * preconditioner, and one for each of its conjugate gradient iterations (the trace's `inner`); one more where a step had to
- * be shortened. With l1 the inner iterations solve a model that keeps the l1 term; one that ends at a zero of coefficients
+ * be shortened. For an X of few columns the preconditioner is the Hessian's Cholesky factor, from kiln_gram (counted as a
+ * pass for every 64 columns), formed again once the products it would have saved cost as much. With l1 the inner iterations solve a model that keeps the l1 term; one that ends at a zero of coefficients
  * takes two passes, each counted in `inner`, and the trace's radius is 0.
  * A warm start takes W and b. On failure W, b and the report are untouched.
  * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or more than 64; X without rows or columns;

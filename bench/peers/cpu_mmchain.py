@@ -37,7 +37,7 @@ def fastest(call, least=0.25):
 def make(case):
     """X in float64."""
     import numpy as np
-    from gpu_pair import distinct_csr
+    from gpu_common import distinct_csr
     kind, rows, cols, per_row = case
     if kind == "csr":
         return distinct_csr(rows, cols, per_row, np.float64, 6)

@@ -15,7 +15,7 @@ import time
 import numpy as np
 
 import kiln_ctypes as kiln
-from gpu_pair import median_time
+from gpu_common import median_time
 
 # rows, columns, mean entries in a row, columns: zipf (c-th weight about 1/c), zipf with shuffled names, or uniform
 CASES = {

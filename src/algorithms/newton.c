@@ -104,8 +104,9 @@ done:
 static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     const bool worn = model->inner >= WORN;
+    TRY(ki_newton_factor(work, model));
     *model = (struct ki_newton_model){0};
-    if (worn) TRY(ki_newton_precondition(work));
+    if (worn && !ki_newton_factored(work)) TRY(ki_newton_precondition(work));
     TRY((work->l1 ? ki_newton_l1_direction : ki_newton_direction)(work, model));
 done:
     return status;

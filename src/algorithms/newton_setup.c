@@ -109,6 +109,7 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S, &work->R,
                                      &work->P,         &work->Q,       &work->Z};
     for (int i = 0; i < (newton->l1 > 0 ? 7 : 6); i++) TRY(ki_newton_pair(pairs[i], newton));
+    TRY(ki_newton_factor_open(work));
 done:
     return status;
 }
@@ -126,6 +127,7 @@ void ki_newton_close(struct ki_newton *newton) {
     kiln_matrix *const all[] = {work->mean,   work->penalty, work->l1,     work->kept, work->shift,
                                 work->spread, work->floor,   work->square, work->v,    work->classes};
     for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
+    ki_newton_factor_close(work);
     point_free(&work->here);
     point_free(&work->there);
     ki_free(work);

@@ -58,8 +58,8 @@ done:
     return status;
 }
 
-/* v = the curvature that a class sees on average: for softmax s_i sum_c p_ic (1 - p_ic) / K, else C itself. Uses there.C. */
-static kiln_status mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
+/* For softmax s_i sum_c p_ic (1 - p_ic) / K, else C itself. */
+kiln_status ki_newton_mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
     kiln_status status = KILN_OK;
     const kiln_matrix *C = work->here.C, *weights = work->problem.weights;
     const double share = 1.0 / work->newton->k;
@@ -82,7 +82,7 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     const kiln_matrix *v;
     double one[KI_BLOCK], total;
     for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
-    TRY(mean_curvature(work, &v));
+    TRY(ki_newton_mean_curvature(work, &v));
     TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
     work->newton->report.passes++;
     TRY(kiln_times(work->square, work->square, work->spread));
@@ -119,18 +119,30 @@ static kiln_status each(kiln_matrix *to, double factor, const kiln_matrix *from)
     return to ? kiln_combine(to, factors, from, NULL, NULL) : KILN_OK;
 }
 
+/* P = D^-2 R + beta P, or with M for D^2, where Z is M^-1 R already. */
+static kiln_status turn(struct ki_newton_work *work, double beta, double *rho) {
+    double sums[3];
+    struct ki_pairs pairs = {
+        .op = KI_PAIR_TURN, .out = work->P, .x = work->R, .inverse = work->inverse, .scalar = beta};
+    const bool factored = ki_newton_factored(work);
+    if (factored)
+        pairs =
+            (struct ki_pairs){.op = KI_PAIR_MIX, .out = work->P, .x = work->Z, .y = work->P, .scalar = beta};
+    const kiln_status status = ki_pairs_run(sums, &pairs);
+    if (status == KILN_OK && !factored) *rho = sums[0];
+    return status;
+}
+
 /* S = 0, R = -g, P = D^-2 R; *rho = || D^-1 R ||^2. */
-static kiln_status begin(struct ki_newton_work *work, const struct ki_pair *inverse, double *rho) {
+static kiln_status begin(struct ki_newton_work *work, double *rho) {
     kiln_status status;
     const struct ki_pair *g = &work->here.gradient;
-    double sums[3];
     TRY(kiln_fill(work->S.w, 0));
     if (work->S.b) TRY(kiln_fill(work->S.b, 0));
     TRY(each(work->R.w, -1, g->w));
     TRY(each(work->R.b, -1, g->b));
-    TRY(ki_pairs_run(
-        sums, &(struct ki_pairs){.op = KI_PAIR_TURN, .out = work->P, .x = work->R, .inverse = *inverse}));
-    *rho = sums[0];
+    if (ki_newton_factored(work)) TRY(ki_newton_solve_factor(work, rho));
+    TRY(turn(work, 0, rho));
 done:
     return status;
 }
@@ -152,11 +164,10 @@ double ki_newton_forcing(const struct ki_newton_work *work, double rho) {
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
-    const struct ki_pair *inverse = &work->inverse;
     const int64_t most = kiln_matrix_nnz(work->S.w) + 10;
     double rho, next, curvature, ss = 0, sp = 0, pp, sums[3];
     *model = (struct ki_newton_model){0};
-    TRY(begin(work, inverse, &rho));
+    TRY(begin(work, &rho));
     const double goal = ki_newton_forcing(work, rho);
     pp = rho;
     while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {
@@ -173,9 +184,10 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
                                                   .second = work->R,
                                                   .x = work->P,
                                                   .y = work->Q,
-                                                  .inverse = *inverse,
+                                                  .inverse = work->inverse,
                                                   .scalar = alpha}));
         next = sums[0];
+        if (ki_newton_factored(work)) TRY(ki_newton_solve_factor(work, &next));
         model->slope += alpha * rho; /* the first residual's product with p is the present one's */
         model->decrease += alpha * rho - 0.5 * alpha * alpha * fmax(curvature, 0);
         ss += 2 * alpha * sp + alpha * alpha * pp;
@@ -184,10 +196,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
         pp = next + beta * beta * pp;
         rho = next;
         if (model->boundary || sqrt(rho) <= goal) break;
-        TRY(ki_pairs_run(
-            NULL,
-            &(struct ki_pairs){
-                .op = KI_PAIR_TURN, .out = work->P, .x = work->R, .inverse = *inverse, .scalar = beta}));
+        TRY(turn(work, beta, &next));
         ki_newton_progress(work);
     }
     model->length = sqrt(ss);

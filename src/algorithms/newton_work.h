@@ -24,12 +24,13 @@ struct ki_newton_work {
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
     struct ki_pair S, R, P, Q;         /* step, residual -g - H s, direction, H p */
-    struct ki_pair Z;                  /* with l1: the point where the model is looked at */
-    double scale;                      /* D^-2 carries this factor, which makes its smallest entry 1 */
-    double radius;                     /* of the trust region, in the norm || D s || */
-    double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
-    double norm;      /* the criterion at `here`: || D^-1 g || */
-    double first;     /* the objective at the origin */
+    struct ki_pair Z;         /* with l1: the point where the model is looked at; with a factor, M^-1 R */
+    struct ki_factor *factor; /* see newton_factor.c; NULL where it cannot pay */
+    double scale;             /* D^-2 carries this factor, which makes its smallest entry 1 */
+    double radius;            /* of the trust region, in the norm || D s || */
+    double reference;         /* the criterion at the origin; 0 = a gradient of nothing but rounding */
+    double norm;              /* the criterion at `here`: || D^-1 g || */
+    double first;             /* the objective at the origin */
     int64_t iterations, bytes;
 };
 
@@ -51,6 +52,16 @@ kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_poi
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
 /* The preconditioner for the curvature at `here`. One pass. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
+/* The curvature that a class sees on average, in `here`'s C or in v. Uses there.C. */
+kiln_status ki_newton_mean_curvature(struct ki_newton_work *work, const kiln_matrix **v);
+/* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
+ * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
+kiln_status ki_newton_factor_open(struct ki_newton_work *work);
+void ki_newton_factor_close(struct ki_newton_work *work);
+kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
+bool ki_newton_factored(const struct ki_newton_work *work);
+/* Z = M^-1 R, with the common scale; *rho = R . Z. */
+kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
 /* The same with l1, which belongs to the model; no radius. See newton_l1.c. */

@@ -53,6 +53,15 @@ static void describe(kiln_device_info *info, int threads) {
     info->memory = (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE);
 }
 
+/* Of the level that all cores share, where the C library tells. */
+static int64_t last_cache(void) {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    return ki_max(sysconf(_SC_LEVEL3_CACHE_SIZE), 0);
+#else
+    return 0;
+#endif
+}
+
 static kiln_status cpu_open(kiln_device *device, const char *selector) {
     if (*selector) {
         ki_fail(KILN_ERR_ARGUMENT, "device 'cpu:%s': the CPU is one device", selector);
@@ -62,6 +71,7 @@ static kiln_status cpu_open(kiln_device *device, const char *selector) {
     describe(&device->info, device->threads);
     device->properties = (struct ki_properties){.compute_units = device->threads,
                                                 .warp = 1,
+                                                .cache = last_cache(),
                                                 .memory = device->info.memory,
                                                 .alloc_max = device->info.memory,
                                                 .has_f64 = true};

@@ -20,7 +20,7 @@ struct ki_feeder {
     int slots, stripes; /* of a panel */
     void *places[KI_AHEAD][KI_PARTS];
     pthread_mutex_t mutex;
-    pthread_cond_t changed;
+    pthread_cond_t readable, arrived; /* something for the readers to do; a whole panel, or a failure */
     /* Under the mutex. */
     int64_t taken;          /* stripes that a thread has begun, over all panels */
     int64_t read[KI_AHEAD]; /* stripes of the place's panel that are there */
@@ -58,8 +58,7 @@ static bool work(struct ki_feeder *f) {
     kiln_status status = read_stripe(f, i, (int)(item % f->stripes));
     pthread_mutex_lock(&f->mutex);
     if (status != KILN_OK) fail(f, status);
-    f->read[i % f->slots]++;
-    pthread_cond_broadcast(&f->changed);
+    if (++f->read[i % f->slots] == f->stripes || status != KILN_OK) pthread_cond_signal(&f->arrived);
     return true;
 }
 
@@ -67,7 +66,7 @@ static void *serve(void *of) {
     struct ki_feeder *f = of;
     pthread_mutex_lock(&f->mutex);
     while (!f->stop)
-        if (!work(f)) pthread_cond_wait(&f->changed, &f->mutex);
+        if (!work(f)) pthread_cond_wait(&f->readable, &f->mutex);
     pthread_mutex_unlock(&f->mutex);
     return NULL;
 }
@@ -88,7 +87,8 @@ kiln_status ki_feeder_start(struct ki_feeder **feeder, const kiln_matrix *A, con
     for (int slot = 0; slot < slots; slot++)
         for (int part = 0; part < KI_PARTS; part++) f->places[slot][part] = places[slot][part];
     pthread_mutex_init(&f->mutex, NULL);
-    pthread_cond_init(&f->changed, NULL);
+    pthread_cond_init(&f->readable, NULL);
+    pthread_cond_init(&f->arrived, NULL);
     while (f->threads < ki_min(THREADS_MAX, A->device->threads) &&
            pthread_create(&f->thread[f->threads], NULL, serve, f) == 0)
         f->threads++;
@@ -99,7 +99,8 @@ kiln_status ki_feeder_start(struct ki_feeder **feeder, const kiln_matrix *A, con
 kiln_status ki_feeder_wait(struct ki_feeder *f, int64_t i) {
     pthread_mutex_lock(&f->mutex);
     while (f->status == KILN_OK && f->read[i % f->slots] < f->stripes)
-        if (!work(f)) pthread_cond_wait(&f->changed, &f->mutex);
+        if (f->taken / f->stripes > i || !work(f)) /* a stripe of a later panel would keep this one waiting */
+            pthread_cond_wait(&f->arrived, &f->mutex);
     const kiln_status status = f->status;
     pthread_mutex_unlock(&f->mutex);
     return status == KILN_OK ? KILN_OK : ki_error_renew(&f->error);
@@ -109,7 +110,7 @@ void ki_feeder_done(struct ki_feeder *f, int64_t i) {
     pthread_mutex_lock(&f->mutex);
     f->read[i % f->slots] = 0;
     f->allowed = i + 1 + f->slots;
-    pthread_cond_broadcast(&f->changed);
+    pthread_cond_broadcast(&f->readable);
     pthread_mutex_unlock(&f->mutex);
 }
 
@@ -117,10 +118,11 @@ void ki_feeder_stop(struct ki_feeder *f) {
     if (!f) return;
     pthread_mutex_lock(&f->mutex);
     f->stop = true;
-    pthread_cond_broadcast(&f->changed);
+    pthread_cond_broadcast(&f->readable);
     pthread_mutex_unlock(&f->mutex);
     for (int t = 0; t < f->threads; t++) pthread_join(f->thread[t], NULL);
-    pthread_cond_destroy(&f->changed);
+    pthread_cond_destroy(&f->readable);
+    pthread_cond_destroy(&f->arrived);
     pthread_mutex_destroy(&f->mutex);
     ki_free(f);
 }

@@ -13,7 +13,7 @@
 
 /* Halves are large enough that waking threads and starting transfers does not show, and a part of the whole, as the first one
  * is filled while nothing moves; pieces small enough to even out threads held up. */
-enum { HALVES = 2, HALF_MIN = 4 << 20, HALF_MAX = 64 << 20, HALVES_IN_ALL = 8, PIECE = 1 << 20 };
+enum { HALVES = 2, HALF_MIN = 4 << 20, HALF_MAX = 32 << 20, HALVES_IN_ALL = 8, PIECE = 1 << 20 };
 
 struct upload {
     ki_fill *fill;

@@ -48,8 +48,8 @@ static const unsigned char *fetch(struct work *w, int worker, int64_t chunk) {
     const struct ki_chunks *c = w->chunks;
     const int64_t first = chunk * w->size, count = ki_min(w->size, c->count - first);
     const int64_t at = first * c->element, bytes = count * c->element;
-    char *to = c->straight ? (char *)c->straight + at : w->rooms + worker * w->room_bytes;
     if (!c->file && !c->straight) return c->memory + at;
+    char *to = c->straight ? (char *)c->straight + at : w->rooms + worker * w->room_bytes;
     if (!c->file) {
         memcpy(to, c->memory + at, (size_t)bytes);
     } else {

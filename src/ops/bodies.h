@@ -3,6 +3,7 @@
 #define KI_BODIES_H
 
 #include "ops/cg.h"
+#include "ops/gram.h"
 #include "ops/loss.h"
 #include "ops/mmchain.h"
 #include "ops/newton.h"
@@ -10,6 +11,7 @@
 
 struct ki_bodies {
     kiln_status (*chain)(const struct ki_chain *chain);
+    kiln_status (*gram)(const struct ki_gram *gram);
     void (*combine)(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
                     const kiln_matrix *Y);
     void (*times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y);

@@ -4,6 +4,7 @@
 #include "dialect/real_math.h"
 #include "dialect/losses.h"
 #include "ops/mmchain.cpu.h"
+#include "ops/gram.cpu.h"
 #include "ops/elementwise.cpu.h"
 #include "ops/loss_rows.cpu.h"
 #include "ops/reduce.cpu.h"

@@ -166,8 +166,8 @@ done:
     return status;
 }
 
-kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool scatters, int64_t chip_columns,
-                          int VS) {
+kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool scatters,
+                          int64_t chip_columns) {
     kiln_device *device = X->device;
     const double began = ki_clock();
     kiln_status status = KILN_OK;
@@ -181,7 +181,8 @@ kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool s
                                        X->nnz >= POPULAR_ENTRIES && X->cols > chip_columns);
     layout->passes += scatters || first;
     if (rows_due)
-        TRY(ki_layout_rows(&layout->rows, device, &X->row_start, X->rows, ki_layout_lengths(VS), false));
+        TRY(ki_layout_rows(&layout->rows, device, &X->row_start, X->rows,
+                           ki_layout_lengths(ki_layout_vector(device, X->nnz, X->rows)), false));
     TRY(make(layout, X, alike_due, columns_due, chip_columns));
     if (rows_due || alike_due || columns_due) {
         TRY(device->backend->sync(device));

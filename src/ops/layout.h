@@ -62,11 +62,10 @@ enum { KI_SEGMENT = 24, KI_PIECE = 200, KI_CHIP_BYTES = 256, KI_CHIP_BYTES_CPU =
 enum { KI_SEGMENT = 2048, KI_PIECE = 8192, KI_CHIP_BYTES = 128 * 1024, KI_CHIP_BYTES_CPU = 32 * 1024 };
 #endif
 
-/* The layout of X for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as it is due. VS:
- * threads that share a row. */
+/* The layout of X for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as it is due. */
 kiln_status ki_layout_get(struct ki_layout **layout, const kiln_matrix *X, bool scatters,
-                          int64_t chip_columns, int VS);
-/* Threads that should share a row of a matrix. */
+                          int64_t chip_columns);
+/* Threads that should share a row of a matrix, for one column of y. */
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows);
 /* Makes a buffer of the layout's work space at least so large. */
 kiln_status ki_layout_work(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);

@@ -17,7 +17,7 @@ static kiln_status run_gpu(const struct ki_loss_rows *rows) {
         args[6] = ki_arg_i32((int32_t)loss->link);
         args[7] = ki_arg_real(Eta->type, loss->parameter);
         args[8] = ki_arg_real(Eta->type, loss->link_power);
-        return ki_launch_elements(rows->out, Eta->rows, "loss_rows", "loss_deviance", "", args, 9);
+        return ki_launch_elements(rows->out, Eta->rows, "loss_rows", "loss_deviance", "-DDEVIANCE", args, 9);
     }
     if (loss->kind == KILN_LOSS_SOFTMAX) {
         args[2] = ki_arg_i64(Eta->rows);

@@ -1,9 +1,11 @@
-/* GPU body of kiln_loss_mean and kiln_loss_deviance: a thread an element or a row. Small beside a pass over X, so that one
- * build serves all losses: which one it is comes with the launch. */
+/* GPU body of kiln_loss_mean and (DEVIANCE) kiln_loss_deviance: a thread an element or a row. Small beside a pass over X, so
+ * that one build serves all losses: which one it is comes with the launch. The deviance has a build of its own, as its many
+ * logarithms of the gamma function take a compiler half a second, for which who merely predicts need not wait. */
 
 #define FOR_EACH(i, count)                                                                                   \
     for (index_t i = (index_t)get_global_id(0); i < (index_t)(count); i += (index_t)get_global_size(0))
 
+#ifndef DEVIANCE
 __kernel void loss_mean(__global real *M, __global const real *Eta, long count, int kind, int link, real power) {
     FOR_EACH(i, count) M[i] = mean_row(kind, link, power, Eta[i]);
 }
@@ -21,6 +23,7 @@ __kernel void softmax_mean(__global real *M, __global const real *Eta, long rows
     }
 }
 
+#else
 __kernel void loss_deviance(__global real *D, __global const real *Eta, __global const real *y,
                             __global const real *weights, long rows, int family, int link, real parameter, real power) {
     FOR_EACH(row, rows) {
@@ -29,3 +32,4 @@ __kernel void loss_deviance(__global real *D, __global const real *Eta, __global
         for (int c = 0; c < 3; c++) D[row * 3 + c] = d[c];
     }
 }
+#endif

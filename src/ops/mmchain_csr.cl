@@ -1,7 +1,8 @@
 /* GPU body of the passes over a sparse X: out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
  * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015). A thread keeps its first Q entries of the row in
- * registers between the dot product with y and the scatter into w, so that X is read from memory once by construction.
+ * registers between the dot product with y and the scatter into w, so that X is read from memory once by construction. K
+ * adjacent threads take an entry, a column of y and w each: what they read and add to lies together in memory.
  *
  * Where w gathers decides the speed, since sums to one address queue. Columns are counted from the most popular one on, as
  * far as that is known: with CODED, col holds ~slot for the popular columns (ops/layout.h), whose y and w lie together in
@@ -20,6 +21,8 @@ typedef int start_t; /* of the transpose of a layout */
 typedef long start_t;
 #endif
 
+#define TOGETHER (VS / K) /* entries that a vector takes at a time */
+
 /* Without values, all of them are `same`. */
 DEVICE_FN real entry_value(__global const real *X, real same, index_t e) {
     const real x = X ? load_once(X + e) : same;
@@ -30,33 +33,21 @@ DEVICE_FN real entry_value(__global const real *X, real same, index_t e) {
 #endif
 }
 
-/* p += x * (row c of y), for `columns` columns from y_first of y_k on. */
-DEVICE_FN void add_product(real *p, int c, real x, __global const real *y, __global const real *y_hot, LOCAL_PTR real *chip,
-                           int chip_y, int rare_too, int y_k, int y_first, int columns) {
+/* Column `column` of x * (row c of y), whose columns from y_first of y_k on count. */
+DEVICE_FN real entry_product(int c, real x, int column, __global const real *y, __global const real *y_hot,
+                       LOCAL_PTR real *chip, int chip_y, int rare_too, int y_k, int y_first, int columns) {
 #ifdef CODED
-    if (c < 0) {
-        const int at = ~c * K;
-#pragma unroll
-        for (int j = 0; j < K; j++) p[j] += x * (~c < chip_y ? chip[at + j] : y_hot[at + j]);
-        return;
-    }
+    if (c < 0) return x * (~c < chip_y ? chip[~c * K + column] : y_hot[~c * K + column]);
 #else
-    if (c < chip_y) {
-#pragma unroll
-        for (int j = 0; j < K; j++) p[j] += x * chip[c * K + j];
-        return;
-    }
+    if (c < chip_y) return x * chip[c * K + column];
 #endif
-    if (!rare_too) return;
-    const index_t at = (index_t)c * y_k + y_first;
-#pragma unroll
-    for (int j = 0; j < K; j++)
-        if (j < columns) p[j] += x * load_rare(y + at + j);
+    if (!rare_too || column >= columns) return REAL(0.0);
+    return x * load_rare(y + ((index_t)c * y_k + y_first + column));
 }
 
-/* Row c of w += p * x. */
-DEVICE_FN void add_outer(const real *p, int c, real x, __global real *out, __global real *w_hot, LOCAL_PTR real *chip,
-                         int chip_w, int rare_too, int k, int first) {
+/* Row c of w += f * x, of which this is column `column`. */
+DEVICE_FN void entry_scatter(real f, int c, real x, int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip,
+                       int chip_w, int rare_too, int k, int first) {
 #ifdef CODED
     const int slot = ~c;
     const bool rare = c >= 0;
@@ -64,21 +55,43 @@ DEVICE_FN void add_outer(const real *p, int c, real x, __global real *out, __glo
     const int slot = c;
     const bool rare = c >= chip_w;
 #endif
+    if (first + column >= k) return;
     if (rare) {
-        if (!rare_too) return;
-#pragma unroll
-        for (int j = 0; j < K; j++)
-            if (first + j < k) atomic_add_global(out + ((index_t)c * k + first + j), p[j] * x);
-        return;
+        if (rare_too) atomic_add_global(out + ((index_t)c * k + first + column), f * x);
+    } else if (slot < chip_w) {
+        atomic_add_local(chip + (slot * K + column), f * x);
+    } else {
+        atomic_add_global(w_hot + (slot * K + column), f * x);
     }
+}
+
+/* The sums of a vector's threads, column by column. Each thread gets those that it asks for: all, or in every place that of
+ * its own column, where nothing but that is needed and shuffles can do it. */
+DEVICE_FN void column_sums(real *p, real sum, int column, LOCAL_PTR real *scratch) {
+#if K > 1 && defined(SHUFFLES) && VS <= 32 && !defined(MAP)
+    const unsigned warp = BS < 32 ? (1u << (BS & 31)) - 1 : 0xffffffffu;
 #pragma unroll
-    for (int j = 0; j < K; j++) {
-        if (first + j >= k) continue;
-        if (slot < chip_w)
-            atomic_add_local(chip + (slot * K + j), p[j] * x);
-        else
-            atomic_add_global(w_hot + (slot * K + j), p[j] * x);
-    }
+    for (int step = VS / 2; step >= K; step /= 2) sum += shuffle_xor(warp, sum, step);
+#pragma unroll
+    for (int j = 0; j < K; j++) p[j] = sum;
+#else
+#pragma unroll
+    for (int j = 0; j < K; j++) p[j] = j == column ? sum : REAL(0.0);
+    group_sums(p, K, scratch);
+#endif
+}
+
+/* p[column]. On a GPU p is in registers, which have no computed numbers; PoCL 3.1 takes such a choice for its last. */
+DEVICE_FN real pick(const real *p, int column) {
+#ifdef SHUFFLES
+    real x = p[0];
+#pragma unroll
+    for (int j = 1; j < K; j++)
+        if (j == column) x = p[j];
+    return x;
+#else
+    return p[column];
+#endif
 }
 
 /* The element of y that belongs to element i of y_hot. */
@@ -119,7 +132,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
                                        __global const int *list, int longest, int y_k, int y_first, int chip_w,
                                        int chip_y MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
     LOCAL real scratch[SCRATCH(BS)];
-    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS, column = lane % K, slot = lane / K;
     const long stride = (long)get_num_groups(0) * NV;
     LOCAL_BEGIN(chip)
     LOCAL_PTR real *const chip_ys = chip + chip_w * K;
@@ -147,48 +160,43 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
         const index_t length = here ? whole : 0;
 #endif
         int c[Q];
-        real x[Q], p[K];
+        real x[Q], p[K], sum = lane < K && here && dots ? dots[(index_t)row * K + column] : REAL(0.0);
 #pragma unroll
         for (int t = 0; t < Q; t++) {
-            const bool in = lane + t * VS < length;
-            c[t] = in ? load_once_int(col + (begin + lane + t * VS)) : 0;
-            x[t] = in ? entry_value(X, same, begin + lane + t * VS) : REAL(0.0);
+            const index_t i = slot + t * TOGETHER;
+            c[t] = i < length ? load_once_int(col + (begin + i)) : 0;
+            x[t] = i < length ? entry_value(X, same, begin + i) : REAL(0.0);
         }
         if (at + stride < rows) {
             next = list ? list[at + stride] : at + stride;
             next_begin = (index_t)row_start[next];
             next_end = (index_t)row_start[next + 1];
         }
-#pragma unroll
-        for (int j = 0; j < K; j++) p[j] = lane == 0 && here && dots ? dots[(index_t)row * K + j] : REAL(0.0);
 #if FUSED || PLAIN
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            if (lane + t * VS < length) add_product(p, c[t], x[t], y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
-        for (index_t e = begin + lane + Q * VS; e < begin + length; e += VS)
-            add_product(p, col[e], entry_value(X, same, e), y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
-        group_sums(p, K, scratch);
+            if (slot + t * TOGETHER < length)
+                sum += entry_product(c[t], x[t], column, y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
+        for (index_t e = begin + slot + Q * TOGETHER; e < begin + length; e += TOGETHER)
+            sum += entry_product(col[e], entry_value(X, same, e), column, y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
+        column_sums(p, sum, column, scratch);
 #endif
         if (here) {
 #if PLAIN
-#pragma unroll
-            for (int j = 0; j < K; j++)
-                if (lane == 0 && first + j < k) write_plain(out, p[j], z, alpha, beta, (index_t)row * k + first + j);
+            if (lane < K && first + column < k)
+                write_plain(out, pick(p, column), z, alpha, beta, (index_t)row * k + first + column);
 #else
             row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(lane == 0));
-#pragma unroll
-            for (int j = 0; j < K; j++) {
-                p[j] *= alpha;
-                if (factors && lane == 0) factors[(index_t)row * K + j] = p[j];
-            }
+            sum = alpha * pick(p, column);
+            if (factors && lane < K) factors[(index_t)row * K + column] = sum;
 #endif
         }
 #if !PLAIN && !defined(FACTORS_ONLY)
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            if (lane + t * VS < length) add_outer(p, c[t], x[t], out, w_hot, chip, chip_w, rare_too, k, first);
-        for (index_t e = begin + lane + Q * VS; e < begin + length; e += VS)
-            add_outer(p, col[e], entry_value(X, same, e), out, w_hot, chip, chip_w, rare_too, k, first);
+            if (slot + t * TOGETHER < length) entry_scatter(sum, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
+        for (index_t e = begin + slot + Q * TOGETHER; e < begin + length; e += TOGETHER)
+            entry_scatter(sum, col[e], entry_value(X, same, e), column, out, w_hot, chip, chip_w, rare_too, k, first);
 #endif
     }
     flush_chip(chip, chip_w, out, w_hot, k, first);
@@ -207,7 +215,7 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
                                             __global const int *segment_row,
                                             __global const int *segment_number MAP_PARAMETERS) {
     LOCAL real scratch[SCRATCH(BS)];
-    const int id = (int)get_local_id(0);
+    const int id = (int)get_local_id(0), column = id % K, slot = id / K;
     const long segment = (long)get_group_id(0);
     const long row = segment_row[segment];
     const int number = segment_number[segment];
@@ -215,39 +223,32 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     const index_t begin = row_begin + (index_t)number * SEGMENT;
     const index_t end = row_end - begin < SEGMENT ? row_end : begin + SEGMENT;
     real p[K];
-#pragma unroll
-    for (int j = 0; j < K; j++) p[j] = REAL(0.0);
 #if LONG == 1
-    for (index_t e = begin + id; e < end; e += BS)
-        add_product(p, col[e], entry_value(X, same, e), y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k, y_first, k - first);
-    group_sums(p, K, scratch);
-    if (id == 0)
-        for (int j = 0; j < K; j++) partials[segment * K + j] = p[j];
+    real sum = REAL(0.0);
+    for (index_t e = begin + slot; e < end; e += TOGETHER)
+        sum += entry_product(col[e], entry_value(X, same, e), column, y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k, y_first, k - first);
+    column_sums(p, sum, column, scratch);
+    if (id < K) partials[segment * K + column] = pick(p, column);
 #else
     MAP_BEGIN
 #if FUSED || PLAIN
     const int segments = (int)((row_end - row_begin + SEGMENT - 1) / SEGMENT);
-    if (dots)
 #pragma unroll
-        for (int j = 0; j < K; j++) p[j] = dots[(index_t)row * K + j];
+    for (int j = 0; j < K; j++) p[j] = dots ? dots[(index_t)row * K + j] : REAL(0.0);
     for (int s = 0; s < segments; s++)
 #pragma unroll
         for (int j = 0; j < K; j++) p[j] += partials[(segment - number + s) * K + j];
 #endif
 #if PLAIN
-    for (int j = 0; j < K; j++)
-        if (number == 0 && id == 0 && first + j < k)
-            write_plain(out, p[j], z, alpha, beta, (index_t)row * k + first + j);
+    if (number == 0 && id < K && first + column < k)
+        write_plain(out, pick(p, column), z, alpha, beta, (index_t)row * k + first + column);
 #else
     row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(number == 0 && id == 0));
-#pragma unroll
-    for (int j = 0; j < K; j++) {
-        p[j] *= alpha;
-        if (factors && number == 0 && id == 0) factors[(index_t)row * K + j] = p[j];
-    }
+    const real f = alpha * pick(p, column);
+    if (factors && number == 0 && id < K) factors[(index_t)row * K + column] = f;
 #ifndef FACTORS_ONLY
-    for (index_t e = begin + id; e < end; e += BS)
-        add_outer(p, col[e], entry_value(X, same, e), out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
+    for (index_t e = begin + slot; e < end; e += TOGETHER)
+        entry_scatter(f, col[e], entry_value(X, same, e), column, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
 #endif
 #endif
     MAP_END

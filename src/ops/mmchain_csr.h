@@ -4,6 +4,8 @@
 
 #include "ops/mmchain_gpu.h"
 
+/* Threads that share a row, K of them an entry. */
+int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, int K);
 struct ki_plan ki_csr_plan(const struct ki_chain *chain);
 /* Rows of y and w, plan->K elements each, that fit in a work-group's local memory. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain);

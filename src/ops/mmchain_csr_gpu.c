@@ -225,7 +225,7 @@ static kiln_status run_transposed(const struct stage *main, struct ki_layout *la
     stage.kind = KI_CHAIN_PLAIN;
     stage.A = (struct csr){&T->start, &T->row, layout->alike ? NULL : &T->value, layout->value, X->cols,
                            &T->rows,  true};
-    stage.plan.VS = ki_layout_vector(X->device, X->nnz, X->cols);
+    stage.plan.VS = ki_csr_vector(X->device, X->nnz, X->cols, stage.plan.K);
     stage.plan.Q = (int)ki_min(main->plan.Q, 4);
     stage.plan.shared_w = stage.chip_y = 0;
     stage.factors_only = stage.maps = false;
@@ -250,7 +250,8 @@ static kiln_status begin_tiled(struct stage *stage, struct ki_layout *layout) {
     if (!layout->tiled) return KILN_OK;
     if (!layout->coded) {
         stage->tiled = true;
-        stage->plan.VS = stage->plan.Q = 1;
+        stage->plan.VS = stage->plan.K;
+        stage->plan.Q = 1;
         stage->plan.shared_w = stage->chip_y = 0;
         stage->A.lists = &none;
     }
@@ -308,7 +309,7 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
     struct ki_work work = {{0}, 0};
     const bool scatters = chain->kind != KI_CHAIN_PLAIN;
     kiln_status status;
-    TRY(ki_layout_get(&layout, X, scatters, plan.shared_w, plan.VS));
+    TRY(ki_layout_get(&layout, X, scatters, plan.shared_w));
     int64_t chip_y = chain->kind <= KI_CHAIN_PLAIN ? ki_csr_chip_columns(&plan, chain) - plan.shared_w : 0;
     const int64_t known = layout->coded ? layout->coded : X->cols;
     /* Columns in no known order would not make use of the chip. */

@@ -200,6 +200,41 @@ void reference_gram_diagonal(struct expected *out, const struct host_matrix *X, 
     out->gate = gate_for_terms((double)longest_column(X) + 2);
 }
 
+/* Row i of X - 1 c in full, and its gauge, |x| + |c|. */
+static void centred_row(long double *row, long double *gauge, const struct host_matrix *X, int64_t i,
+                        const struct host_matrix *c) {
+    for (int64_t j = 0; j < X->cols; j++) {
+        row[j] = c ? -(long double)host_get(c, j) : 0;
+        gauge[j] = fabsl(row[j]);
+    }
+    for (int64_t e = row_begin(X, i); e < row_begin(X, i + 1); e++) {
+        row[column_of(X, i, e)] += host_get(X, e);
+        gauge[column_of(X, i, e)] += fabsl((long double)host_get(X, e));
+    }
+}
+
+void reference_gram(struct expected *G, struct expected *g, const struct host_matrix *X,
+                    const struct host_matrix *v, const struct host_matrix *c) {
+    const int64_t n = X->cols;
+    struct expected row = expected_new(X->type, n);
+    *G = expected_new(X->type, n * n);
+    *g = expected_new(X->type, n);
+    for (int64_t i = 0; i < X->rows; i++) {
+        const long double weight = v ? host_get(v, i) : 1;
+        centred_row(row.value, row.gauge, X, i, c);
+        for (int64_t j = 0; weight != 0 && j < n; j++) {
+            g->value[j] += weight * row.value[j];
+            g->gauge[j] += fabsl(weight) * row.gauge[j];
+            for (int64_t l = 0; l < n; l++) {
+                G->value[j * n + l] += weight * row.value[j] * row.value[l];
+                G->gauge[j * n + l] += fabsl(weight) * row.gauge[j] * row.gauge[l];
+            }
+        }
+    }
+    G->gate = g->gate = gate_for_terms((double)X->rows + (double)longest_row(X) + 4);
+    expected_free(&row);
+}
+
 /* ---------------------------------------------------------------------------------- element wise */
 
 /* Element (i, c) of a k-column result reads this element of X. */

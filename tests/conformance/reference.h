@@ -57,6 +57,9 @@ void reference_mmchain(struct expected *out, double alpha, const struct host_mat
 void reference_multiply(struct expected *out, double alpha, kiln_transpose op, const struct host_matrix *A,
                         const struct host_matrix *B, double beta, const struct host_matrix *Z);
 void reference_gram_diagonal(struct expected *out, const struct host_matrix *X, const struct host_matrix *v);
+/* kiln_gram: both results. v, c may be NULL. */
+void reference_gram(struct expected *G, struct expected *g, const struct host_matrix *X,
+                    const struct host_matrix *v, const struct host_matrix *c);
 /* k columns of the result; X or Y with one column serves all of them. */
 void reference_combine(struct expected *out, int64_t k, const double *a, const struct host_matrix *X,
                        const double *b, const struct host_matrix *Y);

@@ -52,6 +52,14 @@ static void run_gram_diagonal(struct operands *o) {
     kiln_matrix_free(d);
 }
 
+static void run_gram(struct operands *o) {
+    kiln_matrix *G = NULL;
+    STEP(kiln_matrix_dense(&G, o->device, KILN_F64, COLS, COLS, NULL));
+    STEP(kiln_gram(G, NULL, o->X, o->v, NULL));
+    get(o->result, G);
+    kiln_matrix_free(G);
+}
+
 static void run_elementwise(struct operands *o) {
     const double a[K] = {2, 3}, c[K] = {-1, 0.5};
     STEP(kiln_fill(o->q, 0.25));
@@ -112,6 +120,7 @@ static const struct operation operations[] = {{"opening and creating", run_nothi
                                               {"multiply", run_multiply, NULL},
                                               {"multiply, transposed", run_transposed, NULL},
                                               {"gram_diagonal", run_gram_diagonal, NULL},
+                                              {"gram", run_gram, NULL},
                                               {"linreg", run_linreg, NULL},
                                               {"fill, combine, times, map", run_elementwise, "dense"},
                                               {"fill_random", run_random, "dense"},

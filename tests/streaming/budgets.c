@@ -95,6 +95,12 @@ static void passes(struct world *o) {
     note(o, o->w);
     OK(kiln_gram_diagonal(o->w, o->X, NULL));
     note(o, o->w);
+    kiln_matrix *G = NULL;
+    OK(kiln_matrix_dense(&G, o->device, o->type, COLS, COLS, NULL));
+    OK(kiln_gram(G, o->w, o->X, o->v, o->y));
+    note(o, G);
+    note(o, o->w);
+    kiln_matrix_free(G);
 }
 
 static void losses(struct world *o) {

@@ -5,26 +5,31 @@
 
 #include "cases.h"
 
-enum { RESULTS_MAX = 9 * 20000 * 3 + 64 };
+enum {
+    RESULTS_MAX = 9 * 20000 * 3 + 64,
+    NARROW = 300 /* columns up to which the Gram matrix is looked at */
+};
 
 /* All sums over rows that there are, of one X, one after the other in `results`. */
 static kiln_status compute(double *results, int64_t *count, struct work *work) {
     const struct problem *p = work->problem;
     kiln_matrix *const X = work->X.matrix, *const v = work->v.matrix, *const y = work->y.matrix;
     kiln_matrix *const w = work->w.matrix, *const z = work->z.matrix;
-    const int64_t n = p->cols * p->k;
     kiln_loss loss = {.kind = p->k == 1 ? KILN_LOSS_LOGISTIC : KILN_LOSS_SOFTMAX, .y = v, .weights = v};
     double *const start = results;
-    void *const values = calloc((size_t)(n > p->rows * p->k ? n : p->rows * p->k), sizeof(double));
-    kiln_matrix *diagonal = NULL;
+    void *const values = calloc(RESULTS_MAX, sizeof(double));
+    kiln_matrix *diagonal = NULL, *gram = NULL;
+    const int64_t width = p->cols <= NARROW ? p->cols : 0;
     kiln_status status = kiln_matrix_dense(&diagonal, work->device, work->type, p->cols, 1, NULL);
-    for (int step = 0; step < 5 && status == KILN_OK; step++) {
-        kiln_matrix *out = step == 3 ? diagonal : step == 2 ? z : w;
+    if (status == KILN_OK) status = kiln_matrix_dense(&gram, work->device, work->type, width, width, NULL);
+    for (int step = 0; step < (width > 0 ? 6 : 5) && status == KILN_OK; step++) {
+        kiln_matrix *out = step == 5 ? gram : step == 3 ? diagonal : step == 2 ? z : w;
         switch (step) {
         case 0: status = kiln_mmchain(w, 1, X, v, y, 0, NULL); break;
         case 1: status = kiln_loss_gradient(results++, w, NULL, NULL, &loss, X, y, NULL); break;
         case 2: status = kiln_multiply(z, 1, KILN_PLAIN, X, y, 0, NULL); break;
         case 3: status = kiln_gram_diagonal(diagonal, X, v); break;
+        case 5: status = kiln_gram(gram, NULL, X, v, diagonal); break;
         default: status = kiln_multiply(w, 1, KILN_TRANSPOSED, X, z, 0, NULL);
         }
         if (status == KILN_OK) status = kiln_matrix_get(values, out);
@@ -38,6 +43,7 @@ static kiln_status compute(double *results, int64_t *count, struct work *work) {
         status = kiln_norm(results, z, (kiln_norm_kind)norm);
     *count = results - start;
     kiln_matrix_free(diagonal);
+    kiln_matrix_free(gram);
     free(values);
     return status;
 }

@@ -107,6 +107,14 @@ static void gram_diagonal(struct check_context *context, struct set *s) {
     REFUSED(kiln_gram_diagonal(s->d, s->square, s->d));
 }
 
+static void gram(struct check_context *context, struct set *s) {
+    REFUSED(kiln_gram(NULL, s->d, s->X, s->v, NULL));
+    REFUSED(kiln_gram(s->square, s->d, NULL, s->v, NULL));
+    REFUSED(kiln_gram(s->w, s->d, s->X, s->v, NULL));
+    REFUSED(kiln_gram(s->square, s->w, s->square, NULL, NULL));
+    REFUSED(kiln_gram(s->square, NULL, s->square, NULL, NULL));
+}
+
 static void elementwise(struct check_context *context, struct set *s) {
     static const double ones[MOST_COLUMNS] = {1, 1};
     REFUSED(kiln_combine(NULL, ones, s->y, ones, s->z));
@@ -200,6 +208,7 @@ static void run(struct check_context *context) {
         mmchain(context, &s);
         multiply(context, &s);
         gram_diagonal(context, &s);
+        gram(context, &s);
         elementwise(context, &s);
         reductions(context, &s);
         matrices(context, &s);

@@ -1,0 +1,214 @@
+/* The Newton engine's strong preconditioner for matrices of few columns: M = U^T U, the Hessian itself as kiln_gram forms it,
+ *
+ *   M = (X - 1 mu)^T diag(v) (X - 1 mu) + L,  bordered under an intercept by (X - 1 mu)^T v and the sum of v,
+ *
+ * for softmax with the curvature that a class sees on average, the same for all classes, as gradients add up to zero over
+ * these and M^-1 then keeps it so. Products with the Hessian stay passes over X, and the step is Steihaug's; with M of the
+ * present point it takes one or two products, with M of a point before some more.
+ *
+ * When to form it is the question of renting or buying: products beyond a step's first are rent, the matrix costs so many
+ * passes, and it is formed when as much rent has been paid since the last time. That never takes more than about twice the
+ * passes of the best moment. Where it costs no more than a step takes by the diagonal, it is formed at once.
+ *
+ * A small part of the criterion's diagonal is added, so that M is positive definite where columns depend on one another; if
+ * it still cannot be factored, the diagonal serves. */
+#include "algorithms/newton_work.h"
+
+enum { AT_ONCE = 4, PANEL = 4 };
+
+/* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
+ * unpacked; for each pair of sparse entries; a multiplication of the factorisation. */
+static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025, HOST_STEP = 0.8;
+
+struct ki_factor {
+    int64_t n, size; /* columns; with the intercept */
+    double *U;       /* size x size: M, then U, by rows from the diagonal on */
+    double *r;       /* size x k, right sides and solutions */
+    double *column;  /* n */
+    kiln_matrix *G, *g;
+    double price; /* of forming it, in passes; INFINITY: never */
+    double rent;  /* products beyond the first of each step since the last time */
+    bool ready;
+};
+
+bool ki_newton_factored(const struct ki_newton_work *work) {
+    return work->factor && work->factor->ready;
+}
+
+/* In passes. */
+static double price_of(const struct ki_newton *newton, double size) {
+    kiln_device_info info;
+    const double rows = fmax((double)kiln_matrix_rows(newton->X), 1), k = newton->k;
+    const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), n = (double)kiln_matrix_cols(newton->X);
+    if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
+    const double mean = nnz / rows;
+    const double threads = fmin(fmax(info.threads, 1), 1 + nnz / 16384); /* that a pass is worth */
+    const double solve = HOST_STEP * size * size * threads / nnz;        /* a step's, beside its pass */
+    const double factor = HOST_STEP * size * size * size * threads / (6 * nnz * k);
+    if (solve > 0.5) return INFINITY;
+    if (info.is_gpu) return 2 * ceil(n / 8);
+    if (kiln_matrix_format(newton->X) == KILN_DENSE) return DENSE_ELEMENT * n / k + factor;
+    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean) / k + factor;
+}
+
+kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = kiln_matrix_cols(newton->X), size = n + !newton->no_intercept;
+    const double price = price_of(newton, (double)size);
+    if (newton->l1 > 0 || !(price < (double)newton->max_iterations)) return KILN_OK;
+    struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
+    if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
+    *factor = (struct ki_factor){.n = n, .size = size, .price = price};
+    factor->U = ki_alloc((size_t)(size * size) * sizeof(double));
+    factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
+    factor->column = ki_alloc((size_t)n * sizeof(double));
+    if (!factor->U || !factor->r || !factor->column)
+        return ki_fail_nomem((size_t)(size * size) * sizeof(double), "the preconditioner");
+    TRY(kiln_matrix_dense(&factor->G, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, n,
+                          NULL));
+    TRY(kiln_matrix_dense(&factor->g, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, 1,
+                          NULL));
+    TRY(ki_newton_pair(&work->Z, newton));
+done:
+    return status;
+}
+
+void ki_newton_factor_close(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    if (!factor) return;
+    ki_free(factor->U);
+    ki_free(factor->r);
+    ki_free(factor->column);
+    kiln_matrix_free(factor->G);
+    kiln_matrix_free(factor->g);
+    ki_free(factor);
+}
+
+/* ---- M = U^T U ---- */
+
+/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. */
+static bool factorise(double *U, int64_t size) {
+    for (int64_t k = 0; k < size; k++) {
+        double *row = U + k * size;
+        const int64_t first = k - k % PANEL;
+        for (int64_t p = first; p < k; p++)
+            for (int64_t j = k; j < size; j++) row[j] -= U[p * size + k] * U[p * size + j];
+        if (!(row[k] > 0) || !isfinite(row[k])) return false;
+        const double inverse = 1 / sqrt(row[k]);
+        for (int64_t j = k; j < size; j++) row[j] *= inverse;
+        if (k + 1 - first < PANEL) continue;
+        const double *a = U + first * size, *b = a + size, *c = b + size, *d = c + size;
+        for (int64_t i = k + 1; i < size; i++) {
+            double *to = U + i * size;
+            const double ai = a[i], bi = b[i], ci = c[i], di = d[i];
+            for (int64_t j = i; j < size; j++) to[j] -= ai * a[j] + bi * b[j] + ci * c[j] + di * d[j];
+        }
+    }
+    return true;
+}
+
+/* r = U^-T r, and then U^-1 of that; k columns. Returns the square of the first's length. */
+static double substitute(const double *U, double *r, int64_t size, int64_t k) {
+    double square = 0;
+    for (int64_t i = 0; i < size; i++) {
+        const double *row = U + i * size;
+        for (int64_t c = 0; c < k; c++) {
+            r[i * k + c] /= row[i];
+            square += r[i * k + c] * r[i * k + c];
+        }
+        for (int64_t j = i + 1; j < size; j++)
+            for (int64_t c = 0; c < k; c++) r[j * k + c] -= row[j] * r[i * k + c];
+    }
+    for (int64_t i = size; i-- > 0;) {
+        const double *row = U + i * size;
+        for (int64_t c = 0; c < k; c++) {
+            double sum[4] = {0}; /* each addition would wait for the one before */
+            int64_t j = i + 1;
+            for (; j + 4 <= size; j += 4)
+                for (int s = 0; s < 4; s++) sum[s] += row[j + s] * r[(j + s) * k + c];
+            for (; j < size; j++) sum[0] += row[j] * r[j * k + c];
+            r[i * k + c] = (r[i * k + c] - (sum[0] + sum[1]) - (sum[2] + sum[3])) / row[i];
+        }
+    }
+    return square;
+}
+
+/* M from G, g and the sum of v. Rows of columns that are left out become those of the unit matrix. */
+static kiln_status fill(struct ki_newton_work *work, double total) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = factor->n, size = factor->size;
+    const double part = kiln_matrix_type(newton->X) == KILN_F32 ? 1e-5 : 1e-9;
+    TRY(ki_vector_get(factor->U, factor->G));
+    for (int64_t i = n; size > n && i-- > 0;)
+        memmove(factor->U + i * size, factor->U + i * n, (size_t)n * sizeof(double));
+    TRY(ki_vector_get(factor->column, factor->g));
+    for (int64_t i = 0; i < n; i++) {
+        double *row = factor->U + i * size;
+        const double diagonal = newton->no_intercept ? newton->columns.square[i]
+                                                     : newton->columns.weight * newton->columns.variance[i];
+        const double penalty = newton->l2 * (newton->standardize ? newton->columns.variance[i] : 1);
+        row[i] += penalty + part * (diagonal * work->total / newton->columns.weight + penalty);
+        if (size > n) row[n] = factor->column[i];
+        if (diagonal > 0) continue;
+        for (int64_t j = 0; j < i; j++) factor->U[j * size + i] = 0;
+        for (int64_t j = i; j < size; j++) row[j] = j == i ? 1 : 0;
+    }
+    if (size > n) factor->U[n * size + n] = total + part * work->total;
+done:
+    return status;
+}
+
+kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const kiln_matrix *v;
+    double total;
+    if (!factor) return KILN_OK;
+    const bool first = work->iterations == 0;
+    if (first) factor->ready = false;
+    factor->rent = first ? 0 : factor->rent + (double)(former->inner - 1);
+    if (first ? factor->price > AT_ONCE : factor->rent < factor->price) return KILN_OK;
+    factor->rent = 0;
+    TRY(ki_newton_mean_curvature(work, &v));
+    TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
+    work->newton->report.passes += (factor->n + KI_BLOCK - 1) / KI_BLOCK;
+    TRY(kiln_norm(&total, v, KILN_NORM_1));
+    TRY(fill(work, total));
+    factor->ready = factorise(factor->U, factor->size);
+done:
+    return status;
+}
+
+/* ---- M^-1 ---- */
+
+static kiln_status put(kiln_matrix *A, double *values) {
+    if (kiln_matrix_type(A) == KILN_F32)
+        for (int64_t i = 0; i < kiln_matrix_nnz(A); i++) {
+            const float narrow = (float)values[i];
+            memcpy((char *)values + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
+        }
+    return kiln_matrix_set(A, values);
+}
+
+kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = factor->n, k = newton->k;
+    TRY(ki_vector_get(factor->r, work->R.w));
+    if (work->R.b) TRY(ki_vector_get(factor->r + n * k, work->R.b));
+    for (int64_t j = 0; j < n; j++) {
+        const double diagonal =
+            newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
+        for (int64_t c = 0; c < k && !(diagonal > 0); c++) factor->r[j * k + c] = 0;
+    }
+    *rho = work->scale * substitute(factor->U, factor->r, factor->size, k);
+    for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
+    if (work->Z.b) TRY(put(work->Z.b, factor->r + n * k));
+    TRY(put(work->Z.w, factor->r));
+done:
+    return status;
+}
