@@ -300,7 +300,7 @@ static kiln_status inflate_member(const struct ki_zip_archive *zip, const struct
     struct ki_bytes packed = {0};
     kiln_status status;
     if (zip->members_in) {
-        if (!ki_bytes_room(&packed, member->packed))
+        if (!ki_bytes_room(&packed, ki_max(member->packed, 1)))
             return ki_fail_nomem((size_t)member->packed, "a packed member of an archive");
         TRY(ki_file_read(zip->members_in, packed.data, member->begin, member->packed));
     }
