@@ -1,0 +1,243 @@
+/* CPU body of G = (X - 1 c)^T diag(v) (X - 1 c) (gram.h).
+ *
+ * Dense rows are copied, a block at a time, into panels of columns, once as x - c and once times v; a tile of G is added up
+ * in registers over the block and then goes to a copy of G in double. Tiles right of the diagonal are left out. Sparse rows
+ * add the products of their entries to such a copy, about zero, and c is taken off at the end; where they have so many
+ * entries that tiles are quicker, they are unpacked into panels. Rows of weight 0 are skipped: in a support vector machine
+ * most are.
+ *
+ * Parts of the rows have copies of their own, added in order at the end. Wide dense matrices have few, and bands of G
+ * instead. Both hang on the shape alone, so that the result does not depend on the number of threads. */
+
+enum {
+    FN(GRAM_ROWS) = 64, /* in a block */
+    FN(GRAM_WIDE) = 2 * LANES,
+    FN(GRAM_TALL) = SIMD_BYTES == 64 ? 8 : 4, /* rows and columns of a tile; columns of a panel */
+    FN(GRAM_NARROW) = 256,    /* columns up to which parts are many, and beyond bands as wide */
+    FN(GRAM_COPIES) = 1 << 24 /* elements of all copies, if one is not more by itself */
+};
+
+typedef double FN(vwide) __attribute__((vector_size(LANES * 8)));
+
+struct FN(gram) {
+    const struct ki_gram *gram;
+    bool sparse;
+    int parts, bands;
+    int64_t n, padded, copy, room; /* columns; in whole panels; elements of a copy, of a block */
+    double *copies;                /* of G, padded x padded; then g; then the sum of v */
+    real *c, *blocks;
+};
+
+/* Rows that are worked on together. */
+struct FN(gram_block) {
+    real *panels, *sums, *room; /* x - c, panel by panel; the sum of v (x - c); one row */
+    real v[FN(GRAM_ROWS)];
+    int64_t count;
+};
+
+ALWAYS_INLINE void FN(add_wide)(double *to, FN(vreal) sum) {
+    FN(vwide) at;
+    memcpy(&at, to, sizeof at);
+    at += __builtin_convertvector(sum, FN(vwide));
+    memcpy(to, &at, sizeof at);
+}
+
+/* G's tile at `to` += rows^T diag(v) columns for `count` rows; V, its vectors a row, is a constant wherever this is
+ * inlined. */
+ALWAYS_INLINE void FN(gram_tile)(int V, double *to, int64_t stride, const real *rows, const real *columns,
+                                 const real *v, int64_t count) {
+    FN(vreal) sum[FN(GRAM_TALL)][2];
+#pragma GCC unroll 8
+    for (int i = 0; i < FN(GRAM_TALL); i++)
+#pragma GCC unroll 2
+        for (int j = 0; j < V; j++) sum[i][j] = (FN(vreal)){0};
+    for (int64_t r = 0; r < count; r++, rows += FN(GRAM_WIDE), columns += FN(GRAM_WIDE))
+#pragma GCC unroll 2
+        for (int j = 0; j < V; j++) {
+            const FN(vreal) scaled = v[r] * FN(load)(columns + j * LANES);
+#pragma GCC unroll 8
+            for (int i = 0; i < FN(GRAM_TALL); i++) sum[i][j] += rows[i] * scaled;
+        }
+#pragma GCC unroll 8
+    for (int i = 0; i < FN(GRAM_TALL); i++)
+#pragma GCC unroll 2
+        for (int j = 0; j < V; j++) FN(add_wide)(to + i * stride + j * LANES, sum[i][j]);
+}
+
+/* The tiles of rows [first, end) of G, from the panels of a block. Of one on the diagonal the left half may do. */
+static void FN(gram_tiles)(const struct FN(gram) * all, double *copy, const struct FN(gram_block) * block,
+                           int64_t first, int64_t end) {
+    const int64_t panel = FN(GRAM_ROWS) * FN(GRAM_WIDE), stride = all->padded;
+    const real *columns = block->panels;
+    end = ki_min(end, all->n);
+    for (int64_t j = 0; j < end; j += FN(GRAM_WIDE), columns += panel)
+        for (int64_t i = ki_max(first, j); i < end; i += FN(GRAM_TALL)) {
+            const real *rows = block->panels + i / FN(GRAM_WIDE) * panel + i % FN(GRAM_WIDE);
+            double *to = copy + i * stride + j;
+            if (i + FN(GRAM_TALL) <= j + LANES)
+                FN(gram_tile)(1, to, stride, rows, columns, block->v, block->count);
+            else
+                FN(gram_tile)(2, to, stride, rows, columns, block->v, block->count);
+        }
+}
+
+/* The next row of a block: x - c. x may be read to the end of its last vector. */
+static void FN(gram_pack)(const struct FN(gram) * all, struct FN(gram_block) * block, const real *x, real v) {
+    const int64_t n = all->n, row = block->count * FN(GRAM_WIDE);
+    block->v[block->count++] = v;
+    for (int64_t j = 0; j < n; j += LANES) {
+        FN(vreal) value = FN(load)(x + j) - FN(load)(all->c + j);
+        if (n - j < LANES) value = FN(masked)(value, FN(first_lanes)(n - j));
+        FN(store)
+        (block->panels + j / FN(GRAM_WIDE) * FN(GRAM_ROWS) * FN(GRAM_WIDE) + row + j % FN(GRAM_WIDE), value);
+        FN(store)(block->sums + j, FN(load)(block->sums + j) + v * value);
+    }
+}
+
+/* A row that can be read to the end of its last vector: one in the matrix's middle as it is, others in `room`. */
+static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *room) {
+    const kiln_matrix *X = all->gram->X;
+    const int64_t n = all->n;
+    const real *values = VALUES(X);
+    if (X->format == KILN_DENSE) {
+        const real *x = values + row * n;
+        if (row * n + ki_ceil_div(n, LANES) * LANES <= X->rows * n) return x;
+        memcpy(room, x, (size_t)n * sizeof(real));
+        return room;
+    }
+    const int64_t *start = ki_host(&X->row_start);
+    const int32_t *col = ki_host(&X->col);
+    memset(room, 0, (size_t)all->padded * sizeof(real));
+    for (int64_t e = start[row]; e < start[row + 1]; e++) room[col[e]] += values[e];
+    return room;
+}
+
+/* Rows [first, end) of X into rows [top, bottom) of a copy, and with the first of these into g. */
+static void FN(gram_dense)(const struct FN(gram) * all, double *copy, real *work, int64_t top, int64_t bottom,
+                           int64_t first, int64_t end) {
+    const real *v = all->gram->v ? VALUES(all->gram->v) : NULL;
+    const int64_t padded = all->padded;
+    struct FN(gram_block) block = {.panels = work, .sums = work + FN(GRAM_ROWS) * padded};
+    block.room = block.sums + padded;
+    memset(work, 0, (size_t)all->room * sizeof(real));
+    for (int64_t row = first; row < end;) {
+        for (block.count = 0; row < end && block.count < FN(GRAM_ROWS); row++)
+            if (!v || v[row] != 0)
+                FN(gram_pack)(all, &block, FN(gram_row)(all, row, block.room), v ? v[row] : 1);
+        FN(gram_tiles)(all, copy, &block, top, bottom);
+        for (int64_t j = 0; top == 0 && j < padded; j++) copy[padded * padded + j] += block.sums[j];
+        memset(block.sums, 0, (size_t)padded * sizeof(real));
+    }
+}
+
+/* copy + its transpose = the products of the rows' entries: an entry's own product is halved. */
+static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t first, int64_t end) {
+    const kiln_matrix *X = all->gram->X;
+    const int64_t *start = ki_host(&X->row_start), padded = all->padded;
+    const int32_t *col = ki_host(&X->col);
+    const real *value = VALUES(X), *v = all->gram->v ? VALUES(all->gram->v) : NULL;
+    double *g = copy + padded * padded;
+    for (int64_t row = first; row < end; row++) {
+        const double weight = v ? (double)v[row] : 1;
+        if (weight == 0) continue;
+        g[padded] += weight;
+        for (int64_t e = start[row]; e < start[row + 1]; e++) {
+            const double scaled = weight * value[e];
+            double *to = copy + col[e] * padded;
+            for (int64_t f = start[row]; f < e; f++) to[col[f]] += scaled * value[f];
+            to[col[e]] += 0.5 * scaled * value[e];
+            g[col[e]] += scaled;
+        }
+    }
+}
+
+/* A part's rows into a band of its copy; g belongs to the first band. */
+static void FN(gram_task)(void *arg, int task) {
+    const struct FN(gram) *all = arg;
+    const int part = task / all->bands, band = task % all->bands;
+    const int64_t rows = all->gram->X->rows, tiles = all->padded / FN(GRAM_TALL),
+                  square = all->padded * all->padded;
+    const int64_t first = ki_part_begin(rows, part, all->parts),
+                  end = ki_part_begin(rows, part + 1, all->parts);
+    const int64_t top = FN(GRAM_TALL) * ki_part_begin(tiles, band, all->bands);
+    const int64_t bottom = FN(GRAM_TALL) * ki_part_begin(tiles, band + 1, all->bands);
+    double *copy = all->copies + part * all->copy;
+    memset(copy + top * all->padded, 0, (size_t)((bottom - top) * all->padded) * sizeof *copy);
+    if (band == 0) memset(copy + square, 0, (size_t)(all->copy - square) * sizeof *copy);
+    if (all->sparse)
+        FN(gram_sparse)(all, copy, first, end);
+    else
+        FN(gram_dense)(all, copy, all->blocks + task * all->room, top, bottom, first, end);
+}
+
+enum { FN(GRAM_SUMS) = 64 };
+
+/* A share of the first copy += that of the others, in order. */
+static void FN(gram_sum)(void *arg, int share) {
+    const struct FN(gram) *all = arg;
+    const int64_t first = ki_part_begin(all->copy, share, FN(GRAM_SUMS));
+    const int64_t end = ki_part_begin(all->copy, share + 1, FN(GRAM_SUMS));
+    for (int part = 1; part < all->parts; part++) {
+        const double *from = all->copies + part * all->copy;
+        for (int64_t i = first; i < end; i++) all->copies[i] += from[i];
+    }
+}
+
+/* G and g from the sum of the copies. */
+static void FN(gram_finish)(const struct FN(gram) * all) {
+    const int64_t n = all->n, padded = all->padded;
+    const double *sum = all->copies, *g = sum + padded * padded, weight = g[padded];
+    real *G = VALUES(all->gram->G), *out = all->gram->g ? VALUES(all->gram->g) : NULL;
+    for (int64_t i = 0; i < n; i++) {
+        const double ci = (double)all->c[i];
+        if (out) out[i] = (real)(all->sparse ? g[i] - weight * ci : g[i]);
+        for (int64_t j = 0; j <= i; j++) {
+            double value = sum[i * padded + j];
+            const double cj = (double)all->c[j];
+            if (all->sparse) value += sum[j * padded + i] - ci * g[j] - cj * g[i] + weight * ci * cj;
+            G[i * n + j] = G[j * n + i] = (real)value;
+        }
+    }
+}
+
+/* What the parts and bands are cut by: see above. */
+static void FN(gram_plan)(struct FN(gram) * all) {
+    const kiln_matrix *X = all->gram->X;
+    const int64_t n = all->n, square = all->padded * all->padded, rows = ki_max(X->rows, 1);
+    const int64_t mean = X->nnz / rows; /* of a row's entries */
+    all->sparse = X->format == KILN_CSR && 2 * LANES * mean * mean < n * n;
+    const int64_t worth = all->sparse ? X->nnz / 32 * mean / square : rows / 1024;
+    const int64_t most = ki_min(n <= FN(GRAM_NARROW) ? 64 : 16, FN(GRAM_COPIES) / square);
+    all->parts = (int)FN(power_below)(ki_max(ki_min(worth, most), 1));
+    all->bands = all->sparse ? 1 : (int)ki_max(ki_min(n / FN(GRAM_NARROW), 16 / all->parts), 1);
+}
+
+static kiln_status FN(gram)(const struct ki_gram *gram) {
+    enum { LINE = 64 };
+    struct FN(gram) all = {.gram = gram, .n = gram->X->cols};
+    struct ki_buffer scratch;
+    int64_t doubles, reals, bytes;
+    all.padded = ki_ceil_div(all.n, FN(GRAM_WIDE)) * FN(GRAM_WIDE);
+    if (all.n == 0) return KILN_OK;
+    if (!ki_mul(all.padded, all.padded, &all.copy) || !ki_add(all.copy, all.padded + LINE / 8, &all.copy))
+        return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)all.n);
+    FN(gram_plan)(&all);
+    all.room = all.sparse ? 0 : (FN(GRAM_ROWS) + 2) * all.padded;
+    if (!ki_mul3(all.copy, all.parts, 8, &doubles) ||
+        !ki_mul3(all.room, all.parts * all.bands, sizeof(real), &reals) || !ki_add(doubles, reals, &bytes) ||
+        !ki_add(bytes, all.padded * (int64_t)sizeof(real) + LINE, &bytes))
+        return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)all.n);
+    const kiln_status status = ki_device_scratch(gram->X->device, &scratch, bytes);
+    if (status != KILN_OK) return status;
+    char *base = ki_host(&scratch);
+    base += -(uintptr_t)base % LINE;
+    all.copies = (double *)(void *)base;
+    all.c = (real *)(void *)(base + doubles);
+    all.blocks = all.c + all.padded;
+    memset(all.c, 0, (size_t)all.padded * sizeof(real));
+    if (gram->c) memcpy(all.c, VALUES(gram->c), (size_t)all.n * sizeof(real));
+    ki_parallel(gram->X->device->threads, all.parts * all.bands, FN(gram_task), &all);
+    ki_parallel(gram->X->device->threads, FN(GRAM_SUMS), FN(gram_sum), &all);
+    FN(gram_finish)(&all);
+    return KILN_OK;
+}
