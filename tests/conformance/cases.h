@@ -179,6 +179,7 @@ void check_report(struct check_context *context, bool passed, const char *format
 struct check {
     const char *name;
     void (*run)(struct check_context *context);
+    const char *only_cpu; /* why other devices have nothing to check; NULL: they have */
 };
 extern const struct check *const checks[]; /* ends with NULL */
 

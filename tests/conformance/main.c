@@ -1,15 +1,11 @@
 /* The conformance suite: every operation's problems in f32 and f64 on every device that opens, each against
- * the reference within its error bound.
- *
- * Besides the values it checks that every element of the destination was written (it starts as NaN), that
- * operands which are only read keep their bits, that numbers are not written past the last result, and that a
- * second run gives the same bits where kiln.h promises that. */
+ * the reference within its error bound (one_case.c), then the checks of another form. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cases.h"
+#include "suite.h"
 
 extern const struct check check_philox, check_matrix, check_refusals, check_properties, check_cg,
     check_determinism, check_repeats;
@@ -17,13 +13,7 @@ const struct check *const checks[] = {&check_philox, &check_matrix,      &check_
                                       &check_cg,     &check_determinism, &check_repeats,  NULL};
 
 enum { ENTRIES_QUICK = 20000, ENTRIES_NORMAL = 4000000, TALLIES = 1024 };
-static const double CANARY = 4711;
-
-struct options {
-    const char *device, *operation, *type, *require;
-    bool verbose, quick, large, all;
-    int threads;
-};
+enum { ALL_SKIPPED = 77 }; /* exit status of a run that tested nothing, as ctest and automake know it */
 
 /* A line of the closing table. */
 struct tally {
@@ -45,156 +35,6 @@ struct suite {
 
 static const char *type_name(kiln_type type) {
     return type == KILN_F32 ? "f32" : "f64";
-}
-
-/* -------------------------------------------------------------------------------------- one case */
-
-struct outcome {
-    bool passed;
-    double ratio, gate;
-    char why[400];
-};
-
-static void fail(struct outcome *outcome, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void fail(struct outcome *outcome, const char *format, ...) {
-    va_list args;
-    if (!outcome->passed) return;
-    outcome->passed = false;
-    va_start(args, format);
-    vsnprintf(outcome->why, sizeof outcome->why, format, args);
-    va_end(args);
-}
-
-static bool succeeded(struct outcome *outcome, kiln_status status, const char *what) {
-    if (status != KILN_OK)
-        fail(outcome, "%s: %s: %s", what, kiln_status_name(status), kiln_last_error()->message);
-    return status == KILN_OK;
-}
-
-static size_t value_bytes(const struct host_matrix *h) {
-    return (size_t)h->nnz * (h->type == KILN_F32 ? 4 : 8);
-}
-
-/* The values of every result of one run, in the type of its matrix, or double for the scalars. */
-struct results {
-    void *values[RESULTS];
-    size_t bytes[RESULTS]; /* 0 = no such result */
-};
-
-static void results_new(struct results *results, struct work *work, const struct expected *expected) {
-    for (int r = 0; r < RESULTS; r++) {
-        const struct operand *A = work_result(work, (enum result)r);
-        results->bytes[r] = A && A->matrix                ? value_bytes(&A->host)
-                            : !A && expected[r].count > 0 ? sizeof work->scalars
-                                                          : 0;
-        results->values[r] = calloc(1, results->bytes[r] + 1);
-    }
-}
-
-static void results_free(struct results *results) {
-    for (int r = 0; r < RESULTS; r++) free(results->values[r]);
-}
-
-/* Runs the operation once from the same start and hands out what it computed. */
-static bool run_once(struct outcome *outcome, const struct operation *operation, struct work *work,
-                     struct results *results) {
-    for (int c = 0; c <= MOST_COLUMNS; c++) work->scalars[c] = CANARY;
-    for (int r = 0; r < RESULTS; r++) {
-        const struct operand *A = work_result(work, (enum result)r);
-        if (A && A->matrix && !succeeded(outcome, kiln_matrix_set(A->matrix, A->host.values), "reset"))
-            return false;
-    }
-    if (!succeeded(outcome, operation->run(work), "run")) return false;
-    if (!succeeded(outcome, kiln_device_sync(work->device), "sync")) return false;
-    for (int r = 0; r < RESULTS; r++) {
-        const struct operand *A = work_result(work, (enum result)r);
-        if (A && A->matrix && !succeeded(outcome, kiln_matrix_get(results->values[r], A->matrix), "get"))
-            return false;
-        if (!A && results->bytes[r]) memcpy(results->values[r], work->scalars, sizeof work->scalars);
-    }
-    return true;
-}
-
-/* One result against what was expected of it; the worst of several stays in the outcome. */
-static void compare(struct outcome *outcome, const struct expected *expected, enum result result,
-                    kiln_type type, const void *got) {
-    static const char *const names[RESULTS] = {"", "sums: ", "curvature: ", "number: "};
-    struct host_matrix values = {.type = type, .values = (void *)(uintptr_t)got};
-    int64_t worst;
-    double ratio = error_ratio(&worst, expected, type, got);
-    if (!(ratio <= expected->gate))
-        fail(outcome, "%selement %lld is %.17g, not %.17g: error ratio %.4g, allowed %.4g", names[result],
-             (long long)worst, host_get(&values, worst), (double)expected->value[worst], ratio,
-             expected->gate);
-    if (outcome->gate == 0 || ratio * outcome->gate > outcome->ratio * expected->gate) {
-        outcome->ratio = ratio;
-        outcome->gate = expected->gate;
-    }
-    for (int64_t c = expected->count; result == RESULT_SCALARS && c <= MOST_COLUMNS; c++)
-        if (((const double *)got)[c] != CANARY)
-            fail(outcome, "wrote past the last result, at %lld", (long long)c);
-}
-
-static void compare_results(struct outcome *outcome, const struct expected *expected, struct work *work,
-                            const struct results *got) {
-    for (int r = 0; r < RESULTS; r++) {
-        if ((got->bytes[r] > 0) != (expected[r].count > 0))
-            fail(outcome, "the case expects %lld elements of a result of %zu bytes",
-                 (long long)expected[r].count, got->bytes[r]);
-        else if (got->bytes[r] > 0)
-            compare(outcome, &expected[r], (enum result)r, r == RESULT_SCALARS ? KILN_F64 : work->type,
-                    got->values[r]);
-    }
-}
-
-static void compare_operand(struct outcome *outcome, const struct operand *A, const char *name) {
-    if (!A->matrix || A->alias || !A->host.values) return;
-    size_t bytes = value_bytes(&A->host);
-    void *now = calloc(1, bytes + 1);
-    kiln_status status =
-        A->host.row_start ? kiln_matrix_get_csr(NULL, NULL, now, A->matrix) : kiln_matrix_get(now, A->matrix);
-    if (succeeded(outcome, status, name) && memcmp(now, A->host.values, bytes) != 0)
-        fail(outcome, "the operand %s was changed", name);
-    free(now);
-}
-
-static void repeat(struct outcome *outcome, const struct operation *operation, struct work *work,
-                   const struct expected *expected, const struct results *first) {
-    struct results second;
-    results_new(&second, work, expected);
-    if (run_once(outcome, operation, work, &second))
-        for (int r = 0; r < RESULTS; r++)
-            if (memcmp(first->values[r], second.values[r], first->bytes[r]) != 0)
-                fail(outcome, "a second run gave other bits");
-    results_free(&second);
-}
-
-static struct outcome run_case(const struct operation *operation, const struct problem *problem,
-                               kiln_device *device, kiln_type type, bool atomics) {
-    struct work work = {.problem = problem, .device = device, .type = type};
-    struct outcome outcome = {.passed = true};
-    struct expected expected[RESULTS] = {{0}};
-    struct results got = {{NULL}, {0}};
-    if (!succeeded(&outcome, operation->prepare(&work), "prepare")) goto done;
-    if (!succeeded(&outcome, work_fetch(&work), "fetch")) goto done;
-    operation->expect(expected, &work);
-    results_new(&got, &work, expected);
-    if (!run_once(&outcome, operation, &work, &got)) goto done;
-    compare_results(&outcome, expected, &work, &got);
-    const struct {
-        const struct operand *A;
-        const char *name;
-    } read[] = {{&work.X, "X"},           {&work.v, "v"},           {&work.y, "y"},
-                {&work.z, "z"},           {&work.target, "target"}, {&work.weights, "weights"},
-                {&work.offset, "offset"}, {&work.shift, "shift"}};
-    for (size_t i = 0; i < sizeof read / sizeof *read; i++)
-        compare_operand(&outcome, read[i].A, read[i].name);
-    if (!(atomics && problem->format == KILN_CSR)) repeat(&outcome, operation, &work, expected, &got);
-done:
-    for (int r = 0; r < RESULTS; r++) expected_free(&expected[r]);
-    results_free(&got);
-    work_free(&work);
-    return outcome;
 }
 
 /* ----------------------------------------------------------------------------------- one device */
@@ -262,25 +102,27 @@ void check_report(struct check_context *context, bool passed, const char *format
     printf("%s %s %s %s\n", passed ? "pass" : "FAIL", context->device_name, type_name(context->type), text);
 }
 
-static void run_check(struct suite *suite, const struct check *check, kiln_device *device,
-                      const kiln_device_info *info, kiln_type type) {
-    struct tally *tally = new_tally(suite, info->name, check->name, type);
-    struct check_context context = {
-        .device = device, .device_name = info->name, .type = type, .verbose = suite->options.verbose};
-    check->run(&context);
-    tally->cases = context.passed + context.failed;
-    tally->failed = context.failed;
-    suite->passed += context.passed;
-    suite->failed += context.failed;
-}
-
 static void skip(struct suite *suite, const char *name, const char *why) {
     printf("skip %s: %s\n", name, why);
     suite->skipped++;
 }
 
-static bool wanted(const char *option, const char *name) {
-    return !option || strcmp(option, name) == 0;
+static void run_check(struct suite *suite, const struct check *check, kiln_device *device,
+                      const kiln_device_info *info, kiln_type type) {
+    if (check->only_cpu && strcmp(info->name, "cpu") != 0) {
+        if (suite->options.operation) skip(suite, info->name, check->only_cpu);
+        return;
+    }
+    struct tally *tally = new_tally(suite, info->name, check->name, type);
+    struct check_context context = {
+        .device = device, .device_name = info->name, .type = type, .verbose = suite->options.verbose};
+    check->run(&context);
+    if (context.passed + context.failed == 0)
+        check_report(&context, false, "%s checked nothing", check->name);
+    tally->cases = context.passed + context.failed;
+    tally->failed = context.failed;
+    suite->passed += context.passed;
+    suite->failed += context.failed;
 }
 
 static void run_type(struct suite *suite, kiln_device *device, const kiln_device_info *info, kiln_type type) {
@@ -387,64 +229,13 @@ static void print_table(const struct suite *suite) {
     }
 }
 
-static const char usage[] =
-    "usage: conformance [--device NAME] [--op NAME] [--type f32|f64] [--require NAME,...] [--threads N]\n"
-    "                   [--quick] [--large] [--all] [-v]\n"
-    "  --device   only this device, or all of a backend: cpu, opencl, opencl:0.1, cuda\n"
-    "  --op       only this operation or check\n"
-    "  --require  fail if one of these was not tested\n"
-    "  --quick    small problems only, for slow tools\n"
-    "  --all      every width also on OpenCL processors, whose compiler is slow\n"
-    "  --large    also a matrix of 30 million columns\n"
-    "  -v         a line for each case\n";
-
-static bool parse(struct options *options, int argc, char **argv) {
-    for (int i = 1; i < argc; i++) {
-        const char *value = i + 1 < argc ? argv[i + 1] : NULL;
-        const struct {
-            const char *name, **to;
-        } named[] = {{"--device", &options->device},
-                     {"--op", &options->operation},
-                     {"--type", &options->type},
-                     {"--require", &options->require}};
-        bool known = true;
-        if (!strcmp(argv[i], "-v"))
-            options->verbose = true;
-        else if (!strcmp(argv[i], "--quick"))
-            options->quick = true;
-        else if (!strcmp(argv[i], "--all"))
-            options->all = true;
-        else if (!strcmp(argv[i], "--large"))
-            options->large = true;
-        else if (!strcmp(argv[i], "--threads") && value)
-            options->threads = atoi(argv[++i]);
-        else
-            known = false;
-        for (size_t n = 0; !known && value && n < sizeof named / sizeof *named; n++)
-            if (!strcmp(argv[i], named[n].name)) {
-                *named[n].to = value;
-                known = true;
-                i++;
-            }
-        if (!known) return false;
-    }
-    return true;
-}
-
 int main(int argc, char **argv) {
     static struct suite suite;
-    if (!parse(&suite.options, argc, argv)) {
-        fputs(usage, stderr);
-        return 2;
-    }
+    if (!parse_options(&suite.options, argc, argv)) return 2;
     run_devices(&suite);
     check_required(&suite);
-    if (suite.passed + suite.failed == 0) {
-        printf("FAIL nothing was tested\n");
-        suite.failed++;
-    }
     print_table(&suite);
     printf("%lld passed, %lld failed, %lld skipped\n", (long long)suite.passed, (long long)suite.failed,
            (long long)suite.skipped);
-    return suite.failed != 0;
+    return suite.failed > 0 ? 1 : suite.passed > 0 ? 0 : ALL_SKIPPED;
 }

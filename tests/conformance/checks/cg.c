@@ -129,4 +129,4 @@ static void run(struct check_context *context) {
     check_columns(context, MOST);
 }
 
-const struct check check_cg = {"cg_step", run};
+const struct check check_cg = {.name = "cg_step", .run = run};

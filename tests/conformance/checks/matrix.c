@@ -76,4 +76,4 @@ static void run(struct check_context *context) {
     work_free(&work);
 }
 
-const struct check check_matrix = {"matrix", run};
+const struct check check_matrix = {.name = "matrix", .run = run};

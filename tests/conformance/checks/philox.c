@@ -22,4 +22,4 @@ static void run(struct check_context *context) {
     }
 }
 
-const struct check check_philox = {"philox", run};
+const struct check check_philox = {.name = "philox", .run = run};

@@ -156,4 +156,4 @@ static void run(struct check_context *context) {
     }
 }
 
-const struct check check_properties = {"properties", run};
+const struct check check_properties = {.name = "properties", .run = run};

@@ -221,4 +221,4 @@ static void run(struct check_context *context) {
     free_set(&s);
 }
 
-const struct check check_refusals = {"refusals", run};
+const struct check check_refusals = {.name = "refusals", .run = run};

@@ -91,4 +91,4 @@ static void run(struct check_context *context) {
     kiln_device_close(device);
 }
 
-const struct check check_repeats = {"repeats", run};
+const struct check check_repeats = {.name = "repeats", .run = run};

@@ -1,0 +1,26 @@
+/* The parts of the conformance suite's own program: what it was asked for, one case, and the walk through all (main.c). */
+#ifndef CONFORMANCE_SUITE_H
+#define CONFORMANCE_SUITE_H
+
+#include "cases.h"
+
+struct options {
+    const char *device, *operation, *type, *require;
+    bool verbose, quick, large, all;
+    int threads;
+};
+/* False: it was said on standard error what is wrong with the command line. */
+bool parse_options(struct options *options, int argc, char **argv);
+/* Whether something of that name was asked for; an option that was not given is for all. */
+bool wanted(const char *option, const char *name);
+
+struct outcome {
+    bool passed;
+    double ratio, gate;
+    char why[400];
+};
+/* atomics: sums may differ from run to run. */
+struct outcome run_case(const struct operation *operation, const struct problem *problem, kiln_device *device,
+                        kiln_type type, bool atomics);
+
+#endif
