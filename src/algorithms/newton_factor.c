@@ -10,8 +10,8 @@
  * passes, and it is formed when as much rent has been paid since the last time. That never takes more than about twice the
  * passes of the best moment. Where it costs no more than a step takes by the diagonal, it is formed at once.
  *
- * A small part of the criterion's diagonal is added, so that M is positive definite where columns depend on one another; if
- * it still cannot be factored, the diagonal serves. */
+ * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's diagonal, as by
+ * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
 #include "algorithms/newton_work.h"
 
 enum { AT_ONCE = 4, PANEL = 4 };
@@ -25,6 +25,7 @@ struct ki_factor {
     double *U;       /* size x size: M, then U, by rows from the diagonal on */
     double *r;       /* size x k, right sides and solutions */
     double *column;  /* n */
+    double *scale;   /* the criterion's diagonal, size */
     kiln_matrix *G, *g;
     double price; /* of forming it, in passes; INFINITY: never */
     double rent;  /* products beyond the first of each step since the last time */
@@ -63,7 +64,8 @@ kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     factor->U = ki_alloc((size_t)(size * size) * sizeof(double));
     factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
     factor->column = ki_alloc((size_t)n * sizeof(double));
-    if (!factor->U || !factor->r || !factor->column)
+    factor->scale = ki_alloc((size_t)size * sizeof(double));
+    if (!factor->U || !factor->r || !factor->column || !factor->scale)
         return ki_fail_nomem((size_t)(size * size) * sizeof(double), "the preconditioner");
     TRY(kiln_matrix_dense(&factor->G, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, n,
                           NULL));
@@ -80,6 +82,7 @@ void ki_newton_factor_close(struct ki_newton_work *work) {
     ki_free(factor->U);
     ki_free(factor->r);
     ki_free(factor->column);
+    ki_free(factor->scale);
     kiln_matrix_free(factor->G);
     kiln_matrix_free(factor->g);
     ki_free(factor);
@@ -87,13 +90,18 @@ void ki_newton_factor_close(struct ki_newton_work *work) {
 
 /* ---- M = U^T U ---- */
 
-/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. */
-static bool factorise(double *U, int64_t size) {
+/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
+ * is left of a diagonal element below that part of its scale is taken for rounding. */
+static bool factorise(double *U, int64_t size, const double *scale, double part) {
     for (int64_t k = 0; k < size; k++) {
         double *row = U + k * size;
         const int64_t first = k - k % PANEL;
         for (int64_t p = first; p < k; p++)
             for (int64_t j = k; j < size; j++) row[j] -= U[p * size + k] * U[p * size + j];
+        if (row[k] <= part * scale[k]) {
+            row[k] = scale[k];
+            for (int64_t j = k + 1; j < size; j++) row[j] = 0;
+        }
         if (!(row[k] > 0) || !isfinite(row[k])) return false;
         const double inverse = 1 / sqrt(row[k]);
         for (int64_t j = k; j < size; j++) row[j] *= inverse;
@@ -134,13 +142,12 @@ static double substitute(const double *U, double *r, int64_t size, int64_t k) {
     return square;
 }
 
-/* M from G, g and the sum of v. Rows of columns that are left out become those of the unit matrix. */
+/* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit matrix. */
 static kiln_status fill(struct ki_newton_work *work, double total) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t n = factor->n, size = factor->size;
-    const double part = kiln_matrix_type(newton->X) == KILN_F32 ? 1e-5 : 1e-9;
     TRY(ki_vector_get(factor->U, factor->G));
     for (int64_t i = n; size > n && i-- > 0;)
         memmove(factor->U + i * size, factor->U + i * n, (size_t)n * sizeof(double));
@@ -150,13 +157,16 @@ static kiln_status fill(struct ki_newton_work *work, double total) {
         const double diagonal = newton->no_intercept ? newton->columns.square[i]
                                                      : newton->columns.weight * newton->columns.variance[i];
         const double penalty = newton->l2 * (newton->standardize ? newton->columns.variance[i] : 1);
-        row[i] += penalty + part * (diagonal * work->total / newton->columns.weight + penalty);
+        row[i] += penalty;
+        factor->scale[i] = diagonal > 0 ? diagonal * work->total / newton->columns.weight + penalty : 1;
         if (size > n) row[n] = factor->column[i];
         if (diagonal > 0) continue;
         for (int64_t j = 0; j < i; j++) factor->U[j * size + i] = 0;
         for (int64_t j = i; j < size; j++) row[j] = j == i ? 1 : 0;
     }
-    if (size > n) factor->U[n * size + n] = total + part * work->total;
+    if (size == n) goto done;
+    factor->U[n * size + n] = total;
+    factor->scale[n] = work->total;
 done:
     return status;
 }
@@ -177,7 +187,8 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
     work->newton->report.passes += (factor->n + KI_BLOCK - 1) / KI_BLOCK;
     TRY(kiln_norm(&total, v, KILN_NORM_1));
     TRY(fill(work, total));
-    factor->ready = factorise(factor->U, factor->size);
+    factor->ready = factorise(factor->U, factor->size, factor->scale,
+                              kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10);
 done:
     return status;
 }
