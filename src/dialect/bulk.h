@@ -2,7 +2,7 @@
  * from compute capability 9.0 on (PTX ISA, "Asynchronous copy" and "mbarrier"). For the kernels that keep a ring of tiles. */
 #ifndef BULK_H
 #define BULK_H
-#if defined(KILN_CUDA) && (defined(RING) || defined(CLUSTER) || defined(TILE))
+#if defined(KILN_CUDA) && (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE))
 
 #ifdef __CUDA_ARCH__ /* not where only the syntax is checked */
 #define PTX(...) asm volatile(__VA_ARGS__)
@@ -29,10 +29,6 @@ DEVICE_FN void ticket_init(ulong *ticket, uint arrivals) {
 /* After all of them, before anyone uses one. */
 DEVICE_FN void tickets_begin() {
     PTX("fence.mbarrier_init.release.cluster;" : : : "memory");
-}
-
-DEVICE_FN void ticket_arrive(ulong *ticket) {
-    PTX("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(ticket)) : "memory");
 }
 
 DEVICE_FN void ticket_expect(ulong *ticket, uint bytes) {

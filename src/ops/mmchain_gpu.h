@@ -8,7 +8,7 @@
 
 struct ki_plan {
     const char *file, *function; /* the kernel, in src/ops/<file>.cl */
-    const char *variant;         /* its define: DENSE, WIDE or RING, CSR */
+    const char *variant;         /* its define: DENSE, RING, CSR ... */
     int VS, BS;                  /* threads in a vector, which shares a row, and in a work-group */
     int Q, W, R, K;              /* loads a thread and row, elements a load, rows a step, columns of y */
     int shared_w;                /* CSR: elements of w in local memory, 0 = none */

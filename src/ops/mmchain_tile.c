@@ -62,6 +62,9 @@ static bool fit(struct tile *t) {
     if ((plan->C == 1 ? X->cols : columns) * (plan->C - 1) >= X->cols) return false;
     t->slice = (plan->C == 1 ? X->cols : columns) * size;
     plan->Q = (int)ki_ceil_div(ki_ceil_div(t->slice, BLOCK_BYTES), t->sharers);
+    const bool whole =
+        t->slice * plan->C == X->cols * size && t->slice == (int64_t)BLOCK_BYTES * plan->Q * t->sharers;
+    plan->variant = whole ? "TILE_WHOLE" : "TILE"; /* WHOLE: no warp has less of a row than the others */
     if (registers_of(t) > 255 || registers_of(t) * plan->BS * t->share > registers) return false;
     if (declared(t) > STATIC_MAX || plan->BS * t->share > UNIT_THREADS) return false;
     /* 32 bytes beyond a multiple of 128, as in the kernel. */
@@ -119,7 +122,7 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
         return;
     struct tile t = {.chain = chain, .memory = memory};
     struct ki_plan *plan = &t.candidate.plan;
-    *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile", .variant = "TILE"};
+    *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile"};
     plan->K = ki_plan_columns(chain);
     plan->W = (int)(16 / ki_type_bytes(chain->X->type));
     for (plan->C = 1; plan->C <= 8; plan->C *= 2)

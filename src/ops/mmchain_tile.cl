@@ -15,11 +15,11 @@
  * WORKERS warps, of which VS / 32 share a row (Q blocks of 8 words each, W elements a lane), take tiles from a ring that another warp keeps
  * full by bulk copies. Where a row has several warps, or C groups of a cluster, they leave their parts of a tile's sums to
  * one more warp, which adds them up, applies the map and hands the factors F back; meanwhile the workers take the dot
- * products of the next tile, where the ring has room for it.
+ * products of the next tile, where the ring has room for it. They all meet once a tile.
  *
  * A tile of R rows a vector lies in memory in 8 pieces, each 32 bytes further into the banks than the last: the 8 rows
  * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
-#if defined(KILN_CUDA) && defined(TILE)
+#if defined(KILN_CUDA) && (defined(TILE) || defined(TILE_WHOLE)) /* WHOLE: every warp has all of its Q blocks */
 #define JOINT (VS > 32 || C > 1)
 #define SHARERS (VS / 32)
 #define WORKERS (BS / 32 - (JOINT ? 2 : 1))
@@ -135,6 +135,19 @@ DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2]) 
 }
 #endif
 
+/* Where warps wait for each other (PTX ISA, "barrier"). Workers that only tell of something go on at once. */
+#define SUMS 1  /* a tile's parts are complete, and the factors of the tile before it */
+#define EMPTY 2 /* and STAGES - 1 more: all workers are done with a tile of the ring */
+
+/* The workers and one warp more. */
+DEVICE_FN void meeting_arrive(int number) {
+    PTX("barrier.cta.arrive %0, %1;" : : "r"(number), "n"(32 * (WORKERS + 1)) : "memory");
+}
+
+DEVICE_FN void meeting_wait(int number) {
+    PTX("barrier.cta.sync %0, %1;" : : "r"(number), "n"(32 * (WORKERS + 1)) : "memory");
+}
+
 /* What a group works on: its slice of the columns, and every parts-th tile from `part` on. */
 struct tiles {
     const real *X;
@@ -177,30 +190,31 @@ DEVICE_FN long row_of(const struct tiles *t, int i, int unit, int row) {
     return first_row(t, i) + piece_of(row) * PIECE_ROWS + unit;
 }
 
-/* The warp that calls it starts the copy of tile i. At the end of X rows that are missing become zeros, and a piece need not
- * be a multiple of 16 bytes. */
+/* Rows that piece b of a tile has, `left` of X being left from the tile on. */
+DEVICE_FN int rows_of_piece(long left, int b) {
+    const long there = left - b * PIECE_ROWS;
+    return there < 0 ? 0 : there < PIECE_ROWS ? (int)there : PIECE_ROWS;
+}
+
+/* The warp that calls it starts the copy of tile i. At the end of X a piece need not be a multiple of 16 bytes. */
 DEVICE_FN void fetch(const struct tiles *t, int i, ulong *full) {
     const int lane = (int)get_local_id(0) % 32, unit = 16 / (int)sizeof(real);
     const long row = first_row(t, i), left = t->rows - row;
     real *tile = ring + i % STAGES * t->size;
-    int all = 0;
-    for (int b = 0; b < PIECES; b++) {
-        const long there = left - b * PIECE_ROWS;
-        const int rows = there < 0 ? 0 : there < PIECE_ROWS ? (int)there : PIECE_ROWS;
-        const real *from = t->X + (row + b * PIECE_ROWS) * t->n + t->base;
-        real *to = tile + b * t->pitch;
-        const int elements = rows * t->width, whole = C == 1 ? elements / unit * unit : elements;
-        all += whole;
-        if (rows == PIECE_ROWS) continue;
-        for (int e = rows * t->slice + lane; e < PIECE_ROWS * t->slice; e += 32) to[e] = REAL(0.0);
-        for (int e = whole + lane; e < elements; e += 32) to[e] = from[e];
+    if (lane == 0) {
+        int all = 0;
+        for (int b = 0; b < PIECES; b++) {
+            const int elements = rows_of_piece(left, b) * t->width, whole = elements / unit * unit;
+            const real *from = t->X + (row + b * PIECE_ROWS) * t->n + t->base;
+            if (C == 1)
+                for (int e = whole; e < elements; e++) tile[b * t->pitch + e] = from[e];
+            all += C == 1 ? whole : elements;
+        }
+        ticket_expect(full, all * (uint)sizeof(real));
     }
     __syncwarp();
-    if (lane == 0) ticket_expect(full, all * (uint)sizeof(real));
-    __syncwarp();
     if (lane >= PIECES) return;
-    const long there = left - lane * PIECE_ROWS;
-    const int rows = there < 0 ? 0 : there < PIECE_ROWS ? (int)there : PIECE_ROWS;
+    const int rows = rows_of_piece(left, lane);
     const real *from = t->X + (row + lane * PIECE_ROWS) * t->n + t->base;
     real *to = tile + lane * t->pitch;
 #if C == 1
@@ -290,7 +304,7 @@ DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struc
 
 #if JOINT
 /* Sums and factors of a tile: as the lanes of a warp have them, one place after the other. */
-struct __attribute__((aligned(16))) sums { /* stored by pairs */
+struct __attribute__((aligned(16))) sums { /* pairs are stored at once */
     real of[UNITS][64];
 };
 
@@ -354,11 +368,30 @@ DEVICE_FN struct place place_of(const struct tiles *t) {
     return at;
 }
 
-/* `word` 8-byte words behind `from`; zero beyond the slice, of which `left` words are there. */
+/* The word `at` behind `from`; zero where no more than `left` words are there. */
 DEVICE_FN word load_word(const real *from, int at, int left) {
+#ifdef TILE_WHOLE
+    return *(const word *)(from + at * WORD_COLUMNS);
+#else
     word x = {0};
     if (at < left) x = *(const word *)(from + at * WORD_COLUMNS);
     return x;
+#endif
+}
+
+/* Where X has come to its end: zeros for the rows of the tile that are missing, in the warp's place. */
+DEVICE_FN void clear_missing(real *tile, const struct tiles *t, const struct place *at, int i) {
+    const int id = (int)get_local_id(0), unit = id / 32 / SHARERS * UNITS;
+    const long left = t->rows - first_row(t, i);
+    if (left >= TILE_ROWS) return;
+    for (int b = 0; b < PIECES; b++)
+        for (int u = unit; u < unit + UNITS; u++) {
+            word *own = (word *)(tile + b * t->pitch + u * t->slice + at->word * WORD_COLUMNS);
+            const word zero = {0};
+            if (u < rows_of_piece(left, b)) continue;
+            for (int e = id % 32; e < 8 * Q && at->word + e < t->words; e += 32) own[e] = zero;
+        }
+    __syncwarp();
 }
 
 /* q = this warp's share of the dot products of its rows of the tile. */
@@ -429,10 +462,9 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
                                                       __global const real *y, __global const real *z, real alpha,
                                                       real beta, long rows, int n, int k, int first,
                                                       int v_cols MAP_PARAMETERS) {
-    LOCAL ulong full[STAGES], empty[STAGES]; /* a tile of the ring has come; all workers are done with it */
+    LOCAL ulong full[STAGES]; /* a tile of the ring has come */
 #if JOINT
     LOCAL struct sums parts[2][SHARERS], factors[2];
-    LOCAL ulong given[2], ready[2]; /* parts are complete; factors are there */
 #if C > 1
     LOCAL struct sums came[2][C];
     LOCAL ulong arrived[2];
@@ -449,18 +481,9 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
     const struct tiles t = tiles_of_group(X, rows, n);
     const struct place at = place_of(&t);
     if (id == 0) {
-        for (int s = 0; s < STAGES; s++) {
-            ticket_init(&full[s], 1);
-            ticket_init(&empty[s], WORKERS);
-        }
-#if JOINT
-        for (int s = 0; s < 2; s++) {
-            ticket_init(&given[s], WORKERS);
-            ticket_init(&ready[s], 1);
+        for (int s = 0; s < STAGES; s++) ticket_init(&full[s], 1);
 #if C > 1
-            ticket_init(&arrived[s], 1);
-#endif
-        }
+        for (int s = 0; s < 2; s++) ticket_init(&arrived[s], 1);
 #endif
         tickets_begin();
     }
@@ -478,7 +501,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 
     if (warp == WORKERS) {
         for (int i = 0; i < t.count; i++) {
-            if (i >= STAGES) ticket_wait_cluster(&empty[i % STAGES], (i / STAGES - 1) & 1);
+            if (i >= STAGES) meeting_wait(EMPTY + i % STAGES);
             fetch(&t, i, &full[i % STAGES]);
         }
 #if JOINT
@@ -489,7 +512,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
             real q[UNITS][2];
             now = next;
             if (i + 1 < t.count) load_rows(&next, &t, i + 1, 0, v, y, first, k, v_cols MAP_ALL);
-            ticket_wait_cluster(&given[i & 1], i >> 1 & 1);
+            meeting_wait(SUMS);
             add_up(q, parts[i & 1], SHARERS);
 #if C > 1
             if (lane == 0) ticket_expect(&arrived[i & 1], C * (uint)sizeof(struct sums));
@@ -503,9 +526,9 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 #endif
             map_rows(q, &now, &t, i, 0, first, k, &factors[i & 1].of[0][0] MAP_ALL WARP_RECORD);
             keep(&factors[i & 1].of[0][0], q);
-            __syncwarp();
-            if (lane == 0) ticket_arrive(&ready[i & 1]);
+            if (!LOOK) meeting_wait(SUMS);
         }
+        if (LOOK) meeting_wait(SUMS);
 #endif
     } else {
         struct left yr[Q * LEFTS];
@@ -525,40 +548,39 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
         for (int i = 0; i < t.count + LOOK; i++) {
             real q[UNITS][2];
             if (i < t.count) {
-                ticket_wait_cluster(&full[i % STAGES], i / STAGES & 1);
+                ticket_wait(&full[i % STAGES], i / STAGES & 1);
+                clear_missing(ring + i % STAGES * t.size, &t, &at, i);
                 dots(q, ring + i % STAGES * t.size, &t, &at, yr);
                 keep(&parts[i & 1][warp].of[0][0], q);
-                __syncwarp();
-                if (lane == 0) ticket_arrive(&given[i & 1]);
             }
+            meeting_wait(SUMS);
+            if (!LOOK) meeting_wait(SUMS);
             const int last = i - LOOK;
             if (last < 0) continue;
-            ticket_wait_cluster(&ready[last & 1], last >> 1 & 1);
 #pragma unroll
             for (int u = 0; u < UNITS; u++)
 #pragma unroll
                 for (int s = 0; s < 2; s++) q[u][s] = factors[last & 1].of[u][2 * lane + s];
             scatter(w, ring + last % STAGES * t.size, &t, &at, q);
-            __syncwarp();
-            if (lane == 0) ticket_arrive(&empty[last % STAGES]);
+            if (last + STAGES < t.count) meeting_arrive(EMPTY + last % STAGES);
         }
 #else
         struct rows_operands now, next;
         if (t.count > 0) load_rows(&next, &t, 0, warp * UNITS, v, y, first, k, v_cols MAP_ALL);
         for (int i = 0; i < t.count; i++) {
             real q[UNITS][2], *own = 0;
-            const real *tile = ring + i % STAGES * t.size;
+            real *tile = ring + i % STAGES * t.size;
             now = next;
             if (i + 1 < t.count) load_rows(&next, &t, i + 1, warp * UNITS, v, y, first, k, v_cols MAP_ALL);
 #ifdef MAP
             own = exchange[warp];
 #endif
-            ticket_wait_cluster(&full[i % STAGES], i / STAGES & 1);
+            ticket_wait(&full[i % STAGES], i / STAGES & 1);
+            clear_missing(tile, &t, &at, i);
             dots(q, tile, &t, &at, yr);
             map_rows(q, &now, &t, i, warp * UNITS, first, k, own MAP_ALL WARP_RECORD);
             scatter(w, tile, &t, &at, q);
-            __syncwarp();
-            if (lane == 0) ticket_arrive(&empty[i % STAGES]);
+            if (i + STAGES < t.count) meeting_arrive(EMPTY + i % STAGES);
         }
 #endif
     }
