@@ -19,14 +19,9 @@
 #define SQUARES (KIND == 3)
 #define NV (BS / VS)
 
-/* Loops over the columns, unrolled where they are few enough to live in registers. */
-#if K <= 8
+/* Loops over the columns, few enough to live in registers. */
 #define EACH_COLUMN(c) _Pragma("unroll") for (int c = 0; c < K; c++)
 #define EACH_SUM(c) _Pragma("unroll") for (int c = 0; c <= K; c++)
-#else
-#define EACH_COLUMN(c) for (int c = 0; c < K; c++)
-#define EACH_SUM(c) for (int c = 0; c <= K; c++)
-#endif
 
 /* W elements in one load, where the address is a multiple of it. */
 #if W == 4

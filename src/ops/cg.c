@@ -50,7 +50,9 @@ kiln_status kiln_cg_step(kiln_matrix *S, kiln_matrix *E, kiln_matrix *G, kiln_ma
     static const char call[] = "kiln_cg_step";
     kiln_status status;
     if (!S || !E || !G || !P || !Q) return ki_fail(KILN_ERR_ARGUMENT, "%s: S, E, G, P or Q is NULL", call);
-    TRY(ki_check_columns(call, "P", P->cols));
+    if (P->cols < 1 || P->cols > KI_CG_COLUMNS)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: P has %lld columns, but must have 1 to %d", call,
+                       (long long)P->cols, KI_CG_COLUMNS);
     TRY(ki_check_dense(call, "E", E, P, P->rows, P->cols));
     TRY(ki_check_dense(call, "G", G, P, P->rows, P->cols));
     TRY(ki_check_dense(call, "Q", Q, P, P->rows, P->cols));

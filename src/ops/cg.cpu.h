@@ -6,8 +6,8 @@ enum { FN(CG_PARTS) = 64 };
 struct FN(cg) {
     const struct ki_cg *step;
     int phase; /* 0: P . Q; 1: E, G and rho; 2: P */
-    double alpha[KI_COLUMNS_MAX], beta[KI_COLUMNS_MAX];
-    double part[FN(CG_PARTS)][KI_COLUMNS_MAX];
+    double alpha[KI_CG_COLUMNS], beta[KI_CG_COLUMNS];
+    double part[FN(CG_PARTS)][KI_CG_COLUMNS];
 };
 
 static void FN(cg_part)(void *arg, int part) {
@@ -49,7 +49,7 @@ static void FN(cg_phase)(struct FN(cg) * cg, int phase, double *total) {
 static void FN(cg_step)(const struct ki_cg *step) {
     struct FN(cg) cg = {.step = step};
     const int64_t k = step->P->cols;
-    double *S = ki_host(&step->S->values), curvature[KI_COLUMNS_MAX], next[KI_COLUMNS_MAX];
+    double *S = ki_host(&step->S->values), curvature[KI_CG_COLUMNS], next[KI_CG_COLUMNS];
     FN(cg_phase)(&cg, 0, curvature);
     for (int64_t c = 0; c < k; c++)
         cg.alpha[c] = cg_alpha(S[CG_RHO * k + c], S[CG_ACTIVE * k + c], curvature[c]);

@@ -4,6 +4,8 @@
 
 #include "core/matrix.h"
 
+enum { KI_CG_COLUMNS = 64 }; /* recurrences at once, at most */
+
 struct ki_cg {
     kiln_matrix *S, *E, *G, *P;
     const kiln_matrix *Q, *inverse; /* inverse NULL: ones */

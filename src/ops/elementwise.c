@@ -2,6 +2,7 @@
  * m x k matrices beside X, so that they cost little next to a pass over X. */
 #include <stdio.h>
 
+#include "core/seams.h"
 #include "core/size.h"
 #include "ops/bodies.h"
 #include "ops/elementwise.h"
@@ -76,6 +77,19 @@ kiln_status kiln_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, 
     if (!ki_on_cpu(W->device)) return combine_gpu(W, a, X, b, Y);
     ki_bodies(W)->combine(W, a, X, b, Y);
 done:
+    return status;
+}
+
+kiln_status ki_combine_all(kiln_matrix *W, double a, const kiln_matrix *X, double b, const kiln_matrix *Y) {
+    const int64_t k = W->cols;
+    double *each = ki_alloc((size_t)(2 * k) * sizeof *each);
+    if (!each) return ki_fail_nomem((size_t)(2 * k) * sizeof *each, "coefficients");
+    for (int64_t c = 0; c < k; c++) {
+        each[c] = a;
+        each[k + c] = b;
+    }
+    const kiln_status status = kiln_combine(W, each, X, each + k, Y);
+    ki_free(each);
     return status;
 }
 

@@ -9,4 +9,7 @@
 kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
                                const char *defines, const struct ki_arg *args, int args_count);
 
+/* kiln_combine with the same coefficients for every column. */
+kiln_status ki_combine_all(kiln_matrix *W, double a, const kiln_matrix *X, double b, const kiln_matrix *Y);
+
 #endif

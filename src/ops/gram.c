@@ -11,6 +11,8 @@
 #include "core/size.h"
 #include "ops/bodies.h"
 
+enum { BLOCK = 64 }; /* columns of G from one pass */
+
 static double read_real(const kiln_matrix *like, const void *values, int64_t i) {
     return like->type == KILN_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
 }
@@ -33,7 +35,7 @@ struct blocks {
 static kiln_status blocks_new(struct blocks *of) {
     const int64_t element = ki_type_bytes(of->gram->X->type), n = of->n;
     int64_t square, wide;
-    if (!ki_mul3(n, n, element, &square) || !ki_mul3(n, KI_COLUMNS_MAX, element, &wide))
+    if (!ki_mul3(n, n, element, &square) || !ki_mul3(n, BLOCK, element, &wide))
         return ki_fail_nomem(SIZE_MAX, "a Gram matrix");
     of->G = ki_alloc((size_t)square);
     of->g = ki_alloc((size_t)(n * element));
@@ -104,8 +106,8 @@ static kiln_status by_blocks(const struct ki_gram *gram) {
     kiln_status status;
     struct blocks of = {.gram = gram, .n = gram->X->cols};
     TRY(blocks_new(&of));
-    for (int64_t first = 0; first < of.n; first += KI_COLUMNS_MAX)
-        TRY(add_block(&of, first, ki_min(of.n - first, KI_COLUMNS_MAX)));
+    for (int64_t first = 0; first < of.n; first += BLOCK)
+        TRY(add_block(&of, first, ki_min(of.n - first, BLOCK)));
     TRY(kiln_matrix_set(gram->G, of.G));
     if (gram->g) TRY(kiln_matrix_set(gram->g, of.g));
 done:

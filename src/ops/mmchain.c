@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ops/bodies.h"
+#include "ops/elementwise.h"
 
 kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
                              const kiln_matrix *like) {
@@ -41,10 +42,8 @@ kiln_status ki_check_columns(const char *call, const char *name, int64_t k) {
 
 /* out = beta z where X has no entries at all. */
 static kiln_status without_entries(const struct ki_chain *chain) {
-    double beta[KI_COLUMNS_MAX];
     if (!chain->z) return kiln_fill(chain->out, 0.0);
-    for (int c = 0; c < chain->k; c++) beta[c] = chain->beta;
-    return kiln_combine(chain->out, beta, chain->z, NULL, NULL);
+    return ki_combine_all(chain->out, chain->beta, chain->z, 0, NULL);
 }
 
 kiln_status ki_chain_run_here(const struct ki_chain *chain) {

@@ -88,7 +88,8 @@ static void FN(run_part)(void *arg, int part) {
     const int64_t first = FN(first_row)(pass, part), end = FN(first_row)(pass, part + 1);
     real *sum = pass->copies + part * pass->room, *w = sum + (pass->levels - 1) * pass->copy;
     if (sum != w) memset(sum, 0, (size_t)pass->copy * sizeof(real));
-    pass->tallies[part] = (struct FN(tally)){0};
+    pass->tallies[part].value = 0;
+    memset(pass->tallies[part].sums, 0, (size_t)pass->k * sizeof(double));
     FN(clear)(pass, w);
     for (int64_t row = first; row < end; row += pass->fold) {
         FN(run_rows)(pass, part, w, row, ki_min(end, row + pass->fold));
@@ -134,13 +135,13 @@ static void FN(add_copies)(void *arg, int part) {
 /* The parts' column sums and values, in order. */
 static void FN(add_tallies)(const struct FN(pass) * pass) {
     const struct ki_chain *chain = pass->chain;
-    struct FN(tally) all = {0};
-    for (int part = 0; part < pass->parts; part++) {
-        all.value += pass->tallies[part].value;
-        for (int64_t c = 0; c < pass->k; c++) all.sums[c] += pass->tallies[part].sums[c];
+    struct FN(tally) *all = pass->tallies;
+    for (int part = 1; part < pass->parts; part++) {
+        all->value += pass->tallies[part].value;
+        for (int64_t c = 0; c < pass->k; c++) all->sums[c] += pass->tallies[part].sums[c];
     }
-    for (int64_t c = 0; chain->sums && c < pass->k; c++) VALUES(chain->sums)[c] = (real)all.sums[c];
-    if (chain->value) *chain->value = all.value;
+    for (int64_t c = 0; chain->sums && c < pass->k; c++) VALUES(chain->sums)[c] = (real)all->sums[c];
+    if (chain->value) *chain->value = all->value;
 }
 
 enum {
@@ -192,10 +193,16 @@ static void FN(lay_out_y)(struct FN(pass) * pass) {
         for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + j] = y[j * pass->k + c];
 }
 
-/* Divides the device's work space among copies, y, tails and tallies, each on cache lines of its own. */
+/* Divides the device's work space among tallies with what they point to, copies, y and tails, each on cache lines of its
+ * own. */
 static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     enum { LINE = 64 };
-    const int64_t tally_bytes = pass->parts * (int64_t)sizeof(struct FN(tally));
+    const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;
+    const int64_t products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k), LINE) * LINE;
+    const int64_t sums = ki_ceil_div(k, LINE) * LINE;
+    const int64_t of_a_part =
+        (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
+    const int64_t tally_bytes = pass->parts * of_a_part;
     int64_t elements, bytes;
     if (!ki_mul(pass->parts, pass->room, &elements) ||
         !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
@@ -207,6 +214,13 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     char *base = ki_host(&scratch);
     base += -(uintptr_t)base % LINE;
     pass->tallies = (struct FN(tally) *)(void *)base;
+    char *rooms = base + pass->parts * (int64_t)sizeof(struct FN(tally));
+    for (int part = 0; part < pass->parts; part++) {
+        pass->tallies[part].products = (real *)(void *)rooms;
+        rooms += products * (int64_t)sizeof(real);
+        pass->tallies[part].sums = (double *)(void *)rooms;
+        rooms += sums * (int64_t)sizeof(double);
+    }
     pass->copies = (real *)(void *)(base + tally_bytes);
     pass->y = pass->copies + pass->parts * pass->room;
     pass->tail = pass->y + y_size;

@@ -54,6 +54,7 @@ kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix
                            int64_t rows, int64_t cols);
 kiln_status ki_check_columns(const char *call, const char *name, int64_t k);
 
-enum { KI_COLUMNS_MAX = 64 }; /* columns of y at most */
+/* Columns of y at most: beyond, a row's products no longer stay in the caches that a pass counts on. */
+enum { KI_COLUMNS_MAX = 65536 };
 
 #endif

@@ -123,7 +123,7 @@ ALWAYS_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_ch
     const real *value = VALUES(chain->X);
     const real *v = chain->v ? VALUES(chain->v) : NULL, *shift = chain->shift ? VALUES(chain->shift) : NULL;
     const int64_t k = way.k, v_cols = chain->v ? chain->v->cols : 0;
-    real q[KI_COLUMNS_MAX];
+    real one, *q = k == 1 ? &one : tally->products;
     for (int64_t row = first; row < end; row++) {
         const int64_t at = start[row], count = start[row + 1] - at;
         FN(sparse_products)(way, q, value + at, col + at, count, y);
@@ -141,8 +141,8 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
     const int32_t *col = ki_host(&chain->X->col);
     const real *value = VALUES(chain->X);
     const bool multiplies = way.kind == KI_CHAIN_FUSED || way.kind == KI_CHAIN_PLAIN;
-    const int64_t k = way.k, most = ki_min(FN(BLOCK_ROWS), FN(BLOCK_PRODUCTS) / k);
-    real q[FN(BLOCK_PRODUCTS)];
+    const int64_t k = way.k, most = ki_max(ki_min(FN(BLOCK_ROWS), FN(BLOCK_PRODUCTS) / k), 1);
+    real *q = tally->products;
     if (way.kind == KI_CHAIN_FUSED && chain->map == KI_ROW_SCALE) {
         FN(sparse_scaled_rows)(way, chain, tally, y, w, first, end);
         return;

@@ -5,6 +5,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "ops/elementwise.h"
 #include "ops/mmchain_csr.h"
 #include "ops/mmchain_panels.h"
 
@@ -297,9 +298,7 @@ done:
 }
 
 static kiln_status begin_with_z(const struct ki_chain *chain) {
-    double beta[KI_COLUMNS_MAX];
-    for (int c = 0; c < chain->k; c++) beta[c] = chain->beta;
-    return chain->z ? kiln_combine(chain->out, beta, chain->z, NULL, NULL) : kiln_fill(chain->out, 0.0);
+    return chain->z ? ki_combine_all(chain->out, chain->beta, chain->z, 0, NULL) : kiln_fill(chain->out, 0.0);
 }
 
 kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan *forced) {

@@ -117,7 +117,7 @@ static void FN(fetch)(const real *x, int64_t count) {
 static void FN(dense_block)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t row,
                             int64_t count, const real *x, FN(vmask) mask) {
     const struct ki_chain *chain = pass->chain;
-    real q[FN(BLOCK_PRODUCTS)];
+    real *q = tally->products;
     if (chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN)
         FN(dense_products)(pass, q, x, count, mask);
     else

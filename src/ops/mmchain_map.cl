@@ -1,18 +1,84 @@
-/* Row maps on their own, for more columns of y than one launch of a pass holds, and the end of every pass with a map: the
+/* The softmax maps on their own, for more classes than one launch of a pass holds, and the end of every pass with a map: the
  * sum of the groups' records (dialect/pass.h). */
 
-/* Eta (rows x k, k <= K) = X y on entry, what multiplies X^T on return. One thread a row. */
+/* eta (rows x k) = X y on entry, what multiplies X^T on return. VS threads share a row, so that a row's numbers are one piece
+ * of memory to them and k may be what it likes: the row stays where it is, in the cache, and is walked over two or three
+ * times. The formulas are softmax_row's and softmax_curve_row's in dialect/losses.h. A group's record is the sum of its
+ * losses alone. */
 #ifdef ROWS
-__kernel GROUP_OF(BS) void mmchain_map(__global real *eta, __global const real *v, long rows, int k,
-                                      int v_cols MAP_PARAMETERS) {
-    MAP_BEGIN
-    for (long row = (long)get_global_id(0); row < rows; row += (long)get_global_size(0)) {
-        real p[K];
-        for (int c = 0; c < K; c++) p[c] = c < k ? eta[(index_t)row * k + c] : REAL(0.0);
-        row_factors(p, v, eta, (index_t)row, 0, k, v_cols MAP_ARGUMENTS(true));
-        for (int c = 0; c < k; c++) eta[(index_t)row * k + c] = p[c];
+#define NV (GROUP / VS)
+
+/* The sum of what a row's threads have, or the largest; the same in all of them. Every thread of the group takes part. */
+DEVICE_FN real over_row(LOCAL_PTR real *part, real mine, bool largest) {
+    const int id = (int)get_local_id(0), first = id / VS * VS;
+    real all;
+    part[id] = mine;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    all = part[first];
+    for (int i = 1; i < VS; i++) {
+        const real other = part[first + i];
+        all = largest ? (other > all ? other : all) : all + other;
     }
-    MAP_END
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return all;
+}
+
+__kernel GROUP_OF(GROUP) void mmchain_map(__global real *eta, __global const real *v, long rows, int k,
+                                         __global const real *shift, __global const real *target,
+                                         __global const real *weights, __global real *curvature,
+                                         __global wide *records, long records_at) {
+    LOCAL real part[GROUP];
+    LOCAL wide losses[GROUP];
+    const int id = (int)get_local_id(0), lane = id % VS;
+    wide loss = 0;
+    for (long base = (long)get_group_id(0) * NV; base < rows; base += (long)get_num_groups(0) * NV) {
+        const long row = base + id / VS;
+        const bool there = row < rows;
+        const index_t first = (index_t)(there ? row : 0) * k;
+        const int count = there ? k : 0;
+        const real s = there && weights ? weights[row] : REAL(1.0);
+#if CURVATURE /* s p .* (q - sum_j p_j q_j) */
+        real mean = REAL(0.0);
+        for (int c = lane; c < count; c += VS) {
+            const real q = eta[first + c] + (shift ? shift[c] : REAL(0.0));
+            eta[first + c] = q;
+            mean += v[first + c] * q;
+        }
+        mean = over_row(part, mean, false);
+        for (int c = lane; c < count; c += VS)
+            eta[first + c] = s == REAL(0.0) ? REAL(0.0) : s * (v[first + c] * (eta[first + c] - mean));
+#else /* s (softmax(q) - e_y); a target that is no class makes the loss NaN */
+        const real y = there ? target[row] : REAL(0.0);
+        const int label = y >= REAL(0.0) && y < (real)k ? (int)y : -1;
+        real largest = -REAL_INFINITY, sum = REAL(0.0), at_label = label < 0 ? (real)NAN : REAL(0.0);
+        for (int c = lane; c < count; c += VS) {
+            const real q = eta[first + c] + (shift ? shift[c] : REAL(0.0));
+            eta[first + c] = q;
+            largest = q > largest ? q : largest;
+        }
+        largest = over_row(part, largest, true);
+        for (int c = lane; c < count; c += VS) {
+            const real q = eta[first + c] - largest, e = exp(q);
+            if (c == label) at_label = q;
+            eta[first + c] = e;
+            sum += e;
+        }
+        sum = over_row(part, sum, false);
+        for (int c = lane; c < count; c += VS) {
+            const real p = eta[first + c] / sum, g = c == label ? p - REAL(1.0) : p;
+            if (curvature) curvature[first + c] = p;
+            eta[first + c] = s == REAL(0.0) ? REAL(0.0) : s * g;
+        }
+        if (there && s != REAL(0.0) && lane == (label < 0 ? 0 : label % VS)) loss += (wide)(s * (log(sum) - at_label));
+#endif
+    }
+    losses[id] = loss;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int step = GROUP / 2; step > 0; step /= 2) {
+        if (id < step) losses[id] += losses[id + step];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    if (id == 0) records[records_at + (long)get_group_id(0)] = losses[0];
 }
 #endif
 

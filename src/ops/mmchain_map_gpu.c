@@ -1,5 +1,5 @@
 /* Row maps of a pass on a GPU: their arguments, what becomes of the records, and the composition X y, map, X^T for more
- * columns than one launch holds. */
+ * classes than one launch holds. */
 #include <stdio.h>
 
 #include "core/size.h"
@@ -68,30 +68,48 @@ kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *wor
 
 /* eta's rows, X y, become what multiplies X^T. */
 static kiln_status map_rows(const struct ki_chain *chain, kiln_matrix *eta) {
+    enum { VS = 32 };
     const kiln_matrix *X = chain->X;
-    char defines[128 + KI_MAP_DEFINES], map[KI_MAP_DEFINES];
-    struct ki_plan plan = {.BS = GROUP, .K = ki_power_of_two(chain->k)};
-    struct ki_arg args[5 + KI_MAP_ARGS];
+    const kiln_loss *loss = chain->loss;
+    char defines[96];
+    struct ki_plan plan = {.BS = GROUP, .K = 0};
     struct ki_kernel *kernel;
     struct ki_work work;
     kiln_status status;
-    ki_map_defines(map, chain);
-    snprintf(defines, sizeof defines, "-DROWS -DKIND=0 -DVS=1 -DBS=%d -DQ=1 -DW=1 -DR=1 -DK=%d%s%s", GROUP,
-             plan.K, ki_index_define(chain), map);
+    snprintf(defines, sizeof defines, "-DROWS -DGROUP=%d -DVS=%d -DCURVATURE=%d%s", GROUP, VS,
+             chain->map == KI_ROW_SOFTMAX, ki_index_define(chain));
     TRY(ki_kernel_get(&kernel, X->device, "mmchain_map", "mmchain_map", X->type, defines));
     TRY(ki_kernel_resident(X->device, &plan.groups, kernel, GROUP));
-    plan.groups = ki_min(plan.groups, ki_ceil_div(X->rows, GROUP));
+    plan.groups = ki_min(plan.groups, ki_ceil_div(X->rows * VS, GROUP));
     TRY(ki_plan_work(&work, &plan, chain, 0));
-    args[0] = ki_arg_values(eta);
-    args[1] = ki_arg_values(chain->v);
-    args[2] = ki_arg_i64(X->rows);
-    args[3] = ki_arg_i32(chain->k);
-    args[4] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
-    const int count = 5 + ki_map_args(args + 5, chain, &work);
-    TRY(ki_kernel_launch(X->device, kernel, plan.groups, GROUP, args, count));
-    TRY(ki_map_records(chain, &work, plan.groups, plan.K, 0));
+    const struct ki_arg args[] = {ki_arg_values(eta),           ki_arg_values(chain->v),
+                                  ki_arg_i64(X->rows),          ki_arg_i32(chain->k),
+                                  ki_arg_values(chain->shift),  ki_arg_values(loss->y),
+                                  ki_arg_values(loss->weights), ki_arg_values(chain->curvature),
+                                  ki_arg_buffer(&work.buffer),  ki_arg_i64(work.records_at)};
+    TRY(ki_kernel_launch(X->device, kernel, plan.groups, GROUP, args, 10));
+    TRY(ki_map_records(chain, &work, plan.groups, 0, 0));
     TRY(ki_map_value(chain, &work));
 done:
+    return status;
+}
+
+/* sums = 1^T eta, taken for a column. */
+static kiln_status add_columns(const struct ki_chain *chain, const kiln_matrix *eta) {
+    const kiln_matrix *X = chain->X;
+    kiln_matrix *ones = NULL, column;
+    kiln_status status;
+    if (!chain->sums) return KILN_OK;
+    column = *chain->sums;
+    column.rows = chain->k;
+    column.cols = 1;
+    column.view = true;
+    TRY(ki_matrix_new(&ones, X->device, X->type, X->rows, 1));
+    TRY(kiln_fill(ones, 1));
+    TRY(ki_chain_gpu(&(struct ki_chain){
+        .kind = KI_CHAIN_TRANSPOSED, .out = &column, .alpha = 1, .X = eta, .y = ones, .k = 1}));
+done:
+    kiln_matrix_free(ones);
     return status;
 }
 
@@ -103,6 +121,7 @@ kiln_status ki_chain_gpu_composed(const struct ki_chain *chain) {
     TRY(ki_chain_gpu(&(struct ki_chain){
         .kind = KI_CHAIN_PLAIN, .out = eta, .alpha = 1, .X = X, .y = chain->y, .k = chain->k}));
     TRY(map_rows(chain, eta));
+    TRY(add_columns(chain, eta));
     TRY(ki_chain_gpu(&(struct ki_chain){.kind = KI_CHAIN_TRANSPOSED,
                                         .out = chain->out,
                                         .alpha = chain->alpha,

@@ -7,12 +7,17 @@
 #include "dialect/simd_math.h"
 #include "ops/row_map_losses.cpu.h"
 
-enum { FN(BLOCK_PRODUCTS) = 1024, FN(BLOCK_ROWS) = 256 }; /* numbers in q and rows of a block, at most */
+enum {
+    FN(BLOCK_PRODUCTS) = 1024, /* numbers in q, at most, unless k is more */
+    FN(BLOCK_ROWS) = 256       /* rows of a block, at most */
+};
 
-/* What one part of the rows has added up besides w. In double: a sum over millions of rows in f32 would lose them. */
+/* What one part of the rows has besides w: sums in double, as one over millions of rows in f32 would lose them, and room for
+ * the products of a block. */
 struct FN(tally) {
     _Alignas(64) double value; /* parts do not share cache lines */
-    double sums[KI_COLUMNS_MAX];
+    double *sums;              /* k */
+    real *products;
 };
 
 #define VALUES(A) ((real *)ki_host(&(A)->values))

@@ -8,6 +8,7 @@
 #include "core/feeder.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "ops/elementwise.h"
 #include "ops/mmchain.h"
 
 struct stream {
@@ -178,11 +179,7 @@ static kiln_status compute(struct stream *s, int64_t i) {
     if (whole->value) part.value = &value;
     TRY(ki_chain_run_here(&part));
     s->value += value;
-    if (whole->sums && i > 0) {
-        double ones[KI_COLUMNS_MAX];
-        for (int c = 0; c < whole->k; c++) ones[c] = 1;
-        TRY(kiln_combine(whole->sums, ones, whole->sums, ones, s->sums));
-    }
+    if (whole->sums && i > 0) TRY(ki_combine_all(whole->sums, 1, whole->sums, 1, s->sums));
 done:
     return status;
 }

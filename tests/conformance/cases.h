@@ -78,7 +78,7 @@ struct problem {
     double alpha, beta;
 };
 
-enum { MOST_COLUMNS = 64 };
+enum { MOST_COLUMNS = 1030 }; /* of y and of what is as wide, in any case */
 
 struct problem_list {
     struct problem *problems;

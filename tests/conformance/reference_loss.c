@@ -209,15 +209,17 @@ void reference_loss_gradient(struct expected *value, struct expected *G, struct 
     *C = with_gate(X->type, X->rows * (loss->kind == KILN_LOSS_SOFTMAX ? k : 1), 0);
     /* The sum of the losses is one of doubles: in f32 it loses nothing. */
     *value = with_gate(X->type, 1, X->type == KILN_F64 ? (double)X->rows : 0);
+    long double *delta = malloc((size_t)k * sizeof *delta);
+    if (!delta) abort();
     for (int64_t i = 0; i < X->rows; i++) {
         const long double s = loss->weights ? host_get(loss->weights, i) : 1;
-        long double delta[64];
         for (int64_t c = 0; c < k; c++) delta[c] = distance(&eta, i * k + c);
         if (loss->kind == KILN_LOSS_SOFTMAX)
             softmax_row(&to, loss, i, s, k, eta.value + i * k, delta);
         else
             one_column_row(&to, loss, i, s, eta.value[i], delta[0]);
     }
+    free(delta);
     reference_transposed_product(G, X, &t, k);
     expected_free(&eta);
     expected_free(&t);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 enum { COUNT_OF_K = 6 };
-static const int64_t several[COUNT_OF_K] = {2, 3, 8, 9, 17, 64};
+static const int64_t several[COUNT_OF_K] = {2, 3, 8, 9, 17, 100};
 
 static void add_dense(struct problem_list *list, int64_t rows, int64_t cols, int64_t k) {
     problem_add(
@@ -45,6 +45,7 @@ static void dense(struct problem_list *list) {
     add_dense(list, 30000, 1, 1);
     add_dense(list, 1500, 300, 1);
     add_dense(list, 3001, 28, 8);
+    add_dense(list, 45, 7, 1030); /* a row's products are more than a block's usually */
     /* Several turns of the rings that GPUs keep: of narrow rows, of rows that warps share, and of rows over clusters. */
     add_dense(list, 100003, 28, 8);
     add_dense(list, 12007, 256, 4);
@@ -76,6 +77,7 @@ static void csr(struct problem_list *list) {
     for (int t = 0; t < PATTERNS; t++)
         for (int c = 0; c < COUNT_OF_K; c++) add_csr(list, patterns[t], 77, t % 2 ? 130 : 33, 7, several[c]);
     for (int c = 0; c < COUNT_OF_K; c++) add_csr(list, PATTERN_UNIFORM, 90, 1025, 40, several[c]);
+    add_csr(list, PATTERN_UNIFORM, 77, 33, 7, 1030);
     add_csr(list, PATTERN_UNIFORM, 20000, 1000, 10, 1);
     add_csr(list, PATTERN_HOT_COLUMN, 30000, 50, 3, 1);
     add_csr(list, PATTERN_POWER_LAW, 5000, 20000, 30, 1);

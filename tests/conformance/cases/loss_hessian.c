@@ -19,7 +19,7 @@ static void add(struct problem_list *list, struct problem problem, int64_t varia
 }
 
 static void list(struct problem_list *list) {
-    static const int64_t columns[] = {1, 2, 3, 8, 10, 64};
+    static const int64_t columns[] = {1, 2, 3, 8, 10, 100};
     struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
     shapes_add(&shapes);
     for (int64_t i = 0; i < shapes.count; i += list->thin ? 17 : 1) add(list, shapes.problems[i], i);

@@ -45,7 +45,7 @@ static kiln_status make_set(struct set *s, kiln_device *device, kiln_type type) 
     CHECK_OK(kiln_matrix_dense(&s->y_device, s->cpu, type, N, K, NULL));
     CHECK_OK(kiln_matrix_dense(&s->square, device, type, N, N, NULL));
     CHECK_OK(kiln_matrix_dense(&s->none, device, type, N, 0, NULL));
-    CHECK_OK(kiln_matrix_dense(&s->wide, device, type, N, MOST_COLUMNS + 1, NULL));
+    CHECK_OK(kiln_matrix_dense(&s->wide, device, type, N, 65537, NULL));
     for (int e = 0; e <= N * K; e++) s->canary[e] = 4711;
     CHECK_OK(kiln_fill(s->w, 4711));
     CHECK_OK(kiln_fill(s->p, 4711));
