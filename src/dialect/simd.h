@@ -1,6 +1,7 @@
 /* Vectors of `real` for CPU bodies, in the compilers' own vector extension: one source for every instruction
  * set, its width fixed by the flags that the body is built with. Included once per element type (see
  * ops/each_real.h). */
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -51,28 +52,69 @@ ALWAYS_INLINE real FN(lane_sum)(FN(vreal) v) {
     return part[0];
 }
 
-/* Sums of neighbouring pairs of (a, b) taken as one sequence: the lower half from a, the upper from b. */
+/* The lanes of two vectors, taken as one sequence, in a new order. */
+#undef SHUFFLE
+#if defined(__clang__)
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (FN(vmask)){__VA_ARGS__})
+#endif
 #undef EVEN
 #undef ODD
+#undef TWINS_LOW
+#undef TWINS_HIGH
+#undef LOW_HALVES
 #if LANES == 2
 #define EVEN 0, 2
 #define ODD 1, 3
+#define TWINS_LOW 0, 0
+#define TWINS_HIGH 1, 1
+#define LOW_HALVES 0, 2
 #elif LANES == 4
 #define EVEN 0, 2, 4, 6
 #define ODD 1, 3, 5, 7
+#define TWINS_LOW 0, 0, 1, 1
+#define TWINS_HIGH 2, 2, 3, 3
+#define LOW_HALVES 0, 1, 4, 5
 #elif LANES == 8
 #define EVEN 0, 2, 4, 6, 8, 10, 12, 14
 #define ODD 1, 3, 5, 7, 9, 11, 13, 15
+#define TWINS_LOW 0, 0, 1, 1, 2, 2, 3, 3
+#define TWINS_HIGH 4, 4, 5, 5, 6, 6, 7, 7
+#define LOW_HALVES 0, 1, 2, 3, 8, 9, 10, 11
 #else
 #define EVEN 0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30
 #define ODD 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#define TWINS_LOW 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7
+#define TWINS_HIGH 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15
+#define LOW_HALVES 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23
 #endif
+/* Sums of neighbouring pairs of (a, b) taken as one sequence: the lower half from a, the upper from b. */
 ALWAYS_INLINE FN(vreal) FN(pair_sums)(FN(vreal) a, FN(vreal) b) {
-#if defined(__clang__)
-    return __builtin_shufflevector(a, b, EVEN) + __builtin_shufflevector(a, b, ODD);
-#else
-    return __builtin_shuffle(a, b, (FN(vmask)){EVEN}) + __builtin_shuffle(a, b, (FN(vmask)){ODD});
+    return SHUFFLE(a, b, EVEN) + SHUFFLE(a, b, ODD);
+}
+
+/* Each lane of v's lower or upper half twice. */
+ALWAYS_INLINE FN(vreal) FN(twins)(FN(vreal) v, bool upper) {
+    return upper ? SHUFFLE(v, v, TWINS_HIGH) : SHUFFLE(v, v, TWINS_LOW);
+}
+
+/* `rows` pieces of LANES / rows numbers, a stride apart; LANES numbers are read of each. `rows` is 1, 2 or, of the longest
+ * vectors, 4. */
+ALWAYS_INLINE FN(vreal) FN(load_pieces)(int rows, const real *from, int64_t stride) {
+    const FN(vreal) first = FN(load)(from);
+    if (rows == 1) return first;
+    const FN(vreal) second = FN(load)(from + stride);
+#if LANES == 16
+#define LOW_QUARTERS 0, 1, 2, 3, 16, 17, 18, 19, 0, 1, 2, 3, 16, 17, 18, 19
+    if (rows == 4) {
+        const FN(vreal) third = FN(load)(from + 2 * stride), fourth = FN(load)(from + 3 * stride);
+        return SHUFFLE(SHUFFLE(first, second, LOW_QUARTERS), SHUFFLE(third, fourth, LOW_QUARTERS),
+                       LOW_HALVES);
+    }
+#undef LOW_QUARTERS
 #endif
+    return SHUFFLE(first, second, LOW_HALVES);
 }
 
 /* The lane sums of four vectors at once: a tree that halves them together instead of one by one. */
