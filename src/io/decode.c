@@ -18,6 +18,9 @@ struct ki_decoder {
     z_stream gzip;
 #ifdef KILN_HAVE_ZSTD
     ZSTD_DStream *zstd;
+    unsigned char header[18]; /* a frame's first bytes; no header has more */
+    size_t header_size;
+    uint64_t made; /* of the frame */
 #endif
 };
 
@@ -87,6 +90,12 @@ static kiln_status gzip_new(struct ki_decoder *decoder) {
 }
 
 #ifdef KILN_HAVE_ZSTD
+/* zstd itself does not look at the size of what it made where the last block of a frame is empty. */
+static bool is_whole(const struct ki_decoder *decoder) {
+    const unsigned long long size = ZSTD_getFrameContentSize(decoder->header, decoder->header_size);
+    return size == ZSTD_CONTENTSIZE_UNKNOWN || size == decoder->made;
+}
+
 static kiln_status zstd_step(struct ki_decoder *decoder, struct ki_step *step) {
     ZSTD_inBuffer in = {step->in, step->in_size, 0};
     ZSTD_outBuffer out = {step->out, step->out_size, 0};
@@ -94,8 +103,15 @@ static kiln_status zstd_step(struct ki_decoder *decoder, struct ki_step *step) {
     step->used = in.pos;
     step->made = out.pos;
     if (ZSTD_isError(code)) return damaged(decoder, "zstd", ZSTD_getErrorName(code));
-    if (in.pos > 0 || out.pos > 0) decoder->open = code != 0;
-    return KILN_OK;
+    if (in.pos == 0 && out.pos == 0) return KILN_OK;
+    if (!decoder->open) decoder->header_size = decoder->made = 0;
+    const size_t room = sizeof decoder->header - decoder->header_size, more = in.pos < room ? in.pos : room;
+    memcpy(decoder->header + decoder->header_size, step->in, more);
+    decoder->header_size += more;
+    decoder->made += out.pos;
+    decoder->open = code != 0;
+    return decoder->open || is_whole(decoder) ? KILN_OK
+                                              : damaged(decoder, "zstd", "a frame is shorter than it says");
 }
 
 static kiln_status zstd_new(struct ki_decoder *decoder) {
