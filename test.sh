@@ -43,6 +43,10 @@ build build-sanitize all -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithD
 say "tests with address and undefined behaviour sanitizers"
 run_tests build-sanitize
 
+build build-thread thread_tests -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=thread
+say "tests of what runs on several threads, with the thread sanitizer"
+run_tests build-thread -L threads
+
 # Apart, because checksums always agree in a fuzz build: the tests of bad checksums would fail.
 build build-fuzz fuzz_targets -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=ON \
     -DKILN_FUZZ=ON
