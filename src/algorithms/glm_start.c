@@ -153,9 +153,16 @@ static kiln_status null_start(struct null_point *point, const struct null_model 
         TRY(null_at(point, null, eta - around[i]));
         if (isfinite(point->value)) goto done;
     }
-    status = ki_fail(KILN_ERR_DATA, "%s: with these offsets no intercept gives every row a mean in its range",
-                     ki_glm_call);
-    ki_hint("take a link that accepts any number, such as log or logit");
+    if (null->loss->offset && !ki_glm_any_eta(null->loss)) {
+        status =
+            ki_fail(KILN_ERR_DATA, "%s: with these offsets no intercept gives every row a mean in its range",
+                    ki_glm_call);
+        ki_hint("take a link that accepts any number, such as log or logit");
+        goto done;
+    }
+    status = ki_fail(KILN_ERR_DATA, "%s: the objective overflows %s at every constant mean", ki_glm_call,
+                     kiln_matrix_type(null->X) == KILN_F32 ? "f32" : "f64");
+    ki_hint("y, the weights or the offsets are too large: rescale them");
 done:
     ki_free(offset);
     return status;

@@ -119,6 +119,10 @@ static void wide_offsets(struct call *c) { /* proportions: eta in (0, 1) */
     c->options.link = KILN_LINK_IDENTITY;
     spoil(c->offset, 0, 5);
 }
+static void huge_targets(struct call *c) { /* their squares overflow, whatever the mean */
+    c->options.family = KILN_GAUSSIAN;
+    for (int i = 0; i < M; i++) spoil(c->y, i, i % 2 ? 1e308 : -1e308);
+}
 static void no_start(struct call *c) { /* x and -x: no w makes all eta positive */
     c->options.link = KILN_LINK_IDENTITY;
     c->options.no_intercept = 1;
@@ -159,6 +163,7 @@ static const struct {
     {negative_weight, KILN_ERR_DATA, "row 3, column 0 of weights is -1"},
     {zero_weights, KILN_ERR_DATA, "weights are all zero"},
     {wide_offsets, KILN_ERR_DATA, "no intercept gives every row a mean in its range"},
+    {huge_targets, KILN_ERR_DATA, "the objective overflows f64 at every constant mean"},
     {no_start, KILN_ERR_DATA, "no coefficients were found"},
 };
 
