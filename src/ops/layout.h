@@ -54,6 +54,8 @@ struct ki_layout {
     struct ki_buffer y_hot, w_hot, dots, factors, partials;
 };
 
+/* Entries of a row for a thread of its vector, which has registers for them; longer rows are in lists. */
+enum { KI_TURNS = 6 };
 /* Entries of a long row, and of a tile, that a work-group takes, and bytes of local memory for w and y. More would leave too
  * little of a compute unit's memory to its first cache level. Test builds (core/size.h) take every path with little data. */
 #if KILN_INDEX32_LIMIT < 1 << 20

@@ -2,11 +2,11 @@
 #include "core/size.h"
 #include "ops/layout_parts.h"
 
-/* TURNS: entries of a row for a thread of its vector. SEGMENTED: entries that one warp would walk through for long. */
+/* SEGMENTED: entries that one warp would walk through for long. */
 #if KILN_INDEX32_LIMIT < 1 << 20
-enum { TURNS = 8, SEGMENTED = 40 };
+enum { SEGMENTED = 40 };
 #else
-enum { TURNS = 8, SEGMENTED = KI_SEGMENT / 2 };
+enum { SEGMENTED = KI_SEGMENT / 2 };
 #endif
 
 void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows) {
@@ -17,7 +17,7 @@ void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows) {
 }
 
 struct ki_lengths ki_layout_lengths(int VS) {
-    return (struct ki_lengths){(int)ki_min(TURNS * VS, SEGMENTED), SEGMENTED, KI_SEGMENT};
+    return (struct ki_lengths){(int)ki_min(KI_TURNS * VS, SEGMENTED), SEGMENTED, KI_SEGMENT};
 }
 
 kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,

@@ -65,6 +65,51 @@ DEVICE_FN void entry_scatter(real f, int c, real x, int column, __global real *o
     }
 }
 
+/* Entries e, e + TOGETHER, ... before `end`, COUNT of them at most: all loads are under way at once. */
+#define LOAD_COLUMNS(COUNT, c, e, end)                                                                       \
+    _Pragma("unroll") for (int t = 0; t < COUNT; t++)                                                        \
+        c[t] = (e) + t * TOGETHER < (end) ? load_once_int(col + ((e) + t * TOGETHER)) : 0;
+#define LOAD_VALUES(COUNT, x, e, end)                                                                        \
+    _Pragma("unroll") for (int t = 0; t < COUNT; t++)                                                        \
+        x[t] = (e) + t * TOGETHER < (end) ? entry_value(X, same, (e) + t * TOGETHER) : REAL(0.0);
+#ifdef LONG
+#define BATCH 8
+#else
+#define BATCH 2
+#endif
+
+/* The products and the scatter of a thread's entries from e on that are not in registers. */
+DEVICE_FN real dot_entries(index_t e, index_t end, __global const int *col, __global const real *X, real same, int column,
+                           __global const real *y, __global const real *y_hot, LOCAL_PTR real *chip, int chip_y,
+                           int rare_too, int y_k, int y_first, int columns) {
+    real sum = REAL(0.0);
+    for (; e < end; e += BATCH * TOGETHER) {
+        int c[BATCH];
+        real x[BATCH];
+        LOAD_COLUMNS(BATCH, c, e, end)
+        LOAD_VALUES(BATCH, x, e, end)
+#pragma unroll
+        for (int t = 0; t < BATCH; t++)
+            if (e + t * TOGETHER < end)
+                sum += entry_product(c[t], x[t], column, y, y_hot, chip, chip_y, rare_too, y_k, y_first, columns);
+    }
+    return sum;
+}
+
+DEVICE_FN void scatter_entries(real f, index_t e, index_t end, __global const int *col, __global const real *X, real same,
+                               int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip, int chip_w,
+                               int rare_too, int k, int first) {
+    for (; e < end; e += BATCH * TOGETHER) {
+        int c[BATCH];
+        real x[BATCH];
+        LOAD_COLUMNS(BATCH, c, e, end)
+        LOAD_VALUES(BATCH, x, e, end)
+#pragma unroll
+        for (int t = 0; t < BATCH; t++)
+            if (e + t * TOGETHER < end) entry_scatter(f, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
+    }
+}
+
 /* The sums of a vector's threads, column by column. Each thread gets those that it asks for: all, or in every place that of
  * its own column, where nothing but that is needed and shuffles can do it. */
 DEVICE_FN void column_sums(real *p, real sum, int column, LOCAL_PTR real *scratch) {
@@ -123,6 +168,37 @@ DEVICE_FN void flush_chip(LOCAL_PTR real *chip, int chip_w, __global real *out, 
 #endif
 
 #ifndef LONG
+/* Waiting for memory is the most of a row's time. So it is found two rows ahead where a row lies, and one row ahead its columns
+ * and its operands are asked for, and its values are brought into the cache. */
+#define FIND_ROW(number)                                                                                     \
+    if ((number) < rows) {                                                                                   \
+        found = list ? list[number] : (number);                                                              \
+        found_begin = (index_t)row_start[found];                                                             \
+        found_end = (index_t)row_start[found + 1];                                                           \
+    }
+#ifdef TILED
+#define TAKE_ROW next_begin = next_end = 0;
+#else
+#define TAKE_ROW                                                                                             \
+    next_here = next_here && found_end - found_begin <= longest;                                             \
+    next_begin = found_begin;                                                                                \
+    next_end = next_here ? found_end : found_begin;
+#endif
+#if PLAIN
+#define LOAD_OPERANDS
+#else
+#define LOAD_OPERANDS                                                                                        \
+    if (next_here) next_operands = load_operands(v, y, (index_t)next, first, k, v_cols MAP_OPERANDS);
+#endif
+#define FETCH_ROW(number)                                                                                    \
+    next = found;                                                                                            \
+    next_here = (number) < rows;                                                                             \
+    TAKE_ROW                                                                                                 \
+    LOAD_COLUMNS(Q, next_c, next_begin + slot, next_end)                                                     \
+    _Pragma("unroll") for (int t = 0; t < Q; t++)                                                            \
+        if (X && next_begin + slot + t * TOGETHER < next_end) prefetch_once(X + (next_begin + slot + t * TOGETHER)); \
+    LOAD_OPERANDS
+
 /* The rows of X, or those in `list`, but for rows longer than `longest`. out holds beta z already, unless PLAIN. */
 __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_t *row_start, __global const int *col,
                                        __global const real *X, real same, __global const real *v,
@@ -134,6 +210,13 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
     LOCAL real scratch[SCRATCH(BS)];
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS, column = lane % K, slot = lane / K;
     const long stride = (long)get_num_groups(0) * NV;
+    long found = 0, next;
+    index_t found_begin = 0, found_end = 0, next_begin, next_end;
+    bool next_here;
+    int next_c[Q];
+#if !PLAIN
+    struct row_operands next_operands;
+#endif
     LOCAL_BEGIN(chip)
     LOCAL_PTR real *const chip_ys = chip + chip_w * K;
     MAP_BEGIN
@@ -141,44 +224,31 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
     for (int i = id; i < chip_y * K; i += BS) chip_ys[i] = hot_y(i, y, y_hot, y_k, y_first, k - first);
     barrier(CLK_LOCAL_MEM_FENCE);
 
-    /* Where a row lies is fetched while the one before it is worked on. */
-    long at = (long)get_group_id(0) * NV + vector, next = 0;
-    index_t next_begin = 0, next_end = 0;
-    if (at < rows) {
-        next = list ? list[at] : at;
-        next_begin = (index_t)row_start[next];
-        next_end = (index_t)row_start[next + 1];
-    }
+    long at = (long)get_group_id(0) * NV + vector;
+    FIND_ROW(at)
+    FETCH_ROW(at)
+    FIND_ROW(at + stride)
     for (long row0 = (long)get_group_id(0) * NV; row0 < rows; row0 += stride, at += stride) {
         const long row = next;
-#ifdef TILED
-        const index_t begin = 0, length = 0;
-        const bool here = at < rows;
-#else
-        const index_t begin = next_begin, whole = next_end - next_begin;
-        const bool here = at < rows && whole <= longest;
-        const index_t length = here ? whole : 0;
-#endif
+        const bool here = next_here;
+        const index_t begin = next_begin, end = next_end;
         int c[Q];
         real x[Q], p[K], sum = lane < K && here && dots ? dots[(index_t)row * K + column] : REAL(0.0);
+#if !PLAIN
+        const struct row_operands operands = next_operands;
+#endif
 #pragma unroll
-        for (int t = 0; t < Q; t++) {
-            const index_t i = slot + t * TOGETHER;
-            c[t] = i < length ? load_once_int(col + (begin + i)) : 0;
-            x[t] = i < length ? entry_value(X, same, begin + i) : REAL(0.0);
-        }
-        if (at + stride < rows) {
-            next = list ? list[at + stride] : at + stride;
-            next_begin = (index_t)row_start[next];
-            next_end = (index_t)row_start[next + 1];
-        }
+        for (int t = 0; t < Q; t++) c[t] = next_c[t];
+        LOAD_VALUES(Q, x, begin + slot, end)
+        FETCH_ROW(at + stride)
+        FIND_ROW(at + 2 * stride)
 #if FUSED || PLAIN
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            if (slot + t * TOGETHER < length)
+            if (begin + slot + t * TOGETHER < end)
                 sum += entry_product(c[t], x[t], column, y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
-        for (index_t e = begin + slot + Q * TOGETHER; e < begin + length; e += TOGETHER)
-            sum += entry_product(col[e], entry_value(X, same, e), column, y, y_hot, chip_ys, chip_y, !dots, y_k, y_first, k - first);
+        sum += dot_entries(begin + slot + Q * TOGETHER, end, col, X, same, column, y, y_hot, chip_ys, chip_y, !dots, y_k,
+                           y_first, k - first);
         column_sums(p, sum, column, scratch);
 #endif
         if (here) {
@@ -186,7 +256,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
             if (lane < K && first + column < k)
                 write_plain(out, pick(p, column), z, alpha, beta, (index_t)row * k + first + column);
 #else
-            row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(lane == 0));
+            apply_map(p, &operands, (index_t)row, first, k MAP_STATE(lane == 0));
             sum = alpha * pick(p, column);
             if (factors && lane < K) factors[(index_t)row * K + column] = sum;
 #endif
@@ -194,9 +264,10 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
 #if !PLAIN && !defined(FACTORS_ONLY)
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            if (slot + t * TOGETHER < length) entry_scatter(sum, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
-        for (index_t e = begin + slot + Q * TOGETHER; e < begin + length; e += TOGETHER)
-            entry_scatter(sum, col[e], entry_value(X, same, e), column, out, w_hot, chip, chip_w, rare_too, k, first);
+            if (begin + slot + t * TOGETHER < end)
+                entry_scatter(sum, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
+        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, column, out, w_hot, chip, chip_w, rare_too, k,
+                        first);
 #endif
     }
     flush_chip(chip, chip_w, out, w_hot, k, first);
@@ -205,7 +276,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
 
 #else
 /* Long rows, a group for each segment of SEGMENT entries: LONG 1 leaves the dot products of the segments in `partials`, LONG
- * 2 adds those of a row up, in order, and goes on as above. */
+ * 2 adds those of a row up and goes on as above. */
 __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const start_t *row_start,
                                             __global const int *col, __global const real *X, real same, __global const real *v,
                                             __global const real *y, __global const real *z, real alpha, real beta, int k,
@@ -224,20 +295,17 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     const index_t end = row_end - begin < SEGMENT ? row_end : begin + SEGMENT;
     real p[K];
 #if LONG == 1
-    real sum = REAL(0.0);
-    for (index_t e = begin + slot; e < end; e += TOGETHER)
-        sum += entry_product(col[e], entry_value(X, same, e), column, y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k, y_first, k - first);
+    const real sum = dot_entries(begin + slot, end, col, X, same, column, y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k,
+                                 y_first, k - first);
     column_sums(p, sum, column, scratch);
     if (id < K) partials[segment * K + column] = pick(p, column);
 #else
     MAP_BEGIN
 #if FUSED || PLAIN
     const int segments = (int)((row_end - row_begin + SEGMENT - 1) / SEGMENT);
-#pragma unroll
-    for (int j = 0; j < K; j++) p[j] = dots ? dots[(index_t)row * K + j] : REAL(0.0);
-    for (int s = 0; s < segments; s++)
-#pragma unroll
-        for (int j = 0; j < K; j++) p[j] += partials[(segment - number + s) * K + j];
+    real sum = slot == 0 && dots ? dots[(index_t)row * K + column] : REAL(0.0);
+    for (int s = slot; s < segments; s += TOGETHER) sum += partials[(segment - number + s) * K + column];
+    column_sums(p, sum, column, scratch);
 #endif
 #if PLAIN
     if (number == 0 && id < K && first + column < k)
@@ -247,8 +315,7 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     const real f = alpha * pick(p, column);
     if (factors && number == 0 && id < K) factors[(index_t)row * K + column] = f;
 #ifndef FACTORS_ONLY
-    for (index_t e = begin + slot; e < end; e += TOGETHER)
-        entry_scatter(f, col[e], entry_value(X, same, e), column, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
+    scatter_entries(f, begin + slot, end, col, X, same, column, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
 #endif
 #endif
     MAP_END

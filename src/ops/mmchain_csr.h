@@ -6,6 +6,8 @@
 
 /* Threads that share a row, K of them an entry. */
 int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, int K);
+/* Entries of a row that a thread holds at most. */
+int ki_csr_turns(const kiln_device *device, int K);
 struct ki_plan ki_csr_plan(const struct ki_chain *chain);
 /* Rows of y and w, plan->K elements each, that fit in a work-group's local memory. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain);

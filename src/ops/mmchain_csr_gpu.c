@@ -168,6 +168,9 @@ static kiln_status run_stage(struct stage *stage, struct ki_layout *layout, stru
     struct rows_launch all = {.rows = stage->A.rows, .longest = lists->longest};
     struct rows_launch longer = {.rows = lists->longer, .list = &lists->list, .longest = INT32_MAX};
     kiln_status status;
+    /* Where lengths differ much the mean says nothing of the rows that are waited for. */
+    if (lists->longer > 0)
+        stage->plan.Q = (int)ki_max(stage->plan.Q, ki_min(KI_TURNS, ki_csr_turns(X->device, stage->plan.K)));
     TRY(build_rows(&all, stage, stage->plan.VS));
     TRY(build_rows(&longer, stage, (int)ki_min(X->device->properties.is_gpu ? 32 : 8, stage->plan.BS)));
     struct ki_plan whole = stage->plan;

@@ -22,6 +22,10 @@ int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, int K) {
     return (int)ki_min(ki_layout_vector(device, nnz, rows) * K, device->properties.is_gpu ? 32 : 8);
 }
 
+int ki_csr_turns(const kiln_device *device, int K) {
+    return K == 1 ? KI_TURNS : device->properties.is_gpu ? 8 : 1;
+}
+
 /* Large groups share what is on chip among many threads. A thread keeps a row's whole part in registers, if the row is not
  * much longer than the mean. w gets three quarters of the space, for an addition to memory costs about three times what a
  * load from there does (bench/results/h200-sparse-parts.json). */
@@ -35,11 +39,10 @@ struct ki_plan ki_csr_plan(const struct ki_chain *chain) {
                            .W = 1,
                            .R = 1};
     const bool heavy = plan.K > 2 || ki_chain_maps(chain) || device->warp == 1;
-    const int most = plan.K == 1 ? 6 : device->is_gpu ? 8 : 1;
     plan.BS = (int)ki_min(!device->is_gpu ? 64 : heavy ? 512 : 1024, device->group_max);
     plan.VS = ki_csr_vector(X->device, X->nnz, X->rows, plan.K);
     const int64_t together = ki_max(X->rows, 1) * (plan.VS / plan.K);
-    plan.Q = (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * together), 1), most);
+    plan.Q = (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * together), 1), ki_csr_turns(X->device, plan.K));
     const int64_t room = ki_csr_chip_columns(&plan, chain);
     const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
     if (scatters) plan.shared_w = (int)ki_min(X->cols, X->cols <= room || !gathers ? room : room / 4 * 3);

@@ -11,10 +11,12 @@ int ki_power_of_two(int64_t at_least) {
     return p;
 }
 
-/* Whether offsets into any operand need 64 bits. */
+/* Whether offsets into any operand need 64 bits. Work space has as many columns as a launch takes, and a group's last turn may
+ * begin before the end and reach beyond it. */
 const char *ki_index_define(const struct ki_chain *chain) {
-    const int64_t reach = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * chain->k);
-    return reach > KILN_INDEX32_LIMIT ? " -DINDEX64" : "";
+    const int64_t columns = ki_max(chain->k, ki_plan_columns(chain));
+    const int64_t reach = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * columns);
+    return reach > KILN_INDEX32_LIMIT - KILN_INDEX32_LIMIT / 1024 ? " -DINDEX64" : "";
 }
 
 int ki_plan_columns(const struct ki_chain *chain) {
