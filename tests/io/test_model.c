@@ -1,69 +1,9 @@
 /* Model files: the same bits back, the same bytes twice, and no damaged or foreign file that loads as
  * something else. */
 #define _GNU_SOURCE
-#include "io/scratch.h"
+#include "io/model_file.h"
 
 #include <math.h>
-#include <signal.h>
-#include <sys/wait.h>
-#include <time.h>
-
-#include "kiln.h"
-
-static kiln_device *device;
-
-static int open_device(void **state) {
-    if (kiln_device_open(&device, "cpu", NULL) != KILN_OK) return -1;
-    return scratch_make(state);
-}
-
-static int close_device(void **state) {
-    kiln_device_close(device);
-    return scratch_remove(state);
-}
-
-static void set_tensor(kiln_model *model, const char *name, kiln_type type, int64_t rows, int64_t cols,
-                       const void *values) {
-    kiln_matrix *A = NULL;
-    assert_int_equal(kiln_matrix_dense(&A, device, type, rows, cols, values), KILN_OK);
-    assert_int_equal(kiln_model_set_tensor(model, name, A), KILN_OK);
-    kiln_matrix_free(A);
-}
-
-/* Three columns, two targets, texts that need escapes. */
-static kiln_model *small_model(double first) {
-    kiln_model *model = NULL;
-    assert_int_equal(kiln_model_create(&model, "linreg"), KILN_OK);
-    set_tensor(model, "b", KILN_F64, 1, 2, (double[]){0.5, -0.0});
-    set_tensor(model, "W", KILN_F64, 3, 2, (double[]){first, 2, -3, 1e-310, 0.1, 1e300});
-    set_tensor(model, "scale", KILN_F32, 3, 1, (float[]){1, 0.1F, 3});
-    assert_int_equal(kiln_model_set_text(model, "schema", "{\"a\":[\"\\n\",\"\xc3\xa9\"]}\n\t\x01"), KILN_OK);
-    assert_int_equal(kiln_model_set_text(model, "l2", "0.25"), KILN_OK);
-    return model;
-}
-
-/* A loaded W's first element; -1 if the file does not load. */
-static double first_weight(const char *path) {
-    kiln_model *model = NULL;
-    if (kiln_model_load(&model, path) != KILN_OK) return -1;
-    kiln_matrix *W = NULL;
-    double values[6];
-    assert_int_equal(kiln_model_tensor(&W, device, KILN_TYPE_DEFAULT, model, "W"), KILN_OK);
-    assert_int_equal(kiln_matrix_rows(W) * kiln_matrix_cols(W), 6);
-    assert_int_equal(kiln_matrix_get(values, W), KILN_OK);
-    kiln_matrix_free(W);
-    kiln_model_free(model);
-    return values[0];
-}
-
-static void assert_same_bytes(const char *a, const char *b) {
-    size_t size_a, size_b;
-    char *bytes_a = file_bytes(a, &size_a), *bytes_b = file_bytes(b, &size_b);
-    assert_int_equal(size_a, size_b);
-    assert_memory_equal(bytes_a, bytes_b, size_a);
-    free(bytes_a);
-    free(bytes_b);
-}
 
 static void loading_gives_what_was_saved(void **state) {
     (void)state;
@@ -373,157 +313,6 @@ static void other_files_are_named(void **state) {
     assert_int_equal(kiln_model_load(&model, scratch), KILN_ERR_IO);
 }
 
-static void file_faults_keep_the_old_model(void **state) {
-    (void)state;
-    static const int codes[] = {EIO, ENOSPC, EDQUOT, EINTR};
-    kiln_model *old = small_model(1), *new = small_model(2);
-    for (size_t c = 0; c < sizeof codes / sizeof *codes; c++) {
-        int failures = 0;
-        bool hit = true;
-        for (int k = 1; hit; k++) {
-            assert_int_equal(kiln_model_save(old, in_scratch("m")), KILN_OK);
-            faults_begin(k, codes[c], 0);
-            kiln_status status = kiln_model_save(new, in_scratch("m"));
-            hit = faults_end();
-            assert_int_equal(scratch_files(false), 1);
-            bool folder = status != KILN_OK && strstr(kiln_last_error()->message, "flush the folder");
-            assert_true(first_weight(in_scratch("m")) == (status == KILN_OK || folder ? 2 : 1));
-            if (status != KILN_OK) assert_int_equal(status, KILN_ERR_IO);
-            failures += status != KILN_OK;
-        }
-        assert_true(codes[c] == EINTR ? failures == 0 : failures == 7);
-    }
-    faults_begin(0, 0, 5); /* short writes */
-    assert_int_equal(kiln_model_save(new, in_scratch("m")), KILN_OK);
-    faults_end();
-    assert_true(first_weight(in_scratch("m")) == 2);
-    kiln_model_free(old);
-    kiln_model_free(new);
-}
-
-/* One byte at a time, and every second call is interrupted. */
-static ssize_t dripping_read(int fd, void *buffer, size_t bytes) {
-    static int calls;
-    errno = EINTR;
-    return calls++ % 2 ? -1 : faults.real.read(fd, buffer, bytes > 0);
-}
-
-static ssize_t failing_read(int fd, void *buffer, size_t bytes) {
-    (void)fd;
-    (void)buffer;
-    (void)bytes;
-    errno = EIO;
-    return -1;
-}
-
-static void read_faults_are_reported_or_survived(void **state) {
-    (void)state;
-    kiln_model *model = small_model(1), *none = NULL;
-    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_OK);
-    faults.real = ki_seams;
-    ki_seams.read = dripping_read;
-    double weight = first_weight(in_scratch("m"));
-    ki_seams.read = failing_read;
-    kiln_status status = kiln_model_load(&none, in_scratch("m"));
-    ki_seams = faults.real;
-    assert_true(weight == 1);
-    assert_int_equal(status, KILN_ERR_IO);
-    assert_int_equal(kiln_last_error()->native_code, EIO);
-    kiln_model_free(model);
-}
-
-/* The child saves two models in turn until it is killed, at a random instant; the file is always one of the
- * two. */
-static void killing_the_writer_leaves_a_whole_model(void **state) {
-    (void)state;
-    int rounds[3] = {0}, torn = 0;
-    srand(7);
-    kiln_model *models[2] = {small_model(1), small_model(2)};
-    double begin = ki_clock();
-    for (int i = 0; i < 8; i++) assert_int_equal(kiln_model_save(models[i % 2], in_scratch("m")), KILN_OK);
-    /* Up to two saves' time on this disk, a millisecond to start the child, and less than a second. */
-    int wait = (int)fmin(1e9 * (ki_clock() - begin) / 4 + 1e6, 9e8);
-    for (int round = 0; round < 300; round++) {
-        pid_t child = fork();
-        if (child == 0)
-            for (int i = round;; i++)
-                if (kiln_model_save(models[i % 2], in_scratch("m")) != KILN_OK) _exit(1);
-        nanosleep(&(struct timespec){0, rand() % wait}, NULL);
-        kill(child, SIGKILL);
-        int code;
-        assert_int_equal(waitpid(child, &code, 0), child);
-        assert_true(WIFSIGNALED(code));
-        int weight = (int)first_weight(in_scratch("m"));
-        assert_in_range(weight, 1, 2);
-        rounds[weight]++;
-        torn += scratch_files(false) > 1; /* killed between creating the temporary file and the rename */
-        DIR *folder = opendir(scratch);
-        for (struct dirent *entry; (entry = readdir(folder));)
-            if (strstr(entry->d_name, ".tmp")) unlink(in_scratch(entry->d_name));
-        closedir(folder);
-    }
-    assert_true(rounds[1] > 0 && rounds[2] > 0);
-    assert_true(torn > 0); /* the kills did hit saves under way */
-    kiln_model_free(models[0]);
-    kiln_model_free(models[1]);
-}
-
-static int alloc_countdown;
-static long alive;
-
-static void *failing_alloc(size_t bytes, size_t align) {
-    if (alloc_countdown > 0 && --alloc_countdown == 0) return NULL;
-    alive++;
-    return faults.real.alloc(bytes, align);
-}
-
-static void *failing_resize(void *memory, size_t bytes) {
-    if (alloc_countdown > 0 && --alloc_countdown == 0) return NULL;
-    alive += memory == NULL;
-    return faults.real.resize(memory, bytes);
-}
-
-static void counting_release(void *memory) {
-    alive--;
-    faults.real.release(memory);
-}
-
-static kiln_status create_save_load(void) {
-    kiln_model *model = NULL, *back = NULL;
-    kiln_status status = kiln_model_create(&model, "linreg");
-    if (status == KILN_OK) status = kiln_model_set_text(model, "key", "value");
-    if (status == KILN_OK) status = kiln_model_save(model, in_scratch("unused"));
-    if (status == KILN_ERR_MODEL) status = KILN_OK; /* it has no W, and that was the place to say so */
-    if (status == KILN_OK) status = kiln_model_load(&back, in_scratch("m"));
-    if (status == KILN_OK) status = kiln_model_save(back, in_scratch("copy"));
-    kiln_model_free(model);
-    kiln_model_free(back);
-    return status;
-}
-
-static void every_failed_allocation_is_reported(void **state) {
-    (void)state;
-    kiln_model *model = small_model(1);
-    assert_int_equal(kiln_model_save(model, in_scratch("m")), KILN_OK);
-    kiln_model_free(model);
-    kiln_status status = KILN_ERR_NOMEM;
-    int k = 0;
-    for (; status != KILN_OK; k++) {
-        faults.real = ki_seams;
-        alive = 0;
-        alloc_countdown = k + 1;
-        ki_seams.alloc = failing_alloc;
-        ki_seams.resize = failing_resize;
-        ki_seams.release = counting_release;
-        status = create_save_load();
-        ki_seams = faults.real;
-        assert_int_equal(alive, 0);
-        if (status != KILN_OK) assert_int_equal(status, KILN_ERR_NOMEM);
-    }
-    assert_true(k > 30);
-    assert_same_bytes(in_scratch("m"), in_scratch("copy"));
-}
-
 /* Written by version 0.1.0; every later version reads it. */
 static void golden_file_loads(void **state) {
     (void)state;
@@ -583,10 +372,6 @@ int main(void) {
         TEST(more_than_the_limits_is_refused),
         TEST(header_length_is_limited),
         TEST(other_files_are_named),
-        TEST(file_faults_keep_the_old_model),
-        TEST(read_faults_are_reported_or_survived),
-        TEST(killing_the_writer_leaves_a_whole_model),
-        TEST(every_failed_allocation_is_reported),
         TEST(golden_file_loads),
         TEST(prediction_is_X_W_plus_b),
     };
