@@ -5,10 +5,10 @@
  *   step = latencies of loads, shuffles, barriers and exchanges, one after the other,
  *   busy = what those cost the unit's issue slots, with G groups side by side,
  * and cannot go faster than its share of the memory's bandwidth:
- *   rate^-4 = memory^-4 + (tile G / step)^-4 + (tile / busy)^-4
- * where a ring of S tiles, for which the memory counts 1.1 times, adds (tile G (S - 3/2) / latency)^-4, what it keeps under
- * way. The times are those of one H200, in nanoseconds, fitted to the settings of bench/results/h200-dense-plans.json:
- * median error 3 % (DENSE), 6 % (RING) and, over other settings, 3 % (CLUSTER). Registers, on-chip memory, units and bandwidth are the device's. */
+ *   rate^-6 = memory^-6 + (tile G / step)^-6 + (tile / busy)^-6
+ * where a ring of S tiles adds (tile G (S - 3/2) / latency)^-6, what it keeps under way; -4 in place of -6 for clusters. The
+ * times are those of one H200, in nanoseconds, fitted to the settings of bench/results/h200-dense-plans.json: median error
+ * 3 % (DENSE), 6 % (RING) and, over other settings, 3 % (CLUSTER). Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,6 +23,7 @@ enum {
     UNIT_GROUPS = 32,
     UNIT_REGISTERS = 65536,
     THREAD_REGISTERS = 255,
+    ALONE_BYTES = 65536,
     LIST_MAX = 1024
 };
 
@@ -31,21 +32,22 @@ static const double achieved = 0.945, unit_bandwidth = 25; /* bytes a nanosecond
 
 /* What the formulas need of a plan on a device. */
 struct view {
-    double words, tile, groups, warps, lanes, load, rows, columns, stages, cluster, vector_warps, memory;
+    double words, tile, groups, warps, lanes, load, rows, columns, stages, cluster, vector_warps, conflicts,
+        memory;
 };
 
 static double log2_of(double power) {
     return power > 1 ? log2(power) : 0;
 }
 
-static double fourth_root_mean(const double *rates, int count, int *least) {
+/* The rate where each of these alone would allow so much. */
+static double joint_rate(const double *rates, int count, double power, int *least) {
     double sum = 0;
     for (int i = 0; i < count; i++) {
-        const double r = 1 / (rates[i] * rates[i]);
-        sum += r * r;
+        sum += pow(rates[i], -power);
         if (rates[i] < rates[*least]) *least = i;
     }
-    return 1 / sqrt(sqrt(sum));
+    return pow(sum, -1 / power);
 }
 
 static const char *const limits[] = {"memory bandwidth", "latency of a step", "instructions",
@@ -53,21 +55,21 @@ static const char *const limits[] = {"memory bandwidth", "latency of a step", "i
 
 /* Bytes a nanosecond of a compute unit. */
 static double ring_rate(const struct view *v, const char **limit) {
-    const double numbers = v->rows * v->columns, shared = numbers < v->lanes ? numbers : v->lanes;
+    const double numbers = v->rows * v->columns, shared = fmin(numbers, v->lanes);
     const double shuffles =
         (numbers <= v->lanes ? numbers - 1 : numbers) + log2_of(v->lanes) - log2_of(shared);
     const double loads = 2 * v->rows * v->load * v->words, multiplies = loads * v->columns;
-    const bool joint = v->vector_warps > 1;
-    double step = 719 + 6.4 * shuffles * v->words + 2.9 * loads;
-    if (joint) step += 29 + 2 * numbers * v->vector_warps;
-    const double busy = v->warps * (30 + 0.27 * multiplies + 0.55 * loads + 0.7 * shuffles * v->words +
-                                    0.22 * numbers * fmax(numbers / v->lanes, 1) * v->words);
-    const double rates[] = {1.1 * v->memory, v->tile * v->groups / step, v->tile / busy,
-                            v->tile * v->groups * (v->stages - 1.5) / 2010};
+    double step = 759 + 13.7 * shuffles * v->words + 1.91 * loads * v->conflicts;
+    if (v->vector_warps > 1) step += 3.55 * numbers * v->vector_warps;
+    const double busy = v->warps * (31.3 + 0.42 * multiplies + 0.06 * loads * v->conflicts +
+                                    2 * numbers * fmax(numbers / v->lanes, 1) * v->words);
+    const double rates[] = {1.01 * v->memory, v->tile * v->groups / step, v->tile / busy,
+                            v->tile * v->groups * (v->stages - 1.5) / 1635};
     int least = 0;
-    const double rate = fourth_root_mean(rates, 4, &least);
+    const double rate = joint_rate(rates, 4, 6, &least);
     *limit = limits[least];
-    return fmin(rate, v->memory);
+    /* One group with all of a unit's memory is served more evenly than several (0.88 against 1.02 ms for 6,000 f32). */
+    return v->vector_warps > 1 ? rate * (1 - 0.01 * (v->groups - 1)) : rate;
 }
 
 /* Two steps' tiles are held for a step, so that the others are under way. */
@@ -79,7 +81,7 @@ static double cluster_rate(const struct view *v, const char **limit) {
     const double rates[] = {1.26 * v->memory, v->tile * v->groups / step, v->tile / busy,
                             v->tile * v->groups * (v->stages - 2) / 1660};
     int least = 0;
-    const double rate = fourth_root_mean(rates, 4, &least);
+    const double rate = joint_rate(rates, 4, 4, &least);
     *limit = limits[least];
     /* A cluster lies within one of the device's parts, whose units are no multiple of it: 120 of 132 are used by clusters of
      * 4 or 8, 112 by those of 16. */
@@ -92,22 +94,42 @@ static double dense_rate(const struct view *v, double row_bytes, double loads_a_
     /* Vectors of less than a warp read rows apart from each other: lines of 128 bytes that a load touches. */
     const double lines = 32 / (v->lanes * v->vector_warps) * fmin(1, v->rows * row_bytes / 128);
     /* Part of the tile's own way counts: a step begins with it. */
-    double step = 789 + 5.4 * shuffles + 7.6 * v->warps + 0.46 * v->tile / v->memory;
-    if (v->vector_warps > 1) step += 15 * v->columns + 9.7 * numbers * v->vector_warps;
-    const double busy = v->warps * (0.1 * multiplies + 0.42 * v->rows * v->load * v->words + 0.77 * shuffles +
-                                    1.2 * numbers + 1.55 * v->rows * loads_a_row * fmax(lines / 4, 1));
-    const double rates[] = {v->memory, v->tile * v->groups / step, v->tile / busy};
+    double step = 906 + 5.2 * shuffles + 1.1 * v->warps + 0.47 * v->tile / v->memory;
+    if (v->vector_warps > 1) step += 46 * v->columns + 11.5 * numbers * v->vector_warps;
+    const double busy =
+        v->warps * (0.12 * multiplies + 0.71 * v->rows * v->load * v->words + 0.62 * shuffles +
+                    1.77 * numbers + 1.48 * v->rows * loads_a_row * fmax(lines / 4, 1));
+    const double rates[] = {1.02 * v->memory, v->tile * v->groups / step, v->tile / busy};
     int least = 0;
-    const double rate = fourth_root_mean(rates, 3, &least);
+    const double rate = joint_rate(rates, 3, 6, &least);
     *limit = limits[least];
     /* Lines that several loads share are fetched more than once now and then. */
-    return lines > 4 && loads_a_row > 2 && row_bytes > 128 ? 0.9 * rate : rate;
+    if (lines > 4 && loads_a_row > 2 && row_bytes > 128) return 0.9 * rate;
+    /* So are those that two rows share, of narrow rows of f64. */
+    return v->words > 1 && row_bytes < 1024 && fmod(row_bytes, 128) > 0 ? 0.98 * rate : rate;
 }
 
 static double unit_memory(const kiln_device *device) {
     const struct ki_properties *properties = &device->properties;
     if (properties->bandwidth <= 0) return unit_bandwidth;
     return achieved * properties->bandwidth * 1e-9 / properties->compute_units;
+}
+
+/* How often a warp's load of a tile's rows from on-chip memory goes through it, for once that would do: rows of some widths lie
+ * in the same of the 32 banks. As many threads as take 128 bytes are served together. */
+static double bank_conflicts(const struct ki_plan *plan, int64_t cols, int64_t size) {
+    const int64_t words = plan->W * size / 4, together = ki_min(32 / words, 32);
+    double all = 0;
+    for (int64_t first = 0; first < 32; first += together) {
+        int load[32] = {0}, most = 1;
+        for (int64_t t = first; t < first + together; t++) {
+            const int64_t lane = t % plan->VS, at = (t / plan->VS * cols + lane * plan->W) * size / 4;
+            for (int64_t w = 0; w < words && lane * plan->W < cols; w++)
+                most = (int)ki_max(most, ++load[(at + w) % 32]);
+        }
+        all += most;
+    }
+    return all * (double)together / 32;
 }
 
 /* Registers of a thread, by the same fit; maps need some for their formulas. */
@@ -147,6 +169,7 @@ static void predict(struct ki_candidate *candidate, const struct ki_chain *chain
                            .stages = plan->stages,
                            .cluster = plan->C,
                            .vector_warps = plan->VS > 32 ? plan->VS / 32 : 1,
+                           .conflicts = bank_conflicts(plan, X->cols, size),
                            .memory = unit_memory(X->device)};
     const double rate = units * (plan->C > 1    ? cluster_rate(&v, &limit)
                                  : plan->stages ? ring_rate(&v, &limit)
@@ -299,8 +322,11 @@ static void offer_tile(void *list, const struct ki_candidate *candidate) {
 static void fill_list(struct list *list, const struct ki_chain *chain) {
     ki_tile_plans(chain, unit_memory(chain->X->device), offer_tile, list);
     const int least = takes_softmax(chain) ? ki_plan_columns(chain) : 1;
+    const kiln_matrix *X = chain->X;
     for (int C = 1; C <= 16; C *= 2) {
-        if (C > 1 && (chain->X->device->properties.architecture < 90 || chain->X->cols < 1024)) break;
+        if (C > 1 && (X->device->properties.architecture < 90 || X->cols < 1024)) break;
+        /* One group is as fast as several as long as its unit has room for rows enough. */
+        if (C > 1 && list->count > 0 && X->cols * ki_type_bytes(X->type) <= ALONE_BYTES) break;
         for (int K = least; K <= ki_plan_columns(chain); K *= 2)
             offer_layouts(list, (struct ki_plan){.C = C, .K = K}, chain);
     }
