@@ -243,14 +243,17 @@ int linear_predictor(kiln_matrix **Eta, const kiln_matrix *X, const kiln_matrix 
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "",
                          "the model was trained on %lld columns, the data have %lld",
                          (long long)kiln_matrix_rows(W), (long long)kiln_matrix_cols(X));
-    double one[64];
-    for (int64_t c = 0; c < columns && c < 64; c++) one[c] = 1;
+    double *one = malloc((size_t)columns * sizeof *one);
+    if (!one)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld columns", (long long)columns);
+    for (int64_t c = 0; c < columns; c++) one[c] = 1;
     status = kiln_matrix_dense(&made, device, type, rows, columns, NULL);
     if (status == KILN_OK && b) status = kiln_matrix_dense(&ones, device, type, rows, 1, NULL);
     if (status == KILN_OK && b) status = kiln_fill(ones, 1);
     if (status == KILN_OK && b) status = kiln_multiply(made, 1, KILN_PLAIN, ones, b, 0, NULL);
     if (status == KILN_OK) status = kiln_multiply(made, 1, KILN_PLAIN, X, W, b ? 1 : 0, b ? made : NULL);
     if (status == KILN_OK && offset) status = kiln_combine(made, one, made, one, offset);
+    free(one);
     kiln_matrix_free(ones);
     if (status == KILN_OK) {
         *Eta = made;

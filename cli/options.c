@@ -145,7 +145,7 @@ const struct option option_table[] = {
      AT(columns)},
     {"nnz", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "dense", 1, 9e18,
      "Entries of X, which is sparse then.", AT(nnz)},
-    {"k", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "1", 1, 64, "Columns of y.", AT(k)},
+    {"k", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "1", 1, 65536, "Columns of y.", AT(k)},
     {"skew", 0, OPTION_CHOICE, GROUP_DATA, BIT(TUNE), "SKEW", "uniform|zipf", "uniform", ANY,
      "Columns of a sparse X equally likely, or popular in inverse proportion to their number.", AT(skew)},
     {"exhaustive", 0, OPTION_FLAG, GROUP_DATA, BIT(TUNE), NULL, NULL, NULL, ANY,

@@ -220,10 +220,11 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  * run, except where a comment says "atomics".  */
 
 /* w = alpha * X^T (v .* (X y)) + beta * z, with X read once.
- *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 64; v m x 1 (applied to each column), m x k, or NULL
+ *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 65536; v m x 1 (applied to each column), m x k, or NULL
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
- * Cost: 4*nnz*k flops; one pass over X. GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
+ * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 16 copies of w (one a thread where these are more than
+ * 1 GB). GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
  * too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64
  * or 131,072 f32 columns, rows of a multiple of 16 bytes); beyond, and elsewhere beyond some 8,192, they are read a
  * second time, from the cache as far as they fit there.
@@ -236,7 +237,7 @@ KILN_API kiln_status kiln_mmchain(kiln_matrix *w, double alpha, const kiln_matri
 typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpose;
 
 /* Y = alpha * op(A) B + beta * Z, op(A) = A or A^T.
- *   A m x n, dense or CSR; B n x k (m x k transposed); Y, Z m x k (n x k transposed); 1 <= k <= 64;
+ *   A m x n, dense or CSR; B n x k (m x k transposed); Y, Z m x k (n x k transposed); 1 <= k <= 65536;
  *   Z NULL or beta = 0: not read. Y may be Z; Y must not be B.
  * Determinism: transposed CSR on GPUs uses atomics. Source: as mmchain. */
 KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
@@ -300,9 +301,10 @@ typedef struct kiln_loss {
  *   *value = F;  G = X^T g (n x k);  gb = 1^T g (1 x k);  g = s .* d loss / d eta;
  *   C, what kiln_loss_hessian needs of this point: m x 1, s .* the curvature (for a GLM the expected one); for
  *   SOFTMAX m x k, the probabilities.
- * W n x k, k = 1 but for SOFTMAX (2 <= k <= 64); b 1 x k or NULL (zeros); gb and C may be NULL. A point out of the
+ * W n x k, k = 1 but for SOFTMAX (2 <= k <= 65536); b 1 x k or NULL (zeros); gb and C may be NULL. A point out of the
  * loss's range gives *value = infinity, and G, gb and C are of no use.
- * Cost: 4*nnz*k flops, one pass over X (GPUs: for k > 8 two products per 8 columns). Sums of *value in double.
+ * Cost: 4*nnz*k flops, one pass over X (GPUs: for k > 8 two products per 8 columns, and m x k of work space). Sums of
+ * *value in double.
  * Determinism: as mmchain. Errors: as mmchain; ERR_ARGUMENT for a family or link out of range. */
 KILN_API kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, kiln_matrix *C,
                                         const kiln_loss *loss, const kiln_matrix *X, const kiln_matrix *W,
@@ -313,7 +315,7 @@ KILN_API kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matr
  *   t = s (c .* (q - sum_j c_j q_j)), q = x P + pb.
  * P, Q, Z n x k; pb, qb 1 x k; pb NULL counts as zeros, qb NULL is not computed, Z as in mmchain.
  * SOFTMAX reads the loss's kind and weights. Of any other loss only the kind is read, C is m x 1 or NULL (ones), and the k
- * columns of P, 1 <= k <= 64, are k products with one Hessian: least squares with several targets, for instance.
+ * columns of P, 1 <= k <= 65536, are k products with one Hessian: least squares with several targets, for instance.
  * Cost, determinism, errors: as kiln_loss_gradient. */
 KILN_API kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *loss,
                                        const kiln_matrix *C, const kiln_matrix *X, const kiln_matrix *P,
@@ -656,12 +658,13 @@ KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
                                  const kiln_linreg_options *options, kiln_report *report);
 
 /* The distinct values of y (m x 1) in ascending order: the classes, *count of them. Free with kiln_free. At most
- * `limit` (0 = 1000): more is ERR_DATA, as y is then no label. Row i belongs to the class whose value y_i is. */
+ * `limit` (0 = 65536, and 1000 where not all of them are whole numbers): more is ERR_DATA, as y is then no label. Row i
+ * belongs to the class whose value y_i is. */
 KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit);
 
 /* Logistic regression, binomial or multinomial (softmax):
  *   minimise  sum_i s_i loss(y_i, x_i.W + b) + l1 sum|W| + (l2/2) ||W||^2
- * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <= 64 classes:
+ * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <= 65536 classes:
  * W n x K, b 1 x K, true softmax, all K columns penalised alike.
  * Intercept and standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant column under
  * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2 w_j^2.
@@ -673,12 +676,14 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the
  * preconditioner, and one for each of its conjugate gradient iterations (the trace's `inner`); one more where a step had to
  * be shortened. For an X of few columns the preconditioner is the Hessian's Cholesky factor, from kiln_gram (counted as a
- * pass for every 64 columns), formed again once the products it would have saved cost as much. With l1 the inner iterations solve a model that keeps the l1 term; one that ends at a zero of coefficients
- * takes two passes, each counted in `inner`, and the trace's radius is 0.
+ * pass for every 64 columns), formed again once the products it would have saved cost as much. With l1 the inner iterations
+ * solve a model that keeps the l1 term; one that ends at a zero of coefficients takes two passes, each counted in `inner`, and
+ * the trace's radius is 0. Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the
+ * arithmetic.
  * A warm start takes W and b. On failure W, b and the report are untouched.
- * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or more than 64; X without rows or columns;
- * NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero); memory and
- * device errors.
+ * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or too many, see kiln_classes; X without rows
+ * or columns; NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero);
+ * memory and device errors.
  * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
  * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998; with l1 proximal
  * Newton, Lee, Sun and Saunders, SIAM J. Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and
@@ -746,7 +751,7 @@ KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix 
  *   minimise  sum_i s_i max(0, 1 - y_i eta_i)^2 / 2 + (l2/2) ||w||^2
  * or, for regression, max(0, |eta_i - y_i| - epsilon)^2 / 2. (The plain hinge has no gradient and is not offered.)
  * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C.
- * Two classes: W n x 1, positive for the second; 3 <= K <= 1000: W n x K, one against the rest, one problem after the
+ * Two classes: W n x 1, positive for the second; 3 <= K <= 65536: W n x K, one against the rest, one problem after the
  * other in the report: iterations, passes and objectives are added, residual is the largest; regression: W n x 1.
  * Intercept, standardisation, weights, stopping rule, cost, determinism, errors: as kiln_logreg's.
  * report->gap = (objective - D) / objective, D the dual's objective at t_i = -s_i d loss / d eta_i, of which either the

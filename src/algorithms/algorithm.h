@@ -15,7 +15,12 @@
 #include "ops/newton.h"
 #include "ops/scales.h"
 
-enum { KI_BLOCK = 64 }; /* columns that one mmchain takes; more targets are solved block by block */
+enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */
+
+/* What kiln_gram counts for in a report. */
+static inline int64_t ki_gram_passes(int64_t n) {
+    return (n + 63) / 64;
+}
 
 static inline double ki_epsilon(kiln_type type) {
     return type == KILN_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
@@ -23,6 +28,7 @@ static inline double ki_epsilon(kiln_type type) {
 
 /* Dense matrices between host and device as doubles, whatever the device's type. */
 kiln_status ki_vector_get(double *values, const kiln_matrix *A);
+kiln_status ki_vector_set(kiln_matrix *A, double *values); /* for f32 narrows them where they are */
 kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t count,
                           const double *values);
 

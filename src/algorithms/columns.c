@@ -21,6 +21,14 @@ kiln_status ki_vector_get(double *values, const kiln_matrix *A) {
     return KILN_OK;
 }
 
+kiln_status ki_vector_set(kiln_matrix *A, double *values) {
+    for (int64_t i = 0; kiln_matrix_type(A) == KILN_F32 && i < kiln_matrix_nnz(A); i++) {
+        const float narrow = (float)values[i];
+        memcpy((char *)values + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
+    }
+    return kiln_matrix_set(A, values);
+}
+
 kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t count,
                           const double *values) {
     if (type == KILN_F64) return kiln_matrix_dense(A, device, type, count, 1, values);

@@ -159,7 +159,7 @@ static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matr
     const bool warm = glm->options->warm_start;
     /* Without an intercept and with a link that not every eta suits, W = 0 may lie where the gradient is beyond measure. */
     const bool bounded = glm->options->no_intercept && !ki_glm_any_eta(&glm->loss);
-    struct ki_newton_start start = {.warm = warm, .origin = &glm->null, .own_reference = bounded};
+    struct ki_newton_start start = {.warm = warm, .origin = glm->null, .own_reference = bounded};
     TRY(ki_newton_open(&glm->newton));
     if (warm) {
         TRY(ki_newton_set_start(&glm->newton, w, b));

@@ -1,63 +1,38 @@
 /* Standard errors of a generalised linear model: the diagonal of dispersion * (X^T diag(h) X)^-1, h the curvature.
  *
- * The information matrix comes in blocks of 64 columns, each one Hessian product with unit vectors. Under an intercept the
- * columns are taken about their means weighted with h, inside the same product: what is left is the Schur complement of the
- * intercept, without the cancellation that would leave nothing of a column of years. It is scaled to a unit diagonal and
+ * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the Schur complement of
+ * the intercept, without the cancellation that would leave nothing of a column of years. It is scaled to a unit diagonal and
  * factored, A = L L^T; a pivot that is nothing but rounding belongs to a column that depends on those before it. */
 #include "algorithms/glm.h"
 
 struct information {
     const struct ki_glm *glm;
     int64_t n;
-    double *A;            /* n x n, its lower triangle; then L, then the inverse of L */
-    double *mean;         /* of the columns, weighted with h; zeros without an intercept */
-    double *scale;        /* square roots of A's diagonal; 0 for a column that is left out */
-    double weight;        /* the sum of h */
-    kiln_matrix *P, *Q;   /* n x 64 */
-    kiln_matrix *pb, *qb; /* 1 x 64 */
-    double *block, *sums; /* of them on the host */
+    double *A;      /* n x n, its lower triangle; then L, then the inverse of L */
+    double *mean;   /* of the columns, weighted with h; zeros without an intercept */
+    double *scale;  /* square roots of A's diagonal; 0 for a column that is left out */
+    double *column; /* n */
+    double weight;  /* the sum of h */
 };
 
 static kiln_status information_new(struct information *of) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(of->glm->X);
-    const kiln_type type = kiln_matrix_type(of->glm->X);
-    int64_t square, wide;
-    if (!ki_mul3(of->n, of->n, sizeof(double), &square) || !ki_mul3(of->n, KI_BLOCK, sizeof(double), &wide))
+    int64_t square;
+    if (!ki_mul3(of->n, of->n, sizeof(double), &square))
         return ki_fail_nomem(SIZE_MAX, "the information matrix");
-    of->A = ki_calloc((size_t)square);
+    of->A = ki_alloc((size_t)square);
     of->mean = ki_calloc((size_t)of->n * sizeof(double));
     of->scale = ki_calloc((size_t)of->n * sizeof(double));
-    of->block = ki_alloc((size_t)wide);
-    of->sums = ki_alloc(KI_BLOCK * sizeof(double));
-    if (!of->A || !of->mean || !of->scale || !of->block || !of->sums)
-        return ki_fail_nomem((size_t)(square + wide), "the information matrix");
-    TRY(kiln_matrix_dense(&of->P, device, type, of->n, KI_BLOCK, NULL));
-    TRY(kiln_matrix_dense(&of->Q, device, type, of->n, KI_BLOCK, NULL));
-    TRY(kiln_matrix_dense(&of->pb, device, type, 1, KI_BLOCK, NULL));
-    TRY(kiln_matrix_dense(&of->qb, device, type, 1, KI_BLOCK, NULL));
-done:
-    return status;
+    of->column = ki_alloc((size_t)of->n * sizeof(double));
+    if (!of->A || !of->mean || !of->scale || !of->column)
+        return ki_fail_nomem((size_t)square, "the information matrix");
+    return KILN_OK;
 }
 
 static void information_free(struct information *of) {
     ki_free(of->A);
     ki_free(of->mean);
     ki_free(of->scale);
-    ki_free(of->block);
-    ki_free(of->sums);
-    kiln_matrix *const all[] = {of->P, of->Q, of->pb, of->qb};
-    for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
-}
-
-/* Values as the matrix's type wants them, narrowed in place. */
-static kiln_status set(kiln_matrix *A, double *values) {
-    if (kiln_matrix_type(A) == KILN_F32)
-        for (int64_t i = 0; i < kiln_matrix_nnz(A); i++) {
-            const float narrow = (float)values[i];
-            memcpy((char *)values + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
-        }
-    return kiln_matrix_set(A, values);
+    ki_free(of->column);
 }
 
 static kiln_status measure_means(struct information *of) {
@@ -65,7 +40,7 @@ static kiln_status measure_means(struct information *of) {
     kiln_matrix *sum = NULL;
     const struct ki_newton *newton = &of->glm->newton;
     TRY(kiln_norm(&of->weight, newton->C, KILN_NORM_1));
-    TRY(kiln_matrix_dense(&sum, kiln_matrix_device(of->P), kiln_matrix_type(of->P), of->n, 1, NULL));
+    TRY(kiln_matrix_dense(&sum, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), of->n, 1, NULL));
     TRY(kiln_multiply(sum, 1, KILN_TRANSPOSED, of->glm->X, newton->C, 0, NULL));
     TRY(ki_vector_get(of->mean, sum));
     for (int64_t j = 0; j < of->n; j++) of->mean[j] /= of->weight;
@@ -74,28 +49,26 @@ done:
     return status;
 }
 
-/* Columns [first, first + 64) of A. What the mean, rounded, leaves of qb = h^T (x_j - mean_j) is taken off again. */
-static kiln_status add_block(struct information *of, int64_t first) {
+/* A. What the mean, rounded, leaves of g = (X - 1 mean)^T h is taken off again. */
+static kiln_status form(struct information *of) {
     kiln_status status;
-    const int64_t n = of->n, count = ki_min(n - first, KI_BLOCK);
-    const bool centred = !of->glm->options->no_intercept;
-    const kiln_loss squared = {.kind = KILN_LOSS_SQUARED};
-    memset(of->block, 0, (size_t)(n * KI_BLOCK) * sizeof(double));
-    memset(of->sums, 0, KI_BLOCK * sizeof(double));
-    for (int64_t c = 0; c < count; c++) {
-        of->block[(first + c) * KI_BLOCK + c] = 1;
-        of->sums[c] = -of->mean[first + c];
-    }
-    TRY(set(of->P, of->block));
-    TRY(set(of->pb, of->sums));
-    TRY(kiln_loss_hessian(of->Q, of->qb, &squared, of->glm->newton.C, of->glm->X, of->P,
-                          centred ? of->pb : NULL, 0, NULL));
-    TRY(ki_vector_get(of->block, of->Q));
-    TRY(ki_vector_get(of->sums, of->qb));
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t c = 0; c < count; c++)
-            of->A[i * n + first + c] = of->block[i * KI_BLOCK + c] - of->mean[i] * of->sums[c];
+    const struct ki_newton *newton = &of->glm->newton;
+    kiln_device *device = kiln_matrix_device(newton->X);
+    const kiln_type type = kiln_matrix_type(newton->X);
+    const int64_t n = of->n;
+    kiln_matrix *G = NULL, *g = NULL, *c = NULL;
+    TRY(kiln_matrix_dense(&G, device, type, n, n, NULL));
+    TRY(kiln_matrix_dense(&g, device, type, n, 1, NULL));
+    if (!newton->no_intercept) TRY(ki_vector_new(&c, device, type, n, of->mean));
+    TRY(kiln_gram(G, g, newton->X, newton->C, c));
+    TRY(ki_vector_get(of->A, G));
+    TRY(ki_vector_get(of->column, g));
+    for (int64_t i = 0; c && i < n; i++)
+        for (int64_t j = 0; j < n; j++) of->A[i * n + j] -= of->column[i] / of->weight * of->column[j];
 done:
+    kiln_matrix_free(G);
+    kiln_matrix_free(g);
+    kiln_matrix_free(c);
     return status;
 }
 
@@ -154,10 +127,10 @@ kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm, double di
     struct information of = {.glm = glm, .n = n};
     TRY(information_new(&of));
     if (!glm->options->no_intercept) TRY(measure_means(&of));
-    for (int64_t first = 0; first < n; first += KI_BLOCK) TRY(add_block(&of, first));
-    glm->newton.report.passes += (n + KI_BLOCK - 1) / KI_BLOCK + 1;
+    TRY(form(&of));
+    glm->newton.report.passes += ki_gram_passes(n) + 1;
     factor(&of);
-    invert(errors, &of, of.block);
+    invert(errors, &of, of.column);
     for (int64_t j = 0; j < count; j++) errors[j] *= sqrt(dispersion);
 done:
     information_free(&of);

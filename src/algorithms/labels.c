@@ -2,7 +2,9 @@
  * class up by bisection, after a guess: that it is the class of the row before. */
 #include "algorithms/labels.h"
 
-enum { CLASSES = 1000 }; /* by default no more: a y with more values is no label */
+/* By default no more classes: a y with more values is no label, nor is one with more than a few that are not all whole
+ * numbers, as the prices of houses. */
+enum { CLASSES = 65536, FRACTIONS = 1000 };
 
 /* The place of value among the ascending ones; *found tells whether it is there. */
 static int64_t place_of(const double *values, int64_t count, double value, bool *found) {
@@ -18,8 +20,10 @@ static int64_t place_of(const double *values, int64_t count, double value, bool 
     return low;
 }
 
-/* The classes of y's `rows` values. */
+/* The classes of y's `rows` values; `limit` as kiln_classes'. */
 static kiln_status distinct(double **values, int64_t *count, const double *y, int64_t rows, int64_t limit) {
+    const bool usual = limit == 0;
+    limit = ki_min(usual ? CLASSES : limit, ki_max(rows, 1));
     double *list = ki_alloc((size_t)(limit + 1) * sizeof *list);
     int64_t length = 0;
     bool found;
@@ -33,13 +37,15 @@ static kiln_status distinct(double **values, int64_t *count, const double *y, in
         }
         const int64_t at = place_of(list, length, y[i], &found);
         if (found) continue;
+        if (usual && y[i] != floor(y[i])) limit = ki_min(limit, FRACTIONS);
         memmove(list + at + 1, list + at, (size_t)(length - at) * sizeof *list);
         list[at] = y[i] + 0.0; /* one zero, not two */
         length++;
     }
     if (length > limit) {
         ki_free(list);
-        ki_fail(KILN_ERR_DATA, "y has more than %lld different values", (long long)limit);
+        ki_fail(KILN_ERR_DATA, "y has more than %lld different values%s", (long long)limit,
+                usual && limit == FRACTIONS ? ", not all of them whole numbers" : "");
         return ki_hint("these look like quantities, not like class labels: is it a regression?");
     }
     *values = list;
@@ -68,8 +74,7 @@ kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, 
         return ki_fail(KILN_ERR_ARGUMENT, "%s: y must be dense, with one column", call);
     if (limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: limit is %lld", call, (long long)limit);
     TRY(values_of(&labels, y));
-    TRY(distinct(values, count, labels, kiln_matrix_rows(y),
-                 ki_min(limit ? limit : CLASSES, ki_max(kiln_matrix_rows(y), 1))));
+    TRY(distinct(values, count, labels, kiln_matrix_rows(y), limit));
 done:
     ki_free(labels);
     return status;
@@ -190,7 +195,7 @@ done:
 }
 
 kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln_matrix *y,
-                          const struct ki_label_options *options, int64_t most) {
+                          const struct ki_label_options *options) {
     kiln_status status;
     double *values = NULL;
     struct ki_labels made = {.rows = kiln_matrix_rows(y)};
@@ -201,7 +206,7 @@ kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln
         return KILN_OK;
     }
     TRY(values_of(&values, y));
-    TRY(distinct(&made.values, &made.count, values, made.rows, ki_min(most, ki_max(made.rows, 1))));
+    TRY(distinct(&made.values, &made.count, values, made.rows, 0));
     if (made.count < 2)
         TRY((ki_fail(KILN_ERR_DATA, "%s: every row has the label %g: there is nothing to tell apart", call,
                      made.values[0]),

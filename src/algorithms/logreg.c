@@ -70,8 +70,7 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     TRY(check_data(X, y, options));
     TRY(ki_labels_new(
         &labels, call, y,
-        &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0},
-        KI_BLOCK));
+        &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
     newton = engine(X, &labels, options);
     newton.start = start;
     TRY(check_result(W, b, X, newton.k, options));

@@ -137,16 +137,14 @@ done:
     return status;
 }
 
-static kiln_status copy(kiln_matrix *to, const kiln_matrix *from) {
-    double one[KI_BLOCK];
-    for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
-    return kiln_combine(to, one, from, NULL, NULL);
+static kiln_status copy(const struct ki_newton *newton, kiln_matrix *to, const kiln_matrix *from) {
+    return kiln_combine(to, newton->work->ones, from, NULL, NULL);
 }
 
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b) {
     kiln_status status;
-    TRY(copy(newton->W, W));
-    if (b && !newton->no_intercept) TRY(copy(newton->b, b));
+    TRY(copy(newton, newton->W, W));
+    if (b && !newton->no_intercept) TRY(copy(newton, newton->b, b));
 done:
     return status;
 }
@@ -155,8 +153,8 @@ kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_m
                                 kiln_report *report) {
     kiln_status status = KILN_OK;
     kiln_report *made = &newton->report;
-    if (W) TRY(copy(W, newton->W));
-    if (b) TRY(copy(b, newton->b));
+    if (W) TRY(copy(newton, W, newton->W));
+    if (b) TRY(copy(newton, b, newton->b));
     made->seconds = ki_clock() - newton->start;
     made->rss = made->tss = made->r2 = NAN;
     made->deviance = made->null_deviance = made->dispersion = made->aic = made->gap = NAN;
@@ -165,16 +163,6 @@ kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_m
     *made = (kiln_report){0};
 done:
     return status;
-}
-
-static kiln_status set_intercepts(kiln_matrix *b, const double *origin) {
-    double wide[KI_BLOCK] = {0};
-    float narrow[KI_BLOCK];
-    for (int64_t c = 0; c < kiln_matrix_cols(b); c++) {
-        wide[c] = origin ? origin[c] : 0;
-        narrow[c] = (float)wide[c];
-    }
-    return kiln_matrix_set(b, kiln_matrix_type(b) == KILN_F32 ? (const void *)narrow : wide);
 }
 
 /* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A gradient of nothing but
@@ -200,7 +188,7 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     kiln_status status;
     const struct ki_newton *newton = work->newton;
     TRY(kiln_fill(work->here.at.w, 0));
-    if (work->mean) TRY(set_intercepts(work->here.at.b, start->origin));
+    if (work->mean) TRY(kiln_fill(work->here.at.b, start->origin));
     TRY(ki_newton_evaluate(work, &work->here));
     TRY(judge(work, true));
     if (!start->warm) return KILN_OK;
@@ -219,7 +207,7 @@ static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
     kiln_report *report = &newton->report;
-    TRY(copy(newton->W, work->here.at.w));
+    TRY(copy(newton, newton->W, work->here.at.w));
     TRY(kiln_fill(newton->b, 0));
     if (work->mean)
         TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));

@@ -44,9 +44,9 @@ struct ki_newton {
 
 struct ki_newton_start {
     bool warm; /* begin with the engine's W and b; else with W = 0 and b = origin */
-    /* k intercepts of the point whose gradient the tolerance is relative to, at W = 0; NULL = zeros. Where the loss has
-     * no value at that point, the start takes its place. */
-    const double *origin;
+    /* The intercepts, all alike, of the point whose gradient the tolerance is relative to, at W = 0. Where the loss has no
+     * value at that point, the start takes its place. */
+    double origin;
     bool own_reference; /* of a warm start: the tolerance is relative to its gradient instead */
 };
 

@@ -184,7 +184,7 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
     factor->rent = 0;
     TRY(ki_newton_mean_curvature(work, &v));
     TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
-    work->newton->report.passes += (factor->n + KI_BLOCK - 1) / KI_BLOCK;
+    work->newton->report.passes += ki_gram_passes(factor->n);
     TRY(kiln_norm(&total, v, KILN_NORM_1));
     TRY(fill(work, total));
     factor->ready = factorise(factor->U, factor->size, factor->scale,
@@ -194,15 +194,6 @@ done:
 }
 
 /* ---- M^-1 ---- */
-
-static kiln_status put(kiln_matrix *A, double *values) {
-    if (kiln_matrix_type(A) == KILN_F32)
-        for (int64_t i = 0; i < kiln_matrix_nnz(A); i++) {
-            const float narrow = (float)values[i];
-            memcpy((char *)values + (size_t)i * sizeof narrow, &narrow, sizeof narrow);
-        }
-    return kiln_matrix_set(A, values);
-}
 
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
     kiln_status status;
@@ -218,8 +209,8 @@ kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
     }
     *rho = work->scale * substitute(factor->U, factor->r, factor->size, k);
     for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
-    if (work->Z.b) TRY(put(work->Z.b, factor->r + n * k));
-    TRY(put(work->Z.w, factor->r));
+    if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));
+    TRY(ki_vector_set(work->Z.w, factor->r));
 done:
     return status;
 }

@@ -92,6 +92,9 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     struct ki_newton_work *work = newton->work = ki_calloc(sizeof *work);
     if (!work) return ki_fail_nomem(sizeof *work, "Newton's method");
     work->newton = newton;
+    work->ones = ki_alloc((size_t)newton->k * sizeof *work->ones);
+    if (!work->ones) return ki_fail_nomem((size_t)newton->k * sizeof *work->ones, "Newton's method");
+    for (int c = 0; c < newton->k; c++) work->ones[c] = 1;
     work->bytes = ki_bytes_of(newton->X);
     TRY(measure_columns(newton));
     TRY(column_vectors(newton));
@@ -128,6 +131,7 @@ void ki_newton_close(struct ki_newton *newton) {
                                 work->spread, work->floor,   work->square, work->v,    work->classes};
     for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
     ki_newton_factor_close(work);
+    ki_free(work->ones);
     point_free(&work->here);
     point_free(&work->there);
     ki_free(work);
@@ -151,10 +155,8 @@ static kiln_status mean_curvature(const struct ki_newton_work *work, double *mea
 static kiln_status fill_criterion(struct ki_newton_work *work, const double *inverse) {
     kiln_status status;
     kiln_matrix *column = NULL;
-    double one[KI_BLOCK];
-    for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
     TRY(set_columns(&column, work->newton, inverse));
-    TRY(kiln_combine(work->criterion.w, one, column, NULL, NULL));
+    TRY(kiln_combine(work->criterion.w, work->ones, column, NULL, NULL));
     if (work->criterion.b) TRY(kiln_fill(work->criterion.b, work->scale / work->total));
 done:
     kiln_matrix_free(column);

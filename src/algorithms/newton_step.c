@@ -80,15 +80,15 @@ done:
 kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     kiln_status status;
     const kiln_matrix *v;
-    double one[KI_BLOCK], total;
-    for (int c = 0; c < KI_BLOCK; c++) one[c] = 1;
+    const double one = 1;
+    double total;
     TRY(ki_newton_mean_curvature(work, &v));
     TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
     work->newton->report.passes++;
     TRY(kiln_times(work->square, work->square, work->spread));
-    TRY(kiln_combine(work->square, one, work->square, one, work->floor));
+    TRY(kiln_combine(work->square, &one, work->square, &one, work->floor));
     TRY(kiln_map(work->square, KILN_MAP_RECIPROCAL, work->square));
-    TRY(kiln_combine(work->inverse.w, one, work->square, NULL, NULL));
+    TRY(kiln_combine(work->inverse.w, work->ones, work->square, NULL, NULL));
     if (!work->mean) return KILN_OK;
     TRY(kiln_norm(&total, v, KILN_NORM_1));
     TRY(kiln_fill(work->inverse.b, work->scale / (total + 0.01 * work->total)));
@@ -113,12 +113,6 @@ done:
     return status;
 }
 
-static kiln_status each(kiln_matrix *to, double factor, const kiln_matrix *from) {
-    double factors[KI_BLOCK];
-    for (int c = 0; c < KI_BLOCK; c++) factors[c] = factor;
-    return to ? kiln_combine(to, factors, from, NULL, NULL) : KILN_OK;
-}
-
 /* P = D^-2 R + beta P, or with M for D^2, where Z is M^-1 R already. */
 static kiln_status turn(struct ki_newton_work *work, double beta, double *rho) {
     double sums[3];
@@ -136,11 +130,10 @@ static kiln_status turn(struct ki_newton_work *work, double beta, double *rho) {
 /* S = 0, R = -g, P = D^-2 R; *rho = || D^-1 R ||^2. */
 static kiln_status begin(struct ki_newton_work *work, double *rho) {
     kiln_status status;
-    const struct ki_pair *g = &work->here.gradient;
     TRY(kiln_fill(work->S.w, 0));
     if (work->S.b) TRY(kiln_fill(work->S.b, 0));
-    TRY(each(work->R.w, -1, g->w));
-    TRY(each(work->R.b, -1, g->b));
+    TRY(ki_pairs_run(
+        NULL, &(struct ki_pairs){.op = KI_PAIR_MIX, .out = work->R, .y = work->here.gradient, .scalar = -1}));
     if (ki_newton_factored(work)) TRY(ki_newton_solve_factor(work, rho));
     TRY(turn(work, 0, rho));
 done:
@@ -206,13 +199,9 @@ done:
 
 kiln_status ki_newton_try(struct ki_newton_work *work, double t) {
     kiln_status status;
-    double one[KI_BLOCK], length[KI_BLOCK];
-    for (int c = 0; c < KI_BLOCK; c++) {
-        one[c] = 1;
-        length[c] = t;
-    }
-    TRY(kiln_combine(work->there.at.w, one, work->here.at.w, length, work->S.w));
-    if (work->mean) TRY(kiln_combine(work->there.at.b, one, work->here.at.b, length, work->S.b));
+    TRY(ki_pairs_run(
+        NULL, &(struct ki_pairs){
+                  .op = KI_PAIR_MIX, .out = work->there.at, .x = work->here.at, .y = work->S, .scalar = t}));
     TRY(ki_newton_evaluate(work, &work->there));
 done:
     return status;

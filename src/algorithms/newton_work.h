@@ -20,6 +20,7 @@ struct ki_newton_work {
     kiln_matrix *shift; /* 1 x k: b' - mu W, the intercept for X as it is */
     kiln_matrix *spread, *floor, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
     kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
+    double *ones;                         /* k, on the host */
     double total;                         /* the curvature's sum at the origin */
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */

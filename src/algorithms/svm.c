@@ -231,23 +231,11 @@ done:
     return status;
 }
 
-/* Values of the host's table as A's type. */
-static kiln_status set_values(kiln_matrix *A, double *values) {
-    const int64_t count = kiln_matrix_nnz(A);
-    if (kiln_matrix_type(A) == KILN_F64) return kiln_matrix_set(A, values);
-    float *narrow = ki_alloc((size_t)count * sizeof *narrow);
-    if (!narrow) return ki_fail_nomem((size_t)count * sizeof *narrow, "the coefficients");
-    for (int64_t i = 0; i < count; i++) narrow[i] = (float)values[i];
-    const kiln_status status = kiln_matrix_set(A, narrow);
-    ki_free(narrow);
-    return status;
-}
-
 static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, kiln_report *report) {
     kiln_status status;
     const double objective = m->newton.report.objective;
-    TRY(set_values(W, m->W));
-    if (b) TRY(set_values(b, m->b));
+    TRY(ki_vector_set(W, m->W));
+    if (b) TRY(ki_vector_set(b, m->b));
     TRY(ki_newton_hand_over(&m->newton, NULL, NULL, report));
     /* at zero, the gap is one of rounding; so is a negative one */
     if (report) report->gap = objective > 0 ? fmax(objective - m->dual, 0) / objective : 0;
@@ -267,8 +255,7 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     if (!options->regression) {
         TRY(ki_labels_new(
             &m.labels, call, y,
-            &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0},
-            1000));
+            &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
         if (m.labels.weights) m.weights = m.labels.weights;
         if (m.labels.count > 2) m.problems = m.labels.count;
     }

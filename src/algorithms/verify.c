@@ -28,6 +28,7 @@ struct problem {
 struct point {
     long double value, curvature;
     long double *gradient, *intercept;
+    long double *eta, *slope, *curve; /* of a row, k each */
 };
 
 static double weight_of(const struct facts *f, int64_t i) {
@@ -99,22 +100,20 @@ done:
 static void add_row(struct point *point, const struct problem *p, int64_t i, const double *W,
                     const double *b) {
     const struct facts *f = p->facts;
-    long double eta[KI_BLOCK], slope[KI_BLOCK], curvature[KI_BLOCK];
+    long double *eta = point->eta, *slope = point->slope;
     const double *x = ki_row_values(&f->X, i);
     const double s = weight_of(f, i);
     if (s == 0) return;
-    for (int64_t c = 0; c < p->k; c++) {
-        eta[c] = (b ? b[p->first + c] : 0) + (f->offset ? f->offset[i] : 0);
-        for (int64_t e = 0; W && e < ki_row_size(&f->X, i); e++)
+    for (int64_t c = 0; c < p->k; c++) eta[c] = (b ? b[p->first + c] : 0) + (f->offset ? f->offset[i] : 0);
+    for (int64_t e = 0; W && e < ki_row_size(&f->X, i); e++)
+        for (int64_t c = 0; c < p->k; c++)
             eta[c] += (long double)x[e] * W[ki_row_column(&f->X, i, e) * f->k + p->first + c];
-    }
-    point->value += s * ki_verify_loss(slope, curvature, f->loss, target_of(p, i), eta, p->k);
-    point->curvature += s * curvature[0];
-    for (int64_t c = 0; c < p->k; c++) {
-        point->intercept[c] += s * slope[c];
-        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+    point->value += s * ki_verify_loss(slope, point->curve, f->loss, target_of(p, i), eta, p->k);
+    point->curvature += s * point->curve[0];
+    for (int64_t c = 0; c < p->k; c++) point->intercept[c] += s * slope[c];
+    for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+        for (int64_t c = 0; c < p->k; c++)
             point->gradient[ki_row_column(&f->X, i, e) * p->k + c] += s * slope[c] * x[e];
-    }
 }
 
 /* W NULL: zeros. */
@@ -228,10 +227,14 @@ done:
 /* ------------------------------------------------------------------------------------------ whole */
 
 static kiln_status point_new(struct point *point, const struct problem *p) {
-    const size_t bytes = (size_t)(p->facts->cols * p->k) * sizeof *point->gradient;
+    const size_t k = (size_t)p->k, bytes = ((size_t)p->facts->cols + 4) * k * sizeof *point->gradient;
     point->gradient = ki_alloc(bytes);
-    point->intercept = ki_alloc((size_t)p->k * sizeof *point->intercept);
-    return point->gradient && point->intercept ? KILN_OK : ki_fail_nomem(bytes, "a gradient");
+    if (!point->gradient) return ki_fail_nomem(bytes, "a gradient");
+    point->intercept = point->gradient + (size_t)p->facts->cols * k;
+    point->eta = point->intercept + k;
+    point->slope = point->eta + k;
+    point->curve = point->slope + k;
+    return KILN_OK;
 }
 
 static long double penalties(const struct facts *f) {
@@ -248,7 +251,8 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, lon
     const struct facts *f = p->facts;
     kiln_status status;
     struct point point = {0};
-    double origin[KI_BLOCK] = {0};
+    double *origin = ki_calloc((size_t)f->k * sizeof *origin);
+    if (!origin) return ki_fail_nomem((size_t)f->k * sizeof *origin, "the origin");
     TRY(point_new(&point, p));
     if (takes_constant(f))
         best_constant(&point, p, origin);
@@ -269,7 +273,7 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, lon
         TRY(add_dual(dual, p));
 done:
     ki_free(point.gradient);
-    ki_free(point.intercept);
+    ki_free(origin);
     return status;
 }
 
@@ -279,8 +283,7 @@ static kiln_status check(const kiln_loss *loss, const kiln_matrix *X, const kiln
     kiln_status status = KILN_OK;
     if (!loss || !X || !W || !loss->y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     const int64_t k = kiln_matrix_cols(W), rows = kiln_matrix_rows(X);
-    if (k < 1 || k > KI_BLOCK)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: W has %lld columns", call, (long long)k);
+    if (k < 1) return ki_fail(KILN_ERR_ARGUMENT, "%s: W has no columns", call);
     TRY(ki_check_matrix(call, "W", W, X, kiln_matrix_cols(X), k));
     if (b) TRY(ki_check_matrix(call, "b", b, X, 1, k));
     TRY(ki_check_matrix(call, "y", loss->y, X, rows, loss->kind == KILN_LOSS_SQUARED ? k : 1));

@@ -23,7 +23,7 @@ static const char algorithm_key[] = "algorithm", version_key[] = "kiln_version";
 
 /* ---- what makes a model usable */
 
-enum { TARGETS_MOST = 64 }; /* what kiln_multiply takes */
+enum { TARGETS_MOST = 65536 }; /* what kiln_multiply takes */
 
 /* W n x k and, unless the model has no intercept, b 1 x k. */
 static kiln_status check_linear(const struct ki_container *content) {

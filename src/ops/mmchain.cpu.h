@@ -148,6 +148,7 @@ enum {
     FN(WORTH_A_THREAD) = 16384, /* entries: below, waking a thread costs more than it saves */
     FN(PARTS_MOST) = 32,        /* even for many threads, with some to spare for those that are held up */
     FN(PARTS_PLENTY) = 16,
+    FN(COPIES_BYTES) = 1 << 30, /* where copies take more there is one part a thread */
     FN(COPY_SHARE) = 64 /* entries for each element of a copy: then the copies cost some 3 % of a pass */
 };
 
@@ -170,7 +171,7 @@ static void FN(plan_parts)(struct FN(pass) * pass) {
     int64_t parts = FN(power_below)(ki_min(ki_min(FN(PARTS_MOST), most), work / (FN(COPY_SHARE) * copy)));
     if (device->options.deterministic)
         parts = ki_max(parts, ki_min(plenty, FN(power_below)(bearable)));
-    else if (parts < plenty)
+    else if (parts < plenty || parts * copy > FN(COPIES_BYTES) / (int64_t)sizeof(real))
         parts = ki_min(ki_min(device->threads, bearable), most);
     pass->parts = (int)parts;
     pass->threads = (int)ki_min(device->threads, ki_min(parts, most));

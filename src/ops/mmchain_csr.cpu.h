@@ -6,7 +6,8 @@ enum {
     FN(COLUMNS) = 8, /* columns of y at most that one loop over a row's entries serves */
     FN(WIDE_BYTES) =
         131072, /* of w: beyond, y and w are interleaved and asked for ahead (dialect/sparse_row.h) */
-    FN(INTERLEAVED_MOST) = 1 << 30 /* columns whose doubles 32 bits still hold */
+    FN(INTERLEAVED_MOST) = 1 << 30, /* columns whose doubles 32 bits still hold */
+    FN(INTERLEAVED_K) = 64          /* columns of y: beyond, y and w are long pieces of memory each */
 };
 
 /* The ways through a pass, constants wherever they are inlined. Column j's k elements of y and of w begin at j * stride. */
@@ -167,7 +168,7 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
 static bool FN(interleaves)(const struct ki_chain *chain) {
     const int64_t n = chain->X->cols;
     return chain->X->format == KILN_CSR && chain->kind == KI_CHAIN_FUSED && n < FN(INTERLEAVED_MOST) &&
-           n * chain->k * (int64_t)sizeof(real) > FN(WIDE_BYTES);
+           chain->k <= FN(INTERLEAVED_K) && n * chain->k * (int64_t)sizeof(real) > FN(WIDE_BYTES);
 }
 
 #define RUN(kind, k, stride, ahead, y, w, first, end)                                                        \

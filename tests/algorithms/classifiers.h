@@ -98,8 +98,9 @@ struct verdict {
 static inline struct verdict examine(const struct problem *p, const struct question *q, const double *W,
                                      const double *b) {
     const int n = p->n, k = columns_of(q);
-    long double *G = calloc((size_t)((n + 1) * k), sizeof *G), eta[64], g[64], objective = 0, worst = 0;
+    long double *G = calloc((size_t)((n + 3) * k), sizeof *G), objective = 0, worst = 0;
     assert_non_null(G);
+    long double *eta = G + (n + 1) * k, *g = eta + k;
     for (int i = 0; i < p->m; i++) {
         const long double s = weight_of(p, q, i);
         for (int c = 0; c < k; c++) {

@@ -43,7 +43,7 @@ static const struct example examples[] = {
      false,
      {.classes = 3, .l2 = 2, .standardize = true, .no_intercept = true}},
     {"ten classes, sparse", false, 300, 20, 0.3, false, {.classes = 10, .l2 = 0.3}},
-    {"64 classes", false, 300, 5, 1, false, {.classes = 64, .l2 = 1}},
+    {"100 classes", true, 300, 5, 1, true, {.classes = 100, .l2 = 1}},
     {"l1", true, 200, 12, 1, false, {.classes = 2, .l1 = 6}},
     {"l1 of everything", false, 80, 6, 1, false, {.classes = 2, .l1 = 1e4}},
     {"elastic net, weights, standardized",

@@ -201,18 +201,31 @@ static void refuses(void **state) {
         }
 }
 
-/* More classes than softmax takes; one against the rest has no such limit. */
+/* 1,001 whole numbers are labels, as many fractions are quantities, and 65,537 whole numbers are too. */
 static void too_many_classes(void **state) {
     (void)state;
-    double y[70], X[70];
-    for (int i = 0; i < 70; i++) y[i] = X[i] = i;
-    kiln_matrix *A = dense(cpu, KILN_F64, 70, 1, X), *labels = dense(cpu, KILN_F64, 70, 1, y);
-    kiln_matrix *W = dense(cpu, KILN_F64, 1, 70, X), *b = dense(cpu, KILN_F64, 1, 70, X);
-    assert_int_equal(kiln_logreg(W, b, A, labels, NULL, NULL), KILN_ERR_DATA);
-    assert_non_null(strstr(kiln_last_error()->message, "more than 64 different values"));
-    assert_ok(kiln_svm(W, b, A, labels, NULL, NULL));
-    kiln_matrix *const all[] = {A, labels, W, b};
-    for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
+    enum { MANY = 65537, FEW = 1001 };
+    double *y = malloc(MANY * sizeof *y), *values;
+    int64_t count;
+    assert_non_null(y);
+    for (int i = 0; i < MANY; i++) y[i] = i;
+    kiln_matrix *A = dense(cpu, KILN_F64, FEW, 1, y), *W = dense(cpu, KILN_F64, 1, FEW, y);
+    kiln_matrix *b = dense(cpu, KILN_F64, 1, FEW, y), *many = dense(cpu, KILN_F64, MANY, 1, y);
+    const kiln_logreg_options one_step = {.max_iterations = 1};
+    assert_ok(kiln_logreg(W, b, A, A, &one_step, NULL));
+    assert_int_equal(kiln_classes(&values, &count, many, 0), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "more than 65536 different values"));
+    y[1] = 0.5;
+    kiln_matrix *fractions = dense(cpu, KILN_F64, FEW, 1, y);
+    assert_int_equal(kiln_logreg(W, b, A, fractions, NULL, NULL), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "more than 1000 different values"));
+    assert_int_equal(kiln_svm(W, b, A, fractions, NULL, NULL), KILN_ERR_DATA);
+    assert_ok(kiln_classes(&values, &count, fractions, FEW));
+    assert_int_equal(count, FEW);
+    kiln_free(values);
+    kiln_matrix *const all[] = {A, W, b, many, fractions};
+    for (int i = 0; i < 5; i++) kiln_matrix_free(all[i]);
+    free(y);
 }
 
 /* b may be missing without an intercept, options and report always; a b that is given becomes zero. */

@@ -53,7 +53,7 @@ class Explain(unittest.TestCase):
         self.assertIn("--rows", kiln("explain", "mmchain", *CPU, code=2)[1])
         kiln("explain", "mmchain", "--rows", 10, "--columns", 10, "--nnz", 101, *CPU, code=2)
         kiln("explain", "mmchain", "--rows", 0, "--columns", 10, *CPU, code=2)
-        kiln("explain", "mmchain", "--rows", 10, "--columns", 10, "--k", 65, *CPU, code=2)
+        kiln("explain", "mmchain", "--rows", 10, "--columns", 10, "--k", 65537, *CPU, code=2)
         kiln("explain", "everything", code=2)
         kiln("tune", "linreg", *SHAPE, *CPU, code=2)
         kiln("linreg", FLIGHTS, "--rows", 10, code=2)

@@ -324,8 +324,9 @@ static void plans_of_nothing_are_refused(void **state) {
     (void)state;
     kiln_plan *plans = NULL;
     int64_t count;
-    static const kiln_work bad[] = {
-        {.rows = 0, .cols = 5}, {.format = KILN_CSR, .rows = 5, .cols = 5}, {.rows = 5, .cols = 5, .k = 65}};
+    static const kiln_work bad[] = {{.rows = 0, .cols = 5},
+                                    {.format = KILN_CSR, .rows = 5, .cols = 5},
+                                    {.rows = 5, .cols = 5, .k = 65537}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         assert_int_equal(kiln_mmchain_plans(&plans, &count, host, &bad[i]), KILN_ERR_ARGUMENT);
     assert_int_equal(kiln_mmchain_plans(&plans, &count, NULL, &bad[0]), KILN_ERR_ARGUMENT);
