@@ -50,12 +50,13 @@ struct ki_plan ki_csr_plan(const struct ki_chain *chain) {
     return plan;
 }
 
-/* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200, measured apart
- * (bench/results/h200-sparse-parts.json), scaled by the memory's bandwidth. Columns count as equally frequent, for nothing is
- * known of them here; popular ones make it faster. */
+/* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200 (bench/results/h200-sparse.json
+ * and, for single ones, h200-sparse-parts.json), scaled by the memory's bandwidth. What is too large for the cache goes through
+ * tiles, or, on a deterministic device, through the transpose. Columns count as equally frequent, for nothing is known of
+ * them here; popular ones make it faster. */
 void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain) {
-    static const double chip = 165e9, cached_load = 180e9, cached_sum = 100e9, load = 52e9, sum = 18e9,
-                        H200 = 4.55e12;
+    static const double chip = 230e9, cached_load = 180e9, cached_sum = 100e9, tile_load = 125e9,
+                        tile_sum = 95e9, load = 52e9, H200 = 4.55e12, launches = 8e-6;
     enum { CACHED = 16 << 20 };
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -64,22 +65,24 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     const double operations = (double)X->nnz * chain->k,
                  passes = (double)ki_ceil_div(chain->k, candidate->plan.K);
     const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
-    const bool cached = X->cols * chain->k * element <= CACHED;
+    const bool cached = X->cols * chain->k * element <= CACHED, exact = X->device->options.deterministic;
     const bool on_chip =
         X->cols <= (scatters ? candidate->plan.shared_w : ki_csr_chip_columns(&candidate->plan, chain));
     double seconds = 0;
-    if (gathers && !on_chip) seconds += operations / (cached ? cached_load : load);
-    if (scatters) seconds += operations / (on_chip ? chip : cached ? cached_sum : sum);
+    if (gathers && !on_chip)
+        seconds += operations / (cached ? cached_load : exact || !scatters ? load : tile_load);
+    if (scatters) seconds += operations / (on_chip ? chip : cached ? cached_sum : exact ? load : tile_sum);
     candidate->bytes =
         (int64_t)passes * (X->nnz * (4 + element) + X->rows * 8) + (X->rows + 2 * X->cols) * element;
     candidate->atomics = scatters && !on_chip ? X->nnz * chain->k : 0;
     const double stream = (double)candidate->bytes / bandwidth;
-    candidate->seconds = stream + seconds * H200 / bandwidth;
+    candidate->seconds = launches + stream + seconds * H200 / bandwidth;
     candidate->occupancy =
         ki_min(candidate->plan.groups / ki_max(device->compute_units, 1) * candidate->plan.BS, 2048) / 2048.0;
     snprintf(candidate->limit, sizeof candidate->limit, "%s",
              stream > seconds * H200 / bandwidth ? "memory bandwidth"
              : on_chip                           ? "sums on chip"
              : cached                            ? "sums in the cache"
-                                                 : "sums in memory");
+             : exact                             ? "sums through the transpose"
+                                                 : "sums in tiles");
 }
