@@ -4,25 +4,7 @@
 
 typedef unsigned int uint;
 typedef unsigned long ulong;
-typedef unsigned int uint32;
-typedef unsigned long uint64;
 static_assert(sizeof(long) == 8, "offsets are long, as in OpenCL C");
-
-#ifdef REAL_F64
-typedef double real;
-#define REAL(x) x
-#else
-typedef float real;
-#define REAL(x) x##f /* REAL(0.5), with a decimal point or an exponent */
-#endif
-
-#define REAL_INFINITY ((real)INFINITY)
-
-#ifdef INDEX64
-typedef long index_t;
-#else
-typedef int index_t;
-#endif
 
 #define DEVICE_FN static __device__ __forceinline__ __attribute__((unused))
 #define LOCAL __shared__ /* of an array in a kernel: LOCAL real scratch[BS]; */

@@ -1,32 +1,9 @@
 /* The kernel dialect where the compiler speaks OpenCL C 1.2: the kernels' own language, so only what differs
- * from CUDA gets a name here. The build defines REAL_F32 or REAL_F64, and INDEX64 where 32-bit offsets do not
- * reach. */
+ * from CUDA gets a name here. */
 #define KILN_OPENCL 1
 
-#ifdef cl_khr_fp64
-#pragma OPENCL EXTENSION cl_khr_fp64 : enable
-#endif
 #ifdef REAL_F64
 #pragma OPENCL EXTENSION cl_khr_int64_base_atomics : enable
-#endif
-
-typedef uint uint32;
-typedef ulong uint64;
-
-#ifdef REAL_F64
-typedef double real;
-#define REAL(x) x
-#else
-typedef float real;
-#define REAL(x) x##f /* REAL(0.5), with a decimal point or an exponent */
-#endif
-
-#define REAL_INFINITY ((real)INFINITY)
-
-#ifdef INDEX64
-typedef long index_t;
-#else
-typedef int index_t;
 #endif
 
 /* Inlined without fail: where a function that gets local memory stays a function, PoCL 3.1 leaves that memory to

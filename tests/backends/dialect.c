@@ -39,8 +39,8 @@ static void *build(void **module, kiln_device *device, kiln_type type, int vs, i
     void *binary = NULL, *function = NULL;
     size_t bytes = 0;
     snprintf(header, sizeof header, "%s.h", device->backend->name);
-    snprintf(source, sizeof source, "#define REAL_%s\n%s\n%s\n%s", type == KILN_F32 ? "F32" : "F64",
-             text_of(header), text_of("group_sum.h"), body);
+    snprintf(source, sizeof source, "#define REAL_%s\n%s\n%s\n%s\n%s", type == KILN_F32 ? "F32" : "F64",
+             text_of("types.h"), text_of(header), text_of("group_sum.h"), body);
     snprintf(options, sizeof options, "-DVS=%d -DBS=%d -DR=%d%s", vs, bs, R, wide_index ? " -DINDEX64" : "");
     if (device->backend->build(device, &binary, &bytes, source, options) != KILN_OK ||
         device->backend->load(device, module, &function, binary, bytes, "sums", options) != KILN_OK)

@@ -12,8 +12,8 @@ set(checks 0)
 # source_of(variable dialect file type): the parts in the order of core/kernel_source.c.
 function(source_of variable dialect file type)
   set(text "#define REAL_${type} 1\n")
-  foreach(part dialect/${dialect}.h dialect/scalar_math.h dialect/real_math.h dialect/losses.h
-          dialect/group_sum.h dialect/pass.h dialect/bulk.h ops/${file}.cl)
+  foreach(part dialect/types.h dialect/${dialect}.h dialect/scalar_math.h dialect/real_math.h
+          dialect/losses.h dialect/group_sum.h dialect/pass.h dialect/bulk.h ops/${file}.cl)
     file(READ ${SOURCE}/${part} content)
     string(APPEND text "#line 1 \"${part}\"\n${content}\n")
   endforeach()

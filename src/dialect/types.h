@@ -1,0 +1,24 @@
+/* The types that kernels are written in, before either dialect. The build defines REAL_F32 or REAL_F64, and INDEX64 where
+ * 32-bit offsets do not reach. */
+#ifdef cl_khr_fp64
+#pragma OPENCL EXTENSION cl_khr_fp64 : enable
+#endif
+
+typedef unsigned int uint32;
+typedef unsigned long uint64; /* offsets are long, 64 bits as in OpenCL C */
+
+#ifdef REAL_F64
+typedef double real;
+#define REAL(x) x
+#else
+typedef float real;
+#define REAL(x) x##f /* REAL(0.5), with a decimal point or an exponent */
+#endif
+
+#define REAL_INFINITY ((real)INFINITY)
+
+#ifdef INDEX64
+typedef long index_t;
+#else
+typedef int index_t;
+#endif
