@@ -16,6 +16,13 @@ struct problem {
     kiln_control control;
 };
 
+/* Fields that the options of every trainer have, filled from its two arguments. */
+#define SHARED_OPTIONS(job, problem)                                                                         \
+    .no_intercept = (job)->settings->no_intercept, .standardize = (job)->settings->standardize,              \
+    .warm_start = (problem)->warm, .tolerance = (job)->settings->tolerance,                                  \
+    .max_iterations = (job)->settings->max_iterations, .weights = (problem)->weights,                        \
+    .control = (problem)->control
+
 struct algorithm {
     const char *name, *title;
     double tolerance, tolerance_f32, l2; /* what stands for options that are not given */

@@ -68,15 +68,9 @@ static kiln_status solve_logreg(const struct training *job, const struct problem
     const struct settings *settings = job->settings;
     const kiln_logreg_options options = {.l2 = without_default(problem->l2),
                                          .l1 = settings->l1,
-                                         .no_intercept = settings->no_intercept,
-                                         .standardize = settings->standardize,
-                                         .warm_start = problem->warm,
-                                         .tolerance = settings->tolerance,
-                                         .max_iterations = settings->max_iterations,
-                                         .weights = problem->weights,
                                          .class_weights = job->class_weights,
                                          .balanced = job->balanced,
-                                         .control = problem->control};
+                                         SHARED_OPTIONS(job, problem)};
     return kiln_logreg(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 
@@ -120,15 +114,9 @@ static kiln_status solve_svm(const struct training *job, const struct problem *p
     const kiln_svm_options options = {.regression = settings->regression,
                                       .epsilon = settings->epsilon,
                                       .l2 = without_default(problem->l2),
-                                      .no_intercept = settings->no_intercept,
-                                      .standardize = settings->standardize,
-                                      .warm_start = problem->warm,
-                                      .tolerance = settings->tolerance,
-                                      .max_iterations = settings->max_iterations,
-                                      .weights = problem->weights,
                                       .class_weights = job->class_weights,
                                       .balanced = job->balanced,
-                                      .control = problem->control};
+                                      SHARED_OPTIONS(job, problem)};
     return kiln_svm(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 

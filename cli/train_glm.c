@@ -58,21 +58,14 @@ static int prepare_glm(struct run *run, struct training *job) {
 }
 
 static kiln_status solve_glm(const struct training *job, const struct problem *problem, kiln_report *report) {
-    const struct settings *settings = job->settings;
     const kiln_glm_options options = {.family = job->loss.family,
                                       .link = job->loss.link,
                                       .parameter = job->loss.parameter,
                                       .link_power = job->loss.link_power,
                                       .l2 = problem->l2,
-                                      .no_intercept = settings->no_intercept,
-                                      .standardize = settings->standardize,
-                                      .warm_start = problem->warm,
-                                      .tolerance = settings->tolerance,
-                                      .max_iterations = settings->max_iterations,
-                                      .weights = problem->weights,
                                       .offset = job->offset,
                                       .standard_errors = job->errors,
-                                      .control = problem->control};
+                                      SHARED_OPTIONS(job, problem)};
     return kiln_glm(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 
