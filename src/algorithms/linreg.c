@@ -18,12 +18,7 @@ static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, c
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, rows, 1));
     if (!(options->l2 >= 0) || isinf(options->l2))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 is %g, but must be a number >= 0", call, options->l2);
-    if (!(options->tolerance >= 0))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: tolerance is %g, but must be > 0, or 0 for the default", call,
-                       options->tolerance);
-    if (options->max_iterations < 0)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: max_iterations is %lld, but must be > 0, or 0 for the default",
-                       call, (long long)options->max_iterations);
+    TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
     if (rows == 0 || cols == 0)
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, rows == 0 ? "rows" : "columns");
 done:
