@@ -6,6 +6,7 @@ between the two, and the seconds that each took for the ranking alone (reading a
     python3 bench/peers/hits.py --kiln build/kiln ../shared/data/graphs/wiki-Vote.txt.gz ...
 """
 import argparse
+import datetime
 import gzip
 import json
 import os
@@ -47,6 +48,7 @@ def main():
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--json")
+    parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
     rows = []
     for path in arguments.graphs:
@@ -69,7 +71,8 @@ def main():
         print(json.dumps(row))
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"networkx": networkx.__version__, "device": arguments.device, "rows": rows}, file, indent=1)
+            json.dump({"networkx": networkx.__version__, "commit": arguments.commit,
+                       "date": datetime.date.today().isoformat(), "device": arguments.device, "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ coefficients and predictions are from a dense QR solution; ends with 1 if Kiln i
 import argparse
 import csv
 import ctypes
+import datetime
 import gzip
 import json
 import os
@@ -95,6 +96,7 @@ def main():
     parser.add_argument("--threads", type=int, default=0)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--json")
+    parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
     device = kiln.Device(arguments.device, arguments.threads)
     X, y = read_flights()
@@ -124,7 +126,8 @@ def main():
                   "coefficients off by {coefficients_off:.1e}, predictions {predictions_off:.1e}  {note}".format(**row))
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"kiln": kiln.library.kiln_version().decode(), "device": device.description(),
+            json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": arguments.commit,
+                       "date": datetime.date.today().isoformat(), "device": device.description(),
                        "sklearn": sklearn.__version__, "scipy": scipy.__version__, "shape": X.shape, "nnz": X.nnz,
                        "rows": rows}, file, indent=1)
     if not worst <= 1e-8:
