@@ -134,7 +134,7 @@ kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type
 
 void kiln_matrix_free(kiln_matrix *A) {
     if (!A) return;
-    (void)ki_matrix_plain(A);
+    if (A->layout) (void)A->layout_drop(A, false);
     for (int part = 0; part < KI_PARTS; part++) ki_device_release(A->device, ki_matrix_part(A, part));
     ki_matrix_drop_host(A);
     ki_memory_leave(A);

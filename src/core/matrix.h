@@ -18,10 +18,10 @@ struct kiln_matrix {
     struct ki_buffer values;    /* dense: rows*cols, row-major; CSR: nnz */
     struct ki_buffer row_start; /* CSR: rows+1 of int64_t */
     struct ki_buffer col;       /* CSR: nnz of int32_t */
-    /* What passes derived from a CSR matrix on this device, NULL = nothing, and what undoes it: then col holds the columns'
-     * own numbers again (ops/layout.h). */
+    /* What passes derived from a CSR matrix on this device, NULL = nothing, and what frees it: to restore, col gets the
+     * columns' own numbers again (ops/layout.h). */
     struct ki_layout *layout;
-    kiln_status (*layout_drop)(kiln_matrix *A);
+    kiln_status (*layout_drop)(kiln_matrix *A, bool restore);
     void *host[KI_PARTS]; /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
     struct ki_file *file; /* where values and columns may be read instead (core/file.h); NULL = nowhere */
     bool pinned;          /* the device reads the host copy at full speed */
@@ -33,7 +33,7 @@ struct kiln_matrix {
 
 /* Before anything but a pass reads col, and before the matrix leaves its device. */
 static inline kiln_status ki_matrix_plain(const kiln_matrix *A) {
-    return A->layout ? A->layout_drop((kiln_matrix *)(uintptr_t)A) : KILN_OK;
+    return A->layout ? A->layout_drop((kiln_matrix *)(uintptr_t)A, true) : KILN_OK;
 }
 
 static inline int64_t ki_type_bytes(kiln_type type) {

@@ -73,12 +73,12 @@ static int64_t bytes_of(const struct ki_layout *layout) {
            tiles->value.bytes + bytes_of_rows(&tiles->pieces);
 }
 
-/* Columns get their numbers back, and everything is freed. */
-static kiln_status drop(kiln_matrix *X) {
+/* Columns get their numbers back, unless X goes as well, and everything is freed. */
+static kiln_status drop(kiln_matrix *X, bool restore) {
     struct ki_layout *layout = X->layout;
     kiln_device *device = X->device;
     kiln_status status = KILN_OK;
-    if (layout->coded && !device->lost) status = ki_layout_decode(layout, X);
+    if (restore && layout->coded && !device->lost) status = ki_layout_decode(layout, X);
     struct ki_buffer *const parts[] = {
         &layout->slots,   &layout->transpose.start, &layout->transpose.row, &layout->transpose.value,
         &layout->y_hot,   &layout->w_hot,           &layout->dots,          &layout->factors,
