@@ -6,8 +6,7 @@
  * docs/formats.md. */
 #include "io/csv.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "core/threads.h"
 #include "io/csv_parse.h"
@@ -83,109 +82,6 @@ static kiln_status next_text(struct reader *r, struct ki_block *text) {
         hand_out(r, text, whole > 0 ? before + whole : (size_t)r->pending.size);
         return KILN_OK;
     }
-}
-
-/* ------------------------------------------------------------------------------------------ header */
-
-static int compare_names(const void *a, const void *b) {
-    return strcmp(**(char *const *const *)a, **(char *const *const *)b);
-}
-
-static kiln_status check_names(const struct reader *r, const struct ki_place *place) {
-    size_t bytes = (size_t)r->layout.fields * sizeof(char **);
-    char ***sorted = ki_alloc(bytes), shown[64];
-    if (!sorted) return ki_fail_nomem(bytes, "the columns' names");
-    for (int64_t i = 0; i < r->layout.fields; i++) sorted[i] = &r->names[i];
-    qsort(sorted, (size_t)r->layout.fields, sizeof *sorted, compare_names);
-    const char *twice = NULL;
-    for (int64_t i = 1; i < r->layout.fields; i++)
-        if (compare_names(&sorted[i - 1], &sorted[i]) == 0) twice = *sorted[i];
-    ki_free(sorted);
-    if (!twice) return KILN_OK;
-    ki_csv_excerpt(shown, twice, (int64_t)strlen(twice));
-    ki_fail_at(KILN_ERR_PARSE, place, "two columns are named '%s'", shown);
-    return ki_hint("columns are told apart by name; rename one");
-}
-
-/* A column without a name, or all of them in a file without header, is called by its number. */
-static kiln_status name_column(struct reader *r, const struct ki_block *text,
-                               const struct ki_csv_field *field, int64_t i, bool header) {
-    struct ki_bytes name = {0};
-    char numbered[32];
-    snprintf(numbered, sizeof numbered, "column%lld", (long long)i + 1);
-    bool room = header && field->size > 0 ? ki_csv_unquote(&name, field)
-                                          : ki_bytes_append(&name, numbered, (int64_t)strlen(numbered));
-    room = room && ki_bytes_append(&name, "", 1);
-    if (room && !ki_csv_utf8(name.data, name.size - 1)) {
-        ki_bytes_free(&name);
-        struct ki_place place = ki_csv_place(ki_input_name(r->input), text, field->text);
-        ki_fail_at(KILN_ERR_PARSE, &place, "the name of column %lld is not UTF-8 text", (long long)i + 1);
-        return ki_hint("convert the file, for instance with iconv -f latin1 -t utf-8");
-    }
-    if (!room) {
-        ki_bytes_free(&name);
-        return ki_fail_nomem((size_t)field->size, "a column's name");
-    }
-    r->names[i] = name.data;
-    return KILN_OK;
-}
-
-static bool is_header(const struct ki_csv_field *fields, int64_t count) {
-    bool any_number = false;
-    for (int64_t i = 0; i < count; i++) {
-        double value;
-        enum ki_csv_kind kind = ki_csv_number(&fields[i], &value);
-        if (kind == KI_CSV_TEXT) return true;
-        any_number |= kind == KI_CSV_NUMBER;
-    }
-    return !any_number;
-}
-
-static char choose_delimiter(const struct reader *r, const char *begin, const char *end) {
-    const char *name = ki_input_name(r->input), *dot = strstr(name, ".tsv");
-    bool tsv = dot && (!dot[4] || strcmp(dot + 4, ".gz") == 0 || strcmp(dot + 4, ".zst") == 0);
-    return tsv ? '\t' : ki_csv_delimiter(begin, end);
-}
-
-static kiln_status read_names(struct reader *r, const struct ki_block *text, struct ki_csv_field *fields,
-                              bool header) {
-    size_t bytes = (size_t)r->layout.fields * sizeof *r->names;
-    r->names = ki_calloc(bytes);
-    if (!r->names) return ki_fail_nomem(bytes, "the columns' names");
-    for (int64_t i = 0; i < r->layout.fields; i++) {
-        kiln_status status = name_column(r, text, &fields[i], i, header);
-        if (status != KILN_OK) return status;
-    }
-    struct ki_place place = ki_csv_place(ki_input_name(r->input), text, fields[0].text);
-    return check_names(r, &place);
-}
-
-/* Reads the first line; *rest is where the data begin. */
-static kiln_status read_header(struct reader *r, const struct ki_block *text, const char **rest) {
-    kiln_status status = KILN_OK;
-    struct ki_csv_field *fields = NULL;
-    struct ki_csv_error error = {0};
-    const char *end = text->text + text->size, *begin = ki_csv_skip_blank(text->text, end), *p = begin;
-    if (begin == end) {
-        struct ki_place place = {ki_input_name(r->input), 1, 1, 0};
-        ki_fail_at(KILN_ERR_PARSE, &place, "the file has no lines");
-        return ki_hint("a CSV file begins with a line of column names");
-    }
-    r->layout.delimiter = choose_delimiter(r, begin, end);
-    error.fault = ki_csv_split(&p, end, r->layout.delimiter, NULL, 0, &r->layout.fields);
-    error.at = p;
-    if (error.fault) return ki_csv_fail(&error, &r->layout, ki_input_name(r->input), text);
-    if (r->layout.fields > INT32_MAX) return ki_fail(KILN_ERR_LIMIT, "the file has 2^31 columns or more");
-    fields = ki_alloc((size_t)r->layout.fields * sizeof *fields);
-    if (!fields) return ki_fail_nomem((size_t)r->layout.fields * sizeof *fields, "the first line's fields");
-    p = begin;
-    ki_csv_split(&p, end, r->layout.delimiter, fields, r->layout.fields, &r->layout.fields);
-    bool header = is_header(fields, r->layout.fields);
-    TRY(read_names(r, text, fields, header));
-    *rest = header ? p : begin;
-done:
-    ki_free(fields);
-    return status;
 }
 
 /* ------------------------------------------------------------------------------------------- rows */
@@ -334,7 +230,7 @@ static kiln_status parse_text(struct reader *r, const struct ki_block *text, con
 static kiln_status begin(struct reader *r, struct ki_block *text, const char **rest) {
     kiln_status status = KILN_OK;
     TRY(next_text(r, text));
-    TRY(read_header(r, text, rest));
+    TRY(ki_csv_read_header(&r->names, &r->layout, ki_input_name(r->input), text, rest));
     TRY(make_schema(r));
     *rest = ki_csv_skip_blank(*rest, text->text + text->size);
     while (*rest == text->text + text->size && text->size > 0) {

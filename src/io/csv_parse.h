@@ -62,6 +62,10 @@ struct ki_place ki_csv_place(const char *name, const struct ki_block *text, cons
 /* Reports what a chunk noted about the text. */
 kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
                         const char *name, const struct ki_block *text);
+/* Reads the first line of the file called `file`: the layout's delimiter and fields, the columns' names (the array and each
+ * name from ki_alloc, some perhaps NULL after a failure). *rest is where the data begin. */
+kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const char *file,
+                               const struct ki_block *text, const char **rest);
 /* Sets `text` of each column from the first rows, which begin at rest. */
 kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, const struct ki_csv_layout *layout,
                                 const char *name, const struct ki_block *text, const char *rest);
