@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "backends/library.h"
+#include "core/library.h"
 
 struct ki_cuda_driver ki_cuda;
 

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backends/library.h"
+#include "core/library.h"
 #include "core/seams.h"
 
 typedef struct nvrtc_program_opaque *nvrtc_program;
@@ -30,25 +30,7 @@ static const struct ki_symbol symbols[] = {
 
 enum { NVRTC_NO_MEMORY = 1, NVRTC_COMPILATION = 6, NVRTC_BUILTINS = 7 };
 
-static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"};
-enum { SONAMES = sizeof sonames / sizeof *sonames };
-
-/* Environment variables that lead to an installation, and where in it the library lies. The last match is
- * tried first, so a newer version wins. */
-static const struct {
-    const char *variable, *pattern;
-} places[] = {
-    {"CONDA_PREFIX", "lib/libnvrtc.so.1*"},
-    {"CUDA_HOME", "lib64/libnvrtc.so.1*"},
-    {"CUDA_PATH", "lib64/libnvrtc.so.1*"},
-    {NULL, "/usr/local/cuda*/lib64/libnvrtc.so.1*"},
-    {"VIRTUAL_ENV", "lib/python3.*/site-packages/nvidia/cu1*/lib/libnvrtc.so.1*"},
-    {"VIRTUAL_ENV", "lib/python3.*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1*"},
-    {"HOME", ".local/lib/python3.*/site-packages/nvidia/cu1*/lib/libnvrtc.so.1*"},
-    {"HOME", ".local/lib/python3.*/site-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1*"},
-    {NULL, "/usr/local/lib/python3.*/*-packages/nvidia/cu1*/lib/libnvrtc.so.1*"},
-    {NULL, "/usr/local/lib/python3.*/*-packages/nvidia/cuda_nvrtc/lib/libnvrtc.so.1*"},
-};
+static const char *const sonames[] = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", NULL};
 
 static struct ki_library library;
 static const char *missing; /* a function that this NVRTC lacks */
@@ -56,26 +38,9 @@ static bool named;          /* KILN_NVRTC_PATH says which, and nothing else is t
 static char version[16];
 static int failed; /* what nvrtcVersion said */
 
-/* KILN_NVRTC_PATH decides if it is set. Else a copy in this process (PyTorch's, CuPy's), then the system's
- * own search, then where CUDA, conda and pip install it. */
-static void find(void) {
-    const char *path = secure_getenv("KILN_NVRTC_PATH");
-    named = path && *path;
-    if (named) {
-        if (*path == '/') ki_library_name(&library, path);
-        return;
-    }
-    for (int i = 0; i < SONAMES && !library.handle; i++) ki_library_loaded(&library, sonames[i]);
-    for (int i = 0; i < SONAMES && !library.handle; i++) ki_library_name(&library, sonames[i]);
-    for (size_t i = 0; i < sizeof places / sizeof *places && !library.handle; i++) {
-        const char *root = places[i].variable ? secure_getenv(places[i].variable) : "";
-        if (root && (*root == '/' || !places[i].variable))
-            ki_library_pattern(&library, "%s%s%s", root, *root ? "/" : "", places[i].pattern);
-    }
-}
-
 static void load(void) {
-    find();
+    named = ki_library_chosen(&library, "KILN_NVRTC_PATH");
+    if (!named) ki_library_toolkit(&library, sonames, "cuda_nvrtc");
     if (!library.handle) return;
     missing = ki_library_resolve(&library, symbols, sizeof symbols / sizeof *symbols);
     if (missing) return;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backends/library.h"
+#include "core/library.h"
 #include "core/seams.h"
 
 struct ki_opencl_library ki_opencl;

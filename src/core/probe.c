@@ -13,9 +13,10 @@
 #include <unistd.h>
 
 #include "core/cache.h"
+#include "core/library.h"
 #include "core/seams.h"
 
-enum { ROWS_MAX = 24, LIBRARY_PATH = 1024 };
+enum { ROWS_MAX = 24 };
 
 struct report {
     kiln_probe *rows;
@@ -125,8 +126,7 @@ struct candidate {
     const char *what, *names[8]; /* sonames, newest first */
     void (*version)(void *library, char *text, size_t bytes);
     const char *hint;
-    bool toolkit; /* also looked for in CUDA_HOME, CUDA_PATH, CONDA_PREFIX and where the toolkit installs
-                     itself */
+    const char *wheel; /* part of the CUDA toolkit: its folder in pip's packages */
     const char *path_variable, *missing;
 };
 
@@ -143,25 +143,25 @@ static const struct candidate candidates[] = {
      .hint = "only for NVIDIA GPUs: apt install nvidia-driver, and the module loaded (nvidia-smi shows it)",
      .missing = "no NVIDIA GPU can be used"},
     {.what = "NVRTC",
-     .names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"},
+     .names = {"libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"},
      .version = nvrtc_version,
      .hint = "only for NVIDIA GPUs: pip install nvidia-cuda-nvrtc-cu12 and set KILN_NVRTC_PATH, or install "
              "the CUDA "
              "toolkit; without it OpenCL serves them",
-     .toolkit = true,
+     .wheel = "cuda_nvrtc",
      .path_variable = "KILN_NVRTC_PATH",
      .missing = "kernels for CUDA cannot be built"},
     {.what = "cuBLAS",
      .names = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11"},
      .version = cublas_version,
      .hint = "pip install nvidia-cublas-cu12, or the CUDA toolkit",
-     .toolkit = true,
+     .wheel = "cublas",
      .missing = "optional: only benchmarks compare with it"},
     {.what = "cuSPARSE",
      .names = {"libcusparse.so.12", "libcusparse.so.11"},
      .version = cusparse_version,
      .hint = "pip install nvidia-cusparse-cu12, or the CUDA toolkit",
-     .toolkit = true,
+     .wheel = "cusparse",
      .missing = "optional: only benchmarks compare with it"},
     {.what = "OpenCL loader",
      .names = {"libOpenCL.so.1"},
@@ -179,41 +179,35 @@ static const struct candidate candidates[] = {
      .missing = "optional: needed for several machines"},
 };
 
-/* Folders come from the environment: only absolute ones may name code to load. */
-static void *load(const char *folder, const char *below, const char *name) {
-    char path[LIBRARY_PATH];
-    if (!folder || (*folder && *folder != '/')) return NULL;
-    if (snprintf(path, sizeof path, "%s%s%s", folder, below, name) >= LIBRARY_PATH) return NULL;
-    return dlopen(path, RTLD_LAZY | RTLD_LOCAL);
+static void load(struct ki_library *library, const struct candidate *candidate) {
+    if (candidate->wheel) ki_library_toolkit(library, candidate->names, candidate->wheel);
+    for (int i = 0; candidate->names[i] && !library->handle && !candidate->wheel; i++)
+        ki_library_name(library, candidate->names[i]);
 }
 
-static void *load_any(const struct candidate *candidate, const char *named) {
-    if (named) return load(named, "", "");
-    void *library = NULL;
-    for (int i = 0; candidate->names[i] && !library; i++) {
-        const char *name = candidate->names[i];
-        library = load("", "", name);
-        if (!candidate->toolkit) continue;
-        if (!library) library = load(secure_getenv("CUDA_HOME"), "/lib64/", name);
-        if (!library) library = load(secure_getenv("CUDA_PATH"), "/lib64/", name);
-        if (!library) library = load(secure_getenv("CONDA_PREFIX"), "/lib/", name);
-        if (!library) library = load("/usr/local/cuda", "/lib64/", name);
-    }
-    return library;
+static void tell_missing(kiln_probe *row, const struct candidate *candidate, bool chosen,
+                         const struct ki_library *library) {
+    const char *path = chosen ? secure_getenv(candidate->path_variable) : "";
+    if (chosen)
+        detail(row, "%s=%.100s: %.100s", candidate->path_variable, path,
+               *path != '/'       ? "not an absolute path"
+               : *library->broken ? library->broken
+                                  : "there is no such file");
+    else if (*library->broken)
+        detail(row, "%.200s; %s", library->broken, candidate->missing);
+    else
+        detail(row, "%s not found; %s", candidate->names[0], candidate->missing);
+    hint(row, "%s", candidate->hint);
 }
 
 static void probe_library(struct report *report, const struct candidate *candidate) {
-    const char *named = candidate->path_variable ? secure_getenv(candidate->path_variable) : NULL;
-    if (named && !*named) named = NULL;
-    void *library = load_any(candidate, named);
+    struct ki_library found = {0};
+    const bool chosen = candidate->path_variable && ki_library_chosen(&found, candidate->path_variable);
+    if (!chosen) load(&found, candidate);
+    void *const library = found.handle;
     kiln_probe *row = add(report, candidate->what, library != NULL);
     if (!library) {
-        if (named)
-            detail(row, "%s=%.100s: %.100s", candidate->path_variable, named,
-                   *named == '/' ? dlerror() : "not an absolute path");
-        else
-            detail(row, "%s not found; %s", candidate->names[0], candidate->missing);
-        hint(row, "%s", candidate->hint);
+        tell_missing(row, candidate, chosen, &found);
         return;
     }
     char version[128] = "", path[160];

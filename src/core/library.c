@@ -1,11 +1,12 @@
 /* Opening a vendor library from a list of places. */
 #define _GNU_SOURCE
-#include "backends/library.h"
+#include "core/library.h"
 
 #include <dlfcn.h>
 #include <glob.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -58,6 +59,45 @@ bool ki_library_pattern(struct ki_library *library, const char *format, ...) {
     }
     if (!tried) remember(library, pattern);
     return library->handle != NULL;
+}
+
+/* Environment variables that lead to an installation, and where in it libraries lie. The last match is tried first, so a
+ * newer version wins. */
+static const struct {
+    const char *variable, *folder,
+        *below; /* between folder and below stands the wheel, where there is a below */
+} places[] = {
+    {"CONDA_PREFIX", "lib", NULL},
+    {"CUDA_HOME", "lib64", NULL},
+    {"CUDA_PATH", "lib64", NULL},
+    {NULL, "/usr/local/cuda*/lib64", NULL},
+    {"VIRTUAL_ENV", "lib/python3.*/site-packages/nvidia/cu1*/lib", NULL},
+    {"VIRTUAL_ENV", "lib/python3.*/site-packages/nvidia/", "/lib"},
+    {"HOME", ".local/lib/python3.*/site-packages/nvidia/cu1*/lib", NULL},
+    {"HOME", ".local/lib/python3.*/site-packages/nvidia/", "/lib"},
+    {NULL, "/usr/local/lib/python3.*/*-packages/nvidia/cu1*/lib", NULL},
+    {NULL, "/usr/local/lib/python3.*/*-packages/nvidia/", "/lib"},
+};
+
+bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel) {
+    for (int i = 0; sonames[i] && !library->handle; i++) ki_library_loaded(library, sonames[i]);
+    for (int i = 0; sonames[i] && !library->handle; i++) ki_library_name(library, sonames[i]);
+    const int stem = (int)strcspn(sonames[0], "."); /* of "libnvrtc.so.13" */
+    for (size_t i = 0; i < sizeof places / sizeof *places && !library->handle; i++) {
+        const char *root = places[i].variable ? secure_getenv(places[i].variable) : "";
+        if (!root || (*root != '/' && places[i].variable)) continue;
+        ki_library_pattern(library, "%s%s%s%s%s/%.*s.so.1*", root, *root ? "/" : "", places[i].folder,
+                           places[i].below ? wheel : "", places[i].below ? places[i].below : "", stem,
+                           sonames[0]);
+    }
+    return library->handle != NULL;
+}
+
+bool ki_library_chosen(struct ki_library *library, const char *variable) {
+    const char *path = secure_getenv(variable);
+    if (!path || !*path) return false;
+    if (*path == '/') ki_library_name(library, path);
+    return true;
 }
 
 const char *ki_library_resolve(const struct ki_library *library, const struct ki_symbol *symbols, int count) {

@@ -21,6 +21,12 @@ struct ki_library {
 bool ki_library_loaded(struct ki_library *library, const char *name); /* is it in this process already? */
 bool ki_library_name(struct ki_library *library, const char *name);
 bool ki_library_pattern(struct ki_library *library, const char *format, ...) KI_PRINTF(2, 3);
+/* A library of the CUDA toolkit, by its sonames (newest first, then NULL): a copy in this process (PyTorch's, CuPy's), then
+ * the system's own search, then where CUDA, conda and pip install it. `wheel` is its folder in pip's packages. */
+bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel);
+/* The file that the environment variable names by its absolute path, and no other. False if the variable is not set; else
+ * library->handle tells. */
+bool ki_library_chosen(struct ki_library *library, const char *variable);
 
 /* One row for each function of an API's list: where its pointer goes. */
 struct ki_symbol {
