@@ -9,9 +9,10 @@
  * then have SPARSE_AHEAD entries of the matrix behind it. Both are constants wherever this is inlined. */
 
 /* Entries whose values and columns are asked for, and entries whose y is, before they are used: measured, the hardware
- * prefetches neither as early as dot and scatter in turns want them. */
+ * prefetches neither as early as dot and scatter in turns want them. y and w are asked into the second-level cache only: the
+ * first level can wait for fewer lines at a time, and these were its limit. */
 #ifndef SPARSE_AHEAD
-#define SPARSE_AHEAD 64
+#define SPARSE_AHEAD 128
 #endif
 #define STREAM_AHEAD (2048 / real_bytes)
 
@@ -21,7 +22,7 @@ ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int6
     __builtin_prefetch(value + STREAM_AHEAD);
     __builtin_prefetch(col + STREAM_AHEAD);
     for (int64_t e = SPARSE_AHEAD; ahead && e < SPARSE_AHEAD + count; e++)
-        __builtin_prefetch(base + stride * (int64_t)col[e], 1);
+        __builtin_prefetch(base + stride * (int64_t)col[e], 0, 2);
 }
 
 #if defined(__AVX512F__)

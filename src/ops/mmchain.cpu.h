@@ -13,7 +13,8 @@ struct FN(pass) {
     const struct ki_chain *chain;
     int threads, parts, sum_parts, levels;
     int64_t n, k, padded; /* columns, columns of y, n rounded up to whole vectors */
-    int64_t block;        /* dense rows in a block */
+    int64_t batch, block; /* dense rows taken together, and in a block */
+    bool narrow;          /* dense rows within a vector: mmchain_narrow.cpu.h */
     int64_t copy;         /* elements in one part's copy of w */
     int64_t
         room; /* elements that a part adds up in: `levels` copies, the last with y among it where the two are
@@ -25,14 +26,30 @@ struct FN(pass) {
     struct FN(tally) * tallies; /* one per part */
 };
 
+/* The largest power of two that is at most x. */
+static int64_t FN(power_below)(int64_t x) {
+    int64_t power = 1;
+    while (2 * power <= x) power *= 2;
+    return power;
+}
+
+enum { FN(NARROW_COLUMNS) = 8 /* of y, at most, in passes of mmchain_narrow.cpu.h */ };
+
+static bool FN(is_narrow)(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    return X->format == KILN_DENSE && X->cols > 0 && X->cols <= LANES && chain->k <= FN(NARROW_COLUMNS);
+}
+
 #include "ops/mmchain_dense.cpu.h"
+#include "ops/mmchain_narrow.cpu.h"
 #include "ops/mmchain_csr.cpu.h"
 
 /* The first row of a part, cut so that rows + entries are about equal in each. */
 static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
     const kiln_matrix *X = pass->chain->X;
     if (X->format == KILN_DENSE) /* whole batches */
-        return ki_min(X->rows, FN(BATCH) * ki_part_begin(ki_ceil_div(X->rows, FN(BATCH)), part, pass->parts));
+        return ki_min(X->rows,
+                      pass->batch * ki_part_begin(ki_ceil_div(X->rows, pass->batch), part, pass->parts));
     const int64_t *start = ki_host(&X->row_start);
     int64_t goal = ki_part_begin(X->nnz + X->rows, part, pass->parts);
     int64_t low = 0, high = X->rows;
@@ -50,6 +67,8 @@ static void FN(run_rows)(const struct FN(pass) * pass, int part, real *w, int64_
     real *tail = pass->tail + part % pass->tails * pass->padded;
     if (pass->chain->X->format == KILN_CSR)
         FN(sparse_range)(pass->chain, &pass->tallies[part], w, first, end);
+    else if (pass->narrow)
+        FN(narrow_range)(pass, &pass->tallies[part], w, first, end);
     else
         FN(dense_range)(pass, &pass->tallies[part], tail, w, first, end);
 }
@@ -152,13 +171,7 @@ enum {
     FN(COPY_SHARE) = 64 /* entries for each element of a copy: then the copies cost some 3 % of a pass */
 };
 
-/* The largest power of two that is at most x, so that the usual numbers of threads divide it. */
-static int64_t FN(power_below)(int64_t x) {
-    int64_t power = 1;
-    while (2 * power <= x) power *= 2;
-    return power;
-}
-
+/* Powers of two, so that the usual numbers of threads divide them. */
 static void FN(plan_parts)(struct FN(pass) * pass) {
     const struct ki_chain *chain = pass->chain;
     const kiln_device *device = chain->X->device;
@@ -181,24 +194,27 @@ static void FN(plan_parts)(struct FN(pass) * pass) {
 static void FN(plan_folds)(struct FN(pass) * pass) {
     const kiln_matrix *X = pass->chain->X;
     const int64_t mean_row = ki_max(X->nnz / ki_max(X->rows, 1), 1) * pass->k;
-    pass->fold = ki_max(4096, 16 * pass->copy / mean_row);
+    pass->fold = ki_max(pass->narrow ? 4096 * FN(NARROW_SUMS) : 4096, 16 * pass->copy / mean_row);
     pass->levels = sizeof(real) == 4 && pass->copy > 0 && X->rows / pass->parts > pass->fold ? 2 : 1;
     if (pass->levels == 1) pass->fold = ki_max(X->rows, 1);
 }
 
-/* y as the dense row kernels want it: column by column, padded with zeros to whole vectors. */
+/* y as the dense row kernels want it: column by column, padded with zeros to whole vectors; for rows within a vector once
+ * for each slot of it. */
 static void FN(lay_out_y)(struct FN(pass) * pass) {
     const real *y = VALUES(pass->chain->y);
     memset(pass->y, 0, (size_t)(pass->k * pass->padded) * sizeof(real));
-    for (int64_t j = 0; j < pass->n; j++)
-        for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + j] = y[j * pass->k + c];
+    const int64_t slot = pass->narrow ? FN(narrow_slot)(pass->n) : pass->padded;
+    for (int64_t at = 0; at < pass->padded; at += slot)
+        for (int64_t j = 0; j < pass->n; j++)
+            for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + at + j] = y[j * pass->k + c];
 }
 
 /* Divides the device's work space among tallies with what they point to, copies, y and tails, each on cache lines of its
  * own. */
 static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     enum { LINE = 64 };
-    const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;
+    const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? 2 * pass->block : 1;
     const int64_t products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k), LINE) * LINE;
     const int64_t sums = ki_ceil_div(k, LINE) * LINE;
     const int64_t of_a_part =
@@ -232,8 +248,10 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const bool dense = X->format == KILN_DENSE, copies = chain->kind != KI_CHAIN_PLAIN;
     const bool needs_y = chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
-    struct FN(pass)
-        pass = {.chain = chain, .n = X->cols, .k = chain->k, .block = FN(dense_block_rows)(chain)};
+    struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k};
+    pass.narrow = FN(is_narrow)(chain);
+    pass.batch = pass.narrow ? LANES : FN(BATCH);
+    pass.block = FN(dense_block_rows)(chain, pass.batch);
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
     if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
     FN(plan_parts)(&pass);

@@ -6,7 +6,7 @@
  * most lanes empty, and each would wait for the sum of the one before: w is added up in several sums, lane by lane, which
  * are folded into w when the rows are through. */
 
-enum { FN(NARROW_SUMS) = 4, FN(NARROW_COLUMNS) = 8 /* of y, at most */ };
+enum { FN(NARROW_SUMS) = 4 };
 
 /* What all rows of a range share. */
 struct FN(narrow) {
@@ -14,12 +14,6 @@ struct FN(narrow) {
     FN(vmask) mask; /* of the lanes that hold numbers of a row */
     real sums[FN(NARROW_COLUMNS)][FN(NARROW_SUMS) * LANES];
 };
-
-/* Whether a pass is one of these. */
-static bool FN(is_narrow)(const struct ki_chain *chain) {
-    const kiln_matrix *X = chain->X;
-    return X->format == KILN_DENSE && X->cols > 0 && X->cols <= LANES && chain->k <= FN(NARROW_COLUMNS);
-}
 
 /* Lanes that a row takes. */
 static int FN(narrow_slot)(int64_t n) {
