@@ -14,6 +14,7 @@
 #include "kiln.h"
 #include "ops/newton.h"
 #include "ops/scales.h"
+#include "ops/select.h"
 
 enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */
 

@@ -103,6 +103,7 @@ done:
 
 static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
+    if (work->descent) return ki_newton_descend(work, model);
     const bool worn = model->inner >= WORN;
     TRY(ki_newton_factor(work, model));
     *model = (struct ki_newton_model){0};

@@ -92,7 +92,7 @@ void ki_newton_factor_close(struct ki_newton_work *work) {
 
 /* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
  * is left of a diagonal element below that part of its scale is taken for rounding. */
-static bool factorise(double *U, int64_t size, const double *scale, double part) {
+bool ki_factorise(double *U, int64_t size, const double *scale, double part) {
     for (int64_t k = 0; k < size; k++) {
         double *row = U + k * size;
         const int64_t first = k - k % PANEL;
@@ -117,7 +117,7 @@ static bool factorise(double *U, int64_t size, const double *scale, double part)
 }
 
 /* r = U^-T r, and then U^-1 of that; k columns. Returns the square of the first's length. */
-static double substitute(const double *U, double *r, int64_t size, int64_t k) {
+double ki_substitute(const double *U, double *r, int64_t size, int64_t k) {
     double square = 0;
     for (int64_t i = 0; i < size; i++) {
         const double *row = U + i * size;
@@ -187,8 +187,8 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
     work->newton->report.passes += ki_gram_passes(factor->n);
     TRY(kiln_norm(&total, v, KILN_NORM_1));
     TRY(fill(work, total));
-    factor->ready = factorise(factor->U, factor->size, factor->scale,
-                              kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10);
+    factor->ready = ki_factorise(factor->U, factor->size, factor->scale,
+                                 kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10);
 done:
     return status;
 }
@@ -207,7 +207,7 @@ kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
             newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
         for (int64_t c = 0; c < k && !(diagonal > 0); c++) factor->r[j * k + c] = 0;
     }
-    *rho = work->scale * substitute(factor->U, factor->r, factor->size, k);
+    *rho = work->scale * ki_substitute(factor->U, factor->r, factor->size, k);
     for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
     if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));
     TRY(ki_vector_set(work->Z.w, factor->r));

@@ -113,6 +113,7 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
                                      &work->P,         &work->Q,       &work->Z};
     for (int i = 0; i < (newton->l1 > 0 ? 7 : 6); i++) TRY(ki_newton_pair(pairs[i], newton));
     TRY(ki_newton_factor_open(work));
+    TRY(ki_newton_descent_open(work));
 done:
     return status;
 }
@@ -131,6 +132,7 @@ void ki_newton_close(struct ki_newton *newton) {
                                 work->spread, work->floor,   work->square, work->v,    work->classes};
     for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
     ki_newton_factor_close(work);
+    ki_newton_descent_close(work);
     ki_free(work->ones);
     point_free(&work->here);
     point_free(&work->there);

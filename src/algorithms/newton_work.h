@@ -25,13 +25,14 @@ struct ki_newton_work {
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
     struct ki_pair S, R, P, Q;         /* step, residual -g - H s, direction, H p */
-    struct ki_pair Z;         /* with l1: the point where the model is looked at; with a factor, M^-1 R */
-    struct ki_factor *factor; /* see newton_factor.c; NULL where it cannot pay */
-    double scale;             /* D^-2 carries this factor, which makes its smallest entry 1 */
-    double radius;            /* of the trust region, in the norm || D s || */
-    double reference;         /* the criterion at the origin; 0 = a gradient of nothing but rounding */
-    double norm;              /* the criterion at `here`: || D^-1 g || */
-    double first;             /* the objective at the origin */
+    struct ki_pair Z;           /* with l1: the point where the model is looked at; with a factor, M^-1 R */
+    struct ki_factor *factor;   /* see newton_factor.c; NULL where it cannot pay */
+    struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
+    double scale;               /* D^-2 carries this factor, which makes its smallest entry 1 */
+    double radius;              /* of the trust region, in the norm || D s || */
+    double reference;           /* the criterion at the origin; 0 = a gradient of nothing but rounding */
+    double norm;                /* the criterion at `here`: || D^-1 g || */
+    double first;               /* the objective at the origin */
     int64_t iterations, bytes;
 };
 
@@ -63,10 +64,19 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
 bool ki_newton_factored(const struct ki_newton_work *work);
 /* Z = M^-1 R, with the common scale; *rho = R . Z. */
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
+/* U, size x size by rows from the diagonal on, to the factor of U^T U. What is left of a diagonal element below that part of
+ * its scale becomes the scale; false where it is not positive then. */
+bool ki_factorise(double *U, int64_t size, const double *scale, double part);
+/* r (size x k) = U^-1 U^-T r; the square of U^-T r's length. */
+double ki_substitute(const double *U, double *r, int64_t size, int64_t k);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
 /* The same with l1, which belongs to the model; no radius. See newton_l1.c. */
 kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton_model *model);
+/* The same where work->descent is there, which open decides; see newton_descent.c. `inner` counts sweeps. */
+kiln_status ki_newton_descent_open(struct ki_newton_work *work);
+void ki_newton_descent_close(struct ki_newton_work *work);
+kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model);
 /* Q = H direction, *curvature = direction . Q. One pass. */
 kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *direction, double *curvature);
 /* What the step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho). */

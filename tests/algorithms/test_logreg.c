@@ -53,6 +53,14 @@ static const struct example examples[] = {
      1,
      true,
      {.classes = 2, .l1 = 4, .l2 = 2, .standardize = true}},
+    {"l1, wide and sparse", false, 120, 900, 0.03, true, {.classes = 2, .l1 = 0.4}},
+    {"elastic net, wide and sparse, standardized, no intercept",
+     true,
+     120,
+     900,
+     0.03,
+     false,
+     {.classes = 2, .l1 = 0.3, .l2 = 0.1, .standardize = true, .no_intercept = true}},
     {"l1, three classes", false, 200, 8, 0.5, false, {.classes = 3, .l1 = 3, .l2 = 1}},
 };
 

@@ -1,0 +1,40 @@
+/* Some columns of a sparse matrix on the CPU: by rows, as a matrix, or by columns, as plain arrays. Algorithms that work on a
+ * few columns for a while (newton_descent.c) then read no others. */
+#ifndef KI_OPS_SELECT_H
+#define KI_OPS_SELECT_H
+
+#include <stdbool.h>
+
+#include "kiln.h"
+
+/* Once for a matrix, which has to stay: how many entries its columns have in each part of the rows. */
+struct ki_selector {
+    const kiln_matrix *X;
+    int32_t *entries; /* parts x n */
+    int parts;
+};
+
+/* Some of its columns. */
+struct ki_selection {
+    const struct ki_selector *of;
+    const int32_t *place; /* n: the number that a column has in the selection; for the others `count` */
+    int64_t count;
+    int64_t *start; /* count + 1: where a column's entries begin when they are sorted by columns */
+    int64_t *next;  /* parts x (count + 1): likewise in a part of the rows; the last is where others may go */
+};
+
+/* X lies on the CPU, in memory, and has rows that 32 bits number. Only where X is sparse is there anything to select. */
+bool ki_selectable(const kiln_matrix *X);
+kiln_status ki_selector_open(struct ki_selector *selector, const kiln_matrix *X);
+void ki_selector_close(struct ki_selector *selector);
+/* chosen: the columns of the selection in ascending order, `count` of them; place as above, which has to stay. */
+kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_selector *selector,
+                              const int32_t *chosen, const int32_t *place, int64_t count);
+void ki_selection_close(struct ki_selection *selection);
+/* The selected columns as a matrix, m x count. */
+kiln_status ki_selection_matrix(kiln_matrix **A, const struct ki_selection *selection);
+/* The same column by column, row i times factor[i]: start[count] entries and room for one more, rows ascending within a
+ * column. Once for a selection, the last that is done with it. */
+void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection, const double *factor);
+
+#endif
