@@ -1,8 +1,12 @@
 #!/bin/sh
-# Everything that a machine with an NVIDIA GPU can prove, from a finished build folder.
-#   bench/gpu.sh BUILD OUT STEP...      steps: doctor conformance sanitize planted linreg iteration stream
-#                                           plans auto end-to-end dense sparse newton
-# Results (JSON, logs) go to the folder OUT. COMMIT names what was built.
+# Everything that a machine with an NVIDIA GPU can prove, from a finished build folder, each step in less than ten minutes.
+#   bench/gpu.sh BUILD OUT STEP...
+# Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
+#   doctor 5    conformance 400*   cli 60*      planted 5*   sanitize 400*
+#   dense 60    dense-opencl 90    sparse 150   newton 60    linreg 40   iteration 20   stream 60   end-to-end 150
+#   plans 250*  auto 500*          cores 150*
+# DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
+# OUT: logs.tar.gz holds all logs. COMMIT names what was built.
 set -u
 build=$1
 out=$2
@@ -10,29 +14,82 @@ shift 2
 here=$(dirname "$0")
 commit=${COMMIT:-unknown}
 failed=0
+cores=$(nproc)
 export LD_LIBRARY_PATH="$build/lib:$build${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
 export KILN_LIBRARY="$build/libkiln.so" PYTHONUNBUFFERED=1 PYTHONPATH="$here/peers"
+mkdir -p "$out/logs"
 
 # step NAME command...: runs it, keeps its output, shows the end.
 step() {
     name=$1
     shift
     began=$(date +%s)
-    if "$@" >"$out/$name.log" 2>&1; then result=ok; else result="FAILED ($?)"; failed=1; fi
+    if "$@" >"$out/logs/$name.log" 2>&1; then result=ok; else result="FAILED ($?)"; failed=1; fi
     took=$(($(date +%s) - began))
     echo "== $name: $result, $took s"
-    last=$(tail -n 1 "$out/$name.log" | tr -d '\\"' | cut -c1-120)
+    last=$(tail -n 1 "$out/logs/$name.log" | tr -d '\\"' | cut -c1-120)
     printf '{"step": "%s", "result": "%s", "seconds": %d, "last_line": "%s", "date": "%s", "commit": "%s"}\n' "$name" \
         "$result" "$took" "$last" "$(date +%F)" "$commit" >>"$out/h200-checks.jsonl"
-    tail -n "${TAIL:-12}" "$out/$name.log"
+    tail -n "${TAIL:-12}" "$out/logs/$name.log"
+}
+
+# peer NAME FILE script arguments...: one of bench/peers, its results into OUT.
+peer() {
+    name=$1 file=$2 script=$3
+    shift 3
+    TAIL=${TAIL:-40} step "$name" timeout 580 python3 "$here/peers/$script" "$@" --json "$out/$file" --commit "$commit"
+}
+
+# The suite's operations and checks, as it names them where it is asked for one that there is not.
+operations() {
+    echo "${OPERATIONS:-$("$build/tests/conformance" --op - 2>&1 | sed -n 's/.*there are //p')}"
+}
+
+# suite NAME COMMAND...: a process for each operation and type, side by side, for building the kernels takes the most time.
+# COMMAND is what goes before the suite's own options.
+suite() {
+    parts="$out/logs/$1"
+    shift
+    mkdir -p "$parts"
+    rm -f "$parts"/*
+    for op in $(operations); do
+        for type in f32 f64; do echo "$op $type"; done
+    done | PARTS="$parts" COMMAND="$*" xargs -P "$jobs" -L 1 sh -c '
+        timeout 540 $COMMAND --op "$0" --type "$1" >"$PARTS/$0.$1" 2>&1
+        code=$?
+        if [ $code -ne 0 ] && [ $code -ne 77 ]; then echo "FAILED ($code) $0 $1" >>"$PARTS/failed"; fi'
+    # The head of what went wrong, the table, the sum.
+    grep -h -E -A 12 '^FAIL|========= (Error|Invalid|Uninit|Barrier)|is lost' "$parts"/*.f?? | head -n 300
+    grep -h -E '^(cuda|opencl|cpu)[:.0-9]* +[a-z_]+ +f(32|64) ' "$parts"/*.f?? | sort
+    awk '/ passed, .* failed, / { p += $1; f += $3; s += $5 } /ERROR SUMMARY|RACECHECK SUMMARY/ { reports++ }
+        END { print p " passed, " f " failed, " s " skipped, " reports + 0 " reports of a sanitizer" }' "$parts"/*.f??
+    if [ -e "$parts/failed" ]; then
+        cat "$parts/failed"
+        return 1
+    fi
+}
+
+# sanitize TOOL: small problems of every operation, and enough of some for several turns of the kernels that keep rings.
+sanitize() {
+    tool="compute-sanitizer --tool $1 --print-limit 20 --error-exitcode 9"
+    result=0
+    suite "sanitize-$1.d" $tool "$build/tests/conformance" --device cuda:0 --quick || result=1
+    echo "== rings"
+    timeout 200 $tool python3 "$here/peers/gpu_rings.py" >"$out/logs/sanitize-$1.d/rings" 2>&1 || result=1
+    head -n 100 "$out/logs/sanitize-$1.d/rings"
+    tail -n 3 "$out/logs/sanitize-$1.d/rings"
+    return $result
 }
 
 for wanted in "$@"; do
+    jobs=$cores
     case $wanted in
     doctor) TAIL=45 step doctor "$build/kiln" doctor ;;
     conformance)
         for device in ${DEVICES:-cuda:0 opencl:0.0 opencl:1.0 cpu}; do
-            step "conformance-$(echo "$device" | tr : -)" timeout 500 "$build/tests/conformance" --device "$device"
+            if [ "$device" = cpu ]; then jobs=2; else jobs=$cores; fi
+            name="conformance-$(echo "$device" | tr : -)"
+            TAIL=50 step "$name" suite "$name.d" "$build/tests/conformance" --device "$device"
         done ;;
     planted) # a store past the end, which memcheck must find: proof that the sanitizer sees our kernels
         mkdir -p "$out/kernels"
@@ -42,31 +99,24 @@ for wanted in "$@"; do
             '$build/tests/conformance' --device cuda:0 --quick --op fill"
         rm -r "$out/kernels" ;;
     sanitize)
-        for tool in memcheck racecheck synccheck initcheck; do
-            step "sanitize-$tool" timeout 400 compute-sanitizer --tool "$tool" --error-exitcode 9 \
-                "$build/tests/conformance" --device cuda:0 --quick
+        for tool in ${TOOLS:-memcheck racecheck synccheck initcheck}; do
+            jobs=$((cores / 2 + 1))
+            TAIL=120 step "sanitize-$tool" sanitize "$tool"
         done ;;
-    linreg)
-        TAIL=40 step linreg python3 "$here/peers/gpu_linreg.py" --json "$out/h200-linreg.json" --commit "$commit" ;;
-    iteration)
-        TAIL=8 step iteration python3 "$here/peers/gpu_iteration.py" --json "$out/h200-iteration.json" --commit "$commit" ;;
-    dense)
-        TAIL=60 step dense python3 "$here/peers/gpu_dense.py" --json "$out/h200-dense-cuda.json" --commit "$commit" ;;
-    sparse)
-        TAIL=30 step sparse python3 "$here/peers/gpu_sparse.py" --json "$out/h200-sparse.json" --commit "$commit" ;;
-    newton)
-        TAIL=10 step newton python3 "$here/peers/gpu_newton.py" --json "$out/h200-newton.json" --commit "$commit" ;;
-    stream)
-        TAIL=8 step stream python3 "$here/peers/gpu_stream.py" --kiln "$build/kiln" --folder /dev/shm \
-            --json "$out/h200-stream.json" --commit "$commit" ;;
-    plans)
-        TAIL=50 step plans python3 "$here/peers/plans.py" --kiln "$build/kiln" --json "$out/h200-plans.json" --commit "$commit" ;;
-    auto)
-        TAIL=45 step auto python3 "$here/peers/auto_choice.py" --build "$build" --json "$out/h200-auto.json" --commit "$commit" ;;
-    end-to-end)
-        TAIL=30 step end-to-end python3 "$here/peers/end_to_end.py" --build "$build" --json "$out/h200-end-to-end.json" \
-            --commit "$commit" ;;
+    cli) TAIL=20 step cli timeout 300 python3 "$here/peers/gpu_cli.py" --kiln "$build/kiln" ;;
+    linreg) peer linreg h200-linreg.json gpu_linreg.py ;;
+    iteration) peer iteration h200-iteration.json gpu_iteration.py ;;
+    dense) TAIL=70 peer dense h200-dense-cuda.json gpu_dense.py ;;
+    dense-opencl) TAIL=70 peer dense-opencl h200-dense-opencl.json gpu_dense.py --device opencl ;;
+    sparse) peer sparse h200-sparse.json gpu_sparse.py ;;
+    newton) peer newton h200-newton.json gpu_newton.py ;;
+    stream) peer stream h200-stream.json gpu_stream.py --kiln "$build/kiln" --folder /dev/shm ;;
+    plans) TAIL=50 peer plans h200-plans.json plans.py --kiln "$build/kiln" --jobs "$cores" ;;
+    auto) TAIL=45 peer auto h200-auto.json auto_choice.py --build "$build" --folder /dev/shm ;;
+    cores) TAIL=60 peer cores "cpu$cores-mmchain.json" cpu_mmchain.py ;;
+    end-to-end) peer end-to-end h200-end-to-end.json end_to_end.py --build "$build" --folder /dev/shm ;;
     *) echo "no step is called $wanted" >&2; exit 2 ;;
     esac
 done
+tar -C "$out" -czf "$out/logs.tar.gz" logs
 exit $failed

@@ -59,7 +59,7 @@ def composed(rows, cols, dtype):
 def measure(device, cols, dtype, roof, with_pair):
     rows, wrong, one = BYTES // (cols * dtype().itemsize), difference(device, cols, dtype), None
     X, v = operands(device, rows, cols, dtype)
-    size = rows * cols * dtype().itemsize
+    size = rows * (cols + 1) * dtype().itemsize  # X and v
     for k in (1, 2, 4, 8) if cols in SEVERAL else (1,):
         seconds, _, _ = run(device, X, v, k)
         one = one or seconds

@@ -2,10 +2,12 @@
 """How good the launch model's choices are: every plan of mmchain measured at a list of shapes, the rank of the choice among them
 and what it loses to the best (the fused-kernels paper's Figure 6 and section 4.3).
 
-usage: plans.py --kiln KILN [--device cuda] [--scale S] [--json FILE]
-A choice is good that is at most 5 % slower than the best plan.
+usage: plans.py --kiln KILN [--device cuda] [--scale S] [--jobs N] [--json FILE]
+A choice is good that is at most 5 % slower than the best plan. With --jobs all kernels are first built for a few rows, N shapes at a
+time, so that the measurements, one by one, find them in Kiln's cache.
 """
 import argparse
+import concurrent.futures
 import datetime
 import json
 import subprocess
@@ -19,13 +21,13 @@ SHAPES = [(60_000_000, 8, 0, ""), (11_000_000, 28, 0, ""), (4_000_000, 100, 0, "
           (2_000_000, 1_000_000, 60_000_000, "uniform"), (2_000_000, 1_000_000, 60_000_000, "zipf")]
 
 
-def tune(options, shape, kind):
+def tune(options, shape, kind, scale):
     rows, cols, nnz, skew = shape
-    scaled = max(int(rows * options.scale), 1)
+    scaled = max(int(rows * scale), 1)
     command = [options.kiln, "tune", "mmchain", "--rows", str(scaled), "--columns", str(cols), "--type", kind, "--device",
                options.device, "--exhaustive", "--json", "--quiet"]
     if nnz:
-        command += ["--nnz", str(max(int(nnz * options.scale), 1)), "--skew", skew]
+        command += ["--nnz", str(max(int(nnz * scale), 1)), "--skew", skew]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{' '.join(command)}: {done.stderr}{done.stdout}")
@@ -37,15 +39,19 @@ def main():
     parser.add_argument("--kiln", required=True)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--scale", type=float, default=1.0, help="a fraction of the rows and entries")
+    parser.add_argument("--jobs", type=int, default=0, help="shapes whose kernels are built at a time beforehand")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     results = []
+    if options.jobs:
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(lambda work: tune(options, *work, 0.002), [(shape, kind) for kind in ("f64", "f32") for shape in SHAPES]))
     print(f"{'shape':>24} {'type':>4} {'plans':>5} {'rank':>5} {'loss':>7} {'choice ms':>10} {'predicted':>10} {'best ms':>9} "
           f"{'worst ms':>9}  best plan")
     for kind in ("f64", "f32"):
         for shape in SHAPES:
-            result = tune(options, shape, kind)
+            result = tune(options, shape, kind, options.scale)
             best, worst, choice = result["plans"][0], result["plans"][-1], result["plans"][result["rank"] - 1]
             results.append(result)
             print(f"{result['rows']:>12,} x {shape[1]:<9,} {kind:>4} {len(result['plans']):>5} {result['rank']:>5} "
