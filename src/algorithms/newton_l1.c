@@ -12,6 +12,8 @@
  * and a face with fewer elements begins. When what the least subgradient has on elements at 0 outweighs what it has on the
  * face, they are released. A product gives the model's gradient everywhere, so that looking beyond the face costs no pass.
  *
+ * This is the step of GPUs, of softmax, and of an X that streams; newton_descent.c has the others'.
+ *
  * Each product is one pass over X; all vector work is ops/newton.h's, with R for the model's gradient, Z for the point. */
 #include "algorithms/newton_work.h"
 
