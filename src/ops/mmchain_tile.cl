@@ -135,7 +135,8 @@ DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2]) 
 }
 #endif
 
-/* Where warps wait for each other (PTX ISA, "barrier"). Workers that only tell of something go on at once. */
+/* Where warps wait for each other (PTX ISA, "barrier"). Workers that only tell of something go on at once. compute-sanitizer's
+ * racecheck follows these, and not tickets that one lane gives for all of its warp. */
 #define SUMS 1  /* a tile's parts are complete, and the factors of the tile before it */
 #define EMPTY 2 /* and STAGES - 1 more: all workers are done with a tile of the ring */
 
