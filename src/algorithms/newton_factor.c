@@ -43,8 +43,9 @@ static double price_of(const struct ki_newton *newton, double size) {
     const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), n = (double)kiln_matrix_cols(newton->X);
     if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
     const double mean = nnz / rows;
-    const double threads = fmin(fmax(info.threads, 1), 1 + nnz / 16384); /* that a pass is worth */
-    const double solve = HOST_STEP * size * size * threads / nnz;        /* a step's, beside its pass */
+    const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
+                                1 + nnz / 16384);                 /* that a pass is worth */
+    const double solve = HOST_STEP * size * size * threads / nnz; /* a step's, beside its pass */
     const double factor = HOST_STEP * size * size * size * threads / (6 * nnz * k);
     if (solve > 0.5) return INFINITY;
     if (info.is_gpu) return 2 * ceil(n / 8);

@@ -66,3 +66,9 @@ kiln_status ki_pairs_run(double *sums, const struct ki_pairs *pairs) {
     ki_bodies(pairs->out.w)->pairs_run(sums, pairs);
     return KILN_OK;
 }
+
+int ki_newton_threads(const kiln_device *device) {
+    enum { ASSUMED = 4 };
+    const bool same_bits = device->options.deterministic && ki_on_cpu(device);
+    return same_bits ? ASSUMED : device->info.threads;
+}

@@ -46,4 +46,8 @@ struct ki_pairs {
  * fixed order; NULL where none is wanted. */
 kiln_status ki_pairs_run(double *sums, const struct ki_pairs *pairs);
 
+/* The threads on which a choice between two ways to the optimum may hang: where the CPU must give the same bits with any
+ * number of threads, a fixed number. */
+int ki_newton_threads(const kiln_device *device);
+
 #endif
