@@ -77,38 +77,44 @@ int classes_of_model(struct run *run, struct classes *classes, const kiln_model 
 
 /* ---------------------------------------------------------------------------------- class weights */
 
-static int bad_class_weight(const char *text, const char *why) {
-    return fail_with(KILN_ERR_ARGUMENT, WORKING, "balanced, or LABEL=WEIGHT,LABEL=WEIGHT",
-                     "--class-weight '%s': %s", text, why);
-}
-
-static int64_t class_called(const struct classes *classes, const char *name, size_t length) {
+/* The class whose label stands before a '=' at the beginning of text, and the label's length. The longest that fits, as labels
+ * may hold commas and signs of equality; a number also goes by another spelling. -1: none, *length up to '=' or comma. */
+static int64_t class_before(const struct classes *classes, const char *text, size_t *length) {
     char buffer[SHORTEST_ROOM], *end;
+    int64_t class = -1;
     for (int64_t i = 0; i < classes->count; i++) {
         const char *own = classes_name(classes, i, buffer);
-        if (strlen(own) == length && strncmp(own, name, length) == 0) return i;
+        const size_t size = strlen(own);
+        if (strncmp(own, text, size) != 0 || text[size] != '=' || (class >= 0 && size <= *length)) continue;
+        *length = size;
+        class = i;
     }
-    const double value = strtod(name, &end);
-    return !classes->names && end == name + length ? classes_find(classes, value) : -1;
+    if (class >= 0) return class;
+    *length = strcspn(text, "=,");
+    const double value = strtod(text, &end);
+    return !classes->names && end == text + *length ? classes_find(classes, value) : -1;
 }
 
-/* "LABEL=WEIGHT,...": the last '=' before a comma ends the label; classes that are not named weigh 1. */
+/* "LABEL=WEIGHT,..."; classes that are not named weigh 1. */
 static int parse_weights(double **weights, const struct classes *classes, const char *text) {
     double *made = *weights = malloc((size_t)classes->count * sizeof *made);
     if (!made) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for class weights");
     for (int64_t i = 0; i < classes->count; i++) made[i] = 1;
     for (const char *at = text; *at;) {
-        const size_t length = strcspn(at, ",");
-        size_t equals = length;
-        while (equals > 0 && at[equals] != '=') equals--;
-        char *end;
-        const double weight = strtod(at + equals + 1, &end);
-        if (equals == 0 || end != at + length || !(weight >= 0) || isinf(weight))
-            return bad_class_weight(text, "not LABEL=WEIGHT with a weight that is not negative");
-        const int64_t class = class_called(classes, at, equals);
-        if (class < 0) return bad_class_weight(text, "the data have no such label");
+        size_t length = 0;
+        const int64_t class = class_before(classes, at, &length);
+        if (at[length] == '=' && class < 0)
+            return fail_with(KILN_ERR_ARGUMENT, WORKING,
+                             "LABEL=WEIGHT,LABEL=WEIGHT, labels as the data have them",
+                             "--class-weight '%s': the data have no label '%.*s'", text, (int)length, at);
+        char *end = (char *)at;
+        const double weight = at[length] == '=' ? strtod(at + length + 1, &end) : -1;
+        if (end <= at + length + 1 || (*end && *end != ',') || !(weight >= 0) || isinf(weight))
+            return fail_with(KILN_ERR_ARGUMENT, WORKING, "balanced, or LABEL=WEIGHT,LABEL=WEIGHT",
+                             "--class-weight '%s': not LABEL=WEIGHT with a weight that is not negative",
+                             text);
         made[class] = weight;
-        at += length + (at[length] == ',');
+        at = end + (*end == ',');
     }
     return 0;
 }

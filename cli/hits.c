@@ -72,12 +72,26 @@ static int warm_start(struct run *run, struct ranking *job) {
     return 0;
 }
 
+/* A list of links with one odd line, or with commas, is told for rows of a matrix, and ranking those would be nonsense. */
+static int check_format(const struct run *run, const kiln_data *data) {
+    const kiln_file_format format = kiln_data_format(data);
+    const char *given = run->settings->format;
+    if ((format != KILN_FILE_CSV && format != KILN_FILE_LIBSVM) || (given && strcmp(given, "auto") != 0))
+        return 0;
+    return fail_with(
+        KILN_ERR_DATA, READING,
+        "--format edges for lines of two vertices and perhaps a weight; --format csv or libsvm if "
+        "each line is the row of a matrix",
+        "%s does not look like a list of links, but like rows of numbers", run->arguments[0]);
+}
+
 static int read_graph(struct run *run, struct ranking *job) {
     const struct settings *settings = run->settings;
     int code = 0;
     if (settings->warm_start && (code = run_load_model(&job->warm, settings->warm_start))) return code;
     if ((code = choose_reader(run))) return code;
     if ((code = run_read(run, &job->data, run->arguments[0], type_of(settings->type), NULL))) return code;
+    if ((code = check_format(run, job->data))) return code;
     const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(kiln_data_X(job->data)));
     if ((code = choose_device(run, job->data, 1, passes))) return code;
     const kiln_matrix *A = kiln_data_X(job->data);

@@ -45,10 +45,10 @@ const struct option option_table[] = {
      "columns as they are.",
      AT(standardize)},
     {"tolerance", 0, OPTION_REAL, GROUP_MODEL, SOLVES, "NUMBER", NULL,
-     "linreg 1e-12, hits 1e-10; for f32 1e-5", 0, INFINITY,
-     "Stop when the residual is at most this: of the normal equations (linreg), or the change of the "
-     "authorities in "
-     "one iteration (hits).",
+     "linreg 1e-12, logreg and svm 1e-8, glm 1e-9, hits 1e-10; for f32 1e-5, Newton 1e-4", 0, INFINITY,
+     "Stop when the residual is at most this: the gradient, its columns scaled, relative to that of the "
+     "start at zero (of the normal equations for linreg), or the change of the authorities in one iteration "
+     "(hits).",
      AT(tolerance)},
     {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL,
      "1000; Newton steps 100", 1, 9e18, "Stop after this many iterations, converged or not.",

@@ -31,6 +31,9 @@ static int check_settings(const struct run *run, const struct prediction *p) {
     const struct settings *settings = run->settings;
     const char *algorithm = kiln_model_text(p->model, "algorithm");
     const bool probable = strcmp(algorithm, "logreg") == 0;
+    if (strcmp(algorithm, "hits") == 0)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "kiln hits --scores FILE writes every vertex's scores",
+                         "a model of hits ranks the vertices of its graph and predicts nothing");
     if (settings->probabilities && settings->decision)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
                          "--probabilities and --decision together");

@@ -160,6 +160,7 @@ static int validate(struct run *run, struct training *job) {
 int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
     int code = check_settings(run, job.algorithm);
+    if (!code && job.algorithm->check) code = job.algorithm->check(&job);
     if (!code) job.l2 = only_l2(run->settings, job.algorithm);
     if (!code) code = run_check_output(run->settings->output);
     if (!code && run->settings->plot) code = run_check_output(run->settings->plot);

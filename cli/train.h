@@ -27,6 +27,8 @@ struct algorithm {
     const char *name, *title;
     double tolerance, tolerance_f32, l2; /* what stands for options that are not given */
     int64_t max_iterations;
+    /* What can be said of the options before the data are read; sets the loss. NULL: nothing. Returns 0 or an exit code. */
+    int (*check)(struct training *job);
     /* Everything of the algorithm's own, once the data are there: classes, loss; allocates W and b unless a warm
      * start has. Returns 0 or an exit code. */
     int (*prepare)(struct run *run, struct training *job);

@@ -96,14 +96,21 @@ const struct algorithm algorithm_logreg = {.name = "logreg",
 
 /* ------------------------------------------------------------------------- support vector machine */
 
-static int prepare_svm(struct run *run, struct training *job) {
-    const struct settings *settings = run->settings;
+static int check_svm(struct training *job) {
+    const struct settings *settings = job->settings;
     job->loss.kind = settings->regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE;
     job->loss.parameter = settings->epsilon;
-    if (!settings->regression) return prepare_classifier(run, job);
-    if (settings->class_weight)
+    if (settings->regression && settings->class_weight)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--weights and --weights-file weigh rows",
                          "--class-weight: a regression has no classes");
+    if (!settings->regression && settings->epsilon > 0)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "it belongs to --regression",
+                         "--epsilon has no meaning here");
+    return 0;
+}
+
+static int prepare_svm(struct run *run, struct training *job) {
+    if (!run->settings->regression) return prepare_classifier(run, job);
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "svm learns one target at a time");
     return train_allocate(run, job, 1);
@@ -134,6 +141,7 @@ const struct algorithm algorithm_svm = {.name = "svm",
                                         .tolerance_f32 = 1e-4,
                                         .l2 = 0.5,
                                         .max_iterations = 100,
+                                        .check = check_svm,
                                         .prepare = prepare_svm,
                                         .solve = solve_svm,
                                         .l2_of_C = svm_l2,

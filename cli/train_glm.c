@@ -25,7 +25,12 @@ static const char *link_name(int number) {
     return kiln_link_name((kiln_link)number);
 }
 
-static int take_loss(struct training *job) {
+/* An option that would do nothing is a mistake. */
+static int idle(const char *option, const char *wants) {
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, wants, "%s has no meaning here", option);
+}
+
+static int check_glm(struct training *job) {
     const struct settings *settings = job->settings;
     kiln_loss *loss = &job->loss;
     loss->kind = KILN_LOSS_GLM;
@@ -40,14 +45,22 @@ static int take_loss(struct training *job) {
         return missing("negative-binomial", "--alpha A, the variance is mu + A mu^2");
     if (loss->link == KILN_LINK_POWER && settings->link_power == 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--link-power P", "--link power needs its power");
+    if (settings->variance_power && loss->family != KILN_TWEEDIE)
+        return idle("--variance-power", "it belongs to --family tweedie");
+    if (settings->alpha && loss->family != KILN_NEGATIVE_BINOMIAL)
+        return idle("--alpha", "it belongs to --family negative-binomial");
+    if (settings->link_power && loss->link != KILN_LINK_POWER)
+        return idle("--link-power", "it belongs to --link power");
+    if (settings->standard_errors && settings->l2.count && settings->l2.from > 0)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out --l2 or --standard-errors",
+                         "--standard-errors are those of estimates without a penalty");
     return 0;
 }
 
 static int prepare_glm(struct run *run, struct training *job) {
     const struct settings *settings = run->settings;
     const kiln_matrix *X = kiln_data_X(job->data);
-    int code = take_loss(job);
-    if (code) return code;
+    int code = 0;
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "glm learns one target at a time");
     if ((code = train_allocate(run, job, 1)) || !settings->standard_errors) return code;
@@ -79,6 +92,7 @@ const struct algorithm algorithm_glm = {.name = "glm",
                                         .tolerance = 1e-9,
                                         .tolerance_f32 = 1e-4,
                                         .max_iterations = 100,
+                                        .check = check_glm,
                                         .prepare = prepare_glm,
                                         .solve = solve_glm,
                                         .score = score_deviance};

@@ -307,6 +307,16 @@ static void warn_not_converged(const struct run *run, const kiln_report *report,
         say_error("hint: more --max-iterations, or a larger --tolerance%s", penalty ? ", or --l2" : "");
 }
 
+/* Classes that a plane separates have no best coefficients without a penalty: the larger the better. */
+static void warn_separated(const struct training *job) {
+    const bool logistic = job->loss.kind == KILN_LOSS_LOGISTIC || job->loss.kind == KILN_LOSS_SOFTMAX;
+    const bool penalised = job->l2 > 0 || job->settings->l1 > 0;
+    if (!logistic || penalised || !(metrics_get(&job->metrics, "accuracy") >= 1)) return;
+    say_error("kiln: warning: the classes can be separated: without a penalty the coefficients grow without "
+              "bound, and these are where the tolerance ended that");
+    say_error("hint: --l2 or --l1");
+}
+
 int train_end(const struct run *run, const kiln_report *report, kiln_type type) {
     const char *output = run->settings->output;
     if (report->stopped_by == KILN_STOP_CANCELLED) {
@@ -331,5 +341,6 @@ int train_tell(struct run *run, const struct training *job, json_t *extra) {
     else if (!code)
         tell_people(run, job, &table, output && strcmp(output, "-") == 0 ? stderr : stdout);
     coefficients_free(&table);
+    if (!code) warn_separated(job);
     return code ? code : train_end(run, &job->report, kiln_matrix_type(job->W));
 }

@@ -94,7 +94,7 @@ static kiln_file_format detect_by_text(const char *text, size_t size) {
 static int words_of_line(const char *text, size_t size) {
     int words = 0;
     for (size_t i = 0; i < size; i++) {
-        if (strchr(",;:\"", text[i])) return 0; /* '\0' too */
+        if (strchr(",;\"", text[i])) return 0; /* '\0' too */
         if (isspace((unsigned char)text[i])) continue;
         words += i == 0 || isspace((unsigned char)text[i - 1]);
         if (words == 3 && !strchr("0123456789+-.eE", text[i])) return 0;

@@ -332,6 +332,30 @@ class Validation(Models):
             kiln("logreg", *data, *options, code=2)
         self.assertFalse(os.path.exists(self.path("x.kiln")))
 
+    def test_idle_options(self):
+        absent = self.path("absent.csv")  # refused before any data are read
+        for verb, *options in (("glm", "--alpha", 1), ("glm", "--variance-power", 1.5), ("glm", "--link-power", 2),
+                               ("glm", "--standard-errors", "--l2", 1), ("glm", "--family", "tweedie"),
+                               ("svm", "--epsilon", 0.1), ("svm", "--regression", "--class-weight", "balanced")):
+            kiln(verb, absent, "--target", "y", *options, code=2)
+
+    def test_class_weights(self):
+        data = self.write("labels.csv", 'x,y\n1,"a, b"\n2,"a, b"\n3,c=d\n4,c=d\n2.5,c=d\n')
+        named = as_json("logreg", data, "--target", "y", "--class-weight", "a, b=3,c=d=0.5", *CPU)
+        twice = self.write("weights.csv", 'x,w,y\n1,3,"a, b"\n2,3,"a, b"\n3,.5,c=d\n4,.5,c=d\n2.5,.5,c=d\n')
+        by_rows = as_json("logreg", twice, "--target", "y", "--weights", "w", *CPU)
+        self.assertAlmostEqual(named["objective"], by_rows["objective"], 12)
+        for text, part in (("a=1", "no label 'a'"), ("c=d=-1", "not negative"), ("c=d", "no label 'c'"), ("c", "LABEL=WEIGHT"),
+                           ("a, b=1x", "LABEL=WEIGHT")):
+            self.assertIn(part, kiln("logreg", data, "--target", "y", "--class-weight", text, *CPU, code=2)[1])
+
+    def test_separated(self):
+        data = self.write("apart.csv", "x,y\n1,a\n2,a\n3,b\n4,b\n")
+        warning = "classes can be separated"
+        self.assertIn(warning, kiln("logreg", data, "--target", "y", "--l2", 0, *CPU)[1])
+        self.assertNotIn(warning, kiln("logreg", data, "--target", "y", *CPU)[1])
+        self.assertNotIn(warning, kiln("logreg", self.path("two.csv"), "--target", "y", "--l2", 0, *CPU)[1])
+
 
 class Ranking(Models):
     def test_edges(self):
@@ -360,7 +384,7 @@ class Ranking(Models):
         self.assertLess(again["iterations"], result["iterations"])
         other = self.write("other.edges", "b a\nc b\n")
         kiln("hits", other, "--warm-start", model, *CPU, code=7)
-        kiln("predict", model, graph, *CPU, code=7)
+        self.assertIn("predicts nothing", kiln("predict", model, graph, *CPU, code=7)[1])
         claims = as_json("verify", model, graph, "--quiet")
         self.assertTrue(claims["holds"])
         self.assertEqual([claim["name"] for claim in claims["claims"]], ["eigenvalue", "authorities", "hubs"])
@@ -382,6 +406,14 @@ class Ranking(Models):
         by_matrix = as_json("hits", matrix, *CPU)
         by_edges = as_json("hits", "-", "--format", "edges", *CPU, stdin=light.encode())
         self.assertEqual(by_matrix["authorities"], by_edges["authorities"])
+
+    def test_names(self):
+        graph = self.write("names.txt", "http://a.b/c\thttp://d.e\nhttp://d.e\tx:y\n")
+        self.assertEqual(as_json("hits", graph, *CPU)["rows"], 3)
+        for text in ("a,b c\nb,d c\n", "a b 1\nc d\n"):  # not told for edges: no nonsense
+            bad = self.write("bad.txt", text)
+            self.assertIn("--format edges", kiln("hits", bad, *CPU, code=3)[1])
+        self.assertIn(":2:", kiln("hits", bad, "--format", "edges", *CPU, code=3)[1])
 
     def test_bad_graphs(self):
         for text, part in (("a b\nc\n", ":2:"), ("a b 1\nb c x\n", ":2:5"), ("a b 0\n", "0"), ("a b -1\na c -2\n", "negative")):

@@ -135,6 +135,7 @@ static void told_by_name_and_text(void **state) {
         {"edges-test.edges", "1 2\n2 3\n", KILN_FILE_EDGES},
         {"edges-test.txt", "# Nodes: 2 Edges: 1\n1\t2\n", KILN_FILE_EDGES},
         {"edges-test.txt", "a b 0.5\nb c 1e-3\n", KILN_FILE_EDGES},
+        {"edges-test.txt", "http://a\thttp://b\n", KILN_FILE_EDGES},
         {"edges-test.txt", "1 1:2\n2 3:4\n", KILN_FILE_LIBSVM},
         {"edges-test.txt", "1.5\n2.5\n", KILN_FILE_CSV},
         {"edges-test.txt", "1,2\n3,4\n", KILN_FILE_CSV},
