@@ -658,7 +658,7 @@ KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
                                  const kiln_linreg_options *options, kiln_report *report);
 
 /* The distinct values of y (m x 1) in ascending order: the classes, *count of them. Free with kiln_free. At most
- * `limit` (0 = 65536, and 1000 where not all of them are whole numbers): more is ERR_DATA, as y is then no label. Row i
+ * `limit` (0 = 65536, and 64 where not all of them are whole numbers): more is ERR_DATA, as y is then no label. Row i
  * belongs to the class whose value y_i is. */
 KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit);
 

@@ -4,7 +4,7 @@
 
 /* By default no more classes: a y with more values is no label, nor is one with more than a few that are not all whole
  * numbers, as the prices of houses. */
-enum { CLASSES = 65536, FRACTIONS = 1000 };
+enum { CLASSES = 65536, FRACTIONS = 64 };
 
 /* The place of value among the ascending ones; *found tells whether it is there. */
 static int64_t place_of(const double *values, int64_t count, double value, bool *found) {

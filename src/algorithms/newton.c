@@ -203,14 +203,16 @@ done:
     return status;
 }
 
-/* W, b and the report of what `here` is. */
-static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop) {
+/* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the coordinates of
+ * centred columns and back it would lose what is finite of it. */
+static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
     kiln_report *report = &newton->report;
-    TRY(copy(newton, newton->W, work->here.at.w));
-    TRY(kiln_fill(newton->b, 0));
-    if (work->mean)
+    const bool moved = valid(work) || !given;
+    if (moved) TRY(copy(newton, newton->W, work->here.at.w));
+    if (moved) TRY(kiln_fill(newton->b, 0));
+    if (moved && work->mean)
         TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));
     const bool converged = valid(work) && met(work);
     report->converged = report->converged && converged;
@@ -233,7 +235,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->iterations = 0;
     TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &stop));
-    TRY(conclude(work, stop));
+    TRY(conclude(work, stop, start->warm));
 done:
     return status;
 }

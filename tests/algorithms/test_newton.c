@@ -270,13 +270,14 @@ static void wild_starts_end(void **state) {
     struct problem p = labelled(60, 3, 2, 1, false, 5);
     for (int wild = 0; wild < 2; wild++) {
         double W[3] = {1e3, 0, 0}, b[1] = {0};
-        if (wild) W[0] = W[1] = 1e308;
+        if (wild) W[0] = W[1] = 1e308, b[0] = -1e308;
         struct solution start = {3, 1, W, b};
         run.start = &start;
         kiln_report report;
         struct solution s = answer(&report, &run, &p, &(struct question){.classes = 2, .l2 = 1});
         if (wild)
-            assert_true(!report.converged && report.stopped_by == KILN_STOP_DIVERGED && s.W[0] == 1e308);
+            assert_true(!report.converged && report.stopped_by == KILN_STOP_DIVERGED && s.W[0] == 1e308 &&
+                        s.b[0] == -1e308);
         else
             assert_true(report.converged && report.trace[0].objective > report.objective);
         kiln_report_free(&report);
