@@ -2,9 +2,11 @@
  *
  *   M = (X - 1 mu)^T diag(v) (X - 1 mu) + L,  bordered under an intercept by (X - 1 mu)^T v and the sum of v,
  *
- * for softmax with the curvature that a class sees on average, the same for all classes, as gradients add up to zero over
- * these and M^-1 then keeps it so. Products with the Hessian stay passes over X, and the step is Steihaug's; with M of the
- * present point it takes one or two products, with M of a point before some more.
+ * for softmax one for each class, with the class's own curvature s p (1 - p): a rare class has little of it, and columns that
+ * tell it from others a spread of their own. Gradients add up to zero over the classes, but for the penalty's part; what does
+ * not goes by the penalty, which is all of the Hessian there, and what does is kept so. Products with the Hessian stay passes
+ * over X, and the step is Steihaug's; with M of the present point it takes one or two products (softmax: ten or so), with M of
+ * a point before some more.
  *
  * When to form it is the question of renting or buying: products beyond a step's first are rent, the matrix costs so many
  * passes, and it is formed when as much rent has been paid since the last time. That never takes more than about twice the
@@ -14,21 +16,21 @@
  * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
 #include "algorithms/newton_work.h"
 
-enum { AT_ONCE = 4, PANEL = 4 };
+enum { AT_ONCE = 4, PANEL = 4, BLOCKS_MOST = 1 << 24 /* numbers in all classes' factors */ };
 
 /* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
  * unpacked; for each pair of sparse entries; a multiplication of the factorisation. */
 static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025, HOST_STEP = 0.8;
 
 struct ki_factor {
-    int64_t n, size; /* columns; with the intercept */
-    double *U;       /* size x size: M, then U, by rows from the diagonal on */
-    double *r;       /* size x k, right sides and solutions */
-    double *column;  /* n */
-    double *scale;   /* the criterion's diagonal, size */
-    kiln_matrix *G, *g;
-    double price; /* of forming it, in passes; INFINITY: never */
-    double rent;  /* products beyond the first of each step since the last time */
+    int64_t n, size;           /* columns; with the intercept */
+    double *U;                 /* for each class size x size: M, then U, by rows from the diagonal on */
+    double *r;                 /* size x k, right sides and solutions */
+    double *column;            /* size */
+    double *scale;             /* the criterion's diagonal, size */
+    kiln_matrix *G, *g, *unit; /* unit: k x 1 */
+    double price;              /* of forming it, in passes; INFINITY: never */
+    double rent;               /* products beyond the first of each step since the last time */
     bool ready;
 };
 
@@ -46,11 +48,11 @@ static double price_of(const struct ki_newton *newton, double size) {
     const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
                                 1 + nnz / 16384);                 /* that a pass is worth */
     const double solve = HOST_STEP * size * size * threads / nnz; /* a step's, beside its pass */
-    const double factor = HOST_STEP * size * size * size * threads / (6 * nnz * k);
-    if (solve > 0.5) return INFINITY;
-    if (info.is_gpu) return 2 * ceil(n / 8);
-    if (kiln_matrix_format(newton->X) == KILN_DENSE) return DENSE_ELEMENT * n / k + factor;
-    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean) / k + factor;
+    const double factor = HOST_STEP * size * size * size * threads / (6 * nnz);
+    if (solve > 0.5 || k * size * size > BLOCKS_MOST) return INFINITY;
+    if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
+    if (kiln_matrix_format(newton->X) == KILN_DENSE) return DENSE_ELEMENT * n + factor;
+    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean) + factor;
 }
 
 kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
@@ -62,16 +64,18 @@ kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
     if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
     *factor = (struct ki_factor){.n = n, .size = size, .price = price};
-    factor->U = ki_alloc((size_t)(size * size) * sizeof(double));
+    factor->U = ki_alloc((size_t)(newton->k * size * size) * sizeof(double));
     factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
-    factor->column = ki_alloc((size_t)n * sizeof(double));
+    factor->column = ki_alloc((size_t)size * sizeof(double));
     factor->scale = ki_alloc((size_t)size * sizeof(double));
     if (!factor->U || !factor->r || !factor->column || !factor->scale)
-        return ki_fail_nomem((size_t)(size * size) * sizeof(double), "the preconditioner");
+        return ki_fail_nomem((size_t)(newton->k * size * size) * sizeof(double), "the preconditioner");
     TRY(kiln_matrix_dense(&factor->G, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, n,
                           NULL));
     TRY(kiln_matrix_dense(&factor->g, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, 1,
                           NULL));
+    TRY(kiln_matrix_dense(&factor->unit, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X),
+                          newton->k, 1, NULL));
     TRY(ki_newton_pair(&work->Z, newton));
 done:
     return status;
@@ -86,6 +90,7 @@ void ki_newton_factor_close(struct ki_newton_work *work) {
     ki_free(factor->scale);
     kiln_matrix_free(factor->G);
     kiln_matrix_free(factor->g);
+    kiln_matrix_free(factor->unit);
     ki_free(factor);
 }
 
@@ -143,31 +148,66 @@ double ki_substitute(const double *U, double *r, int64_t size, int64_t k) {
     return square;
 }
 
+static double penalty_of(const struct ki_newton *newton, int64_t j) {
+    return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
+}
+
 /* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit matrix. */
-static kiln_status fill(struct ki_newton_work *work, double total) {
+static kiln_status fill(struct ki_newton_work *work, double *U, double total) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t n = factor->n, size = factor->size;
-    TRY(ki_vector_get(factor->U, factor->G));
-    for (int64_t i = n; size > n && i-- > 0;)
-        memmove(factor->U + i * size, factor->U + i * n, (size_t)n * sizeof(double));
+    TRY(ki_vector_get(U, factor->G));
+    for (int64_t i = n; size > n && i-- > 0;) memmove(U + i * size, U + i * n, (size_t)n * sizeof(double));
     TRY(ki_vector_get(factor->column, factor->g));
     for (int64_t i = 0; i < n; i++) {
-        double *row = factor->U + i * size;
+        double *row = U + i * size;
         const double diagonal = newton->no_intercept ? newton->columns.square[i]
                                                      : newton->columns.weight * newton->columns.variance[i];
-        const double penalty = newton->l2 * (newton->standardize ? newton->columns.variance[i] : 1);
+        const double penalty = penalty_of(newton, i);
         row[i] += penalty;
         factor->scale[i] = diagonal > 0 ? diagonal * work->total / newton->columns.weight + penalty : 1;
         if (size > n) row[n] = factor->column[i];
         if (diagonal > 0) continue;
-        for (int64_t j = 0; j < i; j++) factor->U[j * size + i] = 0;
+        for (int64_t j = 0; j < i; j++) U[j * size + i] = 0;
         for (int64_t j = i; j < size; j++) row[j] = j == i ? 1 : 0;
     }
     if (size == n) goto done;
-    factor->U[n * size + n] = total;
+    U[n * size + n] = total;
     factor->scale[n] = work->total;
+done:
+    return status;
+}
+
+/* *v = the curvature of class c, s p (1 - p) with p - p^2 in there.C; where there are no classes, that of the loss. */
+static kiln_status curvature_of(struct ki_newton_work *work, const kiln_matrix **v, int64_t c) {
+    kiln_status status = KILN_OK;
+    struct ki_factor *factor = work->factor;
+    const int64_t k = work->newton->k;
+    *v = work->here.C;
+    if (k == 1) return KILN_OK;
+    *v = work->v;
+    for (int64_t i = 0; i < k; i++) factor->r[i] = i == c ? 1 : 0;
+    TRY(ki_vector_set(factor->unit, factor->r));
+    TRY(kiln_multiply(work->v, 1, KILN_PLAIN, work->there.C, factor->unit, 0, NULL));
+    if (work->problem.weights) TRY(kiln_times(work->v, work->v, work->problem.weights));
+done:
+    return status;
+}
+
+static kiln_status form(struct ki_newton_work *work, int64_t c) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const kiln_matrix *v;
+    double *U = factor->U + c * factor->size * factor->size, total;
+    const double part = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10;
+    TRY(curvature_of(work, &v, c));
+    TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
+    work->newton->report.passes += ki_gram_passes(factor->n);
+    TRY(kiln_norm(&total, v, KILN_NORM_1));
+    TRY(fill(work, U, total));
+    factor->ready = factor->ready && ki_factorise(U, factor->size, factor->scale, part);
 done:
     return status;
 }
@@ -175,26 +215,57 @@ done:
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
-    const kiln_matrix *v;
-    double total;
     if (!factor) return KILN_OK;
     const bool first = work->iterations == 0;
     if (first) factor->ready = false;
     factor->rent = first ? 0 : factor->rent + (double)(former->inner - 1);
     if (first ? factor->price > AT_ONCE : factor->rent < factor->price) return KILN_OK;
     factor->rent = 0;
-    TRY(ki_newton_mean_curvature(work, &v));
-    TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
-    work->newton->report.passes += ki_gram_passes(factor->n);
-    TRY(kiln_norm(&total, v, KILN_NORM_1));
-    TRY(fill(work, total));
-    factor->ready = ki_factorise(factor->U, factor->size, factor->scale,
-                                 kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10);
+    factor->ready = true;
+    if (work->newton->k > 1) {
+        TRY(kiln_times(work->there.C, work->here.C, work->here.C));
+        TRY(ki_pairs_run(NULL, &(struct ki_pairs){.op = KI_PAIR_MIX,
+                                                  .out = {work->there.C, NULL},
+                                                  .x = {work->here.C, NULL},
+                                                  .y = {work->there.C, NULL},
+                                                  .scalar = -1}));
+    }
+    for (int64_t c = 0; c < work->newton->k && factor->ready; c++) TRY(form(work, c));
 done:
     return status;
 }
 
 /* ---- M^-1 ---- */
+
+/* Takes a row's mean over the classes off it. */
+static double take_mean(double *row, int64_t k) {
+    double mean = 0;
+    for (int64_t c = 0; c < k; c++) mean += row[c] / (double)k;
+    for (int64_t c = 0; c < k; c++) row[c] -= mean;
+    return mean;
+}
+
+/* r = M^-1 r; returns their product. */
+static double solve(const struct ki_newton_work *work, double *r) {
+    const struct ki_factor *factor = work->factor;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = factor->n, size = factor->size, k = newton->k;
+    double product = 0;
+    for (int64_t i = 0; k > 1 && i < size; i++) factor->scale[i] = take_mean(r + i * k, k);
+    for (int64_t c = 0; c < k; c++) {
+        for (int64_t i = 0; i < size; i++) factor->column[i] = r[i * k + c];
+        product += ki_substitute(factor->U + c * size * size, factor->column, size, 1);
+        for (int64_t i = 0; i < size; i++) r[i * k + c] = factor->column[i];
+    }
+    for (int64_t i = 0; k > 1 && i < size; i++) {
+        const double penalty = i < n ? penalty_of(newton, i) : 0, mean = factor->scale[i];
+        const double part = penalty > 0 ? mean / penalty : 0;
+        take_mean(r + i * k, k);
+        for (int64_t c = 0; c < k; c++) r[i * k + c] += part;
+        product += (double)k * mean * part;
+    }
+    return product;
+}
 
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
     kiln_status status;
@@ -208,7 +279,7 @@ kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
             newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
         for (int64_t c = 0; c < k && !(diagonal > 0); c++) factor->r[j * k + c] = 0;
     }
-    *rho = work->scale * ki_substitute(factor->U, factor->r, factor->size, k);
+    *rho = work->scale * solve(work, factor->r);
     for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
     if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));
     TRY(ki_vector_set(work->Z.w, factor->r));
