@@ -102,6 +102,16 @@ static void default_columns(const struct run *run, kiln_read_options *options, c
         options->weights = json_string_value(json_object_get(used, "weights"));
 }
 
+static int check_width(const kiln_data *data, const char *path, const kiln_model *model) {
+    const int64_t cols = kiln_matrix_cols(kiln_data_X(data));
+    kiln_type type;
+    int64_t trained, targets;
+    if (!model_tensor_shape(model, "W", &type, &trained, &targets) || trained == cols) return 0;
+    return fail_with(KILN_ERR_MODEL, USING_MODEL, "use the data's own model, or name the target column or file",
+                     "the model was trained on %s columns, %s has %s", text_count(trained), path,
+                     text_count(cols));
+}
+
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
     const struct settings *settings = run->settings;
     json_t *used = model ? model_options(model) : NULL;
@@ -119,9 +129,6 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .model = model,
                                  .threads = (int)settings->threads,
                                  .control = talk_control(0)};
-    int64_t targets;
-    kiln_type stored;
-    if (model && !model_tensor_shape(model, "W", &stored, &options.cols, &targets)) options.cols = 0;
     default_columns(run, &options, used);
     kiln_device_statistics before;
     kiln_device_get_statistics(run->device, &before);
@@ -132,7 +139,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
     double seconds = run_account(run, &before, clock_seconds() - start);
     run->seconds.read += seconds;
     say_what_was_read(*data, path, seconds);
-    return 0;
+    return model ? check_width(*data, path, model) : 0;
 }
 
 int run_load_model(kiln_model **model, const char *path) {

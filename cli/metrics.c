@@ -239,10 +239,6 @@ int linear_predictor(kiln_matrix **Eta, const kiln_matrix *X, const kiln_matrix 
     const int64_t rows = kiln_matrix_rows(X), columns = kiln_matrix_cols(W);
     kiln_matrix *made = NULL, *ones = NULL;
     kiln_status status = KILN_OK;
-    if (kiln_matrix_rows(W) != kiln_matrix_cols(X))
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, "",
-                         "the model was trained on %lld columns, the data have %lld",
-                         (long long)kiln_matrix_rows(W), (long long)kiln_matrix_cols(X));
     double *one = malloc((size_t)columns * sizeof *one);
     if (!one)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld columns", (long long)columns);

@@ -266,15 +266,19 @@ static long double mean_response(const struct host_loss *l, long double eta) {
 void reference_loss_mean(struct expected *M, const struct host_loss *loss, const struct host_matrix *Eta) {
     const int64_t k = Eta->cols;
     *M = with_gate(Eta->type, Eta->rows * k, FORMULA_GLM);
+    long double largest = 0, sum = 0; /* of the row */
     for (int64_t e = 0; e < M->count; e++) {
         const long double eta = host_get(Eta, e);
         if (loss->kind != KILN_LOSS_SOFTMAX) {
             add(M, e, mean_response(loss, eta), 0);
             continue;
         }
-        long double largest = -INFINITY, sum = 0;
-        for (int64_t c = 0; c < k; c++) largest = fmaxl(largest, host_get(Eta, e / k * k + c));
-        for (int64_t c = 0; c < k; c++) sum += expl(host_get(Eta, e / k * k + c) - largest);
+        if (e % k == 0) {
+            largest = -INFINITY;
+            sum = 0;
+            for (int64_t c = 0; c < k; c++) largest = fmaxl(largest, host_get(Eta, e + c));
+            for (int64_t c = 0; c < k; c++) sum += expl(host_get(Eta, e + c) - largest);
+        }
         const long double p = expl(eta - largest) / sum;
         add(M, e, p, p * 2 * M->unit * (fabsl(eta) + fabsl(largest) + FORMULA + (double)k));
     }
