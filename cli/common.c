@@ -107,9 +107,9 @@ static int check_width(const kiln_data *data, const char *path, const kiln_model
     kiln_type type;
     int64_t trained, targets;
     if (!model_tensor_shape(model, "W", &type, &trained, &targets) || trained == cols) return 0;
-    return fail_with(KILN_ERR_MODEL, USING_MODEL, "use the data's own model, or name the target column or file",
-                     "the model was trained on %s columns, %s has %s", text_count(trained), path,
-                     text_count(cols));
+    return fail_with(
+        KILN_ERR_MODEL, USING_MODEL, "use the data's own model, or name the target column or file",
+        "the model was trained on %s columns, %s has %s", text_count(trained), path, text_count(cols));
 }
 
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
