@@ -181,7 +181,7 @@ static const struct {
     /* lower difficulty */
     {norris,
      {"Norris", .intercept = true, .beta = norris_beta, .errors = norris_errors, .residual = 26.6173985294224,
-      .linreg = 12, .linreg_tight = 12, .glm = 11, .glm_tight = 11, .standard = 12}},
+      .linreg = 11.5, .linreg_tight = 11.5, .glm = 11, .glm_tight = 11, .standard = 12}},
     {pontius,
      {"Pontius", .intercept = true, .beta = pontius_beta, .errors = pontius_errors,
       .residual = 0.155761768796992e-05, .linreg = 10, .linreg_tight = 11, .glm = 10, .glm_tight = 10,
@@ -203,7 +203,7 @@ static const struct {
       .glm = 4, .glm_tight = 5.5, .standard = 6}},
     {wampler2,
      {"Wampler2", .intercept = true, .beta = wampler2_beta, .residual = 0, .linreg = 8.5, .linreg_tight = 9,
-      .glm = 7.5, .glm_tight = 10, .standard = 12}},
+      .glm = 7.5, .glm_tight = 9, .standard = 11}},
     {wampler3,
      {"Wampler3", .intercept = true, .beta = ones_beta, .errors = wampler3_errors, .residual = 83554268,
       .linreg = 4.5, .linreg_tight = 6.5, .glm = 3, .glm_tight = 5.5, .standard = 9}},
