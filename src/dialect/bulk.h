@@ -38,23 +38,21 @@ DEVICE_FN void ticket_expect(ulong *ticket, uint bytes) {
         : "memory");
 }
 
+#define WAIT_FOR(ticket, phase, scope)                                                                       \
+    PTX("{\n\t.reg .pred done;\n\t"                                                                          \
+        "again: mbarrier.try_wait.parity" scope ".shared::cta.b64 done, [%0], %1;\n\t"                       \
+        "@!done bra again;\n\t}"                                                                             \
+        :                                                                                                    \
+        : "r"(shared_address(ticket)), "r"(phase)                                                            \
+        : "memory")
+
 DEVICE_FN void ticket_wait(ulong *ticket, uint phase) {
-    PTX("{\n\t.reg .pred done;\n\t"
-        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
-        "@!done bra again;\n\t}"
-        :
-        : "r"(shared_address(ticket)), "r"(phase)
-        : "memory");
+    WAIT_FOR(ticket, phase, "");
 }
 
 /* What other groups of the cluster have stored is visible too. */
 DEVICE_FN void ticket_wait_cluster(ulong *ticket, uint phase) {
-    PTX("{\n\t.reg .pred done;\n\t"
-        "again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t"
-        "@!done bra again;\n\t}"
-        :
-        : "r"(shared_address(ticket)), "r"(phase)
-        : "memory");
+    WAIT_FOR(ticket, phase, ".acquire.cluster");
 }
 
 /* bytes is a multiple of 16, as are both addresses. X is read once: it leaves the second cache level first. */

@@ -141,7 +141,7 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
     const real *value = VALUES(chain->X);
-    const bool multiplies = way.kind == KI_CHAIN_FUSED || way.kind == KI_CHAIN_PLAIN;
+    const bool multiplies = FN(multiplies)(chain);
     const int64_t k = way.k, most = ki_max(ki_min(FN(BLOCK_ROWS), FN(BLOCK_PRODUCTS) / k), 1);
     real *q = tally->products;
     if (way.kind == KI_CHAIN_FUSED && chain->map == KI_ROW_SCALE) {
@@ -153,12 +153,7 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
         for (next = row; next < last && (next == row || start[next + 1] <= full); next++)
             if (multiplies) FN(sparse_products)
         (way, q + (next - row) * k, value + start[next], col + start[next], start[next + 1] - start[next], y);
-        if (!multiplies) FN(read_block)(chain, q, row, next - row);
-        if (way.kind == KI_CHAIN_PLAIN) {
-            FN(write_block)(chain, q, row, next - row);
-            continue;
-        }
-        if (way.kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, next - row);
+        if (!FN(turn_block)(chain, tally, q, row, next - row)) continue;
         for (int64_t i = row; i < next; i++) FN(sparse_scatters)
         (way, w, q + (i - row) * k, value + start[i], col + start[i], start[i + 1] - start[i]);
     }

@@ -196,15 +196,8 @@ static void FN(dense_block)(const struct FN(pass) * pass, struct FN(tally) * tal
                             int64_t count, const real *x, FN(vmask) mask) {
     const struct ki_chain *chain = pass->chain;
     real *q = tally->products;
-    if (chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN)
-        FN(dense_products)(pass, q, x, count, mask);
-    else
-        FN(read_block)(chain, q, row, count);
-    if (chain->kind == KI_CHAIN_PLAIN) {
-        FN(write_block)(chain, q, row, count);
-        return;
-    }
-    if (chain->kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, count);
+    if (FN(multiplies)(chain)) FN(dense_products)(pass, q, x, count, mask);
+    if (!FN(turn_block)(chain, tally, q, row, count)) return;
     if (pass->padded <= FN(SHORT) * LANES) FN(fetch)(x + pass->block * pass->n, count * pass->n);
     FN(dense_scatter)(pass, w, q, x, count, mask);
 }

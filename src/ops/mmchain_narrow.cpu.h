@@ -154,15 +154,8 @@ static void FN(narrow_block)(struct FN(narrow) * narrow, struct FN(tally) * tall
     const struct ki_chain *chain = pass->chain;
     const int64_t rows = ki_ceil_div(count, LANES) * LANES;
     real *q = tally->products;
-    if (chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN)
-        FN(narrow_products)(narrow, q, x, rows);
-    else
-        FN(read_block)(chain, q, row, count);
-    if (chain->kind == KI_CHAIN_PLAIN) {
-        FN(write_block)(chain, q, row, count);
-        return;
-    }
-    if (chain->kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, count);
+    if (FN(multiplies)(chain)) FN(narrow_products)(narrow, q, x, rows);
+    if (!FN(turn_block)(chain, tally, q, row, count)) return;
     for (int64_t i = count * pass->k; i < rows * pass->k; i++) q[i] = 0;
     FN(fetch)(x + pass->block * pass->n, rows * pass->n);
     FN(narrow_scatter)(narrow, q, x, rows);

@@ -156,3 +156,18 @@ NEVER_INLINE void FN(read_block)(const struct ki_chain *chain, real *q, int64_t 
     else
         for (int64_t i = 0; i < count; i++) q[i] = 1;
 }
+
+/* Whether a pass begins with products of rows with y. */
+static bool FN(multiplies)(const struct ki_chain *chain) {
+    return chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
+}
+
+/* What comes between the products of rows [row, row + count), where the pass has them in q, and their scatter; false where
+ * there is none. */
+static bool FN(turn_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
+                           int64_t count) {
+    if (!FN(multiplies)(chain)) FN(read_block)(chain, q, row, count);
+    if (chain->kind == KI_CHAIN_PLAIN) FN(write_block)(chain, q, row, count);
+    if (chain->kind == KI_CHAIN_FUSED) FN(map_block)(chain, tally, q, row, count);
+    return chain->kind != KI_CHAIN_PLAIN;
+}

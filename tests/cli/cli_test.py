@@ -427,6 +427,11 @@ class Predicting(Case):
     def test_unusable_models(self):
         self.assertIn("not a model", kiln("predict", FLIGHTS, self.model, code=7)[1])
         kiln("predict", self.path("missing.kiln"), FLIGHTS, code=7)
+        wide = self.path("wide.kiln")
+        kiln("linreg", self.write("wide.svm", "1 1:2 5:3\n0 2:1\n1 1:1\n"), "-o", wide)
+        narrow = self.write("narrow.csv", "1,2,3\n4,5,6\n")
+        for verb in ("predict", "verify"):
+            self.assertIn("was trained on 5 columns", kiln(verb, wide, narrow, "--target", "column3", code=7)[1])
         torn = self.read("flights.kiln")[:-5]
         with open(self.path("torn.kiln"), "wb") as file:
             file.write(torn)
