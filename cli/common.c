@@ -10,6 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "wording.h"
+
 double clock_seconds(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -42,8 +44,9 @@ const char *file_format_name(kiln_file_format format) {
 }
 
 static void on_message(void *user, const char *text) {
+    char words[1024];
     (void)user;
-    say("%s", text);
+    say("%s", wording(words, sizeof words, text));
 }
 
 int run_open_device(struct run *run, const char *standard) {

@@ -5,6 +5,7 @@
 #include "common.h"
 #include "selftest.h"
 #include "verbs.h"
+#include "wording.h"
 
 struct examination {
     kiln_device_info info;
@@ -15,7 +16,7 @@ struct examination {
 };
 
 static void note_problem(struct examination *exam) {
-    if (!*exam->problem) snprintf(exam->problem, sizeof exam->problem, "%.380s", kiln_last_error()->message);
+    if (!*exam->problem) wording(exam->problem, sizeof exam->problem, kiln_last_error()->message);
 }
 
 /* A device without f64 is not ill, as long as f32 is right. */

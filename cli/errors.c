@@ -8,6 +8,7 @@
 
 #include "json.h"
 #include "talk.h"
+#include "wording.h"
 
 /* Exit codes by status, and by what was being done. */
 static const struct {
@@ -66,7 +67,13 @@ static int report(const kiln_error *error, enum activity activity) {
 int report_library(enum activity activity) {
     const kiln_error *error = kiln_last_error();
     /* A signal may surface as a failed system call as well as as a cancelled read. */
-    if (!talk_interrupted() || error->status == KILN_ERR_MODEL) return report(error, activity);
+    if (!talk_interrupted() || error->status == KILN_ERR_MODEL) {
+        char message[1024], hint[1024];
+        kiln_error own = *error;
+        own.message = wording(message, sizeof message, error->message);
+        own.hint = wording(hint, sizeof hint, error->hint);
+        return report(&own, activity);
+    }
     return report_own(KILN_ERR_CANCELLED, activity, "", "interrupted; nothing was written");
 }
 

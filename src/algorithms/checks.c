@@ -78,10 +78,11 @@ int64_t ki_bytes_of(const kiln_matrix *X) {
 
 kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_iterations) {
     if (!(tolerance >= 0))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: tolerance is %g, but must be > 0, or 0 for the default", call,
-                       tolerance);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.tolerance is %g, but must be > 0, or 0 for the default",
+                       call, tolerance);
     if (max_iterations < 0)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: max_iterations is %lld, but must be > 0, or 0 for the default",
-                       call, (long long)max_iterations);
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s_options.max_iterations is %lld, but must be > 0, or 0 for the default", call,
+                       (long long)max_iterations);
     return KILN_OK;
 }

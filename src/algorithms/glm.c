@@ -12,12 +12,13 @@ static kiln_status check_options(const kiln_glm_options *options, const kiln_mat
     kiln_status status;
     const int64_t n = kiln_matrix_cols(X), count = n + !options->no_intercept;
     if (!(options->l2 >= 0) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 is %g, but must be a number >= 0", ki_glm_call,
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be a number >= 0", ki_glm_call,
                        options->l2);
     if (options->standard_errors) {
         if (options->l2 > 0)
-            return ki_fail(KILN_ERR_ARGUMENT, "%s: standard errors are defined for l2 = 0 only, and l2 is %g",
-                           ki_glm_call, options->l2);
+            return ki_fail(KILN_ERR_ARGUMENT,
+                           "%s: standard errors are defined without a penalty only, and %s_options.l2 is %g",
+                           ki_glm_call, ki_glm_call, options->l2);
         if (n > ERRORS_COLUMNS_MAX)
             return ki_fail(KILN_ERR_LIMIT,
                            "%s: standard errors of %lld columns; at most %d, their matrix is dense",

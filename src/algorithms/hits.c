@@ -19,12 +19,14 @@ static kiln_status check(const kiln_matrix *hubs, const kiln_matrix *authorities
         return ki_fail(KILN_ERR_ARGUMENT, "hubs, authorities and A must not be NULL");
     if (hubs == authorities) return ki_fail(KILN_ERR_ARGUMENT, "hubs and authorities are one matrix");
     if (options->norm < 0 || options->norm > 2)
-        return ki_fail(KILN_ERR_ARGUMENT, "norm %d: 1 and 2 are possible", options->norm);
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_hits_options.norm is %d, but must be 1 or 2", options->norm);
     if (!(options->tolerance >= 0) || isinf(options->tolerance))
-        return ki_fail(KILN_ERR_ARGUMENT, "tolerance %g: must be finite and not negative",
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "kiln_hits_options.tolerance is %g, but must be finite and not negative",
                        options->tolerance);
     if (options->max_iterations < 0)
-        return ki_fail(KILN_ERR_ARGUMENT, "max_iterations %lld is negative",
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "kiln_hits_options.max_iterations is %lld, but must not be negative",
                        (long long)options->max_iterations);
     kiln_status status = ki_check_matrix("kiln_hits", "hubs", hubs, A, kiln_matrix_rows(A), 1);
     if (status == KILN_OK)
@@ -42,7 +44,8 @@ static kiln_status drop_weights(struct hits *s) {
     int64_t *row_start = NULL;
     int32_t *col = NULL;
     if (kiln_matrix_format(A) != KILN_CSR)
-        return (ki_fail(KILN_ERR_UNSUPPORTED, "unweighted: a dense A stores every entry, zeros too"),
+        return (ki_fail(KILN_ERR_UNSUPPORTED,
+                        "kiln_hits_options.unweighted: a dense A stores every entry, zeros too"),
                 ki_hint("give the graph as a sparse matrix"));
     row_start = ki_alloc((size_t)(kiln_matrix_rows(A) + 1) * sizeof *row_start);
     col = ki_alloc((size_t)kiln_matrix_nnz(A) * sizeof *col);

@@ -17,7 +17,8 @@ static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, c
     if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, X, 1, k));
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, rows, 1));
     if (!(options->l2 >= 0) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 is %g, but must be a number >= 0", call, options->l2);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be a number >= 0", call,
+                       options->l2);
     TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
     if (rows == 0 || cols == 0)
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, rows == 0 ? "rows" : "columns");

@@ -9,9 +9,10 @@ static const char call[] = "kiln_logreg";
 
 static kiln_status check_options(const kiln_logreg_options *options) {
     if (isnan(options->l2) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 is %g, but must be finite", call, options->l2);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be finite", call, options->l2);
     if (!(options->l1 >= 0) || isinf(options->l1))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: l1 is %g, but must be a number >= 0", call, options->l1);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l1 is %g, but must be a number >= 0", call,
+                       options->l1);
     return ki_check_iteration(call, options->tolerance, options->max_iterations);
 }
 

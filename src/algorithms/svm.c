@@ -31,9 +31,9 @@ static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y, const 
     TRY(ki_check_matrix(call, "y", y, X, kiln_matrix_rows(X), 1));
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, kiln_matrix_rows(X), 1));
     if (isnan(options->l2) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 is %g, but must be finite", call, options->l2);
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be finite", call, options->l2);
     if (!(options->epsilon >= 0) || isinf(options->epsilon))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: epsilon is %g, but must be a number >= 0", call,
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.epsilon is %g, but must be a number >= 0", call,
                        options->epsilon);
     if (options->regression && (options->class_weights || options->balanced))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: a regression has no classes to weigh", call);
