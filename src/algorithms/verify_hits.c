@@ -57,7 +57,7 @@ kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln_matrix *
         return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     const int norm = r.options->norm ? r.options->norm : 1;
     if (norm != 1 && norm != 2)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: norm %d: 1 and 2 are possible", call, norm);
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_hits_options.norm is %d, but must be 1 or 2", norm);
     TRY(ki_check_matrix(call, "hubs", hubs, A, kiln_matrix_rows(A), 1));
     TRY(ki_check_matrix(call, "authorities", authorities, A, kiln_matrix_cols(A), 1));
     TRY(load(&r, A, hubs, authorities));

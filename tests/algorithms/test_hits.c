@@ -267,8 +267,8 @@ static void refusals(void **state) {
     refuse((double[]){1, -2, -3, 1}, KILN_ERR_DATA, "are negative", NULL);
     refuse((double[]){NAN, 1, 1, 1}, KILN_ERR_DATA, "not numbers", NULL);
     refuse((double[]){1e200, 1, 1, 1}, KILN_ERR_DATA, "overflow", NULL);
-    refuse(fine, KILN_ERR_ARGUMENT, "norm 3", &(kiln_hits_options){.norm = 3});
-    refuse(fine, KILN_ERR_ARGUMENT, "tolerance -1", &(kiln_hits_options){.tolerance = -1});
+    refuse(fine, KILN_ERR_ARGUMENT, "norm is 3", &(kiln_hits_options){.norm = 3});
+    refuse(fine, KILN_ERR_ARGUMENT, "tolerance is -1", &(kiln_hits_options){.tolerance = -1});
     refuse(fine, KILN_ERR_ARGUMENT, "max_iterations", &(kiln_hits_options){.max_iterations = -1});
     refuse(fine, KILN_ERR_DATA, "at the start are 0", &(kiln_hits_options){.warm_start = 1});
     kiln_matrix *A = NULL, *hubs, *authorities;
