@@ -140,7 +140,8 @@ static const struct {
 
 /* Models that are trained: one for each value of the penalty in each fold, and the one that is kept. */
 static int64_t trainings(const struct settings *settings) {
-    const int64_t most = settings->C.count > settings->l2.count ? settings->C.count : settings->l2.count;
+    const int64_t ridge = settings->C.count > settings->l2.count ? settings->C.count : settings->l2.count;
+    const int64_t most = settings->l1.count > ridge ? settings->l1.count : ridge;
     const int64_t values = most > 1 ? most : 1, folds = settings->folds > 1 ? settings->folds : 1;
     return values * folds + (values * folds > 1);
 }

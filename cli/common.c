@@ -142,6 +142,9 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
     double seconds = run_account(run, &before, clock_seconds() - start);
     run->seconds.read += seconds;
     say_what_was_read(*data, path, seconds);
+    if (settings->zero_based && kiln_data_format(*data) != KILN_FILE_LIBSVM)
+        return fail_with(KILN_ERR_ARGUMENT, READING, "leave it out", "--zero-based: %s is no LIBSVM file",
+                         path);
     return model ? check_width(*data, path, model) : 0;
 }
 
@@ -173,9 +176,10 @@ static int read_column_file(struct run *run, kiln_matrix **column, const char *p
                          "%s: the %s must be one dense column, this has %lld columns", path, what,
                          (long long)kiln_matrix_cols(kiln_data_X(data)));
     else if (kiln_matrix_rows(found) != kiln_matrix_rows(X))
-        code = fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
-                         "%s has %lld %s, the data have %lld rows", path, (long long)kiln_matrix_rows(found),
-                         what, (long long)kiln_matrix_rows(X));
+        code =
+            fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
+                      "--%s-file %s has %s, the data have %s", what, path,
+                      text_plural(kiln_matrix_rows(found), "row"), text_plural(kiln_matrix_rows(X), "row"));
     else if (kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
         code = fail_library(READING);
     kiln_data_free(data);
@@ -200,7 +204,7 @@ int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weigh
     return code ? code : take_column(run, offset, kiln_data_offset(data), settings->offset_file, "offset", X);
 }
 
-int run_check_output(const char *path) {
+static int check_output(const char *path) {
     if (!path) return 0;
     if (strcmp(path, "-") == 0) {
         if (!talk_json()) return 0;
@@ -216,6 +220,38 @@ int run_check_output(const char *path) {
     if (access(folder, W_OK | X_OK) == 0) return 0;
     return fail_with(KILN_ERR_IO, WRITING, "", "cannot write %s: folder %s: %s", path, folder,
                      strerror(errno));
+}
+
+enum { OUTPUTS = 4 };
+
+static void find_outputs(const char *paths[OUTPUTS], const struct run *run) {
+    const struct settings *settings = run->settings;
+    paths[0] = run->verb - verb_table == VERB_CONVERT ? run->arguments[1] : settings->output;
+    paths[1] = settings->plot;
+    paths[2] = settings->scores;
+    paths[3] = settings->targets_to;
+}
+
+int run_check_outputs(const struct run *run) {
+    const char *paths[OUTPUTS];
+    int code = 0;
+    find_outputs(paths, run);
+    for (int i = 0; !code && i < OUTPUTS; i++) {
+        code = check_output(paths[i]);
+        for (int j = 0; !code && j < i; j++)
+            if (paths[i] && paths[j] && strcmp(paths[i], paths[j]) == 0)
+                code = fail_with(KILN_ERR_ARGUMENT, WORKING, "give each a file of its own",
+                                 "%s: two outputs would be written to it", paths[i]);
+    }
+    return code;
+}
+
+FILE *run_tables(const struct run *run) {
+    const char *paths[OUTPUTS];
+    find_outputs(paths, run);
+    for (int i = 0; i < OUTPUTS; i++)
+        if (paths[i] && strcmp(paths[i], "-") == 0) return stderr;
+    return stdout;
 }
 
 bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *type, int64_t *rows,

@@ -67,8 +67,7 @@ static int write_all(struct run *run, const kiln_data *data, const char *out, ki
 int verb_convert(struct run *run) {
     const char *out = run->arguments[1];
     kiln_file_format format = file_format_of(run->settings->to);
-    int code = run_check_output(out);
-    if (!code) code = run_check_output(run->settings->targets_to);
+    int code = run_check_outputs(run);
     if (!code && strcmp(out, "-") == 0 && format == KILN_FILE_AUTO)
         code = fail_with(KILN_ERR_ARGUMENT, WORKING, "for example --to csv",
                          "standard output needs a format: --to");

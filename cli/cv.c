@@ -11,7 +11,16 @@
 #include "progress.h"
 
 bool cv_wanted(const struct settings *settings) {
-    return settings->folds > 0 || settings->l2.count > 1 || settings->C.count > 1;
+    return settings->folds > 0 || settings->l2.count > 1 || settings->C.count > 1 || settings->l1.count > 1;
+}
+
+const char *cv_penalty_name(const struct validation *validation) {
+    return validation->sparse ? "l1" : "l2";
+}
+
+double cv_strength(const struct validation *validation, int64_t i) {
+    const struct penalty *penalty = &validation->tried[i].penalty;
+    return validation->sparse ? penalty->l1 : penalty->l2;
 }
 
 void cv_free(struct validation *validation) {
@@ -22,8 +31,10 @@ void cv_free(struct validation *validation) {
 
 /* ----------------------------------------------------------------------------------------- the path */
 
+/* Only one of the two differs along a path. */
 static int by_strength(const void *a, const void *b) {
-    const double left = ((const struct tried *)a)->l2, right = ((const struct tried *)b)->l2;
+    const struct penalty *p = &((const struct tried *)a)->penalty, *q = &((const struct tried *)b)->penalty;
+    const double left = p->l1 != q->l1 ? p->l1 : p->l2, right = p->l1 != q->l1 ? q->l1 : q->l2;
     return (left < right) - (left > right);
 }
 
@@ -37,14 +48,21 @@ static double step_of(const struct range *range, int64_t i) {
 
 static int make_path(struct validation *validation, const struct training *job) {
     const struct settings *settings = job->settings;
-    const struct range *range = settings->C.count ? &settings->C : &settings->l2;
+    const struct range *ridge = settings->C.count ? &settings->C : &settings->l2;
+    const struct range *range = validation->sparse ? &settings->l1 : ridge;
     validation->count = range->count > 0 ? range->count : 1;
     validation->tried = calloc((size_t)validation->count, sizeof *validation->tried);
     bool failed = !validation->tried;
     for (int64_t i = 0; !failed && i < validation->count; i++) {
         struct tried *tried = &validation->tried[i];
-        tried->l2 = range->count > 0 ? step_of(range, i) : job->l2;
-        if (settings->C.count) tried->l2 = job->algorithm->l2_of_C(tried->l2);
+        tried->penalty = job->penalty;
+        if (range->count > 1) {
+            const double value = step_of(range, i);
+            if (validation->sparse)
+                tried->penalty.l1 = value;
+            else
+                tried->penalty.l2 = settings->C.count ? job->algorithm->l2_of_C(value) : value;
+        }
         tried->score = calloc((size_t)validation->folds + 1, sizeof *tried->score);
         failed = !tried->score;
     }
@@ -134,7 +152,8 @@ static int begin_at_zero(const struct training *job) {
 static int try_value(struct work *work, struct tried *tried, int64_t f, bool warm) {
     struct training *job = work->job;
     const bool folded = work->validation->folds > 0;
-    const struct problem problem = {tried->l2, folded ? work->weights : job->weights, warm, work->control};
+    const struct problem problem = {tried->penalty, folded ? work->weights : job->weights, warm,
+                                    work->control};
     kiln_report report = {0};
     struct metrics metrics = {0};
     int code = train_solve(work->run, job, &problem, &report);
@@ -152,12 +171,19 @@ static int try_value(struct work *work, struct tried *tried, int64_t f, bool war
     return code;
 }
 
-static int measure_norm(struct tried *tried, const struct training *job) {
-    double norm[64], sum = 0;
-    if (kiln_norm(norm, job->W, KILN_NORM_2) != KILN_OK) return fail_library(WORKING);
-    for (int64_t c = 0; c < kiln_matrix_cols(job->W); c++) sum += norm[c] * norm[c];
-    tried->norm = sqrt(sum);
-    return 0;
+static int measure_coefficients(struct tried *tried, const struct training *job) {
+    int code = 0;
+    double *values = values_of(job->W, &code), largest = 0, sum = 0;
+    const int64_t count = code ? 0 : kiln_matrix_rows(job->W) * kiln_matrix_cols(job->W);
+    for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(values[i]));
+    for (int64_t i = 0; i < count; i++) {
+        const double share = largest > 0 ? values[i] / largest : 0; /* whose square does not overflow */
+        sum += share * share;
+        tried->nonzeros += values[i] != 0;
+    }
+    tried->norm = largest * sqrt(sum);
+    free(values);
+    return code;
 }
 
 static int walk(struct work *work, int64_t f) {
@@ -168,7 +194,7 @@ static int walk(struct work *work, int64_t f) {
     if (!code && !work->job->warm) code = begin_at_zero(work->job);
     for (int64_t i = 0; !code && i < validation->count; i++) {
         code = try_value(work, &validation->tried[i], f, i > 0 || work->job->warm);
-        if (!code && !folded) code = measure_norm(&validation->tried[i], work->job);
+        if (!code && !folded) code = measure_coefficients(&validation->tried[i], work->job);
     }
     if (!code && folded)
         say("fold %lld of %lld: %s in %s", (long long)f + 1, (long long)validation->folds,
@@ -222,7 +248,10 @@ static int allocate(struct work *work) {
 }
 
 int cv_run(struct run *run, struct training *job, struct validation *validation) {
-    *validation = (struct validation){.folds = job->settings->folds, .metric = job->algorithm->score(job)};
+    const struct settings *settings = job->settings;
+    *validation = (struct validation){.folds = settings->folds, .metric = job->algorithm->score(job)};
+    validation->sparse =
+        settings->l1.count > 1 || (settings->l1.count && !settings->l2.count && !settings->C.count);
     validation->higher_is_better = strcmp(validation->metric, "accuracy") == 0;
     struct work work = {.run = run, .job = job, .validation = validation, .control = talk_silent_control()};
     kiln_matrix *errors = job->errors; /* wanted of the last model only */
@@ -232,8 +261,8 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     for (int64_t f = 0; !code && f < (validation->folds > 0 ? validation->folds : 1); f++)
         code = walk(&work, f);
     if (!code) choose(validation);
-    const bool cautious = job->settings->select && strcmp(job->settings->select, "one-se") == 0;
-    if (!code) job->l2 = validation->tried[cautious ? validation->one_error : validation->best].l2;
+    const bool cautious = settings->select && strcmp(settings->select, "one-se") == 0;
+    if (!code) job->penalty = validation->tried[cautious ? validation->one_error : validation->best].penalty;
     if (!code && validation->folds > 0) code = begin_at_zero(job);
     job->errors = errors;
     free(work.fold);
@@ -248,7 +277,8 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
 
 static json_t *tried_json(const struct validation *validation, const struct tried *tried) {
     json_t *object = json_object(), *scores = json_array();
-    json_put_number(object, "l2", tried->l2);
+    json_put_number(object, "l2", tried->penalty.l2);
+    json_put_number(object, "l1", tried->penalty.l1);
     json_put_number(object, "mean", tried->mean);
     json_put_number(object, "standard_error", tried->error);
     json_put_count(object, "iterations", tried->iterations);
@@ -261,6 +291,7 @@ static json_t *tried_json(const struct validation *validation, const struct trie
     json_decref(scores);
     json_put_number(object, "objective", tried->objective);
     json_put_number(object, "norm", tried->norm);
+    json_put_count(object, "nonzeros", tried->nonzeros);
     return object;
 }
 
@@ -268,25 +299,35 @@ json_t *cv_json(const struct run *run, const struct validation *validation) {
     json_t *object = json_object(), *values = json_array();
     const bool folded = validation->folds > 0;
     json_put_text(object, "metric", validation->metric);
+    json_put_text(object, "penalty", cv_penalty_name(validation));
     json_put(object, "folds", folded ? json_integer(validation->folds) : json_null());
     json_put_count(object, "seed", run->settings->seed);
     for (int64_t i = 0; i < validation->count; i++)
         json_add(values, tried_json(validation, &validation->tried[i]));
     json_put(object, "values", values);
     json_put(object, "best",
-             folded ? json_number_or_null(validation->tried[validation->best].l2) : json_null());
+             folded ? json_number_or_null(cv_strength(validation, validation->best)) : json_null());
     json_put(object, "one_standard_error",
-             folded ? json_number_or_null(validation->tried[validation->one_error].l2) : json_null());
+             folded ? json_number_or_null(cv_strength(validation, validation->one_error)) : json_null());
     return object;
 }
 
+/* "; l2 0.5", of the penalty that is the same for all values. */
+static void print_other(FILE *file, const struct validation *validation) {
+    const struct penalty *penalty = &validation->tried[0].penalty;
+    const double other = validation->sparse ? penalty->l2 : penalty->l1;
+    if (other > 0) fprintf(file, "; %s %s", validation->sparse ? "l2" : "l1", text_number(other));
+    fputc('\n', file);
+}
+
 static void print_folded(FILE *file, const struct validation *validation) {
-    fprintf(file, "cross-validation: %s, %s\n", text_plural(validation->folds, "fold"), validation->metric);
-    fprintf(file, "  %12s %12s %12s %10s\n", "l2", "mean", "std. error", "iterations");
+    fprintf(file, "cross-validation: %s, %s", text_plural(validation->folds, "fold"), validation->metric);
+    print_other(file, validation);
+    fprintf(file, "  %12s %12s %12s %10s\n", cv_penalty_name(validation), "mean", "std. error", "iterations");
     for (int64_t i = 0; i < validation->count; i++) {
         const struct tried *tried = &validation->tried[i];
-        fprintf(file, "  %12s %12s %12s %10s%s%s%s\n", text_number(tried->l2), text_number(tried->mean),
-                text_number(tried->error), text_count(tried->iterations),
+        fprintf(file, "  %12s %12s %12s %10s%s%s%s\n", text_number(cv_strength(validation, i)),
+                text_number(tried->mean), text_number(tried->error), text_count(tried->iterations),
                 i == validation->best ? "  best" : "",
                 i == validation->one_error ? "  one standard error" : "",
                 tried->converged ? "" : "  not converged");
@@ -298,13 +339,15 @@ void cv_print(FILE *file, const struct validation *validation) {
         print_folded(file, validation);
         return;
     }
-    fprintf(file, "path on the training data: %s\n", validation->metric);
-    fprintf(file, "  %12s %12s %12s %12s %10s\n", "l2", validation->metric, "objective", "||w||",
-            "iterations");
+    fprintf(file, "path on the training data: %s", validation->metric);
+    print_other(file, validation);
+    fprintf(file, "  %12s %12s %12s %12s %10s %10s\n", cv_penalty_name(validation), validation->metric,
+            "objective", "||w||", "not 0", "iterations");
     for (int64_t i = 0; i < validation->count; i++) {
         const struct tried *tried = &validation->tried[i];
-        fprintf(file, "  %12s %12s %12s %12s %10s%s\n", text_number(tried->l2), text_number(tried->mean),
-                text_number(tried->objective), text_number(tried->norm), text_count(tried->iterations),
+        fprintf(file, "  %12s %12s %12s %12s %10s %10s%s\n", text_number(cv_strength(validation, i)),
+                text_number(tried->mean), text_number(tried->objective), text_number(tried->norm),
+                text_count(tried->nonzeros), text_count(tried->iterations),
                 tried->converged ? "" : "  not converged");
     }
 }
@@ -312,7 +355,7 @@ void cv_print(FILE *file, const struct validation *validation) {
 int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation) {
     progress_clear();
     if (!talk_json()) {
-        cv_print(stdout, validation);
+        cv_print(run_tables(run), validation);
         return 0;
     }
     json_t *object = run_json(run, "kiln.path/1");

@@ -6,25 +6,30 @@
 
 /* What came of one value of the penalty. */
 struct tried {
-    double l2;
+    struct penalty penalty;
     double *score;          /* of each fold; on a path without folds one, on the training data */
     double mean, error;     /* of the mean, NaN with fewer than two folds */
     int64_t iterations;     /* of all folds */
     double objective, norm; /* without folds: at the result, and ||W|| */
+    int64_t nonzeros;       /* without folds: coefficients that are not 0 */
     bool converged;
 };
 
 struct validation {
     const char *metric;
     bool higher_is_better;
-    struct tried *tried;     /* strongest penalty first */
-    int64_t count, folds;    /* folds 0: a path on the training data alone */
+    bool sparse;          /* the values are l1's, else l2's; the other penalty is the same for all of them */
+    struct tried *tried;  /* strongest penalty first */
+    int64_t count, folds; /* folds 0: a path on the training data alone */
     int64_t best, one_error; /* the best mean; the strongest penalty within a standard error of it */
 };
 
+/* Of the values, for tables and axes, and of one of them. */
+const char *cv_penalty_name(const struct validation *validation);
+double cv_strength(const struct validation *validation, int64_t i);
 /* Whether the settings ask for it. */
 bool cv_wanted(const struct settings *settings);
-/* Fills *validation, to be freed in any case, and sets job->l2 to the value that --select asks for. */
+/* Fills *validation, to be freed in any case, and sets job->penalty to the value that --select asks for. */
 int cv_run(struct run *run, struct training *job, struct validation *validation);
 void cv_free(struct validation *validation);
 json_t *cv_json(const struct run *run, const struct validation *validation);

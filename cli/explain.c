@@ -1,4 +1,6 @@
 /* kiln explain: why Kiln does what it does, without doing it. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "choose.h"
@@ -10,29 +12,29 @@ enum { SHOWN = 12 };
 
 /* ------------------------------------------------------------------------------------------ a pass over X */
 
-static void print_plans(const struct run *run, const struct plan_list *list, const kiln_work *work) {
-    plans_print_work(run, work);
-    plans_print_head("");
-    const int64_t shown = talk_verbose() || list->count < SHOWN ? list->count : SHOWN;
-    bool seen = false;
-    for (int64_t i = 0; i < shown; i++) {
-        plans_print_row(&list->plans[i], "");
-        seen = seen || list->plans[i].chosen;
-    }
-    if (shown < list->count)
-        printf("  ... and %s; --verbose shows all\n", text_plural(list->count - shown, "slower plan"));
+static int print_plans(const struct run *run, const struct plan_list *list, const kiln_work *work) {
     const kiln_plan *chosen = list->chosen;
-    if (!chosen) return;
-    if (!seen) plans_print_row(chosen, "");
+    struct plan_row *rows = calloc((size_t)list->count + 1, sizeof *rows);
+    if (!rows) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the plans");
+    for (int64_t i = 0; i < list->count; i++) rows[i] = (struct plan_row){&list->plans[i], NAN};
+    plans_print_work(stdout, run, work);
+    plans_print(stdout, rows, list->count, talk_verbose() ? list->count : SHOWN);
+    free(rows);
+    if (!chosen) return 0;
     printf("\n* the choice, out of %s: %.4f ms predicted, %s/s", text_plural(list->count, "plan"),
            1e3 * chosen->seconds, text_bytes(chosen->seconds > 0 ? chosen->bytes / chosen->seconds : 0));
     printf("%s%s\n", *chosen->limit ? "; limited by " : "", chosen->limit);
+    return 0;
 }
 
 static int explain_mmchain(struct run *run) {
     kiln_work work;
     struct plan_list list = {NULL, 0, NULL};
-    int code = plans_work(run, &work);
+    int code = 0;
+    if (run->count > 1)
+        code = fail_with(KILN_ERR_ARGUMENT, WORKING, "--rows, --columns and --nnz give the shape of X",
+                         "explain mmchain reads no data, and '%s' is given", run->arguments[1]);
+    if (!code) code = plans_work(run, &work);
     if (!code) code = run_open_device(run, "auto");
     if (!code) code = plans_list(run, &list, &work);
     if (code) return code;
@@ -44,7 +46,7 @@ static int explain_mmchain(struct run *run) {
         json_put(object, "plans", array);
         code = json_print(object);
     } else {
-        print_plans(run, &list, &work);
+        code = print_plans(run, &list, &work);
     }
     kiln_free(list.plans);
     return code;
@@ -120,9 +122,13 @@ static int explain_training(struct run *run, const struct verb *verb) {
     kiln_device *device = NULL;
     kiln_estimate *estimates = NULL;
     int64_t count = 0;
+    const struct settings *shape = run->settings;
     if (run->count < 2)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "name the data that it would be trained on",
                          "explain %s needs DATA", verb->name);
+    if (shape->rows || shape->columns || shape->nnz || shape->k)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out --rows, --columns, --nnz and --k",
+                         "explain %s takes the shape of X from its data", verb->name);
     int code = choose_reader(run);
     if (!code) code = run_read(run, &data, run->arguments[1], type_of(run->settings->type), NULL);
     if (code) return code;

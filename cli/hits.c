@@ -270,15 +270,13 @@ static int tell(struct run *run, const struct ranking *job) {
         code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld vertices", (long long)most);
     progress_clear();
     if (!code) {
-        const bool streamed = (settings->output && strcmp(settings->output, "-") == 0) ||
-                              (settings->scores && strcmp(settings->scores, "-") == 0);
         top.hub_count = find_top(top.hubs, job->hub, kiln_matrix_rows(A), most);
         top.authority_count = find_top(top.authorities, job->authority, kiln_matrix_cols(A), most);
         if (talk_verbose()) train_tell_device(run);
         if (talk_json())
             code = tell_json(run, job, &top);
         else
-            tell_people(run, job, &top, streamed ? stderr : stdout);
+            tell_people(run, job, &top, run_tables(run));
     }
     free(top.hubs);
     free(top.authorities);
@@ -287,8 +285,7 @@ static int tell(struct run *run, const struct ranking *job) {
 
 int verb_hits(struct run *run) {
     struct ranking job = {0};
-    int code = run_check_output(run->settings->output);
-    if (!code) code = run_check_output(run->settings->scores);
+    int code = run_check_outputs(run);
     if (!code) code = read_graph(run, &job);
     if (!code) code = solve(run, &job);
     double start = clock_seconds();

@@ -32,10 +32,10 @@ const struct option option_table[] = {
      "1/(2C) for "
      "svm.",
      AT(C)},
-    {"l1", 0, OPTION_REAL, GROUP_MODEL, BIT(LOGREG), "NUMBER", NULL, "0", 0, INFINITY,
+    {"l1", 0, OPTION_RANGE, GROUP_MODEL, BIT(LOGREG), "NUMBER", NULL, "0", 0, INFINITY,
      "Strength of the penalty l1*sum|w|, which makes coefficients exactly 0; without --l2 or --C there is "
      "then no "
-     "other.",
+     "other. FROM:TO:COUNT is a path, as with --l2.",
      AT(l1)},
     {"no-intercept", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
      "Fit no intercept: the prediction is x.w instead of x.w + b.", AT(no_intercept)},
@@ -44,11 +44,12 @@ const struct option option_table[] = {
      "is for the "
      "columns as they are.",
      AT(standardize)},
-    {"tolerance", 0, OPTION_REAL, GROUP_MODEL, SOLVES, "NUMBER", NULL,
+    {"tolerance", 0, OPTION_POSITIVE, GROUP_MODEL, SOLVES, "NUMBER", NULL,
      "linreg 1e-12, logreg and svm 1e-8, glm 1e-9, hits 1e-10; for f32 1e-5, Newton 1e-4", 0, INFINITY,
      "Stop when the residual is at most this: the gradient, its columns scaled, relative to that of the "
      "start at zero (of the normal equations for linreg), or the change of the authorities in one iteration "
-     "(hits).",
+     "(hits). One too small to be reached, such as 1e-300, goes on until rounding or --max-iterations ends "
+     "it.",
      AT(tolerance)},
     {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL,
      "1000; Newton steps 100", 1, 9e18, "Stop after this many iterations, converged or not.",
@@ -77,7 +78,7 @@ const struct option option_table[] = {
      "With --link power: the linear predictor is mu^P.", AT(link_power)},
     {"variance-power", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "P", NULL, NULL, 1, INFINITY,
      "With --family tweedie: the variance is mu^P, P between 1 and 2 or above 2.", AT(variance_power)},
-    {"alpha", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "A", NULL, NULL, 0, INFINITY,
+    {"alpha", 0, OPTION_POSITIVE, GROUP_MODEL, BIT(GLM), "A", NULL, NULL, 0, INFINITY,
      "With --family negative-binomial: the variance is mu + A mu^2.", AT(alpha)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, BIT(GLM), NULL, NULL, NULL, ANY,
      "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2.",

@@ -14,8 +14,8 @@ struct range {
 };
 
 struct settings {
-    struct range l2, C;
-    double l1, tolerance, link_power, variance_power, alpha, epsilon;
+    struct range l2, C, l1;
+    double tolerance, link_power, variance_power, alpha, epsilon;
     bool no_intercept, standardize, no_preconditioner, regression, standard_errors, unweighted;
     int64_t max_iterations, folds, norm, top;
     const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
@@ -34,14 +34,15 @@ struct settings {
 };
 
 enum option_kind {
-    OPTION_FLAG,    /* bool */
-    OPTION_TEXT,    /* const char * */
-    OPTION_PATH,    /* const char *, completed as a file name */
-    OPTION_CHOICE,  /* const char *, one of `choices` */
-    OPTION_INTEGER, /* int64_t in [least, most] */
-    OPTION_REAL,    /* double in [least, most] */
-    OPTION_RANGE,   /* struct range, NUMBER or FROM:TO:COUNT, in [least, most] */
-    OPTION_BYTES    /* int64_t with an optional suffix K, M, G or T (powers of 1024) */
+    OPTION_FLAG,     /* bool */
+    OPTION_TEXT,     /* const char * */
+    OPTION_PATH,     /* const char *, completed as a file name */
+    OPTION_CHOICE,   /* const char *, one of `choices` */
+    OPTION_INTEGER,  /* int64_t in [least, most] */
+    OPTION_REAL,     /* double in [least, most] */
+    OPTION_POSITIVE, /* double in (0, most] */
+    OPTION_RANGE,    /* struct range, NUMBER or FROM:TO:COUNT, in [least, most] */
+    OPTION_BYTES     /* int64_t with an optional suffix K, M, G or T (powers of 1024) */
 };
 
 enum option_group { GROUP_MODEL, GROUP_DATA, GROUP_DEVICE, GROUP_OUTPUT, GROUP_COUNT };

@@ -82,11 +82,12 @@ static bool parse_range(const struct option *option, const char *text, struct ra
 
 static bool bad_value(struct parser *parser, const struct option *option, const char *text) {
     complain(parser->problem, "--%s: '%s' is not %s", option->name, text,
-             option->kind == OPTION_INTEGER ? "a whole number in range"
-             : option->kind == OPTION_BYTES ? "a number of bytes"
-             : option->kind == OPTION_REAL  ? "a number in range"
-             : option->kind == OPTION_RANGE ? "a number or a path in range"
-                                            : "one of its values");
+             option->kind == OPTION_INTEGER    ? "a whole number in range"
+             : option->kind == OPTION_BYTES    ? "a number of bytes"
+             : option->kind == OPTION_REAL     ? "a number in range"
+             : option->kind == OPTION_POSITIVE ? "a number above 0"
+             : option->kind == OPTION_RANGE    ? "a number or a path in range"
+                                               : "one of its values");
     if (option->kind == OPTION_CHOICE) return hint(parser->problem, "one of %s", option->choices);
     if (option->kind == OPTION_BYTES) return hint(parser->problem, "for example 800M or 1.5G");
     if (option->kind == OPTION_RANGE)
@@ -94,6 +95,9 @@ static bool bad_value(struct parser *parser, const struct option *option, const 
                     "a number from %g, or FROM:TO:COUNT with FROM and TO above 0, as in "
                     "1e-4:1e2:10",
                     option->least);
+    if (option->kind == OPTION_POSITIVE && option->standard)
+        return hint(parser->problem, "leave it out for the default: %s", option->standard);
+    if (option->kind == OPTION_POSITIVE) return hint(parser->problem, "for example 0.5");
     if (isinf(option->most)) return hint(parser->problem, "a number that is at least %g", option->least);
     if (option->most > 1e9) return hint(parser->problem, "a whole number that is at least %g", option->least);
     return hint(parser->problem, "from %g to %g", option->least, option->most);
@@ -123,8 +127,10 @@ static bool set_value(struct parser *parser, const struct option *option, const 
         *(int64_t *)field = integer;
         return true;
     case OPTION_REAL:
+    case OPTION_POSITIVE:
         real = strtod(text, &end);
-        if (end == text || *end || !isfinite(real) || real < option->least || real > option->most)
+        if (end == text || *end || !isfinite(real) || real < option->least || real > option->most ||
+            (option->kind == OPTION_POSITIVE && !(real > 0)))
             return bad_value(parser, option, text);
         *(double *)field = real;
         return true;
@@ -238,8 +244,8 @@ static bool take_word(struct parser *parser, const char *word) {
         return true;
     }
     complain(parser->problem, "one argument too many: '%.100s'", word);
-    return hint(parser->problem, "usage: kiln %s %s [OPTION ...]", command->verb->name,
-                command->verb->arguments);
+    return hint(parser->problem, "usage: kiln %s %s%s[OPTION ...]", command->verb->name,
+                command->verb->arguments, *command->verb->arguments ? " " : "");
 }
 
 /* Whether the options go with the verb, and whether there are enough arguments. */

@@ -8,6 +8,13 @@ int plans_work(const struct run *run, kiln_work *work) {
     if (settings->rows <= 0 || settings->columns <= 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "for example --rows 500000 --columns 1024 --nnz 5000000",
                          "%s mmchain needs --rows and --columns", run->verb->name);
+    if ((double)settings->nnz > (double)settings->rows * (double)settings->columns)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--nnz counts the entries of X that are stored",
+                         "--nnz %lld: X has only %.0f places", (long long)settings->nnz,
+                         (double)settings->rows * (double)settings->columns);
+    if (settings->skew && !settings->nnz)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--nnz makes X sparse",
+                         "--skew: the columns of a dense X are all alike");
     *work = (kiln_work){.format = settings->nnz ? KILN_CSR : KILN_DENSE,
                         .type = settings->type ? type_of(settings->type) : KILN_F64,
                         .rows = settings->rows,
@@ -33,29 +40,16 @@ int plans_list(struct run *run, struct plan_list *list, const kiln_work *work) {
     return 0;
 }
 
-void plans_print_work(const struct run *run, const kiln_work *work) {
+void plans_print_work(FILE *file, const struct run *run, const kiln_work *work) {
     const char *type = type_name(work->type);
-    printf("mmchain  w = X^T (v .* (X y)), X %s x %s, ", text_count(work->rows), text_count(work->cols));
+    fprintf(file, "mmchain  w = X^T (v .* (X y)), X %s x %s, ", text_count(work->rows),
+            text_count(work->cols));
     if (work->format == KILN_CSR)
-        printf("%s entries, sparse %s", text_count(work->nnz), type);
+        fprintf(file, "%s entries, sparse %s", text_count(work->nnz), type);
     else
-        printf("dense %s", type);
-    if (work->k > 1) printf(", %s of y", text_plural(work->k, "column"));
-    printf("\ndevice   %s: %s\n\n", run->device_info.name, run->device_info.description);
-}
-
-void plans_print_head(const char *extra) {
-    printf("  %-14s %5s %5s %3s %3s %9s %4s %4s %2s %7s %7s %10s %10s %11s%s  %s\n", "VARIANT", "VS", "BS",
-           "CL", "ST", "C", "TL", "ROWS", "K", "GROUPS", "OCCUP.", "BYTES", "ATOMICS", "PREDICTED", extra,
-           "LIMIT");
-}
-
-void plans_print_row(const kiln_plan *plan, const char *extra) {
-    printf("%c %-14s %5d %5d %3d %3d %9lld %4d %4d %2d %7lld %6.0f%% %10s %10.3g %8.4f ms%s  %s\n",
-           plan->chosen ? '*' : ' ', plan->variant, plan->vector, plan->group, plan->cluster, plan->stages,
-           (long long)plan->coarsening, plan->load, plan->rows, plan->columns, (long long)plan->groups,
-           100 * plan->occupancy, text_bytes(plan->bytes), plan->atomics, 1e3 * plan->seconds, extra,
-           plan->limit);
+        fprintf(file, "dense %s", type);
+    if (work->k > 1) fprintf(file, ", %s of y", text_plural(work->k, "column"));
+    fprintf(file, "\ndevice   %s: %s\n\n", run->device_info.name, run->device_info.description);
 }
 
 void plans_json_work(json_t *object, const kiln_work *work) {

@@ -14,9 +14,14 @@ struct plan_list {
 int plans_work(const struct run *run, kiln_work *work); /* of --rows, --columns, --nnz, --k, --type */
 int plans_list(struct run *run, struct plan_list *list, const kiln_work *work);
 
-void plans_print_work(const struct run *run, const kiln_work *work);
-void plans_print_head(const char *extra);
-void plans_print_row(const kiln_plan *plan, const char *extra);
+struct plan_row {
+    const kiln_plan *plan;
+    double seconds; /* measured; NaN: it was not */
+};
+
+void plans_print_work(FILE *file, const struct run *run, const kiln_work *work);
+/* The first `most` rows and the choice. plans_table.c */
+void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t most);
 void plans_json_work(json_t *object, const kiln_work *work);
 json_t *plans_json(const kiln_plan *plan);
 

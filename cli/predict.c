@@ -253,7 +253,7 @@ static void free_prediction(struct prediction *p) {
 int verb_predict(struct run *run) {
     struct prediction p = {0};
     const char *output = run->settings->output;
-    int code = run_check_output(output);
+    int code = run_check_outputs(run);
     if (!code) code = predict(run, &p);
     double start = clock_seconds();
     progress_clear();

@@ -25,26 +25,31 @@ double train_tolerance(const struct training *job) {
 
 /* -------------------------------------------------------------------------------------- before it */
 
-/* Combinations that the option table cannot rule out. */
-static int check_settings(const struct run *run, const struct algorithm *algorithm) {
-    const struct settings *settings = run->settings;
-    if (settings->l2.count && settings->C.count)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "C is another way to say l2; give one of them",
-                         "--l2 and --C together");
-    if (settings->C.count && !algorithm->l2_of_C)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--l2", "%s has no C", algorithm->name);
-    if (settings->C.count && !(settings->C.from > 0))
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "l2 = 0 is no penalty at all",
-                         "--C 0 is an endless penalty");
-    if (settings->output && !settings->folds && cv_wanted(settings))
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--cv 5 chooses a value, and -o then keeps its model",
-                         "-o: a path has no one model to keep");
-    if (settings->plot && !cv_wanted(settings))
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--cv 5, or a path as in --l2 1e-4:1e2:10",
-                         "--plot: there is no curve to draw");
-    if (settings->warm_start && settings->folds)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "each fold begins at zero",
-                         "--warm-start and --cv together");
+/* Combinations that the option table cannot rule out, and options that would do nothing. */
+static int check_settings(const struct settings *settings) {
+    const bool ridge_path = settings->l2.count > 1 || settings->C.count > 1;
+    const struct {
+        bool wrong;
+        const char *message, *hint;
+    } rules[] = {
+        {settings->l2.count && settings->C.count, "--l2 and --C together",
+         "C is another way to say l2; give one of them"},
+        {settings->C.count && !(settings->C.from > 0), "--C 0 is an endless penalty",
+         "l2 = 0 is no penalty at all"},
+        {ridge_path && settings->l1.count > 1, "two paths, of --l1 and of another penalty",
+         "give a path to one of them, a number to the other"},
+        {settings->output && !settings->folds && cv_wanted(settings), "-o: a path has no one model to keep",
+         "--cv 5 chooses a value, and -o then keeps its model"},
+        {settings->plot && !cv_wanted(settings), "--plot: there is no curve to draw",
+         "--cv 5, or a path as in --l2 1e-4:1e2:10"},
+        {settings->select && !settings->folds, "--select: there is nothing to choose from",
+         "--cv 5 compares the values of a path"},
+        {settings->warm_start && settings->folds, "--warm-start and --cv together",
+         "each fold begins at zero"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        if (rules[i].wrong)
+            return fail_with(KILN_ERR_ARGUMENT, WORKING, rules[i].hint, "%s", rules[i].message);
     return 0;
 }
 
@@ -74,9 +79,12 @@ static int warm_start(struct run *run, struct training *job, int64_t n, int64_t 
     const char *path = run->settings->warm_start;
     kiln_type type, own = kiln_matrix_type(kiln_data_X(job->data));
     int64_t rows = 0, cols = 0;
-    if (!model_tensor_shape(job->warm, "W", &type, &rows, &cols) || rows != n || cols != k)
+    if (!model_tensor_shape(job->warm, "W", &type, &rows, &cols))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "a model of linreg, logreg, glm or svm has some",
+                         "--warm-start %s: the model has no coefficients to start from", path);
+    if (rows != n || cols != k)
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it from data with the same columns and targets",
-                         "%s: coefficients of %lld columns and %lld targets, the data have %lld and %lld",
+                         "--warm-start %s: it has coefficients of %lld x %lld, these data want %lld x %lld",
                          path, (long long)rows, (long long)cols, (long long)n, (long long)k);
     if (kiln_model_tensor(&job->W, run->device, own, job->warm, "W") != KILN_OK)
         return fail_library(USING_MODEL);
@@ -109,24 +117,28 @@ int train_solve(struct run *run, const struct training *job, const struct proble
     if (job->algorithm->solve(job, problem, report) != KILN_OK) return fail_library(WORKING);
     run->seconds.solve += run_account(run, &before, clock_seconds() - start);
     if (report->stopped_by == KILN_STOP_DIVERGED)
-        return fail_with(KILN_ERR_DATA, READING, "--type f64, --standardize, or data of smaller magnitude",
-                         "the solver met NaN or infinity after %lld iterations; no model was written",
-                         (long long)report->iterations);
+        return train_fail_diverged(run, report, kiln_matrix_type(job->W));
     return 0;
 }
 
 static int solve_last(struct run *run, struct training *job) {
-    const struct problem problem = {.l2 = job->l2,
+    const struct problem problem = {.penalty = job->penalty,
                                     .weights = job->weights,
                                     .warm = job->warm != NULL,
                                     .control = talk_control(train_tolerance(job))};
     return train_solve(run, job, &problem, &job->report);
 }
 
-static double only_l2(const struct settings *settings, const struct algorithm *algorithm) {
-    if (settings->C.count) return algorithm->l2_of_C(settings->C.from);
-    if (settings->l2.count) return settings->l2.from;
-    return settings->l1 > 0 ? 0 : algorithm->l2;
+/* Without a path. */
+static struct penalty penalty_of(const struct settings *settings, const struct algorithm *algorithm) {
+    struct penalty penalty = {settings->l1.from, algorithm->l2};
+    if (settings->C.count)
+        penalty.l2 = algorithm->l2_of_C(settings->C.from);
+    else if (settings->l2.count)
+        penalty.l2 = settings->l2.from;
+    else if (penalty.l1 > 0)
+        penalty.l2 = 0;
+    return penalty;
 }
 
 /* The model that is kept, on all rows. */
@@ -140,14 +152,13 @@ static int fit(struct run *run, struct training *job, json_t *extra) {
 /* Tries the values of a path or the folds first; the best value is then fitted to all rows. */
 static int validate(struct run *run, struct training *job) {
     struct validation validation = {0};
-    const char *output = run->settings->output;
     json_t *extra = NULL;
     int code = cv_run(run, job, &validation);
     if (!code && run->settings->plot) code = cv_plot(run->settings->plot, &validation);
     if (!code && validation.folds == 0) {
         code = cv_tell_path(run, job, &validation);
     } else if (!code) {
-        if (!talk_json()) cv_print(output && strcmp(output, "-") == 0 ? stderr : stdout, &validation);
+        if (!talk_json()) cv_print(run_tables(run), &validation);
         extra = json_object();
         json_put(extra, "cross_validation", cv_json(run, &validation));
         code = fit(run, job, extra);
@@ -159,11 +170,10 @@ static int validate(struct run *run, struct training *job) {
 
 int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
-    int code = check_settings(run, job.algorithm);
+    int code = check_settings(run->settings);
     if (!code && job.algorithm->check) code = job.algorithm->check(&job);
-    if (!code) job.l2 = only_l2(run->settings, job.algorithm);
-    if (!code) code = run_check_output(run->settings->output);
-    if (!code && run->settings->plot) code = run_check_output(run->settings->plot);
+    if (!code) job.penalty = penalty_of(run->settings, job.algorithm);
+    if (!code) code = run_check_outputs(run);
     if (!code) code = read_data(run, &job);
     if (!code) code = job.algorithm->prepare(run, &job);
     if (!code) code = cv_wanted(run->settings) ? validate(run, &job) : fit(run, &job, NULL);

@@ -8,9 +8,13 @@
 
 struct training;
 
+struct penalty {
+    double l1, l2;
+};
+
 /* One problem for a solver: the rest is in the training. */
 struct problem {
-    double l2;
+    struct penalty penalty;
     const kiln_matrix *weights; /* or NULL */
     bool warm;                  /* start from the training's W and b */
     kiln_control control;
@@ -48,9 +52,9 @@ struct training {
     struct classes classes;                /* count 0: the targets are numbers */
     double *class_weights;                 /* one for each class, or NULL */
     bool balanced;
-    kiln_loss loss;      /* kind, family, link and parameters */
-    double l2;           /* of the model that is kept */
-    kiln_matrix *errors; /* standard errors, NULL if not wanted */
+    kiln_loss loss;         /* kind, family, link and parameters */
+    struct penalty penalty; /* of the model that is kept */
+    kiln_matrix *errors;    /* standard errors, NULL if not wanted */
     kiln_report report;
     struct metrics metrics;
 };
@@ -86,7 +90,10 @@ json_t *train_trace_json(const kiln_report *report);
 kiln_status train_set_json(kiln_model *model, const char *key,
                            json_t *value);     /* takes value over; null: nothing */
 void train_tell_device(const struct run *run); /* what --verbose adds */
-/* The exit code of a run that ended so, after the warning that belongs to it. */
+
+/* train_end.c: the exit code of a run that ended so, after the warning or the error that belongs to it. */
 int train_end(const struct run *run, const kiln_report *report, kiln_type type);
+int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_type type);
+void train_warn_separated(const struct training *job);
 
 #endif

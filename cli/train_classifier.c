@@ -65,9 +65,8 @@ static double without_default(double l2) {
 
 static kiln_status solve_logreg(const struct training *job, const struct problem *problem,
                                 kiln_report *report) {
-    const struct settings *settings = job->settings;
-    const kiln_logreg_options options = {.l2 = without_default(problem->l2),
-                                         .l1 = settings->l1,
+    const kiln_logreg_options options = {.l2 = without_default(problem->penalty.l2),
+                                         .l1 = problem->penalty.l1,
                                          .class_weights = job->class_weights,
                                          .balanced = job->balanced,
                                          SHARED_OPTIONS(job, problem)};
@@ -120,7 +119,7 @@ static kiln_status solve_svm(const struct training *job, const struct problem *p
     const struct settings *settings = job->settings;
     const kiln_svm_options options = {.regression = settings->regression,
                                       .epsilon = settings->epsilon,
-                                      .l2 = without_default(problem->l2),
+                                      .l2 = without_default(problem->penalty.l2),
                                       .class_weights = job->class_weights,
                                       .balanced = job->balanced,
                                       SHARED_OPTIONS(job, problem)};

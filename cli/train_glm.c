@@ -41,6 +41,9 @@ static int check_glm(struct training *job) {
     if (loss->family == KILN_NEGATIVE_BINOMIAL) loss->parameter = settings->alpha;
     if (loss->family == KILN_TWEEDIE && !settings->variance_power)
         return missing("tweedie", "--variance-power P, between 1 and 2 or above 2");
+    if (loss->family == KILN_TWEEDIE && (settings->variance_power <= 1 || settings->variance_power == 2))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--family poisson has the power 1, --family gamma 2",
+                         "--variance-power %g: between 1 and 2 or above 2", settings->variance_power);
     if (loss->family == KILN_NEGATIVE_BINOMIAL && !settings->alpha)
         return missing("negative-binomial", "--alpha A, the variance is mu + A mu^2");
     if (loss->link == KILN_LINK_POWER && settings->link_power == 0)
@@ -75,7 +78,7 @@ static kiln_status solve_glm(const struct training *job, const struct problem *p
                                       .link = job->loss.link,
                                       .parameter = job->loss.parameter,
                                       .link_power = job->loss.link_power,
-                                      .l2 = problem->l2,
+                                      .l2 = problem->penalty.l2,
                                       .offset = job->offset,
                                       .standard_errors = job->errors,
                                       SHARED_OPTIONS(job, problem)};

@@ -9,8 +9,9 @@ static int prepare_linreg(struct run *run, struct training *job) {
 static kiln_status solve_linreg(const struct training *job, const struct problem *problem,
                                 kiln_report *report) {
     const struct settings *settings = job->settings;
-    const kiln_linreg_options options = {
-        .l2 = problem->l2, .no_preconditioner = settings->no_preconditioner, SHARED_OPTIONS(job, problem)};
+    const kiln_linreg_options options = {.l2 = problem->penalty.l2,
+                                         .no_preconditioner = settings->no_preconditioner,
+                                         SHARED_OPTIONS(job, problem)};
     return kiln_linreg(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 

@@ -71,7 +71,7 @@ int train_measure(struct run *run, struct training *job) {
 static json_t *options_json(const struct training *job) {
     const struct settings *settings = job->settings;
     json_t *object = json_object();
-    json_put_number(object, "l2", job->l2);
+    json_put_number(object, "l2", job->penalty.l2);
     json_put_flag(object, "intercept", !settings->no_intercept);
     json_put_flag(object, "standardize", settings->standardize);
     if (job->loss.kind == KILN_LOSS_SQUARED)
@@ -81,7 +81,7 @@ static json_t *options_json(const struct training *job) {
                    settings->max_iterations ? settings->max_iterations : job->algorithm->max_iterations);
     if (job->classes.count) {
         json_put_text(object, "class_weight", settings->class_weight);
-        json_put_number(object, "l1", settings->l1);
+        json_put_number(object, "l1", job->penalty.l1);
     }
     if (job->loss.kind == KILN_LOSS_GLM) {
         json_put_text(object, "family", kiln_family_name(job->loss.family));
@@ -276,62 +276,7 @@ void train_tell_device(const struct run *run) {
             100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
 }
 
-/* Iterations until the tolerance at the rate of the second half of the trace; 0 = no telling. */
-static int64_t iterations_needed(const kiln_report *report) {
-    if (report->trace_count < 8 || report->stopped_by != KILN_STOP_ITERATIONS) return 0;
-    const kiln_trace_row *middle = &report->trace[report->trace_count / 2];
-    const kiln_trace_row *last = &report->trace[report->trace_count - 1];
-    double rate = log(middle->residual / last->residual) / (double)(last->iteration - middle->iteration);
-    double more = log(last->residual / report->tolerance) / rate;
-    if (!(rate > 0) || !(more > 0) || more > 1e7) return 0;
-    return last->iteration + (int64_t)(1.2 * more) + 1;
-}
-
-static void warn_not_converged(const struct run *run, const kiln_report *report, kiln_type type) {
-    int64_t needed = iterations_needed(report);
-    const bool penalty = strcmp(run->verb->name, "hits") != 0;
-    if (report->stopped_by == KILN_STOP_STALLED) {
-        say_error("kiln: warning: not converged: rounding stops progress at relative residual %.1e, above "
-                  "the tolerance %.1e",
-                  report->residual, report->tolerance);
-        say_error("hint: a --tolerance that %s can reach, --type f64, --standardize, or --l2",
-                  type_name(type));
-        return;
-    }
-    say_error("kiln: warning: not converged after %lld iterations: relative residual %.1e, tolerance %.1e",
-              (long long)report->iterations, report->residual, report->tolerance);
-    if (needed)
-        say_error("hint: --max-iterations %lld (a guess from the rate so far)%s", (long long)needed,
-                  penalty ? ", or --l2" : "");
-    else
-        say_error("hint: more --max-iterations, or a larger --tolerance%s", penalty ? ", or --l2" : "");
-}
-
-/* Classes that a plane separates have no best coefficients without a penalty: the larger the better. */
-static void warn_separated(const struct training *job) {
-    const bool logistic = job->loss.kind == KILN_LOSS_LOGISTIC || job->loss.kind == KILN_LOSS_SOFTMAX;
-    const bool penalised = job->l2 > 0 || job->settings->l1 > 0;
-    if (!logistic || penalised || !(metrics_get(&job->metrics, "accuracy") >= 1)) return;
-    say_error("kiln: warning: the classes can be separated: without a penalty the coefficients grow without "
-              "bound, and these are where the tolerance ended that");
-    say_error("hint: --l2 or --l1");
-}
-
-int train_end(const struct run *run, const kiln_report *report, kiln_type type) {
-    const char *output = run->settings->output;
-    if (report->stopped_by == KILN_STOP_CANCELLED) {
-        say_error("kiln: interrupted after %lld iterations; %s%s", (long long)report->iterations,
-                  output ? "the model so far is in " : "there is no -o, so nothing was kept",
-                  output ? output : "");
-        return EXIT_INTERRUPTED;
-    }
-    if (report->converged) return EXIT_DONE;
-    warn_not_converged(run, report, type);
-    return run->settings->strict ? EXIT_NOT_CONVERGED : EXIT_DONE;
-}
-
 int train_tell(struct run *run, const struct training *job, json_t *extra) {
-    const char *output = run->settings->output;
     struct coefficients table;
     int code = coefficients_new(&table, job);
     progress_clear();
@@ -339,8 +284,8 @@ int train_tell(struct run *run, const struct training *job, json_t *extra) {
     if (!code && talk_json())
         code = tell_json(run, job, &table, extra);
     else if (!code)
-        tell_people(run, job, &table, output && strcmp(output, "-") == 0 ? stderr : stdout);
+        tell_people(run, job, &table, run_tables(run));
     coefficients_free(&table);
-    if (!code) warn_separated(job);
+    if (!code) train_warn_separated(job);
     return code ? code : train_end(run, &job->report, kiln_matrix_type(job->W));
 }

@@ -15,9 +15,9 @@ struct tune {
     kiln_work work;
     struct plan_list list;
     kiln_matrix *X, *v, *y, *w;
-    struct tuned *tuned; /* by measured time, after measuring */
-    int64_t count, rank; /* rank of the choice, from 1 */
-    double loss;         /* of the choice against the best, as a fraction */
+    struct plan_row *tuned; /* by measured time, after measuring */
+    int64_t count, rank;    /* rank of the choice, from 1 */
+    double loss;            /* of the choice against the best, as a fraction */
 };
 
 static int make_operands(struct run *run, struct tune *tune) {
@@ -61,7 +61,7 @@ static int measure(double *seconds, struct run *run, const struct tune *tune, co
 }
 
 static int by_time(const void *a, const void *b) {
-    const struct tuned *p = a, *q = b;
+    const struct plan_row *p = a, *q = b;
     return (p->seconds > q->seconds) - (p->seconds < q->seconds);
 }
 
@@ -72,7 +72,7 @@ static int measure_all(struct run *run, struct tune *tune) {
     if (!tune->tuned) return fail_with(KILN_ERR_NOMEM, WORKING, "", "no memory for the measurements");
     for (int64_t i = 0; i < list->count; i++) {
         if (i >= most && !list->plans[i].chosen) continue;
-        struct tuned *row = &tune->tuned[tune->count];
+        struct plan_row *row = &tune->tuned[tune->count];
         row->plan = &list->plans[i];
         const int code = measure(&row->seconds, run, tune, row->plan);
         if (code) return code;
@@ -108,28 +108,23 @@ static int tell_json(struct run *run, const struct tune *tune) {
 }
 
 static void tell_people(const struct run *run, const struct tune *tune) {
-    char measured[40];
-    plans_print_work(run, &tune->work);
-    plans_print_head("     MEASURED");
-    for (int64_t i = 0; i < tune->count; i++) {
-        const struct tuned *row = &tune->tuned[i];
-        if (i >= SHOWN && !talk_verbose() && !row->plan->chosen) continue;
-        snprintf(measured, sizeof measured, "  %8.4f ms", 1e3 * row->seconds);
-        plans_print_row(row->plan, measured);
-    }
+    FILE *file = run_tables(run);
+    plans_print_work(file, run, &tune->work);
+    plans_print(file, tune->tuned, tune->count, talk_verbose() ? tune->count : SHOWN);
     if (!tune->rank) return;
-    printf("\n* the model's choice: rank %lld of %lld measured%s, %.1f %% slower than the best; median %.4f "
-           "ms, worst %.4f "
-           "ms\n",
-           (long long)tune->rank, (long long)tune->count,
-           tune->count < tune->list.count ? " (not all plans)" : "", 100 * tune->loss,
-           1e3 * tune->tuned[tune->count / 2].seconds, 1e3 * tune->tuned[tune->count - 1].seconds);
+    fprintf(file, "\n* the model's choice: rank %lld of %lld measured", (long long)tune->rank,
+            (long long)tune->count);
+    if (tune->count < tune->list.count)
+        fprintf(file, " (of %lld plans in all; --exhaustive measures them)", (long long)tune->list.count);
+    if (tune->rank > 1) fprintf(file, ", %.1f %% slower than the best", 100 * tune->loss);
+    fprintf(file, "; median %.4f ms, worst %.4f ms\n", 1e3 * tune->tuned[tune->count / 2].seconds,
+            1e3 * tune->tuned[tune->count - 1].seconds);
 }
 
 static int tune_mmchain(struct run *run, struct tune *tune) {
     char title[200];
     int code = plans_work(run, &tune->work);
-    if (!code) code = run_check_output(run->settings->plot);
+    if (!code) code = run_check_outputs(run);
     if (!code) code = run_open_device(run, "auto");
     if (!code) code = make_operands(run, tune);
     if (!code) code = plans_list(run, &tune->list, &tune->work);

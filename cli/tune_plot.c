@@ -46,7 +46,7 @@ static void draw_axes(FILE *file, const struct axes *axes, const char *title) {
     fprintf(file, "<text x=\"%d\" y=\"%d\">plans, fastest first</text>\n", LEFT, HEIGHT - 14);
 }
 
-static void draw_plans(FILE *file, const struct axes *axes, const struct tuned *tuned) {
+static void draw_plans(FILE *file, const struct axes *axes, const struct plan_row *tuned) {
     for (int64_t i = 0; i < axes->count; i++)
         if (tuned[i].plan->seconds > 0 && isfinite(tuned[i].plan->seconds))
             fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2\" fill=\"#e08a1e\" opacity=\"0.7\"/>\n",
@@ -72,7 +72,7 @@ static void draw_plans(FILE *file, const struct axes *axes, const struct tuned *
             WIDTH - RIGHT, HEIGHT - 14);
 }
 
-int tune_plot(const char *path, const struct tuned *tuned, int64_t count, const char *title) {
+int tune_plot(const char *path, const struct plan_row *tuned, int64_t count, const char *title) {
     struct output output;
     if (count == 0) return 0;
     /* Outliers would flatten everything else: four times the best is the top, or the slowest plan. */

@@ -21,6 +21,9 @@ import unittest
 
 KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 START_SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 0.005
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src")
+# What only a C program knows: kiln_glm, kiln_glm_options.l2, KILN_ERR_DATA; not the environment's KILN_CACHE_DIR.
+C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "predict", "verify", "info", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
 
 
@@ -38,6 +41,8 @@ def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=Non
     error = result.stderr.decode()
     if result.returncode != code:
         raise AssertionError(f"kiln {arguments}: exit code {result.returncode}, not {code}\n{out}\n{error}")
+    if C_NAME.search(error):
+        raise AssertionError(f"kiln {arguments}: a C name in the message\n{error}")
     return out, error
 
 
@@ -138,6 +143,11 @@ class Usage(Case):
             ["linreg", "a", "--l2", "-1"],
             ["linreg", "a", "--l2", "one"],
             ["linreg", "a", "--l2", "nan"],
+            ["linreg", "a", "--tolerance", "0"],
+            ["hits", "a", "--tolerance", "0"],
+            ["glm", "a", "--alpha", "0"],
+            ["glm", "a", "--family", "tweedie", "--variance-power", "2"],
+            ["logreg", "a", "--l1", "0:1:3"],
             ["linreg", "a", "--threads", "0"],
             ["linreg", "a", "--type", "f16"],
             ["linreg", "a", "--memory", "10X"],
@@ -154,6 +164,42 @@ class Usage(Case):
             with self.subTest(arguments=arguments):
                 error = kiln(*arguments, code=2)[1]
                 self.assertRegex(error, r"\Akiln: .")
+
+    def test_messages_name_options_as_they_are_typed(self):
+        """Each field of options that a message of the library names is an option, or in parentheses, which drops it."""
+        options = set(re.findall(r"--([a-z][a-z0-9-]*)", "".join(kiln(verb, "--help")[0] for verb in VERBS)))
+        found = 0
+        for folder, _, names in os.walk(SOURCES):
+            for name in filter(lambda name: name.endswith(".c"), names):
+                text = content(os.path.join(folder, name)).decode()
+                for literal in re.findall(r'"(?:[^"\\\n]|\\.)*"', text):
+                    for whole, field in re.findall(r"((?:kiln_\w+|%s)_options\.(\w+))", literal):
+                        found += 1
+                        if f"({whole})" not in literal:
+                            self.assertIn(field.replace("_", "-"), options, f"{name}: {literal}")
+        self.assertGreater(found, 10)
+
+    def test_outputs_are_apart(self):
+        train = ["linreg", FLIGHTS, "--target", "arr_delay"]
+        same = self.path("same")
+        self.assertIn("two outputs", kiln(*train, "--cv", 2, "-o", same, "--plot", same, code=2)[1])
+        self.assertIn("two outputs", kiln("convert", FLIGHTS, same, "--to", "mtx", "--targets-to", same, code=2)[1])
+        self.assertFalse(os.path.exists(same))
+        out, error = kiln(*train, "--l2", "1:100:3", "--plot", "-")
+        self.assertTrue(out.startswith("<svg") and out.endswith("</svg>\n"))
+        self.assertIn("path on the training data", error)
+
+    def test_options_that_do_nothing(self):
+        for arguments, part in (
+            (["linreg", FLIGHTS, "--target", "arr_delay", "--zero-based"], "no LIBSVM file"),
+            (["linreg", FLIGHTS, "--target", "arr_delay", "--select", "best"], "--cv"),
+            (["explain", "mmchain", FLIGHTS, "--rows", 3, "--columns", 2], "no data"),
+            (["explain", "linreg", FLIGHTS, "--rows", 3], "from its data"),
+            (["tune", "mmchain", "--rows", 30, "--columns", 20, "--skew", "zipf"], "--nnz"),
+            (["tune", "mmchain", "--rows", 30, "--columns", 20, "--nnz", 601], "600 places"),
+        ):
+            with self.subTest(arguments=arguments):
+                self.assertIn(part, kiln(*arguments, code=2)[1])
 
     def test_usage_errors_are_json_too(self):
         error = as_json("linreg", "x", "--tolerence", "1", code=2)["error"]
@@ -320,7 +366,7 @@ class Training(Case):
         self.assertEqual([float(v) for v in kiln("predict", model, data, "-q")[0].split()], [7.5, 7.5])
         short = self.write("short.csv", "w\n1\n")
         self.assertIn(
-            "1 weights, the data have 2 rows",
+            f"--weights-file {short} has 1 row, the data have 2 rows",
             kiln("linreg", data, "--target", "y", "--weights-file", short, code=3)[1],
         )
 
@@ -342,6 +388,22 @@ class Training(Case):
         result = as_json(*arguments, "--strict", code=4)
         self.assertIs(result["converged"], False)
         self.assertEqual(result["stopped_by"], "max_iterations")
+
+    def test_advice_after_a_stall_is_new(self):
+        stall = ["glm", FLIGHTS, "--target", "arr_delay", "--tolerance", "1e-300"]
+        for more, wanted, unwanted in (([], ["--tolerance ", "--standardize", "--l2"], ["--type f64"]),
+                                       (["--standardize"], ["--l2"], ["--standardize", "--type f64"]),
+                                       (["--type", "f32"], ["--type f64", "--standardize"], [])):
+            error = kiln(*stall, *more, "-q")[1]
+            hint = error[error.index("hint:"):]
+            self.assertIn("rounding of f32" if "f32" in more else "rounding of f64", error)
+            for part in wanted:
+                self.assertIn(part, hint)
+            for part in unwanted:
+                self.assertNotIn(part, hint)
+        error = kiln(*stall, "-q")[1]
+        reached = error.split("hint: --tolerance ")[1].split(",")[0]
+        self.assertIs(as_json(*stall[:4], "--tolerance", reached)["converged"], True)
 
     def test_standard_input_gives_the_same_model(self):
         kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", self.path("file.kiln"), "-q")

@@ -3,29 +3,17 @@
 usage: explain_test.py KILN FLIGHTS.csv.gz
 """
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import unittest
 import xml.etree.ElementTree
 
-KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+from cli_test import FLIGHTS, as_json, kiln
+
 SHAPE = ["--rows", "3000", "--columns", "40"]
 SPARSE = SHAPE + ["--nnz", "20000"]
 CPU = ["--device", "cpu", "--threads", "2"]
-
-
-def kiln(*arguments, code=0):
-    result = subprocess.run([KILN, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
-    if result.returncode != code:
-        raise AssertionError(f"kiln {arguments}: exit code {result.returncode}, not {code}\n{result.stdout}\n{result.stderr}")
-    return result.stdout, result.stderr
-
-
-def as_json(*arguments, code=0):
-    return json.loads(kiln(*arguments, "--json", code=code)[0])
 
 
 class Explain(unittest.TestCase):
@@ -42,6 +30,10 @@ class Explain(unittest.TestCase):
         text = kiln("explain", "mmchain", *SPARSE, *CPU)[0]
         self.assertIn("the choice, out of 2 plans", text)
         self.assertIn("3,000 x 40, 20,000 entries, sparse f64", text)
+        head = text.splitlines()[3].split()  # of a device's parameters those that it has, each of them explained
+        self.assertEqual(head, ["VARIANT", "BS", "C", "BYTES", "PREDICTED", "LIMIT"])
+        self.assertIn("BS: threads in a work-group", text)
+        self.assertNotIn("ST:", text)
 
     def test_type_and_columns_of_y(self):
         half = as_json("explain", "mmchain", *SHAPE, *CPU, "--type", "f32", "--k", 3)

@@ -325,10 +325,47 @@ class Validation(Models):
         out, _ = kiln("glm", self.path("count.csv"), "--target", "y", "--l2", "1:1000:4", *CPU)
         self.assertEqual(len(out.splitlines()), 6)
 
+    def test_path_over_l1(self):
+        """Each value gives what it would give alone, from the strongest to the weakest."""
+        plot = self.path("l1.svg")
+        path = self.train("logreg", "two.csv", "--l1", "0.5:200:6", "--plot", plot)["path"]
+        rows = path["values"]
+        self.assertEqual(path["penalty"], "l1")
+        self.assertEqual((rows[0]["l1"], rows[-1]["l1"]), (200, 0.5))
+        self.assertEqual([row["l2"] for row in rows], [0] * 6)
+        self.assertEqual((rows[0]["nonzeros"], rows[-1]["nonzeros"]), (0, 2))
+        norms = [row["norm"] for row in rows]
+        self.assertEqual(norms, sorted(norms))
+        for row in rows:
+            self.assertTrue(row["converged"])
+            alone = self.train("logreg", "two.csv", "--l1", repr(row["l1"]))
+            self.assertAlmostEqual(row["objective"] / alone["objective"], 1, 9)
+        texts = xml.dom.minidom.parse(plot).getElementsByTagName("text")
+        self.assertIn("l1", [text.firstChild.data for text in texts])
+        out, _ = kiln("logreg", self.path("two.csv"), "--target", "y", "--l1", "0.5:200:6", "--l2", 0.5, *CPU)
+        self.assertEqual(len(out.splitlines()), 8)
+        self.assertIn("; l2 0.5", out)
+
+    def test_best_l1_is_kept(self):
+        model = self.path("best.kiln")
+        for more in ([], ["--C", 2]):
+            result = self.train("logreg", "three.csv", "--cv", 4, "--l1", "0.1:300:5", *more, "-o", model)
+            table, options = result["cross_validation"], result["options"]
+            best = min(table["values"], key=lambda row: row["mean"])
+            self.assertEqual(table["best"], best["l1"])
+            self.assertEqual((options["l1"], options["l2"]), (best["l1"], 0.5 if more else 0))
+            self.assertTrue(as_json("verify", model, self.path("three.csv"))["holds"])
+        cautious = self.train("logreg", "three.csv", "--cv", 4, "--l1", "0.1:300:5", "--select", "one-se")
+        self.assertEqual(cautious["options"]["l1"], cautious["cross_validation"]["one_standard_error"])
+        single = self.train("logreg", "three.csv", "--cv", 4, "--l1", 3)["cross_validation"]
+        self.assertEqual((single["penalty"], single["best"]), ("l1", 3))
+
     def test_refusals(self):
         data = [self.path("two.csv"), "--target", "y"]
         for options in (["--cv", 1], ["--cv", 301, *CPU], ["--l2", "1:2"], ["--l2", "0:1:3"], ["--l2", "-1"],
-                        ["--l2", "1:10:3", "-o", self.path("x.kiln")], ["--plot", self.path("x.svg")]):
+                        ["--l2", "1:10:3", "-o", self.path("x.kiln")],
+                        ["--l1", "1:10:3", "-o", self.path("x.kiln")], ["--l1", "1:10:3", "--l2", "1:10:3"],
+                        ["--l1", "1:10:3", "--C", "1:10:3"], ["--select", "one-se"], ["--plot", self.path("x.svg")]):
             kiln("logreg", *data, *options, code=2)
         self.assertFalse(os.path.exists(self.path("x.kiln")))
 
