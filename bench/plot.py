@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures of what lies in bench/results, as SVG that reads on light and on dark: rooflines, ratios to peers (after Figures 2 to
 5 of the fused-kernels paper), launch plans (its Figure 6), training and end to end. Needs nothing but Python; the same results
-give the same bytes.
+give the same bytes. Of bench/results also the tables of README.md (bench/tables.py).
 
 usage: bench/plot.py [--results DIR] [--out DIR] [--check]      default: bench/results, docs/figures
 --check writes nothing and fails where --out is not what would be drawn.
@@ -13,6 +13,8 @@ import math
 import os
 import sys
 from xml.sax.saxutils import escape
+
+import tables
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 COLOURS = ["#3b82c4", "#e08a1e", "#4a9d5b", "#a65fb0", "#c0504d", "#8a8a8a"]
@@ -220,7 +222,8 @@ def plot_plans(path):
     if "results" in data:
         yield "", curves("Every launch plan, measured", [
             (f"{r['rows']:,} x {r['columns']:,} {r['type']}: rank {r['rank']} of {len(r['plans'])}, {100 * r['loss']:.1f} % slower",
-             [plan["seconds"] for plan in r["plans"]], r["rank"] - 1) for r in data["results"]], noted(data))
+             [plan["seconds"] for plan in r["plans"]], r["rank"] - 1) for r in data["results"] if len(r["plans"]) > 1],
+            "Shapes with more than one plan. " + noted(data))
 
 
 def plot_end_to_end(path):
@@ -252,6 +255,21 @@ def current(folder, figures):
     return same
 
 
+def renew_tables(results, check):
+    """Those of README.md; whether they were current."""
+    path = os.path.join(HERE, "..", "README.md")
+    with open(path, encoding="utf-8") as file:
+        former = file.read()
+    text = tables.renew(former, results)
+    if text != former and check:
+        print("README.md: its tables are not what bench/tables.py makes of the results")
+    elif text != former:
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        print(path)
+    return text == former
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--results", default=os.path.join(HERE, "results"))
@@ -263,8 +281,10 @@ def main():
         for path in sorted(glob.glob(os.path.join(options.results, pattern))):
             stem = os.path.splitext(os.path.basename(path))[0]
             figures.update({f"{stem}{suffix}.svg": svg for suffix, svg in plot(path)})
+    ours = os.path.samefile(options.results, os.path.join(HERE, "results"))
+    same = renew_tables(options.results, options.check) if ours else True
     if options.check:
-        return 0 if current(options.out, figures) else 1
+        return 0 if current(options.out, figures) and same else 1
     os.makedirs(options.out, exist_ok=True)
     for name, svg in figures.items():
         path = os.path.join(options.out, name)

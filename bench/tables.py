@@ -1,0 +1,88 @@
+"""The tables of README.md, from what lies in bench/results: each stands between two comments, `<!-- table NAME -->` and
+`<!-- end -->`. A row that the results lack is an error, not a gap. bench/plot.py writes them, or checks them."""
+import json
+import os
+import re
+
+MMCHAIN = ["X", "type", "Kiln ms", "of the measured read bandwidth"]
+DENSE = {"float64": (28, 256, 1024, 8192, 20000, 50000, 100000), "float32": (28, 1024, 8192, 50000)}
+SPARSE = [("kdd", "KDD2010-shaped, popular columns"), ("kdd-uniform", "uniform columns"),
+          ("million-zipf", "popular columns"), ("paper-1024", "1 % dense"),
+          ("paper-4096", "1 % dense"), ("skewed-rows", "a few very long rows")]
+CPU = [("csr", 500000, 4096, "float64"), ("csr", 2000000, 1024, "float64"), ("csr", 600000, 1000000, "float64"),
+       ("dense", 2000000, 28, "float64"), ("dense", 250000, 257, "float64"), ("dense", 64000, 1024, "float64"),
+       ("dense", 16000, 4096, "float32"), ("dense", 1500, 50000, "float64")]
+
+
+def load(results, name):
+    with open(os.path.join(results, name), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def find(table, **wanted):
+    for row in table:
+        if all(row[key] == value for key, value in wanted.items()):
+            return row
+    raise KeyError(f"no row with {wanted}")
+
+
+def short(kind):
+    return kind.replace("float", "f")
+
+
+def percent(fraction):
+    return f"{100 * fraction:.0f} %"
+
+
+def h200(results):
+    yield MMCHAIN + ["two calls ms", "ratio"], 2
+    data = load(results, "h200-dense-cuda.json")
+    for kind, widths in DENSE.items():
+        for cols in widths:
+            row = find(data["rows"], cols=cols, type=kind, k=1)
+            yield [f"dense {row['rows']:,} x {cols:,}", short(kind), f"{row['fused_ms']:.3f}", percent(row["fraction_of_roof"]),
+                   f"{row['composed_ms']:.3f}", f"{row['composed_ms'] / row['fused_ms']:.2f}"], 0
+    data = load(results, "h200-sparse.json")
+    for case, words in SPARSE:
+        row = find(data["rows"], case=case, type="float64")
+        yield [f"sparse {row['rows']:,} x {row['columns']:,}, {row['nnz'] / 1e6:.0f} M nonzeros, {words}", "f64",
+               f"{row['fused_ms']:.3f}", percent(row["fraction_of_roof"]), f"{row['pair_ms']:.3f}",
+               f"{row['pair_ms'] / row['fused_ms']:.2f}"], 0
+
+
+def newton(results):
+    yield ["logistic regression", "Kiln s", "composed s", "ratio", "Kiln on 16 cores s", "ratio"], 1
+    for row in load(results, "h200-newton.json")["rows"]:
+        yield [row["case"], f"{row['cuda']['seconds']:.4f}", f"{row['composed_seconds']:.4f}", f"{row['ratio_to_composed']:.1f}",
+               f"{row['cpu']['seconds']:.3f}", f"{row['ratio_to_cpu']:.0f}"], 0
+
+
+def cpu(results):
+    yield MMCHAIN + ["SciPy / NumPy with OpenBLAS ms", "ratio", "ratio to MKL"], 2
+    data = load(results, "cpu2-mmchain.json")
+    for form, rows, cols, kind in CPU:
+        row = find(data["rows"], format=form, rows=rows, cols=cols, type=kind, threads=2)
+        sparse = form == "csr"
+        theirs = row["scipy_ms" if sparse else "openblas_ms"]
+        yield [("sparse " if sparse else "dense ") + f"{rows:,} x {cols:,}" +
+               (f", {rows * row['per_row'] / 1e6:.0f} M nonzeros" if sparse else ""), short(kind), f"{row['kiln_ms']:.1f}",
+               percent(row["of_roof"]), f"{theirs:.1f}", f"{theirs / row['kiln_ms']:.2f}",
+               f"{row['mkl_ms'] / row['kiln_ms']:.2f}" if sparse else ""], 0
+
+
+TABLES = {"h200": h200, "h200-newton": newton, "cpu2": cpu}
+
+
+def draw(rows):
+    """Markdown; the first row is the head, its number that of the columns of words."""
+    (head, words), *body = rows
+    lines = [head, ["---" if i < words else "---:" for i in range(len(head))]] + [row for row, _ in body]
+    return "".join("| " + " | ".join(line) + " |\n" for line in lines)
+
+
+def renew(text, results):
+    """The text with all of its tables as the results have them."""
+    def table(match):
+        return match[1] + draw(TABLES[match[2]](results)) + match[3]
+
+    return re.sub(r"(<!-- table (\S+) -->\n).*?(<!-- end -->\n)", table, text, flags=re.DOTALL)
