@@ -92,7 +92,8 @@ const struct option option_table[] = {
      "With --cv: the value with the best mean, or the strongest penalty within one standard error of it.",
      AT(select)},
     {"warm-start", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "MODEL", NULL, NULL, ANY,
-     "Start from this model instead of from zero; the data are encoded as its training data were.",
+     "Start from this model instead of from zero; the data are encoded as its training data were. The model "
+     "is only a start: the same optimum to the tolerance, not the same digits.",
      AT(warm_start)},
     {"no-preconditioner", 0, OPTION_FLAG, GROUP_MODEL, BIT(LINREG), NULL, NULL, NULL, ANY,
      "Plain conjugate gradient, without scaling by the diagonal.", AT(no_preconditioner)},

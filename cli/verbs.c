@@ -31,7 +31,7 @@ const struct verb verb_table[VERB_COUNT] = {
                      "target, numbers or, in CSV, text.\n\n" FORMATS "\n\n" SUMMARY,
                      "kiln logreg a9a.svm.gz --C 1 -o a9a.kiln\n"
                      "kiln logreg iris.csv --target species --standardize -o iris.kiln\n"
-                     "kiln logreg a9a.svm.gz --l1 5\n"
+                     "kiln logreg a9a.svm.gz --l1 0.1:100:10 --cv 5 --select one-se -o sparse.kiln\n"
                      "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
                      verb_train},
     [VERB_GLM] =

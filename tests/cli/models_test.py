@@ -167,6 +167,17 @@ class Classifiers(Models):
         self.assertAlmostEqual(rest["objective"], whole["objective"], 9)
         self.assertAlmostEqual(rest["trace"][0]["objective"], part["objective"], 9)
 
+    def test_converged_start_comes_back(self):
+        for verb, data, *options in (("linreg", "number.csv"), ("logreg", "two.csv", "--standardize"), ("svm", "three.csv"),
+                                     ("logreg", "three.csv", "--l1", 2), ("glm", "count.csv", "--family", "poisson")):
+            first, second = self.path("first.kiln"), self.path("second.kiln")
+            self.train(verb, data, *options, "-o", first)
+            again = self.train(verb, data, *options, "--warm-start", first, "-o", second)
+            self.assertEqual((again["iterations"], again["converged"]), (0, True))
+            predictions = [as_json("predict", model, self.path(data), "--decision", *CPU)["predictions"]
+                           for model in (first, second)]
+            self.assertEqual(*predictions)
+
     def test_svm_regression(self):
         result = self.fit("svm", "number.csv", "--regression", "--epsilon", 0.1)
         self.assertLess(result["gap"], 1e-9)
