@@ -7,7 +7,9 @@
  * Where w gathers decides the speed, since sums to one address queue. Columns are counted from the most popular one on, as
  * far as that is known: with CODED, col holds ~slot for the popular columns (ops/layout.h), whose y and w lie together in
  * y_hot and w_hot, K elements a slot. The first chip_w of them gather in local memory, the others in w_hot, which is small
- * enough for the second cache level; the first chip_y elements of y are in local memory, too. Without CODED the numbers of
+ * enough for the second cache level; the first chip_y elements of y are in local memory, too. Sums of the first HOT columns
+ * gather in COPIES places, of which each vector of a warp has its own: under Zipf's law a row in twelve meets in the same
+ * column of 4,096, and additions to one address wait for each other. Without CODED the numbers of
  * the columns stand for their popularity, and all of w is in local memory where it fits. Columns that are not coded are
  * rare: they are scattered here one by one, or (rare_too = 0) not at all, but by what comes afterwards, a pass over the
  * transpose or over tiles, for which the rows' factors are stored. What tiles add to the rows' dot products, `dots`, was
@@ -45,9 +47,20 @@ DEVICE_FN real entry_product(int c, real x, int column, __global const real *y, 
     return x * load_rare(y + ((index_t)c * y_k + y_first + column));
 }
 
+#if PLAIN || defined(TILED) || defined(FACTORS_ONLY)
+#define HOT 1 /* none: nothing is scattered */
+#else
+#define HOT 64
+#endif
+#if K >= 8
+#define COPIES 1
+#else
+#define COPIES (8 / K)
+#endif
+
 /* Row c of w += f * x, of which this is column `column`. */
 DEVICE_FN void entry_scatter(real f, int c, real x, int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip,
-                       int chip_w, int rare_too, int k, int first) {
+                       LOCAL_PTR real *hot, int chip_w, int rare_too, int k, int first) {
 #ifdef CODED
     const int slot = ~c;
     const bool rare = c >= 0;
@@ -59,7 +72,7 @@ DEVICE_FN void entry_scatter(real f, int c, real x, int column, __global real *o
     if (rare) {
         if (rare_too) atomic_add_global(out + ((index_t)c * k + first + column), f * x);
     } else if (slot < chip_w) {
-        atomic_add_local(chip + (slot * K + column), f * x);
+        atomic_add_local(slot < HOT ? hot + (slot * COPIES * K + column) : chip + (slot * K + column), f * x);
     } else {
         atomic_add_global(w_hot + (slot * K + column), f * x);
     }
@@ -75,7 +88,7 @@ DEVICE_FN void entry_scatter(real f, int c, real x, int column, __global real *o
 #ifdef LONG
 #define BATCH 8
 #else
-#define BATCH 2
+#define BATCH 1
 #endif
 
 /* The products and the scatter of a thread's entries from e on that are not in registers. */
@@ -97,8 +110,8 @@ DEVICE_FN real dot_entries(index_t e, index_t end, __global const int *col, __gl
 }
 
 DEVICE_FN void scatter_entries(real f, index_t e, index_t end, __global const int *col, __global const real *X, real same,
-                               int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip, int chip_w,
-                               int rare_too, int k, int first) {
+                               int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip,
+                               LOCAL_PTR real *hot, int chip_w, int rare_too, int k, int first) {
     for (; e < end; e += BATCH * TOGETHER) {
         int c[BATCH];
         real x[BATCH];
@@ -106,7 +119,8 @@ DEVICE_FN void scatter_entries(real f, index_t e, index_t end, __global const in
         LOAD_VALUES(BATCH, x, e, end)
 #pragma unroll
         for (int t = 0; t < BATCH; t++)
-            if (e + t * TOGETHER < end) entry_scatter(f, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
+            if (e + t * TOGETHER < end)
+                entry_scatter(f, c[t], x[t], column, out, w_hot, chip, hot, chip_w, rare_too, k, first);
     }
 }
 
@@ -149,14 +163,18 @@ DEVICE_FN real hot_y(int i, __global const real *y, __global const real *y_hot, 
 }
 
 /* Sums that gathered on chip go to memory. */
-DEVICE_FN void flush_chip(LOCAL_PTR real *chip, int chip_w, __global real *out, __global real *w_hot, int k, int first) {
+DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, LOCAL_PTR const real *hot, int chip_w, __global real *out,
+                          __global real *w_hot, int k, int first) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = (int)get_local_id(0); i < chip_w * K; i += BS) {
-        if (chip[i] == REAL(0.0)) continue;
+        real sum = chip[i];
+        if (i < HOT * K)
+            for (int copy = 0; copy < COPIES; copy++) sum += hot[(i / K * COPIES + copy) * K + i % K];
+        if (sum == REAL(0.0)) continue;
 #ifdef CODED
-        atomic_add_global(w_hot + i, chip[i]);
+        atomic_add_global(w_hot + i, sum);
 #else
-        atomic_add_global(out + ((index_t)(i / K) * k + first + i % K), chip[i]);
+        atomic_add_global(out + ((index_t)(i / K) * k + first + i % K), sum);
 #endif
     }
 }
@@ -168,8 +186,13 @@ DEVICE_FN void flush_chip(LOCAL_PTR real *chip, int chip_w, __global real *out, 
 #endif
 
 #ifndef LONG
-/* Waiting for memory is the most of a row's time. So it is found two rows ahead where a row lies, and one row ahead its columns
- * and its operands are asked for, and its values are brought into the cache. */
+/* Waiting for memory is the most of a row's time. So it is found a row ahead where a row lies. Where y is gathered from the
+ * cache, the columns that say from where are asked for a row ahead, too, which costs registers: elsewhere it makes passes slower. */
+#if defined(CODED) && K == 1
+#define COLUMNS_AHEAD 1
+#else
+#define COLUMNS_AHEAD 0
+#endif
 #define FIND_ROW(number)                                                                                     \
     if ((number) < rows) {                                                                                   \
         found = list ? list[number] : (number);                                                              \
@@ -184,21 +207,10 @@ DEVICE_FN void flush_chip(LOCAL_PTR real *chip, int chip_w, __global real *out, 
     next_begin = found_begin;                                                                                \
     next_end = next_here ? found_end : found_begin;
 #endif
-#if PLAIN
-#define LOAD_OPERANDS
-#else
-#define LOAD_OPERANDS                                                                                        \
-    if (next_here) next_operands = load_operands(v, y, (index_t)next, first, k, v_cols MAP_OPERANDS);
-#endif
-#define FETCH_ROW(number)                                                                                    \
+#define NEXT_ROW(number)                                                                                     \
     next = found;                                                                                            \
     next_here = (number) < rows;                                                                             \
-    TAKE_ROW                                                                                                 \
-    LOAD_COLUMNS(Q, next_c, next_begin + slot, next_end)                                                     \
-    _Pragma("unroll") for (int t = 0; t < Q; t++)                                                            \
-        if (X && next_begin + slot + t * TOGETHER < next_end) prefetch_once(X + (next_begin + slot + t * TOGETHER)); \
-    LOAD_OPERANDS
-
+    TAKE_ROW
 /* The rows of X, or those in `list`, but for rows longer than `longest`. out holds beta z already, unless PLAIN. */
 __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_t *row_start, __global const int *col,
                                        __global const real *X, real same, __global const real *v,
@@ -213,35 +225,45 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
     long found = 0, next;
     index_t found_begin = 0, found_end = 0, next_begin, next_end;
     bool next_here;
-    int next_c[Q];
-#if !PLAIN
-    struct row_operands next_operands;
-#endif
     LOCAL_BEGIN(chip)
     LOCAL_PTR real *const chip_ys = chip + chip_w * K;
+    LOCAL real hot[HOT * COPIES * K];
+    LOCAL_PTR real *const hot_copy = hot + vector % COPIES * K;
     MAP_BEGIN
     for (int i = id; i < chip_w * K; i += BS) chip[i] = REAL(0.0);
+    for (int i = id; i < HOT * COPIES * K; i += BS) hot[i] = REAL(0.0);
     for (int i = id; i < chip_y * K; i += BS) chip_ys[i] = hot_y(i, y, y_hot, y_k, y_first, k - first);
     barrier(CLK_LOCAL_MEM_FENCE);
 
     long at = (long)get_group_id(0) * NV + vector;
     FIND_ROW(at)
-    FETCH_ROW(at)
+#if COLUMNS_AHEAD
+    int next_c[Q];
+    NEXT_ROW(at)
+    LOAD_COLUMNS(Q, next_c, next_begin + slot, next_end)
     FIND_ROW(at + stride)
+#endif
     for (long row0 = (long)get_group_id(0) * NV; row0 < rows; row0 += stride, at += stride) {
+#if !COLUMNS_AHEAD
+        NEXT_ROW(at)
+#endif
         const long row = next;
         const bool here = next_here;
         const index_t begin = next_begin, end = next_end;
         int c[Q];
         real x[Q], p[K], sum = lane < K && here && dots ? dots[(index_t)row * K + column] : REAL(0.0);
-#if !PLAIN
-        const struct row_operands operands = next_operands;
-#endif
+#if COLUMNS_AHEAD
 #pragma unroll
         for (int t = 0; t < Q; t++) c[t] = next_c[t];
         LOAD_VALUES(Q, x, begin + slot, end)
-        FETCH_ROW(at + stride)
+        NEXT_ROW(at + stride)
+        LOAD_COLUMNS(Q, next_c, next_begin + slot, next_end)
         FIND_ROW(at + 2 * stride)
+#else
+        LOAD_COLUMNS(Q, c, begin + slot, end)
+        LOAD_VALUES(Q, x, begin + slot, end)
+        FIND_ROW(at + stride)
+#endif
 #if FUSED || PLAIN
 #pragma unroll
         for (int t = 0; t < Q; t++)
@@ -256,7 +278,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
             if (lane < K && first + column < k)
                 write_plain(out, pick(p, column), z, alpha, beta, (index_t)row * k + first + column);
 #else
-            apply_map(p, &operands, (index_t)row, first, k MAP_STATE(lane == 0));
+            row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(lane == 0));
             sum = alpha * pick(p, column);
             if (factors && lane < K) factors[(index_t)row * K + column] = sum;
 #endif
@@ -265,12 +287,12 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
 #pragma unroll
         for (int t = 0; t < Q; t++)
             if (begin + slot + t * TOGETHER < end)
-                entry_scatter(sum, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
-        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, column, out, w_hot, chip, chip_w, rare_too, k,
-                        first);
+                entry_scatter(sum, c[t], x[t], column, out, w_hot, chip, hot_copy, chip_w, rare_too, k, first);
+        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, column, out, w_hot, chip, hot_copy, chip_w,
+                        rare_too, k, first);
 #endif
     }
-    flush_chip(chip, chip_w, out, w_hot, k, first);
+    flush_chip(chip, hot, chip_w, out, w_hot, k, first);
     MAP_END
 }
 
@@ -315,7 +337,8 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     const real f = alpha * pick(p, column);
     if (factors && number == 0 && id < K) factors[(index_t)row * K + column] = f;
 #ifndef FACTORS_ONLY
-    scatter_entries(f, begin + slot, end, col, X, same, column, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
+    scatter_entries(f, begin + slot, end, col, X, same, column, out, w_hot, (LOCAL_PTR real *)0, (LOCAL_PTR real *)0, 0,
+                    rare_too, k, first);
 #endif
 #endif
     MAP_END

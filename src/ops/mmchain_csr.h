@@ -9,6 +9,9 @@ int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, int K);
 /* Entries of a row that a thread holds at most. */
 int ki_csr_turns(const kiln_device *device, int K);
 struct ki_plan ki_csr_plan(const struct ki_chain *chain);
+/* All plans worth a measurement, of which *chosen is ki_csr_plan's. */
+enum { KI_CSR_PLANS = 6 * 3 };
+int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct ki_chain *chain);
 /* Rows of y and w, plan->K elements each, that fit in a work-group's local memory. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain);
 /* Time, bytes and the rest, for a candidate whose plan is complete. */

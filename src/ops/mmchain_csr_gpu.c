@@ -340,21 +340,30 @@ done:
     return status;
 }
 
-kiln_status ki_csr_candidates(struct ki_candidate **list, int *count, int *chosen,
-                              const struct ki_chain *chain) {
-    struct ki_candidate *made = ki_calloc(sizeof *made);
+/* The built kernel tells how many groups run at once. */
+static kiln_status count_groups(struct ki_candidate *candidate, const struct ki_chain *chain) {
     struct ki_layout none = {.rows = {.longest = INT32_MAX}};
     struct rows_launch rows = {.rows = chain->X->rows};
-    kiln_status status;
-    if (!made) return ki_fail_nomem(sizeof *made, "the candidates");
-    made->plan = ki_csr_plan(chain);
-    const struct stage stage = over_X(chain, &made->plan, &none, 0);
-    TRY(build_rows(&rows, &stage, made->plan.VS));
-    made->plan.groups = ki_max(rows.groups, 1);
-    ki_csr_predict(made, chain);
+    const struct stage stage = over_X(chain, &candidate->plan, &none, 0);
+    const kiln_status status = build_rows(&rows, &stage, candidate->plan.VS);
+    candidate->plan.groups = ki_max(rows.groups, 1);
+    return status;
+}
+
+kiln_status ki_csr_candidates(struct ki_candidate **list, int *count, int *chosen,
+                              const struct ki_chain *chain) {
+    struct ki_plan plans[KI_CSR_PLANS];
+    const int n = ki_csr_plans(plans, chosen, chain);
+    struct ki_candidate *made = ki_calloc((size_t)n * sizeof *made);
+    kiln_status status = KILN_OK;
+    if (!made) return ki_fail_nomem((size_t)n * sizeof *made, "the candidates");
+    for (int i = 0; i < n; i++) {
+        made[i].plan = plans[i];
+        TRY(count_groups(&made[i], chain));
+        ki_csr_predict(&made[i], chain);
+    }
     *list = made;
-    *count = 1;
-    *chosen = 0;
+    *count = n;
     return KILN_OK;
 done:
     ki_free(made);

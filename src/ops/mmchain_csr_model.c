@@ -1,4 +1,5 @@
 /* The plan of a pass over a sparse X on a GPU, and the time that it takes. */
+#include <math.h>
 #include <stdio.h>
 
 #include "core/size.h"
@@ -8,7 +9,8 @@
 static int64_t chip_bytes(const struct ki_plan *plan, const struct ki_chain *chain) {
     const struct ki_properties *device = &chain->X->device->properties;
     const int64_t element = ki_type_bytes(chain->X->type);
-    const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS;
+    const int64_t copies = 64 * 8 * element; /* of the sums of the first columns */
+    const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS + copies;
     const int64_t bytes =
         ki_min(device->local_max - fixed, device->is_gpu ? KI_CHIP_BYTES : KI_CHIP_BYTES_CPU);
     return ki_max(bytes, 0);
@@ -26,28 +28,69 @@ int ki_csr_turns(const kiln_device *device, int K) {
     return K == 1 ? KI_TURNS : device->properties.is_gpu ? 8 : 1;
 }
 
-/* Large groups share what is on chip among many threads. A thread keeps a row's whole part in registers, if the row is not
- * much longer than the mean. w gets three quarters of the space, for an addition to memory costs about three times what a
- * load from there does (bench/results/h200-sparse-parts.json). */
-struct ki_plan ki_csr_plan(const struct ki_chain *chain) {
+/* A thread keeps a row's whole part in registers, if the row is not much longer than the mean. w gets three quarters of the
+ * space on chip, for an addition to memory costs about three times what a load from there does
+ * (bench/results/h200-sparse-parts.json). */
+static struct ki_plan plan_of(const struct ki_chain *chain, int VS, int BS) {
     const kiln_matrix *X = chain->X;
-    const struct ki_properties *device = &X->device->properties;
     struct ki_plan plan = {.file = "mmchain_csr",
                            .function = "mmchain_csr",
                            .variant = "CSR",
+                           .VS = VS,
+                           .BS = BS,
                            .K = ki_plan_columns(chain),
                            .W = 1,
                            .R = 1};
-    const bool heavy = plan.K > 2 || ki_chain_maps(chain) || device->warp == 1;
-    plan.BS = (int)ki_min(!device->is_gpu ? 64 : heavy ? 512 : 1024, device->group_max);
-    plan.VS = ki_csr_vector(X->device, X->nnz, X->rows, plan.K);
-    const int64_t together = ki_max(X->rows, 1) * (plan.VS / plan.K);
+    const int64_t together = ki_max(X->rows, 1) * (VS / plan.K);
     plan.Q = (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * together), 1), ki_csr_turns(X->device, plan.K));
     const int64_t room = ki_csr_chip_columns(&plan, chain);
     const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
     if (scatters) plan.shared_w = (int)ki_min(X->cols, X->cols <= room || !gathers ? room : room / 4 * 3);
-    plan.steps = ki_max(ki_ceil_div(X->rows, plan.BS / plan.VS), 1);
+    plan.steps = ki_max(ki_ceil_div(X->rows, BS / VS), 1);
     return plan;
+}
+
+/* Large groups share what is on chip among many threads. Where all of w and y fits twice, two groups add to fewer sums each. */
+static int largest_group(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    const int K = ki_plan_columns(chain);
+    const bool heavy = K > 2 || ki_chain_maps(chain) || device->warp == 1;
+    const bool twice =
+        chain->kind != KI_CHAIN_PLAIN && 2 * X->cols * K * ki_type_bytes(X->type) <= KI_CHIP_BYTES / 2;
+    return (int)ki_min(!device->is_gpu ? 64 : heavy || twice ? 512 : 1024, device->group_max);
+}
+
+struct ki_plan ki_csr_plan(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    return plan_of(chain, ki_csr_vector(X->device, X->nnz, X->rows, ki_plan_columns(chain)),
+                   largest_group(chain));
+}
+
+int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct ki_chain *chain) {
+    const struct ki_plan best = ki_csr_plan(chain);
+    const struct ki_properties *device = &chain->X->device->properties;
+    const int most = (int)ki_min(device->is_gpu ? 1024 : best.BS, device->group_max);
+    const int least = (int)ki_min(device->is_gpu ? 256 : best.BS, best.BS);
+    int n = 0;
+    for (int VS = best.K; VS <= 32 && VS <= least; VS *= 2)
+        for (int BS = least; BS <= ki_max(best.BS, most); BS *= 2) {
+            if (VS == best.VS && BS == best.BS) *chosen = n;
+            plans[n++] = plan_of(chain, VS, BS);
+        }
+    return n;
+}
+
+/* What a plan loses of that: by vectors that do not suit the rows, and by too few threads to wait for memory side by side. */
+static double effort_of(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    const double mean = (double)X->nnz / (double)ki_max(X->rows, 1);
+    const double best = ki_layout_effort(mean / ki_layout_vector(X->device, X->nnz, X->rows));
+    const double threads = (double)(plan->groups * plan->BS) / ki_max(device->compute_units, 1);
+    const double waits = threads < 1024 && threads > 0 ? pow(1024 / threads, 0.7) : 1;
+    const double alone = plan->BS > largest_group(chain) ? 1.1 : 1;
+    return ki_layout_effort(mean * plan->K / plan->VS) / best * waits * alone;
 }
 
 /* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200 (bench/results/h200-sparse.json
@@ -72,6 +115,7 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     if (gathers && !on_chip)
         seconds += operations / (cached ? cached_load : exact || !scatters ? load : tile_load);
     if (scatters) seconds += operations / (on_chip ? chip : cached ? cached_sum : exact ? load : tile_sum);
+    if (device->is_gpu) seconds *= effort_of(&candidate->plan, chain);
     candidate->bytes =
         (int64_t)passes * (X->nnz * (4 + element) + X->rows * 8) + (X->rows + 2 * X->cols) * element;
     candidate->atomics = scatters && !on_chip ? X->nnz * chain->k : 0;
