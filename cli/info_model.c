@@ -1,11 +1,12 @@
 /* kiln info MODEL: metadata, tensors, and the largest coefficients. */
 #include <math.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "info.h"
 
-enum { TOP = 10, TARGETS_SHOWN = 8 };
+enum { TOP = 10, TARGETS_SHOWN = 8, LIST_SHOWN = 10 };
 
 struct top {
     int64_t feature[TOP];
@@ -142,24 +143,65 @@ static int tell_json(struct run *run, const char *path, const kiln_model *model,
     return json_print(object);
 }
 
-/* A JSON object as "l2 0, intercept true, ..."; other text as it is, cut to the width of a screen. */
+struct sentence {
+    char text[1600];
+    size_t used;
+};
+
+static void append(struct sentence *sentence, const char *format, ...) {
+    const size_t room = sizeof sentence->text - sentence->used;
+    va_list args;
+    va_start(args, format);
+    const int length = vsnprintf(sentence->text + sentence->used, room, format, args);
+    va_end(args);
+    sentence->used += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+/* A column of a CSV file is its name and how many values it has, if these are text. */
+static void append_value(struct sentence *sentence, const json_t *value) {
+    const json_t *levels = json_object_get(value, "levels");
+    if (json_is_real(value))
+        append(sentence, "%s", text_number(json_real_value(value)));
+    else if (json_is_integer(value))
+        append(sentence, "%lld", (long long)json_integer_value(value));
+    else if (json_is_boolean(value))
+        append(sentence, "%s", json_is_true(value) ? "yes" : "no");
+    else if (json_is_string(value) || json_is_object(value))
+        append(sentence, "%s",
+               json_is_object(value) ? text_of(json_object_get(value, "name")) : text_of(value));
+    if (levels) append(sentence, " (%s)", text_plural((int64_t)json_array_size(levels), "value"));
+}
+
+static void append_list(struct sentence *sentence, const json_t *list) {
+    const json_t *value;
+    size_t i;
+    json_array_foreach(list, i, value) {
+        if (i == LIST_SHOWN) break;
+        append(sentence, "%s", i ? ", " : "");
+        append_value(sentence, value);
+    }
+    if (json_array_size(list) > LIST_SHOWN)
+        append(sentence, " and %lld more", (long long)json_array_size(list) - LIST_SHOWN);
+}
+
+/* What training noted, "l2 0; intercept yes; ..."; without what was not given, and tables, which --json shows. */
 static void print_metadata(const char *key, const char *text) {
-    json_t *object = *text == '{' ? json_loads(text, 0, NULL) : NULL, *value;
-    const char *name, *comma = "";
+    json_t *root = *text == '{' || *text == '[' ? json_loads(text, 0, NULL) : NULL, *value;
+    struct sentence sentence = {"", 0};
+    const char *name;
+    if (!root) append(&sentence, "%s", text);
+    if (json_is_array(root)) append_list(&sentence, root);
+    json_object_foreach(root, name, value) {
+        if (json_is_null(value) || json_is_object(value)) continue;
+        append(&sentence, "%s%s ", sentence.used ? "; " : "", name);
+        if (json_is_array(value))
+            append_list(&sentence, value);
+        else
+            append_value(&sentence, value);
+    }
+    json_decref(root);
     printf("  %-14s", key);
-    if (!object || strlen(text) > 1000) {
-        printf("%.90s%s\n", text, strlen(text) > 90 ? " ..." : "");
-        json_decref(object);
-        return;
-    }
-    json_object_foreach(object, name, value) {
-        char *shown = json_is_real(value) ? NULL : json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
-        printf("%s%s %s", comma, name, shown ? shown : text_number(json_real_value(value)));
-        free(shown);
-        comma = ", ";
-    }
-    putchar('\n');
-    json_decref(object);
+    text_wrap(stdout, sentence.text, 16, 100);
 }
 
 static void tell_people(const char *path, const kiln_model *model) {

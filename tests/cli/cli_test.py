@@ -21,7 +21,8 @@ import unittest
 
 KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 START_SECONDS = float(sys.argv[3]) if len(sys.argv) > 3 else 0.005
-SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "src")
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
+SOURCES = os.path.join(ROOT, "src")
 # What only a C program knows: kiln_glm, kiln_glm_options.l2, KILN_ERR_DATA; not the environment's KILN_CACHE_DIR.
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "predict", "verify", "info", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
@@ -268,6 +269,30 @@ class Pages(Case):
                 ["bash", "-c", script, "-", KILN, *line.split()], capture_output=True, check=True
             )
             self.assertEqual(got.stdout.decode().strip(), want, line)
+
+
+class Examples(Case):
+    """What the README and the help show on the data that the tree has runs as it stands, here on some of the rows."""
+
+    def test_examples_run(self):
+        os.mkdir(self.path("data"))
+        lines = content(FLIGHTS, gzip.open).splitlines(keepends=True)[:3001]
+        for name in ("flights.csv.gz", "flights_test.csv.gz"):
+            with gzip.open(self.path(f"data/{name}"), "wb") as file:
+                file.write(b"".join(lines))
+        tour = content(os.path.join(ROOT, "README.md")).decode().split("And on others")[0]
+        commands = [line[2:] for line in tour.splitlines() if line.startswith("$ kiln") and "doctor" not in line]
+        for verb in VERBS:
+            examples = kiln(verb, "--help")[0].split("Examples\n")[1].split("\n\n")[0]
+            commands += [line.strip() for line in examples.splitlines() if "flights" in line]
+        self.assertGreater(len(commands), 12)
+        path = os.path.dirname(KILN) + os.pathsep + os.environ["PATH"]
+        self.assertEqual(os.path.basename(KILN), "kiln")
+        for command in commands:
+            with self.subTest(command=command):
+                result = subprocess.run(command, shell=True, cwd=self.folder, capture_output=True, text=True,
+                                        env={**os.environ, "PATH": path}, timeout=300, check=False)
+                self.assertEqual(result.returncode, 0, result.stderr)
 
 
 class Training(Case):
