@@ -2,7 +2,7 @@
 """How often --device auto takes the faster device: a grid of shapes and iterations, trained on the CPU, on the GPU and under
 auto, each from its process's start to its end without the reading of the file, which is the same for all.
 
-usage: auto_choice.py --build BUILD [--gpu cuda] [--quick] [--folder DIR] [--json FILE]
+usage: auto_choice.py --build BUILD [--gpu cuda] [--quick] [--repeat N] [--folder DIR] [--json FILE]
 Prints a row for each point and the share of right choices; a choice also counts as right where it costs at most 5 % more.
 """
 import argparse
@@ -25,9 +25,9 @@ ITERATIONS = (3, 40)
 
 
 def train(options, path, targets, device, iterations):
-    """The best of two runs."""
+    """The best of the runs."""
     best = None
-    for _ in range(2):
+    for _ in range(options.repeat):
         start = time.perf_counter()
         done = subprocess.run([f"{options.build}/kiln", "linreg", path, "--target-file", targets, "--device", device, "--l2",
                                "1", "--max-iterations", str(iterations), "--tolerance", "1e-300", "--json", "--quiet"],
@@ -51,6 +51,7 @@ def main():
     parser.add_argument("--build", required=True, help="the build folder, with kiln and bench/kiln_generate")
     parser.add_argument("--gpu", default="cuda")
     parser.add_argument("--quick", action="store_true", help="a few small shapes, to see that it works")
+    parser.add_argument("--repeat", type=int, default=2, help="runs of which the fastest counts")
     parser.add_argument("--folder", help="where the data go; default: a temporary folder")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")

@@ -80,12 +80,6 @@ DEVICE_FN real load_once(const real *address) {
     return __ldcs(address);
 }
 
-DEVICE_FN void prefetch_once(const real *address) {
-#ifdef __CUDA_ARCH__
-    asm volatile("prefetch.global.L2 [%0];" : : "l"(address));
-#endif
-}
-
 DEVICE_FN int load_once_int(const int *address) {
     return __ldcs(address);
 }

@@ -65,9 +65,6 @@ DEVICE_FN real load_once(__global const real *address) {
     return *address;
 }
 
-DEVICE_FN void prefetch_once(__global const real *address) {
-}
-
 DEVICE_FN int load_once_int(__global const int *address) {
     return *address;
 }
