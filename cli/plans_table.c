@@ -49,7 +49,7 @@ static const struct {
     int width;
 } parameters[] = {
     {"VS", "threads that share a row", vector, 1, 4},
-    {"BS", "threads in a work-group, on the CPU in all", group, 0, 5},
+    {"BS", "threads in a work-group (CPU: in all)", group, 0, 5},
     {"CL", "work-groups that share a row", cluster, 1, 3},
     {"ST", "tiles of X on their way while one is worked on", stages, 0, 3},
     {"C", "rows that a vector of threads goes through", coarsening, 0, 9},
@@ -108,6 +108,10 @@ static void print_legend(FILE *file, const struct table *table) {
 }
 
 void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t most) {
+    if (!count) {
+        fprintf(file, "  no plans: the device goes about such an X in one way only\n");
+        return;
+    }
     const struct table table = lay_out(list, count);
     print_head(file, &table);
     for (int64_t i = 0; i < count; i++)

@@ -21,7 +21,9 @@ enum { FIRST_BYTES = 1 << 16 };
 static kiln_status fail_errno(const char *what, const char *path, int code) {
     char reason[128];
     if (strerror_r(code, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", code);
-    return ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, path, reason);
+    ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, path, reason);
+    return code == ENOENT ? ki_hint("check the spelling; relative paths start at the current folder")
+                          : KILN_ERR_IO;
 }
 
 /* Does the text have "12:3.5" (LIBSVM) or a separator (CSV) in it? NULL if it is no text. */

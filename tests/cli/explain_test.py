@@ -32,7 +32,7 @@ class Explain(unittest.TestCase):
         self.assertIn("3,000 x 40, 20,000 entries, sparse f64", text)
         head = text.splitlines()[3].split()  # of a device's parameters those that it has, each of them explained
         self.assertEqual(head, ["VARIANT", "BS", "C", "BYTES", "PREDICTED", "LIMIT"])
-        self.assertIn("BS: threads in a work-group", text)
+        self.assertIn("BS: threads in a work-group (CPU: in all)", text)
         self.assertNotIn("ST:", text)
 
     def test_type_and_columns_of_y(self):
