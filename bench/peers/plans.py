@@ -2,9 +2,10 @@
 """How good the launch model's choices are: every plan of mmchain measured at a list of shapes, the rank of the choice among them
 and what it loses to the best (the fused-kernels paper's Figure 6 and section 4.3).
 
-usage: plans.py --kiln KILN [--device cuda] [--scale S] [--jobs N] [--json FILE]
-A choice is good that is at most 5 % slower than the best plan. With --jobs all kernels are first built for a few rows, N shapes at a
-time, so that the measurements, one by one, find them in Kiln's cache.
+usage: plans.py --kiln KILN [--device cuda] [--scale S] [--shapes COLUMNS,...] [--quick] [--jobs N] [--json FILE]
+--shapes takes the dense shapes of these widths alone; --quick times the plans predicted to be the fastest alone. A choice is good
+that is at most 5 % slower than the best plan. With --jobs all kernels are first built for a few rows, N shapes at a time, so that
+the measurements, one by one, find them in Kiln's cache.
 """
 import argparse
 import concurrent.futures
@@ -25,7 +26,9 @@ def tune(options, shape, kind, scale):
     rows, cols, nnz, skew = shape
     scaled = max(int(rows * scale), 1)
     command = [options.kiln, "tune", "mmchain", "--rows", str(scaled), "--columns", str(cols), "--type", kind, "--device",
-               options.device, "--exhaustive", "--json", "--quiet"]
+               options.device, "--json", "--quiet"]
+    if not options.quick:
+        command.append("--exhaustive")
     if nnz:
         command += ["--nnz", str(max(int(nnz * scale), 1)), "--skew", skew]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -39,18 +42,22 @@ def main():
     parser.add_argument("--kiln", required=True)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--scale", type=float, default=1.0, help="a fraction of the rows and entries")
+    parser.add_argument("--shapes", type=lambda text: [int(part) for part in text.split(",")], help="widths of dense shapes")
+    parser.add_argument("--quick", action="store_true", help="the plans predicted to be the fastest alone")
     parser.add_argument("--jobs", type=int, default=0, help="shapes whose kernels are built at a time beforehand")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     results = []
+    shapes = [shape for shape in SHAPES if options.shapes is None or not shape[2] and shape[1] in options.shapes]
     if options.jobs:
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            list(pool.map(lambda work: tune(options, *work, 0.002), [(shape, kind) for kind in ("f64", "f32") for shape in SHAPES]))
+            list(pool.map(lambda work: tune(options, *work, 0.002),
+                          [(shape, kind) for kind in ("f64", "f32") for shape in shapes]))
     print(f"{'shape':>24} {'type':>4} {'plans':>5} {'rank':>5} {'loss':>7} {'choice ms':>10} {'predicted':>10} {'best ms':>9} "
           f"{'worst ms':>9}  best plan")
     for kind in ("f64", "f32"):
-        for shape in SHAPES:
+        for shape in shapes:
             result = tune(options, shape, kind, options.scale)
             best, worst, choice = result["plans"][0], result["plans"][-1], result["plans"][result["rank"] - 1]
             results.append(result)
