@@ -189,12 +189,17 @@ static int measure_coefficients(struct tried *tried, const struct training *job)
 static int walk(struct work *work, int64_t f) {
     struct validation *validation = work->validation;
     const bool folded = validation->folds > 0;
-    double start = clock_seconds();
+    const double start = clock_seconds();
     int code = folded ? split(work, f) : 0;
     if (!code && !work->job->warm) code = begin_at_zero(work->job);
     for (int64_t i = 0; !code && i < validation->count; i++) {
-        code = try_value(work, &validation->tried[i], f, i > 0 || work->job->warm);
-        if (!code && !folded) code = measure_coefficients(&validation->tried[i], work->job);
+        struct tried *tried = &validation->tried[i];
+        const double began = clock_seconds();
+        code = try_value(work, tried, f, i > 0 || work->job->warm);
+        if (!code && !folded) code = measure_coefficients(tried, work->job);
+        if (!code && !folded)
+            say("%s %s: %s in %s", cv_penalty_name(validation), text_number(cv_strength(validation, i)),
+                text_plural(tried->iterations, "iteration"), text_seconds(clock_seconds() - began));
     }
     if (!code && folded)
         say("fold %lld of %lld: %s in %s", (long long)f + 1, (long long)validation->folds,
