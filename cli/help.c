@@ -17,15 +17,16 @@ static void print_lines(FILE *file, const char *lines) {
     }
 }
 
-static void print_option(FILE *file, const struct option *option) {
-    char name[80], help[700];
+static void print_option(FILE *file, const struct option *option, const struct verb *verb) {
+    char name[80], help[700], standard[STANDARD_ROOM];
     const char *value = option->value ? option->value : "";
     snprintf(name, sizeof name, "%c%c%s --%s %s", option->letter ? '-' : ' ',
              option->letter ? option->letter : ' ', option->letter ? "," : " ", option->name, value);
     int length = snprintf(help, sizeof help, "%s", option->help);
     if (option->choices && option->kind == OPTION_CHOICE)
         length += snprintf(help + length, sizeof help - (size_t)length, " One of %s.", option->choices);
-    if (option->standard) snprintf(help + length, sizeof help - (size_t)length, " [%s]", option->standard);
+    if (*option_standard(standard, option, verb))
+        snprintf(help + length, sizeof help - (size_t)length, " [%s]", standard);
     fprintf(file, "  %-*s", NAME - 2, name);
     if (strlen(name) > NAME - 4) fprintf(file, "\n%*s", NAME, "");
     text_wrap(file, help, NAME, WIDTH);
@@ -39,7 +40,7 @@ static void print_options(FILE *file, const struct verb *verb) {
                 continue;
             if (!headed) fprintf(file, "\n%s options\n", option_group_names[group]);
             headed = true;
-            print_option(file, &option_table[i]);
+            print_option(file, &option_table[i], verb);
         }
     }
 }
@@ -74,7 +75,7 @@ static void print_overview(FILE *file) {
     fprintf(file, "\nOptions of every verb\n");
     unsigned every = (1u << VERB_COUNT) - 1;
     for (int i = 0; i < option_count; i++)
-        if (option_table[i].verbs == every) print_option(file, &option_table[i]);
+        if (option_table[i].verbs == every) print_option(file, &option_table[i], NULL);
     fprintf(file, "\nExamples\n");
     print_lines(file, "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
                       "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"

@@ -50,7 +50,8 @@ static void title(const char *verb, const char *summary) {
     paragraph(summary);
 }
 
-static void option_entry(const struct option *option) {
+static void option_entry(const struct option *option, const struct verb *verb) {
+    char standard[STANDARD_ROOM];
     printf(".TP\n");
     if (option->letter) printf("\\fB\\-%c\\fR, ", option->letter);
     printf("\\fB\\-\\-");
@@ -64,9 +65,9 @@ static void option_entry(const struct option *option) {
         roff(option->choices);
         putchar('.');
     }
-    if (option->standard) {
+    if (*option_standard(standard, option, verb)) {
         printf(" Default: ");
-        roff(option->standard);
+        roff(standard);
         putchar('.');
     }
     putchar('\n');
@@ -128,7 +129,7 @@ static void page_of_verb(const struct verb *verb) {
     for (int group = 0; group < GROUP_COUNT; group++)
         for (int i = 0; i < option_count; i++)
             if (option_table[i].group == (enum option_group)group && option_applies(&option_table[i], verb))
-                option_entry(&option_table[i]);
+                option_entry(&option_table[i], verb);
     examples(verb->examples);
     exit_codes();
     environment();
@@ -147,7 +148,7 @@ static void page_of_kiln(void) {
     heading("Options of every verb");
     unsigned every = (1u << VERB_COUNT) - 1;
     for (int i = 0; i < option_count; i++)
-        if (option_table[i].verbs == every) option_entry(&option_table[i]);
+        if (option_table[i].verbs == every) option_entry(&option_table[i], NULL);
     exit_codes();
     environment();
     see_also(NULL);

@@ -2,6 +2,8 @@
 #include "options.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <string.h>
 
 const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", "Output"};
 
@@ -22,8 +24,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define ANY -INFINITY, INFINITY
 
 const struct option option_table[] = {
-    {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "linreg and glm 0, logreg 1, svm 0.5", 0,
-     INFINITY,
+    {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0; logreg 1; svm 0.5", 0, INFINITY,
      "Strength of the penalty (l2/2)*||w||^2, alpha of Ridge in scikit-learn. The intercept is not "
      "penalised. FROM:TO:COUNT is a path of values, each the same factor from the next.",
      AT(l2)},
@@ -45,15 +46,16 @@ const struct option option_table[] = {
      "columns as they are.",
      AT(standardize)},
     {"tolerance", 0, OPTION_POSITIVE, GROUP_MODEL, SOLVES, "NUMBER", NULL,
-     "linreg 1e-12, logreg and svm 1e-8, glm 1e-9, hits 1e-10; for f32 1e-5, Newton 1e-4", 0, INFINITY,
+     "1e-8, of f32 1e-4; linreg 1e-12, of f32 1e-5; glm 1e-9, of f32 1e-4; hits 1e-10, of f32 1e-5", 0,
+     INFINITY,
      "Stop when the residual is at most this: the gradient, its columns scaled, relative to that of the "
      "start at zero (of the normal equations for linreg), or the change of the authorities in one iteration "
      "(hits). One too small to be reached, such as 1e-300, goes on until rounding or --max-iterations ends "
      "it.",
      AT(tolerance)},
     {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL,
-     "1000; Newton steps 100", 1, 9e18, "Stop after this many iterations, converged or not.",
-     AT(max_iterations)},
+     "100 steps of Newton's method; linreg 1000; hits 1000; explain as in training", 1, 9e18,
+     "Stop after this many iterations, converged or not.", AT(max_iterations)},
     {"class-weight", 0, OPTION_TEXT, GROUP_MODEL, CLASSIFIES, "WEIGHTS", "balanced", NULL, ANY,
      "Multiply the rows of a class by a weight: LABEL=WEIGHT,LABEL=WEIGHT, or balanced, which gives all "
      "classes "
@@ -154,12 +156,12 @@ const struct option option_table[] = {
      "Measure every plan, not only those that are predicted to be the fastest.", AT(exhaustive)},
 
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, EVERY, "DEVICE", "auto|cpu|cuda|opencl",
-     "auto; cpu for info and convert", ANY,
+     "auto; info cpu; convert cpu", ANY,
      "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "
      "platform P. "
      "Only auto falls back.",
      AT(device)},
-    {"type", 0, OPTION_CHOICE, GROUP_DEVICE, EVERY, "TYPE", "f32|f64", "f64; predict: the model's", ANY,
+    {"type", 0, OPTION_CHOICE, GROUP_DEVICE, EVERY, "TYPE", "f32|f64", "f64; predict the model's", ANY,
      "Numbers of 32 or 64 bits. f32 halves memory and time, f64 gives twice the digits.", AT(type)},
     {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "what this process may use", 1, 4096,
      "CPU threads, for reading and for the device cpu.", AT(threads)},
@@ -193,3 +195,18 @@ const struct option option_table[] = {
      AT(version)},
 };
 const int option_count = sizeof option_table / sizeof *option_table;
+
+const char *option_standard(char text[STANDARD_ROOM], const struct option *option, const struct verb *verb) {
+    snprintf(text, STANDARD_ROOM, "%s", option->standard ? option->standard : "");
+    const size_t name = verb ? strlen(verb->name) : 0, general = strcspn(text, ";");
+    for (char *at = text + general; verb && *at; at += strcspn(at, ";")) {
+        at += 2; /* "; " */
+        if (strncmp(at, verb->name, name) != 0 || at[name] != ' ') continue;
+        const size_t length = strcspn(at + name + 1, ";");
+        memmove(text, at + name + 1, length);
+        text[length] = '\0';
+        return text;
+    }
+    if (verb) text[general] = '\0';
+    return text;
+}

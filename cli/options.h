@@ -74,10 +74,11 @@ struct option {
     char letter; /* '\0' = none */
     enum option_kind kind;
     enum option_group group;
-    unsigned verbs;       /* bit 1 << verb_id */
-    const char *value;    /* what help calls its value */
-    const char *choices;  /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
-    const char *standard; /* the default, as help shows it; NULL = nothing to say */
+    unsigned verbs;      /* bit 1 << verb_id */
+    const char *value;   /* what help calls its value */
+    const char *choices; /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
+    const char *
+        standard; /* the default, as help shows it, and where verbs have others these: "0; logreg 1"; NULL: none */
     double least, most;
     const char *help;
     size_t offset; /* in struct settings */
@@ -112,6 +113,10 @@ struct command {
     int count;
     struct settings settings;
 };
+
+/* What stands for an option that is not given: the verb's, or without a verb all of them; "" if there is nothing to say. */
+enum { STANDARD_ROOM = 160 };
+const char *option_standard(char text[STANDARD_ROOM], const struct option *option, const struct verb *verb);
 
 struct usage_problem {
     char message[300], hint[300];

@@ -95,8 +95,10 @@ static bool bad_value(struct parser *parser, const struct option *option, const 
                     "a number from %g, or FROM:TO:COUNT with FROM and TO above 0, as in "
                     "1e-4:1e2:10",
                     option->least);
-    if (option->kind == OPTION_POSITIVE && option->standard)
-        return hint(parser->problem, "leave it out for the default: %s", option->standard);
+    char standard[STANDARD_ROOM];
+    option_standard(standard, option, parser->command->verb);
+    if (option->kind == OPTION_POSITIVE && *standard)
+        return hint(parser->problem, "leave it out for the default: %s", standard);
     if (option->kind == OPTION_POSITIVE) return hint(parser->problem, "for example 0.5");
     if (isinf(option->most)) return hint(parser->problem, "a number that is at least %g", option->least);
     if (option->most > 1e9) return hint(parser->problem, "a whole number that is at least %g", option->least);

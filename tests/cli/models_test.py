@@ -7,6 +7,7 @@ import json
 import math
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -274,6 +275,21 @@ class Generalised(Models):
         kiln("glm", self.path("count.csv"), "--target", "y", "--link", "power", *CPU, code=2)
         kiln("glm", self.path("count.csv"), "--target", "y", "--family", "cauchy", code=2)
         kiln("glm", self.path("number.csv"), "--target", "y", "--family", "poisson", *CPU, code=3)
+
+
+class Defaults(Models):
+    def test_help_tells_the_verb_s_own(self):
+        edges = self.write("links.edges", "a b\nb c\nc a\na c\n")
+        for verb, *data in (("linreg", "number.csv", "--target", "y"), ("logreg", "two.csv", "--target", "y"),
+                            ("glm", "count.csv", "--target", "y"), ("svm", "two.csv", "--target", "y"), ("hits", edges)):
+            text = " ".join(kiln(verb, "--help")[0].split())
+            for kind in ("f64", "f32"):
+                result = as_json(verb, self.path(data[0]), *data[1:], "--type", kind, *CPU)
+                told = re.search(r"--tolerance NUMBER .*?\[([-\de]+), of f32 ([-\de]+)\]", text)
+                self.assertEqual(float(told[1 if kind == "f64" else 2]), result["tolerance"])
+                for option, shown in (("l2", r"--l2 NUMBER .*?\[([\d.]+)\]"), ("max_iterations", r"--max-iterations N .*?\[(\d+)")):
+                    if option in result["options"]:
+                        self.assertEqual(float(re.search(shown, text)[1]), result["options"][option], (verb, option))
 
 
 class Validation(Models):
