@@ -300,8 +300,9 @@ typedef struct kiln_loss {
 
 /* Value and gradient of F(W, b) = sum_i s_i loss(y_i, eta_i), eta = X W + 1 b + offset, in one pass over X:
  *   *value = F;  G = X^T g (n x k);  gb = 1^T g (1 x k);  g = s .* d loss / d eta;
- *   C, what kiln_loss_hessian needs of this point: m x 1, s .* the curvature (for a GLM the expected one); for
- *   SOFTMAX m x k, the probabilities.
+ *   C, what kiln_loss_hessian needs of this point: m x 1, s .* the curvature (for a GLM the expected one, but that of the
+ *   loss for gamma, Tweedie and negative binomial under a log link, where it is positive); for SOFTMAX m x k, the
+ *   probabilities.
  * W n x k, k = 1 but for SOFTMAX (2 <= k <= 65536); b 1 x k or NULL (zeros); gb and C may be NULL. A point out of the
  * loss's range gives *value = infinity, and G, gb and C are of no use.
  * Cost: 4*nnz*k flops, one pass over X (GPUs: for k > 8 two products per 8 columns, and m x k of work space). Sums of
@@ -733,7 +734,8 @@ typedef struct kiln_glm_options {
     kiln_control control;
 } kiln_glm_options;
 
-/* Fits by Fisher scoring in a trust region: a step that takes a mean out of the family's range, or does not lower the
+/* Fits by Newton's method (gamma, Tweedie and negative binomial with a log link; canonical links) or Fisher scoring (the
+ * others) in a trust region: a step that takes a mean out of the family's range, or does not lower the
  * objective, is shortened. Begins at the best constant mean; without an intercept at w = 0, or, where the link has no mean for
  * eta = 0, at a regression of the linked responses.
  * What the report says of the fit: deviance sum_i s_i d(y_i, mu_i) (d as in kiln_loss_deviance); null_deviance, that of the

@@ -1,5 +1,5 @@
-/* Generalised linear models by the Newton engine: the expected curvature makes its steps those of Fisher scoring, which
- * iteratively reweighted least squares takes too, solved by conjugate gradient instead of a factorisation.
+/* Generalised linear models by the Newton engine, with the loss's own curvature where that is positive throughout; else the
+ * expected curvature makes its steps those of Fisher scoring, which iteratively reweighted least squares takes too.
  *
  * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its rows. */
 #include "algorithms/glm.h"

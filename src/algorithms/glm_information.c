@@ -121,11 +121,36 @@ static void invert(double *errors, struct information *of, double *column) {
     if (!of->glm->options->no_intercept) errors[n] = sqrt(sum);
 }
 
+/* C, the expected curvature at the result, where the loss's own, which is there, may differ: it does not if y is the mean. */
+static kiln_status expect_curvature(struct ki_glm *glm) {
+    kiln_status status;
+    const kiln_matrix *X = glm->X;
+    const double one = 1;
+    double b, value;
+    kiln_matrix *M = NULL, *g = NULL;
+    kiln_loss loss = glm->loss;
+    TRY(kiln_matrix_dense(&M, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1, NULL));
+    TRY(kiln_matrix_dense(&g, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_cols(X), 1, NULL));
+    TRY(ki_vector_get(&b, glm->newton.b));
+    TRY(kiln_combine(M, &b, glm->ones, &one, loss.offset));
+    TRY(kiln_multiply(M, 1, KILN_PLAIN, X, glm->newton.W, 1, M));
+    TRY(kiln_loss_mean(M, &loss, M));
+    loss.y = M;
+    TRY(kiln_loss_gradient(&value, g, NULL, glm->newton.C, &loss, X, glm->newton.W, glm->newton.b));
+    glm->newton.report.passes += 2;
+done:
+    kiln_matrix_free(M);
+    kiln_matrix_free(g);
+    return status;
+}
+
 kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm, double dispersion) {
     kiln_status status;
+    const bool own = glm->loss.link == KILN_LINK_LOG || glm->loss.link == KILN_LINK_DEFAULT;
     const int64_t n = kiln_matrix_cols(glm->X), count = n + !glm->options->no_intercept;
     struct information of = {.glm = glm, .n = n};
     TRY(information_new(&of));
+    if (own) TRY(expect_curvature(glm));
     if (!glm->options->no_intercept) TRY(measure_means(&of));
     TRY(form(&of));
     glm->newton.report.passes += ki_gram_passes(n) + 1;

@@ -159,8 +159,11 @@ SCALAR_FN real FN(product)(real x, real z) {
     return x == 0 ? (real)0 : x * z;
 }
 
-/* Minus the log-likelihood of the families whose mean is positive. */
-SCALAR_FN real FN(positive_row)(int family, real parameter, real y, struct FN(response) r, real *g, real *h) {
+/* Minus the log-likelihood of the families whose mean is positive. Under a log link the curvature of gamma, Tweedie and
+ * negative binomial losses is positive for every y: there it is the loss's own, which Newton's method converges with, and
+ * not the expected one. The two agree where y is the mean. */
+SCALAR_FN real FN(positive_row)(int family, int link, real parameter, real y, struct FN(response) r, real *g,
+                                real *h) {
     const real part = FN(product)(y, (real)1 / r.mu); /* y / mu */
     real share, x;
     switch (family) {
@@ -170,7 +173,7 @@ SCALAR_FN real FN(positive_row)(int family, real parameter, real y, struct FN(re
         return r.mu - FN(product)(y, r.log_mu);
     case FAMILY_GAMMA:
         *g = ((real)1 - part) * r.a;
-        *h = r.a * r.a;
+        *h = link == LINK_LOG ? part : r.a * r.a;
         return part + r.log_mu;
     case FAMILY_INVERSE_GAUSSIAN:
         *g = ((real)1 - part) * r.a / r.mu;
@@ -180,18 +183,20 @@ SCALAR_FN real FN(positive_row)(int family, real parameter, real y, struct FN(re
         share = (real)exp(((real)2 - parameter) * r.log_mu); /* mu^(2-p) */
         *g = share * ((real)1 - part) * r.a;
         *h = share * r.a * r.a;
+        if (link == LINK_LOG) *h *= (real)2 - parameter + (parameter - (real)1) * part;
         return share * ((real)1 / ((real)2 - parameter) + part / (parameter - (real)1));
     default: /* negative binomial; alpha mu / (1 + alpha mu) = sigmoid(log(alpha mu)) */
         x = r.log_mu + (real)log(parameter);
         share = FN(sigmoid)(x) / parameter;
         *g = (share - y * FN(sigmoid)(-x)) * r.a;
         *h = share * r.a * r.a;
+        if (link == LINK_LOG) *h = share * FN(sigmoid)(-x) * ((real)1 + parameter * y);
         return (y + (real)1 / parameter) * FN(softplus)(x) - FN(product)(y, r.log_mu);
     }
 }
 
 /* Minus the log-likelihood up to terms in y alone, its derivative and the expected curvature in eta: with V(mu) the
- * variance, (mu - y) mu' / V and mu'^2 / V. */
+ * variance, (mu - y) mu' / V and mu'^2 / V; but see positive_row. */
 SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, real y, real eta, real *g,
                            real *h) {
     if (family == FAMILY_GAUSSIAN && link == LINK_IDENTITY) {
@@ -213,7 +218,7 @@ SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, rea
         *h = FN(product)(r.a, r.b);
         return -FN(product)(y, r.log_mu) - FN(product)((real)1 - y, r.log_rest);
     }
-    return FN(positive_row)(family, parameter, y, r, g, h);
+    return FN(positive_row)(family, link, parameter, y, r, g, h);
 }
 
 /* The loss of one row, its derivative *g and its curvature *h >= 0 with respect to eta; infinite where eta is out of the

@@ -89,9 +89,21 @@ static long double variance(const struct host_loss *l, struct mean m) {
     }
 }
 
+/* The loss's own where it is positive for every y, which is under a log link, else the expected one. */
+static long double curvature(const struct host_loss *l, long double y, struct mean m) {
+    const long double mu = m.mu, a = l->parameter, once = 1 + a * mu;
+    if (l->link == KILN_LINK_LOG) switch ((kiln_family)l->family) {
+        case KILN_GAMMA: return y / mu;
+        case KILN_TWEEDIE: return (2 - a) * powl(mu, 2 - a) + (a - 1) * y * powl(mu, 1 - a);
+        case KILN_NEGATIVE_BINOMIAL: return mu * (1 + a * y) / (once * once);
+        default: break;
+        }
+    return m.slope * m.slope / variance(l, m);
+}
+
 static struct row_loss glm_at(const struct host_loss *l, long double y, long double eta) {
     const struct mean m = mean_at(l->link, l->power, eta);
-    const long double slope = m.slope / variance(l, m), h = m.slope * slope;
+    const long double slope = m.slope / variance(l, m), h = curvature(l, y, m);
     return (struct row_loss){minus_log_likelihood(l, y, m),
                              terms((m.mu - y) * slope, (fabsl(m.mu) + fabsl(y)) * slope), terms(h, h)};
 }
