@@ -26,7 +26,7 @@ double train_tolerance(const struct training *job) {
 /* -------------------------------------------------------------------------------------- before it */
 
 /* Combinations that the option table cannot rule out, and options that would do nothing. */
-static int check_settings(const struct settings *settings) {
+static int check_settings(const struct settings *settings, const struct algorithm *algorithm) {
     const bool ridge_path = settings->l2.count > 1 || settings->C.count > 1;
     const struct {
         bool wrong;
@@ -34,8 +34,8 @@ static int check_settings(const struct settings *settings) {
     } rules[] = {
         {settings->l2.count && settings->C.count, "--l2 and --C together",
          "C is another way to say l2; give one of them"},
-        {settings->C.count && !(settings->C.from > 0), "--C 0 is an endless penalty",
-         "l2 = 0 is no penalty at all"},
+        {settings->C.count && !isfinite(algorithm->l2_of_C(fmin(settings->C.from, settings->C.to))),
+         "--C 0, or nearly, is an endless penalty", "--l2 0 is no penalty at all"},
         {ridge_path && settings->l1.count > 1, "two paths, of --l1 and of another penalty",
          "give a path to one of them, a number to the other"},
         {settings->output && !settings->folds && cv_wanted(settings), "-o: a path has no one model to keep",
@@ -170,7 +170,7 @@ static int validate(struct run *run, struct training *job) {
 
 int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
-    int code = check_settings(run->settings);
+    int code = check_settings(run->settings, job.algorithm);
     if (!code && job.algorithm->check) code = job.algorithm->check(&job);
     if (!code) job.penalty = penalty_of(run->settings, job.algorithm);
     if (!code) code = run_check_outputs(run);

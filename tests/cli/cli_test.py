@@ -149,6 +149,8 @@ class Usage(Case):
             ["glm", "a", "--alpha", "0"],
             ["glm", "a", "--family", "tweedie", "--variance-power", "2"],
             ["logreg", "a", "--l1", "0:1:3"],
+            ["logreg", "a", "--C", "0"],
+            ["svm", "a", "--C", "1e-320:1:3"],
             ["linreg", "a", "--threads", "0"],
             ["linreg", "a", "--type", "f16"],
             ["linreg", "a", "--memory", "10X"],
