@@ -394,20 +394,36 @@ KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_k
 
 /* ---- conjugate gradient ---- */
 
-/* The vector work of one step of k independent, preconditioned conjugate gradient recurrences for H e = g, given
- * Q = H P, column by column:
- *   alpha = rho / (P . Q);  E += alpha P;  G -= alpha Q;  rho = G . (inverse .* G);  P = inverse .* G + beta P,
- * beta the ratio of the new rho to the old. The scalars stay on the device, so that a whole iteration can be queued
- * without waiting. E, G, P, Q n x k, 1 <= k <= 64; inverse n x 1, the diagonal preconditioner, or NULL (ones).
- * S (4 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64), holds for each column
- *   row 0 rho   row 1 whether it is active (1 or 0)   row 2 the goal: finished once rho <= goal
- *   row 3 the sum of alpha * rho / 2 so far, by which e^T H e / 2 - g^T e has come down
- *   rows 4 + 2 slot and 5 + 2 slot: rho and that sum after this step, for 0 <= slot < h.
- * The caller fills rows 0 to 3 before the first step. A column that is not active keeps E and G and gets P = 0; a curvature
- * P . Q that is not positive, or a number that is not finite, ends a column before the step.
- * Determinism: run to run. Errors: ERR_ARGUMENT (shapes, types, aliasing), device errors. */
-KILN_API kiln_status kiln_cg_step(kiln_matrix *S, kiln_matrix *E, kiln_matrix *G, kiln_matrix *P,
-                                  const kiln_matrix *Q, const kiln_matrix *inverse, int64_t slot);
+/* What k independent, preconditioned conjugate gradient recurrences for H E = G work on. H = A + L, L a diagonal: a pass
+ * over X computes A P and adds it to Q, which holds L P already. Where A's rows are centred by their column means, what rounding
+ * leaves of their sums is not to be magnified by the means: the pass returns these sums, and mean sums is taken off Q. */
+typedef struct kiln_cg {
+    /* (4 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64): the scalars,
+     *   row 0 rho   row 1 whether the column is active (1 or 0)   row 2 the goal: finished once rho <= goal
+     *   row 3 the sum of alpha * rho / 2 so far, by which E^T H E / 2 - G^T E has come down
+     *   rows 4 + 2 slot and 5 + 2 slot: rho and that sum after a step, for 0 <= slot < h */
+    kiln_matrix *S;
+    kiln_matrix *E, *G, *P, *Q; /* n x k, 1 <= k <= 64: solution, residual, direction, H P */
+    const kiln_matrix *inverse; /* n x 1: the preconditioner's diagonal; NULL = ones */
+    const kiln_matrix *penalty; /* n x 1: L's diagonal; NULL = l2 throughout */
+    double l2;
+    const kiln_matrix *mean; /* n x 1; NULL = zeros: then shift and sums are not used */
+    const kiln_matrix *sums; /* 1 x k */
+    kiln_matrix *shift;      /* 1 x k: receives -mean^T P, what centres the rows of X P */
+} kiln_cg;
+
+/* Before the first pass: E = 0, rho = G . (inverse .* G), P = inverse .* G, or 0 for columns that are not active; Q = L P. The
+ * caller has filled G and rows 1 to 3 of S. Cost, determinism and errors as kiln_cg_step's. */
+KILN_API kiln_status kiln_cg_begin(const kiln_cg *cg);
+
+/* The vector work of a step, column by column, after Q += A P:
+ *   Q -= mean sums;  alpha = rho / (P . Q);  E += alpha P;  G -= alpha Q;  rho = G . (inverse .* G);
+ *   P = inverse .* G + beta P, beta the ratio of the new rho to the old;  Q = L P, for the next pass to add to.
+ * The scalars stay on the device, so that whole iterations can be queued without waiting. A column that is not active keeps
+ * E and G and gets P = 0; a curvature P . Q that is not positive, or a number that is not finite, ends a column before the
+ * step. Cost: reads and writes 11 n k elements, 12 with means. Determinism: run to run.
+ * Errors: ERR_ARGUMENT (shapes, types, aliasing), device errors. */
+KILN_API kiln_status kiln_cg_step(const kiln_cg *cg, int64_t slot);
 
 /* ------------------------------------------------------------------------------------------ choosing
  * Where work should run, and why. */
@@ -583,7 +599,14 @@ KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, cons
 
 /* ------------------------------------------------------------------------------------ algorithms
  * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
- * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR. */
+ * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR.
+ * A tolerance of 0 is the default, as 0 is everywhere. One that cannot be reached, such as 1e-300, goes on until rounding
+ * (KILN_STOP_STALLED) or max_iterations ends it.
+ * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and preconditioner
+ * are made anew. A result that has converged comes back with the same bits (linear models). A run that was broken off and
+ * goes on meets the same criterion, at another of the points that meet it: objective and predictions agree to the tolerance,
+ * coefficients as far as the problem determines them. In hits the start is all of the state: but for the rounding of scaling
+ * it to its norm again it goes on as it would have. */
 
 typedef enum kiln_stop {
     KILN_STOP_NONE = 0,

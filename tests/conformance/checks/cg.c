@@ -1,31 +1,63 @@
-/* kiln_cg_step against the recurrences in plain loops, a few steps long: k columns of which one is finished from the start,
- * one meets a direction without curvature, and one reaches its goal on the way. */
+/* kiln_cg_begin and kiln_cg_step against the recurrences in plain loops, a few steps long: k columns of which one is finished
+ * from the start, one meets a direction without curvature, and one reaches its goal on the way. With a preconditioner, a
+ * diagonal penalty and means whose sums must be taken off, then with none of them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
 
-enum { ROWS = 1503, STEPS = 3, STATE = 4 + 2 * STEPS, MOST = 5 };
+enum { ROWS = 2503, STEPS = 3, STATE = 4 + 2 * STEPS, MOST = 5 };
+static const double plain_l2 = 0.5;
 
+/* All as doubles. A is diag(1 + i mod 7), but in column 1 it leaves no positive curvature. */
 struct recurrences {
     int64_t n, k;
-    double *E, *G, *P, *Q, *inverse; /* as doubles; Q is H P with H = diag(1 + i mod 7), but 0 in column 1 */
-    double S[STATE * MOST];
+    bool plain; /* no inverse, penalty and mean */
+    double *E, *G, *P, *Q, *inverse, *penalty, *mean;
+    double S[STATE * MOST], sums[MOST], shift[MOST];
 };
+
+/* P's successor, given in inverse .* G + beta P, with what the next pass begins with. */
+static void plain_direction(struct recurrences *r, int64_t c, double beta) {
+    const bool active = r->S[r->k + c] != 0;
+    r->shift[c] = 0;
+    for (int64_t i = c; i < r->n * r->k; i += r->k) {
+        const int64_t row = i / r->k;
+        r->P[i] = active ? r->inverse[row] * r->G[i] + (beta != 0 ? beta * r->P[i] : 0) : 0;
+        r->Q[i] = r->penalty[row] * r->P[i];
+        r->shift[c] -= r->mean[row] * r->P[i];
+    }
+}
+
+static double plain_rho(const struct recurrences *r, int64_t c) {
+    double rho = 0;
+    for (int64_t i = c; i < r->n * r->k; i += r->k) rho += r->G[i] * r->inverse[i / r->k] * r->G[i];
+    return rho;
+}
+
+static void plain_begin(struct recurrences *r) {
+    for (int64_t c = 0; c < r->k; c++) {
+        r->S[c] = plain_rho(r, c);
+        plain_direction(r, c, 0);
+    }
+    memset(r->E, 0, (size_t)(r->n * r->k) * sizeof *r->E);
+}
 
 static void plain_step(struct recurrences *r, int slot) {
     for (int64_t c = 0; c < r->k; c++) {
-        double curvature = 0, next = 0, rho = r->S[c], *active = &r->S[r->k + c];
-        for (int64_t i = c; i < r->n * r->k; i += r->k) curvature += r->P[i] * r->Q[i];
+        double curvature = 0, rho = r->S[c], *active = &r->S[r->k + c];
+        for (int64_t i = c; i < r->n * r->k; i += r->k) {
+            r->Q[i] -= r->mean[i / r->k] * r->sums[c];
+            curvature += r->P[i] * r->Q[i];
+        }
         const double alpha = *active != 0 && curvature > 0 ? rho / curvature : 0;
         for (int64_t i = c; i < r->n * r->k; i += r->k) {
             r->E[i] += alpha * r->P[i];
             r->G[i] -= alpha * r->Q[i];
-            next += r->G[i] * r->inverse[i / r->k] * r->G[i];
         }
+        const double next = plain_rho(r, c);
         *active = alpha != 0 && next > r->S[2 * r->k + c];
-        for (int64_t i = c; i < r->n * r->k; i += r->k)
-            r->P[i] = *active != 0 ? r->inverse[i / r->k] * r->G[i] + next / rho * r->P[i] : 0;
+        plain_direction(r, c, next / rho);
         if (alpha != 0) {
             r->S[3 * r->k + c] += alpha * rho / 2;
             r->S[c] = next;
@@ -35,31 +67,35 @@ static void plain_step(struct recurrences *r, int slot) {
     }
 }
 
+/* What a pass adds to Q, the part of its sums that the means magnify among it. */
 static void apply(struct recurrences *r) {
-    for (int64_t i = 0; i < r->n * r->k; i++)
-        r->Q[i] = i % r->k == 1 ? 0 : (double)(1 + i / r->k % 7) * r->P[i];
+    for (int64_t i = 0; i < r->n * r->k; i++) {
+        const int64_t row = i / r->k, c = i % r->k;
+        r->Q[i] += (c == 1 ? -8 : (double)(1 + row % 7)) * r->P[i];
+        r->Q[i] += r->mean[row] * r->sums[c];
+    }
 }
 
 /* Values that both types hold exactly. */
-static void begin(struct recurrences *r, int64_t k) {
-    *r = (struct recurrences){.n = ROWS, .k = k};
-    double **const all[] = {&r->E, &r->G, &r->P, &r->Q, &r->inverse};
-    for (int a = 0; a < 5; a++) *all[a] = calloc((size_t)(ROWS * MOST), sizeof(double));
-    for (int64_t i = 0; i < ROWS; i++) r->inverse[i] = i % 11 ? 0.25 * (double)(1 + i % 3) : 0;
-    for (int64_t i = 0; i < ROWS * k; i++) {
-        r->G[i] = (double)(float)(2 * random_uniform(5, (uint64_t)i) - 1);
-        r->P[i] = (double)(float)(r->inverse[i / k] * r->G[i]);
-        r->S[i % k] += r->G[i] * r->inverse[i / k] * r->G[i];
+static void begin(struct recurrences *r, int64_t k, bool plain) {
+    *r = (struct recurrences){.n = ROWS, .k = k, .plain = plain};
+    double **const all[] = {&r->E, &r->G, &r->P, &r->Q, &r->inverse, &r->penalty, &r->mean};
+    for (int a = 0; a < 7; a++) *all[a] = calloc((size_t)(ROWS * MOST), sizeof(double));
+    for (int64_t i = 0; i < ROWS; i++) {
+        r->inverse[i] = plain ? 1 : i % 11 ? 0.25 * (double)(1 + i % 3) : 0;
+        r->penalty[i] = plain ? plain_l2 : 0.125 * (double)(i % 5);
+        r->mean[i] = plain ? 0 : 0.5 * (double)(i % 4);
     }
+    for (int64_t i = 0; i < ROWS * k; i++) r->G[i] = (double)(float)(2 * random_uniform(5, (uint64_t)i) - 1);
     for (int64_t c = 0; c < k; c++) {
         r->S[k + c] = c == 2 ? 0 : 1;
-        r->S[2 * k + c] = c == 3 ? 0.3 * r->S[c] : 0;
+        r->S[2 * k + c] = c == 3 ? 0.3 * plain_rho(r, c) : 0;
+        r->sums[c] = plain ? 0 : 0.0625 * (double)(c + 1);
     }
-    apply(r);
 }
 
 static void finish(struct recurrences *r) {
-    free(r->E), free(r->G), free(r->P), free(r->Q), free(r->inverse);
+    free(r->E), free(r->G), free(r->P), free(r->Q), free(r->inverse), free(r->penalty), free(r->mean);
 }
 
 static kiln_status to_device(kiln_matrix **A, struct check_context *context, kiln_type type, int64_t rows,
@@ -88,45 +124,83 @@ static double difference(const kiln_matrix *A, const double *want, int64_t count
     return status == KILN_OK ? worst / (largest + 1e-30) : (double)INFINITY;
 }
 
-static void check_columns(struct check_context *context, int64_t k) {
-    struct recurrences r;
-    kiln_device_info info;
-    kiln_matrix *E = NULL, *G = NULL, *P = NULL, *Q = NULL, *S = NULL, *inverse = NULL;
-    begin(&r, k);
-    kiln_status status = kiln_device_get_info(context->device, &info);
+struct on_device {
+    kiln_matrix *E, *G, *P, *Q, *S, *inverse, *penalty, *mean, *sums, *shift;
+};
+
+/* E, P and shift hold what must not be read. */
+static kiln_status upload(struct on_device *d, struct check_context *context, const struct recurrences *r) {
     const kiln_type type = context->type;
-    if (!status) status = to_device(&E, context, type, ROWS, k, r.E);
-    if (!status) status = to_device(&G, context, type, ROWS, k, r.G);
-    if (!status) status = to_device(&P, context, type, ROWS, k, r.P);
-    if (!status) status = to_device(&inverse, context, type, ROWS, 1, r.inverse);
-    if (!status) status = to_device(&S, context, info.has_f64 ? KILN_F64 : KILN_F32, STATE, k, r.S);
-    for (int slot = 0; !status && slot < STEPS; slot++) {
-        status = to_device(&Q, context, type, ROWS, k, r.Q);
-        if (!status) status = kiln_cg_step(S, E, G, P, Q, inverse, slot);
-        plain_step(&r, slot);
-        apply(&r);
-    }
-    check_report(context, status == KILN_OK, "%s", kiln_last_error()->message);
-    const double allowed = (type == KILN_F32 ? 1.2e-7 : 2.3e-16) * 64;
+    kiln_device_info info;
+    double waste[ROWS * MOST];
+    for (int i = 0; i < ROWS * MOST; i++) waste[i] = (double)NAN;
+    kiln_status status = kiln_device_get_info(context->device, &info);
+    if (!status) status = to_device(&d->E, context, type, ROWS, r->k, waste);
+    if (!status) status = to_device(&d->P, context, type, ROWS, r->k, waste);
+    if (!status) status = to_device(&d->Q, context, type, ROWS, r->k, waste);
+    if (!status) status = to_device(&d->shift, context, type, 1, r->k, waste);
+    if (!status) status = to_device(&d->sums, context, type, 1, r->k, r->sums);
+    if (!status) status = to_device(&d->G, context, type, ROWS, r->k, r->G);
+    if (!status) status = to_device(&d->inverse, context, type, ROWS, 1, r->inverse);
+    if (!status) status = to_device(&d->penalty, context, type, ROWS, 1, r->penalty);
+    if (!status) status = to_device(&d->mean, context, type, ROWS, 1, r->mean);
+    if (!status) status = to_device(&d->S, context, info.has_f64 ? KILN_F64 : KILN_F32, STATE, r->k, r->S);
+    return status;
+}
+
+static void compare(struct check_context *context, const struct on_device *d, const struct recurrences *r,
+                    const char *when) {
+    const double allowed = (context->type == KILN_F32 ? 1.2e-7 : 2.3e-16) * 256;
     const struct {
         const char *name;
         const kiln_matrix *matrix;
         const double *want;
         int64_t rows;
-    } results[] = {{"E", E, r.E, ROWS}, {"G", G, r.G, ROWS}, {"P", P, r.P, ROWS}, {"S", S, r.S, STATE}};
-    for (int i = 0; !status && i < 4; i++) {
-        const double off = difference(results[i].matrix, results[i].want, results[i].rows * k);
-        check_report(context, off <= allowed, "%s of %d columns: off by %.3g, allowed %.3g", results[i].name,
-                     (int)k, off, allowed);
+    } results[] = {{"E", d->E, r->E, ROWS}, {"G", d->G, r->G, ROWS},  {"P", d->P, r->P, ROWS},
+                   {"Q", d->Q, r->Q, ROWS}, {"S", d->S, r->S, STATE}, {"shift", d->shift, r->shift, 1}};
+    for (int i = 0; i < (r->plain ? 5 : 6); i++) {
+        const double off = difference(results[i].matrix, results[i].want, results[i].rows * r->k);
+        check_report(context, off <= allowed, "%s of %d columns%s %s: off by %.3g, allowed %.3g",
+                     results[i].name, (int)r->k, r->plain ? ", plain," : "", when, off, allowed);
     }
-    kiln_matrix *const all[] = {E, G, P, Q, S, inverse};
-    for (int i = 0; i < 6; i++) kiln_matrix_free(all[i]);
+}
+
+static void check_columns(struct check_context *context, int64_t k, bool plain) {
+    struct recurrences r;
+    struct on_device d = {0};
+    begin(&r, k, plain);
+    kiln_status status = upload(&d, context, &r);
+    const kiln_cg cg = {.S = d.S,
+                        .E = d.E,
+                        .G = d.G,
+                        .P = d.P,
+                        .Q = d.Q,
+                        .inverse = plain ? NULL : d.inverse,
+                        .penalty = plain ? NULL : d.penalty,
+                        .l2 = plain_l2,
+                        .mean = plain ? NULL : d.mean,
+                        .sums = plain ? NULL : d.sums,
+                        .shift = plain ? NULL : d.shift};
+    if (!status) status = kiln_cg_begin(&cg);
+    plain_begin(&r);
+    if (!status) compare(context, &d, &r, "at first");
+    for (int slot = 0; !status && slot < STEPS; slot++) {
+        apply(&r);
+        status = to_device(&d.Q, context, context->type, ROWS, k, r.Q);
+        if (!status) status = kiln_cg_step(&cg, slot);
+        plain_step(&r, slot);
+    }
+    check_report(context, status == KILN_OK, "%s", kiln_last_error()->message);
+    if (!status) compare(context, &d, &r, "in the end");
+    kiln_matrix *const all[] = {d.E, d.G, d.P, d.Q, d.S, d.inverse, d.penalty, d.mean, d.sums, d.shift};
+    for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
     finish(&r);
 }
 
 static void run(struct check_context *context) {
-    check_columns(context, 1);
-    check_columns(context, MOST);
+    check_columns(context, 1, false);
+    check_columns(context, 1, true);
+    check_columns(context, MOST, false);
 }
 
 const struct check check_cg = {.name = "cg_step", .run = run};
