@@ -1,4 +1,5 @@
-/* A cycle of conjugate gradient: k recurrences share each pass over X; a target that has converged, or broken down, stands still.
+/* A cycle of conjugate gradient: k recurrences share each pass over X; a target that has converged, or broken down,
+ * stands still.
  *
  * An iteration is one pass and kiln_cg_step, which leaves behind what the next pass begins with: the penalty's part of H P
  * and what centres the rows. On a GPU the host does not wait for an iteration's scalars before it queues the next ones. */

@@ -1,13 +1,14 @@
-/* GPU body of kiln_cg_step (ops/cg.c): three launches, and the scalars never leave the device; of kiln_cg_begin, slot < 0, the
- * latter two. A work-group serves one of the k columns; partial sums are added up in order by every group that needs them, which costs less than a launch of its own.
- * S is the state in `wide`, CG_ROWS + 2 * history rows of k (dialect/scalar_math.h).
+/* GPU body of kiln_cg_step (ops/cg.c): three launches, and the scalars never leave the device; of kiln_cg_begin, slot < 0,
+ * the latter two. A work-group serves one of the k columns; partial sums are added up in order by every group that needs
+ * them, which costs less than a launch of its own. S is the state in `wide`, CG_ROWS + 2 * history rows of k
+ * (dialect/scalar_math.h).
  *
  * E waits for the last launch, where P is read anyway. The first leaves a copy of the state for the groups of the others, so
  * that one group of the last may write the new one while others still read. The space holds, one after the other: P . Q by
  * groups, G . (inverse .* G) and mean . (inverse .* G) by groups, the copy.
  *
- * mean . P follows P's own recurrence, so that no launch but the second reads the means. What rounding makes of it shifts all
- * rows of a pass alike, and that is what the correction of Q by the rows' sums takes out again. */
+ * mean . P follows P's own recurrence, so that no launch but the second reads the means. What rounding makes of it shifts
+ * all rows of a pass alike, and that is what the correction of Q by the rows' sums takes out again. */
 
 DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
     const int lane = (int)get_local_id(0);
@@ -30,8 +31,8 @@ DEVICE_FN wide gather(__global const wide *partial, int shares, int c, int k, LO
     return group_total(sum, shared);
 }
 
-/* A thread's rows are `apart` rows from each other. It takes BATCH of them at a time, as long as there are, for a store between
- * them would have the loads behind it wait; of so many that the registers are enough for 1,024 threads a compute unit. */
+/* A thread's rows are `apart` rows from each other. It loads BATCH of them at a time, for a store between them would have
+ * the loads behind it wait; more would leave registers for fewer than 1,024 threads a compute unit. */
 #ifdef REAL_F64
 #define BATCH 2
 #else
@@ -101,7 +102,8 @@ __kernel GROUP_OF(GROUP) void cg_update(__global wide *space, __global real *G, 
     }
 }
 
-/* E += alpha P, then P = inverse .* G + beta P, or 0 for a column that is finished, and Q = L P; -mean . P, and the new state. */
+/* E += alpha P, then P = inverse .* G + beta P, or 0 for a column that is finished, and Q = L P; -mean . P, and the new
+ * state. */
 __kernel GROUP_OF(GROUP) void cg_direction(__global const wide *space, __global wide *S, __global real *E,
                                            __global const real *G, __global real *P, __global real *Q,
                                            __global const real *inverse, __global const real *penalty, real l2,

@@ -55,7 +55,7 @@ static int largest_group(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
     const int K = ki_plan_columns(chain);
-    const bool heavy = K > 2 || ki_chain_maps(chain) || device->warp == 1;
+    const bool heavy = K > 2 || chain->map != KI_ROW_SCALE || device->warp == 1; /* takes registers */
     const bool twice =
         chain->kind != KI_CHAIN_PLAIN && 2 * X->cols * K * ki_type_bytes(X->type) <= KI_CHIP_BYTES / 2;
     return (int)ki_min(!device->is_gpu ? 64 : heavy || twice ? 512 : 1024, device->group_max);
