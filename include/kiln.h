@@ -225,11 +225,13 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
  * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 16 copies of w (one a thread where these are more than
- * 1 GB). GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
+ * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns copies X into tiles, which are kept
+ * with it, unless a few columns hold most entries; a deterministic device does so from 131,072 columns on, in any case and
+ * in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
  * too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64
  * or 131,072 f32 columns, rows of a multiple of 16 bytes); beyond, and elsewhere beyond some 8,192, they are read a
  * second time, from the cache as far as they fit there.
- * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run.
+ * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; tiles add up in another order than rows.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
  * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
 KILN_API kiln_status kiln_mmchain(kiln_matrix *w, double alpha, const kiln_matrix *X, const kiln_matrix *v,

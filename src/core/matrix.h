@@ -19,8 +19,8 @@ struct kiln_matrix {
     struct ki_buffer row_start; /* CSR: rows+1 of int64_t */
     struct ki_buffer col;       /* CSR: nnz of int32_t */
     /* What passes derived from a CSR matrix on this device, NULL = nothing, and what frees it: to restore, col gets the
-     * columns' own numbers again (ops/layout.h). */
-    struct ki_layout *layout;
+     * columns' own numbers again (a GPU's struct ki_layout, ops/layout.h, or the CPU's struct ki_wide, ops/wide.h). */
+    void *layout;
     kiln_status (*layout_drop)(kiln_matrix *A, bool restore);
     void *host[KI_PARTS]; /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
     struct ki_file *file; /* where values and columns may be read instead (core/file.h); NULL = nowhere */

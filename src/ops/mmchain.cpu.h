@@ -4,7 +4,7 @@
  * with y and, while it is still in the cache, scattered into w. The copies are added up in order at the end. How many parts
  * there are depends on the shape alone, and so the result does not depend on the number of threads, wherever copies for
  * sixteen threads are small beside X; where they are not, there is one part a thread, unless the device was opened as
- * deterministic. */
+ * deterministic. A sparse X of very many columns is taken in tiles instead (mmchain_wide.cpu.h). */
 
 #include "ops/row_map.cpu.h"
 
@@ -35,14 +35,17 @@ static int64_t FN(power_below)(int64_t x) {
 
 enum { FN(NARROW_COLUMNS) = 8 /* of y, at most, in passes of mmchain_narrow.cpu.h */ };
 
+/* Rows of doubles that almost fill a vector gain nothing by sharing one: 7 and 8 columns take 3 and 6 % longer so. */
 static bool FN(is_narrow)(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    return X->format == KILN_DENSE && X->cols > 0 && X->cols <= LANES && chain->k <= FN(NARROW_COLUMNS);
+    const int64_t most = sizeof(real) == 8 ? 3 * LANES / 4 : LANES;
+    return X->format == KILN_DENSE && X->cols > 0 && X->cols <= most && chain->k <= FN(NARROW_COLUMNS);
 }
 
 #include "ops/mmchain_dense.cpu.h"
 #include "ops/mmchain_narrow.cpu.h"
 #include "ops/mmchain_csr.cpu.h"
+#include "ops/mmchain_wide.cpu.h"
 
 /* The first row of a part, cut so that rows + entries are about equal in each. */
 static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
@@ -249,6 +252,10 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     const bool dense = X->format == KILN_DENSE, copies = chain->kind != KI_CHAIN_PLAIN;
     const bool needs_y = chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
     struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k};
+    const struct ki_wide *tiles;
+    kiln_status status = ki_wide_get(&tiles, chain);
+    if (status != KILN_OK) return status;
+    if (tiles) return FN(wide_chain)(chain, tiles);
     pass.narrow = FN(is_narrow)(chain);
     pass.batch = pass.narrow ? LANES : FN(BATCH);
     pass.block = FN(dense_block_rows)(chain, pass.batch);
@@ -260,7 +267,7 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     pass.room = (pass.levels + pass.interleaved) * pass.copy;
     pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
     const int64_t y_size = dense && needs_y ? pass.k * pass.padded : 0;
-    kiln_status status = FN(take_scratch)(&pass, y_size);
+    status = FN(take_scratch)(&pass, y_size);
     if (status != KILN_OK) return status;
     if (y_size) FN(lay_out_y)(&pass);
     ki_parallel(pass.threads, pass.parts, FN(run_part), &pass);
