@@ -4,6 +4,14 @@
  * group, meets the row again while it is still in registers. dialect/pass.h names the defines. */
 #define TL (Q * W)
 
+/* Loops over a thread's w that end in barriers: without it a GPU's compiler moves all of w out of the registers, with it those
+ * for CPUs take long. */
+#ifdef SHUFFLES
+#define UNROLLED_W _Pragma("unroll")
+#else
+#define UNROLLED_W
+#endif
+
 /* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
  * partial[group][K][n]. */
 #ifdef DENSE
@@ -77,8 +85,8 @@ __kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real
     }
 #if !PLAIN
     /* The vectors of the group add up their w through local memory, in order. */
-    for (int c = 0; c < K; c++)
-        for (int t = 0; t < TL; t++) {
+    UNROLLED_W for (int c = 0; c < K; c++)
+        UNROLLED_W for (int t = 0; t < TL; t++) {
             real sum = wr[c][t];
 #if NV > 1
             barrier(CLK_LOCAL_MEM_FENCE);

@@ -93,8 +93,10 @@ static double dense_rate(const struct view *v, double row_bytes, double loads_a_
     /* Part of the tiles' own way counts: a step begins with it. */
     double step = 307 + 11.4 * shuffles + 18.2 * v->warps + 0.39 * v->tile * v->groups / v->memory;
     if (v->vector_warps > 1) step += 206 * v->columns + 10.8 * numbers * v->vector_warps;
+    /* Several columns may have a v each, which every thread loads for itself. */
+    const double weights = v->columns > 1 ? 1.2 * numbers : 0;
     const double busy = v->warps * (0.084 * multiplies + 1.46 * v->rows * v->load * v->words + 3.2 * numbers +
-                                    1.18 * v->rows * loads_a_row * fmax(lines / 4, 1));
+                                    weights + 1.18 * v->rows * loads_a_row * fmax(lines / 4, 1));
     const double rates[] = {1.004 * v->memory, v->tile * v->groups / step, v->tile / busy};
     int least = 0;
     const double rate = joint_rate(rates, 3, 6, &least);

@@ -239,8 +239,11 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
         if (id % 32 == 0 && last_warp(&done[i % STAGES], WARPS) && i + STAGES < t.count) fetch(&t, i + STAGES);
     }
 #if !PLAIN
-    /* The vectors of the group add up their w, in order, where the ring was. */
+    /* The vectors of the group add up their w, in order, where the ring was. Unrolled, or the compiler moves all of wr out of
+     * the registers. */
+#pragma unroll
     for (int c = 0; c < K; c++)
+#pragma unroll
         for (int e = 0; e < TL; e++) {
             real sum = wr[c][e];
 #if NV > 1

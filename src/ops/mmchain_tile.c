@@ -31,12 +31,20 @@ static bool joint(const struct tile *t) {
     return t->candidate.plan.VS > 32;
 }
 
+/* Most rows of a vector in a tile, in eights. Warps that have f32 rows of their own have registers for more, so that less of
+ * their time goes into the ring; a map takes a row a lane. */
+static int most_units(const struct tile *t) {
+    return joint(t) || t->chain->X->type == KILN_F64 || ki_chain_maps(t->chain) ? 4 : 8;
+}
+
 /* Registers of a thread, as the compiler gives them. */
 static int64_t registers_of(const struct tile *t) {
     const struct ki_plan *plan = &t->candidate.plan;
     const int words = t->chain->X->type == KILN_F64 ? 2 : 1, map = ki_chain_maps(t->chain) ? 38 : 0;
-    const int64_t found = 32 + (words == 2 ? 8 : 12) * plan->Q + (joint(t) ? 8 : 12) * words * t->units + map;
-    return (found + 7) / 8 * 8;
+    const int64_t found = words == 1 && !joint(t)
+                              ? 28 + 18 * plan->Q + 8 * t->units
+                              : 32 + (words == 2 ? 8 : 12) * plan->Q + (joint(t) ? 8 : 12) * words * t->units;
+    return (found + map + 7) / 8 * 8;
 }
 
 /* Bytes of on-chip memory that the kernel declares. */
@@ -123,15 +131,20 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
     struct tile t = {.chain = chain, .memory = memory};
     struct ki_plan *plan = &t.candidate.plan;
     *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile"};
+    /* Seven and the one that fetches are 256 threads, whose registers fill a unit. */
+    static const int vectors[] = {1, 2, 4, 7, 8};
+    enum { VECTOR_COUNTS = sizeof vectors / sizeof *vectors };
     plan->K = ki_plan_columns(chain);
     plan->W = (int)(16 / ki_type_bytes(chain->X->type));
     for (plan->C = 1; plan->C <= 8; plan->C *= 2)
         for (t.sharers = 1; t.sharers <= 16; t.sharers *= 2)
-            for (t.vectors = 1; t.vectors <= 8; t.vectors *= 2)
-                for (t.units = 1; t.units <= 4; t.units *= 2)
+            for (int v = 0; v < VECTOR_COUNTS; v++)
+                for (t.units = 1; t.units <= 8; t.units *= 2)
                     for (t.share = 1; t.share <= 4; t.share++) {
-                        if (t.sharers == 1 ? plan->C > 1 : t.vectors > 1) continue;
+                        t.vectors = vectors[v];
                         plan->VS = 32 * t.sharers;
+                        if (t.sharers == 1 ? plan->C > 1 : t.vectors > 1) continue;
+                        if (t.units > most_units(&t)) continue;
                         plan->BS = plan->VS * t.vectors + (joint(&t) ? 64 : 32);
                         plan->R = 8 * t.units;
                         if (!fit(&t)) continue;
