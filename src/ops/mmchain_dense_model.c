@@ -74,7 +74,7 @@ static double cluster_rate(const struct view *v, const char **limit) {
     const double loads = v->rows * v->load * v->words;
     const double step =
         900 + 2.8 * v->warps + 1.95 * loads + 0.75 * v->cluster * v->warps * v->rows * v->columns;
-    const double busy = v->warps * (12 + 2 * loads * v->columns);
+    const double busy = v->warps * (12 + loads * (1.6 + 0.4 * v->columns));
     const double rates[] = {1.26 * v->memory, v->tile * v->groups / step, v->tile / busy,
                             v->tile * v->groups * (v->stages - 2) / 1660};
     int least = 0;
