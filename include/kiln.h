@@ -703,9 +703,9 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the
  * preconditioner, and one for each of its conjugate gradient iterations (the trace's `inner`); one more where a step had to
  * be shortened. For an X of few columns the preconditioner is the Hessian's Cholesky factor (for softmax one for each
- * class), from kiln_gram (counted as a pass for every 64 columns), formed again once the products it would have saved cost as much. With l1 the inner iterations
- * solve a model that keeps the l1 term; one that ends at a zero of coefficients takes two passes, each counted in `inner`, and
- * the trace's radius is 0. On the CPU, for two classes and an X in memory that is sparse, or dense with up to 512 columns and
+ * class), from kiln_gram (counted as a pass for every 64 columns), formed again once the products it would have saved cost as
+ * much; but for softmax a step right after takes no inner iteration. With l1 the inner iterations solve a model that keeps the
+ * l1 term; one that ends at a zero of coefficients takes two passes, each counted in `inner`, and the trace's radius is 0. On the CPU, for two classes and an X in memory that is sparse, or dense with up to 512 columns and
  * as many rows, coordinate descent solves that model on the columns that are not 0 or should not be: `inner` counts sweeps
  * over these, and a step takes one pass, one for every 64 columns where their Gram matrix is formed, and work space of up to
  * 12 bytes for each entry of theirs. Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the

@@ -49,6 +49,7 @@ struct ki_moments {
     kiln_matrix *square;  /* sum_i s_i x_ij^2 */
     kiln_matrix *mean;    /* sum_i s_i x_ij / weight */
     kiln_matrix *centred; /* sum_i s_i (x_ij - mean_j)^2; exactly 0 for a constant column */
+    bool rough;           /* asked for: centred may be rounding where it is small, which saves a pass */
 };
 /* weights m x 1, their sum `weight`. ERR_DATA names a column with NaN or infinite values. */
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
@@ -62,7 +63,7 @@ struct ki_columns {
     double *variance; /* centred / weight */
 };
 kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X, const kiln_matrix *weights,
-                               double weight);
+                               double weight, bool rough);
 void ki_columns_free(struct ki_columns *columns);
 
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */

@@ -42,12 +42,12 @@ kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, 
 }
 
 kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X, const kiln_matrix *weights,
-                               double weight) {
+                               double weight, bool rough) {
     kiln_status status;
     const int64_t cols = kiln_matrix_cols(X);
     const size_t bytes = (size_t)cols * sizeof(double);
     struct ki_columns made = {.weight = weight};
-    struct ki_moments moments = {0};
+    struct ki_moments moments = {.rough = rough};
     TRY(ki_moments_measure(&moments, X, weights, weight));
     made.square = ki_alloc(bytes);
     made.mean = ki_alloc(bytes);

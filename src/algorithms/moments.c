@@ -104,7 +104,7 @@ kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X,
     const kiln_type type = kiln_matrix_type(X);
     const int64_t cols = kiln_matrix_cols(X);
     const double doubted = 16 * rounding(X) + ki_epsilon(type) * (double)kiln_matrix_rows(X);
-    struct ki_moments made = {.weight = weight};
+    struct ki_moments made = {.weight = weight, .rough = moments->rough};
     double found[2]; /* columns that are not finite; in doubt */
     TRY(kiln_matrix_dense(&made.square, device, type, cols, 1, NULL));
     TRY(kiln_matrix_dense(&made.mean, device, type, cols, 1, NULL));
@@ -118,7 +118,7 @@ kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X,
                                                  .weight = weight,
                                                  .doubted = doubted}));
     if (found[0] > 0) TRY(name_bad_column(&made, X));
-    if (found[1] > 0) TRY(settle(&made, X, weights, doubted));
+    if (found[1] > 0 && !made.rough) TRY(settle(&made, X, weights, doubted));
     *moments = made;
     made = (struct ki_moments){0};
 done:

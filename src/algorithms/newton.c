@@ -129,7 +129,11 @@ static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
         if (newton->cancelled) continue;
         TRY(advance(work, &model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
-        if (!moved) return KILN_OK;
+        if (!moved && !model.exact) return KILN_OK;
+        if (!moved) {
+            ki_newton_doubt(work);
+            continue;
+        }
         work->iterations++;
         newton->report.iterations++;
         TRY(record(work, model.inner));
@@ -233,6 +237,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     kiln_stop stop = KILN_STOP_DIVERGED;
     work->problem = *loss;
     work->iterations = 0;
+    TRY(ki_newton_factor_begin(work));
     TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &stop));
     TRY(conclude(work, stop, start->warm));

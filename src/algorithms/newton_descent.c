@@ -117,7 +117,8 @@ static void solve_face(struct ki_quadratic *of) {
     const int64_t size = fill_face(of), bordered = size + of->intercept;
     double part = 1;
     int64_t first = -1;
-    if (!ki_factorise(of->U, bordered, of->zeros, 0)) return;
+    bool replaced;
+    if (!ki_factorise(of->U, bordered, of->zeros, 0, &replaced)) return;
     ki_substitute(of->U, of->solution, bordered, 1);
     for (int64_t i = 0; i < size; i++) {
         const double z = of->z[of->face[i]], moved = z + part * of->solution[i];

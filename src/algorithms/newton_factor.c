@@ -5,12 +5,17 @@
  * for softmax one for each class, with the class's own curvature s p (1 - p): a rare class has little of it, and columns that
  * tell it from others a spread of their own. Gradients add up to zero over the classes, but for the penalty's part; what does
  * not goes by the penalty, which is all of the Hessian there, and what does is kept so. Products with the Hessian stay passes
- * over X, and the step is Steihaug's; with M of the present point it takes one or two products (softmax: ten or so), with M of
- * a point before some more.
+ * over X, and the step is Steihaug's; with M of a point before it takes some products, for softmax, whose M is not all of the
+ * Hessian, ten or so. But for softmax, M of the present point gives the step itself, without a product, as long as no pivot is
+ * so small that rounding shows; should such a step be of no use, the products check the rest.
  *
- * When to form it is the question of renting or buying: products beyond a step's first are rent, the matrix costs so many
- * passes, and it is formed when as much rent has been paid since the last time. That never takes more than about twice the
- * passes of the best moment. Where it costs no more than a step takes by the diagonal, it is formed at once.
+ * When to form it is the question of renting or buying: products that M would have saved are rent, the matrix costs so many
+ * passes, and it is formed when as much rent has been paid since the last time, or will have been if the next step takes as
+ * much as the last did. That never takes more than about twice the passes of the best moment. Where it costs no more than a
+ * step takes by the diagonal, it is formed at once.
+ *
+ * The curvature of a support vector machine's losses is a row's weight or nothing. It changes in few rows from step to step,
+ * and rows of no weight cost a Gram matrix nothing: what is added is that of the change, with both signs.
  *
  * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's diagonal, as by
  * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
@@ -19,51 +24,65 @@
 enum { AT_ONCE = 4, PANEL = 4, BLOCKS_MOST = 1 << 24 /* numbers in all classes' factors */ };
 
 /* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
- * unpacked; for each pair of sparse entries; a multiplication of the factorisation. */
-static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025, HOST_STEP = 0.8;
+ * unpacked; for each pair of sparse entries; a multiplication of a solution; of the factorisation, beside sparse and dense
+ * entries. */
+static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025, SOLVE_STEP = 0.8,
+                    SPARSE_STEP = 0.15, DENSE_STEP = 0.5;
 
 struct ki_factor {
-    int64_t n, size;           /* columns; with the intercept */
-    double *U;                 /* for each class size x size: M, then U, by rows from the diagonal on */
-    double *r;                 /* size x k, right sides and solutions */
-    double *column;            /* size */
-    double *scale;             /* the criterion's diagonal, size */
-    kiln_matrix *G, *g, *unit; /* unit: k x 1 */
-    double price;              /* of forming it, in passes; INFINITY: never */
-    double rent;               /* products beyond the first of each step since the last time */
+    int64_t n, size;               /* columns; with the intercept */
+    double *U;                     /* for each class size x size: M, then U, by rows from the diagonal on */
+    double *r;                     /* size x k, right sides and solutions */
+    double *column;                /* size */
+    double *scale;                 /* the criterion's diagonal, size */
+    kiln_matrix *G, *g, *unit;     /* unit: k x 1 */
+    double gram_price, host_price; /* of the Gram matrix of all rows, and of its factor, in passes */
+    double rent;                   /* products that a new one would have saved since the last time */
+    double forecast;               /* what it will save now: as the last step that took any */
     bool ready;
+    bool sound,
+        exact; /* whether M alone can give a step, and so far always could; and is the present point's */
+    /* of losses whose curvature changes in few rows from step to step, else NULL */
+    double *sum;             /* G and g, added up */
+    double *formed, *lacked; /* m: the curvature that `sum` belongs to; what it lacks of the present one */
+    kiln_matrix *lack;       /* m x 1 */
+    double largest;          /* the largest total of such a curvature; 0: there is none */
 };
 
 bool ki_newton_factored(const struct ki_newton_work *work) {
     return work->factor && work->factor->ready;
 }
 
-/* In passes. */
-static double price_of(const struct ki_newton *newton, double size) {
+/* That of a Gram matrix of all rows; *host: that of its factor. In passes. */
+static double price_of(const struct ki_newton *newton, double size, double *host) {
     kiln_device_info info;
+    *host = INFINITY;
     const double rows = fmax((double)kiln_matrix_rows(newton->X), 1), k = newton->k;
     const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), n = (double)kiln_matrix_cols(newton->X);
     if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
     const double mean = nnz / rows;
     const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
-                                1 + nnz / 16384);                 /* that a pass is worth */
-    const double solve = HOST_STEP * size * size * threads / nnz; /* a step's, beside its pass */
-    const double factor = HOST_STEP * size * size * size * threads / (6 * nnz);
+                                1 + nnz / 16384);                  /* that a pass is worth */
+    const double solve = SOLVE_STEP * size * size * threads / nnz; /* a step's, beside its pass */
+    const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
+    const double factor = (dense ? DENSE_STEP : SPARSE_STEP) * size * size * size * threads / (6 * nnz);
     if (solve > 0.5 || k * size * size > BLOCKS_MOST) return INFINITY;
+    *host = info.is_gpu ? 0 : factor;
     if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
-    if (kiln_matrix_format(newton->X) == KILN_DENSE) return DENSE_ELEMENT * n + factor;
-    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean) + factor;
+    if (dense) return DENSE_ELEMENT * n;
+    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
 kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X), size = n + !newton->no_intercept;
-    const double price = price_of(newton, (double)size);
-    if (newton->l1 > 0 || !(price < (double)newton->max_iterations)) return KILN_OK;
+    double host;
+    const double gram = price_of(newton, (double)size, &host);
+    if (newton->l1 > 0 || !(gram + host < (double)newton->max_iterations)) return KILN_OK;
     struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
     if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
-    *factor = (struct ki_factor){.n = n, .size = size, .price = price};
+    *factor = (struct ki_factor){.n = n, .size = size, .gram_price = gram, .host_price = host};
     factor->U = ki_alloc((size_t)(newton->k * size * size) * sizeof(double));
     factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
     factor->column = ki_alloc((size_t)size * sizeof(double));
@@ -91,14 +110,70 @@ void ki_newton_factor_close(struct ki_newton_work *work) {
     kiln_matrix_free(factor->G);
     kiln_matrix_free(factor->g);
     kiln_matrix_free(factor->unit);
+    ki_free(factor->sum);
+    ki_free(factor->formed);
+    kiln_matrix_free(factor->lack);
     ki_free(factor);
+}
+
+/* ---- the Hessian of losses of pieces that are quadratic ---- */
+
+/* Rows have their weight for curvature or none, and those without cost a Gram matrix nothing. */
+static bool adds_up(const struct ki_newton_work *work) {
+    const kiln_loss_kind kind = work->problem.kind;
+    return ki_selectable(work->newton->X) &&
+           (kind == KILN_LOSS_SQUARED_HINGE || kind == KILN_LOSS_SQUARED_EPSILON);
+}
+
+static kiln_status sum_open(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    const kiln_matrix *X = work->newton->X;
+    const int64_t m = kiln_matrix_rows(X);
+    const size_t bytes = (size_t)(factor->n * (factor->n + 1)) * sizeof(double);
+    factor->sum = ki_alloc(bytes);
+    factor->formed = ki_alloc((size_t)m * 2 * sizeof *factor->formed);
+    if (!factor->sum || !factor->formed) return ki_fail_nomem(bytes, "the preconditioner");
+    factor->lacked = factor->formed + m;
+    return kiln_matrix_dense(&factor->lack, kiln_matrix_device(X), kiln_matrix_type(X), m, 1, NULL);
+}
+
+/* What a Gram matrix has to be formed with: the curvature, or what `sum` lacks of it, where that is less. *share: of all
+ * weights. A sum that has lost nearly all that it held is of little but rounding. */
+static kiln_status survey(struct ki_newton_work *work, const kiln_matrix **v, double *share) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const int64_t m = kiln_matrix_rows(work->newton->X);
+    double total = 0, lack = 0;
+    *v = work->here.C;
+    *share = 1;
+    if (!factor->sum) return KILN_OK;
+    TRY(ki_vector_get(factor->lacked, work->here.C));
+    for (int64_t i = 0; i < m; i++) {
+        total += factor->lacked[i];
+        if (factor->largest > 0) lack += fabs(factor->lacked[i] -= factor->formed[i]);
+    }
+    const bool lacks = lack < total && total > 0.001 * factor->largest && factor->largest > 0;
+    if (lacks) *v = factor->lack;
+    *share = (lacks ? lack : total) / work->newton->columns.weight;
+done:
+    return status;
+}
+
+static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
+    const int64_t square = factor->n * factor->n;
+    double *sum = factor->sum;
+    for (int64_t i = 0; i < square && !anew; i++) G[i] += sum[i];
+    for (int64_t i = 0; i < factor->n && !anew; i++) g[i] += sum[square + i];
+    memcpy(sum, G, (size_t)square * sizeof *sum);
+    memcpy(sum + square, g, (size_t)factor->n * sizeof *sum);
 }
 
 /* ---- M = U^T U ---- */
 
 /* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
  * is left of a diagonal element below that part of its scale is taken for rounding. */
-bool ki_factorise(double *U, int64_t size, const double *scale, double part) {
+bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced) {
+    *replaced = false;
     for (int64_t k = 0; k < size; k++) {
         double *row = U + k * size;
         const int64_t first = k - k % PANEL;
@@ -106,6 +181,7 @@ bool ki_factorise(double *U, int64_t size, const double *scale, double part) {
             for (int64_t j = k; j < size; j++) row[j] -= U[p * size + k] * U[p * size + j];
         if (row[k] <= part * scale[k]) {
             row[k] = scale[k];
+            *replaced = true;
             for (int64_t j = k + 1; j < size; j++) row[j] = 0;
         }
         if (!(row[k] > 0) || !isfinite(row[k])) return false;
@@ -153,14 +229,11 @@ static double penalty_of(const struct ki_newton *newton, int64_t j) {
 }
 
 /* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit matrix. */
-static kiln_status fill(struct ki_newton_work *work, double *U, double total) {
-    kiln_status status;
+static void fill(struct ki_newton_work *work, double *U, double total) {
     struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t n = factor->n, size = factor->size;
-    TRY(ki_vector_get(U, factor->G));
     for (int64_t i = n; size > n && i-- > 0;) memmove(U + i * size, U + i * n, (size_t)n * sizeof(double));
-    TRY(ki_vector_get(factor->column, factor->g));
     for (int64_t i = 0; i < n; i++) {
         double *row = U + i * size;
         const double diagonal = newton->no_intercept ? newton->columns.square[i]
@@ -173,20 +246,16 @@ static kiln_status fill(struct ki_newton_work *work, double *U, double total) {
         for (int64_t j = 0; j < i; j++) U[j * size + i] = 0;
         for (int64_t j = i; j < size; j++) row[j] = j == i ? 1 : 0;
     }
-    if (size == n) goto done;
+    if (size == n) return;
     U[n * size + n] = total;
     factor->scale[n] = work->total;
-done:
-    return status;
 }
 
-/* *v = the curvature of class c, s p (1 - p) with p - p^2 in there.C; where there are no classes, that of the loss. */
+/* *v = the curvature of class c, s p (1 - p) with p - p^2 in there.C. */
 static kiln_status curvature_of(struct ki_newton_work *work, const kiln_matrix **v, int64_t c) {
-    kiln_status status = KILN_OK;
+    kiln_status status;
     struct ki_factor *factor = work->factor;
     const int64_t k = work->newton->k;
-    *v = work->here.C;
-    if (k == 1) return KILN_OK;
     *v = work->v;
     for (int64_t i = 0; i < k; i++) factor->r[i] = i == c ? 1 : 0;
     TRY(ki_vector_set(factor->unit, factor->r));
@@ -196,43 +265,90 @@ done:
     return status;
 }
 
-static kiln_status form(struct ki_newton_work *work, int64_t c) {
+/* The factor of class c from the curvature v, or from that and `sum`. */
+static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64_t c) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
-    const kiln_matrix *v;
-    double *U = factor->U + c * factor->size * factor->size, total;
-    const double part = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10;
-    TRY(curvature_of(work, &v, c));
+    const int64_t size = factor->size;
+    double *U = factor->U + c * size * size, total;
+    bool replaced = false;
+    const bool narrow = kiln_matrix_type(work->newton->X) == KILN_F32, lacks = v == factor->lack;
+    const double part = narrow ? 1e-5 : 1e-10, small = narrow ? 1e-3 : 1e-8;
+    if (lacks) TRY(ki_vector_set(factor->lack, factor->lacked));
     TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
     work->newton->report.passes += ki_gram_passes(factor->n);
-    TRY(kiln_norm(&total, v, KILN_NORM_1));
-    TRY(fill(work, U, total));
-    factor->ready = factor->ready && ki_factorise(U, factor->size, factor->scale, part);
+    TRY(ki_vector_get(U, factor->G));
+    TRY(ki_vector_get(factor->column, factor->g));
+    TRY(kiln_norm(&total, lacks ? work->here.C : v, KILN_NORM_1));
+    if (factor->sum) {
+        add_up(factor, U, factor->column, !lacks);
+        TRY(ki_vector_get(factor->formed, work->here.C));
+        factor->largest = lacks ? fmax(factor->largest, total) : total;
+    }
+    fill(work, U, total);
+    for (int64_t i = 0; i < size; i++) factor->column[i] = U[i * size + i];
+    factor->ready = factor->ready && ki_factorise(U, size, factor->scale, part, &replaced);
+    factor->sound = factor->sound && !replaced;
+    for (int64_t i = 0; i < size && factor->sound; i++)
+        factor->sound = U[i * (size + 1)] * U[i * (size + 1)] >= small * factor->column[i];
+    factor->exact = factor->ready && factor->sound;
 done:
     return status;
+}
+
+/* there.C = p - p^2, of which curvature_of makes a class's. */
+static kiln_status begin_classes(struct ki_newton_work *work) {
+    kiln_status status;
+    TRY(kiln_times(work->there.C, work->here.C, work->here.C));
+    TRY(ki_pairs_run(NULL, &(struct ki_pairs){.op = KI_PAIR_MIX,
+                                              .out = {work->there.C, NULL},
+                                              .x = {work->here.C, NULL},
+                                              .y = {work->there.C, NULL},
+                                              .scalar = -1}));
+done:
+    return status;
+}
+
+kiln_status ki_newton_factor_begin(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    if (!factor) return KILN_OK;
+    factor->ready = factor->exact = false;
+    factor->sound = work->newton->k == 1;
+    return adds_up(work) && !factor->sum ? sum_open(work) : KILN_OK;
 }
 
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
+    const int64_t k = work->newton->k;
+    const kiln_matrix *v;
+    double share;
     if (!factor) return KILN_OK;
-    const bool first = work->iterations == 0;
-    if (first) factor->ready = false;
-    factor->rent = first ? 0 : factor->rent + (double)(former->inner - 1);
-    if (first ? factor->price > AT_ONCE : factor->rent < factor->price) return KILN_OK;
+    const bool first = work->iterations == 0 && !factor->ready;
+    TRY(survey(work, &v, &share));
+    const double price = share * factor->gram_price + factor->host_price;
+    const double saved = first || former->exact ? 0 : (double)(former->inner - !factor->sound);
+    factor->exact = false;
+    if (first || !former->exact) factor->forecast = factor->sound ? fmax(saved, 1) : 0;
+    factor->rent = first ? 0 : factor->rent + saved;
+    if (first ? price > AT_ONCE : factor->rent + factor->forecast < price) return KILN_OK;
     factor->rent = 0;
     factor->ready = true;
-    if (work->newton->k > 1) {
-        TRY(kiln_times(work->there.C, work->here.C, work->here.C));
-        TRY(ki_pairs_run(NULL, &(struct ki_pairs){.op = KI_PAIR_MIX,
-                                                  .out = {work->there.C, NULL},
-                                                  .x = {work->here.C, NULL},
-                                                  .y = {work->there.C, NULL},
-                                                  .scalar = -1}));
+    if (k > 1) TRY(begin_classes(work));
+    for (int64_t c = 0; c < k && factor->ready; c++) {
+        if (k > 1) TRY(curvature_of(work, &v, c));
+        TRY(form(work, v, c));
     }
-    for (int64_t c = 0; c < work->newton->k && factor->ready; c++) TRY(form(work, c));
 done:
     return status;
+}
+
+bool ki_newton_exact(const struct ki_newton_work *work) {
+    return work->factor && work->factor->exact;
+}
+
+void ki_newton_doubt(struct ki_newton_work *work) {
+    work->factor->sound = work->factor->exact = false;
 }
 
 /* ---- M^-1 ---- */

@@ -77,7 +77,8 @@ static kiln_status measure_columns(struct ki_newton *newton) {
         TRY(kiln_fill(ones, 1));
     }
     if (!(total > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", newton->call));
-    TRY(ki_columns_measure(&newton->columns, newton->X, weights ? weights : ones, total));
+    TRY(ki_columns_measure(&newton->columns, newton->X, weights ? weights : ones, total,
+                           newton->no_intercept && !newton->standardize));
     newton->report.passes += 2;
 done:
     kiln_matrix_free(ones);

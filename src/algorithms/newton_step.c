@@ -154,6 +154,19 @@ double ki_newton_forcing(const struct ki_newton_work *work, double rho) {
     return fmax(wanted, enough) * sqrt(rho);
 }
 
+/* S = the model's least point, or as far towards it as the region goes: what an exact factor's P is, but for the scale. */
+static kiln_status leap(struct ki_newton_work *work, struct ki_newton_model *model, double rho) {
+    double alpha = 1 / work->scale;
+    model->exact = true;
+    model->boundary = alpha * sqrt(rho) > work->radius;
+    if (model->boundary) alpha = work->radius / sqrt(rho);
+    model->slope = alpha * rho;
+    model->decrease = alpha * rho * (1 - 0.5 * alpha * work->scale);
+    model->length = alpha * sqrt(rho);
+    return ki_pairs_run(NULL,
+                        &(struct ki_pairs){.op = KI_PAIR_MIX, .out = work->S, .y = work->P, .scalar = alpha});
+}
+
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
@@ -161,6 +174,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     double rho, next, curvature, ss = 0, sp = 0, pp, sums[3];
     *model = (struct ki_newton_model){0};
     TRY(begin(work, &rho));
+    if (ki_newton_exact(work) && isfinite(rho)) return leap(work, model, rho);
     const double goal = ki_newton_forcing(work, rho);
     pp = rho;
     while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {

@@ -42,6 +42,7 @@ struct ki_newton_model {
     double decrease; /* of the quadratic model */
     double length;   /* || D s || */
     bool boundary;   /* ended on the region's boundary */
+    bool exact;      /* by ki_newton_exact, without a product */
     int64_t inner;
 };
 
@@ -60,13 +61,17 @@ kiln_status ki_newton_mean_curvature(struct ki_newton_work *work, const kiln_mat
  * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
 kiln_status ki_newton_factor_open(struct ki_newton_work *work);
 void ki_newton_factor_close(struct ki_newton_work *work);
+kiln_status ki_newton_factor_begin(struct ki_newton_work *work); /* before a solve's first step */
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
 bool ki_newton_factored(const struct ki_newton_work *work);
+/* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no use. */
+bool ki_newton_exact(const struct ki_newton_work *work);
+void ki_newton_doubt(struct ki_newton_work *work);
 /* Z = M^-1 R, with the common scale; *rho = R . Z. */
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
 /* U, size x size by rows from the diagonal on, to the factor of U^T U. What is left of a diagonal element below that part of
- * its scale becomes the scale; false where it is not positive then. */
-bool ki_factorise(double *U, int64_t size, const double *scale, double part);
+ * its scale becomes the scale, and *replaced true; false where it is not positive then. */
+bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced);
 /* r (size x k) = U^-1 U^-T r; the square of U^-T r's length. */
 double ki_substitute(const double *U, double *r, int64_t size, int64_t k);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */

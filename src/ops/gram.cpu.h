@@ -237,7 +237,8 @@ static kiln_status FN(gram)(const struct ki_gram *gram) {
     memset(all.c, 0, (size_t)all.padded * sizeof(real));
     if (gram->c) memcpy(all.c, VALUES(gram->c), (size_t)all.n * sizeof(real));
     ki_parallel(gram->X->device->threads, all.parts * all.bands, FN(gram_task), &all);
-    ki_parallel(gram->X->device->threads, FN(GRAM_SUMS), FN(gram_sum), &all);
+    ki_parallel(all.copy * all.parts > 262144 ? gram->X->device->threads : 1, FN(GRAM_SUMS), FN(gram_sum),
+                &all);
     FN(gram_finish)(&all);
     return KILN_OK;
 }

@@ -127,6 +127,7 @@ ALWAYS_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_ch
     real one, *q = k == 1 ? &one : tally->products;
     for (int64_t row = first; row < end; row++) {
         const int64_t at = start[row], count = start[row + 1] - at;
+        if (v_cols == 1 && v[row] == 0) continue; /* most rows of a support vector machine */
         FN(sparse_products)(way, q, value + at, col + at, count, y);
         for (int64_t c = 0; shift && c < k; c++) q[c] += shift[c];
         for (int64_t c = 0; v && c < k; c++) q[c] *= v_cols == 1 ? v[row] : v[row * k + c];
@@ -154,7 +155,8 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
             if (multiplies) FN(sparse_products)
         (way, q + (next - row) * k, value + start[next], col + start[next], start[next + 1] - start[next], y);
         if (!FN(turn_block)(chain, tally, q, row, next - row)) continue;
-        for (int64_t i = row; i < next; i++) FN(sparse_scatters)
+        for (int64_t i = row; i < next; i++)
+            if (way.kind != KI_CHAIN_FUSED || k > 1 || q[i - row] != 0) FN(sparse_scatters)
         (way, w, q + (i - row) * k, value + start[i], col + start[i], start[i + 1] - start[i]);
     }
 }
