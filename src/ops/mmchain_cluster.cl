@@ -132,29 +132,6 @@ DEVICE_FN void dots(real *p, const struct tiles *t, uint i, const real (*yr)[TL]
     }
 }
 
-/* The V sums over the warp's lanes: this lane's is number lane / COPIES. Each exchange halves the numbers that a lane is in
- * charge of, while there are several. */
-DEVICE_FN real lane_sum(real *p) {
-    const int lane = (int)get_local_id(0) % 32;
-    int count = V;
-#pragma unroll
-    for (int step = 16; step > 0; step /= 2) {
-        const bool upper = lane & step;
-        if (count > 1) {
-            count /= 2;
-#pragma unroll
-            for (int s = 0; s < V / 2; s++) {
-                if (s >= count) break;
-                const real mine = upper ? p[s + count] : p[s], other = upper ? p[s] : p[s + count];
-                p[s] = mine + __shfl_xor_sync(0xffffffffu, other, step);
-            }
-        } else {
-            p[0] += __shfl_xor_sync(0xffffffffu, p[0], step);
-        }
-    }
-    return p[0];
-}
-
 /* The sum of all parts of dot product number lane % V. */
 DEVICE_FN real sum_parts(const real (*parts)[V]) {
     const int lane = (int)get_local_id(0) % 32;
@@ -218,10 +195,10 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_cluster(__global real *out, __g
 #if FUSED || PLAIN
             real p[V];
             dots(p, &t, i, yr);
-            const real sum = lane_sum(p);
+            halving_sums(p, V, 32); /* this lane's is number lane / COPIES */
             const uint place = i % PLACES;
             for (int g = lane % COPIES; g < C; g += COPIES)
-                send(&parts[place][rank * WARPS + id / 32][lane / COPIES], &come[place], g, sum);
+                send(&parts[place][rank * WARPS + id / 32][lane / COPIES], &come[place], g, p[0]);
 #endif
         }
         if (i < LAG) continue;

@@ -106,27 +106,10 @@ DEVICE_FN void dots(real *p, const struct tiles *t, long i, const real (*yr)[TL]
     }
 }
 
-/* The V sums over the vector's lanes in a warp, number s to to[s * stride]. Each exchange halves the numbers that a lane is
- * in charge of, while there are several: V - 1 shuffles and a few instead of V times as many. */
+/* The V sums over the vector's lanes in a warp, number s to to[s * stride]. */
 DEVICE_FN void lane_sums(real *to, int stride, real *p) {
     const int lane = (int)get_local_id(0) % LANES;
-    int count = V;
-#pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        const bool upper = lane & step;
-        if (count > 1) {
-            count /= 2;
-#pragma unroll
-            for (int s = 0; s < V / 2; s++) {
-                if (s >= count) break;
-                const real mine = upper ? p[s + count] : p[s], other = upper ? p[s] : p[s + count];
-                p[s] = mine + __shfl_xor_sync(0xffffffffu, other, step);
-            }
-        } else {
-            p[0] += __shfl_xor_sync(0xffffffffu, p[0], step);
-        }
-    }
-    /* Lanes in charge of the same number have the same bits. */
+    halving_sums(p, V, LANES);
 #pragma unroll
     for (int s = 0; s < (V > LANES ? V / LANES : 1); s++) to[(lane * V / LANES + s) * stride] = p[s];
 }
