@@ -2,7 +2,7 @@
 """mmchain on dense X of 4 GB on a GPU, from 8 to 100,000 columns, for 1 to 8 columns of y, against the measured read bandwidth
 and, on CUDA, against cuBLAS gemv + product + gemv (through PyTorch) for one column.
 
-usage: gpu_dense.py [--device cuda|opencl] [--json FILE] [--commit TEXT]
+usage: gpu_dense.py [--device cuda|opencl] [--columns N,...] [--json FILE] [--commit TEXT]
 Times are the median over batches of calls, wall clock around a synchronised batch. "difference" is the largest relative error
 against NumPy over 1, 3 and 8 columns, on X of 100 MB.
 """
@@ -75,6 +75,7 @@ def measure(device, cols, dtype, roof, with_pair):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--columns", type=lambda text: tuple(int(part) for part in text.split(",")), default=COLUMNS)
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
@@ -83,7 +84,7 @@ def main():
     roof, rows_out = device.bandwidth(), []
     print(f"{name}: {description}; read bandwidth {roof / 1e9:.0f} GB/s")
     for dtype in (np.float64, np.float32):
-        for cols in COLUMNS:
+        for cols in options.columns:
             found = list(measure(device, cols, dtype, roof, options.device.startswith("cuda")))
             if isinstance(found[-1], float):
                 pair = found.pop()
