@@ -16,15 +16,10 @@ enum {
 #endif
 enum { GROUP = 256 };
 
-double ki_layout_effort(double entries) {
-    return 1 + 0.6 / entries + 0.03 * entries;
-}
-
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows) {
-    const double mean = (double)ki_max(nnz, 1) / (double)ki_max(rows, 1);
-    const int most = device->properties.is_gpu ? 32 : 4;
+    const double mean = (double)nnz / (double)ki_max(rows, 1);
     int VS = 1;
-    while (VS < most && ki_layout_effort(mean / (2 * VS)) < ki_layout_effort(mean / VS)) VS *= 2;
+    while (VS * (mean > 32 ? 6 : 4) < mean && VS < (device->properties.is_gpu ? 32 : 4)) VS *= 2;
     return VS;
 }
 

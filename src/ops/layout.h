@@ -67,10 +67,7 @@ enum { KI_SEGMENT = 2048, KI_PIECE = 8192, KI_CHIP_BYTES = 128 * 1024, KI_CHIP_B
 /* The layout of X for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as it is due. */
 kiln_status ki_layout_get(struct ki_layout **layout, const kiln_matrix *X, bool scatters,
                           int64_t chip_columns);
-/* Relative time that an entry takes of a thread which has so many of a row: rows cost something of their own, and the less
- * the fewer threads share one, whose loads then lie apart. Fitted to all plans on an H200 (bench/results/h200-plans.json). */
-double ki_layout_effort(double entries);
-/* Threads that should share a row of a matrix, for one column of y: those of the least effort. */
+/* Threads that should share a row of a matrix, for one column of y. */
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows);
 /* Makes a buffer of the layout's work space at least so large. */
 kiln_status ki_layout_work(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);

@@ -7,9 +7,7 @@
  * Where w gathers decides the speed, since sums to one address queue. Columns are counted from the most popular one on, as
  * far as that is known: with CODED, col holds ~slot for the popular columns (ops/layout.h), whose y and w lie together in
  * y_hot and w_hot, K elements a slot. The first chip_w of them gather in local memory, the others in w_hot, which is small
- * enough for the second cache level; the first chip_y elements of y are in local memory, too. Sums of the first HOT columns
- * gather in COPIES places, of which each vector of a warp has its own: under Zipf's law a row in twelve meets in the same
- * column of 4,096, and additions to one address wait for each other. Without CODED the numbers of
+ * enough for the second cache level; the first chip_y elements of y are in local memory, too. Without CODED the numbers of
  * the columns stand for their popularity, and all of w is in local memory where it fits. Columns that are not coded are
  * rare: they are scattered here one by one, or (rare_too = 0) not at all, but by what comes afterwards, a pass over the
  * transpose or over tiles, for which the rows' factors are stored. What tiles add to the rows' dot products, `dots`, was
@@ -47,20 +45,9 @@ DEVICE_FN real entry_product(int c, real x, int column, __global const real *y, 
     return x * load_rare(y + ((index_t)c * y_k + y_first + column));
 }
 
-#if PLAIN || defined(TILED) || defined(FACTORS_ONLY)
-#define HOT 1 /* none: nothing is scattered */
-#else
-#define HOT 64
-#endif
-#if K >= 8
-#define COPIES 1
-#else
-#define COPIES (8 / K)
-#endif
-
 /* Row c of w += f * x, of which this is column `column`. */
 DEVICE_FN void entry_scatter(real f, int c, real x, int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip,
-                       LOCAL_PTR real *hot, int chip_w, int rare_too, int k, int first) {
+                       int chip_w, int rare_too, int k, int first) {
 #ifdef CODED
     const int slot = ~c;
     const bool rare = c >= 0;
@@ -72,7 +59,7 @@ DEVICE_FN void entry_scatter(real f, int c, real x, int column, __global real *o
     if (rare) {
         if (rare_too) atomic_add_global(out + ((index_t)c * k + first + column), f * x);
     } else if (slot < chip_w) {
-        atomic_add_local(slot < HOT ? hot + (slot * COPIES * K + column) : chip + (slot * K + column), f * x);
+        atomic_add_local(chip + (slot * K + column), f * x);
     } else {
         atomic_add_global(w_hot + (slot * K + column), f * x);
     }
@@ -110,8 +97,8 @@ DEVICE_FN real dot_entries(index_t e, index_t end, __global const int *col, __gl
 }
 
 DEVICE_FN void scatter_entries(real f, index_t e, index_t end, __global const int *col, __global const real *X, real same,
-                               int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip,
-                               LOCAL_PTR real *hot, int chip_w, int rare_too, int k, int first) {
+                               int column, __global real *out, __global real *w_hot, LOCAL_PTR real *chip, int chip_w,
+                               int rare_too, int k, int first) {
     for (; e < end; e += BATCH * TOGETHER) {
         int c[BATCH];
         real x[BATCH];
@@ -120,7 +107,7 @@ DEVICE_FN void scatter_entries(real f, index_t e, index_t end, __global const in
 #pragma unroll
         for (int t = 0; t < BATCH; t++)
             if (e + t * TOGETHER < end)
-                entry_scatter(f, c[t], x[t], column, out, w_hot, chip, hot, chip_w, rare_too, k, first);
+                entry_scatter(f, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
     }
 }
 
@@ -163,18 +150,15 @@ DEVICE_FN real hot_y(int i, __global const real *y, __global const real *y_hot, 
 }
 
 /* Sums that gathered on chip go to memory. */
-DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, LOCAL_PTR const real *hot, int chip_w, __global real *out,
-                          __global real *w_hot, int k, int first) {
+DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real *out, __global real *w_hot, int k,
+                          int first) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = (int)get_local_id(0); i < chip_w * K; i += BS) {
-        real sum = chip[i];
-        if (i < HOT * K)
-            for (int copy = 0; copy < COPIES; copy++) sum += hot[(i / K * COPIES + copy) * K + i % K];
-        if (sum == REAL(0.0)) continue;
+        if (chip[i] == REAL(0.0)) continue;
 #ifdef CODED
-        atomic_add_global(w_hot + i, sum);
+        atomic_add_global(w_hot + i, chip[i]);
 #else
-        atomic_add_global(out + ((index_t)(i / K) * k + first + i % K), sum);
+        atomic_add_global(out + ((index_t)(i / K) * k + first + i % K), chip[i]);
 #endif
     }
 }
@@ -227,11 +211,8 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
     bool next_here;
     LOCAL_BEGIN(chip)
     LOCAL_PTR real *const chip_ys = chip + chip_w * K;
-    LOCAL real hot[HOT * COPIES * K];
-    LOCAL_PTR real *const hot_copy = hot + vector % COPIES * K;
     MAP_BEGIN
     for (int i = id; i < chip_w * K; i += BS) chip[i] = REAL(0.0);
-    for (int i = id; i < HOT * COPIES * K; i += BS) hot[i] = REAL(0.0);
     for (int i = id; i < chip_y * K; i += BS) chip_ys[i] = hot_y(i, y, y_hot, y_k, y_first, k - first);
     barrier(CLK_LOCAL_MEM_FENCE);
 
@@ -287,12 +268,12 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
 #pragma unroll
         for (int t = 0; t < Q; t++)
             if (begin + slot + t * TOGETHER < end)
-                entry_scatter(sum, c[t], x[t], column, out, w_hot, chip, hot_copy, chip_w, rare_too, k, first);
-        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, column, out, w_hot, chip, hot_copy, chip_w,
+                entry_scatter(sum, c[t], x[t], column, out, w_hot, chip, chip_w, rare_too, k, first);
+        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, column, out, w_hot, chip, chip_w,
                         rare_too, k, first);
 #endif
     }
-    flush_chip(chip, hot, chip_w, out, w_hot, k, first);
+    flush_chip(chip, chip_w, out, w_hot, k, first);
     MAP_END
 }
 
@@ -337,8 +318,7 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     const real f = alpha * pick(p, column);
     if (factors && number == 0 && id < K) factors[(index_t)row * K + column] = f;
 #ifndef FACTORS_ONLY
-    scatter_entries(f, begin + slot, end, col, X, same, column, out, w_hot, (LOCAL_PTR real *)0, (LOCAL_PTR real *)0, 0,
-                    rare_too, k, first);
+    scatter_entries(f, begin + slot, end, col, X, same, column, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
 #endif
 #endif
     MAP_END

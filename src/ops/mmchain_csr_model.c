@@ -9,8 +9,7 @@
 static int64_t chip_bytes(const struct ki_plan *plan, const struct ki_chain *chain) {
     const struct ki_properties *device = &chain->X->device->properties;
     const int64_t element = ki_type_bytes(chain->X->type);
-    const int64_t copies = 64 * 8 * element; /* of the sums of the first columns */
-    const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS + copies;
+    const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS;
     const int64_t bytes =
         ki_min(device->local_max - fixed, device->is_gpu ? KI_CHIP_BYTES : KI_CHIP_BYTES_CPU);
     return ki_max(bytes, 0);
@@ -81,16 +80,25 @@ int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct k
     return n;
 }
 
-/* What a plan loses of that: by vectors that do not suit the rows, and by too few threads to wait for memory side by side. */
-static double effort_of(const struct ki_plan *plan, const struct ki_chain *chain) {
+/* Relative time that an entry takes of a thread which has so many of a row: rows cost something of their own, and the more
+ * the more threads share one; what few threads load lies apart. Fitted to all plans on an H200
+ * (bench/results/h200-plans-sparse.json). */
+static double effort(double entries) {
+    return 1 + 0.6 / entries + 0.03 * entries;
+}
+
+/* What a plan loses to ki_csr_plan's: by vectors that do not suit the rows, and by too few threads to wait for memory side by
+ * side. Smaller vectors have no room for rows that are longer than the mean. */
+static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
     const double mean = (double)X->nnz / (double)ki_max(X->rows, 1);
-    const double best = ki_layout_effort(mean / ki_layout_vector(X->device, X->nnz, X->rows));
+    const int VS = ki_csr_vector(X->device, X->nnz, X->rows, plan->K);
+    const double of_vector = effort(mean * plan->K / plan->VS) / effort(mean * plan->K / VS);
     const double threads = (double)(plan->groups * plan->BS) / ki_max(device->compute_units, 1);
     const double waits = threads < 1024 && threads > 0 ? pow(1024 / threads, 0.7) : 1;
     const double alone = plan->BS > largest_group(chain) ? 1.1 : 1;
-    return ki_layout_effort(mean * plan->K / plan->VS) / best * waits * alone;
+    return (plan->VS < VS ? fmax(of_vector, 1.05) : of_vector) * waits * alone;
 }
 
 /* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200 (bench/results/h200-sparse.json
@@ -115,7 +123,7 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     if (gathers && !on_chip)
         seconds += operations / (cached ? cached_load : exact || !scatters ? load : tile_load);
     if (scatters) seconds += operations / (on_chip ? chip : cached ? cached_sum : exact ? load : tile_sum);
-    if (device->is_gpu) seconds *= effort_of(&candidate->plan, chain);
+    if (device->is_gpu) seconds *= loss_of(&candidate->plan, chain);
     candidate->bytes =
         (int64_t)passes * (X->nnz * (4 + element) + X->rows * 8) + (X->rows + 2 * X->cols) * element;
     candidate->atomics = scatters && !on_chip ? X->nnz * chain->k : 0;
