@@ -226,7 +226,7 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
  * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 16 copies of w (one a thread where these are more than
  * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns copies X into tiles, which are kept
- * with it, unless a few columns hold most entries; a deterministic device does so from 131,072 columns on, in any case and
+ * with it, unless a few columns hold most entries; a deterministic device does so from 65,536 columns on, in any case and
  * in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
  * too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64
  * or 131,072 f32 columns, rows of a multiple of 16 bytes); beyond, and elsewhere beyond some 8,192, they are read a
@@ -697,7 +697,8 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2 w_j^2.
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
  * the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i (x_ij - mean_j)^2 + l2_j, c the loss's mean
- * curvature at zero. LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share. Not
+ * curvature at zero. LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share. Where
+ * the D_j are more than 1e100 (f32: 1e15) apart nothing is proved, and the result counts as stalled. Not
  * converging is not an error: report->stopped_by says what happened; the objective never rises but for rounding, and all
  * numbers stay finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
  * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the

@@ -218,7 +218,7 @@ static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool gi
     if (moved) TRY(kiln_fill(newton->b, 0));
     if (moved && work->mean)
         TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));
-    const bool converged = valid(work) && met(work);
+    const bool converged = valid(work) && met(work) && !work->apart;
     report->converged = report->converged && converged;
     if (stop > report->stopped_by) report->stopped_by = stop;
     const double residual = relative(work);
@@ -240,6 +240,7 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     TRY(ki_newton_factor_begin(work));
     TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &stop));
+    if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
 done:
     return status;

@@ -166,12 +166,15 @@ done:
     return status;
 }
 
-/* D^-2 of the criterion, spread and floor, on the host, n of each. Returns what D^-1 X^T makes of rounding, but for epsilon. */
+/* D^-2 of the criterion, spread and floor, on the host, n of each. Returns what D^-1 X^T makes of rounding, but for epsilon.
+ * Columns so far apart that D^-2 does not fit into the type's range count for too little in the criterion, which then proves
+ * nothing. */
 static double scale_columns(struct ki_newton_work *work, double mean, double *inverse, double *spread,
                             double *floor) {
     const struct ki_newton *newton = work->newton;
     const struct ki_columns *columns = &newton->columns;
     const int64_t cols = kiln_matrix_cols(newton->X);
+    const double most = kiln_matrix_type(newton->X) == KILN_F32 ? 1e30 : 1e200;
     double largest = newton->no_intercept ? 0 : work->total, magnification = 0;
     for (int64_t j = 0; j < cols; j++) {
         const double penalty = newton->l2 * (newton->standardize ? columns->variance[j] : 1);
@@ -181,17 +184,19 @@ static double scale_columns(struct ki_newton_work *work, double mean, double *in
         largest = fmax(largest, inverse[j]);
     }
     work->scale = largest > 0 ? largest : 1;
+    work->apart = false;
     for (int64_t j = 0; j < cols; j++) {
         spread[j] = inverse[j] > 0 ? diagonal(newton, j) / columns->square[j] / work->scale : 0;
-        floor[j] = inverse[j] > 0 ? fmax(floor[j] / work->scale, 1e-30) : 0;
-        inverse[j] = inverse[j] > 0 ? fmin(work->scale / inverse[j], 1e30) : 0;
+        floor[j] = inverse[j] > 0 ? fmax(floor[j] / work->scale, 1 / most) : 0;
+        work->apart = work->apart || (inverse[j] > 0 && work->scale / inverse[j] > most);
+        inverse[j] = inverse[j] > 0 ? fmin(work->scale / inverse[j], most) : 0;
         magnification += inverse[j] * columns->square[j];
     }
     return sqrt(magnification + work->scale / mean);
 }
 
-/* The criterion's scale and the preconditioner's parts. The common factor, and the bounds, keep f32 away from both ends of
- * its range. */
+/* The criterion's scale and the preconditioner's parts. The common factor, and the bounds, keep them away from both ends of
+ * their type's range. */
 kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise) {
     kiln_status status;
     const struct ki_newton *newton = work->newton;

@@ -29,10 +29,11 @@ struct ki_newton_work {
     struct ki_factor *factor;   /* see newton_factor.c; NULL where it cannot pay */
     struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
     double scale;               /* D^-2 carries this factor, which makes its smallest entry 1 */
-    double radius;              /* of the trust region, in the norm || D s || */
-    double reference;           /* the criterion at the origin; 0 = a gradient of nothing but rounding */
-    double norm;                /* the criterion at `here`: || D^-1 g || */
-    double first;               /* the objective at the origin */
+    bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
+    double radius;    /* of the trust region, in the norm || D s || */
+    double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
+    double norm;      /* the criterion at `here`: || D^-1 g || */
+    double first;     /* the objective at the origin */
     int64_t iterations, bytes;
 };
 

@@ -289,6 +289,38 @@ static void wild_starts_end(void **state) {
     problem_free(&p);
 }
 
+/* Standardised, columns may have any scale: the coefficients are those of columns of one scale, as far as numbers can tell,
+ * and beyond that nothing is called converged. */
+static void scales_far_apart(void **state) {
+    (void)state;
+    static const struct {
+        kiln_type type;
+        double scale, close; /* of column 1; 0: too far */
+    } cases[] = {{KILN_F64, 1e-30, 1e-6}, {KILN_F64, 1e30, 1e-6},  {KILN_F64, 1e-90, 1e-6},
+                 {KILN_F64, 1e-130, 0},   {KILN_F32, 1e-12, 1e-2}, {KILN_F32, 1e12, 1e-2},
+                 {KILN_F32, 1e-17, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const struct run run = on(0, cases[i].type);
+        const struct question q = {.classes = 2, .l2 = 0.1, .standardize = true};
+        struct problem p = labelled(200, 3, 2, 1, false, 5);
+        kiln_report plain, report;
+        struct solution wanted = answer(&plain, &run, &p, &q);
+        for (int row = 0; row < 200; row++) p.X[3 * row + 1] *= cases[i].scale;
+        struct solution s = answer(&report, &run, &p, &q);
+        assert_finite(&s, &report);
+        assert_true(plain.converged && report.converged == (cases[i].close > 0));
+        if (!report.converged) assert_int_equal(report.stopped_by, KILN_STOP_STALLED);
+        s.W[1] *= cases[i].scale;
+        for (int j = 0; j < 3 && report.converged; j++)
+            assert_true(fabs(s.W[j] - wanted.W[j]) <= cases[i].close * (1 + fabs(wanted.W[j])));
+        kiln_report_free(&plain);
+        kiln_report_free(&report);
+        solution_free(&wanted);
+        solution_free(&s);
+        problem_free(&p);
+    }
+}
+
 /* Rows of weight 0 count for nothing, and a class of them is one that never occurs. */
 static void a_class_without_weight(void **state) {
     (void)state;
@@ -337,6 +369,7 @@ int main(void) {
         cmocka_unit_test(shifts_and_scales_do_not_matter),
         cmocka_unit_test(huge_numbers_end),
         cmocka_unit_test(wild_starts_end),
+        cmocka_unit_test(scales_far_apart),
         cmocka_unit_test(a_class_without_weight),
         cmocka_unit_test(nothing_stored),
     };
