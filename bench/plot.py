@@ -240,8 +240,8 @@ def plot_end_to_end(path):
 
 
 KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense), ("*-dense-opencl.json", plot_dense),
-         ("*-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("*-logreg.json", plot_peers),
-         ("*-plans.json", plot_plans), ("*-end-to-end*.json", plot_end_to_end)]
+         ("*[0-9]-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("*-logreg.json", plot_peers),
+         ("*-plans*.json", plot_plans), ("*-end-to-end*.json", plot_end_to_end)]
 
 
 def current(folder, figures):
