@@ -17,7 +17,7 @@ enum { ENTRIES = 64, WIDE = 32, WIDE_EXACT = 32, BITS = 4, CACHED_LINES = 8, DUE
 enum {
     ENTRIES = 1 << 20,      /* fewer are multiplied in less time than is saved */
     WIDE = 1 << 18,         /* columns: the y and w of fewer are in the second-level cache often enough */
-    WIDE_EXACT = 1 << 17,   /* the same where copies of w would have to be many */
+    WIDE_EXACT = 1 << 16,   /* the same where copies of w would have to be many */
     BITS = 15,              /* a panel of y or w and a block of products take some 600 KB in f64 */
     CACHED_LINES = 1 << 14, /* of y and w side by side that stay in the second-level cache */
     DUE = 2                 /* the pass that makes tiles: a matrix multiplied once would not gain by them */
