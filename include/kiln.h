@@ -719,7 +719,7 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998; with l1 proximal
  * Newton, Lee, Sun and Saunders, SIAM J. Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and
  * Byrd, Optim. Methods Softw. 30 (2015), or by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and
- * Tibshirani, J. Stat. Softw. 33 (2010). */
+ * Tibshirani, J. Stat. Softw. 33 (2010), extrapolated as in Bertrand and Massias, AISTATS 2021. */
 typedef struct kiln_logreg_options {
     /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn, but none where l1 > 0; negative = no such penalty */
     double l2;

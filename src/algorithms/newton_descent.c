@@ -7,7 +7,8 @@
  *
  * newton_quadratic.c keeps what a coordinate's gradient needs. Where that is the Gram matrix, sweeps cost next to nothing, and
  * the least point of a face, the elements that are not 0 with their signs, is solved for exactly once sweeps have cost as much.
- * Else sweeps are what costs, so that the model is solved loosely until one sweep does, and then closer. */
+ * Else sweeps are what costs, so that the model is solved loosely until one sweep does, and then closer, and every few sweeps,
+ * in one order, are extrapolated from (newton_extrapolate.c). */
 #include "algorithms/newton_descent.h"
 
 enum {
@@ -185,10 +186,14 @@ static void descend(struct ki_quadratic *of, struct ki_newton_work *work, struct
     uint64_t random = (uint64_t)work->iterations;
     int64_t active = all(of);
     int64_t waited = 0; /* sweeps since a face was solved, or as many as one costs */
+    int64_t kept = 0;   /* points that there are to extrapolate from */
     bool full = true;
     while (model->inner < SWEEPS && !work->newton->cancelled) {
-        shuffle(of->order, active, &random);
+        const bool keeps = !of->G && !full;
+        if (kept == 0) shuffle(of->order, active, &random);
+        if (keeps && kept == 0) ki_quadratic_keep(of, 0);
         const double violations = sweep(of, &active);
+        if (keeps) ki_quadratic_keep(of, ++kept);
         model->inner++;
         ki_newton_progress(work);
         if (violations <= goal && full) return;
@@ -197,6 +202,8 @@ static void descend(struct ki_quadratic *of, struct ki_newton_work *work, struct
             waited = 0;
         }
         full = violations <= goal;
+        if (kept == KI_QUADRATIC_POINTS) ki_quadratic_extrapolate(of);
+        if (kept == KI_QUADRATIC_POINTS || full) kept = 0;
         if (full) active = all(of);
     }
 }

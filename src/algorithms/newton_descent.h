@@ -1,8 +1,10 @@
-/* Between newton_descent.c (the l1 step by coordinate descent) and newton_quadratic.c (its model). */
+/* Between newton_descent.c (the l1 step by coordinate descent), newton_quadratic.c (its model) and newton_extrapolate.c. */
 #ifndef KI_NEWTON_DESCENT_H
 #define KI_NEWTON_DESCENT_H
 
 #include "algorithms/newton_work.h"
+
+enum { KI_QUADRATIC_POINTS = 5 }; /* sweeps from one extrapolation to the next */
 
 struct ki_descent {
     int64_t n;
@@ -28,6 +30,8 @@ struct ki_quadratic {
     double *G;            /* count x count, or NULL */
     double *U, *solution; /* with it, for its part on a face */
     int32_t *face;
+    int64_t rows;
+    double *points;    /* KI_QUADRATIC_POINTS + 2, without a Gram matrix; count + 1 of each */
     double *q, *r, *u; /* m: sqrt(C), sum of u_j d_j; the columns */
     int32_t *row;
     struct ki_selection selection;
@@ -45,5 +49,8 @@ double ki_quadratic_intercept_slope(const struct ki_quadratic *of);
 /* What follows from z_a += step, which is the caller's, and the intercept's move. */
 void ki_quadratic_move(struct ki_quadratic *of, int64_t a, double step);
 void ki_quadratic_move_intercept(struct ki_quadratic *of, double step);
+/* z as the k-th point, 0 to KI_QUADRATIC_POINTS, from all of which the other goes on. Only without a Gram matrix. */
+void ki_quadratic_keep(struct ki_quadratic *of, int64_t k);
+void ki_quadratic_extrapolate(struct ki_quadratic *of);
 
 #endif

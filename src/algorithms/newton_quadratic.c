@@ -11,6 +11,7 @@ enum { GRAM_ENTRIES = 8 }; /* of the columns for each element of a Gram matrix t
 
 void ki_quadratic_free(struct ki_quadratic *of) {
     ki_free(of->memory);
+    ki_free(of->points);
     ki_free(of->order);
     ki_free(of->G);
     ki_free(of->U);
@@ -109,6 +110,10 @@ static kiln_status take_columns(struct ki_quadratic *of, const struct ki_newton_
     of->row = descent->row;
     of->q = descent->q;
     of->r = descent->q + m;
+    of->rows = m;
+    const size_t bytes = (size_t)(KI_QUADRATIC_POINTS + 2) * (size_t)(of->count + 1) * sizeof *of->points;
+    of->points = ki_alloc(bytes);
+    if (!of->points) TRY(ki_fail_nomem(bytes, "the points of a step"));
     TRY(ki_vector_get(of->q, work->here.C));
     for (int64_t i = 0; i < m; i++) of->q[i] = sqrt(of->q[i]);
     memset(of->r, 0, (size_t)m * sizeof *of->r);
