@@ -7,7 +7,7 @@ import re
 MMCHAIN = ["X", "type", "Kiln ms", "of the measured read bandwidth"]
 DENSE = {"float64": (28, 256, 1024, 8192, 20000, 50000, 100000), "float32": (28, 1024, 8192, 50000)}
 SPARSE = [("kdd", "KDD2010-shaped, popular columns"), ("kdd-uniform", "uniform columns"),
-          ("million-zipf", "popular columns"), ("paper-1024", "1 % dense"),
+          ("million-zipf", "popular columns"), ("million", "uniform columns"), ("paper-1024", "1 % dense"),
           ("paper-4096", "1 % dense"), ("skewed-rows", "a few very long rows")]
 CPU = [("csr", 500000, 4096, "float64"), ("csr", 2000000, 1024, "float64"), ("csr", 600000, 1000000, "float64"),
        ("dense", 2000000, 28, "float64"), ("dense", 250000, 257, "float64"), ("dense", 64000, 1024, "float64"),
