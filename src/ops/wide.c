@@ -12,12 +12,12 @@
 
 /* A build with a low limit for 32-bit offsets is one for tests: everything happens at small sizes there, and at once. */
 #if KILN_INDEX32_LIMIT < 1 << 20
-enum { ENTRIES = 64, WIDE = 32, WIDE_EXACT = 32, BITS = 4, CACHED_LINES = 8, DUE = 1 };
+enum { ENTRIES = 64, WIDE = 32, EXACT_BYTES = 256, BITS = 4, CACHED_LINES = 8, DUE = 1 };
 #else
 enum {
     ENTRIES = 1 << 20,      /* fewer are multiplied in less time than is saved */
     WIDE = 1 << 18,         /* columns: the y and w of fewer are in the second-level cache often enough */
-    WIDE_EXACT = 1 << 16,   /* the same where copies of w would have to be many */
+    EXACT_BYTES = 1 << 20,  /* of y: the copies of a w of less cost a deterministic device less than tiles */
     BITS = 15,              /* a panel of y or w and a block of products take some 600 KB in f64 */
     CACHED_LINES = 1 << 14, /* of y and w side by side that stay in the second-level cache */
     DUE = 2                 /* the pass that makes tiles: a matrix multiplied once would not gain by them */
@@ -41,9 +41,10 @@ static bool dense_enough(const kiln_matrix *X) {
 
 static bool worth_it(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
+    const bool wide =
+        X->device->options.deterministic ? X->cols * ki_type_bytes(X->type) > EXACT_BYTES : X->cols > WIDE;
     return X->format == KILN_CSR && !X->view && chain->k == 1 && chain->kind != KI_CHAIN_SQUARES &&
-           X->nnz >= ENTRIES && X->cols > (X->device->options.deterministic ? WIDE_EXACT : WIDE) &&
-           dense_enough(X);
+           X->nnz >= ENTRIES && wide && dense_enough(X);
 }
 
 /* Whether half of the entries are in so few lines of y and w that the cache keeps them, as where some columns are far more
