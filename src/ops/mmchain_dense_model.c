@@ -107,7 +107,7 @@ static double dense_rate(const struct view *v, double row_bytes, double loads_a_
 
 /* Nanoseconds in which the vectors of a group add up their w, element after element, each with its barriers. */
 static double ending(const struct ki_plan *plan) {
-    const double elements = plan->K * plan->Q * plan->W, vectors = plan->BS / plan->VS;
+    const int elements = plan->K * plan->Q * plan->W, vectors = plan->BS / plan->VS;
     if (vectors == 1) return 0;
     return elements * (plan->stages ? 130 + 4.2 * (vectors - 1) : 755 + 1.84 * (vectors - 1));
 }
