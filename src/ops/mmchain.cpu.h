@@ -35,10 +35,10 @@ static int64_t FN(power_below)(int64_t x) {
 
 enum { FN(NARROW_COLUMNS) = 8 /* of y, at most, in passes of mmchain_narrow.cpu.h */ };
 
-/* Rows of doubles that almost fill a vector gain nothing by sharing one: 7 and 8 columns take 3 and 6 % longer so. */
+/* Rows of doubles that fill more than half of a vector gain nothing by sharing one: 5 to 8 columns take 3 to 10 % longer. */
 static bool FN(is_narrow)(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    const int64_t most = sizeof(real) == 8 ? 3 * LANES / 4 : LANES;
+    const int64_t most = sizeof(real) == 8 ? LANES / 2 : LANES;
     return X->format == KILN_DENSE && X->cols > 0 && X->cols <= most && chain->k <= FN(NARROW_COLUMNS);
 }
 
