@@ -105,7 +105,7 @@ static kiln_status take_columns(struct ki_quadratic *of, const struct ki_newton_
     kiln_status status;
     struct ki_descent *descent = work->descent;
     const int64_t m = kiln_matrix_rows(work->newton->X);
-    TRY(make_room(descent, m, of->selection.start[of->count] + 1));
+    TRY(make_room(descent, m, ki_selection_room(&of->selection)));
     of->u = descent->u;
     of->row = descent->row;
     of->q = descent->q;

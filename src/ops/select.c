@@ -48,12 +48,23 @@ void ki_selector_close(struct ki_selector *selector) {
     selector->entries = NULL;
 }
 
+/* What a part has of `next`: so much that threads do not write to the same lines of memory. */
+static int64_t width_of(int64_t count) {
+    enum { LINE = 8 };
+    return (count / LINE + 2) * LINE;
+}
+
+int64_t ki_selection_room(const struct ki_selection *selection) {
+    return selection->start[selection->count] + (selection->of->parts + 1) * KI_SELECTION_SPARE;
+}
+
 kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_selector *selector,
                               const int32_t *chosen, const int32_t *place, int64_t count) {
     int64_t total = 0, bytes = 0;
     struct ki_selection made = {.of = selector, .place = place, .count = count};
+    const int64_t width = width_of(count);
     made.start = ki_alloc((size_t)(count + 1) * 8);
-    made.next = ki_mul3(selector->parts, count + 1, 8, &bytes) ? ki_alloc((size_t)bytes) : NULL;
+    made.next = ki_mul3(selector->parts, width, 8, &bytes) ? ki_alloc((size_t)bytes) : NULL;
     if (!made.start || !made.next) {
         ki_selection_close(&made);
         return ki_fail_nomem((size_t)bytes, "a selection of columns");
@@ -61,12 +72,13 @@ kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_se
     for (int64_t j = 0; j < count; j++) {
         made.start[j] = total;
         for (int part = 0; part < selector->parts; part++) {
-            made.next[part * (count + 1) + j] = total;
+            made.next[part * width + j] = total;
             total += selector->entries[part * selector->X->cols + chosen[j]];
         }
     }
     made.start[count] = total;
-    for (int part = 0; part < selector->parts; part++) made.next[part * (count + 1) + count] = total;
+    for (int part = 0; part < selector->parts; part++)
+        made.next[part * width + count] = total + (part + 1) * KI_SELECTION_SPARE;
     *selection = made;
     return KILN_OK;
 }
@@ -95,7 +107,7 @@ static void columns_part(void *arg, int part) {
     const bool wide = X->type == KILN_F64;
     const double *values = wide ? ki_host(&X->values) : NULL;
     const float *narrow = wide ? NULL : ki_host(&X->values);
-    int64_t *next = from->next + part * (count + 1);
+    int64_t *next = from->next + part * width_of(count);
     int32_t *row = columns->row;
     double *value = columns->value;
     const int64_t end = ki_part_begin(X->rows, part + 1, from->of->parts);
@@ -155,8 +167,8 @@ static void sum_parts(int64_t *before, const struct ki_selection *selection) {
     int64_t total = 0;
     const int parts = selection->of->parts;
     for (int part = 0; part < parts; part++) {
-        const int64_t *first = selection->next + part * (selection->count + 1);
-        const int64_t *end = part + 1 < parts ? first + selection->count + 1 : selection->start + 1;
+        const int64_t width = width_of(selection->count), *first = selection->next + part * width;
+        const int64_t *end = part + 1 < parts ? first + width : selection->start + 1;
         before[part] = total;
         for (int64_t j = 0; j < selection->count; j++) total += end[j] - first[j];
     }

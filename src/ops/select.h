@@ -14,13 +14,15 @@ struct ki_selector {
     int parts;
 };
 
+enum { KI_SELECTION_SPARE = 16 }; /* entries between where the parts' unwanted ones go: lines of their own */
+
 /* Some of its columns. */
 struct ki_selection {
     const struct ki_selector *of;
     const int32_t *place; /* n: the number that a column has in the selection; for the others `count` */
     int64_t count;
     int64_t *start; /* count + 1: where a column's entries begin when they are sorted by columns */
-    int64_t *next;  /* parts x (count + 1): likewise in a part of the rows; the last is where others may go */
+    int64_t *next;  /* for each part of the rows the same of its entries; the last is where others may go */
 };
 
 /* X lies on the CPU, in memory, and has rows that 32 bits number. Only where X is sparse is there anything to select. */
@@ -33,8 +35,9 @@ kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_se
 void ki_selection_close(struct ki_selection *selection);
 /* The selected columns as a matrix, m x count. */
 kiln_status ki_selection_matrix(kiln_matrix **A, const struct ki_selection *selection);
-/* The same column by column, row i times factor[i]: start[count] entries and room for one more, rows ascending within a
- * column. Once for a selection, the last that is done with it. */
+/* The same column by column, row i times factor[i]: start[count] entries in arrays with room for ki_selection_room of them,
+ * rows ascending within a column. Once for a selection, the last that is done with it. */
+int64_t ki_selection_room(const struct ki_selection *selection);
 void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection, const double *factor);
 
 #endif
