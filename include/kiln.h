@@ -223,7 +223,8 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
 /* w = alpha * X^T (v .* (X y)) + beta * z, with X read once.
  *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 65536; v m x 1 (applied to each column), m x k, or NULL
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
- *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z.
+ *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z. Rows with v_i = 0 may be left out: NaN and infinity in
+ *   them need not show.
  * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 16 copies of w (one a thread where these are more than
  * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns copies X into tiles, which are kept
  * with it, unless a few columns hold most entries; a deterministic device does so where y takes more than 1 MB, in any case

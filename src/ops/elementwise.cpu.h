@@ -27,8 +27,22 @@ static void FN(each_element)(struct FN(elements) * e) {
     ki_parallel(threads, e->parts, FN(elements_part), e);
 }
 
+/* One column: without a division an element. */
+static void FN(combine_column)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
+    const real a = (real)e->a[0], b = e->Y ? (real)e->b[0] : 0;
+    const real *X = VALUES(e->X), *Y = b != 0 ? VALUES(e->Y) : NULL;
+    if (a != 0 && Y)
+        for (int64_t i = first; i < end; i++) out[i] = a * X[i] + b * Y[i];
+    else
+        for (int64_t i = first; i < end; i++) out[i] = a != 0 ? a * X[i] : Y ? b * Y[i] : 0;
+}
+
 static void FN(combine_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
     const int64_t k = e->W->cols;
+    if (k == 1) {
+        FN(combine_column)(e, out, first, end);
+        return;
+    }
     for (int64_t i = first; i < end; i++) {
         int64_t c = i % k;
         real sum = e->a[c] != 0 ? (real)e->a[c] * AT(e->X, i, k) : 0;
@@ -45,7 +59,10 @@ static void FN(combine)(kiln_matrix *W, const double *a, const kiln_matrix *X, c
 
 static void FN(times_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
     const int64_t k = e->W->cols;
-    for (int64_t i = first; i < end; i++) out[i] = AT(e->X, i, k) * AT(e->Y, i, k);
+    if (k == 1) /* without a division an element */
+        for (int64_t i = first; i < end; i++) out[i] = VALUES(e->X)[i] * VALUES(e->Y)[i];
+    else
+        for (int64_t i = first; i < end; i++) out[i] = AT(e->X, i, k) * AT(e->Y, i, k);
 }
 
 static void FN(times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {

@@ -25,7 +25,7 @@ extern struct stub stub_cuda;
 struct stub stub_cuda;
 
 static char context, stream, event, function;
-enum { DEVICES = 2 };
+enum { DEVICES = 2, LOCAL_MAX = 232448 };
 static const size_t memory = (size_t)1 << 30;
 
 /* Never given back; a test sets stub_cuda.used to zero. */
@@ -88,8 +88,8 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     CALL("cuDeviceGetAttribute");
     static const struct {
         int attribute, value;
-    } attributes[] = {{1, 1024}, {8, 49152},  {10, 32},     {16, 4},       {75, 9},
-                      {76, 0},   {82, 65536}, {97, 232448}, {36, 3201000}, {37, 6144}};
+    } attributes[] = {{1, 1024}, {8, 49152},  {10, 32},        {16, 4},       {75, 9},
+                      {76, 0},   {82, 65536}, {97, LOCAL_MAX}, {36, 3201000}, {37, 6144}};
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (attributes[i].attribute == attribute) {
             *value = attributes[i].value;
@@ -252,7 +252,7 @@ int cuLaunchKernel(cuda_function launched, unsigned grid_x, unsigned grid_y, uns
                    void **parameters, void **extra) {
     CALL("cuLaunchKernel");
     if ((void *)launched != &function || (void *)on != &stream || grid_y != 1 || grid_z != 1 ||
-        block_y != 1 || block_z != 1 || local_bytes || extra)
+        block_y != 1 || block_z != 1 || local_bytes > LOCAL_MAX || extra)
         return 1;
     STUB.groups = grid_x;
     STUB.group_size = block_x;
