@@ -656,8 +656,8 @@ typedef struct kiln_linreg_options {
     int no_intercept;      /* default: fit an unpenalised intercept */
     int standardize;       /* penalise coefficients of columns scaled to unit variance; X is not copied */
     int no_preconditioner; /* default: Jacobi */
-    int warm_start;        /* start from the given W; default: from zero */
-    double tolerance;      /* on the relative residual of the normal equations; default 1e-12 f64, 1e-5 f32 */
+    int warm_start;   /* start from the given W, unless its objective is above that of zero; default: zero */
+    double tolerance; /* on the relative residual of the normal equations; default 1e-12 f64, 1e-5 f32 */
     int64_t max_iterations;     /* default 1000 */
     const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
     kiln_control control;

@@ -219,19 +219,41 @@ static kiln_status check_start(const struct ki_block *t) {
     return KILN_OK;
 }
 
-/* Row 0 of the trace: w = 0, or the given coefficients without those of columns that are left out. */
+/* The given coefficients without those of columns that are left out. A start with a higher objective than w = 0 gives way to
+ * that: from far off rounding would leave few digits of the way back. */
+static kiln_status warm_start(struct ki_block *t) {
+    kiln_status status;
+    double keep[KI_BLOCK], b[KI_BLOCK];
+    bool worse = false;
+    for (int j = 0; j < t->k; j++) {
+        keep[j] = t->reference[j] > 0 ? 1 : 0;
+        b[j] = t->b[j];
+    }
+    TRY(kiln_times(t->W, t->W, t->system->kept));
+    TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
+    TRY(check(t, false));
+    TRY(check_start(t));
+    for (int j = 0; j < t->k; j++) {
+        keep[j] = t->objective[j] <= t->zero[j] ? 1 : 0;
+        if (keep[j] > 0) continue;
+        t->b[j] = b[j];
+        worse = true;
+    }
+    if (!worse) goto done;
+    TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
+    TRY(check(t, false));
+done:
+    return status;
+}
+
+/* Row 0 of the trace: w = 0, or the given coefficients. */
 static kiln_status start(struct ki_block *t) {
     kiln_status status;
-    double keep[KI_BLOCK];
     swap(t); /* E is all zeros */
     TRY(measure_zero(t));
     if (t->system->options.warm_start) {
         swap(t);
-        for (int j = 0; j < t->k; j++) keep[j] = t->reference[j] > 0 ? 1 : 0;
-        TRY(kiln_times(t->W, t->W, t->system->kept));
-        TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
-        TRY(check(t, false));
-        TRY(check_start(t));
+        TRY(warm_start(t));
     }
     for (int j = 0; j < t->k; j++) {
         t->best[j] = t->norm[j];
