@@ -175,14 +175,14 @@ kiln_status ki_glm_null(struct ki_glm *glm) {
     struct null_point here, there;
     TRY(null_new(&null, glm));
     TRY(null_start(&here, &null, glm));
+    const double enough = 1e-13 * glm->weight * fabs(glm->mean);
     double t = 1;
-    for (int i = 0; i < STEPS && here.curvature > 0 && t > 1e-10; i++) {
+    for (int i = 0; i < STEPS && here.curvature > 0 && t > 1e-10 && !(fabs(here.gradient) <= enough); i++) {
         TRY(null_at(&there, &null, here.b - t * here.gradient / here.curvature));
         const bool better = isfinite(there.value) && isfinite(there.gradient) &&
                             (there.value < here.value || fabs(there.gradient) < fabs(here.gradient));
         t = better ? 1 : 0.25 * t;
         if (better) here = there;
-        if (better && fabs(there.gradient) <= 1e-13 * glm->weight * fabs(glm->mean)) break;
     }
     glm->null = here.b;
 done:

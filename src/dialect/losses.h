@@ -41,7 +41,7 @@ SCALAR_FN real FN(sigmoid)(real x) {
 }
 
 /* The mean that a link makes of eta. a = mu' / mu, the derivative of log mu, is what gradients are made of. rest = 1 - mu
- * and b = mu' / rest are the same for the other outcome of a trial. */
+ * and b = mu' / rest are the same for the other outcome of a trial; links that are not made for trials give them on demand. */
 struct FN(response) {
     real mu, log_mu, a, rest, log_rest, b;
 };
@@ -113,14 +113,16 @@ SCALAR_FN struct FN(response) FN(cloglog_response)(real eta) {
 }
 
 /* Links that are powers of mu, or its logarithm: mu = eta^e, a = e / eta. */
-SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta) {
+SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta, int trial) {
     struct FN(response) r;
     real e;
+    r.rest = r.log_rest = r.b = (real)0;
     switch (link) {
     case LINK_LOG:
         r.mu = (real)exp(eta);
         r.log_mu = eta;
         r.a = (real)1;
+        if (!trial) return r;
         r.rest = -(real)expm1(eta);
         r.log_rest = FN(log_complement)(-eta);
         r.b = r.mu / r.rest;
@@ -133,17 +135,18 @@ SCALAR_FN struct FN(response) FN(power_response)(int link, real power, real eta)
     }
     r.log_mu = e * (real)log(eta);
     r.a = e / eta;
+    if (!trial) return r;
     r.rest = (real)1 - r.mu;
     r.log_rest = (real)log1p(-r.mu);
     r.b = r.mu * r.a / r.rest;
     return r;
 }
 
-SCALAR_FN struct FN(response) FN(response_at)(int link, real power, real eta) {
+SCALAR_FN struct FN(response) FN(response_at)(int link, real power, real eta, int trial) {
     if (link == LINK_CLOGLOG) return FN(cloglog_response)(eta);
     if (link == LINK_LOGIT || link == LINK_PROBIT || link == LINK_CAUCHIT)
         return FN(symmetric_response)(link, eta);
-    return FN(power_response)(link, power, eta);
+    return FN(power_response)(link, power, eta, trial);
 }
 
 /* Whether eta gives a mean that the family may have. */
@@ -204,7 +207,7 @@ SCALAR_FN real FN(glm_row)(int family, int link, real parameter, real power, rea
         *h = (real)1;
         return (real)0.5 * (eta - y) * (eta - y);
     }
-    const struct FN(response) r = FN(response_at)(link, power, eta);
+    const struct FN(response) r = FN(response_at)(link, power, eta, family == FAMILY_BINOMIAL);
     *g = *h = (real)0;
     if (!FN(in_range)(family, link, eta, r.mu)) return (real)INFINITY;
     if (family == FAMILY_GAUSSIAN) {
@@ -311,7 +314,7 @@ SCALAR_FN void FN(deviance_row)(int family, int link, real parameter, real power
                                 real *d) {
     d[0] = d[1] = d[2] = (real)0;
     if (s == 0) return;
-    struct FN(response) r = FN(response_at)(link, power, eta);
+    struct FN(response) r = FN(response_at)(link, power, eta, family == FAMILY_BINOMIAL);
     d[0] = (real)2 * s * FN(half_deviance)(family, parameter, y, r);
     d[1] = s * FN(pearson)(family, parameter, y, r);
     d[2] = FN(loss_constant)(family, parameter, y, s);
@@ -320,7 +323,7 @@ SCALAR_FN void FN(deviance_row)(int family, int link, real parameter, real power
 /* The mean response at eta, of all kinds but softmax; NaN where eta is out of the link's range. */
 SCALAR_FN real FN(mean_row)(int kind, int link, real power, real eta) {
     if (kind == LOSS_LOGISTIC) return FN(sigmoid)(eta);
-    return kind == LOSS_GLM ? FN(response_at)(link, power, eta).mu : eta;
+    return kind == LOSS_GLM ? FN(response_at)(link, power, eta, 0).mu : eta;
 }
 
 /* Softmax over a row's k predictors, in place: eta becomes the probabilities. Returns log(sum e^eta) - eta[label]. */
