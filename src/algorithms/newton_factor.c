@@ -66,7 +66,7 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     const double solve = SOLVE_STEP * size * size * threads / nnz; /* a step's, beside its pass */
     const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
     const double factor = (dense ? DENSE_STEP : SPARSE_STEP) * size * size * size * threads / (6 * nnz);
-    if (solve > 0.5 || k * size * size > BLOCKS_MOST) return INFINITY;
+    if (solve > 1 || k * size * size > BLOCKS_MOST) return INFINITY;
     *host = info.is_gpu ? 0 : factor;
     if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
     if (dense) return DENSE_ELEMENT * n;
