@@ -121,7 +121,14 @@ static void invert(double *errors, struct information *of, double *column) {
     if (!of->glm->options->no_intercept) errors[n] = sqrt(sum);
 }
 
-/* C, the expected curvature at the result, where the loss's own, which is there, may differ: it does not if y is the mean. */
+/* Whether C holds the loss's own curvature (dialect/losses.h). */
+static bool takes_own_curvature(const kiln_loss *loss) {
+    const bool family =
+        loss->family == KILN_GAMMA || loss->family == KILN_TWEEDIE || loss->family == KILN_NEGATIVE_BINOMIAL;
+    return family && (loss->link == KILN_LINK_LOG || loss->link == KILN_LINK_DEFAULT);
+}
+
+/* C, the expected curvature at the result, in place of the loss's own: they are the same if y is the mean. */
 static kiln_status expect_curvature(struct ki_glm *glm) {
     kiln_status status;
     const kiln_matrix *X = glm->X;
@@ -146,11 +153,10 @@ done:
 
 kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm, double dispersion) {
     kiln_status status;
-    const bool own = glm->loss.link == KILN_LINK_LOG || glm->loss.link == KILN_LINK_DEFAULT;
     const int64_t n = kiln_matrix_cols(glm->X), count = n + !glm->options->no_intercept;
     struct information of = {.glm = glm, .n = n};
     TRY(information_new(&of));
-    if (own) TRY(expect_curvature(glm));
+    if (takes_own_curvature(&glm->loss)) TRY(expect_curvature(glm));
     if (!glm->options->no_intercept) TRY(measure_means(&of));
     TRY(form(&of));
     glm->newton.report.passes += ki_gram_passes(n) + 1;

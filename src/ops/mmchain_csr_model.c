@@ -73,7 +73,7 @@ int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct k
     const int least = (int)ki_min(device->is_gpu ? 256 : best.BS, best.BS);
     int n = 0;
     for (int VS = best.K; VS <= 32 && VS <= least; VS *= 2)
-        for (int BS = least; BS <= ki_max(best.BS, most); BS *= 2) {
+        for (int BS = least; BS <= most; BS *= 2) {
             if (VS == best.VS && BS == best.BS) *chosen = n;
             plans[n++] = plan_of(chain, VS, BS);
         }
