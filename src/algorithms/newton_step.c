@@ -11,6 +11,10 @@
  * and Keerthi, JMLR 9 (2008); Hsia, Chiang and Lin, ACML 2018 (preconditioning). */
 #include "algorithms/newton_work.h"
 
+/* Curvature below so many roundings of what D^2 has in the same direction is no more than rounding: columns that depend on
+ * each other have such directions, and where the gradient is rounding too, a step of any length could come of it. */
+static const double FLAT = 32;
+
 static kiln_status set_shift(struct ki_newton_work *work, const struct ki_pair *at) {
     if (!work->mean) return KILN_OK;
     return kiln_multiply(work->shift, -1, KILN_TRANSPOSED, work->mean, at->w, 1, at->b);
@@ -171,6 +175,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     kiln_status status;
     struct ki_newton *newton = work->newton;
     const int64_t most = kiln_matrix_nnz(work->S.w) + 10;
+    const double flat = FLAT * ki_epsilon(kiln_matrix_type(newton->X)) * work->scale;
     double rho, next, curvature, ss = 0, sp = 0, pp, sums[3];
     *model = (struct ki_newton_model){0};
     TRY(begin(work, &rho));
@@ -180,7 +185,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
     while (!model->boundary && sqrt(rho) > goal && model->inner < most && !newton->cancelled) {
         TRY(ki_newton_apply(work, &work->P, &curvature));
         model->inner++;
-        if (!isfinite(curvature) || !isfinite(rho)) break;
+        if (!isfinite(curvature) || !isfinite(rho) || fabs(curvature) <= flat * pp) break;
         double alpha = rho / curvature;
         if (!(curvature > 0) || !(ss + 2 * alpha * sp + alpha * alpha * pp < work->radius * work->radius)) {
             alpha = to_boundary(ss, sp, pp, work->radius);
