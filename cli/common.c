@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "metrics.h"
 #include "wording.h"
 
 double clock_seconds(void) {
@@ -122,6 +123,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .type = type,
                                  .zero_based = settings->zero_based,
                                  .target = settings->target,
+                                 .target_range = run->target_range,
                                  .text_targets = takes_classes(run),
                                  .target_file = settings->target_file,
                                  .weights = settings->weights,
@@ -162,6 +164,19 @@ static const kiln_matrix *only_column(const kiln_data *data) {
     return kiln_matrix_cols(X) == 1 && kiln_matrix_format(X) == KILN_DENSE ? X : NULL;
 }
 
+/* While the file's name is known. */
+static int check_weights(const kiln_matrix *weights, const char *path) {
+    int code = 0;
+    double *values = values_of(weights, &code);
+    for (int64_t i = 0; !code && i < kiln_matrix_rows(weights); i++)
+        if (!(values[i] >= 0))
+            code = fail_with(
+                KILN_ERR_DATA, READING, "repair the file, or remove the row from it and the data",
+                "%s: number %lld is %g, but weights must not be negative", path, (long long)i + 1, values[i]);
+    free(values);
+    return code;
+}
+
 /* From a file of its own; what: "weights", for messages. */
 static int read_column_file(struct run *run, kiln_matrix **column, const char *path, const char *what,
                             const kiln_matrix *X) {
@@ -180,7 +195,9 @@ static int read_column_file(struct run *run, kiln_matrix **column, const char *p
             fail_with(KILN_ERR_DATA, READING, "one number for each row of the data",
                       "--%s-file %s has %s, the data have %s", what, path,
                       text_plural(kiln_matrix_rows(found), "row"), text_plural(kiln_matrix_rows(X), "row"));
-    else if (kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
+    else if (strcmp(what, "weights") == 0)
+        code = check_weights(found, path);
+    if (!code && kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
         code = fail_library(READING);
     kiln_data_free(data);
     return code;

@@ -23,6 +23,7 @@ struct run {
     kiln_device *device; /* NULL until run_open_device; closed by main */
     kiln_device_info device_info;
     struct seconds seconds;
+    const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
 };
 
 double clock_seconds(void);

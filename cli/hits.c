@@ -82,7 +82,8 @@ static int check_format(const struct run *run, const kiln_data *data) {
         KILN_ERR_DATA, READING,
         "--format edges for lines of two vertices and perhaps a weight; --format csv or libsvm if "
         "each line is the row of a matrix",
-        "%s does not look like a list of links, but like rows of numbers", run->arguments[0]);
+        "%s does not look like a list of links, but like rows of numbers",
+        strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
 }
 
 static int read_graph(struct run *run, struct ranking *job) {

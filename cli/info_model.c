@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "classes.h"
 #include "info.h"
 
 enum { TOP = 10, TARGETS_SHOWN = 8, LIST_SHOWN = 10 };
@@ -84,9 +85,15 @@ static int coefficients(struct run *run, const kiln_model *model, double **value
     return code;
 }
 
-static json_t *top_json(const double *W, int64_t n, int64_t k, const json_t *names) {
+/* The class that column `target` of k belongs to, of two classes the second; NULL where the model is no classifier. */
+static const char *class_of_target(const struct classes *classes, int64_t k, int64_t target, char *buffer) {
+    return classes->count ? classes_name(classes, k == 1 ? 1 : target, buffer) : NULL;
+}
+
+static json_t *top_json(const double *W, int64_t n, int64_t k, const json_t *names,
+                        const struct classes *classes) {
     json_t *array = json_array();
-    char name[200];
+    char name[200], buffer[SHORTEST_ROOM];
     for (int64_t target = 0; target < k; target++) {
         struct top top = find_top(W, n, k, target);
         for (int i = 0; i < top.count; i++) {
@@ -95,6 +102,7 @@ static json_t *top_json(const double *W, int64_t n, int64_t k, const json_t *nam
             json_put_text(object, "name", name);
             json_put_count(object, "column", top.feature[i] + 1);
             json_put_count(object, "target", target + 1);
+            if (classes->count) json_put_text(object, "class", class_of_target(classes, k, target, buffer));
             json_put_number(object, "weight", top.weight[i]);
             json_add(array, object);
         }
@@ -102,21 +110,24 @@ static json_t *top_json(const double *W, int64_t n, int64_t k, const json_t *nam
     return array;
 }
 
-static void print_top(const double *W, int64_t n, int64_t k, const json_t *names) {
-    char name[200];
+static void print_top(const double *W, int64_t n, int64_t k, const json_t *names,
+                      const struct classes *classes) {
+    char name[200], buffer[SHORTEST_ROOM];
     for (int64_t target = 0; target < k && target < TARGETS_SHOWN; target++) {
         struct top top = find_top(W, n, k, target);
-        if (k > 1)
-            printf("largest coefficients of target %lld\n", (long long)target + 1);
-        else
-            printf("largest coefficients\n");
+        const char *class = class_of_target(classes, k, target, buffer);
+        printf("largest coefficients");
+        if (class)
+            printf(" of class %s", class);
+        else if (k > 1)
+            printf(" of target %lld", (long long)target + 1);
+        putchar('\n');
         for (int i = 0; i < top.count; i++) {
             name_of(name, sizeof name, names, top.feature[i]);
             printf("  %13.6g  %s\n", top.weight[i], name);
         }
     }
-    if (k > TARGETS_SHOWN)
-        printf("and %lld more targets: --json shows all\n", (long long)(k - TARGETS_SHOWN));
+    if (k > TARGETS_SHOWN) printf("and %lld more: --json shows all\n", (long long)(k - TARGETS_SHOWN));
 }
 
 static int tell_json(struct run *run, const char *path, const kiln_model *model, json_t *top) {
@@ -224,14 +235,17 @@ int info_model(struct run *run, const char *path) {
     int code = run_load_model(&model, path);
     if (!code && model_tensor_shape(model, "W", &type, &rows, &cols))
         code = coefficients(run, model, &W, &n, &k);
+    struct classes classes = {0};
+    if (!code && W) code = classes_of_model(run, &classes, model);
     json_t *names = code ? NULL : feature_names(model);
     if (!code && talk_json()) {
-        code = tell_json(run, path, model, top_json(W, n, k, names));
+        code = tell_json(run, path, model, top_json(W, n, k, names, &classes));
     } else if (!code) {
         tell_people(path, model);
-        print_top(W, n, k, names);
+        print_top(W, n, k, names, &classes);
     }
     json_decref(names);
+    classes_free(&classes);
     free(W);
     kiln_model_free(model);
     return code;

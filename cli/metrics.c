@@ -58,10 +58,10 @@ void metrics_print_confusion(FILE *file, const struct metrics *metrics, const st
         return;
     }
     fprintf(file, "true \\ predicted");
-    for (int64_t j = 0; j < count; j++) fprintf(file, " %10.10s", classes_name(classes, j, buffer));
+    for (int64_t j = 0; j < count; j++) fprintf(file, " %s", text_cell(classes_name(classes, j, buffer), 10));
     fputc('\n', file);
     for (int64_t i = 0; i < count; i++) {
-        fprintf(file, "%16.16s", classes_name(classes, i, buffer));
+        fputs(text_cell(classes_name(classes, i, buffer), 16), file);
         for (int64_t j = 0; j < count; j++)
             fprintf(file, " %10s", text_number(metrics->confusion[i * count + j]));
         fputc('\n', file);
@@ -197,11 +197,13 @@ static double unit_deviance(const kiln_loss *loss, double y, double mu) {
 
 void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const double *means,
                       const double *truth, const double *weights, int64_t rows) {
+    const kiln_range range = kiln_family_range(loss->family, loss->parameter);
     double sum = 0, total = 0;
     for (int64_t i = 0; i < rows; i++) {
-        const double weight = weight_of(weights, i);
+        const double weight = weight_of(weights, i), y = truth[i];
         if (weight == 0) continue;
-        sum += weight * unit_deviance(loss, truth[i], means[i]);
+        const bool possible = (range.open ? y > range.least : y >= range.least) && y <= range.most;
+        sum += possible ? weight * unit_deviance(loss, y, means[i]) : NAN;
         total += weight;
     }
     metrics_add(metrics, "deviance", "deviance", sum);

@@ -7,24 +7,9 @@
 #include <string.h>
 
 #include "choose.h"
-#include "metrics.h"
-#include "output.h"
+#include "predict.h"
 #include "progress.h"
 #include "verbs.h"
-
-struct prediction {
-    kiln_model *model;
-    kiln_data *data;
-    kiln_loss loss;
-    struct classes classes;          /* count 0: the model predicts numbers */
-    kiln_matrix *offset, *weights;   /* NULL if not given */
-    double *scores, *means, *labels; /* scores: linear predictor; labels NULL if the data have none */
-    double *weight;                  /* of the rows, or NULL */
-    const double *shown;             /* what is printed, rows x columns; NULL: labels */
-    int64_t rows, columns;
-    bool single; /* the values are of 32 bits */
-    struct metrics metrics;
-};
 
 /* What is asked for must be something that the model has. */
 static int check_settings(const struct run *run, const struct prediction *p) {
@@ -62,13 +47,16 @@ static int read_data(struct run *run, struct prediction *p) {
     if (!code && kiln_model_loss(&p->loss, p->model) != KILN_OK) code = fail_library(USING_MODEL);
     if (!code) code = choose_reader(run);
     if (code) return code;
+    if ((code = classes_of_model(run, &p->classes, p->model))) return code;
+    code = predict_check_output(settings->output, p,
+                                p->classes.count && !settings->probabilities && !settings->decision);
+    if (code) return code;
     if (type == KILN_TYPE_DEFAULT && model_tensor_shape(p->model, "W", &stored, &rows, &cols)) type = stored;
     if ((code = run_read(run, &p->data, run->arguments[1], type, p->model))) return code;
     const kiln_matrix *X = kiln_data_X(p->data);
     p->rows = kiln_matrix_rows(X);
     const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
     if (!code) code = choose_device(run, p->data, 1, passes);
-    if (!code) code = classes_of_model(run, &p->classes, p->model);
     return code ? code : run_read_columns(run, p->data, &p->weights, &p->offset);
 }
 
@@ -144,42 +132,11 @@ static int predict(struct run *run, struct prediction *p) {
 
 /* ----------------------------------------------------------------------------------------- telling */
 
-/* The class that row i is taken for. */
-static const char *label(const struct prediction *p, int64_t i, char *buffer) {
-    const int64_t columns = p->classes.count == 2 ? 1 : p->classes.count;
-    return classes_name(&p->classes, class_of_scores(p->scores + i * columns, columns), buffer);
-}
-
-static void write_row(const struct prediction *p, int64_t i, FILE *file) {
-    char text[SHORTEST_ROOM + 1];
-    if (!p->shown) {
-        fprintf(file, "%s\n", label(p, i, text));
-        return;
-    }
-    for (int64_t j = 0; j < p->columns; j++) {
-        int length = text_shortest(text, p->shown[i * p->columns + j], p->single);
-        text[length++] = j + 1 < p->columns ? ' ' : '\n';
-        fwrite(text, 1, (size_t)length, file);
-    }
-}
-
-static int write_lines(const struct prediction *p, const char *path) {
-    struct output output;
-    int code = output_open(&output, path);
-    if (code) return code;
-    for (int64_t i = 0; i < p->rows && !ferror(output.file) && !talk_interrupted(); i++)
-        write_row(p, i, output.file);
-    if (!talk_interrupted()) return output_commit(&output);
-    output_abandon(&output);
-    return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no predictions were written");
-}
-
 /* Numbers as numbers, so that a label reads as it stands in the data. */
 static json_t *label_json(const struct prediction *p, int64_t i) {
-    char buffer[SHORTEST_ROOM];
-    const int64_t columns = p->classes.count == 2 ? 1 : p->classes.count;
-    if (p->classes.names) return json_text(label(p, i, buffer));
-    return json_number_or_null(p->classes.values[class_of_scores(p->scores + i * columns, columns)]);
+    const int64_t class = predicted_class(p, i);
+    if (p->classes.names) return json_text(p->classes.names[class]);
+    return json_number_or_null(p->classes.values[class]);
 }
 
 static json_t *values_json(const struct prediction *p) {
@@ -237,6 +194,21 @@ static void tell_people(const struct prediction *p) {
     if (p->labels && !talk_quiet()) metrics_print_confusion(stderr, &p->metrics, &p->classes);
 }
 
+/* With --allow-nonfinite a row may have no score, and then no label that means anything. */
+static void warn_undecided(const struct prediction *p) {
+    const int64_t columns = p->classes.count == 2 ? 1 : p->classes.count;
+    int64_t rows = 0, first = 0;
+    for (int64_t i = 0; i < p->rows && p->scores && columns; i++) {
+        bool undecided = false;
+        for (int64_t c = 0; c < columns; c++) undecided |= isnan(p->scores[i * columns + c]);
+        if (undecided && rows++ == 0) first = i + 1;
+    }
+    if (rows)
+        say_error("kiln: warning: the scores of %s are not numbers (the first is row %lld): their labels "
+                  "mean nothing",
+                  text_plural(rows, "row"), (long long)first);
+}
+
 static void free_prediction(struct prediction *p) {
     free(p->scores);
     free(p->means);
@@ -257,8 +229,9 @@ int verb_predict(struct run *run) {
     if (!code) code = predict(run, &p);
     double start = clock_seconds();
     progress_clear();
-    if (!code && (output || !talk_json())) code = write_lines(&p, output);
+    if (!code && (output || !talk_json())) code = predict_write(run, &p, output);
     run->seconds.write = clock_seconds() - start;
+    if (!code) warn_undecided(&p);
     if (!code) tell_people(&p);
     if (!code && talk_json()) code = tell_json(run, &p);
     free_prediction(&p);

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM = 64, BUFFERS = 16 };
+enum { ROOM = 80, BUFFERS = 16 };
 
 static char *next_buffer(void) {
     static char buffers[BUFFERS][ROOM];
@@ -62,6 +62,32 @@ const char *text_plural(int64_t count, const char *noun) {
     const char *ending = noun[strlen(noun) - 1] == 's' ? "es" : "s";
     snprintf(text, ROOM, "%s %s%s", text_count(count), noun, count == 1 ? "" : ending);
     return text;
+}
+
+/* Bytes of the character at `at`, which is UTF-8. */
+static int character(const char *at) {
+    int bytes = 1;
+    while ((at[bytes] & 0xC0) == 0x80) bytes++;
+    return bytes;
+}
+
+const char *text_cell(const char *text, int width) {
+    char *cell = next_buffer(), *end = cell;
+    int length = 0;
+    for (const char *at = text; *at; at += character(at)) length++;
+    for (int i = length; i < width; i++) *end++ = ' ';
+    const int kept = length > width ? width - 1 : length;
+    for (int i = 0; i < kept; i++) {
+        const int bytes = character(text);
+        if ((unsigned char)*text < ' ' || *text == 127)
+            *end++ = '?';
+        else
+            end = (char *)memcpy(end, text, (size_t)bytes) + bytes;
+        text += bytes;
+    }
+    if (length > width) *end++ = '~';
+    *end = '\0';
+    return cell;
 }
 
 int text_shortest(char text[SHORTEST_ROOM], double number, int single) {

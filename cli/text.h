@@ -11,6 +11,9 @@ const char *text_seconds(double seconds);                 /* 0.31 s, 2 min 05 s 
 const char *text_number(double number);                   /* six significant digits */
 const char *text_plural(int64_t count, const char *noun); /* 1 row, 1,200 rows */
 
+const char *text_cell(const char *text,
+                      int width); /* right-aligned; "~" where it is cut, "?" for line ends */
+
 /* The shortest decimal that reads back to the same number; single: to the same float. Returns its length. */
 enum { SHORTEST_ROOM = 32 };
 int text_shortest(char text[SHORTEST_ROOM], double number, int single);

@@ -174,6 +174,7 @@ int verb_train(struct run *run) {
     if (!code && job.algorithm->check) code = job.algorithm->check(&job);
     if (!code) job.penalty = penalty_of(run->settings, job.algorithm);
     if (!code) code = run_check_outputs(run);
+    if (job.loss.kind == KILN_LOSS_GLM) run->target_range = &job.range;
     if (!code) code = read_data(run, &job);
     if (!code) code = job.algorithm->prepare(run, &job);
     if (!code) code = cv_wanted(run->settings) ? validate(run, &job) : fit(run, &job, NULL);

@@ -53,6 +53,7 @@ struct training {
     double *class_weights;                 /* one for each class, or NULL */
     bool balanced;
     kiln_loss loss;         /* kind, family, link and parameters */
+    kiln_range range;       /* of a glm's targets */
     struct penalty penalty; /* of the model that is kept */
     kiln_matrix *errors;    /* standard errors, NULL if not wanted */
     kiln_report report;

@@ -39,6 +39,7 @@ static int check_glm(struct training *job) {
     loss->link_power = settings->link_power;
     if (loss->family == KILN_TWEEDIE) loss->parameter = settings->variance_power;
     if (loss->family == KILN_NEGATIVE_BINOMIAL) loss->parameter = settings->alpha;
+    job->range = kiln_family_range(loss->family, loss->parameter);
     if (loss->family == KILN_TWEEDIE && !settings->variance_power)
         return missing("tweedie", "--variance-power P, between 1 and 2 or above 2");
     if (loss->family == KILN_TWEEDIE && (settings->variance_power <= 1 || settings->variance_power == 2))

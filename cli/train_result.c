@@ -254,7 +254,8 @@ static void tell_people(struct run *run, const struct training *job, const struc
             report->tolerance);
     metrics_print(file, &job->metrics, 2);
     fprintf(file, "  objective   %s\n", text_number(report->objective));
-    if (has_gap(job)) fprintf(file, "  gap         %s, relative\n", text_number(report->gap));
+    if (has_gap(job) && isfinite(report->gap))
+        fprintf(file, "  gap         %s, relative\n", text_number(report->gap));
     fprintf(file, "  time        %s: read %s, transfer %s, build %s, solve %s\n",
             text_seconds(clock_seconds() - run->started), text_seconds(seconds->read),
             text_seconds(seconds->transfer), text_seconds(seconds->build), text_seconds(seconds->solve));

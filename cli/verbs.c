@@ -70,20 +70,22 @@ const struct verb verb_table[VERB_COUNT] = {
          "kiln hits wiki-Vote.txt.gz --top 5\n"
          "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
          verb_hits},
-    [VERB_PREDICT] = {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
-                      "Writes the model's prediction for each row of DATA, one row a line: numbers (linreg, "
-                      "glm, svm --regression; "
-                      "several targets are separated by spaces), or the label of the class (logreg, svm), or "
-                      "what --probabilities "
-                      "and --decision ask for. Numbers are the shortest decimals that read back to the same "
-                      "bits.\n\n" FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
-                      "training. Where DATA has targets, the metrics "
-                      "follow on standard error: R2, RSS and RMSE, the deviance of glm, or accuracy, log "
-                      "loss, AUC and the table of "
-                      "true and predicted classes. With --json and no -o the object holds the predictions.",
-                      "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
-                      "kiln predict a9a.kiln test.svm --probabilities | head",
-                      verb_predict},
+    [VERB_PREDICT] =
+        {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
+         "Writes the model's prediction for each row of DATA, one row a line: numbers (linreg, "
+         "glm, svm --regression; "
+         "several targets are separated by spaces), or the label of the class (logreg, svm), or "
+         "what --probabilities "
+         "and --decision ask for. Numbers are the shortest decimals that read back to the same "
+         "bits. With -o to a name in .csv there are a header and commas, to one in .npy an array of "
+         "numbers.\n\n" FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
+         "training. Where DATA has targets, the metrics "
+         "follow on standard error: R2, RSS and RMSE, the deviance of glm, or accuracy, log "
+         "loss, AUC and the table of "
+         "true and predicted classes. With --json and no -o the object holds the predictions.",
+         "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
+         "kiln predict a9a.kiln test.svm --probabilities | head",
+         verb_predict},
     [VERB_VERIFY] =
         {"verify", "MODEL DATA", 2, 2, NULL, "Check the claims of a model against its training data",
          "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "

@@ -18,9 +18,9 @@ int verify_no_claims(void) {
 }
 
 void claim_equal(struct verifying *v, const char *key, const char *title, double claimed, double found,
-                 double digits) {
+                 double digits, double slack) {
     struct claim claim = {key, title, claimed, found, false, false, !isnan(claimed)};
-    claim.holds = fabs(found - claimed) <= digits * fmax(fabs(claimed), 1e-300);
+    claim.holds = fabs(found - claimed) <= fmax(digits * fabs(claimed), slack);
     v->claims[v->count++] = claim;
 }
 

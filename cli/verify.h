@@ -26,10 +26,10 @@ struct verifying {
 int verify_linear(struct run *run, struct verifying *v);
 int verify_hits(struct run *run, struct verifying *v);
 
-/* found is claimed but for so many digits, relative; found is at most `factor` times claimed, or `least`. NaN: cannot be
+/* found is claimed but for so many digits, relative, or for `slack`; found is at most `factor` times claimed, or `least`. NaN: cannot be
  * judged. */
 void claim_equal(struct verifying *v, const char *key, const char *title, double claimed, double found,
-                 double digits);
+                 double digits, double slack);
 void claim_bound(struct verifying *v, const char *key, const char *title, double claimed, double found,
                  double factor, double least);
 

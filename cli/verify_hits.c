@@ -42,7 +42,7 @@ static int judge(struct run *run, struct verifying *v, struct ranks *ranks) {
         return fail_library(READING);
     run->seconds.solve = clock_seconds() - start;
     claim_equal(v, "eigenvalue", "eigenvalue", verify_number(v->report, "eigenvalue"),
-                ranks->found.eigenvalue, digits);
+                ranks->found.eigenvalue, digits, 0);
     claim_bound(v, "authorities", "authorities", claimed, ranks->found.authorities, factor, 0);
     claim_bound(v, "hubs", "hubs", claimed, ranks->found.hubs, factor, 0);
     return 0;

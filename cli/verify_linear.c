@@ -1,4 +1,5 @@
 /* What a linear model claims: its objective, gradient and duality gap on the data that it was trained with. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@ struct linear {
     struct verifying *v;
     struct classes classes;
     kiln_loss loss;
+    kiln_range range; /* of a glm's targets */
     kiln_verify_options penalty;
     kiln_matrix *W, *b, *y, *weights, *offset; /* y in the loss's numbers */
     kiln_verification found;
@@ -124,6 +126,8 @@ static int read_data(struct run *run, struct linear *l) {
     int64_t rows, cols;
     int code = run_open_device(run, "cpu");
     model_tensor_shape(l->v->model, "W", &type, &rows, &cols);
+    l->range = kiln_family_range(l->loss.family, l->loss.parameter);
+    if (l->loss.kind == KILN_LOSS_GLM) run->target_range = &l->range;
     if (!code) code = run_read(run, &l->v->data, run->arguments[1], type, l->v->model);
     if (code) return code;
     const kiln_matrix *y = kiln_data_y(l->v->data);
@@ -163,8 +167,9 @@ static void judge(struct linear *l) {
     const double residual = verify_number(v->report, "residual"), gap = verify_number(v->report, "gap");
     const double tolerance = verify_number(v->options, "tolerance");
     const double digits = single ? 1e-4 : 1e-9, factor = single ? 10 : 2;
+    const double rounding = DBL_EPSILON * (double)kiln_matrix_rows(l->y); /* of losses of nearly 0 */
     claim_equal(v, "objective", "objective", verify_number(v->report, "objective"), l->found.objective,
-                digits);
+                digits, rounding);
     claim_bound(v, "gradient", "gradient", fmax(residual, tolerance), l->found.gradient, factor, 0);
     claim_bound(v, "gap", "duality gap", gap, l->found.gap, factor, digits);
 }

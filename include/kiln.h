@@ -273,6 +273,15 @@ typedef enum kiln_family {
         7 /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
 } kiln_family;
 
+/* Where a number must lie: least <= x <= most, but least < x if `open`. */
+typedef struct kiln_range {
+    double least, most;
+    int open;
+    const char *hint; /* what to do about a number outside; NULL = no advice */
+} kiln_range;
+/* The y that a family has a place for; parameter: Tweedie's variance power. */
+KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
+
 typedef enum kiln_link {
     KILN_LINK_DEFAULT =
         0, /* the family's canonical link; log for gamma's, Tweedie's and the negative binomial's */
@@ -514,9 +523,11 @@ typedef struct kiln_read_options {
     kiln_type type;     /* element type of X and y; default f64 */
     int zero_based;     /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
     const char *target; /* CSV: name of the target column, several separated by commas; NULL = none */
-    /* CSV: columns that are no features but the rows' weights and offset (kiln_data_weights, kiln_data_offset) */
+    /* CSV: columns that are no features but the rows' weights (none negative) and offset (kiln_data_weights, _offset) */
     const char *weights, *offset;
-    int text_targets; /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
+    const kiln_range
+        *target_range; /* targets in text must be numbers in it, else ERR_DATA with the place; NULL = any */
+    int text_targets;  /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
     const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */

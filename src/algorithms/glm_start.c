@@ -19,15 +19,16 @@ bool ki_glm_any_eta(const kiln_loss *loss) {
 
 /* ---- the responses ---- */
 
-static bool fits(const kiln_loss *loss, double y) {
-    switch (loss->family) {
+kiln_range kiln_family_range(kiln_family family, double parameter) {
+    static const char proportions[] = "give counts of successes as proportions, the trials as weights";
+    switch (family) {
     case KILN_POISSON:
-    case KILN_NEGATIVE_BINOMIAL: return y >= 0;
-    case KILN_BINOMIAL: return y >= 0 && y <= 1;
-    case KILN_TWEEDIE: return loss->parameter < 2 ? y >= 0 : y > 0;
+    case KILN_NEGATIVE_BINOMIAL: return (kiln_range){0, INFINITY, 0, NULL};
+    case KILN_BINOMIAL: return (kiln_range){0, 1, 0, proportions};
+    case KILN_TWEEDIE: return (kiln_range){0, INFINITY, parameter > 2, NULL};
     case KILN_GAMMA:
-    case KILN_INVERSE_GAUSSIAN: return y > 0;
-    default: return true;
+    case KILN_INVERSE_GAUSSIAN: return (kiln_range){0, INFINITY, 1, NULL};
+    default: return (kiln_range){-INFINITY, INFINITY, 0, NULL};
     }
 }
 
@@ -40,19 +41,17 @@ static kiln_status host_copy(double **values, const kiln_matrix *A) {
 kiln_status ki_glm_check_target(const struct ki_glm *glm) {
     kiln_status status;
     const kiln_loss *loss = &glm->loss;
+    const kiln_range range = kiln_family_range(loss->family, loss->parameter);
+    char wanted[KI_RANGE_WORDS];
     double *y = NULL;
     if (loss->family == KILN_GAUSSIAN) return KILN_OK;
     TRY(host_copy(&y, loss->y));
-    const char *wanted = loss->family == KILN_BINOMIAL ? "a proportion in [0, 1]"
-                         : fits(loss, 0)               ? "a number >= 0"
-                                                       : "a number > 0";
     for (int64_t i = 0; i < kiln_matrix_rows(loss->y); i++) {
-        if (fits(loss, y[i])) continue;
+        if (ki_range_holds(&range, y[i])) continue;
         status =
             ki_fail(KILN_ERR_DATA, "%s: row %lld of y is %g, but the family wants %s (rows count from 0)",
-                    ki_glm_call, (long long)i, y[i], wanted);
-        if (loss->family == KILN_BINOMIAL)
-            ki_hint("give counts of successes as proportions, the trials as weights");
+                    ki_glm_call, (long long)i, y[i], ki_range_words(wanted, &range));
+        if (range.hint) ki_hint("%s", range.hint);
         break;
     }
 done:

@@ -11,6 +11,7 @@
 
 struct job {
     struct ki_table *table;
+    const struct ki_entries *entries;
     const uint32_t *row;
     const int32_t *col;
     const double *value;
@@ -115,6 +116,28 @@ static void build(struct job *job) {
     ki_parallel(threads, threads, sort_share, job);
 }
 
+static kiln_status fail_repeated(const struct job *job, int64_t row, int64_t col) {
+    const struct ki_place place = {.file = job->entries->file, .offset = -1};
+    const struct ki_csv_levels *names = job->entries->names;
+    char from[64], to[64];
+    if (names) {
+        const struct ki_csv_level *levels[] = {ki_csv_level(names, row), ki_csv_level(names, col)};
+        ki_csv_excerpt(from, names->text.data + levels[0]->text, levels[0]->size);
+        ki_csv_excerpt(to, names->text.data + levels[1]->text, levels[1]->size);
+        ki_fail_at(KILN_ERR_PARSE, &place, "the link from '%s' to '%s' stands twice", from, to);
+    } else {
+        ki_fail_at(KILN_ERR_PARSE, &place, "entry (%lld, %lld) stands twice", (long long)row + 1,
+                   (long long)col + 1);
+    }
+    return ki_hint("without --strict, entries at the same place are added up");
+}
+
+static kiln_status fail_sum(const struct job *job, int64_t row, int64_t col) {
+    const struct ki_place place = {.file = job->entries->file, .offset = -1};
+    return ki_fail_at(KILN_ERR_DATA, &place, "the sum of the entries (%lld, %lld) is not finite",
+                      (long long)row + 1, (long long)col + 1);
+}
+
 /* Adds neighbours of the same column up and closes the gaps. */
 static kiln_status merge(const struct job *job) {
     struct ki_table *table = job->table;
@@ -123,17 +146,12 @@ static kiln_status merge(const struct job *job) {
         const int64_t end = table->row_start[r + 1], begin = to;
         for (; from < end; from++) {
             const bool repeated = to > begin && table->col[to - 1] == table->col[from];
-            if (repeated && job->options->strict) {
-                ki_fail(KILN_ERR_PARSE, "entry (%lld, %lld) twice", (long long)r + 1,
-                        (long long)table->col[from] + 1);
-                return ki_hint("without strict, entries at the same place are added up");
-            }
+            if (repeated && job->options->strict) return fail_repeated(job, r, table->col[from]);
             if (!repeated) table->col[to++] = table->col[from];
             job->values[to - 1] = repeated ? job->values[to - 1] + job->values[from] : job->values[from];
             if (repeated && !job->options->allow_nonfinite &&
                 !ki_is_finite(job->values[to - 1], job->options->type))
-                return ki_fail(KILN_ERR_DATA, "the sum of the entries (%lld, %lld) is not finite",
-                               (long long)r + 1, (long long)table->col[to - 1] + 1);
+                return fail_sum(job, r, table->col[to - 1]);
         }
         table->row_start[r + 1] = to;
     }
@@ -184,6 +202,7 @@ static kiln_status allocate(struct job *job, struct ki_entries *entries) {
 kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries, enum ki_symmetry symmetry,
                               const kiln_read_options *options) {
     struct job job = {.table = table,
+                      .entries = entries,
                       .row = (const uint32_t *)(const void *)entries->row.data,
                       .col = (const int32_t *)(const void *)entries->col.data,
                       .value = (const double *)(const void *)entries->value.data,

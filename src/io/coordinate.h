@@ -2,8 +2,7 @@
 #ifndef KI_COORDINATE_H
 #define KI_COORDINATE_H
 
-#include "io/bytes.h"
-#include "io/data.h"
+#include "io/csv.h"
 
 /* Whether an entry off the diagonal stands for its mirror image too, and with which sign. */
 enum ki_symmetry { KI_GENERAL = 0, KI_SYMMETRIC = 1, KI_SKEW = -1 };
@@ -11,6 +10,8 @@ enum ki_symmetry { KI_GENERAL = 0, KI_SYMMETRIC = 1, KI_SKEW = -1 };
 struct ki_entries {
     struct ki_bytes row, col, value; /* uint32_t, int32_t, double */
     int64_t count;
+    const char *file; /* for messages, as the vertices' names, which may be NULL */
+    const struct ki_csv_levels *names;
 };
 void ki_entries_free(struct ki_entries *entries);
 

@@ -321,6 +321,7 @@ kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const ki
     r.layout.text_targets = options->text_targets;
     r.layout.type = options->type;
     r.layout.allow_nonfinite = options->allow_nonfinite;
+    r.layout.target_range = options->target_range;
     r.parts =
         options->threads == 1 ? 1 : (int)ki_min((int64_t)options->threads * PARTS_PER_THREAD, PARTS_MOST);
     r.chunks = ki_calloc((size_t)r.parts * sizeof *r.chunks);

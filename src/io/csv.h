@@ -24,6 +24,7 @@ enum ki_csv_fault {
     KI_CSV_WORD,        /* not a number, in a numeric column */
     KI_CSV_MISSING,     /* nothing, or NA, in a numeric column */
     KI_CSV_NONFINITE,   /* NaN, infinity, or too large for the type */
+    KI_CSV_RANGE,       /* a target or weight that must not be */
     KI_CSV_NOMEM
 };
 

@@ -1,5 +1,6 @@
 /* What is wrong with a CSV file, in words: a fault that a thread noted, with its place. The line is counted
  * only now. */
+#include "core/range.h"
 #include "io/csv_parse.h"
 
 static int64_t count_lines(const char *text, const char *end) {
@@ -18,8 +19,16 @@ struct ki_place ki_csv_place(const char *name, const struct ki_block *text, cons
                              text->offset + (at - text->text)};
 }
 
-static kiln_status fail_value(const struct ki_csv_error *error, const struct ki_place *place,
-                              kiln_type type) {
+static kiln_status fail_range(const char *value, const char *name, const kiln_range *range,
+                              const struct ki_place *place) {
+    char wanted[KI_RANGE_WORDS];
+    const kiln_status status = ki_fail_at(KILN_ERR_DATA, place, "value '%s' in column '%s' must be %s", value,
+                                          name, ki_range_words(wanted, range));
+    return range->hint ? ki_hint("%s", range->hint) : status;
+}
+
+static kiln_status fail_value(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
+                              const struct ki_place *place) {
     char value[64], name[64];
     ki_csv_excerpt(value, error->field.text, error->field.size);
     ki_csv_excerpt(name, error->column->name, (int64_t)strlen(error->column->name));
@@ -30,8 +39,9 @@ static kiln_status fail_value(const struct ki_csv_error *error, const struct ki_
         return ki_hint("remove the row or fill the value");
     case KI_CSV_NONFINITE:
         ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in column '%s' is not a finite %s", value, name,
-                   type == KILN_F32 ? "f32" : "f64");
+                   layout->type == KILN_F32 ? "f32" : "f64");
         return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
+    case KI_CSV_RANGE: return fail_range(value, name, ki_csv_range(layout, error->column), place);
     default:
         ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in numeric column '%s': expected a number", value,
                    name);
@@ -65,6 +75,6 @@ kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_la
         ki_fail_at(KILN_ERR_PARSE, &place, "the row has %lld fields, the first line has %lld",
                    (long long)error->count, (long long)layout->fields);
         return ki_hint("a delimiter within a field needs quotes around the field");
-    default: return fail_value(error, &place, layout->type);
+    default: return fail_value(error, layout, &place);
     }
 }

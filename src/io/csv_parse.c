@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "core/range.h"
+
 void ki_csv_chunk_free(struct ki_csv_chunk *chunk) {
     ki_bytes_free(&chunk->values);
     ki_bytes_free(&chunk->ids);
@@ -83,6 +85,22 @@ static enum ki_csv_fault number(struct ki_csv_chunk *chunk, const struct ki_csv_
     if (layout->allow_nonfinite) return KI_CSV_FINE;
     if (kind == KI_CSV_NOTHING) return note(chunk, KI_CSV_MISSING, column, field);
     return fits(*value, layout->type) ? KI_CSV_FINE : note(chunk, KI_CSV_NONFINITE, column, field);
+}
+
+const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct ki_csv_column *column) {
+    static const kiln_range weights = {0, INFINITY, 0, NULL};
+    if (column->target) return layout->target_range;
+    return column == &layout->schema->roles[KI_CSV_WEIGHTS] ? &weights : NULL;
+}
+
+/* A target, a weight or an offset. */
+static enum ki_csv_fault number_in_range(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                                         const struct ki_csv_column *column, double *value) {
+    const kiln_range *range = ki_csv_range(layout, column);
+    enum ki_csv_fault fault = number(chunk, layout, column, value);
+    if (fault || !range || ki_range_holds(range, *value)) return fault;
+    return note(chunk, KI_CSV_RANGE, column,
+                (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field);
 }
 
 static void put_entry(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t id,
@@ -177,12 +195,12 @@ static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv
             fault = class_of(chunk, layout, (int32_t)i);
             continue;
         }
-        fault = number(chunk, layout, &schema->targets[i], &value);
+        fault = number_in_range(chunk, layout, &schema->targets[i], &value);
         if (!fault) put_real(&chunk->y, layout->type, value);
     }
     for (int i = 0; !fault && i < KI_CSV_ROLES; i++) {
         if (!schema->roles[i].name) continue;
-        fault = number(chunk, layout, &schema->roles[i], &value);
+        fault = number_in_range(chunk, layout, &schema->roles[i], &value);
         if (!fault) put_real(&chunk->roles[i], layout->type, value);
     }
     int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);

@@ -11,6 +11,7 @@ struct ki_csv_layout {
     bool sparse;    /* there is a text column */
     kiln_type type;
     bool allow_nonfinite, text_targets;
+    const kiln_range *target_range; /* of targets that are numbers; NULL = any */
     const struct ki_csv_schema *schema;
     const struct ki_csv_levels *levels,
         *classes; /* of features; of targets, whose column is the target's number */
@@ -53,6 +54,8 @@ struct ki_csv_chunk {
     struct ki_csv_cached cache[1 << KI_CSV_CACHE_BITS];
 };
 
+/* Where a column's numbers must lie; NULL = anywhere. */
+const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct ki_csv_column *column);
 void ki_csv_chunk_free(struct ki_csv_chunk *chunk);
 /* Parses chunk->begin to chunk->end, whole records, up to the first fault. */
 void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout);

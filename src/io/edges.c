@@ -234,6 +234,8 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
         return ki_fail_at(KILN_ERR_DATA, &place, "no edges: the file is empty or holds only comments");
     }
     table->rows = table->cols = reader->names.count;
+    reader->entries.file = ki_input_name(input);
+    reader->entries.names = &reader->names;
     kiln_status status = ki_entries_to_csr(table, &reader->entries, KI_GENERAL, reader->options);
     return status == KILN_OK ? name_vertices(table, reader) : status;
 }

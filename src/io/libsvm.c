@@ -5,6 +5,7 @@
  * in the cache. */
 #include <string.h>
 
+#include "core/range.h"
 #include "core/threads.h"
 #include "io/bytes.h"
 #include "io/data.h"
@@ -49,6 +50,15 @@ static bool check_value(struct part *part, const kiln_read_options *options, con
                     ki_word(at, part->end).text, __builtin_isfinite(value) ? " is too large for f32" : "");
 }
 
+static bool check_label(struct part *part, const kiln_read_options *options, const char *at, double value) {
+    const kiln_range *range = options->target_range;
+    char wanted[KI_RANGE_WORDS];
+    if (!check_value(part, options, at, value)) return false;
+    if (!range || ki_range_holds(range, value)) return true;
+    return ki_fault(&part->fault, KILN_ERR_DATA, at, range->hint, "target '%s' must be %s",
+                    ki_word(at, part->end).text, ki_range_words(wanted, range));
+}
+
 /* Behind a number: a blank, a comment, or the end of the line. */
 static inline bool ends_word(const char *p, const char *end) {
     return ki_at_line_end(p, end) || *p == ' ' || *p == '\t' || *p == '#';
@@ -66,7 +76,7 @@ static bool parse_labels(struct part *part, const kiln_read_options *options, co
         if (p < part->end && *p == ':')
             return ki_fault(&part->fault, KILN_ERR_PARSE, at, "put a number in front, 0 if it is not known",
                             "the row begins with a feature, not with a label");
-        if (!check_value(part, options, at, value)) return false;
+        if (!check_label(part, options, at, value)) return false;
         if (!ki_bytes_append(&rows->y, &value, sizeof value)) return ki_fault_nomem(&part->fault);
         if (p == part->end || *p != ',') break;
     }

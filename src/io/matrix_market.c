@@ -268,6 +268,7 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
                        ROWS_PER_BYTE);
     }
     if (header->array) return finish_array(table, reader);
+    reader->entries.file = ki_input_name(input);
     return ki_entries_to_csr(table, &reader->entries, header->symmetry, reader->options);
 }
 

@@ -101,7 +101,7 @@ kiln_status ki_npz_canonical(struct ki_table *table, bool finite, const struct k
     if (twice < table->rows && options->strict) {
         ki_fail_at(KILN_ERR_PARSE, &place, "row %lld (counted from 1) has two entries in one column",
                    (long long)twice + 1);
-        return ki_hint("without strict reading they are summed; in SciPy: A.sum_duplicates()");
+        return ki_hint("without --strict they are summed; in SciPy: A.sum_duplicates()");
     }
     if (twice < table->rows) merge(table, options->type, twice);
     if (options->allow_nonfinite || (finite && twice == table->rows)) return KILN_OK;

@@ -17,10 +17,10 @@ static kiln_status check_row(const char *call, const char *name, const kiln_matr
 
 static kiln_status check_model(const char *call, const kiln_loss *loss) {
     const double p = loss->parameter;
-    if (loss->family < KILN_GAUSSIAN || loss->family > KILN_NEGATIVE_BINOMIAL ||
-        loss->link < KILN_LINK_DEFAULT || loss->link > KILN_LINK_POWER)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: no family has the number %d, or no link %d", call,
-                       (int)loss->family, (int)loss->link);
+    if (loss->family < KILN_GAUSSIAN || loss->family > KILN_NEGATIVE_BINOMIAL)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: no family has the number %d", call, (int)loss->family);
+    if (loss->link < KILN_LINK_DEFAULT || loss->link > KILN_LINK_POWER)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: no link has the number %d", call, (int)loss->link);
     if (loss->family == KILN_TWEEDIE && !(p > 1 && p != 2 && isfinite(p)))
         return ki_fail(KILN_ERR_ARGUMENT,
                        "%s: Tweedie's variance power is %g, but must be in (1, 2) or above 2", call, p);

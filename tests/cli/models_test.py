@@ -3,12 +3,14 @@
 usage: models_test.py KILN FLIGHTS.csv.gz [SECONDS], as cli_test.py
 """
 
+import csv
 import json
 import math
 import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import unittest
@@ -192,6 +194,61 @@ class Classifiers(Models):
         for verb in "logreg", "svm":
             self.assertIn("one class", kiln(verb, path, "--target", "y", *CPU, code=3)[1])
 
+    def test_any_label(self):
+        """Whatever a label holds, CSV gives it back; plain lines quote it where it would be two of them."""
+        names = ["New York", "Zürich", "a,b", '"quoted"', "two\nlines", "007", "NA", "x" * 30]
+        path = self.path("labels.csv")
+        with open(path, "w", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow(["a", "b", "the class"])
+            for i, (a, b, u, _) in enumerate(points(240)):
+                writer.writerow([a + i % 8, b + (3 * i) % 8, names[i % 8]])
+        model, out = self.path("m.kiln"), self.path("out.csv")
+        result = as_json("logreg", path, "--target", "the class", "-o", model, *CPU)
+        self.assertEqual(result["metrics"]["confusion"]["classes"], sorted(names, key=str.encode))
+        predictions = as_json("predict", model, path, *CPU)["predictions"]
+        kiln("predict", model, path, "-o", out, *CPU)
+        with open(out, newline="") as file:
+            rows = list(csv.reader(file))
+        self.assertEqual(rows, [["the class"]] + [[name] for name in predictions])
+        plain, error = kiln("predict", model, path, *CPU[:2])
+        self.assertEqual(plain, "".join((f'"{name}"' if "\n" in name else name) + "\n" for name in predictions))
+        self.assertIn("two?lines", error)
+        self.assertIn("x" * 9 + "~", error)
+        kiln("predict", model, path, "--probabilities", "-o", out, *CPU)
+        with open(out, newline="") as file:
+            self.assertEqual(next(csv.reader(file)), sorted(names, key=str.encode))
+        self.assertIn("of class New York", kiln("info", model, *CPU)[0])
+        self.assertEqual({row["class"] for row in as_json("info", model)["top_coefficients"]}, set(names))
+
+    def test_forms_of_predictions(self):
+        """The ending of -o says the form; one that would be a lie is refused before the data are read."""
+        model, out = self.path("m.kiln"), self.path("p.npy")
+        self.fit("linreg", "number.csv")
+        numbers = as_json("predict", model, self.path("number.csv"), *CPU)["predictions"]
+        kiln("predict", model, self.path("number.csv"), "-o", out, *CPU)
+        self.assertEqual(as_json("info", out, *CPU)["rows"], 300)
+        self.assertEqual(self.read("p.npy")[:6], b"\x93NUMPY")
+        self.assertEqual(list(struct.unpack("<300d", self.read("p.npy")[-2400:])), numbers)
+        kiln("predict", model, self.path("number.csv"), "-o", self.path("p.csv"), *CPU)
+        self.assertEqual([self.lines("p.csv")[0], float(self.lines("p.csv")[1])], ["y", numbers[0]])
+        self.fit("svm", "two.svm", target=False)
+        kiln("predict", model, self.path("two.svm"), "-o", out, *CPU)
+        self.assertEqual(set(struct.unpack("<300d", self.read("p.npy")[-2400:])), {-1, 3})
+        self.fit("svm", "two.csv")
+        self.assertIn("labels are text", kiln("predict", model, self.path("absent"), "-o", out, *CPU, code=2)[1])
+        self.assertIn(".gz", kiln("predict", model, self.path("absent"), "-o", out + ".gz", *CPU, code=2)[1])
+
+    def test_no_gap_without_penalty(self):
+        self.assertNotIn("gap", kiln("svm", self.path("two.csv"), "--target", "y", "--l2", 0, *CPU)[0])
+
+    def test_rows_without_a_score(self):
+        self.fit("svm", "two.csv")
+        holes = self.write("holes.csv", "a,b\n1,2\n,1\n")
+        predict = ["predict", self.path("m.kiln"), holes, *CPU]
+        self.assertIn("row 2", kiln(*predict, "--allow-nonfinite")[1])
+        self.assertIn("holes.csv:3:1", kiln(*predict, code=3)[1])
+
     def test_unknown_class_is_wrong(self):
         self.fit("logreg", "two.csv")
         other = self.write("other.csv", "a,b,y\n1,2,yes\n1,2,maybe\n")
@@ -257,6 +314,29 @@ class Generalised(Models):
         self.assertIn("no column names", kiln("logreg", self.path("two.svm"), "--weights", "w", code=2)[1])
         bad = self.write("bad.csv", "y,x,w\n1,2,3\n4,5,heavy\n")
         self.assertIn("bad.csv:3:5", kiln("linreg", bad, "--target", "y", "--weights", "w", code=3)[1])
+
+    def test_what_a_family_has_no_place_for(self):
+        """File, line and column, also of targets on a file of their own; nothing is written."""
+        bad = self.write("bad.csv", "x,y,w\n1,2,1\n\n2,-1,1\n3,0,-1\n")
+        labels = self.write("bad.svm", "1 1:2\n# none\n-3 1:4\n")
+        matrix = self.write("x.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n")
+        targets = self.write("y.txt", "1\n-1\n")
+        model = self.path("never.kiln")
+        train = ["-o", model, *CPU]
+        for family, place in (("poisson", "bad.csv:4:3"), ("gamma", "bad.csv:4:3"), ("binomial", "bad.csv:2:3")):
+            self.assertIn(place, kiln("glm", bad, "--target", "y", "--family", family, *train, code=3)[1])
+        self.assertIn("bad.svm:3:1", kiln("glm", labels, "--family", "poisson", *train, code=3)[1])
+        self.assertIn("y.txt:2:1", kiln("glm", matrix, "--target-file", targets, "--family", "poisson", *train, code=3)[1])
+        for verb in "linreg", "logreg", "svm", "glm":
+            self.assertIn("bad.csv:5:5", kiln(verb, bad, "--target", "y", "--weights", "w", *train, code=3)[1])
+            self.assertIn("y.txt: number 2", kiln(verb, matrix, "--target-file", self.write("l.txt", "1\n2\n"),
+                                                  "--weights-file", targets, *train, code=3)[1])
+        self.assertFalse(os.path.exists(model))
+        self.fit("glm", "count.csv", "--family", "poisson")
+        odd = self.write("odd.csv", "a,b,y\n1,2,3\n1,2,-3\n")
+        result = as_json("predict", self.path("m.kiln"), odd, *CPU)
+        self.assertEqual((len(result["predictions"]), result["metrics"]["deviance"]), (2, None))
+        self.assertIn("odd.csv:3:5", kiln("verify", self.path("m.kiln"), odd, code=3)[1])
 
     def test_coefficients(self):
         result = self.fit("glm", "count.csv", "--family", "poisson", "--standard-errors")
@@ -482,7 +562,9 @@ class Ranking(Models):
     def test_bad_graphs(self):
         for text, part in (("a b\nc\n", ":2:"), ("a b 1\nb c x\n", ":2:5"), ("a b 0\n", "0"), ("a b -1\na c -2\n", "negative")):
             self.assertIn(part, kiln("hits", self.write("bad.edges", text), *CPU, code=3)[1])
-        self.assertIn("twice", kiln("hits", self.write("bad.edges", "a b\na b\n"), "--strict", *CPU, code=3)[1])
+        error = kiln("hits", self.write("bad.edges", "a b\na b\n"), "--strict", *CPU, code=3)[1]
+        self.assertIn("bad.edges: the link from 'a' to 'b' stands twice", error)
+        self.assertIn("standard input", kiln("hits", "-", *CPU, stdin=b"a b\n", code=3)[1])
 
 
 class Verifying(Models):
@@ -495,6 +577,12 @@ class Verifying(Models):
         out, _ = kiln("verify", self.path("m.kiln"), changed, "--quiet", code=4)
         self.assertIn("DOES NOT HOLD", out)
         self.assertFalse(as_json("verify", self.path("m.kiln"), changed, "--quiet", code=4)["holds"])
+
+    def test_a_loss_of_nothing_but_rounding(self):
+        """Squares of margins that are off by one bit: the objective is 1e-32, and no digit of it is sure."""
+        data = self.write("huge.csv", "y,a\n1,1e150\n0,-1e150\n1,1e149\n0,-1e140\n")
+        as_json("svm", data, "--target", "y", "-o", self.path("m.kiln"), *CPU)
+        self.assertTrue(as_json("verify", self.path("m.kiln"), data, "--quiet")["holds"])
 
     def test_f32_and_no_intercept(self):
         for verb, data in (("logreg", "two.csv"), ("svm", "three.csv"), ("linreg", "number.csv")):

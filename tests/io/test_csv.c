@@ -1,6 +1,6 @@
 /* The CSV reader: what it accepts, what it makes of it, and what it says about files it cannot use. */
 #define _DEFAULT_SOURCE
-#include "io/reading.h"
+#include "io/bad_file.h"
 
 #include "io/csv.h"
 
@@ -196,6 +196,27 @@ static void nonfinite_allowed(void **state) {
     assert_int_equal(r.status, KILN_OK);
     const double *x = r.table.values;
     assert_true(x[1] != x[1] && x[2] > 1e308 && x[3] < -1e308 && x[4] != x[4] && x[5] != x[5]);
+    ki_table_clear(&r.table);
+}
+
+static void targets_and_weights_in_range(void **state) {
+    (void)state;
+    static const kiln_range share = {0, 1, 0, "divide it"};
+    static const struct bad_file files[] = {
+        {"w,x,y\n1,-5,1\n\n1,2,1.5\n", 4, 5, KILN_ERR_DATA,
+         "value '1.5' in column 'y' must be a number >= 0 and <= 1", "divide it"},
+        {"w,x,y\n1,-5,nan\n", 2, 6, KILN_ERR_DATA, "'nan' in column 'y' must be a number >= 0", NULL},
+        {"w,x,y\n-2,3,1\n", 2, 1, KILN_ERR_DATA, "value '-2' in column 'w' must be a number >= 0", NULL},
+    };
+    kiln_read_options options = reading_options();
+    options.target = "y";
+    options.weights = "w";
+    options.target_range = &share;
+    options.allow_nonfinite = 1;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_bad_file(ki_read_csv, &files[i], strlen(files[i].text), &options);
+    struct reading r = read_text("w,x,y\n0,-5,1\n3,7,0\n", &options);
+    assert_int_equal(r.status, KILN_OK);
     ki_table_clear(&r.table);
 }
 
@@ -511,12 +532,13 @@ int main(void) {
         cmocka_unit_test(text_columns),      cmocka_unit_test(spellings),
         cmocka_unit_test(headers),           cmocka_unit_test(whole_numbers),
         cmocka_unit_test(no_whole_numbers),  cmocka_unit_test(several_targets),
-        cmocka_unit_test(nonfinite_allowed), cmocka_unit_test(narrow_type),
-        cmocka_unit_test(bad_table),         cmocka_unit_test(nul_bytes),
-        cmocka_unit_test(bad_targets),       cmocka_unit_test(model_schema),
-        cmocka_unit_test(hostile_schemas),   cmocka_unit_test(threads_agree),
-        cmocka_unit_test(long_field),        cmocka_unit_test(torn_files),
-        cmocka_unit_test(shipped_data),      cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(nonfinite_allowed), cmocka_unit_test(targets_and_weights_in_range),
+        cmocka_unit_test(narrow_type),       cmocka_unit_test(bad_table),
+        cmocka_unit_test(nul_bytes),         cmocka_unit_test(bad_targets),
+        cmocka_unit_test(model_schema),      cmocka_unit_test(hostile_schemas),
+        cmocka_unit_test(threads_agree),     cmocka_unit_test(long_field),
+        cmocka_unit_test(torn_files),        cmocka_unit_test(shipped_data),
+        cmocka_unit_test(memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -51,8 +51,10 @@ static void weights_add_up(void **state) {
     assert_reals(r.table.values, (double[]){-100, 0.75, 2}, 3); /* the loop is kept */
     ki_table_clear(&r.table);
     options.strict = 1;
-    assert_int_equal(read_text(text, &options).status, KILN_ERR_PARSE);
-    assert_non_null(strstr(kiln_last_error()->message, "twice"));
+    struct reading strict = read_text(text, &options);
+    assert_int_equal(strict.status, KILN_ERR_PARSE);
+    assert_non_null(strstr(kiln_last_error()->message, "from 'a' to 'b' stands twice"));
+    assert_string_equal(kiln_last_error()->file, strict.path);
     options.strict = 0;
     options.type = KILN_F32;
     r = read_text(text, &options);

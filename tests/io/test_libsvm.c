@@ -179,6 +179,22 @@ static void threads_and_order_do_not_show(void **state) {
     ki_bytes_free(&shuffled);
 }
 
+static void targets_in_range(void **state) {
+    (void)state;
+    static const kiln_range positive = {0, INFINITY, 1, "shift it"};
+    static const struct bad_file files[] = {
+        {"1 1:2\n# none\n0 1:3\n", 3, 1, KILN_ERR_DATA, "target '0' must be a number > 0", "shift it"},
+        {"1,2\n3,-4\n", 2, 3, KILN_ERR_DATA, "target '-4' must be a number > 0", "shift it"},
+    };
+    kiln_read_options options = reading_options();
+    options.target_range = &positive;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        assert_bad_file(ki_read_libsvm, &files[i], strlen(files[i].text), &options);
+    struct reading r = read_text("1e-300 1:-2\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    ki_table_clear(&r.table);
+}
+
 /* The place of an error far into a file that several threads share, and the first of two errors. */
 static void errors_far_inside(void **state) {
     (void)state;
@@ -204,6 +220,7 @@ int main(void) {
                                        cmocka_unit_test(same_matrix_other_text),
                                        cmocka_unit_test(options_apply),
                                        cmocka_unit_test(bad_files),
+                                       cmocka_unit_test(targets_in_range),
                                        cmocka_unit_test(damaged),
                                        cmocka_unit_test(threads_and_order_do_not_show),
                                        cmocka_unit_test(errors_far_inside)};

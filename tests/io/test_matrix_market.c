@@ -118,7 +118,7 @@ static void options_apply(void **state) {
                                           0,
                                           0,
                                           KILN_ERR_PARSE,
-                                          "entry (2, 1) twice",
+                                          "entry (2, 1) stands twice",
                                           "strict"};
     options = reading_options();
     options.strict = 1;

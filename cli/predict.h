@@ -1,0 +1,28 @@
+/* Predictions, and the ways to write them. */
+#ifndef CLI_PREDICT_H
+#define CLI_PREDICT_H
+
+#include "metrics.h"
+
+struct prediction {
+    kiln_model *model;
+    kiln_data *data;
+    kiln_loss loss;
+    struct classes classes;          /* count 0: the model predicts numbers */
+    kiln_matrix *offset, *weights;   /* NULL if not given */
+    double *scores, *means, *labels; /* scores: linear predictor; labels NULL if the data have none */
+    double *weight;                  /* of the rows, or NULL */
+    const double *shown;             /* what is printed, rows x columns; NULL: labels */
+    int64_t rows, columns;
+    bool single; /* the values are of 32 bits */
+    struct metrics metrics;
+};
+
+int64_t predicted_class(const struct prediction *p, int64_t row);
+
+/* Before any work: whether the file's name promises a form that these predictions can have. */
+int predict_check_output(const char *path, const struct prediction *p, bool labels);
+/* To `path` (NULL: standard output), in the form that its name says. Each returns 0 or an exit code. */
+int predict_write(struct run *run, const struct prediction *p, const char *path);
+
+#endif

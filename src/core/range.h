@@ -1,0 +1,26 @@
+/* Whether a number lies in a kiln_range, and the range in words. */
+#ifndef KI_RANGE_H
+#define KI_RANGE_H
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "kiln.h"
+
+static inline bool ki_range_holds(const kiln_range *range, double value) {
+    return (range->open ? value > range->least : value >= range->least) && value <= range->most;
+}
+
+enum { KI_RANGE_WORDS = 80 };
+
+/* "a number >= 0", "a number > 0 and <= 1"; returns words. */
+static inline const char *ki_range_words(char words[KI_RANGE_WORDS], const kiln_range *range) {
+    const int length =
+        snprintf(words, KI_RANGE_WORDS, "a number %s %g", range->open ? ">" : ">=", range->least);
+    if (isfinite(range->most))
+        snprintf(words + length, (size_t)(KI_RANGE_WORDS - length), " and <= %g", range->most);
+    return words;
+}
+
+#endif
