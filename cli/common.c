@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "metrics.h"
+#include "process_end.h"
 #include "wording.h"
 
 double clock_seconds(void) {
@@ -55,7 +56,8 @@ int run_open_device(struct run *run, const char *standard) {
     const kiln_device_options options = {.threads = (int)run->settings->threads,
                                          .memory = run->settings->memory,
                                          .deterministic = run->settings->deterministic,
-                                         .message = on_message};
+                                         .message = on_message,
+                                         .process_end = process_end};
     if (kiln_device_open(&run->device, name, &options) != KILN_OK) return fail_library(WORKING);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */
@@ -113,7 +115,7 @@ static int check_width(const kiln_data *data, const char *path, const kiln_model
     if (!model_tensor_shape(model, "W", &type, &trained, &targets) || trained == cols) return 0;
     return fail_with(
         KILN_ERR_MODEL, USING_MODEL, "use the data's own model, or name the target column or file",
-        "the model was trained on %s columns, %s has %s", text_count(trained), path, text_count(cols));
+        "the model was trained on %s, %s has %s", text_plural(trained, "column"), path, text_count(cols));
 }
 
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {

@@ -49,7 +49,8 @@ const struct option option_table[] = {
      "1e-8, of f32 1e-4; linreg 1e-12, of f32 1e-5; glm 1e-9, of f32 1e-4; hits 1e-10, of f32 1e-5", 0,
      INFINITY,
      "Stop when the residual is at most this: the gradient, its columns scaled, relative to that of the "
-     "start at zero (of the normal equations for linreg), or the change of the authorities in one iteration "
+     "start at zero (linreg: of the normal equations; glm: at the best constant mean), or the change of the "
+     "authorities in one iteration "
      "(hits). One too small to be reached, such as 1e-300, goes on until rounding or --max-iterations ends "
      "it.",
      AT(tolerance)},
@@ -155,6 +156,8 @@ const struct option option_table[] = {
     {"exhaustive", 0, OPTION_FLAG, GROUP_DATA, BIT(TUNE), NULL, NULL, NULL, ANY,
      "Measure every plan, not only those that are predicted to be the fastest.", AT(exhaustive)},
 
+    {"start", 0, OPTION_FLAG, GROUP_DEVICE, BIT(DEVICES), NULL, NULL, NULL, ANY,
+     "Start the device, run a pass over a small matrix there, and say how long that took.", AT(start)},
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, EVERY, "DEVICE", "auto|cpu|cuda|opencl",
      "auto; info cpu; convert cpu", ANY,
      "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "

@@ -94,14 +94,24 @@ static void warn_unfinished(const struct run *run, const kiln_report *report) {
     say_error("hint: %s", join(&advice));
 }
 
+/* Every row is certain of its class; of a glm's proportions between 0 and 1 none can be. */
+static bool separated(const struct training *job) {
+    switch (job->loss.kind) {
+    case KILN_LOSS_LOGISTIC:
+    case KILN_LOSS_SOFTMAX: return metrics_get(&job->metrics, "accuracy") >= 1;
+    case KILN_LOSS_GLM:
+        return job->loss.family == KILN_BINOMIAL &&
+               job->report.objective < 1e-6 * (double)kiln_matrix_rows(kiln_data_y(job->data));
+    default: return false;
+    }
+}
+
 /* Classes that a plane separates have no best coefficients without a penalty: the larger the better. */
 void train_warn_separated(const struct training *job) {
-    const bool logistic = job->loss.kind == KILN_LOSS_LOGISTIC || job->loss.kind == KILN_LOSS_SOFTMAX;
-    const bool penalised = job->penalty.l2 > 0 || job->penalty.l1 > 0;
-    if (!logistic || penalised || !(metrics_get(&job->metrics, "accuracy") >= 1)) return;
+    if (job->penalty.l2 > 0 || job->penalty.l1 > 0 || !separated(job)) return;
     say_error("kiln: warning: the classes can be separated: without a penalty the coefficients grow without "
               "bound, and these are where the tolerance ended that");
-    say_error("hint: --l2 or --l1");
+    say_error("hint: %s", job->loss.kind == KILN_LOSS_GLM ? "--l2" : "--l2 or --l1");
 }
 
 int train_end(const struct run *run, const kiln_report *report, kiln_type type) {

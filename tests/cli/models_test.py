@@ -499,6 +499,11 @@ class Validation(Models):
         self.assertIn(warning, kiln("logreg", data, "--target", "y", "--l2", 0, *CPU)[1])
         self.assertNotIn(warning, kiln("logreg", data, "--target", "y", *CPU)[1])
         self.assertNotIn(warning, kiln("logreg", self.path("two.csv"), "--target", "y", "--l2", 0, *CPU)[1])
+        shares = self.write("shares.csv", "x,y,s\n1,0,.2\n2,0,.4\n3,1,.7\n")
+        binomial = ["glm", shares, "--family", "binomial", *CPU, "--target"]
+        self.assertIn(warning, kiln(*binomial, "y")[1])
+        self.assertNotIn(warning, kiln(*binomial, "y", "--l2", 1)[1])
+        self.assertNotIn(warning, kiln(*binomial, "s")[1])
 
 
 class Ranking(Models):
