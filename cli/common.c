@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "metrics.h"
+#include "process_end.h"
 #include "wording.h"
 
 double clock_seconds(void) {
@@ -55,7 +56,8 @@ int run_open_device(struct run *run, const char *standard) {
     const kiln_device_options options = {.threads = (int)run->settings->threads,
                                          .memory = run->settings->memory,
                                          .deterministic = run->settings->deterministic,
-                                         .message = on_message};
+                                         .message = on_message,
+                                         .process_end = process_end};
     if (kiln_device_open(&run->device, name, &options) != KILN_OK) return fail_library(WORKING);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */

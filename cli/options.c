@@ -156,6 +156,8 @@ const struct option option_table[] = {
     {"exhaustive", 0, OPTION_FLAG, GROUP_DATA, BIT(TUNE), NULL, NULL, NULL, ANY,
      "Measure every plan, not only those that are predicted to be the fastest.", AT(exhaustive)},
 
+    {"start", 0, OPTION_FLAG, GROUP_DEVICE, BIT(DEVICES), NULL, NULL, NULL, ANY,
+     "Start the device, run a pass over a small matrix there, and say how long that took.", AT(start)},
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, EVERY, "DEVICE", "auto|cpu|cuda|opencl",
      "auto; info cpu; convert cpu", ANY,
      "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "

@@ -29,7 +29,7 @@ struct settings {
     const char *output, *plot, *scores;
     int64_t rows, columns, nnz, k; /* explain, tune: a shape */
     const char *skew;
-    bool exhaustive;
+    bool exhaustive, start;
     bool json, quiet, verbose, help, version;
 };
 

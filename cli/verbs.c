@@ -121,8 +121,8 @@ const struct verb verb_table[VERB_COUNT] = {
         {"devices", "", 0, 0, NULL, "List the devices of this machine",
          "One row for each device, usable or not, best first: --device auto takes the first usable one, but "
          "never a processor that is offered through OpenCL. For those that are not usable: why, and what "
-         "to do.",
-         "kiln devices\nkiln devices --json", verb_devices},
+         "to do. With --start: one of them is started, and how long that took is told before it is closed.",
+         "kiln devices\nkiln devices --json\nkiln devices --start --device cuda", verb_devices},
     [VERB_DOCTOR] =
         {"doctor", "", 0, 0, NULL, "Check what this machine has and lacks",
          "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "

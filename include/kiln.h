@@ -115,7 +115,11 @@ typedef struct kiln_device_options {
     int deterministic;
     /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
     void (*message)(void *user, const char *text);
-    void *message_user;
+    void *message_user; /* of both functions */
+    /* Seconds that a process takes to end after it has used the device of that name, from when it begins to close it;
+     * negative: cannot be told. kiln_device_choose asks once for each GPU and driver, while it holds none: no process can time
+     * its own end, so that another one must be run for it. NULL: a process's end is not counted. */
+    double (*process_end)(void *user, const char *device);
 } kiln_device_options;
 
 /* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
@@ -458,7 +462,8 @@ typedef struct kiln_estimate {
     int streamed;          /* X is larger than the device's memory: every pass moves it again */
     double bytes;          /* of X */
     double read, up, down; /* bytes a second of the device's memory, to it and from it (0: nothing moves) */
-    double start_seconds;  /* opening the device and loading its kernels, if it is not open yet */
+    /* opening the device and loading its kernels, if it is not open yet, and the end of the process that used it */
+    double start_seconds;
     double move_seconds;   /* X to the device */
     double pass_seconds, overhead_seconds; /* in each pass: memory; launches, waiting and vectors */
     double seconds;                        /* all told */

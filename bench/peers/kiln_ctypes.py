@@ -13,7 +13,7 @@ class Error(ctypes.Structure):
 
 class DeviceOptions(ctypes.Structure):
     _fields_ = [("threads", ctypes.c_int), ("memory", I64), ("deterministic", ctypes.c_int), ("message", P),
-                ("message_user", P)]
+                ("message_user", P), ("process_end", P)]
 
 
 class DeviceInfo(ctypes.Structure):

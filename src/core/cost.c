@@ -1,9 +1,10 @@
 /* seconds = start + move + passes * (pass + overhead)
  *
  * The overhead model of the iterative-kernels paper (its section 4.2, T = c + o) with the two terms that it leaves
- * to "whether data have to be transferred" spelt out. A pass is limited by memory: a dense one by bytes, a sparse one by
- * entries, at a rate that falls with the number of columns as the sums in w leave the chip. Between the two measured
- * widths the rate is interpolated on a logarithmic scale, as caches are nested on one. */
+ * to "whether data have to be transferred" spelt out; start is the device's and the end of the process that used it. A pass is
+ * limited by memory: a dense one by bytes, a sparse one by its rows and its entries, at a rate that depends on the number of
+ * columns, as the sums in w leave one cache after the other. Between the measured widths the rate is interpolated on a
+ * logarithmic scale, as caches are nested on one. */
 #include "core/cost.h"
 
 #include <math.h>
@@ -44,10 +45,29 @@ kiln_status ki_work_check(kiln_work *full, const kiln_work *work) {
     return KILN_OK;
 }
 
-static double sparse_rate(const struct ki_figures *figures, int64_t cols) {
-    const double t = log((double)cols / KI_COLUMNS_NARROW) / log((double)KI_COLUMNS_WIDE / KI_COLUMNS_NARROW);
-    const double at = fmin(fmax(t, 0), 1);
-    return pow(figures->narrow, 1 - at) * pow(figures->wide, at);
+const int64_t ki_dense_widths[KI_DENSE_WIDTHS] = {5, 40, 1 << 15};
+const int64_t ki_sparse_widths[KI_SPARSE_WIDTHS] = {1 << 10, 1 << 16, 1 << 18, 1 << 22};
+
+/* The rate at that many columns, on the line through two measured ones. */
+static double between(double rate, int64_t width, double next_rate, int64_t next_width, int64_t cols) {
+    const double t = log((double)cols / (double)width) / log((double)next_width / (double)width);
+    return rate * pow(next_rate / rate, t);
+}
+
+static double rate_at(const double *rates, const int64_t *widths, int count, int64_t cols) {
+    if (cols <= widths[0]) return rates[0];
+    for (int i = 0; i + 1 < count; i++)
+        if (cols <= widths[i + 1]) return between(rates[i], widths[i], rates[i + 1], widths[i + 1], cols);
+    return rates[count - 1];
+}
+
+/* Without tiles nothing bounds how far sums lie apart: the line goes on. */
+static double sparse_rate(const struct ki_figures *figures, int64_t cols, bool thin) {
+    enum { EDGE = KI_SPARSE_WIDTHS - 2 };
+    if (thin && cols > ki_sparse_widths[EDGE])
+        return between(figures->sparse[EDGE], ki_sparse_widths[EDGE], figures->thin,
+                       ki_sparse_widths[EDGE + 1], cols);
+    return rate_at(figures->sparse, ki_sparse_widths, KI_SPARSE_WIDTHS, cols);
 }
 
 /* The time of k columns as a multiple of one column's. */
@@ -57,14 +77,20 @@ static double column_factor(int64_t k) {
            (1 + (EIGHT_COLUMNS - 1) * (together - 1) / (COLUMNS_A_PASS - 1));
 }
 
-struct ki_cost ki_cost_of(const struct ki_figures *figures, const kiln_work *work, double budget) {
+double ki_work_bytes(const kiln_work *work) {
+    const double element = (double)ki_type_bytes(work->type), nnz = (double)work->nnz;
+    return work->format == KILN_CSR ? nnz * (element + 4) + 8 * ((double)work->rows + 1) : nnz * element;
+}
+
+struct ki_cost ki_cost_of(const struct ki_figures *figures, const kiln_work *work, double budget, bool thin) {
     const double element = (double)ki_type_bytes(work->type), nnz = (double)work->nnz;
     const bool sparse = work->format == KILN_CSR;
-    struct ki_cost cost = {.start = figures->start};
-    cost.bytes = sparse ? nnz * (element + 4) + 8 * ((double)work->rows + 1) : nnz * element;
+    struct ki_cost cost = {.start = figures->start + figures->end};
+    cost.bytes = ki_work_bytes(work);
     cost.streamed = figures->up > 0 && cost.bytes * ROOM > budget;
-    cost.pass = sparse ? fmax(nnz / sparse_rate(figures, work->cols), cost.bytes / figures->read)
-                       : cost.bytes / figures->dense;
+    cost.pass = sparse ? (double)work->rows * figures->row + nnz / sparse_rate(figures, work->cols, thin)
+                       : cost.bytes / rate_at(figures->dense, ki_dense_widths, KI_DENSE_WIDTHS, work->cols);
+    cost.pass = fmax(cost.pass, cost.bytes / figures->read);
     cost.pass *= column_factor(work->k);
     if (cost.streamed)
         cost.pass = fmax(cost.pass, cost.bytes / figures->up);

@@ -4,29 +4,36 @@
 
 #include "core/matrix.h"
 
-/* Shapes of the sparse matrices whose rates are measured: columns whose sums stay on chip, and far too many. */
-enum { KI_COLUMNS_NARROW = 1024, KI_COLUMNS_WIDE = 1 << 22 };
+/* Columns of the matrices whose rates are measured. Dense: rows within a vector, rows in the first-level cache, rows beyond
+ * it. Sparse: sums in the first-level cache, in the second, at its end, far beyond. */
+enum { KI_DENSE_WIDTHS = 3, KI_SPARSE_WIDTHS = 4 };
+extern const int64_t ki_dense_widths[KI_DENSE_WIDTHS], ki_sparse_widths[KI_SPARSE_WIDTHS];
 
 struct ki_figures {
-    double start;     /* seconds to open the device and to load its kernels */
-    double up, down;  /* bytes a second from the host and back; 0 where nothing moves */
-    double read;      /* bytes a second of its own memory */
-    double dense;     /* bytes of a dense X a second, in a fused pass */
-    double narrow;    /* entries of a sparse X a second, with KI_COLUMNS_NARROW columns */
-    double wide;      /* ... with KI_COLUMNS_WIDE columns */
+    double start;                    /* seconds to open the device and to load its kernels */
+    double end;                      /* seconds that a process takes to end after it has used the device */
+    double up, down;                 /* bytes a second from the host and back; 0 where nothing moves */
+    double read;                     /* bytes a second of its own memory */
+    double dense[KI_DENSE_WIDTHS];   /* bytes of a dense X a second, in a fused pass */
+    double row;                      /* seconds that a row of a sparse X takes besides its entries */
+    double sparse[KI_SPARSE_WIDTHS]; /* entries of a sparse X a second */
+    double thin;                     /* ... of the widest, with too few entries for tiles (ops/wide.h) */
     double iteration; /* seconds of an iteration that are not computing: launches, waiting, small vectors */
 };
 
 struct ki_cost {
     double bytes; /* of X */
     bool streamed;
-    double start, move;    /* once */
+    double start, move;    /* once; start with the process's end */
     double pass, overhead; /* in each pass */
     double total;
 };
 
 /* The work with its defaults filled in; ERR_ARGUMENT if it makes no sense. */
 kiln_status ki_work_check(kiln_work *full, const kiln_work *work);
-struct ki_cost ki_cost_of(const struct ki_figures *figures, const kiln_work *work, double budget);
+/* Of X. */
+double ki_work_bytes(const kiln_work *work);
+/* thin: of a wide sparse X, figures->thin applies. */
+struct ki_cost ki_cost_of(const struct ki_figures *figures, const kiln_work *work, double budget, bool thin);
 
 #endif

@@ -4,6 +4,7 @@
  * starts in less than START_LEAST: work that ends sooner stays on the host, and no GPU's library is even loaded. Then the
  * host is measured. Then the GPU's figures are recalled by the name that the profile remembers, which needs no GPU
  * either. Only if the GPU wins, or is not known yet, is it opened. */
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/figures.h"
+#include "ops/wide.h"
 
 /* Connecting to a driver and making a context on it, in seconds: no GPU was seen to take less. */
 static const double START_LEAST = 0.15;
@@ -29,15 +31,23 @@ struct choice {
     struct candidate host, gpu;
 };
 
+/* Whether X is thin is a question to the processor alone: a GPU has other ways. */
+static struct ki_cost cost_of(const struct choice *choice, const struct candidate *candidate) {
+    const bool thin = candidate == &choice->host && !ki_wide_fits(&choice->work);
+    return ki_cost_of(&candidate->figures, &choice->work, candidate->budget, thin);
+}
+
 static double seconds_of(const struct choice *choice, const struct candidate *candidate) {
-    return ki_cost_of(&candidate->figures, &choice->work, candidate->budget).total;
+    return cost_of(choice, candidate).total;
 }
 
 /* Far below what any processor of today does with each thread, so that the estimate errs on the long side. */
 static void assume_host(struct candidate *host, int threads) {
     const double t = (double)ki_min(threads, 8);
-    host->figures = (struct ki_figures){
-        .read = 3e9 * t, .dense = 3e9 * t, .narrow = 1.5e8 * t, .wide = 1.5e7 * t, .iteration = 50e-6};
+    host->figures =
+        (struct ki_figures){.read = 3e9 * t, .row = 1e-8 / t, .thin = 1e7 * t, .iteration = 50e-6};
+    for (int i = 0; i < KI_DENSE_WIDTHS; i++) host->figures.dense[i] = 3e9 * t;
+    for (int i = 0; i < KI_SPARSE_WIDTHS; i++) host->figures.sparse[i] = 1.5e8 * t / (1 << i);
     host->known = true;
 }
 
@@ -96,7 +106,9 @@ static kiln_status recall_gpu(struct choice *choice) {
     if (parse_gpu(gpu, text, size)) {
         ki_figures_owner(owner, &gpu->info);
         status = ki_figures_recall(&gpu->measured, &gpu->figures, host, owner, &choice->work);
-        gpu->known = gpu->measured;
+        bool told = false;
+        if (status == KILN_OK) status = ki_figures_recall_end(&told, &gpu->figures, host, &gpu->info);
+        gpu->known = gpu->measured && (told || !host->options.process_end);
         if (host->options.memory > 0) gpu->budget = (double)host->options.memory;
     } else {
         ki_cache_drop_file(cache, host, "gpu", "damaged");
@@ -127,6 +139,29 @@ static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_
     return KILN_OK;
 }
 
+/* How long a process takes to end after using the GPU, asked once. The process that is timed for it must find the GPU as it
+ * would without this one: unused. */
+static kiln_status ask_for_end(struct choice *choice, double *began) {
+    struct candidate *gpu = &choice->gpu;
+    const kiln_device_options *options = &choice->host.device->options;
+    kiln_status status;
+    bool told;
+    char name[sizeof gpu->info.name];
+    gpu->figures.end = 0;
+    TRY(ki_figures_recall_end(&told, &gpu->figures, choice->host.device, &gpu->device->info));
+    if (told || !options->process_end) return KILN_OK;
+    memcpy(name, gpu->device->info.name, sizeof name);
+    kiln_device_close(gpu->device);
+    gpu->device = NULL;
+    const double seconds = options->process_end(options->message_user, name);
+    *began = ki_clock();
+    TRY(open_gpu(&gpu->device, gpu->why, options));
+    if (!gpu->device) return KILN_OK;
+    if (seconds >= 0 && seconds <= DBL_MAX) TRY(ki_figures_keep_end(&gpu->figures, gpu->device, seconds));
+done:
+    return status;
+}
+
 static kiln_status measure_gpu(struct choice *choice, double began) {
     struct candidate *gpu = &choice->gpu;
     kiln_status status;
@@ -141,9 +176,10 @@ done:
  * why. */
 static kiln_status look_at_gpu(struct choice *choice) {
     struct candidate *gpu = &choice->gpu;
-    const double began = ki_clock();
+    double began = ki_clock();
     gpu->known = gpu->measured = false;
     kiln_status status = open_gpu(&gpu->device, gpu->why, &choice->host.device->options);
+    if (status == KILN_OK && gpu->device) status = ask_for_end(choice, &began);
     if (status != KILN_OK || !gpu->device) return status;
     gpu->info = gpu->device->info;
     gpu->budget = (double)gpu->device->budget;
@@ -172,7 +208,8 @@ static void measure_host(struct choice *choice) {
 
 /* Whether the host has ended before a GPU has merely started. */
 static bool settled(struct choice *choice) {
-    const double start = choice->gpu.known ? choice->gpu.figures.start : START_LEAST;
+    const struct ki_figures *gpu = &choice->gpu.figures;
+    const double start = choice->gpu.known ? gpu->start + gpu->end : START_LEAST;
     if (seconds_of(choice, &choice->host) > start) return false;
     snprintf(choice->gpu.why, sizeof choice->gpu.why, "not looked at, as starting one takes %.2f s or more",
              start);
@@ -205,7 +242,7 @@ done:
 
 static void explain(kiln_estimate *row, const struct choice *choice, const struct candidate *candidate,
                     const struct candidate *other, bool chosen) {
-    const struct ki_cost cost = ki_cost_of(&candidate->figures, &choice->work, candidate->budget);
+    const struct ki_cost cost = cost_of(choice, candidate);
     *row = (kiln_estimate){.chosen = chosen, .considered = candidate->known, .measured = candidate->measured};
     memcpy(row->device, candidate->info.name, sizeof row->device);
     memcpy(row->description, candidate->info.description, sizeof row->description);

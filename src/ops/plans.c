@@ -29,9 +29,7 @@ static kiln_status list_cpu(kiln_plan **plans, int64_t *count, kiln_device *devi
     if (status != KILN_OK) return status;
     kiln_plan *made = ki_calloc((size_t)n * sizeof *made);
     if (!made) return ki_fail_nomem((size_t)n * sizeof *made, "the plans");
-    const struct ki_figures figures = {.read = bandwidth, .dense = bandwidth, .narrow = 1e300, .wide = 1e300};
-    kiln_work one = *work;
-    one.k = 1;
+    const double bytes = ki_work_bytes(work);
     for (int i = 0; i < n; i++) {
         kiln_plan *plan = &made[i];
         plan->number = i;
@@ -43,7 +41,7 @@ static kiln_status list_cpu(kiln_plan **plans, int64_t *count, kiln_device *devi
         plan->groups = 1;
         plan->coarsening = ki_ceil_div(work->rows, threads[i]);
         plan->occupancy = 1;
-        plan->bytes = ki_cost_of(&figures, &one, (double)device->budget).bytes;
+        plan->bytes = bytes;
         plan->seconds = plan->bytes / bandwidth * device->threads / threads[i];
         snprintf(plan->limit, sizeof plan->limit, "%s", "memory");
     }

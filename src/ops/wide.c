@@ -33,10 +33,13 @@ enum {
 };
 
 /* Few entries to a tile would leave most of its panel's lines unused. */
-static bool dense_enough(const kiln_matrix *X) {
-    const double of_a_block =
-        (double)X->nnz * (double)ki_min(BLOCK_ROWS, X->rows) / (double)ki_max(X->rows, 1);
-    return (double)(X->cols * ki_type_bytes(X->type)) <= PANEL_BYTES * of_a_block;
+static bool dense_enough(int64_t rows, int64_t cols, int64_t nnz, kiln_type type) {
+    const double of_a_block = (double)nnz * (double)ki_min(BLOCK_ROWS, rows) / (double)ki_max(rows, 1);
+    return (double)(cols * ki_type_bytes(type)) <= PANEL_BYTES * of_a_block;
+}
+
+bool ki_wide_fits(const kiln_work *work) {
+    return work->nnz >= ENTRIES && dense_enough(work->rows, work->cols, work->nnz, work->type);
 }
 
 static bool worth_it(const struct ki_chain *chain) {
@@ -44,20 +47,23 @@ static bool worth_it(const struct ki_chain *chain) {
     const bool wide =
         X->device->options.deterministic ? X->cols * ki_type_bytes(X->type) > EXACT_BYTES : X->cols > WIDE;
     return X->format == KILN_CSR && !X->view && chain->k == 1 && chain->kind != KI_CHAIN_SQUARES &&
-           X->nnz >= ENTRIES && wide && dense_enough(X);
+           X->nnz >= ENTRIES && wide && dense_enough(X->rows, X->cols, X->nnz, X->type);
 }
 
 /* Whether half of the entries are in so few lines of y and w that the cache keeps them, as where some columns are far more
- * frequent than others: then a fused pass over the rows, which reads X once, is faster. */
+ * frequent than others: then a fused pass over the rows, which reads X once, is faster. Entries are looked at with random
+ * gaps: even ones would see the same place in each row, where rows are equally long. */
 static kiln_status look_for_skew(struct ki_wide *wide, const kiln_matrix *X) {
     enum { COUNTS = 256 };
     const int64_t columns = 64 / (2 * ki_type_bytes(X->type)), lines = ki_ceil_div(X->cols, columns);
-    const int64_t step = ki_ceil_div(X->nnz, SAMPLE);
+    const uint64_t gaps = 2 * (uint64_t)ki_ceil_div(X->nnz, SAMPLE) - 1;
     const int32_t *col = ki_host(&X->col);
     int64_t with[COUNTS] = {0}, seen = 0, cached = 0, left = CACHED_LINES;
+    uint64_t random = 1;
     uint8_t *count = ki_calloc((size_t)lines);
     if (!count) return ki_fail_nomem((size_t)lines, "frequencies of columns");
-    for (int64_t e = 0; e < X->nnz; e += step, seen++) {
+    for (int64_t e = 0; e < X->nnz; e += 1 + (int64_t)((random >> 33) % gaps), seen++) {
+        random = random * 6364136223846793005u + 1442695040888963407u;
         uint8_t *line = &count[col[e] / columns];
         if (*line < COUNTS - 1)
             ++*line;

@@ -33,4 +33,7 @@ struct ki_wide {
 /* *wide = NULL where the pass is to take X row by row. */
 kiln_status ki_wide_get(const struct ki_wide **wide, const struct ki_chain *chain);
 
+/* Whether X's shape, if it is wide, lets passes with one column of y go through tiles. */
+bool ki_wide_fits(const kiln_work *work);
+
 #endif

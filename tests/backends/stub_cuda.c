@@ -30,7 +30,7 @@ static const size_t memory = (size_t)1 << 30;
 
 /* Never given back; a test sets stub_cuda.used to zero. */
 static void *take(size_t bytes) {
-    static _Alignas(16) char arena[1 << 20];
+    static _Alignas(16) char arena[1 << 23];
     const int64_t from = (STUB.used + 15) / 16 * 16;
     if (bytes > sizeof arena - (size_t)from) return NULL;
     STUB.used = from + (int64_t)bytes;

@@ -75,6 +75,13 @@ class Auto(unittest.TestCase):
         self.assertGreater(choice["actual_seconds"], 0)
         self.assertRegex(kiln("linreg", FLIGHTS, "--target", "arr_delay")[1], "device cpu: .* s expected")
 
+    def test_starting_a_device(self):
+        result = as_json("devices", "--start", *CPU)
+        self.assertEqual((result["schema"], result["device"]), ("kiln.devices/1", "cpu"))
+        self.assertGreater(result["start_seconds"], 0)
+        self.assertRegex(kiln("devices", "--start", *CPU)[0], "^cpu: started in .* s\n$")
+        self.assertIn("cuda", kiln("devices", "--start", "--device", "cuda:999", code=5)[1])
+
     def test_named_devices_are_not_chosen(self):
         self.assertNotIn("choice", as_json("linreg", FLIGHTS, "--target", "arr_delay", *CPU))
 

@@ -13,13 +13,15 @@
 #include "core/status.h"
 #include "ops/figures.h"
 
-static const struct ki_figures gpu = {.start = 0.3,
+static const struct ki_figures gpu = {.start = 0.2,
+                                      .end = 0.1,
                                       .up = 20e9,
                                       .down = 10e9,
                                       .read = 4e12,
-                                      .dense = 3.8e12,
-                                      .narrow = 2e11,
-                                      .wide = 1e10,
+                                      .dense = {2e12, 3.8e12, 1.9e12},
+                                      .row = 1e-9,
+                                      .sparse = {2e11, 1e11, 5e10, 1e10},
+                                      .thin = 1e9,
                                       .iteration = 40e-6};
 
 static kiln_work checked(kiln_work work) {
@@ -34,36 +36,70 @@ static void assert_close(double got, double want) {
 
 static void costs_add_up(void **state) {
     (void)state;
-    const kiln_work dense = checked((kiln_work){.rows = 1000000, .cols = 100, .passes = 50});
-    struct ki_cost cost = ki_cost_of(&gpu, &dense, 141e9);
+    const kiln_work dense = checked((kiln_work){.rows = 2500000, .cols = 40, .passes = 50});
+    struct ki_cost cost = ki_cost_of(&gpu, &dense, 141e9, false);
     assert_close(cost.bytes, 8e8);
     assert_false(cost.streamed);
+    assert_close(cost.start, 0.3);
     assert_close(cost.move, 8e8 / 20e9);
     assert_close(cost.pass, 8e8 / 3.8e12);
     assert_close(cost.total, cost.start + cost.move + 50 * (cost.pass + cost.overhead));
-    cost = ki_cost_of(&gpu, &dense, 4e8);
+    cost = ki_cost_of(&gpu, &dense, 4e8, false);
     assert_true(cost.streamed);
     assert_close(cost.pass, 8e8 / 20e9); /* every pass moves X */
     assert_close(cost.move, 0);
     kiln_work eight = dense, nine = dense;
     eight.k = 8;
     nine.k = 9;
-    assert_close(ki_cost_of(&gpu, &eight, 141e9).pass, 1.3 * 8e8 / 3.8e12);
-    assert_true(ki_cost_of(&gpu, &nine, 141e9).pass >= 2 * 8e8 / 3.8e12);
+    assert_close(ki_cost_of(&gpu, &eight, 141e9, false).pass, 1.3 * 8e8 / 3.8e12);
+    assert_true(ki_cost_of(&gpu, &nine, 141e9, false).pass >= 2 * 8e8 / 3.8e12);
+}
+
+static double dense_pass(const struct ki_figures *figures, int64_t cols) {
+    const kiln_work work = checked((kiln_work){.rows = 10000, .cols = cols});
+    return ki_cost_of(figures, &work, 141e9, false).pass;
+}
+
+static void dense_rates_lie_between_those_measured(void **state) {
+    (void)state;
+    struct ki_figures figures = gpu;
+    assert_close(dense_pass(&gpu, 3), 3 * 8e4 / 2e12);
+    for (int i = 0; i < KI_DENSE_WIDTHS; i++)
+        assert_close(dense_pass(&gpu, ki_dense_widths[i]), (double)ki_dense_widths[i] * 8e4 / gpu.dense[i]);
+    const double between = dense_pass(&gpu, 1000);
+    assert_true(between > 8e7 / 3.8e12 && between < 8e7 / 1.9e12);
+    assert_close(dense_pass(&gpu, 1 << 20), 0x1p20 * 8e4 / 1.9e12);
+    figures.read = 1e12; /* nothing is faster than reading */
+    assert_close(dense_pass(&figures, 40), 40 * 8e4 / 1e12);
+}
+
+static double sparse_pass(int64_t cols, bool thin) {
+    const kiln_work work =
+        checked((kiln_work){.format = KILN_CSR, .rows = 1000000, .cols = cols, .nnz = 10000000});
+    return ki_cost_of(&gpu, &work, 141e9, thin).pass - 1000000 * gpu.row;
 }
 
 static void sparse_rates_fall_with_the_columns(void **state) {
     (void)state;
     double before = 0;
     for (int64_t cols = 256; cols < 1 << 26; cols *= 2) {
-        const kiln_work work =
-            checked((kiln_work){.format = KILN_CSR, .rows = 1000000, .cols = cols, .nnz = 10000000});
-        const double pass = ki_cost_of(&gpu, &work, 141e9).pass;
-        if (cols <= KI_COLUMNS_NARROW) assert_close(pass, 10000000 / gpu.narrow);
-        if (cols >= KI_COLUMNS_WIDE) assert_close(pass, 10000000 / gpu.wide);
-        assert_true(pass >= before);
+        const double pass = sparse_pass(cols, false);
+        for (int i = 0; i < KI_SPARSE_WIDTHS; i++)
+            if (cols == ki_sparse_widths[i]) assert_close(pass, 10000000 / gpu.sparse[i]);
+        if (cols > ki_sparse_widths[KI_SPARSE_WIDTHS - 1]) assert_close(pass, before);
+        assert_true(pass >= before * (1 - 1e-9));
         before = pass;
     }
+}
+
+/* They go on falling, from where tiles would begin. */
+static void thin_rates_fall_without_end(void **state) {
+    (void)state;
+    const int64_t edge = ki_sparse_widths[KI_SPARSE_WIDTHS - 2],
+                  widest = ki_sparse_widths[KI_SPARSE_WIDTHS - 1];
+    assert_close(sparse_pass(edge, true), sparse_pass(edge, false));
+    assert_close(sparse_pass(widest, true), 10000000 / gpu.thin);
+    assert_close(sparse_pass(16 * widest, true), 10000000 / (gpu.thin * gpu.thin / gpu.sparse[2]));
 }
 
 static void senseless_work_is_refused(void **state) {
@@ -130,9 +166,8 @@ static void small_work_stays_and_measures_nothing(void **state) {
 }
 
 static void recall(void) {
-    const struct ki_figures slow = {.read = 1e9, .dense = 1e9, .iteration = 1e-5};
-    const struct ki_figures fast = {
-        .start = 0.01, .up = 1e11, .down = 1e11, .read = 4e12, .dense = 4e12, .iteration = 1e-5};
+    const struct ki_figures slow = {.read = 1e9, .iteration = 1e-5};
+    const struct ki_figures fast = {.start = 0.01, .up = 1e11, .down = 1e11, .read = 4e12, .iteration = 1e-5};
     const struct {
         const char *name;
         double host, other;
@@ -140,7 +175,9 @@ static void recall(void) {
                    {"up", 0, fast.up},
                    {"down", 0, fast.down},
                    {"bandwidth", slow.read, fast.read},
-                   {"dense f64", slow.dense, fast.dense},
+                   {"dense 5 f64", slow.read, fast.read},
+                   {"dense 40 f64", slow.read, fast.read},
+                   {"dense 32768 f64", slow.read, fast.read},
                    {"iteration f64", slow.iteration, fast.iteration}};
     char name[300], owner[KI_FIGURE_OWNER];
     ki_figures_owner(owner, &host->info);
@@ -336,7 +373,9 @@ static void plans_of_nothing_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_add_up),
+        cmocka_unit_test(dense_rates_lie_between_those_measured),
         cmocka_unit_test(sparse_rates_fall_with_the_columns),
+        cmocka_unit_test(thin_rates_fall_without_end),
         cmocka_unit_test(senseless_work_is_refused),
         cmocka_unit_test_setup_teardown(small_work_stays_and_measures_nothing, open_host, close_host),
         cmocka_unit_test_setup_teardown(remembered_gpu_may_be_gone, open_host, close_host),

@@ -1,0 +1,136 @@
+/* Choosing a device on a machine with a CUDA GPU: what ending a process costs is asked once for each GPU, while none is held, is
+ * part of its start, and is asked for again where a profile does not know it. The driver is a stub that computes nothing. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "backends/check.h"
+#include "backends/stub.h"
+#include "core/cache.h"
+#include "ops/figures.h"
+
+enum { MEMORY = 1 << 20 }; /* of both devices: what the stub has given out does not come back to it */
+
+static struct stub *driver;
+static struct {
+    double answer;
+    int asked;
+    int64_t held; /* of the driver's objects, when asked */
+    char device[32];
+} end;
+static char folder[] = "/tmp/kiln-choose-XXXXXX";
+static const kiln_work work = {.rows = 4000000, .cols = 100, .passes = 50};
+
+static double answer(void *user, const char *device) {
+    assert_ptr_equal(user, &end);
+    end.asked++;
+    end.held = driver->live;
+    snprintf(end.device, sizeof end.device, "%s", device);
+    return end.answer;
+}
+
+/* The GPU's row. The choice itself means nothing on a stub. */
+static kiln_estimate choose(bool asks, int thorough) {
+    const kiln_device_options options = {
+        .memory = MEMORY, .process_end = asks ? answer : NULL, .message_user = &end};
+    kiln_device *host = NULL, *device = NULL;
+    kiln_estimate *rows = NULL;
+    int64_t count;
+    driver->used = 0;
+    assert_int_equal(kiln_device_open(&host, "cpu", &options), KILN_OK);
+    assert_int_equal(kiln_device_choose(&device, &rows, &count, host, &work, thorough), KILN_OK);
+    const kiln_estimate gpu = rows[1];
+    kiln_free(rows);
+    if (device != host) kiln_device_close(device);
+    kiln_device_close(host);
+    assert_int_equal(driver->live, 0);
+    return gpu;
+}
+
+/* A profile with the bandwidths, which more memory than there is would be needed to measure. */
+static int begin(void **state) {
+    (void)state;
+    static const char *const names[] = {"cpu", "cuda"};
+    char name[KI_FIGURE_OWNER + 40], owner[KI_FIGURE_OWNER];
+    strcpy(folder + strlen(folder) - 6, "XXXXXX");
+    if (!mkdtemp(folder) || setenv("KILN_CACHE_DIR", folder, 1) != 0) return -1;
+    *driver = (struct stub){0};
+    memset(&end, 0, sizeof end);
+    for (int i = 0; i < 2; i++) {
+        kiln_device *device = NULL;
+        if (kiln_device_open(&device, names[i], NULL) != KILN_OK) return -1;
+        ki_figures_owner(owner, &device->info);
+        snprintf(name, sizeof name, "bandwidth %s", owner);
+        if (ki_cache_profile_put(device, name, 1e10) != KILN_OK) return -1;
+        kiln_device_close(device);
+    }
+    return 0;
+}
+
+static int finish(void **state) {
+    (void)state;
+    char command[300];
+    snprintf(command, sizeof command, "rm -r '%s'", folder);
+    return system(command) == 0 ? 0 : -1;
+}
+
+static void asked_once_while_no_gpu_is_held(void **state) {
+    (void)state;
+    end.answer = 1000;
+    kiln_estimate gpu = choose(true, 1);
+    if (!gpu.considered) fail_msg("%s", gpu.why);
+    assert_int_equal(end.asked, 1);
+    assert_int_equal(end.held, 0);
+    assert_string_equal(end.device, "cuda:0");
+    assert_true(gpu.start_seconds > 1000 && gpu.start_seconds < 1010);
+    assert_true(fabs(gpu.seconds - gpu.start_seconds - gpu.move_seconds -
+                     50 * (gpu.pass_seconds + gpu.overhead_seconds)) < 1e-9 * gpu.seconds);
+    end.answer = 5;
+    assert_true(choose(true, 1).start_seconds > 1000);
+    assert_int_equal(end.asked, 1);
+    /* Whoever does not ask is told what is known; work that ends before the GPU's process would stays where it is. */
+    gpu = choose(false, 1);
+    assert_true(gpu.start_seconds > 1000);
+    assert_non_null(strstr(choose(true, 0).why, "not looked at"));
+}
+
+/* As one from before ends were counted. */
+static void a_profile_without_an_end_is_completed(void **state) {
+    (void)state;
+    end.answer = 1000;
+    const double start = choose(false, 1).start_seconds;
+    assert_true(start < 10);
+    assert_int_equal(end.asked, 0);
+    assert_true(choose(false, 1).start_seconds < 10);
+    assert_true(choose(true, 1).start_seconds > 1000);
+    assert_int_equal(end.asked, 1);
+}
+
+static void an_end_that_cannot_be_told_is_asked_for_again(void **state) {
+    (void)state;
+    static const double answers[] = {-1, NAN, INFINITY};
+    for (int i = 0; i < 3; i++) {
+        end.answer = answers[i];
+        const kiln_estimate gpu = choose(true, 1);
+        assert_true(gpu.considered && gpu.start_seconds < 10);
+        assert_int_equal(end.asked, i + 1);
+    }
+}
+
+int main(void) {
+    void *library = dlopen("libcuda.so.1", RTLD_NOW);
+    driver = library ? dlsym(library, "stub_cuda") : NULL;
+    if (!driver) {
+        printf("the stub of libcuda.so.1 is not on the library path\n");
+        return 1;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(asked_once_while_no_gpu_is_held, begin, finish),
+        cmocka_unit_test_setup_teardown(a_profile_without_an_end_is_completed, begin, finish),
+        cmocka_unit_test_setup_teardown(an_end_that_cannot_be_told_is_asked_for_again, begin, finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
