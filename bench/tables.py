@@ -70,7 +70,31 @@ def cpu(results):
                f"{row['mkl_ms'] / row['kiln_ms']:.2f}" if sparse else ""], 0
 
 
-TABLES = {"h200": h200, "h200-newton": newton, "cpu2": cpu}
+def fastest(rows):
+    """Milliseconds of the fastest, of none that got there more than it was given, of no rows nothing; and how many times
+    Kiln's, which stands first."""
+    ours, theirs = rows[0], rows[1:]
+    if not theirs:
+        return ["", ""]
+    done = [row["seconds"] for row in theirs if row["seconds"] is not None]
+    if not done:
+        return [f"> {1000 * max(row['cut_off'] for row in theirs):,.0f}", ""]
+    return [f"{1000 * min(done):.1f}", f"{min(done) / ours['seconds']:.1f}"]
+
+
+def models(results):
+    yield ["data", "loss", "Kiln ms", "LIBLINEAR ms", "ratio", "scikit-learn's best ms", "ratio"], 2
+    cases = {}
+    for row in load(results, "cpu2-logreg.json")["rows"]:
+        cases.setdefault((row["dataset"], row["problem"]), []).append(row)
+    for (data, problem), rows in cases.items():
+        ours = find(rows, solver="kiln")
+        yield [data, problem.replace("multinomial", "softmax"), f"{1000 * ours['seconds']:.1f}",
+               *fastest([ours] + [row for row in rows if row["solver"] == "liblinear"]),
+               *fastest([ours] + [row for row in rows if row["solver"].startswith("sklearn")])], 0
+
+
+TABLES = {"h200": h200, "h200-newton": newton, "cpu2": cpu, "cpu2-models": models}
 
 
 def draw(rows):

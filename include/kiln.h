@@ -714,29 +714,31 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2 w_j^2.
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
  * the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i (x_ij - mean_j)^2 + l2_j, c the loss's mean
- * curvature at zero. LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share. Where
- * the D_j are more than 1e100 (f32: 1e15) apart nothing is proved, and the result counts as stalled. Not
- * converging is not an error: report->stopped_by says what happened; the objective never rises but for rounding, and all
- * numbers stay finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
- * Cost: two passes over X to set up; then each Newton step takes one for value, gradient and curvature, one for the
- * preconditioner, and one for each of its conjugate gradient iterations (the trace's `inner`); one more where a step had to
- * be shortened. For an X of few columns the preconditioner is the Hessian's Cholesky factor (for softmax one for each
- * class), from kiln_gram (counted as a pass for every 64 columns), formed again once the products it would have saved cost as
- * much; but for softmax a step right after takes no inner iteration. With l1 the inner iterations solve a model that keeps the
- * l1 term; one that ends at a zero of coefficients takes two passes, each counted in `inner`, and the trace's radius is 0. On the CPU, for two classes and an X in memory that is sparse, or dense with up to 512 columns and
- * as many rows, coordinate descent solves that model on the columns that are not 0 or should not be: `inner` counts sweeps
- * over these, and a step takes one pass, one for every 64 columns where their Gram matrix is formed, and work space of up to
- * 12 bytes for each entry of theirs. Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the
- * arithmetic.
+ * curvature at zero. (LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share.)
+ * Where the D_j are more than 1e100 (f32: 1e15) apart nothing is proved, and the result counts as stalled. Not converging is
+ * not an error: report->stopped_by says what happened; the objective never rises but for rounding, and all numbers stay
+ * finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
  * A warm start takes W and b. On failure W, b and the report are untouched.
+ * Cost: two passes over X to set up; then a Newton step takes
+ *   - one for value, gradient and curvature, one more where it had to be shortened;
+ *   - one for the preconditioner, the Hessian's diagonal. For an X of few columns it is the Hessian's Cholesky factor (for
+ *     softmax one for each class), from kiln_gram (counted as a pass for every 64 columns), formed again once the products it
+ *     would have saved cost as much; but for softmax a step right after takes no inner iteration;
+ *   - one for each of its conjugate gradient iterations (the trace's `inner`).
+ * With l1 the inner iterations solve a model that keeps the l1 term; one that ends at a zero of coefficients takes two
+ * passes, each counted in `inner`, and the trace's radius is 0. On the CPU, for two classes and an X in memory that is
+ * sparse, or dense with up to 512 columns and as many rows, coordinate descent solves that model on the columns that are not
+ * 0 or should not be: `inner` counts sweeps over these, and a step takes one pass, one for every 64 columns where their Gram
+ * matrix is formed, and work space of up to 12 bytes for each entry of theirs.
+ * Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the arithmetic.
  * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or too many, see kiln_classes; X without rows
  * or columns; NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero);
  * memory and device errors.
  * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
- * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998; with l1 proximal
- * Newton, Lee, Sun and Saunders, SIAM J. Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and
- * Byrd, Optim. Methods Softw. 30 (2015), or by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and
- * Tibshirani, J. Stat. Softw. 33 (2010), extrapolated as in Bertrand and Massias, AISTATS 2021. */
+ * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998. With l1 proximal Newton, Lee, Sun and Saunders, SIAM J.
+ * Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or
+ * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010),
+ * extrapolated as in Bertrand and Massias, AISTATS 2021. */
 typedef struct kiln_logreg_options {
     /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn, but none where l1 > 0; negative = no such penalty */
     double l2;

@@ -82,7 +82,10 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     TRY(ki_detect_format(&format, input));
     if (format != KILN_FILE_NPY && format != KILN_FILE_NPZ && format != KILN_FILE_MATRIX_MARKET)
         format = KILN_FILE_LIBSVM;
-    TRY(reader_of(format)(&targets, input, &plain));
+    status = reader_of(format)(&targets, input, &plain);
+    if (status == KILN_ERR_PARSE && !*kiln_last_error()->hint)
+        ki_hint("a file of targets holds numbers; labels that are text are a column of a CSV file");
+    TRY(status);
 
     bool labels = format == KILN_FILE_LIBSVM;
     if (labels ? targets.nnz > 0 : targets.format != KILN_DENSE) {

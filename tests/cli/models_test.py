@@ -483,6 +483,13 @@ class Validation(Models):
                                ("svm", "--epsilon", 0.1), ("svm", "--regression", "--class-weight", "balanced")):
             kiln(verb, absent, "--target", "y", *options, code=2)
 
+    def test_text_in_a_file_of_targets(self):
+        matrix = self.write("x.mtx", "%%MatrixMarket matrix array real general\n2 1\n1\n2\n")
+        labels = self.write("names.txt", "cat\ndog\n")
+        error = kiln("logreg", matrix, "--target-file", labels, *CPU, code=3)[1]
+        self.assertIn("names.txt:1:1", error)
+        self.assertIn("column of a CSV file", error)
+
     def test_class_weights(self):
         data = self.write("labels.csv", 'x,y\n1,"a, b"\n2,"a, b"\n3,c=d\n4,c=d\n2.5,c=d\n')
         named = as_json("logreg", data, "--target", "y", "--class-weight", "a, b=3,c=d=0.5", *CPU)
