@@ -26,10 +26,11 @@ struct ki_block {
     double best[KI_BLOCK]; /* the smallest norm, for telling a stall */
     int stalls[KI_BLOCK];
     bool active[KI_BLOCK], diverged;
-    int64_t iterations;
+    int64_t iterations, longest; /* so far; of the next cycle at most */
 };
 
-/* Conjugate gradient for the correction H E = G of the active targets, from E = 0; there are some. */
+/* Conjugate gradient for the correction H E = G of the active targets, from E = 0; there are some. Ends after t->longest
+ * iterations, or max_iterations in all. */
 kiln_status ki_block_cycle(struct ki_block *t);
 
 /* A trace row with the given norms, and the user's say. */

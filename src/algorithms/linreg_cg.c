@@ -142,8 +142,10 @@ kiln_status ki_block_cycle(struct ki_block *t) {
     TRY(begin_state(t));
     TRY(kiln_cg_begin(&cg));
     double before = ki_block_relative(t, t->norm);
-    while (ki_block_active(t) && !system->cancelled && t->iterations < system->options.max_iterations) {
-        const int queued = (int)ki_min(ahead, system->options.max_iterations - t->iterations);
+    const int64_t left = system->options.max_iterations - t->iterations;
+    const int64_t end = t->iterations + ki_min(left, t->longest);
+    while (ki_block_active(t) && !system->cancelled && t->iterations < end) {
+        const int queued = (int)ki_min(ahead, end - t->iterations);
         const double began = ki_clock();
         for (int slot = 0; slot < queued; slot++) {
             TRY(apply(t));

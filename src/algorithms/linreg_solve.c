@@ -7,6 +7,18 @@
 #include "algorithms/linreg_block.h"
 
 enum { STALLS = 2 }; /* cycles without a factor of 2 that make a target give up */
+enum { SHORTEST = 16 };
+
+/* A correction promises as many digits as the first cycle, and so takes about as many iterations. One that takes far more
+ * may be chasing rounding in the gradient, which columns that depend on each other cannot represent: then CG walks along them
+ * for ever, and only a look at the truth can tell. Where that says that a cycle cut short has helped, the next one may take
+ * longer. */
+static void limit_cycle(struct ki_block *t, int64_t taken, bool cut, bool helped) {
+    if (t->longest == INT64_MAX)
+        t->longest = 2 * taken + SHORTEST;
+    else if (cut && helped)
+        t->longest *= 2;
+}
 
 static kiln_status block_new(struct ki_block *t) {
     kiln_status status;
@@ -123,21 +135,22 @@ done:
     return status;
 }
 
-/* Judges the corrected solution of the targets that took part; false for one that must go back to what it
- * was. */
-static bool improved(struct ki_block *t, int j, double norm_before, double objective_before) {
+/* Judges the corrected solution of the targets that took part; false for one that must go back to what it was. A cycle cut short
+ * has not come to its norm yet: the objective, which falls at every step, tells whether it was on its way. */
+static bool improved(struct ki_block *t, int j, bool cut, double norm_before, double objective_before) {
     if (!isfinite(t->norm[j]) || !isfinite(t->objective[j])) {
         t->diverged = true;
         return false;
     }
-    if (t->norm[j] <= 0.5 * t->best[j])
+    const double noise = 1000 * ki_epsilon(kiln_matrix_type(t->system->X));
+    const bool lower = t->objective[j] < objective_before * (1 - noise);
+    if (t->norm[j] <= 0.5 * t->best[j] || (cut && lower))
         t->stalls[j] = 0;
     else
         t->stalls[j]++;
     if (t->norm[j] < t->best[j]) t->best[j] = t->norm[j];
-    const double noise = 1000 * ki_epsilon(kiln_matrix_type(t->system->X));
     if (t->objective[j] > objective_before + noise * t->zero[j]) return false;
-    return t->norm[j] < norm_before || t->objective[j] < objective_before * (1 - noise);
+    return t->norm[j] < norm_before || lower;
 }
 
 static void swap(struct ki_block *t) {
@@ -151,7 +164,8 @@ static void swap(struct ki_block *t) {
 static kiln_status refine(struct ki_block *t) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
-    bool took_part[KI_BLOCK] = {false}, reverted = false;
+    bool took_part[KI_BLOCK] = {false}, reverted = false, helped = false;
+    const int64_t iterations = t->iterations;
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
         objective[j] = t->objective[j];
@@ -162,14 +176,18 @@ static kiln_status refine(struct ki_block *t) {
     TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
     swap(t);
     TRY(check(t, false));
+    const int64_t taken = t->iterations - iterations;
+    const bool cut = taken >= t->longest;
     for (int j = 0; j < t->k; j++) {
-        const bool good = !took_part[j] || improved(t, j, norm[j], objective[j]);
+        const bool good = !took_part[j] || improved(t, j, cut, norm[j], objective[j]);
         keep[j] = good ? 1 : 0;
         revert[j] = good ? 0 : 1;
         if (!good) t->stalls[j] = STALLS;
         if (!good) t->b[j] = b[j]; /* check begins with it, and one far off would cost digits */
         reverted = reverted || !good;
+        helped = helped || (took_part[j] && t->stalls[j] == 0);
     }
+    limit_cycle(t, taken, cut, helped);
     if (reverted) {
         TRY(kiln_combine(t->W, keep, t->W, revert, t->E));
         TRY(check(t, false));
@@ -296,7 +314,8 @@ static void conclude(const struct ki_block *t) {
 
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y) {
     kiln_status status;
-    struct ki_block t = {.system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W};
+    struct ki_block t = {
+        .system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W, .longest = INT64_MAX};
     TRY(block_new(&t));
     TRY(start(&t));
     while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t)) TRY(refine(&t));

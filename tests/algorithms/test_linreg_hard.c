@@ -326,6 +326,36 @@ static void stalls_are_told(void **state) {
     problem_free(&p);
 }
 
+/* Two sets of indicators under an intercept, each of which adds up to ones: a correction that follows the rounding in the
+ * gradient finds no end along what they have in common. */
+static void stalls_among_dependent_columns_end_soon(void **state) {
+    (void)state;
+    enum { ROWS = 3000, SETS = 40 };
+    struct problem p = problem_new(ROWS, 2 * SETS, 1, 0, false, 72);
+    uint64_t random = 5;
+    for (int i = 0; i < ROWS; i++) {
+        p.X[i * p.n + (int)(SETS * random_uniform(&random))] = 1;
+        p.X[i * p.n + SETS + (int)(SETS * pow(random_uniform(&random), 2))] = 1;
+        p.y[i] = (float)(i % 7 + 100 * random_normal(&random));
+    }
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        const struct run run = on_cpu(type, KILN_CSR);
+        kiln_report report, far;
+        struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.max_iterations = 5000});
+        struct solution t =
+            solve(&far, &run, &p, &(kiln_linreg_options){.tolerance = 1e-300, .max_iterations = 5000});
+        assert_int_equal(report.stopped_by, KILN_STOP_TOLERANCE);
+        assert_int_equal(far.stopped_by, KILN_STOP_STALLED);
+        assert_true(far.iterations < 20 * report.iterations + 200);
+        assert_true(far.objective <= report.objective * (1 + (type == KILN_F32 ? 1e-5 : 1e-12)));
+        kiln_report_free(&report);
+        kiln_report_free(&far);
+        solution_free(&s);
+        solution_free(&t);
+    }
+    problem_free(&p);
+}
+
 /* Targets whose sums of squares overflow: no result can be judged. */
 static void overflow_is_told(void **state) {
     (void)state;
@@ -393,6 +423,7 @@ int main(void) {
         cmocka_unit_test(constant_columns_of_many_rows_get_zero),
         cmocka_unit_test(constant_targets),
         cmocka_unit_test(stalls_are_told),
+        cmocka_unit_test(stalls_among_dependent_columns_end_soon),
         cmocka_unit_test(overflow_is_told),
         cmocka_unit_test(wild_starts),
     };
