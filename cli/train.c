@@ -74,6 +74,27 @@ static int read_data(struct run *run, struct training *job) {
     return run_read_columns(run, job->data, &job->weights, &job->offset);
 }
 
+/* Columns of W that mean other classes than the data's would be a start from somewhere else. */
+static int check_classes(struct run *run, const struct training *job) {
+    struct classes theirs = {0};
+    char own[SHORTEST_ROOM], other[SHORTEST_ROOM];
+    int code = classes_of_model(run, &theirs, job->warm);
+    if (!code && theirs.count != job->classes.count)
+        code =
+            fail_with(KILN_ERR_MODEL, USING_MODEL, "train it from data with the same classes",
+                      "--warm-start %s: it tells %s apart, these data have %lld", run->settings->warm_start,
+                      text_plural(theirs.count, "class"), (long long)job->classes.count);
+    for (int64_t i = 0; !code && i < theirs.count; i++) {
+        const char *a = classes_name(&theirs, i, other), *b = classes_name(&job->classes, i, own);
+        if (strcmp(a, b) != 0)
+            code = fail_with(KILN_ERR_MODEL, USING_MODEL, "train it from data with the same classes",
+                             "--warm-start %s: its class %lld is '%s', that of these data '%s'",
+                             run->settings->warm_start, (long long)i + 1, a, b);
+    }
+    classes_free(&theirs);
+    return code;
+}
+
 /* Starts the coefficients from those of --warm-start. */
 static int warm_start(struct run *run, struct training *job, int64_t n, int64_t k) {
     const char *path = run->settings->warm_start;
@@ -82,6 +103,11 @@ static int warm_start(struct run *run, struct training *job, int64_t n, int64_t 
     if (!model_tensor_shape(job->warm, "W", &type, &rows, &cols))
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "a model of linreg, logreg, glm or svm has some",
                          "--warm-start %s: the model has no coefficients to start from", path);
+    if (kiln_model_check_start(job->warm, &job->loss) != KILN_OK)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, kiln_last_error()->hint, "--warm-start %s: %s", path,
+                         kiln_last_error()->message);
+    const int code = job->classes.count ? check_classes(run, job) : 0;
+    if (code) return code;
     if (rows != n || cols != k)
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "train it from data with the same columns and targets",
                          "--warm-start %s: it has coefficients of %lld x %lld, these data want %lld x %lld",

@@ -53,8 +53,9 @@ static int prepare_classifier(struct run *run, struct training *job) {
 /* --------------------------------------------------------------------------- logistic regression */
 
 static int prepare_logreg(struct run *run, struct training *job) {
+    job->loss.kind = KILN_LOSS_LOGISTIC; /* of one kind with the other, for a warm start */
     int code = prepare_classifier(run, job);
-    job->loss.kind = job->classes.count == 2 ? KILN_LOSS_LOGISTIC : KILN_LOSS_SOFTMAX;
+    if (job->classes.count > 2) job->loss.kind = KILN_LOSS_SOFTMAX;
     return code;
 }
 

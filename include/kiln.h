@@ -608,6 +608,11 @@ KILN_API const char *kiln_link_name(kiln_link link);
  * "family" and "link" and its tensor "parameters" (1 x 2: kiln_loss.parameter and link_power; svm: epsilon, 0).
  * ERR_MODEL: it has none, or they are unknown. */
 KILN_API kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model);
+/* Whether the model's coefficients are a start for training with this loss, of which only kind, family, link and parameters
+ * count: X W + b must mean the same in both, which is the target itself (linreg, svm for regression, glm at the identity link), the
+ * mean at one and the same link (glm), or what one kind of classifier makes of it (logreg, svm). ERR_MODEL says what the two
+ * are; the model is untouched. Shapes and classes are for the caller to compare. */
+KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_loss *loss);
 /* The model's prediction for each row of X: a new matrix on X's device.
  *   linreg  X W + b, m x k                 glm  the mean, m x 1, at offset 0
  *   logreg  probabilities, m x K, in the order of the classes (both for two)
@@ -621,7 +626,7 @@ KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, cons
  * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR.
  * A tolerance of 0 is the default, as 0 is everywhere. One that cannot be reached, such as 1e-300, goes on until rounding
  * (KILN_STOP_STALLED) or max_iterations ends it.
- * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and preconditioner
+ * A warm start gives the solver its starting point and nothing else (kiln_model_check_start: of which models): conjugate directions, trust region and preconditioner
  * are made anew. A result that has converged comes back with the same bits (linear models). A run that was broken off and
  * goes on meets the same criterion, at another of the points that meet it: objective and predictions agree to the tolerance,
  * coefficients as far as the problem determines them. In hits the start is all of the state: but for the rounding of scaling

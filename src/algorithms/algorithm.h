@@ -67,6 +67,7 @@ kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X,
                                double weight, bool rough);
 void ki_columns_free(struct ki_columns *columns);
 
+kiln_link ki_link_of(const kiln_loss *loss); /* a glm's, the family's where it is left to that */
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
 
 #endif

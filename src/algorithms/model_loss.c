@@ -1,4 +1,6 @@
-/* Families and links by name, and the loss that a model was trained with. */
+/* Families and links by name, the loss that a model was trained with, and whether that makes it a start for another. */
+#include <stdio.h>
+
 #include "algorithms/algorithm.h"
 
 static const char *const families[] = {[KILN_GAUSSIAN] = "gaussian",
@@ -27,6 +29,16 @@ const char *kiln_family_name(kiln_family family) {
 
 const char *kiln_link_name(kiln_link link) {
     return (int)link >= 0 && (int)link < LINKS ? links[link] : NULL;
+}
+
+kiln_link ki_link_of(const kiln_loss *loss) {
+    if (loss->link != KILN_LINK_DEFAULT) return loss->link;
+    switch (loss->family) {
+    case KILN_GAUSSIAN: return KILN_LINK_IDENTITY;
+    case KILN_INVERSE_GAUSSIAN: return KILN_LINK_INVERSE_SQUARED;
+    case KILN_BINOMIAL: return KILN_LINK_LOGIT;
+    default: return KILN_LINK_LOG;
+    }
 }
 
 static bool has_tensor(const kiln_model *model, const char *name) {
@@ -85,4 +97,51 @@ kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model) {
         status = read_parameters(&made, model);
     if (status == KILN_OK) *loss = made;
     return status;
+}
+
+/* Whether X W + b is the mean at a link: the target's value is that at the identity. */
+static bool at_link(const kiln_loss *loss, kiln_link *link) {
+    *link = loss->kind == KILN_LOSS_GLM ? ki_link_of(loss) : KILN_LINK_IDENTITY;
+    return loss->kind == KILN_LOSS_SQUARED || loss->kind == KILN_LOSS_SQUARED_EPSILON ||
+           loss->kind == KILN_LOSS_GLM;
+}
+
+static bool of_one_kind(const kiln_loss *a, const kiln_loss *b) {
+    kiln_link link, other;
+    if (at_link(a, &link) && at_link(b, &other))
+        return link == other && (link != KILN_LINK_POWER || a->link_power == b->link_power);
+    const bool two = a->kind == KILN_LOSS_LOGISTIC || a->kind == KILN_LOSS_SOFTMAX;
+    return two ? b->kind == KILN_LOSS_LOGISTIC || b->kind == KILN_LOSS_SOFTMAX : a->kind == b->kind;
+}
+
+static const char *describe(char text[80], const kiln_loss *loss) {
+    static const char *const kinds[] = {[KILN_LOSS_SQUARED] = "linreg",
+                                        [KILN_LOSS_LOGISTIC] = "logreg",
+                                        [KILN_LOSS_SOFTMAX] = "logreg",
+                                        [KILN_LOSS_SQUARED_HINGE] = "svm",
+                                        [KILN_LOSS_SQUARED_EPSILON] = "svm for regression"};
+    const char *name = kiln_link_name(ki_link_of(loss));
+    if (loss->kind == KILN_LOSS_GLM && loss->link == KILN_LINK_POWER)
+        snprintf(text, 80, "glm with the link %s %g", name, loss->link_power);
+    else if (loss->kind == KILN_LOSS_GLM)
+        snprintf(text, 80, "glm with the link %s", name);
+    else
+        snprintf(text, 80, "%s", kinds[loss->kind]);
+    return text;
+}
+
+kiln_status kiln_model_check_start(const kiln_model *model, const kiln_loss *loss) {
+    static const char call[] = "kiln_model_check_start";
+    kiln_loss theirs;
+    char from[80], to[80];
+    if (!model || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    if (loss->kind < KILN_LOSS_SQUARED || loss->kind > KILN_LOSS_GLM || !kiln_link_name(loss->link))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d, or no link the number %d", call,
+                       (int)loss->kind, (int)loss->link);
+    const kiln_status status = kiln_model_loss(&theirs, model);
+    if (status != KILN_OK || of_one_kind(&theirs, loss)) return status;
+    ki_fail(KILN_ERR_MODEL,
+            "coefficients of %s mean something else than those of %s, and are no start for them",
+            describe(from, &theirs), describe(to, loss));
+    return ki_hint("start from a model of the same algorithm, for glm of the same link, or without one");
 }

@@ -3,18 +3,8 @@
 
 static const long double pi = 3.14159265358979323846264338327950288L;
 
-static kiln_link link_of(const kiln_loss *loss) {
-    if (loss->link != KILN_LINK_DEFAULT) return loss->link;
-    switch (loss->family) {
-    case KILN_GAUSSIAN: return KILN_LINK_IDENTITY;
-    case KILN_INVERSE_GAUSSIAN: return KILN_LINK_INVERSE_SQUARED;
-    case KILN_BINOMIAL: return KILN_LINK_LOGIT;
-    default: return KILN_LINK_LOG;
-    }
-}
-
 double ki_verify_link(const kiln_loss *loss, double mu) {
-    switch (link_of(loss)) {
+    switch (ki_link_of(loss)) {
     case KILN_LINK_LOG: return log(mu);
     case KILN_LINK_INVERSE: return 1 / mu;
     case KILN_LINK_INVERSE_SQUARED: return 1 / (mu * mu);
@@ -35,7 +25,7 @@ struct response {
 
 static struct response respond(const kiln_loss *loss, long double eta) {
     const long double p = loss->link_power, root = sqrtl(2);
-    switch (link_of(loss)) {
+    switch (ki_link_of(loss)) {
     case KILN_LINK_LOG: return (struct response){expl(eta), -expm1l(eta), expl(eta)};
     case KILN_LINK_INVERSE: return (struct response){1 / eta, 1 - 1 / eta, -1 / (eta * eta)};
     case KILN_LINK_INVERSE_SQUARED:
@@ -61,7 +51,7 @@ static struct response respond(const kiln_loss *loss, long double eta) {
 }
 
 static bool in_range(const kiln_loss *loss, long double eta, const struct response *at) {
-    const kiln_link link = link_of(loss);
+    const kiln_link link = ki_link_of(loss);
     const bool gaussian = loss->family == KILN_GAUSSIAN;
     if (loss->family == KILN_BINOMIAL && (at->nu <= 0 || at->mu <= 0)) return false;
     if (link == KILN_LINK_IDENTITY) return gaussian || eta > 0;

@@ -312,6 +312,72 @@ static void prediction_of_glm(void **state) {
     kiln_model_free(model);
 }
 
+/* A model that was trained with the loss, as far as its kind goes. */
+static kiln_model *start_of(const kiln_loss *loss) {
+    static const char *const names[] = {
+        [KILN_LOSS_SQUARED] = "linreg",      [KILN_LOSS_LOGISTIC] = "logreg",
+        [KILN_LOSS_SOFTMAX] = "logreg",      [KILN_LOSS_SQUARED_HINGE] = "svm",
+        [KILN_LOSS_SQUARED_EPSILON] = "svm", [KILN_LOSS_GLM] = "glm"};
+    const int two = loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SQUARED_HINGE;
+    const double parameters[2] = {loss->parameter, loss->link_power};
+    kiln_matrix *A = NULL;
+    kiln_model *model =
+        loss->kind == KILN_LOSS_SOFTMAX
+            ? model_of(names[loss->kind], W_three, b_three, 3, labels, 3)
+            : model_of(names[loss->kind], W_three, b_three, 1, two ? labels : NULL, two ? 2 : 0);
+    if (loss->kind != KILN_LOSS_GLM) return model;
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 1, 2, parameters), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "parameters", A), KILN_OK);
+    assert_int_equal(kiln_model_set_text(model, "family", kiln_family_name(loss->family)), KILN_OK);
+    assert_int_equal(kiln_model_set_text(model, "link", kiln_link_name(loss->link)), KILN_OK);
+    kiln_matrix_free(A);
+    return model;
+}
+
+static void starts_mean_the_same(void **state) {
+    (void)state;
+    /* Those with the same group are starts for each other. */
+    static const struct {
+        int group;
+        kiln_loss loss;
+        const char *name;
+    } kinds[] = {
+        {1, {.kind = KILN_LOSS_SQUARED}, "linreg"},
+        {1, {.kind = KILN_LOSS_SQUARED_EPSILON, .parameter = 0.1}, "svm for regression"},
+        {1, {.kind = KILN_LOSS_GLM, .family = KILN_GAUSSIAN}, "glm with the link identity"},
+        {1, {.kind = KILN_LOSS_GLM, .family = KILN_POISSON, .link = KILN_LINK_IDENTITY}, "link identity"},
+        {2, {.kind = KILN_LOSS_GLM, .family = KILN_POISSON}, "glm with the link log"},
+        {2, {.kind = KILN_LOSS_GLM, .family = KILN_GAMMA, .link = KILN_LINK_LOG}, "glm with the link log"},
+        {3, {.kind = KILN_LOSS_GLM, .family = KILN_BINOMIAL}, "glm with the link logit"},
+        {4,
+         {.kind = KILN_LOSS_GLM, .family = KILN_GAMMA, .link = KILN_LINK_POWER, .link_power = 2},
+         "link power 2"},
+        {5,
+         {.kind = KILN_LOSS_GLM, .family = KILN_GAMMA, .link = KILN_LINK_POWER, .link_power = 0.5},
+         "link power 0.5"},
+        {6, {.kind = KILN_LOSS_LOGISTIC}, "logreg"},
+        {6, {.kind = KILN_LOSS_SOFTMAX}, "logreg"},
+        {7, {.kind = KILN_LOSS_SQUARED_HINGE}, "svm"},
+    };
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    for (int i = 0; i < KINDS; i++) {
+        kiln_model *model = start_of(&kinds[i].loss);
+        for (int j = 0; j < KINDS; j++) {
+            const int suits = kinds[i].group == kinds[j].group;
+            assert_int_equal(kiln_model_check_start(model, &kinds[j].loss), suits ? KILN_OK : KILN_ERR_MODEL);
+            if (suits) continue;
+            assert_non_null(strstr(kiln_last_error()->message, kinds[i].name));
+            assert_non_null(strstr(kiln_last_error()->message, kinds[j].name));
+        }
+        const kiln_loss none = {.kind = 0}, beyond = {.kind = KILN_LOSS_GLM + 1};
+        assert_int_equal(kiln_model_check_start(model, &none), KILN_ERR_ARGUMENT);
+        assert_int_equal(kiln_model_check_start(model, &beyond), KILN_ERR_ARGUMENT);
+        assert_int_equal(kiln_model_check_start(model, NULL), KILN_ERR_ARGUMENT);
+        kiln_model_free(model);
+    }
+    assert_int_equal(kiln_model_check_start(NULL, &kinds[0].loss), KILN_ERR_ARGUMENT);
+}
+
 static void no_prediction_of_hits(void **state) {
     (void)state;
     kiln_model *model = NULL;
@@ -320,6 +386,7 @@ static void no_prediction_of_hits(void **state) {
     assert_int_equal(kiln_model_create(&model, "hits"), KILN_OK);
     assert_int_equal(kiln_predict(&P, model, X), KILN_ERR_MODEL);
     assert_int_equal(kiln_model_loss(&loss, model), KILN_ERR_MODEL);
+    assert_int_equal(kiln_model_check_start(model, &(kiln_loss){.kind = KILN_LOSS_SQUARED}), KILN_ERR_MODEL);
     assert_int_equal(kiln_model_save(model, "/nowhere"), KILN_ERR_MODEL); /* without its tensors */
     kiln_model_free(model);
     model = model_of("logreg", W_three, b_three, 3, labels, 2); /* columns and classes do not fit */
@@ -395,6 +462,7 @@ int main(void) {
         cmocka_unit_test(weight_zero_leaves_out),
         cmocka_unit_test(predictions),
         cmocka_unit_test(prediction_of_glm),
+        cmocka_unit_test(starts_mean_the_same),
         cmocka_unit_test(no_prediction_of_hits),
         cmocka_unit_test(rankings),
         cmocka_unit_test(bad_questions),

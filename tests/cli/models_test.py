@@ -170,6 +170,42 @@ class Classifiers(Models):
         self.assertAlmostEqual(rest["objective"], whole["objective"], 9)
         self.assertAlmostEqual(rest["trace"][0]["objective"], part["objective"], 9)
 
+    def test_start_of_another_kind(self):
+        """Coefficients of the same shape that mean something else are refused by name."""
+        models = {}
+        coin = self.write("coin.csv", "\n".join(self.lines("two.csv")).replace("yes", "1").replace("no", "0"))
+        for verb, data, *options in (("linreg", "number.csv"), ("svm", "number.csv", "--regression"),
+                                     ("glm", "number.csv", "--family", "gaussian"), ("logreg", coin), ("svm", coin),
+                                     ("glm", "count.csv", "--family", "poisson")):
+            name = " ".join((verb, *options))
+            models[name] = self.path(name.replace(" ", "") + ".kiln")
+            self.train(verb, data, *options, "-o", models[name])
+        def start(verb, data, model, *options, code):
+            return kiln(verb, self.path(data), "--target", "y", *options, "--warm-start", models[model], *CPU, code=code)[1]
+        for first in "linreg", "svm --regression", "glm --family gaussian":
+            start("linreg", "number.csv", first, code=0)
+            start("svm", "number.csv", first, "--regression", code=0)
+            start("glm", "number.csv", first, code=0)
+            for verb in "logreg", "svm":
+                self.assertIn(f"than those of {verb}", start(verb, coin, first, code=7))
+        start("glm", "count.csv", "glm --family poisson", "--family", "tweedie", "--variance-power", 1.5, code=0)
+        error = start("glm", "count.csv", "linreg", "--family", "poisson", code=7)
+        self.assertIn("coefficients of linreg mean something else than those of glm with the link log", error)
+        self.assertIn("coefficients of svm mean something else", start("logreg", coin, "svm", code=7))
+        self.assertIn("coefficients of logreg", start("linreg", "number.csv", "logreg", code=7))
+
+    def test_start_of_other_classes(self):
+        model = self.path("classes.kiln")
+        lines = self.lines("two.svm")
+        other = self.write("other.svm", "".join(line.replace("3 1:", "4 1:") + "\n" for line in lines))
+        more = self.write("more.svm", "".join(f"{line}\n" for line in lines + ["7 1:2 2:3"]))
+        for verb in "logreg", "svm":
+            kiln(verb, self.path("two.svm"), "-o", model, *CPU)
+            self.assertIn("its class 2 is '3', that of these data '4'",
+                          kiln(verb, other, "--warm-start", model, *CPU, code=7)[1])
+            self.assertIn("it tells 2 classes apart, these data have 3",
+                          kiln(verb, more, "--warm-start", model, *CPU, code=7)[1])
+
     def test_converged_start_comes_back(self):
         for verb, data, *options in (("linreg", "number.csv"), ("logreg", "two.csv", "--standardize"), ("svm", "three.csv"),
                                      ("logreg", "three.csv", "--l1", 2), ("glm", "count.csv", "--family", "poisson")):
