@@ -626,11 +626,11 @@ KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, cons
  * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR.
  * A tolerance of 0 is the default, as 0 is everywhere. One that cannot be reached, such as 1e-300, goes on until rounding
  * (KILN_STOP_STALLED) or max_iterations ends it.
- * A warm start gives the solver its starting point and nothing else (kiln_model_check_start: of which models): conjugate directions, trust region and preconditioner
- * are made anew. A result that has converged comes back with the same bits (linear models). A run that was broken off and
- * goes on meets the same criterion, at another of the points that meet it: objective and predictions agree to the tolerance,
- * coefficients as far as the problem determines them. In hits the start is all of the state: but for the rounding of scaling
- * it to its norm again it goes on as it would have. */
+ * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and preconditioner
+ * are made anew. kiln_model_check_start says of which models it may be taken. A result that has converged comes back with the
+ * same bits (linear models). A run that was broken off and goes on meets the same criterion, at another of the points that meet
+ * it: objective and predictions agree to the tolerance, coefficients as far as the problem determines them. In hits the start is
+ * all of the state: but for the rounding of scaling it to its norm again it goes on as it would have. */
 
 typedef enum kiln_stop {
     KILN_STOP_NONE = 0,
