@@ -464,7 +464,7 @@ typedef struct kiln_estimate {
     double read, up, down; /* bytes a second of the device's memory, to it and from it (0: nothing moves) */
     /* opening the device and loading its kernels, if it is not open yet, and the end of the process that used it */
     double start_seconds;
-    double move_seconds;   /* X to the device */
+    double move_seconds;                   /* X to the device */
     double pass_seconds, overhead_seconds; /* in each pass: memory; launches, waiting and vectors */
     double seconds;                        /* all told */
     char why[160];
