@@ -120,7 +120,7 @@ static void solve_face(struct ki_quadratic *of) {
     int64_t first = -1;
     bool replaced;
     if (!ki_factorise(of->U, bordered, of->zeros, 0, &replaced)) return;
-    ki_substitute(of->U, of->solution, bordered, 1);
+    ki_substitute(of->U, of->solution, bordered);
     for (int64_t i = 0; i < size; i++) {
         const double z = of->z[of->face[i]], moved = z + part * of->solution[i];
         if (z > 0 ? moved > 0 : moved < 0) continue;

@@ -63,7 +63,7 @@ static double weigh(const struct ki_quadratic *of, double *weight) {
         weight[i] = 1;
     }
     if (!ki_factorise(M, POINTS, none, 0, &replaced)) return 0;
-    ki_substitute(M, weight, POINTS, 1);
+    ki_substitute(M, weight, POINTS);
     for (int i = 0; i < POINTS; i++) sum += weight[i];
     return sum;
 }

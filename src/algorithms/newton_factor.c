@@ -21,7 +21,12 @@
  * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
 #include "algorithms/newton_work.h"
 
-enum { AT_ONCE = 4, PANEL = 4, BLOCKS_MOST = 1 << 24 /* numbers in all classes' factors */ };
+enum {
+    AT_ONCE = 4,
+    BLOCKS_MOST = 1 << 24, /* numbers in all classes' factors */
+    DEAR = 8,              /* passes: a Gram matrix that costs more may do with a sample of the rows, */
+    SAMPLE_LEAST = 2       /* of so many for each column at least */
+};
 
 /* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
  * unpacked; for each pair of sparse entries; a multiplication of a solution; of the factorisation, beside sparse and dense
@@ -29,16 +34,26 @@ enum { AT_ONCE = 4, PANEL = 4, BLOCKS_MOST = 1 << 24 /* numbers in all classes' 
 static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025, SOLVE_STEP = 0.8,
                     SPARSE_STEP = 0.15, DENSE_STEP = 0.5;
 
+/* What a class's factorisation and its solution leave behind. */
+struct of_class {
+    bool positive, replaced; /* see ki_factorise */
+    double product;
+};
+
 struct ki_factor {
     int64_t n, size;               /* columns; with the intercept */
-    double *U;                     /* for each class size x size: M, then U, by rows from the diagonal on */
+    double *U;                     /* for each class size x size: M, then U, by rows from the diagonal on; of
+                                      several classes U narrowed */
     double *r;                     /* size x k, right sides and solutions */
-    double *column;                /* size */
+    double *column;                /* size x k, class by class */
+    double *weights;               /* m: a class's curvature, where M is of a sample of the rows; else NULL */
+    int64_t sample;                /* how many rows that has; or m */
     double *scale;                 /* the criterion's diagonal, size */
     kiln_matrix *G, *g, *unit;     /* unit: k x 1 */
     double gram_price, host_price; /* of the Gram matrix of all rows, and of its factor, in passes */
     double rent;                   /* products that a new one would have saved since the last time */
     double forecast;               /* what it will save now: as the last step that took any */
+    struct of_class *classes;      /* k */
     bool ready;
     bool sound,
         exact; /* whether M alone can give a step, and so far always could; and is the present point's */
@@ -62,7 +77,8 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
     const double mean = nnz / rows;
     const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
-                                1 + nnz / 16384);                  /* that a pass is worth */
+                                1 + nnz / 16384) / /* that a pass is worth, beside those of the factors */
+                           fmin(ki_newton_threads(kiln_matrix_device(newton->X)), k);
     const double solve = SOLVE_STEP * size * size * threads / nnz; /* a step's, beside its pass */
     const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
     const double factor = (dense ? DENSE_STEP : SPARSE_STEP) * size * size * size * threads / (6 * nnz);
@@ -73,21 +89,33 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
+/* Rows that M is formed from. Only on the CPU are those of no curvature passed over. */
+static int64_t sample_of(const struct ki_newton *newton, double gram_price, int64_t size) {
+    const int64_t m = kiln_matrix_rows(newton->X);
+    if (newton->k == 1 || gram_price <= DEAR || !ki_selectable(newton->X)) return m;
+    return ki_min(m, ki_max((int64_t)((double)m * DEAR / gram_price), SAMPLE_LEAST * size));
+}
+
 kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
-    const int64_t n = kiln_matrix_cols(newton->X), size = n + !newton->no_intercept;
+    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
+    const int64_t size = n + !newton->no_intercept;
     double host;
     const double gram = price_of(newton, (double)size, &host);
     if (newton->l1 > 0 || !(gram + host < (double)newton->max_iterations)) return KILN_OK;
     struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
     if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
     *factor = (struct ki_factor){.n = n, .size = size, .gram_price = gram, .host_price = host};
+    factor->sample = sample_of(newton, gram, size);
     factor->U = ki_alloc((size_t)(newton->k * size * size) * sizeof(double));
     factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
-    factor->column = ki_alloc((size_t)size * sizeof(double));
+    factor->column = ki_alloc((size_t)(size * newton->k) * sizeof(double));
     factor->scale = ki_alloc((size_t)size * sizeof(double));
-    if (!factor->U || !factor->r || !factor->column || !factor->scale)
+    factor->classes = ki_calloc((size_t)newton->k * sizeof *factor->classes);
+    if (factor->sample < m) factor->weights = ki_alloc((size_t)m * sizeof(double));
+    if (!factor->U || !factor->r || !factor->column || !factor->scale || !factor->classes ||
+        (factor->sample < m && !factor->weights))
         return ki_fail_nomem((size_t)(newton->k * size * size) * sizeof(double), "the preconditioner");
     TRY(kiln_matrix_dense(&factor->G, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, n,
                           NULL));
@@ -107,6 +135,8 @@ void ki_newton_factor_close(struct ki_newton_work *work) {
     ki_free(factor->r);
     ki_free(factor->column);
     ki_free(factor->scale);
+    ki_free(factor->classes);
+    ki_free(factor->weights);
     kiln_matrix_free(factor->G);
     kiln_matrix_free(factor->g);
     kiln_matrix_free(factor->unit);
@@ -145,7 +175,7 @@ static kiln_status survey(struct ki_newton_work *work, const kiln_matrix **v, do
     const int64_t m = kiln_matrix_rows(work->newton->X);
     double total = 0, lack = 0;
     *v = work->here.C;
-    *share = 1;
+    *share = (double)factor->sample / (double)ki_max(m, 1);
     if (!factor->sum) return KILN_OK;
     TRY(ki_vector_get(factor->lacked, work->here.C));
     for (int64_t i = 0; i < m; i++) {
@@ -168,61 +198,7 @@ static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
     memcpy(sum + square, g, (size_t)factor->n * sizeof *sum);
 }
 
-/* ---- M = U^T U ---- */
-
-/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
- * is left of a diagonal element below that part of its scale is taken for rounding. */
-bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced) {
-    *replaced = false;
-    for (int64_t k = 0; k < size; k++) {
-        double *row = U + k * size;
-        const int64_t first = k - k % PANEL;
-        for (int64_t p = first; p < k; p++)
-            for (int64_t j = k; j < size; j++) row[j] -= U[p * size + k] * U[p * size + j];
-        if (row[k] <= part * scale[k]) {
-            row[k] = scale[k];
-            *replaced = true;
-            for (int64_t j = k + 1; j < size; j++) row[j] = 0;
-        }
-        if (!(row[k] > 0) || !isfinite(row[k])) return false;
-        const double inverse = 1 / sqrt(row[k]);
-        for (int64_t j = k; j < size; j++) row[j] *= inverse;
-        if (k + 1 - first < PANEL) continue;
-        const double *a = U + first * size, *b = a + size, *c = b + size, *d = c + size;
-        for (int64_t i = k + 1; i < size; i++) {
-            double *to = U + i * size;
-            const double ai = a[i], bi = b[i], ci = c[i], di = d[i];
-            for (int64_t j = i; j < size; j++) to[j] -= ai * a[j] + bi * b[j] + ci * c[j] + di * d[j];
-        }
-    }
-    return true;
-}
-
-/* r = U^-T r, and then U^-1 of that; k columns. Returns the square of the first's length. */
-double ki_substitute(const double *U, double *r, int64_t size, int64_t k) {
-    double square = 0;
-    for (int64_t i = 0; i < size; i++) {
-        const double *row = U + i * size;
-        for (int64_t c = 0; c < k; c++) {
-            r[i * k + c] /= row[i];
-            square += r[i * k + c] * r[i * k + c];
-        }
-        for (int64_t j = i + 1; j < size; j++)
-            for (int64_t c = 0; c < k; c++) r[j * k + c] -= row[j] * r[i * k + c];
-    }
-    for (int64_t i = size; i-- > 0;) {
-        const double *row = U + i * size;
-        for (int64_t c = 0; c < k; c++) {
-            double sum[4] = {0}; /* each addition would wait for the one before */
-            int64_t j = i + 1;
-            for (; j + 4 <= size; j += 4)
-                for (int s = 0; s < 4; s++) sum[s] += row[j + s] * r[(j + s) * k + c];
-            for (; j < size; j++) sum[0] += row[j] * r[j * k + c];
-            r[i * k + c] = (r[i * k + c] - (sum[0] + sum[1]) - (sum[2] + sum[3])) / row[i];
-        }
-    }
-    return square;
-}
+/* ---- M ---- */
 
 static double penalty_of(const struct ki_newton *newton, int64_t j) {
     return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
@@ -265,15 +241,24 @@ done:
     return status;
 }
 
-/* The factor of class c from the curvature v, or from that and `sum`. */
+/* A sample of the rows instead of all. */
+static kiln_status sample(struct ki_newton_work *work) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    TRY(ki_vector_get(factor->weights, work->v));
+    ki_newton_sample(factor->weights, kiln_matrix_rows(work->newton->X), factor->sample);
+    TRY(ki_vector_set(work->v, factor->weights));
+done:
+    return status;
+}
+
+/* M of class c from the curvature v, or from that and `sum`; its diagonal in `column`. */
 static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64_t c) {
     kiln_status status;
     struct ki_factor *factor = work->factor;
     const int64_t size = factor->size;
     double *U = factor->U + c * size * size, total;
-    bool replaced = false;
-    const bool narrow = kiln_matrix_type(work->newton->X) == KILN_F32, lacks = v == factor->lack;
-    const double part = narrow ? 1e-5 : 1e-10, small = narrow ? 1e-3 : 1e-8;
+    const bool lacks = v == factor->lack;
     if (lacks) TRY(ki_vector_set(factor->lack, factor->lacked));
     TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
     work->newton->report.passes += ki_gram_passes(factor->n);
@@ -287,13 +272,36 @@ static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64
     }
     fill(work, U, total);
     for (int64_t i = 0; i < size; i++) factor->column[i] = U[i * size + i];
-    factor->ready = factor->ready && ki_factorise(U, size, factor->scale, part, &replaced);
-    factor->sound = factor->sound && !replaced;
-    for (int64_t i = 0; i < size && factor->sound; i++)
-        factor->sound = U[i * (size + 1)] * U[i * (size + 1)] >= small * factor->column[i];
-    factor->exact = factor->ready && factor->sound;
 done:
     return status;
+}
+
+static void factorise_class(void *arg, int c) {
+    const struct ki_newton_work *work = arg;
+    const struct ki_factor *factor = work->factor;
+    struct of_class *class = factor->classes + c;
+    const int64_t square = factor->size * factor->size;
+    class->positive =
+        ki_factorise(factor->U + c * square, factor->size, factor->scale,
+                     kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10, &class->replaced);
+    if (work->newton->k > 1) ki_narrow(factor->U + c * square, square);
+}
+
+/* M = U^T U, and what to think of it. */
+static void factorise(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    const double small = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-3 : 1e-8;
+    ki_newton_parallel(kiln_matrix_device(work->newton->X), (int)work->newton->k, factorise_class, work);
+    factor->ready = true;
+    for (int64_t c = 0; c < work->newton->k; c++) {
+        factor->ready = factor->ready && factor->classes[c].positive;
+        factor->sound = factor->sound && !factor->classes[c].replaced;
+    }
+    for (int64_t i = 0; i < factor->size && factor->sound; i++) {
+        const double pivot = factor->U[i * (factor->size + 1)];
+        factor->sound = pivot * pivot >= small * factor->column[i];
+    }
+    factor->exact = factor->ready && factor->sound;
 }
 
 /* there.C = p - p^2, of which curvature_of makes a class's. */
@@ -333,12 +341,14 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
     factor->rent = first ? 0 : factor->rent + saved;
     if (first ? price > AT_ONCE : factor->rent + factor->forecast < price) return KILN_OK;
     factor->rent = 0;
-    factor->ready = true;
+    factor->ready = false;
     if (k > 1) TRY(begin_classes(work));
-    for (int64_t c = 0; c < k && factor->ready; c++) {
+    for (int64_t c = 0; c < k; c++) {
         if (k > 1) TRY(curvature_of(work, &v, c));
+        if (factor->weights) TRY(sample(work));
         TRY(form(work, v, c));
     }
+    factorise(work);
 done:
     return status;
 }
@@ -361,18 +371,27 @@ static double take_mean(double *row, int64_t k) {
     return mean;
 }
 
+static void solve_class(void *arg, int c) {
+    const struct ki_newton_work *work = arg;
+    const struct ki_factor *factor = work->factor;
+    const int64_t size = factor->size, k = work->newton->k;
+    double *r = factor->column + c * size;
+    for (int64_t i = 0; i < size; i++) r[i] = factor->r[i * k + c];
+    const double *U = factor->U + c * size * size;
+    factor->classes[c].product =
+        k > 1 ? ki_substitute_narrow((const float *)U, r, size) : ki_substitute(U, r, size);
+    for (int64_t i = 0; i < size; i++) factor->r[i * k + c] = r[i];
+}
+
 /* r = M^-1 r; returns their product. */
-static double solve(const struct ki_newton_work *work, double *r) {
+static double solve(struct ki_newton_work *work) {
     const struct ki_factor *factor = work->factor;
     const struct ki_newton *newton = work->newton;
     const int64_t n = factor->n, size = factor->size, k = newton->k;
-    double product = 0;
+    double product = 0, *r = factor->r;
     for (int64_t i = 0; k > 1 && i < size; i++) factor->scale[i] = take_mean(r + i * k, k);
-    for (int64_t c = 0; c < k; c++) {
-        for (int64_t i = 0; i < size; i++) factor->column[i] = r[i * k + c];
-        product += ki_substitute(factor->U + c * size * size, factor->column, size, 1);
-        for (int64_t i = 0; i < size; i++) r[i * k + c] = factor->column[i];
-    }
+    ki_newton_parallel(kiln_matrix_device(newton->X), (int)k, solve_class, work);
+    for (int64_t c = 0; c < k; c++) product += factor->classes[c].product;
     for (int64_t i = 0; k > 1 && i < size; i++) {
         const double penalty = i < n ? penalty_of(newton, i) : 0, mean = factor->scale[i];
         const double part = penalty > 0 ? mean / penalty : 0;
@@ -395,7 +414,7 @@ kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
             newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
         for (int64_t c = 0; c < k && !(diagonal > 0); c++) factor->r[j * k + c] = 0;
     }
-    *rho = work->scale * solve(work, factor->r);
+    *rho = work->scale * solve(work);
     for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
     if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));
     TRY(ki_vector_set(work->Z.w, factor->r));

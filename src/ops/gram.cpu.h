@@ -6,15 +6,19 @@
  * entries that tiles are quicker, they are unpacked into panels. Rows of weight 0 are skipped: in a support vector machine
  * most are.
  *
- * Parts of the rows have copies of their own, added in order at the end. Wide dense matrices have few, and bands of G
- * instead. Both hang on the shape alone, so that the result does not depend on the number of threads. */
+ * Parts of the rows have copies of their own, added in order at the end. Where copies are large beside the work there are few,
+ * and bands of G instead. Both hang on the shape and on how many rows have a weight, so that the result does not depend on the
+ * number of threads. */
 
 enum {
     FN(GRAM_ROWS) = 64, /* in a block */
     FN(GRAM_WIDE) = 2 * LANES,
     FN(GRAM_TALL) = SIMD_BYTES == 64 ? 8 : 4, /* rows and columns of a tile; columns of a panel */
-    FN(GRAM_NARROW) = 256,    /* columns up to which parts are many, and beyond bands as wide */
-    FN(GRAM_COPIES) = 1 << 24 /* elements of all copies, if one is not more by itself */
+    FN(GRAM_NARROW) = 256,                    /* columns up to which parts are many */
+    FN(GRAM_BAND) = 64,                       /* columns of a dense band, at least */
+    FN(GRAM_ENTRIES) = 8,                     /* entries that a sparse row has in a band, at least */
+    FN(GRAM_TASKS) = 16,                      /* bands of all parts, where they cost next to nothing */
+    FN(GRAM_COPIES) = 1 << 24                 /* elements of all copies, if one is not more by itself */
 };
 
 typedef double FN(vwide) __attribute__((vector_size(LANES * 8)));
@@ -112,7 +116,7 @@ static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *
     return room;
 }
 
-/* Rows [first, end) of X into rows [top, bottom) of a copy, and with the first of these into g. */
+/* Rows [first, end) of X into rows [top, bottom) of a copy and of g. */
 static void FN(gram_dense)(const struct FN(gram) * all, double *copy, real *work, int64_t top, int64_t bottom,
                            int64_t first, int64_t end) {
     const real *v = all->gram->v ? VALUES(all->gram->v) : NULL;
@@ -125,13 +129,14 @@ static void FN(gram_dense)(const struct FN(gram) * all, double *copy, real *work
             if (!v || v[row] != 0)
                 FN(gram_pack)(all, &block, FN(gram_row)(all, row, block.room), v ? v[row] : 1);
         FN(gram_tiles)(all, copy, &block, top, bottom);
-        for (int64_t j = 0; top == 0 && j < padded; j++) copy[padded * padded + j] += block.sums[j];
+        for (int64_t j = top; j < bottom; j++) copy[padded * padded + j] += block.sums[j];
         memset(block.sums, 0, (size_t)padded * sizeof(real));
     }
 }
 
-/* copy + its transpose = the products of the rows' entries: an entry's own product is halved. */
-static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t first, int64_t end) {
+/* Rows [top, bottom) of copy + its transpose = the products of the rows' entries: an entry's own product is halved. */
+static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t top, int64_t bottom,
+                            int64_t first, int64_t end) {
     const kiln_matrix *X = all->gram->X;
     const int64_t *start = ki_host(&X->row_start), padded = all->padded;
     const int32_t *col = ki_host(&X->col);
@@ -140,8 +145,9 @@ static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t f
     for (int64_t row = first; row < end; row++) {
         const double weight = v ? (double)v[row] : 1;
         if (weight == 0) continue;
-        g[padded] += weight;
+        if (top == 0) g[padded] += weight;
         for (int64_t e = start[row]; e < start[row + 1]; e++) {
+            if (col[e] < top || col[e] >= bottom) continue;
             const double scaled = weight * value[e];
             double *to = copy + col[e] * padded;
             for (int64_t f = start[row]; f < e; f++) to[col[f]] += scaled * value[f];
@@ -151,7 +157,7 @@ static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t f
     }
 }
 
-/* A part's rows into a band of its copy; g belongs to the first band. */
+/* A part's rows into a band of its copy; the sum of v belongs to the first. */
 static void FN(gram_task)(void *arg, int task) {
     const struct FN(gram) *all = arg;
     const int part = task / all->bands, band = task % all->bands;
@@ -163,9 +169,11 @@ static void FN(gram_task)(void *arg, int task) {
     const int64_t bottom = FN(GRAM_TALL) * ki_part_begin(tiles, band + 1, all->bands);
     double *copy = all->copies + part * all->copy;
     memset(copy + top * all->padded, 0, (size_t)((bottom - top) * all->padded) * sizeof *copy);
-    if (band == 0) memset(copy + square, 0, (size_t)(all->copy - square) * sizeof *copy);
+    memset(copy + square + top, 0, (size_t)(bottom - top) * sizeof *copy);
+    if (band == 0)
+        memset(copy + square + all->padded, 0, (size_t)(all->copy - square - all->padded) * sizeof *copy);
     if (all->sparse)
-        FN(gram_sparse)(all, copy, first, end);
+        FN(gram_sparse)(all, copy, top, bottom, first, end);
     else
         FN(gram_dense)(all, copy, all->blocks + task * all->room, top, bottom, first, end);
 }
@@ -200,16 +208,25 @@ static void FN(gram_finish)(const struct FN(gram) * all) {
     }
 }
 
+/* Those of a weight, which alone take time. */
+static int64_t FN(gram_rows)(const struct FN(gram) * all) {
+    const real *v = all->gram->v ? VALUES(all->gram->v) : NULL;
+    int64_t count = v ? 0 : all->gram->X->rows;
+    for (int64_t i = 0; v && i < all->gram->X->rows; i++) count += v[i] != 0;
+    return count;
+}
+
 /* What the parts and bands are cut by: see above. */
 static void FN(gram_plan)(struct FN(gram) * all) {
     const kiln_matrix *X = all->gram->X;
-    const int64_t n = all->n, square = all->padded * all->padded, rows = ki_max(X->rows, 1);
-    const int64_t mean = X->nnz / rows; /* of a row's entries */
+    const int64_t n = all->n, square = all->padded * all->padded, rows = FN(gram_rows)(all);
+    const int64_t mean = X->nnz / ki_max(X->rows, 1); /* of a row's entries */
     all->sparse = X->format == KILN_CSR && 2 * LANES * mean * mean < n * n;
-    const int64_t worth = all->sparse ? X->nnz / 32 * mean / square : rows / 1024;
+    const int64_t worth = all->sparse ? rows * mean / 32 * mean / square : rows / 1024;
     const int64_t most = ki_min(n <= FN(GRAM_NARROW) ? 64 : 16, FN(GRAM_COPIES) / square);
     all->parts = (int)FN(power_below)(ki_max(ki_min(worth, most), 1));
-    all->bands = all->sparse ? 1 : (int)ki_max(ki_min(n / FN(GRAM_NARROW), 16 / all->parts), 1);
+    const int64_t bands = all->sparse ? mean / FN(GRAM_ENTRIES) : n / FN(GRAM_BAND);
+    all->bands = (int)ki_max(ki_min(bands, FN(GRAM_TASKS) / all->parts), 1);
 }
 
 static kiln_status FN(gram)(const struct ki_gram *gram) {

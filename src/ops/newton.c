@@ -7,6 +7,7 @@
 #include "core/kernels.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/threads.h"
 #include "ops/bodies.h"
 
 enum { GROUP = 128, SUMS = 3 };
@@ -71,4 +72,8 @@ int ki_newton_threads(const kiln_device *device) {
     enum { ASSUMED = 4 };
     const bool same_bits = device->options.deterministic && ki_on_cpu(device);
     return same_bits ? ASSUMED : device->info.threads;
+}
+
+void ki_newton_parallel(const kiln_device *device, int parts, void (*body)(void *arg, int part), void *arg) {
+    ki_parallel(device->threads, parts, body, arg);
 }

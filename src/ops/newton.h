@@ -50,4 +50,7 @@ kiln_status ki_pairs_run(double *sums, const struct ki_pairs *pairs);
  * number of threads, a fixed number. */
 int ki_newton_threads(const kiln_device *device);
 
+/* body(arg, part) for each part in [0, parts) on the host's threads: results must hang on the part alone. */
+void ki_newton_parallel(const kiln_device *device, int parts, void (*body)(void *arg, int part), void *arg);
+
 #endif
