@@ -410,34 +410,40 @@ KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_k
 
 /* ---- conjugate gradient ---- */
 
-/* What k independent, preconditioned conjugate gradient recurrences for H E = G work on. H = A + L, L a diagonal: a pass
- * over X computes A P and adds it to Q, which holds L P already. Where A's rows are centred by their column means, what rounding
- * leaves of their sums is not to be magnified by the means: the pass returns these sums, and mean sums is taken off Q. */
+/* What k independent, preconditioned conjugate gradient recurrences for H E = G work on: H = A + L, L a diagonal, and
+ * A = (X - 1 mean^T)^T diag(weights) (X - 1 mean^T). Q holds L P when a pass over X adds A P to it. What rounding leaves of the
+ * sums of centred rows is not to be magnified by the means: the pass returns these sums, and mean sums is taken off Q. */
 typedef struct kiln_cg {
-    /* (4 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64): the scalars,
+    /* (5 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64): the scalars,
      *   row 0 rho   row 1 whether the column is active (1 or 0)   row 2 the goal: finished once rho <= goal
      *   row 3 the sum of alpha * rho / 2 so far, by which E^T H E / 2 - G^T E has come down
-     *   rows 4 + 2 slot and 5 + 2 slot: rho and that sum after a step, for 0 <= slot < h */
+     *   row 4 P . L P
+     *   rows 5 + 2 slot and 6 + 2 slot: rho and row 3 after a step, for 0 <= slot < h */
     kiln_matrix *S;
     kiln_matrix *E, *G, *P, *Q; /* n x k, 1 <= k <= 64: solution, residual, direction, H P */
     const kiln_matrix *inverse; /* n x 1: the preconditioner's diagonal; NULL = ones */
     const kiln_matrix *penalty; /* n x 1: L's diagonal; NULL = l2 throughout */
     double l2;
     const kiln_matrix *mean; /* n x 1; NULL = zeros: then shift and sums are not used */
-    const kiln_matrix *sums; /* 1 x k */
+    kiln_matrix *sums;       /* 1 x k: receives the column sums of weights .* (X - 1 mean^T) P */
     kiln_matrix *shift;      /* 1 x k: receives -mean^T P, what centres the rows of X P */
+    kiln_matrix *curvature;  /* 1 x k, of S's type: receives P . A P */
 } kiln_cg;
 
 /* Before the first pass: E = 0, rho = G . (inverse .* G), P = inverse .* G, or 0 for columns that are not active; Q = L P. The
  * caller has filled G and rows 1 to 3 of S. Cost, determinism and errors as kiln_cg_step's. */
 KILN_API kiln_status kiln_cg_begin(const kiln_cg *cg);
 
-/* The vector work of a step, column by column, after Q += A P:
- *   Q -= mean sums;  alpha = rho / (P . Q);  E += alpha P;  G -= alpha Q;  rho = G . (inverse .* G);
+/* Q += A P; sums and curvature on the way, in one pass over X. weights m x 1 or NULL (ones).
+ * Cost, determinism, errors: as mmchain. */
+KILN_API kiln_status kiln_cg_pass(const kiln_cg *cg, const kiln_matrix *X, const kiln_matrix *weights);
+
+/* The vector work of a step, column by column, after a pass:
+ *   alpha = rho / (curvature + P . L P);  E += alpha P;  G -= alpha (Q - mean sums);  rho = G . (inverse .* G);
  *   P = inverse .* G + beta P, beta the ratio of the new rho to the old;  Q = L P, for the next pass to add to.
  * The scalars stay on the device, so that whole iterations can be queued without waiting. A column that is not active keeps
- * E and G and gets P = 0; a curvature P . Q that is not positive, or a number that is not finite, ends a column before the
- * step. Cost: reads and writes 11 n k elements, 12 with means. Determinism: run to run.
+ * E and G and gets P = 0; a curvature that is not positive, or a number that is not finite, ends a column before the
+ * step. Cost: reads and writes 9 n k elements. Determinism: run to run.
  * Errors: ERR_ARGUMENT (shapes, types, aliasing), device errors. */
 KILN_API kiln_status kiln_cg_step(const kiln_cg *cg, int64_t slot);
 

@@ -5,7 +5,7 @@
 #include "algorithms/linreg.h"
 
 /* Iterations queued at once at most, and rows of kiln_cg's state for as many. */
-enum { KI_AHEAD = 8, KI_STATE = 4 + 2 * KI_AHEAD };
+enum { KI_AHEAD = 8, KI_STATE = 5 + 2 * KI_AHEAD };
 
 /* Arrays have an entry a target. The norm is || D^-1 g ||, the quantity the tolerance is about. */
 struct ki_block {
@@ -18,6 +18,7 @@ struct ki_block {
     kiln_matrix *P, *Q, *Z;    /* n x k: direction; H P; D^-2 G and work space */
     kiln_matrix *S;            /* KI_STATE x k: the recurrences' scalars */
     kiln_matrix *shift, *sums; /* 1 x k: what centres the rows of X P; their weighted sums */
+    kiln_matrix *curvature;    /* 1 x k: P . A P */
     bool gpu;                  /* a device that works while the host goes on */
     double one[KI_BLOCK], b[KI_BLOCK];
     double reference[KI_BLOCK]; /* the norm at w = 0 */

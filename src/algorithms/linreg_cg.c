@@ -7,7 +7,7 @@
 
 /* That queued iterations may take: the user wants to see progress and to stop. */
 static const double ahead_seconds = 0.05;
-enum { ACTIVE = 1, GOAL = 2, HISTORY = 4 }; /* rows of kiln_cg's state */
+enum { ACTIVE = 1, GOAL = 2, HISTORY = 5 }; /* rows of kiln_cg's state */
 
 /* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */
 double ki_block_relative(const struct ki_block *t, const double *norm) {
@@ -112,16 +112,6 @@ static int look_ahead(const struct ki_block *t, double norm_before, double norm_
     return (int)fmax(fmin(fmin(left / 2, KI_AHEAD), ahead_seconds * queued / fmax(seconds, 1e-9)), 1);
 }
 
-/* Q += (X - 1 mu^T)^T S (X - 1 mu^T) P, but for what rounding leaves in the sums; all of it queued. */
-static kiln_status apply(struct ki_block *t) {
-    struct ki_system *system = t->system;
-    system->passes++;
-    if (system->options.no_intercept)
-        return kiln_mmchain(t->Q, 1, system->X, system->options.weights, t->P, 1, t->Q);
-    return kiln_loss_hessian(t->Q, t->sums, &(kiln_loss){.kind = KILN_LOSS_SQUARED}, system->options.weights,
-                             system->X, t->P, t->shift, 1, t->Q);
-}
-
 kiln_status ki_block_cycle(struct ki_block *t) {
     kiln_status status;
     struct ki_system *system = t->system;
@@ -135,7 +125,8 @@ kiln_status ki_block_cycle(struct ki_block *t) {
                         .l2 = system->options.l2,
                         .mean = system->options.no_intercept ? NULL : system->mean,
                         .sums = t->sums,
-                        .shift = t->shift};
+                        .shift = t->shift,
+                        .curvature = t->curvature};
     double start[KI_BLOCK], decrease[KI_BLOCK] = {0};
     int ahead = 1;
     memcpy(start, t->objective, sizeof start);
@@ -148,7 +139,8 @@ kiln_status ki_block_cycle(struct ki_block *t) {
         const int queued = (int)ki_min(ahead, end - t->iterations);
         const double began = ki_clock();
         for (int slot = 0; slot < queued; slot++) {
-            TRY(apply(t));
+            TRY(kiln_cg_pass(&cg, system->X, system->options.weights));
+            system->passes++;
             TRY(kiln_cg_step(&cg, slot));
         }
         TRY(account(t, queued, start, decrease));

@@ -33,6 +33,7 @@ static kiln_status block_new(struct ki_block *t) {
     TRY(kiln_device_get_info(device, &info));
     t->gpu = strcmp(info.name, "cpu") != 0;
     TRY(kiln_matrix_dense(&t->S, device, info.has_f64 ? KILN_F64 : KILN_F32, KI_STATE, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->curvature, device, info.has_f64 ? KILN_F64 : KILN_F32, 1, t->k, NULL));
     TRY(kiln_matrix_dense(&t->shift, device, type, 1, t->k, NULL));
     TRY(kiln_matrix_dense(&t->sums, device, type, 1, t->k, NULL));
     if (system->options.weights)
@@ -46,7 +47,7 @@ done:
 
 static void block_free(struct ki_block *t) {
     if (t->SR != t->R) kiln_matrix_free(t->SR);
-    kiln_matrix *const all[] = {t->R, t->E, t->G, t->P, t->Q, t->Z, t->S, t->shift, t->sums};
+    kiln_matrix *const all[] = {t->R, t->E, t->G, t->P, t->Q, t->Z, t->S, t->shift, t->sums, t->curvature};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 

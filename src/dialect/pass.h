@@ -7,8 +7,9 @@
  * Rows beyond the last and columns beyond n or k count as zeros. v, z and (SQUARES) y are null where they are not given:
  * a test that goes the same way in every thread costs nothing, a variant of its own costs a build.
  *
- * With a MAP the kernels have the parameters MAP_PARAMETERS too, and each group leaves a record of 1 + K sums in `wide`:
- * of the loss, and of what multiplied X^T, column by column. ops/mmchain_map.cl adds the records up. */
+ * With a MAP the kernels have the parameters MAP_PARAMETERS too, and each group leaves a record of sums in `wide`:
+ * of the loss, or, MAP 0, of each column's dot products times what multiplied X^T; and of what multiplied X^T, column by column.
+ * ops/mmchain_map.cl adds the records up. */
 #ifndef PASS_H
 #define PASS_H
 #if defined(KIND) && defined(BS) /* other kernels define neither or one of them */
@@ -19,9 +20,17 @@
 #define SQUARES (KIND == 3)
 #define NV (BS / VS)
 
+/* Numbers in a record, and what comes before those of the columns' sums. */
+#if defined(MAP) && MAP == 0
+#define RECORD_HEAD K
+#else
+#define RECORD_HEAD 1
+#endif
+#define RECORD (RECORD_HEAD + K)
+
 /* Loops over the columns, few enough to live in registers. */
 #define EACH_COLUMN(c) _Pragma("unroll") for (int c = 0; c < K; c++)
-#define EACH_SUM(c) _Pragma("unroll") for (int c = 0; c <= K; c++)
+#define EACH_SUM(c) _Pragma("unroll") for (int c = 0; c < RECORD; c++)
 
 /* W elements in one load, where the address is a multiple of it. */
 #if W == 4
@@ -109,7 +118,7 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
 /* Before the rows, among the kernel's declarations, and behind them. */
 #define MAP_BEGIN                                                                                            \
     LOCAL wide map_tree[BS];                                                                                 \
-    wide record[1 + K];                                                                                      \
+    wide record[RECORD];                                                                                     \
     EACH_SUM(c) record[c] = 0;
 #define MAP_END write_record(records + records_at, record, map_tree);
 
@@ -133,7 +142,12 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
     real loss = REAL(0.0);
     EACH_COLUMN(c) if (shift && first + c < k) p[c] += shift[first + c];
 #if MAP == 0
-    EACH_COLUMN(c) p[c] = first + c < k ? p[c] * o->v[c] : REAL(0.0);
+    wide product[K];
+    EACH_COLUMN(c) {
+        const real q = first + c < k ? p[c] : REAL(0.0);
+        p[c] = q * o->v[c];
+        product[c] = (wide)q * (wide)p[c];
+    }
 #elif MAP == 1
     real curve[K];
     EACH_COLUMN(c) curve[c] = c < k ? o->v[c] : REAL(0.0);
@@ -158,8 +172,12 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
     EACH_COLUMN(c) p[c] = s == REAL(0.0) ? REAL(0.0) : s * p[c];
 #endif
     if (!writer) return;
+#if MAP == 0
+    EACH_COLUMN(c) record[c] += product[c];
+#else
     record[0] += (wide)loss;
-    EACH_COLUMN(c) record[1 + c] += (wide)p[c];
+#endif
+    EACH_COLUMN(c) record[RECORD_HEAD + c] += (wide)p[c];
 }
 #endif
 
@@ -174,7 +192,7 @@ DEVICE_FN void write_record(__global wide *records, const wide *record, LOCAL_PT
             if (id < step) tree[id] += tree[id + step];
             barrier(CLK_LOCAL_MEM_FENCE);
         }
-        if (id == 0) records[(long)get_group_id(0) * (1 + K) + c] = tree[0];
+        if (id == 0) records[(long)get_group_id(0) * RECORD + c] = tree[0];
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }

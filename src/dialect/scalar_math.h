@@ -59,7 +59,8 @@ SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
 #define CG_ACTIVE 1   /* 1 while the recurrence runs */
 #define CG_GOAL 2     /* it is finished at rho <= goal */
 #define CG_DECREASE 3 /* the sum of alpha * rho / 2: how far the objective has come down */
-#define CG_ROWS 4
+#define CG_PENALTY 4  /* P . L P */
+#define CG_ROWS 5
 
 /* The step's length; 0 for a column that is finished, or whose direction is of no use. */
 SCALAR_FN wide cg_alpha(wide rho, wide active, wide curvature) {

@@ -12,6 +12,7 @@
 #include "core/size.h"
 #include "dialect/scalar_math.h"
 #include "ops/bodies.h"
+#include "ops/mmchain.h"
 
 static kiln_type wide_type(const kiln_device *device) {
     return device->properties.has_f64 ? KILN_F64 : KILN_F32;
@@ -19,7 +20,7 @@ static kiln_type wide_type(const kiln_device *device) {
 
 static kiln_status step_gpu(const struct ki_cg *step) {
     enum { STEPS = 3 };
-    static const char *const names[STEPS] = {"cg_curvature", "cg_update", "cg_direction"};
+    static const char *const names[STEPS] = {"cg_update", "cg_direction", "cg_settle"};
     const kiln_cg *on = &step->on;
     kiln_device *device = on->P->device;
     const struct ki_properties *properties = &device->properties;
@@ -37,29 +38,39 @@ static kiln_status step_gpu(const struct ki_cg *step) {
     for (int i = 0; i < STEPS; i++) {
         int64_t resident;
         TRY(ki_kernel_get(&kernels[i], device, "cg", names[i], on->P->type, defines));
+        if (i == STEPS - 1) break;
         TRY(ki_kernel_resident(device, &resident, kernels[i], group));
         shares = ki_min(shares, resident);
     }
-    TRY(ki_device_scratch(device, &space, (3 * shares + CG_ROWS) * k * ki_type_bytes(wide_type(device))));
+    TRY(ki_device_scratch(device, &space, 3 * shares * k * ki_type_bytes(wide_type(device))));
     const struct ki_arg scratch = ki_arg_buffer(&space), rows = ki_arg_i64(n), cols = ki_arg_i32((int32_t)k);
-    const struct ki_arg S = ki_arg_values(on->S), E = ki_arg_values(on->E), G = ki_arg_values(on->G);
+    const struct ki_arg E = ki_arg_values(on->E), G = ki_arg_values(on->G);
     const struct ki_arg P = ki_arg_values(on->P), Q = ki_arg_values(on->Q);
     const struct ki_arg inverse = ki_arg_values(on->inverse), penalty = ki_arg_values(on->penalty);
-    const struct ki_arg mean = ki_arg_values(on->mean), sums = ki_arg_values(on->mean ? on->sums : NULL);
+    const struct ki_arg mean = ki_arg_values(on->mean),
+                        sums = ki_arg_values((const kiln_matrix *)(on->mean ? on->sums : NULL));
     const struct ki_arg shift = ki_arg_values(on->mean ? on->shift : NULL), slot = ki_arg_i32(step->slot);
-    const struct ki_arg l2 = ki_arg_real(on->P->type, on->l2);
-    const struct ki_arg first[] = {scratch, S, P, Q, sums, shift, rows, cols};
-    const struct ki_arg second[] = {scratch, G, Q, inverse, mean, sums, rows, cols, slot};
-    const struct ki_arg third[] = {scratch, S, E, G, P, Q, inverse, penalty, l2, shift, rows, cols, slot};
-    if (step->slot != KI_CG_BEGIN) TRY(ki_kernel_launch(device, kernels[0], shares * k, group, first, 8));
-    TRY(ki_kernel_launch(device, kernels[1], shares * k, group, second, 9));
-    TRY(ki_kernel_launch(device, kernels[2], shares * k, group, third, 13));
+    const struct ki_arg curvature = ki_arg_values((const kiln_matrix *)on->curvature);
+    const struct ki_arg l2 = ki_arg_real(on->P->type, on->l2), groups = ki_arg_i32((int32_t)(shares * k));
+    const struct ki_arg begin = ki_arg_i32(step->slot == KI_CG_BEGIN);
+    const struct ki_arg state = ki_arg_values((const kiln_matrix *)on->S);
+    const struct ki_arg first[] = {scratch, state, curvature, G, Q, inverse, mean, sums, rows, cols, begin};
+    const struct ki_arg second[] = {scratch, state,   curvature, E,    G,    P,    Q,
+                                    inverse, penalty, l2,        rows, cols, begin};
+    const struct ki_arg third[] = {scratch, ki_arg_values(on->S), curvature, shift, groups, cols, slot};
+    TRY(ki_kernel_launch(device, kernels[0], shares * k, group, first, 11));
+    TRY(ki_kernel_launch(device, kernels[1], shares * k, group, second, 13));
+    TRY(ki_kernel_launch(device, kernels[2], k, group, third, 7));
 done:
     return status;
 }
 
 static kiln_status check_state(const char *call, const kiln_cg *on, int64_t slot) {
-    const kiln_matrix *S = on->S, *P = on->P;
+    const kiln_matrix *S = on->S, *P = on->P, *curvature = on->curvature;
+    if (curvature->device != P->device || curvature->type != wide_type(P->device) ||
+        curvature->format != KILN_DENSE || curvature->rows != 1 || curvature->cols != P->cols)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: curvature must be 1 x %lld, dense, %s, on P's device", call,
+                       (long long)P->cols, ki_type_name(wide_type(P->device)));
     if (S->device != P->device || S->type != wide_type(P->device) || S->format != KILN_DENSE ||
         S->cols != P->cols)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be dense, %s, on P's device, with P's %lld columns",
@@ -72,8 +83,8 @@ static kiln_status check_state(const char *call, const kiln_cg *on, int64_t slot
 
 static kiln_status check(const char *call, const kiln_cg *on) {
     kiln_status status;
-    if (!on || !on->S || !on->E || !on->G || !on->P || !on->Q)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: cg, S, E, G, P or Q is NULL", call);
+    if (!on || !on->S || !on->E || !on->G || !on->P || !on->Q || !on->curvature)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: cg, S, E, G, P, Q or curvature is NULL", call);
     const kiln_matrix *P = on->P;
     if (P->cols < 1 || P->cols > KI_CG_COLUMNS)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: P has %lld columns, but must have 1 to %d", call,
@@ -105,6 +116,33 @@ static kiln_status run(const char *call, const kiln_cg *on, int64_t slot) {
     const struct ki_cg step = {.on = *on, .slot = (int)slot};
     if (!ki_on_cpu(on->P->device)) return step_gpu(&step);
     ki_bodies(on->P)->cg_step(&step);
+done:
+    return status;
+}
+
+kiln_status kiln_cg_pass(const kiln_cg *cg, const kiln_matrix *X, const kiln_matrix *weights) {
+    static const char call[] = "kiln_cg_pass";
+    kiln_status status;
+    if (!X) return ki_fail(KILN_ERR_ARGUMENT, "%s: X is NULL", call);
+    TRY(check(call, cg));
+    TRY(check_state(call, cg, 0));
+    TRY(ki_check_dense(call, "P", cg->P, X, X->cols, cg->P->cols));
+    if (weights) TRY(ki_check_dense(call, "weights", weights, X, X->rows, 1));
+    if (cg->Q == X || cg->Q == weights)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: Q must not be X or the weights", call);
+    TRY(ki_chain_run(&(struct ki_chain){.kind = KI_CHAIN_FUSED,
+                                        .map = KI_ROW_SCALE,
+                                        .out = cg->Q,
+                                        .alpha = 1,
+                                        .beta = 1,
+                                        .X = X,
+                                        .v = weights,
+                                        .y = cg->P,
+                                        .z = cg->Q,
+                                        .k = (int)cg->P->cols,
+                                        .shift = cg->mean ? cg->shift : NULL,
+                                        .sums = cg->mean ? cg->sums : NULL,
+                                        .products = cg->curvature}));
 done:
     return status;
 }

@@ -1,13 +1,13 @@
-/* GPU body of kiln_cg_step (ops/cg.c): three launches, and the scalars never leave the device; of kiln_cg_begin, slot < 0,
- * the latter two. A work-group serves one of the k columns; partial sums are added up in order by every group that needs
- * them, which costs less than a launch of its own. S is the state in `wide`, CG_ROWS + 2 * history rows of k
- * (dialect/scalar_math.h).
+/* GPU body of kiln_cg_step (ops/cg.c): three launches, and the scalars never leave the device; of kiln_cg_begin, slot < 0, the
+ * same. A work-group of the first two serves one of the k columns; partial sums are added up in order by every group that
+ * needs them, which costs less than a launch of its own. S is the state in `wide`, CG_ROWS + 2 * history rows of k
+ * (dialect/scalar_math.h), which only the last launch, of one group a column, writes.
  *
- * E waits for the last launch, where P is read anyway. The first leaves a copy of the state for the groups of the others, so
- * that one group of the last may write the new one while others still read. The space holds, one after the other: P . Q by
- * groups, G . (inverse .* G) and mean . (inverse .* G) by groups, the copy.
+ * P . A P comes from the pass, where the rows' products with P are at hand, and P . L P from the launch that made P: neither
+ * costs a walk over P and Q. E waits for the second launch, where P is read anyway. The space holds, by groups, one after the
+ * other: G . (inverse .* G), mean . (inverse .* G), P . L P.
  *
- * mean . P follows P's own recurrence, so that no launch but the second reads the means. What rounding makes of it shifts
+ * mean . P follows P's own recurrence, so that no launch but the first reads the means. What rounding makes of it shifts
  * all rows of a pass alike, and that is what the correction of Q by the rows' sums takes out again. */
 
 DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
@@ -47,32 +47,19 @@ DEVICE_FN wide gather(__global const wide *partial, int shares, int c, int k, LO
 /* x at row t of the batch from i on, 0 beyond the last row and where it is not wanted */
 #define LOAD(x, t, wanted, at) ((wanted) && i + t * apart < (index_t)n ? (x)[at] : REAL(0.0))
 
-/* P . (Q - mean sums) */
-__kernel GROUP_OF(GROUP) void cg_curvature(__global wide *space, __global const wide *S, __global const real *P,
-                                           __global const real *Q, __global const real *sums,
-                                           __global const real *shift, long n, int k) {
-    LOCAL wide shared[GROUP];
-    const int c = COLUMN, groups = (int)get_num_groups(0);
-    wide sum = 0;
-    ROWS
-    for (index_t i = from; i < (index_t)n; i += apart) sum += (wide)P[i * k + c] * (wide)Q[i * k + c];
-    sum = group_total(sum, shared);
-    if (sums && (int)get_group_id(0) == c) sum += (wide)shift[c] * (wide)sums[c];
-    if (get_local_id(0) == 0) space[get_group_id(0)] = sum;
-    if (get_group_id(0) == 0)
-        for (int i = (int)get_local_id(0); i < CG_ROWS * k; i += GROUP) space[3 * groups + i] = S[i];
+/* The step's length for column c: that of a recurrence which begins is 0. */
+DEVICE_FN wide length_of(__global const wide *S, __global const wide *curvature, int c, int k, int begin) {
+    return begin ? 0 : cg_alpha(S[CG_RHO * k + c], S[CG_ACTIVE * k + c], curvature[c] + S[CG_PENALTY * k + c]);
 }
 
 /* G -= alpha (Q - mean sums) */
-__kernel GROUP_OF(GROUP) void cg_update(__global wide *space, __global real *G, __global const real *Q,
-                                        __global const real *inverse, __global const real *mean,
-                                        __global const real *sums, long n, int k, int slot) {
+__kernel GROUP_OF(GROUP) void cg_update(__global wide *space, __global const wide *S, __global const wide *curvature,
+                                        __global real *G, __global const real *Q, __global const real *inverse,
+                                        __global const real *mean, __global const real *sums, long n, int k, int begin) {
     LOCAL wide shared[GROUP];
     const int c = COLUMN, groups = (int)get_num_groups(0);
-    __global const wide *S = space + 3 * groups;
-    const real excess = mean && slot >= 0 ? sums[c] : REAL(0.0);
-    const wide curvature = gather(space, slot < 0 ? 0 : groups / k, c, k, shared);
-    const real alpha = slot < 0 ? REAL(0.0) : (real)cg_alpha(S[CG_RHO * k + c], S[CG_ACTIVE * k + c], curvature);
+    const real excess = mean && !begin ? sums[c] : REAL(0.0);
+    const real alpha = (real)length_of(S, curvature, c, k, begin);
     wide sum = 0, centre = 0;
     ROWS
     EACH_BATCH(i) {
@@ -97,28 +84,23 @@ __kernel GROUP_OF(GROUP) void cg_update(__global wide *space, __global real *G, 
     sum = group_total(sum, shared);
     centre = group_total(centre, shared);
     if (get_local_id(0) == 0) {
-        space[groups + (int)get_group_id(0)] = sum;
-        space[2 * groups + (int)get_group_id(0)] = centre;
+        space[get_group_id(0)] = sum;
+        space[groups + (int)get_group_id(0)] = centre;
     }
 }
 
-/* E += alpha P, then P = inverse .* G + beta P, or 0 for a column that is finished, and Q = L P; -mean . P, and the new
- * state. */
-__kernel GROUP_OF(GROUP) void cg_direction(__global const wide *space, __global wide *S, __global real *E,
-                                           __global const real *G, __global real *P, __global real *Q,
-                                           __global const real *inverse, __global const real *penalty, real l2,
-                                           __global real *shift, long n, int k, int slot) {
+/* E += alpha P, then P = inverse .* G + beta P, or 0 for a column that is finished, and Q = L P. */
+__kernel GROUP_OF(GROUP) void cg_direction(__global wide *space, __global const wide *S, __global const wide *curvature,
+                                           __global real *E, __global const real *G, __global real *P, __global real *Q,
+                                           __global const real *inverse, __global const real *penalty, real l2, long n,
+                                           int k, int begin) {
     LOCAL wide shared[GROUP];
     const int c = COLUMN, groups = (int)get_num_groups(0);
-    const bool begin = slot < 0;
-    wide column[CG_ROWS];
-    for (int row = 0; row < CG_ROWS; row++) column[row] = begin ? S[row * k + c] : space[3 * groups + row * k + c];
-    const wide curvature = gather(space, begin ? 0 : groups / k, c, k, shared);
-    const wide next = gather(space + groups, groups / k, c, k, shared);
-    const wide centre = gather(space + 2 * groups, groups / k, c, k, shared);
-    const wide rho = column[CG_RHO], alpha = begin ? 0 : cg_alpha(rho, column[CG_ACTIVE], curvature);
-    const bool active = begin ? column[CG_ACTIVE] != 0 : alpha != 0 && cg_goes_on(rho, next, column[CG_GOAL]);
+    const wide next = gather(space, groups / k, c, k, shared);
+    const wide rho = S[CG_RHO * k + c], alpha = length_of(S, curvature, c, k, begin);
+    const bool active = begin ? S[CG_ACTIVE * k + c] != 0 : alpha != 0 && cg_goes_on(rho, next, S[CG_GOAL * k + c]);
     const real step = (real)alpha, beta = active && !begin ? (real)(next / rho) : REAL(0.0);
+    wide product = 0;
     ROWS
     EACH_BATCH(i) {
         real e[BATCH], g[BATCH], p[BATCH], d[BATCH], l[BATCH];
@@ -135,18 +117,39 @@ __kernel GROUP_OF(GROUP) void cg_direction(__global const wide *space, __global 
             if (i + t * apart >= (index_t)n) continue;
             if (begin || step != REAL(0.0)) E[at] = e[t] + step * p[t];
             const real next = active ? (inverse ? d[t] * g[t] : g[t]) + beta * p[t] : REAL(0.0);
+            const real penalised = (penalty ? l[t] : l2) * next;
             P[at] = next;
-            Q[at] = (penalty ? l[t] : l2) * next;
+            Q[at] = penalised;
+            product += (wide)next * (wide)penalised;
         }
     }
-    if ((int)get_group_id(0) != c || get_local_id(0) != 0) return; /* the column's first group */
+    product = group_total(product, shared);
+    if (get_local_id(0) == 0) space[2 * groups + (int)get_group_id(0)] = product;
+}
+
+/* The new state and -mean . P. A group a column; `groups` are those of the launches before. */
+__kernel GROUP_OF(GROUP) void cg_settle(__global const wide *space, __global wide *S, __global const wide *curvature,
+                                        __global real *shift, int groups, int k, int slot) {
+    LOCAL wide shared[GROUP];
+    const int c = (int)get_group_id(0);
+    const bool begin = slot < 0;
+    const wide next = gather(space, groups / k, c, k, shared);
+    const wide centre = gather(space + groups, groups / k, c, k, shared);
+    const wide product = gather(space + 2 * groups, groups / k, c, k, shared);
+    wide column[CG_ROWS];
+    if (get_local_id(0) != 0) return;
+    for (int row = 0; row < CG_ROWS; row++) column[row] = S[row * k + c];
+    const wide rho = column[CG_RHO];
+    if (begin)
+        column[CG_RHO] = next;
+    else
+        cg_settle_column(column, curvature[c] + column[CG_PENALTY], next);
+    column[CG_PENALTY] = product;
+    const bool active = column[CG_ACTIVE] != 0;
+    const real beta = active && !begin ? (real)(next / rho) : REAL(0.0);
     if (shift) shift[c] = active ? (begin ? REAL(0.0) : beta * shift[c]) - (real)centre : REAL(0.0);
-    if (begin) {
-        S[CG_RHO * k + c] = next;
-        return;
-    }
-    cg_settle_column(column, curvature, next);
     for (int row = 0; row < CG_ROWS; row++) S[row * k + c] = column[row];
+    if (begin) return;
     S[(CG_ROWS + 2 * slot) * k + c] = column[CG_RHO];
     S[(CG_ROWS + 2 * slot + 1) * k + c] = column[CG_DECREASE];
 }

@@ -2,14 +2,14 @@
  * added in order, so the result does not depend on the number of threads. */
 
 enum { FN(CG_PARTS) = 64 };
-enum FN(cg_phase) { FN(CG_CURVATURE), FN(CG_UPDATE), FN(CG_DIRECTION) };
+enum FN(cg_phase) { FN(CG_UPDATE), FN(CG_DIRECTION) };
 
 /* alpha 0: E and G stay; beta below 0: finished, P becomes 0. */
 struct FN(cg) {
     const struct ki_cg *step;
     enum FN(cg_phase) phase;
     double alpha[KI_CG_COLUMNS], beta[KI_CG_COLUMNS], excess[KI_CG_COLUMNS];
-    double part[FN(CG_PARTS)][2][KI_CG_COLUMNS]; /* P . Q, or the new rho and mean . (inverse .* G) */
+    double part[FN(CG_PARTS)][2][KI_CG_COLUMNS]; /* the new rho and mean . (inverse .* G), or P . L P */
 };
 
 ALWAYS_INLINE void FN(cg_row)(const struct FN(cg) * cg, enum FN(cg_phase) phase, int64_t i,
@@ -23,14 +23,11 @@ ALWAYS_INLINE void FN(cg_row)(const struct FN(cg) * cg, enum FN(cg_phase) phase,
     real *P = VALUES(on->P) + i * k, *Q = VALUES(on->Q) + i * k;
     for (int64_t c = 0; c < k; c++) {
         const real alpha = (real)cg->alpha[c];
-        if (phase == FN(CG_CURVATURE)) {
-            if (on->mean) Q[c] -= mean * (real)cg->excess[c];
-            sum[0][c] += (double)P[c] * (double)Q[c];
-        } else if (phase == FN(CG_UPDATE)) {
+        if (phase == FN(CG_UPDATE)) {
             if (begin) E[c] = 0;
             if (alpha != 0) {
                 E[c] += alpha * P[c];
-                G[c] -= alpha * Q[c];
+                G[c] -= alpha * (Q[c] - mean * (real)cg->excess[c]);
             }
             sum[0][c] += (double)G[c] * (double)(scale * G[c]);
             sum[1][c] += (double)mean * (double)(scale * G[c]);
@@ -38,6 +35,7 @@ ALWAYS_INLINE void FN(cg_row)(const struct FN(cg) * cg, enum FN(cg_phase) phase,
             const real former = begin ? 0 : P[c];
             P[c] = cg->beta[c] < 0 ? 0 : scale * G[c] + (real)cg->beta[c] * former;
             Q[c] = penalty * P[c];
+            sum[0][c] += (double)P[c] * (double)Q[c];
         }
     }
 }
@@ -47,9 +45,7 @@ static void FN(cg_part)(void *arg, int part) {
     const int64_t n = cg->step->on.P->rows, end = ki_part_begin(n, part + 1, FN(CG_PARTS));
     memset(cg->part[part], 0, sizeof cg->part[part]);
     for (int64_t i = ki_part_begin(n, part, FN(CG_PARTS)); i < end; i++) {
-        if (cg->phase == FN(CG_CURVATURE))
-            FN(cg_row)(cg, FN(CG_CURVATURE), i, cg->part[part]);
-        else if (cg->phase == FN(CG_UPDATE))
+        if (cg->phase == FN(CG_UPDATE))
             FN(cg_row)(cg, FN(CG_UPDATE), i, cg->part[part]);
         else
             FN(cg_row)(cg, FN(CG_DIRECTION), i, cg->part[part]);
@@ -76,9 +72,8 @@ static void FN(cg_step)(const struct ki_cg *step) {
     const bool begin = step->slot == KI_CG_BEGIN;
     double *S = ki_host(&on->S->values), total[2][KI_CG_COLUMNS], curvature[KI_CG_COLUMNS];
     for (int64_t c = 0; !begin && on->mean && c < k; c++) cg.excess[c] = VALUES(on->sums)[c];
-    if (!begin) FN(cg_run)(&cg, FN(CG_CURVATURE), total);
     for (int64_t c = 0; !begin && c < k; c++) {
-        curvature[c] = total[0][c];
+        curvature[c] = ((const double *)ki_host(&on->curvature->values))[c] + S[CG_PENALTY * k + c];
         cg.alpha[c] = cg_alpha(S[CG_RHO * k + c], S[CG_ACTIVE * k + c], curvature[c]);
     }
     FN(cg_run)(&cg, FN(CG_UPDATE), total);
@@ -101,4 +96,5 @@ static void FN(cg_step)(const struct ki_cg *step) {
         S[(CG_ROWS + 2 * step->slot + 1) * k + c] = column[CG_DECREASE];
     }
     FN(cg_run)(&cg, FN(CG_DIRECTION), total);
+    for (int64_t c = 0; c < k; c++) S[CG_PENALTY * k + c] = total[0][c];
 }

@@ -24,8 +24,8 @@ enum {
 
 struct probe {
     kiln_matrix *X, *w, *y;
-    kiln_matrix *S, *E,
-        *G; /* of an iteration: kiln_cg_step's state, solution, residual; y is its direction */
+    /* of an iteration: kiln_cg's state, curvature, solution and residual; y is its direction */
+    kiln_matrix *S, *curvature, *E, *G;
 };
 
 static void probe_free(struct probe *probe) {
@@ -33,6 +33,7 @@ static void probe_free(struct probe *probe) {
     kiln_matrix_free(probe->w);
     kiln_matrix_free(probe->y);
     kiln_matrix_free(probe->S);
+    kiln_matrix_free(probe->curvature);
     kiln_matrix_free(probe->E);
     kiln_matrix_free(probe->G);
 }
@@ -217,12 +218,13 @@ done:
 
 /* Operands of an iteration, small: the shape tells nothing but what launching costs. */
 static kiln_status probe_iteration(struct probe *probe, kiln_device *device, kiln_type type, int64_t rows) {
-    enum { STATE = 6 }; /* rows of kiln_cg_step's state with one step of history */
+    enum { STATE = 7 }; /* rows of kiln_cg_step's state with one step of history */
     kiln_status status;
     const kiln_type wide = device->properties.has_f64 ? KILN_F64 : KILN_F32;
     TRY(kiln_matrix_dense(&probe->X, device, type, rows, SMALL_COLUMNS, NULL));
     TRY(probe_vectors(probe));
     TRY(kiln_matrix_dense(&probe->S, device, wide, STATE, 1, NULL));
+    TRY(kiln_matrix_dense(&probe->curvature, device, wide, 1, 1, NULL));
     TRY(kiln_matrix_dense(&probe->E, device, type, SMALL_COLUMNS, 1, NULL));
     TRY(kiln_matrix_dense(&probe->G, device, type, SMALL_COLUMNS, 1, NULL));
 done:
@@ -232,9 +234,14 @@ done:
 /* An iteration of conjugate gradient, as the solvers queue it. */
 static kiln_status iterate(const struct probe *probe) {
     kiln_status status;
-    TRY(pass(probe));
-    TRY(kiln_cg_step(&(kiln_cg){.S = probe->S, .E = probe->E, .G = probe->G, .P = probe->y, .Q = probe->w},
-                     0));
+    const kiln_cg cg = {.S = probe->S,
+                        .E = probe->E,
+                        .G = probe->G,
+                        .P = probe->y,
+                        .Q = probe->w,
+                        .curvature = probe->curvature};
+    TRY(kiln_cg_pass(&cg, probe->X, NULL));
+    TRY(kiln_cg_step(&cg, 0));
 done:
     return status;
 }

@@ -48,18 +48,19 @@ static kiln_status without_entries(const struct ki_chain *chain) {
 
 kiln_status ki_chain_run_here(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    const bool plain = chain->map == KI_ROW_SCALE && !chain->sums;
+    const bool plain = chain->map == KI_ROW_SCALE && !chain->sums && !chain->products;
     if (X->nnz == 0 && plain) return without_entries(chain);
     return ki_on_cpu(X->device) ? ki_bodies(X)->chain(chain) : ki_chain_gpu(chain);
 }
 
 /* All operands but X. */
-enum { OPERANDS = 10 };
+enum { OPERANDS = 11 };
 static void list_operands(struct ki_operand operands[OPERANDS], const struct ki_chain *chain) {
     const kiln_loss *loss = chain->loss;
     const struct ki_operand all[OPERANDS] = {{chain->out, true},
                                              {chain->curvature, true},
                                              {chain->sums, true},
+                                             {chain->products, true},
                                              {chain->v, false},
                                              {chain->y, false},
                                              {chain->z, false},

@@ -111,7 +111,7 @@ static void FN(run_part)(void *arg, int part) {
     real *sum = pass->copies + part * pass->room, *w = sum + (pass->levels - 1) * pass->copy;
     if (sum != w) memset(sum, 0, (size_t)pass->copy * sizeof(real));
     pass->tallies[part].value = 0;
-    memset(pass->tallies[part].sums, 0, (size_t)pass->k * sizeof(double));
+    memset(pass->tallies[part].sums, 0, 2 * (size_t)pass->k * sizeof(double));
     FN(clear)(pass, w);
     for (int64_t row = first; row < end; row += pass->fold) {
         FN(run_rows)(pass, part, w, row, ki_min(end, row + pass->fold));
@@ -160,9 +160,11 @@ static void FN(add_tallies)(const struct FN(pass) * pass) {
     struct FN(tally) *all = pass->tallies;
     for (int part = 1; part < pass->parts; part++) {
         all->value += pass->tallies[part].value;
-        for (int64_t c = 0; c < pass->k; c++) all->sums[c] += pass->tallies[part].sums[c];
+        for (int64_t c = 0; c < 2 * pass->k; c++) all->sums[c] += pass->tallies[part].sums[c];
     }
     for (int64_t c = 0; chain->sums && c < pass->k; c++) VALUES(chain->sums)[c] = (real)all->sums[c];
+    if (chain->products)
+        memcpy(ki_host(&chain->products->values), all->sums + pass->k, (size_t)pass->k * sizeof(double));
     if (chain->value) *chain->value = all->value;
 }
 
@@ -219,7 +221,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     enum { LINE = 64 };
     const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? 2 * pass->block : 1;
     const int64_t products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k), LINE) * LINE;
-    const int64_t sums = ki_ceil_div(k, LINE) * LINE;
+    const int64_t sums = ki_ceil_div(2 * k, LINE) * LINE;
     const int64_t of_a_part =
         (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
     const int64_t tally_bytes = pass->parts * of_a_part;

@@ -34,7 +34,9 @@ struct ki_chain {
     const kiln_matrix *shift; /* 1 x k, added to X y; NULL = zeros */
     kiln_matrix *curvature;   /* LOSS m x 1, SOFTMAX_LOSS m x k; may be NULL */
     kiln_matrix
-        *sums;     /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
+        *sums; /* 1 x k, receives the column sums of what multiplies X^T, without alpha; may be NULL */
+    kiln_matrix *
+        products; /* SCALE: 1 x k, in the device's widest type: receives the column sums of q .* v .* q; may be NULL */
     double *value; /* LOSS, SOFTMAX_LOSS: receives the sum of s * loss, added up in double */
 };
 

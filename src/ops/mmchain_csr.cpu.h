@@ -130,6 +130,7 @@ ALWAYS_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_ch
         if (v_cols == 1 && v[row] == 0) continue; /* most rows of a support vector machine */
         FN(sparse_products)(way, q, value + at, col + at, count, y);
         for (int64_t c = 0; shift && c < k; c++) q[c] += shift[c];
+        if (chain->products) FN(add_products)(chain, tally, q, row, 1);
         for (int64_t c = 0; v && c < k; c++) q[c] *= v_cols == 1 ? v[row] : v[row * k + c];
         for (int64_t c = 0; chain->sums && c < k; c++) tally->sums[c] += q[c];
         FN(sparse_scatters)(way, w, q, value + at, col + at, count);

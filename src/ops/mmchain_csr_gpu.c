@@ -83,7 +83,7 @@ enum { ARGS = 32 + KI_MAP_ARGS };
 /* Records of a launch begin behind those of `groups` groups. */
 static struct ki_work records_from(const struct ki_work *work, const struct stage *stage, int64_t groups) {
     struct ki_work moved = *work;
-    moved.records_at += groups * (1 + stage->plan.K);
+    moved.records_at += groups * ki_chain_record(stage->chain, stage->plan.K);
     return moved;
 }
 

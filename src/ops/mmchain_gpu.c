@@ -45,7 +45,8 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
                          int64_t partials) {
     const int64_t wide = ki_type_bytes(ki_wide_type(chain->X->device));
     work->records_at = ki_ceil_div(partials, wide);
-    const int64_t records = ki_chain_maps(chain) ? ki_max(plan->groups, 1) * (1 + plan->K) : 0;
+    const int64_t records =
+        ki_chain_maps(chain) ? ki_max(plan->groups, 1) * ki_chain_record(chain, plan->K) : 0;
     return ki_device_scratch(chain->X->device, &work->buffer, (work->records_at + records) * wide);
 }
 

@@ -41,7 +41,13 @@ kiln_status ki_chain_run_plan(const struct ki_chain *chain, const struct ki_plan
 
 /* Whether rows go through more than v .* q, which kernels are built for. */
 static inline bool ki_chain_maps(const struct ki_chain *chain) {
-    return chain->kind == KI_CHAIN_FUSED && (chain->map != KI_ROW_SCALE || chain->shift || chain->sums);
+    return chain->kind == KI_CHAIN_FUSED &&
+           (chain->map != KI_ROW_SCALE || chain->shift || chain->sums || chain->products);
+}
+
+/* Numbers in a group's record, of K columns (dialect/pass.h). */
+static inline int ki_chain_record(const struct ki_chain *chain, int K) {
+    return (chain->map == KI_ROW_SCALE ? K : 1) + K;
 }
 
 static inline kiln_type ki_wide_type(const kiln_device *device) {

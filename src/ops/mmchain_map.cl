@@ -82,16 +82,16 @@ __kernel GROUP_OF(GROUP) void mmchain_map(__global real *eta, __global const rea
 }
 #endif
 
-/* Group c adds up the c-th sum of every record, in order: 0 into the first record itself, from where the host reads it,
- * and the others into sums, if given. */
+/* Group c adds up the c-th number of every record, in order: the first `head` are products, or the loss, which
+ * stays in the first record, from where the host reads it; the others are sums. */
 #ifdef RECORDS
-__kernel GROUP_OF(128) void mmchain_records(__global real *sums, __global wide *records, long records_at, int groups,
-                                            int columns, int k, int first) {
+__kernel GROUP_OF(128) void mmchain_records(__global real *sums, __global wide *products, __global wide *records,
+                                            long records_at, int groups, int size, int head, int k, int first) {
     LOCAL wide tree[128];
     const int id = (int)get_local_id(0), c = (int)get_group_id(0);
     wide sum = 0;
     records += records_at;
-    for (int g = id; g < groups; g += 128) sum += records[(long)g * (1 + columns) + c];
+    for (int g = id; g < groups; g += 128) sum += records[(long)g * size + c];
     tree[id] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int step = 64; step > 0; step /= 2) {
@@ -99,9 +99,12 @@ __kernel GROUP_OF(128) void mmchain_records(__global real *sums, __global wide *
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     if (id != 0) return;
-    if (c == 0)
+    if (c >= head) {
+        if (sums && first + c - head < k) sums[first + c - head] = (real)tree[0];
+    } else if (products) {
+        if (first + c < k) products[first + c] = tree[0];
+    } else if (c == 0) {
         records[0] = tree[0];
-    else if (sums && first + c - 1 < k)
-        sums[first + c - 1] = (real)tree[0];
+    }
 }
 #endif

@@ -39,18 +39,16 @@ int ki_map_args(struct ki_arg *args, const struct ki_chain *chain, const struct 
 kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *work, int64_t groups,
                            int columns, int first) {
     const kiln_matrix *X = chain->X;
+    const int record = ki_chain_record(chain, columns);
     struct ki_kernel *kernel;
     kiln_status status =
         ki_kernel_get(&kernel, X->device, "mmchain_map", "mmchain_records", X->type, "-DRECORDS");
     if (status != KILN_OK) return status;
-    const struct ki_arg args[] = {ki_arg_values(chain->sums),
-                                  ki_arg_buffer(&work->buffer),
-                                  ki_arg_i64(work->records_at),
-                                  ki_arg_i32((int32_t)groups),
-                                  ki_arg_i32(columns),
-                                  ki_arg_i32(chain->k),
-                                  ki_arg_i32(first)};
-    return ki_kernel_launch(X->device, kernel, 1 + columns, GROUP, args, 7);
+    const struct ki_arg args[] = {
+        ki_arg_values(chain->sums),   ki_arg_values(chain->products), ki_arg_buffer(&work->buffer),
+        ki_arg_i64(work->records_at), ki_arg_i32((int32_t)groups),    ki_arg_i32(record),
+        ki_arg_i32(record - columns), ki_arg_i32(chain->k),           ki_arg_i32(first)};
+    return ki_kernel_launch(X->device, kernel, record, GROUP, args, 9);
 }
 
 kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *work) {

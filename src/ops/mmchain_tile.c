@@ -51,7 +51,7 @@ static int64_t registers_of(const struct tile *t) {
 static int64_t declared(const struct tile *t) {
     const struct ki_plan *plan = &t->candidate.plan;
     const int64_t sums = 64 * t->units * ki_type_bytes(t->chain->X->type);
-    const int64_t map = ki_chain_maps(t->chain) ? plan->BS / 32 * 8 * (1 + plan->K) : 0;
+    const int64_t map = ki_chain_maps(t->chain) ? plan->BS / 32 * 8 * ki_chain_record(t->chain, plan->K) : 0;
     const int64_t places = joint(t)                  ? 2 * (t->sharers + 1 + (plan->C > 1 ? plan->C : 0))
                            : ki_chain_maps(t->chain) ? t->vectors
                                                      : 0;

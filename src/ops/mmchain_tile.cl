@@ -438,17 +438,17 @@ DEVICE_FN int column_of(const struct place *at, int j, int e) {
 
 #ifdef MAP
 /* The group's record: sums over lanes, then over warps, in a fixed order. */
-DEVICE_FN void write_records(wide *to, wide *record, wide (*parts)[1 + K]) {
+DEVICE_FN void write_records(wide *to, wide *record, wide (*parts)[RECORD]) {
     const int id = (int)get_local_id(0);
     EACH_SUM(c) {
         for (int step = 16; step > 0; step /= 2) record[c] += __shfl_xor_sync(0xffffffffu, record[c], step);
         if (id % 32 == 0) parts[id / 32][c] = record[c];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (id > K) return;
+    if (id >= RECORD) return;
     wide sum = parts[0][id];
     for (int w = 1; w < BS / 32; w++) sum += parts[w][id];
-    to[get_group_id(0) * (1 + K) + id] = sum;
+    to[get_group_id(0) * RECORD + id] = sum;
 }
 #endif
 
@@ -474,8 +474,8 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
     LOCAL real exchange[WORKERS][R * 8];
 #endif
 #ifdef MAP
-    LOCAL wide record_parts[BS / 32][1 + K];
-    wide record[1 + K];
+    LOCAL wide record_parts[BS / 32][RECORD];
+    wide record[RECORD];
     EACH_SUM(c) record[c] = 0;
 #endif
     const int id = (int)get_local_id(0), lane = id % 32, warp = id / 32;

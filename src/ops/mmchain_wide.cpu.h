@@ -78,7 +78,7 @@ static void FN(wide_block)(void *arg, int block) {
         FN(tile_products)(tiles, count, q, begin, end, y + panel * pass->width);
     }
     tally->value = 0;
-    tally->sums[0] = 0;
+    tally->sums[0] = tally->sums[1] = 0;
     for (int64_t row = 0; row < count; row += FN(BLOCK_ROWS))
         FN(turn_block)(pass->chain, tally, q + row, first + row, ki_min(count - row, FN(BLOCK_ROWS)));
 }
@@ -132,12 +132,14 @@ static void FN(wide_join)(void *arg, int i) {
 /* The blocks' sums and values, in order. */
 static void FN(wide_tallies)(const struct FN(wide) * pass) {
     const struct ki_chain *chain = pass->chain;
-    double sum = 0, value = 0;
+    double sum = 0, product = 0, value = 0;
     for (int64_t block = 0; block < pass->tiles->blocks; block++) {
         sum += pass->tallies[block].sums[0];
+        product += pass->tallies[block].sums[1];
         value += pass->tallies[block].value;
     }
     if (chain->sums) VALUES(chain->sums)[0] = (real)sum;
+    if (chain->products) *(double *)ki_host(&chain->products->values) = product;
     if (chain->value) *chain->value = value;
 }
 

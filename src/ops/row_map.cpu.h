@@ -16,7 +16,7 @@ enum {
  * the products of a block. */
 struct FN(tally) {
     _Alignas(64) double value; /* parts do not share cache lines */
-    double *sums;              /* k */
+    double *sums;              /* k, and k products */
     real *products;
 };
 
@@ -127,10 +127,26 @@ static void FN(add_sums)(int k, struct FN(tally) * tally, const real *q, int64_t
         for (int c = 0; c < k; c++) tally->sums[c] += q[i * k + c];
 }
 
+/* v times the square of each column's q, added up in four sums as above. */
+static void FN(add_products)(const struct ki_chain *chain, struct FN(tally) * tally, const real *q,
+                             int64_t row, int64_t count) {
+    const int64_t k = chain->k, v_cols = chain->v ? chain->v->cols : 0;
+    const real *v = chain->v ? VALUES(chain->v) + row * v_cols : NULL;
+    for (int64_t c = 0; c < k; c++) {
+        double sum[4] = {0};
+        for (int64_t i = 0; i < count; i++) {
+            const double x = q[i * k + c];
+            sum[i & 3] += x * x * (v ? (double)v[v_cols == 1 ? i : i * k + c] : 1);
+        }
+        tally->sums[k + c] += (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+}
+
 /* q of rows [row, row + count), in place. */
 NEVER_INLINE void FN(map_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                                 int64_t count) {
     if (chain->shift) FN(add_shift)(chain, q, count);
+    if (chain->products) FN(add_products)(chain, tally, q, row, count);
     switch (chain->map) {
     case KI_ROW_SCALE: FN(scale_block)(chain, q, row, count); break;
     case KI_ROW_SOFTMAX: FN(softmax_block)(chain, q, row, count); break;

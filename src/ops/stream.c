@@ -19,8 +19,8 @@ struct stream {
     int ahead;                      /* places in host memory */
     void *host[KI_AHEAD][KI_PARTS]; /* what is on its way, panel i at i % ahead */
     struct ki_buffer slots[KI_SLOTS][KI_PARTS];
-    struct ki_feeder *feeder; /* NULL where X lies in host memory */
-    kiln_matrix *sums;        /* of one panel; NULL where none are wanted */
+    struct ki_feeder *feeder;     /* NULL where X lies in host memory */
+    kiln_matrix *sums, *products; /* of one panel; NULL where none are wanted */
     double value;
 };
 
@@ -176,10 +176,12 @@ static kiln_status compute(struct stream *s, int64_t i) {
     }
     part.curvature = rows_of(&curvature, whole->curvature, panel);
     if (whole->sums && i > 0) part.sums = s->sums;
+    if (whole->products && i > 0) part.products = s->products;
     if (whole->value) part.value = &value;
     TRY(ki_chain_run_here(&part));
     s->value += value;
     if (whole->sums && i > 0) TRY(ki_combine_all(whole->sums, 1, whole->sums, 1, s->sums));
+    if (whole->products && i > 0) TRY(ki_combine_all(whole->products, 1, whole->products, 1, s->products));
 done:
     return status;
 }
@@ -221,7 +223,9 @@ static kiln_status make_slots(struct stream *s) {
         for (int part = 0; part < ki_matrix_parts(X); part++)
             TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
     TRY(make_places(s));
+    const kiln_matrix *products = s->chain->products;
     if (s->chain->sums && !s->sums) TRY(ki_matrix_new(&s->sums, s->device, X->type, 1, s->chain->k));
+    if (products && !s->products) TRY(ki_matrix_new(&s->products, s->device, products->type, 1, s->chain->k));
     if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host, s->ahead));
 done:
     return status;
@@ -233,7 +237,8 @@ static void free_slots(struct stream *s) {
     for (int slot = 0; slot < KI_SLOTS; slot++)
         for (int part = 0; part < KI_PARTS; part++) ki_device_release(s->device, &s->slots[slot][part]);
     kiln_matrix_free(s->sums);
-    s->sums = NULL;
+    kiln_matrix_free(s->products);
+    s->sums = s->products = NULL;
 }
 
 static void count_panel(struct stream *s, int64_t i) {

@@ -270,6 +270,28 @@ void reference_loss_hessian(struct expected *Q, struct expected *qb, const struc
     expected_free(&t);
 }
 
+void reference_cg_pass(struct expected *Q, struct expected *sums, struct expected *curvature,
+                       const struct host_matrix *X, const struct host_matrix *weights,
+                       const struct host_matrix *P, const struct host_matrix *shift,
+                       const struct host_matrix *Z) {
+    const int64_t k = P->cols;
+    struct expected q = predictors(X, P, shift, NULL);
+    struct expected t = with_gate(X->type, X->rows * k, (double)longest_column(X));
+    *Q = with_gate(X->type, X->cols * k, (double)longest_column(X) + 1);
+    *sums = with_gate(X->type, k, (double)X->rows);
+    *curvature = with_gate(X->type, k, (double)X->rows);
+    for (int64_t e = 0; e < X->rows * k; e++) {
+        const long double s = weights ? host_get(weights, e / k) : 1, near = fabsl(s) * distance(&q, e);
+        add(&t, e, s * q.value[e], near);
+        add(sums, e % k, s * q.value[e], near);
+        add(curvature, e % k, s * q.value[e] * q.value[e], near * (2 * fabsl(q.value[e]) + distance(&q, e)));
+    }
+    reference_transposed_product(Q, X, &t, k);
+    reference_scale_and_add(Q, 1, 1, Z);
+    expected_free(&q);
+    expected_free(&t);
+}
+
 static long double mean_response(const struct host_loss *l, long double eta) {
     if (l->kind == KILN_LOSS_LOGISTIC) return 1 / (1 + expl(-eta));
     return l->kind == KILN_LOSS_GLM ? mean_at(l->link, l->power, eta).mu : eta;

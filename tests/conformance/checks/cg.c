@@ -6,7 +6,7 @@
 
 #include "cases.h"
 
-enum { ROWS = 2503, STEPS = 3, STATE = 4 + 2 * STEPS, MOST = 5 };
+enum { ROWS = 2503, STEPS = 3, HISTORY = 5, STATE = HISTORY + 2 * STEPS, MOST = 5 };
 static const double plain_l2 = 0.5;
 
 /* All as doubles. A is diag(1 + i mod 7), but in column 1 it leaves no positive curvature. */
@@ -14,18 +14,19 @@ struct recurrences {
     int64_t n, k;
     bool plain; /* no inverse, penalty and mean */
     double *E, *G, *P, *Q, *inverse, *penalty, *mean;
-    double S[STATE * MOST], sums[MOST], shift[MOST];
+    double S[STATE * MOST], sums[MOST], shift[MOST], curvature[MOST];
 };
 
 /* P's successor, given in inverse .* G + beta P, with what the next pass begins with. */
 static void plain_direction(struct recurrences *r, int64_t c, double beta) {
     const bool active = r->S[r->k + c] != 0;
-    r->shift[c] = 0;
+    r->shift[c] = r->S[4 * r->k + c] = 0;
     for (int64_t i = c; i < r->n * r->k; i += r->k) {
         const int64_t row = i / r->k;
         r->P[i] = active ? r->inverse[row] * r->G[i] + (beta != 0 ? beta * r->P[i] : 0) : 0;
         r->Q[i] = r->penalty[row] * r->P[i];
         r->shift[c] -= r->mean[row] * r->P[i];
+        r->S[4 * r->k + c] += r->P[i] * r->Q[i];
     }
 }
 
@@ -45,11 +46,9 @@ static void plain_begin(struct recurrences *r) {
 
 static void plain_step(struct recurrences *r, int slot) {
     for (int64_t c = 0; c < r->k; c++) {
-        double curvature = 0, rho = r->S[c], *active = &r->S[r->k + c];
-        for (int64_t i = c; i < r->n * r->k; i += r->k) {
-            r->Q[i] -= r->mean[i / r->k] * r->sums[c];
-            curvature += r->P[i] * r->Q[i];
-        }
+        const double curvature = r->curvature[c] + r->S[4 * r->k + c], rho = r->S[c];
+        double *active = &r->S[r->k + c];
+        for (int64_t i = c; i < r->n * r->k; i += r->k) r->Q[i] -= r->mean[i / r->k] * r->sums[c];
         const double alpha = *active != 0 && curvature > 0 ? rho / curvature : 0;
         for (int64_t i = c; i < r->n * r->k; i += r->k) {
             r->E[i] += alpha * r->P[i];
@@ -62,17 +61,19 @@ static void plain_step(struct recurrences *r, int slot) {
             r->S[3 * r->k + c] += alpha * rho / 2;
             r->S[c] = next;
         }
-        r->S[(4 + 2 * slot) * r->k + c] = r->S[c];
-        r->S[(5 + 2 * slot) * r->k + c] = r->S[3 * r->k + c];
+        r->S[(HISTORY + 2 * slot) * r->k + c] = r->S[c];
+        r->S[(HISTORY + 1 + 2 * slot) * r->k + c] = r->S[3 * r->k + c];
     }
 }
 
-/* What a pass adds to Q, the part of its sums that the means magnify among it. */
+/* What a pass adds to Q, the part of its sums that the means magnify among it, and P . A P. */
 static void apply(struct recurrences *r) {
+    memset(r->curvature, 0, sizeof r->curvature);
     for (int64_t i = 0; i < r->n * r->k; i++) {
         const int64_t row = i / r->k, c = i % r->k;
-        r->Q[i] += (c == 1 ? -8 : (double)(1 + row % 7)) * r->P[i];
-        r->Q[i] += r->mean[row] * r->sums[c];
+        const double AP = (c == 1 ? -8 : (double)(1 + row % 7)) * r->P[i];
+        r->Q[i] += AP + r->mean[row] * r->sums[c];
+        r->curvature[c] += r->P[i] * AP;
     }
 }
 
@@ -125,7 +126,7 @@ static double difference(const kiln_matrix *A, const double *want, int64_t count
 }
 
 struct on_device {
-    kiln_matrix *E, *G, *P, *Q, *S, *inverse, *penalty, *mean, *sums, *shift;
+    kiln_matrix *E, *G, *P, *Q, *S, *inverse, *penalty, *mean, *sums, *shift, *curvature;
 };
 
 /* E, P and shift hold what must not be read. */
@@ -144,7 +145,9 @@ static kiln_status upload(struct on_device *d, struct check_context *context, co
     if (!status) status = to_device(&d->inverse, context, type, ROWS, 1, r->inverse);
     if (!status) status = to_device(&d->penalty, context, type, ROWS, 1, r->penalty);
     if (!status) status = to_device(&d->mean, context, type, ROWS, 1, r->mean);
-    if (!status) status = to_device(&d->S, context, info.has_f64 ? KILN_F64 : KILN_F32, STATE, r->k, r->S);
+    const kiln_type wide = info.has_f64 ? KILN_F64 : KILN_F32;
+    if (!status) status = to_device(&d->S, context, wide, STATE, r->k, r->S);
+    if (!status) status = to_device(&d->curvature, context, wide, 1, r->k, r->curvature);
     return status;
 }
 
@@ -180,20 +183,24 @@ static void check_columns(struct check_context *context, int64_t k, bool plain) 
                         .l2 = plain_l2,
                         .mean = plain ? NULL : d.mean,
                         .sums = plain ? NULL : d.sums,
-                        .shift = plain ? NULL : d.shift};
+                        .shift = plain ? NULL : d.shift,
+                        .curvature = d.curvature};
     if (!status) status = kiln_cg_begin(&cg);
     plain_begin(&r);
     if (!status) compare(context, &d, &r, "at first");
     for (int slot = 0; !status && slot < STEPS; slot++) {
         apply(&r);
         status = to_device(&d.Q, context, context->type, ROWS, k, r.Q);
+        if (!status)
+            status = to_device(&d.curvature, context, kiln_matrix_type(d.curvature), 1, k, r.curvature);
         if (!status) status = kiln_cg_step(&cg, slot);
         plain_step(&r, slot);
     }
     check_report(context, status == KILN_OK, "%s", kiln_last_error()->message);
     if (!status) compare(context, &d, &r, "in the end");
-    kiln_matrix *const all[] = {d.E, d.G, d.P, d.Q, d.S, d.inverse, d.penalty, d.mean, d.sums, d.shift};
-    for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
+    kiln_matrix *const all[] = {d.E,       d.G,    d.P,    d.Q,     d.S,        d.inverse,
+                                d.penalty, d.mean, d.sums, d.shift, d.curvature};
+    for (int i = 0; i < 11; i++) kiln_matrix_free(all[i]);
     finish(&r);
 }
 
