@@ -1,19 +1,31 @@
-/* CPU body of the passes over a dense X whose rows are no longer than a vector.
+/* CPU body of the passes over a dense X whose rows fill no more than half a vector.
  *
- * A row takes `slot` lanes, the power of two from its length on, so that LANES rows, a group, take `slot` vectors. The lanes
- * of their products with y are added up by a tree of neighbouring pairs, which ends in one vector with the group's q in
- * order; the same tree upwards spreads q over the rows' lanes again for the scatter. One row after the other would leave
- * most lanes empty, and each would wait for the sum of the one before: w is added up in several sums, lane by lane, which
- * are folded into w when the rows are through. */
+ * A row on its own would leave most lanes empty, and each would wait for the sum of the one before. So a block of rows is
+ * turned, LANES rows at a time, into a tile in the first-level cache that holds its columns: in a vector of a column each lane
+ * belongs to a row of its own, and products with y as well as sums into w need no shuffles.
+ *
+ * Turning: a row takes `slot` lanes, the power of two from its length on, so that LANES rows, a group, take `slot` vectors.
+ * Taken as one sequence of numbers, their even ones are the even columns and their odd ones the odd columns, each half again
+ * a sequence of that kind: after log2(slot) such steps each vector is a column, in the order of the reversed bits. */
 
-enum { FN(NARROW_SUMS) = 4 };
+enum {
+    FN(NARROW_MOST) = LANES / 2, /* columns of X */
+    FN(NARROW_Y) = 8             /* columns of y */
+};
 
 /* What all rows of a range share. */
 struct FN(narrow) {
     const struct FN(pass) * pass;
-    FN(vmask) mask; /* of the lanes that hold numbers of a row */
-    real sums[FN(NARROW_COLUMNS)][FN(NARROW_SUMS) * LANES];
+    int slot;
+    FN(vmask) mask;                                /* of the lanes that hold numbers of a row */
+    FN(vreal) sums[FN(NARROW_Y)][FN(NARROW_MOST)]; /* w, lane by lane */
+    real tile[FN(BLOCK_ROWS) * FN(NARROW_MOST)];
 };
+
+static bool FN(is_narrow)(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    return X->format == KILN_DENSE && X->cols > 0 && X->cols <= FN(NARROW_MOST) && chain->k <= FN(NARROW_Y);
+}
 
 /* Lanes that a row takes. */
 static int FN(narrow_slot)(int64_t n) {
@@ -22,154 +34,191 @@ static int FN(narrow_slot)(int64_t n) {
     return slot;
 }
 
-/* The rows of a vector. Where rows fill their slots they lie without gaps. */
-ALWAYS_INLINE FN(vreal) FN(narrow_load)(int slot, bool full, const real *x, int64_t n, FN(vmask) mask) {
-    return full ? FN(load)(x) : FN(masked)(FN(load_pieces)(LANES / slot, x, n), mask);
-}
-
-/* q = x y for a group; slot and full are constants wherever this is inlined. */
-ALWAYS_INLINE void FN(narrow_dots)(int slot, bool full, real *q, const real *x, int64_t n, const real *y,
-                                   FN(vmask) mask) {
-    const FN(vreal) all_y = FN(load)(y);
-    FN(vreal) sum[LANES];
-#pragma GCC unroll 16
-    for (int i = 0; i < slot; i++)
-        sum[i] = FN(narrow_load)(slot, full, x + i * (LANES / slot) * n, n, mask) * all_y;
-#pragma GCC unroll 4
-    for (int half = slot / 2; half > 0; half /= 2)
+/* The columns of a group, zeros in those that fill a slot up. slot and full, whether rows fill their slots and so lie without
+ * gaps, are constants wherever this is inlined. */
+ALWAYS_INLINE void FN(turn)(int slot, bool full, FN(vreal) column[LANES], const real *x, int64_t n,
+                            FN(vmask) mask) {
+    FN(vreal) now[LANES], next[LANES];
 #pragma GCC unroll 8
-        for (int i = 0; i < half; i++) sum[i] = FN(pair_sums)(sum[2 * i], sum[2 * i + 1]);
-    FN(store)(q, sum[0]);
-}
-
-/* sums += q^T x, or x squared, for a group. */
-ALWAYS_INLINE void FN(narrow_adds)(int slot, bool full, bool square, FN(vreal) sums[FN(NARROW_SUMS)],
-                                   const real *q, const real *x, int64_t n, FN(vmask) mask) {
-    FN(vreal) spread[LANES];
-    spread[0] = FN(load)(q);
-#pragma GCC unroll 4
-    for (int count = 1; count < slot; count *= 2)
-#pragma GCC unroll 8
-        for (int i = count - 1; i >= 0; i--) {
-            const FN(vreal) both = spread[i];
-            spread[2 * i + 1] = FN(twins)(both, true);
-            spread[2 * i] = FN(twins)(both, false);
-        }
-#pragma GCC unroll 16
     for (int i = 0; i < slot; i++) {
-        const FN(vreal) xi = FN(narrow_load)(slot, full, x + i * (LANES / slot) * n, n, mask);
-        sums[i % FN(NARROW_SUMS)] += spread[i] * (square ? xi * xi : xi);
+        const real *from = x + i * (LANES / slot) * n;
+        FN(ask_near)(from);
+        now[i] = full ? FN(load)(from) : FN(masked)(FN(load_pieces)(LANES / slot, from, n), mask);
     }
-}
-
-/* The same for `count` rows, whole groups. q lies row by row, k numbers each. */
-ALWAYS_INLINE void FN(narrow_products_of)(int slot, bool full, const struct FN(narrow) * narrow, real *q,
-                                          const real *x, int64_t count) {
-    const int64_t n = narrow->pass->n, k = narrow->pass->k;
-    const real *y = narrow->pass->y;
-    real group[LANES];
-    if (k == 1)
-        for (int64_t r = 0; r < count; r += LANES)
-            FN(narrow_dots)(slot, full, q + r, x + r * n, n, y, narrow->mask);
-    else
-        for (int64_t r = 0; r < count; r += LANES)
-            for (int64_t c = 0; c < k; c++) {
-                FN(narrow_dots)(slot, full, group, x + r * n, n, y + c * LANES, narrow->mask);
-                for (int i = 0; i < LANES; i++) q[(r + i) * k + c] = group[i];
-            }
-}
-
-ALWAYS_INLINE void FN(narrow_scatter_of)(int slot, bool full, bool square, struct FN(narrow) * narrow,
-                                         const real *q, const real *x, int64_t count) {
-    const int64_t n = narrow->pass->n, k = narrow->pass->k;
-    for (int64_t c = 0; c < k; c++) {
-        FN(vreal) sums[FN(NARROW_SUMS)];
-        real group[LANES];
-        for (int i = 0; i < FN(NARROW_SUMS); i++) sums[i] = FN(load)(narrow->sums[c] + i * LANES);
-        for (int64_t r = 0; r < count; r += LANES) {
-            for (int i = 0; k > 1 && i < LANES; i++) group[i] = q[(r + i) * k + c];
-            FN(narrow_adds)(slot, full, square, sums, k > 1 ? group : q + r, x + r * n, n, narrow->mask);
+#pragma GCC unroll 4
+    for (int count = slot; count > 1; count /= 2) {
+#pragma GCC unroll 8
+        for (int i = 0; i < slot / 2; i++) {
+            const int of = 2 * i / count * count, at = i % (count / 2);
+            next[of + at] = SHUFFLE(now[2 * i], now[2 * i + 1], EVEN);
+            next[of + count / 2 + at] = SHUFFLE(now[2 * i], now[2 * i + 1], ODD);
         }
-        for (int i = 0; i < FN(NARROW_SUMS); i++) FN(store)(narrow->sums[c] + i * LANES, sums[i]);
+#pragma GCC unroll 8
+        for (int i = 0; i < slot; i++) now[i] = next[i];
     }
+#pragma GCC unroll 8
+    for (int i = 0; i < slot; i++) {
+        int reversed = 0;
+        for (int bit = 1, other = slot / 2; bit < slot; bit *= 2, other /= 2)
+            if (i & bit) reversed |= other;
+        column[reversed] = now[i];
+    }
+}
+
+/* The tile of `groups` groups of rows at x and, if y is to be multiplied, q = x y; q lies row by row, k numbers each. */
+ALWAYS_INLINE void FN(narrow_products_of)(int slot, bool full, struct FN(narrow) * narrow, real *q,
+                                          const real *x, int64_t groups) {
+    const struct FN(pass) *pass = narrow->pass;
+    const int64_t n = pass->n, k = pass->k, columns = FN(multiplies)(pass->chain) ? k : 0;
+    real *tile = narrow->tile;
+    for (int64_t g = 0; g < groups; g++, x += LANES * n, tile += slot * LANES, q += LANES * k) {
+        FN(vreal) column[LANES];
+        FN(turn)(slot, full, column, x, n, narrow->mask);
+        for (int j = 0; j < slot; j++) FN(store)(tile + j * LANES, column[j]);
+        for (int64_t c = 0; c < columns; c++) {
+            const real *y = pass->y + c * pass->padded;
+            FN(vreal) sum = column[0] * y[0];
+            for (int j = 1; j < slot; j++) sum += column[j] * y[j];
+            if (k == 1)
+                FN(store)(q, sum);
+            else
+                for (int i = 0; i < LANES; i++) q[i * k + c] = sum[i];
+        }
+    }
+}
+
+/* sums += q^T x, or x squared, for the rows in the tile. */
+ALWAYS_INLINE void FN(narrow_scatter_of)(int slot, bool square, struct FN(narrow) * narrow, const real *q,
+                                         int64_t groups) {
+    const int64_t k = narrow->pass->k;
+    for (int64_t c = 0; c < k; c++) {
+        FN(vreal) sum[FN(NARROW_MOST)];
+        real few[LANES];
+        const real *tile = narrow->tile;
+        for (int j = 0; j < slot; j++) sum[j] = narrow->sums[c][j];
+        for (int64_t g = 0; g < groups; g++, tile += slot * LANES) {
+            for (int i = 0; k > 1 && i < LANES; i++) few[i] = q[(g * LANES + i) * k + c];
+            const FN(vreal) p = FN(load)(k > 1 ? few : q + g * LANES);
+            for (int j = 0; j < slot; j++) {
+                const FN(vreal) column = FN(load)(tile + j * LANES);
+                sum[j] += p * (square ? column * column : column);
+            }
+        }
+        for (int j = 0; j < slot; j++) narrow->sums[c][j] = sum[j];
+    }
+}
+
+/* Both in one loop, so that the reading of X does not pause: sums += q^T x for the rows in the tile, whose place those at x
+ * take, and their products with one column of y in place of q. */
+ALWAYS_INLINE void FN(narrow_walk_of)(int slot, bool full, struct FN(narrow) * narrow, real *q, const real *x,
+                                      int64_t groups) {
+    const int64_t n = narrow->pass->n;
+    const real *y = narrow->pass->y;
+    real *tile = narrow->tile;
+    FN(vreal) sum[FN(NARROW_MOST)];
+    for (int j = 0; j < slot; j++) sum[j] = narrow->sums[0][j];
+    for (int64_t g = 0; g < groups; g++, x += LANES * n, tile += slot * LANES, q += LANES) {
+        FN(vreal) column[LANES], dot = {0};
+        const FN(vreal) p = FN(load)(q);
+        FN(turn)(slot, full, column, x, n, narrow->mask);
+        for (int j = 0; j < slot; j++) {
+            sum[j] += p * FN(load)(tile + j * LANES);
+            dot += column[j] * y[j];
+            FN(store)(tile + j * LANES, column[j]);
+        }
+        FN(store)(q, dot);
+    }
+    for (int j = 0; j < slot; j++) narrow->sums[0][j] = sum[j];
 }
 
 #if LANES >= 16
-#define SLOT_16(CASE) CASE(16)
-#else
-#define SLOT_16(CASE)
-#endif
-#if LANES >= 8
 #define SLOT_8(CASE) CASE(8)
 #else
 #define SLOT_8(CASE)
 #endif
-#if LANES >= 4
+#if LANES >= 8
 #define SLOT_4(CASE) CASE(4)
 #else
 #define SLOT_4(CASE)
 #endif
-#define EACH_SLOT(CASE) CASE(1) CASE(2) SLOT_4(CASE) SLOT_8(CASE) SLOT_16(CASE)
+#if LANES >= 4
+#define SLOT_2(CASE) CASE(2)
+#else
+#define SLOT_2(CASE)
+#endif
+#define EACH_SLOT(CASE) CASE(1) SLOT_2(CASE) SLOT_4(CASE) SLOT_8(CASE)
 
-/* Rows of one and two numbers always fill their slots, and what fills whole vectors needs no other way in. */
-#define FULL(SLOT) (SLOT <= 2 || (SLOT < LANES && narrow->pass->n == SLOT))
-
-NEVER_INLINE void FN(narrow_products)(const struct FN(narrow) * narrow, real *q, const real *x,
-                                      int64_t count) {
+NEVER_INLINE void FN(narrow_products)(struct FN(narrow) * narrow, real *q, const real *x, int64_t groups) {
 #define PRODUCTS(SLOT)                                                                                       \
     case SLOT:                                                                                               \
-        if (FULL(SLOT))                                                                                      \
-            FN(narrow_products_of)(SLOT, true, narrow, q, x, count);                                         \
+        if (SLOT <= 2 || narrow->pass->n == SLOT) /* one and two numbers always fill their slots */          \
+            FN(narrow_products_of)(SLOT, true, narrow, q, x, groups);                                        \
         else                                                                                                 \
-            FN(narrow_products_of)(SLOT, false, narrow, q, x, count);                                        \
+            FN(narrow_products_of)(SLOT, false, narrow, q, x, groups);                                       \
         return;
-    switch (FN(narrow_slot)(narrow->pass->n)) { EACH_SLOT(PRODUCTS) }
+    switch (narrow->slot) { EACH_SLOT(PRODUCTS) }
 #undef PRODUCTS
 }
 
-NEVER_INLINE void FN(narrow_scatter)(struct FN(narrow) * narrow, const real *q, const real *x,
-                                     int64_t count) {
+NEVER_INLINE void FN(narrow_scatter)(struct FN(narrow) * narrow, const real *q, int64_t groups) {
 #define SCATTER(SLOT)                                                                                        \
     case SLOT:                                                                                               \
         if (narrow->pass->chain->kind == KI_CHAIN_SQUARES)                                                   \
-            FN(narrow_scatter_of)(SLOT, SLOT <= 2, true, narrow, q, x, count);                               \
-        else if (FULL(SLOT))                                                                                 \
-            FN(narrow_scatter_of)(SLOT, true, false, narrow, q, x, count);                                   \
+            FN(narrow_scatter_of)(SLOT, true, narrow, q, groups);                                            \
         else                                                                                                 \
-            FN(narrow_scatter_of)(SLOT, false, false, narrow, q, x, count);                                  \
+            FN(narrow_scatter_of)(SLOT, false, narrow, q, groups);                                           \
         return;
-    switch (FN(narrow_slot)(narrow->pass->n)) { EACH_SLOT(SCATTER) }
+    switch (narrow->slot) { EACH_SLOT(SCATTER) }
 #undef SCATTER
 }
-#undef FULL
+
+NEVER_INLINE void FN(narrow_walk)(struct FN(narrow) * narrow, real *q, const real *x, int64_t groups) {
+#define WALK(SLOT)                                                                                           \
+    case SLOT:                                                                                               \
+        if (SLOT <= 2 || narrow->pass->n == SLOT)                                                            \
+            FN(narrow_walk_of)(SLOT, true, narrow, q, x, groups);                                            \
+        else                                                                                                 \
+            FN(narrow_walk_of)(SLOT, false, narrow, q, x, groups);                                           \
+        return;
+    switch (narrow->slot) { EACH_SLOT(WALK) }
+#undef WALK
+}
 #undef EACH_SLOT
-#undef SLOT_16
 #undef SLOT_8
 #undef SLOT_4
+#undef SLOT_2
 
 /* `count` rows from `row`, lying at x with what is missing to whole groups behind them. */
 static void FN(narrow_block)(struct FN(narrow) * narrow, struct FN(tally) * tally, int64_t row, int64_t count,
                              const real *x) {
     const struct FN(pass) *pass = narrow->pass;
     const struct ki_chain *chain = pass->chain;
-    const int64_t rows = ki_ceil_div(count, LANES) * LANES;
+    const int64_t groups = ki_ceil_div(count, LANES);
     real *q = tally->products;
-    if (FN(multiplies)(chain)) FN(narrow_products)(narrow, q, x, rows);
+    FN(narrow_products)(narrow, q, x, groups);
     if (!FN(turn_block)(chain, tally, q, row, count)) return;
-    for (int64_t i = count * pass->k; i < rows * pass->k; i++) q[i] = 0;
-    FN(fetch)(x + pass->block * pass->n, rows * pass->n);
-    FN(narrow_scatter)(narrow, q, x, rows);
+    for (int64_t i = count * pass->k; i < groups * LANES * pass->k; i++) q[i] = 0;
+    FN(narrow_scatter)(narrow, q, groups);
 }
 
-/* w += the sums. */
-static void FN(narrow_fold)(const struct FN(narrow) * narrow, int64_t slot, real *w) {
+/* As many whole blocks of [first, end) as there are, each but the first read while the one before is scattered. Returns the
+ * first row that is left. */
+static int64_t FN(narrow_blocks)(struct FN(narrow) * narrow, struct FN(tally) * tally, int64_t first,
+                                 int64_t end) {
     const struct FN(pass) *pass = narrow->pass;
-    for (int64_t c = 0; c < pass->k; c++) {
-        real all[LANES] = {0};
-        for (int64_t i = 0; i < FN(NARROW_SUMS) * LANES; i++) all[i & (LANES - 1)] += narrow->sums[c][i];
-        for (int64_t i = 0; i < LANES; i++)
-            if ((i & (slot - 1)) < pass->n) w[c * pass->padded + (i & (slot - 1))] += all[i];
+    const int64_t block = pass->block, groups = block / LANES;
+    const real *x = VALUES(pass->chain->X);
+    real *q = tally->products;
+    if (first + block > end) return first;
+    FN(narrow_products)(narrow, q, x + first * pass->n, groups);
+    FN(map_block)(pass->chain, tally, q, first, block);
+    int64_t row = first + block;
+    for (; row + block <= end; row += block) {
+        FN(narrow_walk)(narrow, q, x + row * pass->n, groups);
+        FN(map_block)(pass->chain, tally, q, row, block);
     }
+    FN(narrow_scatter)(narrow, q, groups);
+    return row;
 }
 
 /* Rows [first, end). Rows short of a group, or so near the end of X that vectors would reach beyond it, go through a copy
@@ -177,13 +226,15 @@ static void FN(narrow_fold)(const struct FN(narrow) * narrow, int64_t slot, real
 static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * tally, real *w, int64_t first,
                              int64_t end) {
     const real *x = VALUES(pass->chain->X);
-    const int64_t n = pass->n, k = pass->k, slot = FN(narrow_slot)(n);
+    const int64_t n = pass->n, k = pass->k;
     const int64_t safe = ki_min(end, (pass->chain->X->rows * n - LANES) / n);
     struct FN(narrow) narrow;
     narrow.pass = pass;
-    for (int i = 0; i < LANES; i++) narrow.mask[i] = (i & (slot - 1)) < n ? (real_bits)-1 : 0;
+    narrow.slot = FN(narrow_slot)(n);
+    for (int i = 0; i < LANES; i++) narrow.mask[i] = (i & (narrow.slot - 1)) < n ? (real_bits)-1 : 0;
     memset(narrow.sums, 0, (size_t)k * sizeof narrow.sums[0]);
     int64_t row = first;
+    if (pass->chain->kind == KI_CHAIN_FUSED && k == 1) row = FN(narrow_blocks)(&narrow, tally, first, safe);
     for (int64_t count; row + LANES <= safe; row += count) {
         count = ki_min(pass->block, (safe - row) / LANES * LANES);
         FN(narrow_block)(&narrow, tally, row, count, x + row * n);
@@ -194,5 +245,7 @@ static void FN(narrow_range)(const struct FN(pass) * pass, struct FN(tally) * ta
         memcpy(room, x + row * n, (size_t)(count * n) * sizeof(real));
         FN(narrow_block)(&narrow, tally, row, count, room);
     }
-    if (pass->chain->kind != KI_CHAIN_PLAIN) FN(narrow_fold)(&narrow, slot, w);
+    if (pass->chain->kind == KI_CHAIN_PLAIN) return;
+    for (int64_t c = 0; c < k; c++)
+        for (int64_t j = 0; j < n; j++) w[c * pass->padded + j] += FN(lane_sum)(narrow.sums[c][j]);
 }
