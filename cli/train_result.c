@@ -176,14 +176,32 @@ static kiln_status set_loss(kiln_model *model, const struct run *run, const kiln
     return status;
 }
 
-static kiln_status fill_model(kiln_model *model, const struct run *run, const struct training *job) {
+/* A column that depends on those before it has no standard error, and a model file holds finite numbers only: -1. */
+static int standard_errors(kiln_matrix **kept, const struct run *run, const struct training *job) {
+    int code = 0;
+    if (!job->errors) return 0;
+    kiln_matrix *wide = NULL;
+    double *values = values_of(job->errors, &code);
+    if (code) return code;
+    const int64_t count = kiln_matrix_rows(job->errors);
+    for (int64_t i = 0; i < count; i++)
+        if (isnan(values[i])) values[i] = -1;
+    if (kiln_matrix_dense(&wide, run->device, KILN_F64, count, 1, values) != KILN_OK ||
+        kiln_matrix_copy(kept, run->device, kiln_matrix_type(job->errors), wide) != KILN_OK)
+        code = fail_library(WORKING);
+    kiln_matrix_free(wide);
+    free(values);
+    return code;
+}
+
+static kiln_status fill_model(kiln_model *model, const struct run *run, const struct training *job,
+                              const kiln_matrix *errors) {
     const kiln_data *data = job->data;
     kiln_status status = kiln_model_set_tensor(model, "W", job->W);
     if (status == KILN_OK && job->b) status = kiln_model_set_tensor(model, "b", job->b);
     if (status == KILN_OK && job->classes.count) status = set_classes(model, run, &job->classes);
     if (status == KILN_OK) status = set_loss(model, run, &job->loss);
-    if (status == KILN_OK && job->errors)
-        status = kiln_model_set_tensor(model, "standard_errors", job->errors);
+    if (status == KILN_OK && errors) status = kiln_model_set_tensor(model, "standard_errors", errors);
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", run->device_info.name);
     if (status == KILN_OK) status = kiln_model_set_text(model, "type", type_name(kiln_matrix_type(job->W)));
     if (status == KILN_OK) status = train_set_json(model, "options", options_json(job));
@@ -201,11 +219,15 @@ static kiln_status fill_model(kiln_model *model, const struct run *run, const st
 
 int train_save(struct run *run, const struct training *job) {
     kiln_model *model = NULL;
+    kiln_matrix *errors = NULL;
     double start = clock_seconds();
+    int code = standard_errors(&errors, run, job);
+    if (code) return code;
     kiln_status status = kiln_model_create(&model, job->algorithm->name);
-    if (status == KILN_OK) status = fill_model(model, run, job);
+    if (status == KILN_OK) status = fill_model(model, run, job, errors);
     if (status == KILN_OK) status = kiln_model_save(model, run->settings->output);
-    int code = status == KILN_OK ? 0 : fail_library(WRITING);
+    code = status == KILN_OK ? 0 : fail_library(WRITING);
+    kiln_matrix_free(errors);
     kiln_model_free(model);
     run->seconds.write = clock_seconds() - start;
     return code;

@@ -784,8 +784,9 @@ typedef struct kiln_glm_options {
     const kiln_matrix *offset;  /* m x 1, or NULL */
     /* Standard errors wanted: (n + 1) x 1 (n x 1 without an intercept), coefficients first, then the intercept; or NULL.
      * Square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected curvature at the result; NaN for a
-     * column that depends on those before it. n at most 4096 (n^2 doubles on the host, n^3/3 multiplications there, and a
-     * pass over X for 64 columns), and l2 = 0. */
+     * column that depends on those before it, whose coefficient is then 0: the errors of the others are those of such
+     * coefficients. n at most 4096 (n^2 doubles on the host, n^3/3 multiplications there, and a pass over X for 64 columns), and
+     * l2 = 0. */
     kiln_matrix *standard_errors;
     kiln_control control;
 } kiln_glm_options;
@@ -799,7 +800,7 @@ typedef struct kiln_glm_options {
  * / (rows of weight > 0 - parameters), NaN where that divisor is not positive; aic as R's glm counts it: -2 log-likelihood +
  * 2 parameters, and for Gaussian, gamma and inverse Gaussian the dispersion put at deviance / weights and counted as a
  * parameter (statsmodels does not count it); NaN for Tweedie, whose density has no closed form. parameters = n and the
- * intercept, whether columns depend on each other or not.
+ * intercept; only with standard errors, which find them, columns that depend on others are not counted.
  * Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report
  * says what ended the run. Not converging is not an error. On failure w, b, standard_errors and the report are untouched.
  * Cost: kiln_logreg's; two passes more for the figures.

@@ -135,11 +135,10 @@ struct figures {
     double deviance, null_deviance, dispersion, aic;
 };
 
-static kiln_status judge(struct figures *figures, struct ki_glm *glm) {
+static kiln_status judge(struct figures *figures, struct ki_glm *glm, double parameters) {
     kiln_status status;
     struct sums sums, null;
     double b;
-    const double parameters = (double)(kiln_matrix_cols(glm->X) + !glm->options->no_intercept);
     TRY(ki_vector_get(&b, glm->newton.b));
     TRY(sum_rows(&sums, glm, glm->newton.W, b));
     TRY(sum_rows(&null, glm, NULL, glm->null));
@@ -193,17 +192,23 @@ static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *opt
                               .start = start};
 }
 
-/* The standard errors as a matrix of X's type, not yet the caller's: nothing of his changes before all is well. */
-static kiln_status standard_errors(kiln_matrix **E, struct ki_glm *glm, double dispersion) {
-    kiln_status status;
+/* The standard errors at dispersion 1, from ki_alloc, and how many columns they count. */
+static kiln_status unit_errors(double **errors, int64_t *parameters, struct ki_glm *glm) {
     const int64_t count = kiln_matrix_rows(glm->options->standard_errors);
-    double *errors = ki_alloc((size_t)count * sizeof *errors);
-    if (!errors) return ki_fail_nomem((size_t)count * sizeof *errors, "the standard errors");
-    TRY(ki_glm_standard_errors(errors, glm, dispersion));
-    TRY(ki_vector_new(E, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), count, errors));
-done:
-    ki_free(errors);
+    *errors = ki_alloc((size_t)count * sizeof **errors);
+    if (!*errors) return ki_fail_nomem((size_t)count * sizeof **errors, "the standard errors");
+    kiln_status status = ki_glm_standard_errors(*errors, glm);
+    *parameters = 0;
+    for (int64_t j = 0; j < count && status == KILN_OK; j++) *parameters += !isnan((*errors)[j]);
     return status;
+}
+
+/* As a matrix of X's type, not yet the caller's: nothing of his changes before all is well. */
+static kiln_status scaled_errors(kiln_matrix **E, const struct ki_glm *glm, double *errors,
+                                 double dispersion) {
+    const int64_t count = kiln_matrix_rows(glm->options->standard_errors);
+    for (int64_t j = 0; j < count; j++) errors[j] *= sqrt(dispersion);
+    return ki_vector_new(E, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), count, errors);
 }
 
 kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
@@ -212,6 +217,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     const kiln_glm_options defaults = {0};
     const double start = ki_clock(), one = 1;
     struct figures figures;
+    double *unit = NULL;
     kiln_matrix *errors = NULL;
     if (!options) options = &defaults;
     struct ki_glm glm = {.X = X, .options = options};
@@ -229,8 +235,10 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(ki_glm_check_target(&glm));
     TRY(ki_glm_null(&glm));
     TRY(fit(&glm, w, b));
-    TRY(judge(&figures, &glm));
-    if (options->standard_errors) TRY(standard_errors(&errors, &glm, figures.dispersion));
+    int64_t parameters = kiln_matrix_cols(X) + !options->no_intercept;
+    if (options->standard_errors) TRY(unit_errors(&unit, &parameters, &glm));
+    TRY(judge(&figures, &glm, (double)parameters));
+    if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
     TRY(ki_newton_hand_over(&glm.newton, w, b, report));
     if (!report) goto done;
@@ -242,5 +250,6 @@ done:
     ki_newton_close(&glm.newton);
     kiln_matrix_free(glm.ones);
     kiln_matrix_free(errors);
+    ki_free(unit);
     return status;
 }

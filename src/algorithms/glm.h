@@ -27,8 +27,8 @@ kiln_status ki_glm_null(struct ki_glm *glm);
  * a constant. *found: whether it is in range. */
 kiln_status ki_glm_start(struct ki_glm *glm, bool *found);
 
-/* Square roots of the diagonal of dispersion * (information matrix)^-1, n or n + 1 of them; NaN for columns that depend
- * on those before them. */
-kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm, double dispersion);
+/* Square roots of the diagonal of (information matrix)^-1, n or n + 1 of them; NaN for columns that depend
+ * on those before them, whose coefficients become 0. */
+kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm);
 
 #endif

@@ -1,8 +1,9 @@
-/* Standard errors of a generalised linear model: the diagonal of dispersion * (X^T diag(h) X)^-1, h the curvature.
+/* Standard errors of a generalised linear model at dispersion 1: the diagonal of (X^T diag(h) X)^-1, h the curvature.
  *
  * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the Schur complement of
  * the intercept, without the cancellation that would leave nothing of a column of years. It is scaled to a unit diagonal and
- * factored, A = L L^T; a pivot that is nothing but rounding belongs to a column that depends on those before it. */
+ * factored, A = L L^T; a pivot that is nothing but rounding belongs to a column that depends on those before it. Such a column
+ * gets coefficient 0, its part in the predictions goes to those before it: only then are the errors those of the others. */
 #include "algorithms/glm.h"
 
 struct information {
@@ -11,6 +12,7 @@ struct information {
     double *A;      /* n x n, its lower triangle; then L, then the inverse of L */
     double *mean;   /* of the columns, weighted with h; zeros without an intercept */
     double *scale;  /* square roots of A's diagonal; 0 for a column that is left out */
+    double *width;  /* what the scale was before a column was found to depend on others */
     double *column; /* n */
     double weight;  /* the sum of h */
 };
@@ -22,8 +24,9 @@ static kiln_status information_new(struct information *of) {
     of->A = ki_alloc((size_t)square);
     of->mean = ki_calloc((size_t)of->n * sizeof(double));
     of->scale = ki_calloc((size_t)of->n * sizeof(double));
+    of->width = ki_calloc((size_t)of->n * sizeof(double));
     of->column = ki_alloc((size_t)of->n * sizeof(double));
-    if (!of->A || !of->mean || !of->scale || !of->column)
+    if (!of->A || !of->mean || !of->scale || !of->width || !of->column)
         return ki_fail_nomem((size_t)square, "the information matrix");
     return KILN_OK;
 }
@@ -32,6 +35,7 @@ static void information_free(struct information *of) {
     ki_free(of->A);
     ki_free(of->mean);
     ki_free(of->scale);
+    ki_free(of->width);
     ki_free(of->column);
 }
 
@@ -80,7 +84,7 @@ static void factor(struct information *of) {
     for (int64_t i = 0; i < n; i++) {
         /* a column without spread, beside what it has of squares: constant, or all zero */
         const double whole = A[i * n + i] + of->weight * of->mean[i] * of->mean[i];
-        of->scale[i] = A[i * n + i] > least * whole ? sqrt(A[i * n + i]) : 0;
+        of->scale[i] = of->width[i] = A[i * n + i] > least * whole ? sqrt(A[i * n + i]) : 0;
     }
     for (int64_t i = 0; i < n; i++) {
         for (int64_t j = 0; j <= i; j++) {
@@ -95,6 +99,97 @@ static void factor(struct information *of) {
         if (A[i * n + i] == 0) of->scale[i] = 0;
     }
 }
+
+/* ---- columns that depend on others ---- */
+
+static bool depends(const struct information *of, int64_t i) {
+    return of->width[i] > 0 && of->scale[i] == 0;
+}
+
+/* The i-th column is sum_j a_j x_j over those before it, about the means: L^T a = row i of L, scales aside. Its coefficient
+ * goes to these, and what the means make of that to the intercept. */
+static void hand_on(const struct information *of, int64_t i, double *w, double *b) {
+    const int64_t n = of->n;
+    const double *L = of->A, share = w[i];
+    double *a = of->column;
+    w[i] = 0;
+    *b += share * of->mean[i];
+    for (int64_t j = i - 1; j >= 0; j--) {
+        double rest = L[i * n + j];
+        a[j] = 0;
+        if (of->scale[j] == 0) continue;
+        for (int64_t k = j + 1; k < i; k++) rest -= L[k * n + j] * a[k];
+        a[j] = rest / L[j * n + j];
+        const double part = share * a[j] * of->width[i] / of->scale[j];
+        w[j] += part;
+        *b -= part * of->mean[j];
+    }
+}
+
+/* X W + b. */
+static kiln_status predict(kiln_matrix **Eta, const struct ki_glm *glm, const kiln_matrix *W, double b) {
+    kiln_status status;
+    const kiln_matrix *X = glm->X;
+    kiln_matrix *made = NULL;
+    TRY(kiln_matrix_dense(&made, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1, NULL));
+    TRY(kiln_combine(made, &b, glm->ones, NULL, NULL));
+    TRY(kiln_multiply(made, 1, KILN_PLAIN, X, W, 1, made));
+    *Eta = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
+/* Takes the coefficients w and b, but for a dependence that is not what rounding had it look like: where any prediction
+ * would notice. */
+static kiln_status take(struct ki_glm *glm, const double *w, double b) {
+    kiln_status status;
+    struct ki_newton *newton = &glm->newton;
+    kiln_device *device = kiln_matrix_device(glm->X);
+    const kiln_type type = kiln_matrix_type(glm->X);
+    const double one = 1, minus_one = -1, digits = type == KILN_F32 ? 1e-4 : 1e-10;
+    double former, largest, change;
+    kiln_matrix *W = NULL, *B = NULL, *before = NULL, *after = NULL;
+    TRY(ki_vector_get(&former, newton->b));
+    TRY(ki_vector_new(&W, device, type, kiln_matrix_rows(newton->W), w));
+    TRY(ki_vector_new(&B, device, type, 1, &b));
+    TRY(predict(&before, glm, newton->W, former));
+    TRY(predict(&after, glm, W, b));
+    newton->report.passes += 2;
+    TRY(kiln_norm(&largest, before, KILN_NORM_MAX));
+    TRY(kiln_combine(after, &one, after, &minus_one, before));
+    TRY(kiln_norm(&change, after, KILN_NORM_MAX));
+    if (!(change <= digits * largest)) goto done;
+    TRY(kiln_combine(newton->W, &one, W, NULL, NULL));
+    TRY(kiln_combine(newton->b, &one, B, NULL, NULL));
+done:
+    kiln_matrix_free(W);
+    kiln_matrix_free(B);
+    kiln_matrix_free(before);
+    kiln_matrix_free(after);
+    return status;
+}
+
+static kiln_status drop_dependent(const struct information *of, struct ki_glm *glm) {
+    kiln_status status = KILN_OK;
+    int64_t i = 0;
+    double b;
+    while (i < of->n && !depends(of, i)) i++;
+    if (i == of->n) return KILN_OK;
+    double *w = ki_alloc((size_t)of->n * sizeof *w);
+    if (!w) return ki_fail_nomem((size_t)of->n * sizeof *w, "the coefficients");
+    TRY(ki_vector_get(w, glm->newton.W));
+    TRY(ki_vector_get(&b, glm->newton.b));
+    for (; i < of->n; i++)
+        if (depends(of, i)) hand_on(of, i, w, &b);
+    TRY(take(glm, w, b));
+done:
+    ki_free(w);
+    return status;
+}
+
+/* ---- errors ---- */
 
 /* Columns of L^-1, one at a time, from below the diagonal: (A^-1)_jj is the sum of column j's squares, and with
  * u = L^-1 mean, mean^T A^-1 mean that of u's. */
@@ -151,9 +246,9 @@ done:
     return status;
 }
 
-kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm, double dispersion) {
+kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm) {
     kiln_status status;
-    const int64_t n = kiln_matrix_cols(glm->X), count = n + !glm->options->no_intercept;
+    const int64_t n = kiln_matrix_cols(glm->X);
     struct information of = {.glm = glm, .n = n};
     TRY(information_new(&of));
     if (takes_own_curvature(&glm->loss)) TRY(expect_curvature(glm));
@@ -161,8 +256,8 @@ kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm, double di
     TRY(form(&of));
     glm->newton.report.passes += ki_gram_passes(n) + 1;
     factor(&of);
+    TRY(drop_dependent(&of, glm));
     invert(errors, &of, of.column);
-    for (int64_t j = 0; j < count; j++) errors[j] *= sqrt(dispersion);
 done:
     information_free(&of);
     return status;

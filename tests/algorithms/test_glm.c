@@ -242,7 +242,8 @@ static void no_optimum(void **state) {
         }
 }
 
-/* Counts of a million, columns of years and of millionths, a constant column and one that repeats another. */
+/* Counts of a million, columns of years and of millionths, a constant column and one that another one and the intercept make:
+ * with standard errors its coefficient goes to these, also where the start had one. */
 static void awkward_columns(void **state) {
     (void)state;
     const struct model model = model_of(KILN_POISSON, KILN_LINK_LOG);
@@ -253,7 +254,7 @@ static void awkward_columns(void **state) {
         x[0] = 2000 + floor(10 * u);
         x[1] = 1e-6 * v;
         x[2] = 7;
-        x[3] = x[4] + 0;
+        x[3] = 3 - 2 * x[4];
         d.offset[i] = 0;
         d.y[i] = floor(exp(14 + 0.1 * floor(10 * u) + 0.5 * v + 0.2 * x[3]));
     }
@@ -262,9 +263,17 @@ static void awkward_columns(void **state) {
     assert_ok(glm_run(&fit, &run, &d, &model, (kiln_glm_options){0}, true, true));
     assert_int_equal(fit.report.converged, 1);
     assert_true(near(fit.w[0], 0.1, 1e-5) && near(fit.w[1], 5e5, 1e-5) && fit.w[2] == 0);
-    assert_true(near(fit.w[3] + fit.w[4], 0.2, 1e-5));
+    assert_true(near(fit.w[3], 0.2, 1e-5) && fit.w[4] == 0);
     assert_true(fit.errors[0] > 0 && fit.errors[1] > 0 && fit.errors[3] > 0);
     assert_true(isnan(fit.errors[2]) && isnan(fit.errors[4]));
+    const double w = fit.w[3], b = fit.b, error = fit.errors[3];
+    fit.w[4] = 0.5;
+    fit.w[3] += 0.25;
+    fit.b -= 0.75;
+    assert_ok(glm_run(&fit, &run, &d, &model, (kiln_glm_options){.warm_start = 1}, true, true));
+    assert_true(fit.report.converged && fit.report.iterations == 0);
+    assert_true(near(fit.w[3], w, 1e-9) && fit.w[4] == 0 && near(fit.b, b, 1e-9));
+    assert_true(near(fit.errors[3], error, 1e-6));
     glm_fit_free(&fit);
     glm_data_free(&d);
 }

@@ -351,6 +351,33 @@ class Generalised(Models):
         bad = self.write("bad.csv", "y,x,w\n1,2,3\n4,5,heavy\n")
         self.assertIn("bad.csv:3:5", kiln("linreg", bad, "--target", "y", "--weights", "w", code=3)[1])
 
+    def test_a_column_without_a_standard_error(self):
+        lines = self.lines("number.csv")
+        twice = self.write("twice.csv", "\n".join(["c," + lines[0]] + [f"{line.split(',')[0]},{line}" for line in lines[1:]]) + "\n")
+        result = self.fit("glm", "twice.csv", "--standard-errors")
+        rows = {row["name"]: row for row in result["coefficients"]}
+        self.assertIsNone(rows["a"]["standard_error"])
+        self.assertGreater(rows["c"]["standard_error"], 0)
+        self.assertEqual(rows["a"]["value"], 0)
+        alone = self.fit("glm", "number.csv", "--standard-errors")["coefficients"]
+        for name, row in zip(("c", "b", "(intercept)"), alone):
+            for key in "value", "standard_error", "z":
+                self.assertAlmostEqual(rows[name][key] / row[key], 1, 8)
+        self.assertIn("nan", kiln("glm", twice, "--target", "y", "--standard-errors", *CPU)[0])
+
+    def test_levels_beside_an_intercept(self):
+        """Of the indicator columns of a text column the last one depends on the others: what is left are differences from it."""
+        rows = [("abc"[i % 3], i % 3 + (i * i % 7) / 10) for i in range(60)]
+        data = self.write("levels.csv", "group,y\n" + "".join(f"{g},{y}\n" for g, y in rows))
+        table = as_json("glm", data, "--target", "y", "--standard-errors", *CPU)["coefficients"]
+        means = {g: sum(y for h, y in rows if h == g) / 20 for g in "abc"}
+        variance = sum((y - means[g]) ** 2 for g, y in rows) / 57
+        for row, want in zip(table, (means["a"] - means["c"], means["b"] - means["c"], 0, means["c"])):
+            self.assertAlmostEqual(row["value"], want, 10)
+        for row, want in zip(table, (variance / 10, variance / 10, None, variance / 20)):
+            self.assertEqual(row["standard_error"] is None, want is None)
+            self.assertAlmostEqual(row["standard_error"] or 0, math.sqrt(want or 0), 10)
+
     def test_what_a_family_has_no_place_for(self):
         """File, line and column, also of targets on a file of their own; nothing is written."""
         bad = self.write("bad.csv", "x,y,w\n1,2,1\n\n2,-1,1\n3,0,-1\n")
