@@ -33,19 +33,19 @@ static int64_t FN(power_below)(int64_t x) {
     return power;
 }
 
-enum { FN(NARROW_COLUMNS) = 8 /* of y, at most, in passes of mmchain_narrow.cpu.h */ };
-
-/* Rows of doubles that fill more than half of a vector gain nothing by sharing one: 5 to 8 columns take 3 to 10 % longer. */
-static bool FN(is_narrow)(const struct ki_chain *chain) {
-    const kiln_matrix *X = chain->X;
-    const int64_t most = sizeof(real) == 8 ? LANES / 2 : LANES;
-    return X->format == KILN_DENSE && X->cols > 0 && X->cols <= most && chain->k <= FN(NARROW_COLUMNS);
-}
-
 #include "ops/mmchain_dense.cpu.h"
 #include "ops/mmchain_narrow.cpu.h"
 #include "ops/mmchain_csr.cpu.h"
 #include "ops/mmchain_wide.cpu.h"
+
+/* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with exponentials want
+ * enough rows to fill their vectors. */
+static int64_t FN(dense_block_rows)(const struct ki_chain *chain, int64_t batch) {
+    const int64_t bytes = chain->map == KI_ROW_SCALE ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
+    const int64_t of_a_row = ki_max(chain->X->cols * (int64_t)sizeof(real), 1);
+    const int64_t rows = ki_min(ki_min(bytes / of_a_row, FN(BLOCK_ROWS)), FN(BLOCK_PRODUCTS) / chain->k);
+    return ki_max(rows / batch, 1) * batch;
+}
 
 /* The first row of a part, cut so that rows + entries are about equal in each. */
 static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
@@ -199,20 +199,17 @@ static void FN(plan_parts)(struct FN(pass) * pass) {
 static void FN(plan_folds)(struct FN(pass) * pass) {
     const kiln_matrix *X = pass->chain->X;
     const int64_t mean_row = ki_max(X->nnz / ki_max(X->rows, 1), 1) * pass->k;
-    pass->fold = ki_max(pass->narrow ? 4096 * FN(NARROW_SUMS) : 4096, 16 * pass->copy / mean_row);
+    pass->fold = ki_max(pass->narrow ? 4096 * LANES : 4096, 16 * pass->copy / mean_row);
     pass->levels = sizeof(real) == 4 && pass->copy > 0 && X->rows / pass->parts > pass->fold ? 2 : 1;
     if (pass->levels == 1) pass->fold = ki_max(X->rows, 1);
 }
 
-/* y as the dense row kernels want it: column by column, padded with zeros to whole vectors; for rows within a vector once
- * for each slot of it. */
+/* y as the dense row kernels want it: column by column, padded with zeros to whole vectors. */
 static void FN(lay_out_y)(struct FN(pass) * pass) {
     const real *y = VALUES(pass->chain->y);
     memset(pass->y, 0, (size_t)(pass->k * pass->padded) * sizeof(real));
-    const int64_t slot = pass->narrow ? FN(narrow_slot)(pass->n) : pass->padded;
-    for (int64_t at = 0; at < pass->padded; at += slot)
-        for (int64_t j = 0; j < pass->n; j++)
-            for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + at + j] = y[j * pass->k + c];
+    for (int64_t j = 0; j < pass->n; j++)
+        for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + j] = y[j * pass->k + c];
 }
 
 /* Divides the device's work space among tallies with what they point to, copies, y and tails, each on cache lines of its
@@ -259,7 +256,7 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     if (status != KILN_OK) return status;
     if (tiles) return FN(wide_chain)(chain, tiles);
     pass.narrow = FN(is_narrow)(chain);
-    pass.batch = pass.narrow ? LANES : FN(BATCH);
+    pass.batch = pass.narrow ? LANES : FN(dense_batch)(chain);
     pass.block = FN(dense_block_rows)(chain, pass.batch);
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
     if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
