@@ -191,12 +191,13 @@ static void FN(gram_sum)(void *arg, int share) {
     }
 }
 
-/* G and g from the sum of the copies. */
-static void FN(gram_finish)(const struct FN(gram) * all) {
-    const int64_t n = all->n, padded = all->padded;
+/* A share of the rows of G and of g from the sum of the copies. */
+static void FN(gram_finish)(void *arg, int share) {
+    const struct FN(gram) *all = arg;
+    const int64_t n = all->n, padded = all->padded, end = ki_part_begin(n, share + 1, FN(GRAM_SUMS));
     const double *sum = all->copies, *g = sum + padded * padded, weight = g[padded];
     real *G = VALUES(all->gram->G), *out = all->gram->g ? VALUES(all->gram->g) : NULL;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = ki_part_begin(n, share, FN(GRAM_SUMS)); i < end; i++) {
         const double ci = (double)all->c[i];
         if (out) out[i] = (real)(all->sparse ? g[i] - weight * ci : g[i]);
         for (int64_t j = 0; j <= i; j++) {
@@ -254,8 +255,8 @@ static kiln_status FN(gram)(const struct ki_gram *gram) {
     memset(all.c, 0, (size_t)all.padded * sizeof(real));
     if (gram->c) memcpy(all.c, VALUES(gram->c), (size_t)all.n * sizeof(real));
     ki_parallel(gram->X->device->threads, all.parts * all.bands, FN(gram_task), &all);
-    ki_parallel(all.copy * all.parts > 262144 ? gram->X->device->threads : 1, FN(GRAM_SUMS), FN(gram_sum),
-                &all);
-    FN(gram_finish)(&all);
+    const int threads = all.copy * all.parts > 262144 ? gram->X->device->threads : 1;
+    ki_parallel(threads, FN(GRAM_SUMS), FN(gram_sum), &all);
+    ki_parallel(threads, FN(GRAM_SUMS), FN(gram_finish), &all);
     return KILN_OK;
 }

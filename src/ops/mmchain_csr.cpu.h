@@ -3,7 +3,8 @@
 
 enum {
     FN(BLOCK_ENTRIES) = 1024,
-    FN(COLUMNS) = 8, /* columns of y at most that one loop over a row's entries serves */
+    FN(COLUMNS) =
+        8, /* of y, that one loop over a row's entries serves; the last one those that are left of twice as many */
     FN(WIDE_BYTES) =
         131072, /* of w: beyond, y and w are interleaved and asked for ahead (dialect/sparse_row.h) */
     FN(INTERLEAVED_MOST) = 1 << 30, /* columns whose doubles 32 bits still hold */
@@ -17,7 +18,7 @@ struct FN(way) {
     bool ahead;
 };
 
-/* C neighbouring columns of y, C <= 8: a vector each for what C has of 8, 4 and 2, and one number. */
+/* C neighbouring columns of y, C < 16: a vector each for what C has of 8, 4 and 2, and one number. */
 typedef real FN(two) __attribute__((vector_size(2 * real_bytes)));
 typedef real FN(four) __attribute__((vector_size(4 * real_bytes)));
 typedef real FN(eight) __attribute__((vector_size(8 * real_bytes)));
@@ -71,15 +72,23 @@ ALWAYS_INLINE void FN(scatter_of)(int C, struct FN(way) way, real *w, const real
 }
 #undef EACH_PIECE
 
-#define EACH_COLUMNS(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8)
+#define EACH_COLUMNS(CASE)                                                                                   \
+    CASE(1)                                                                                                  \
+    CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13)      \
+        CASE(14) CASE(15)
 
-/* The same for all k columns of y, eight by eight. */
+/* The columns that the next loop serves where `rest` are left. */
+ALWAYS_INLINE int FN(next_columns)(int64_t rest) {
+    return rest < 2 * FN(COLUMNS) ? (int)rest : FN(COLUMNS);
+}
+
+/* The same for all k columns of y. */
 NEVER_INLINE void FN(products_of_all)(struct FN(way) way, real *q, const real *value, const int32_t *col,
                                       int64_t count, const real *y) {
 #define PRODUCTS(C)                                                                                          \
     case C: FN(products_of)(C, way, q + c, value, col, count, y + c); break;
-    for (int64_t c = 0; c < way.k; c += FN(COLUMNS)) {
-        switch (ki_min(way.k - c, FN(COLUMNS))) { EACH_COLUMNS(PRODUCTS) }
+    for (int64_t c = 0, served; c < way.k; c += served) {
+        switch (served = FN(next_columns)(way.k - c)) { EACH_COLUMNS(PRODUCTS) }
         way.ahead = false;
     }
 #undef PRODUCTS
@@ -89,8 +98,8 @@ NEVER_INLINE void FN(scatter_of_all)(struct FN(way) way, real *w, const real *q,
                                      const int32_t *col, int64_t count) {
 #define SCATTER(C)                                                                                           \
     case C: FN(scatter_of)(C, way, w + c, q + c, value, col, count); break;
-    for (int64_t c = 0; c < way.k; c += FN(COLUMNS)) {
-        switch (ki_min(way.k - c, FN(COLUMNS))) { EACH_COLUMNS(SCATTER) }
+    for (int64_t c = 0, served; c < way.k; c += served) {
+        switch (served = FN(next_columns)(way.k - c)) { EACH_COLUMNS(SCATTER) }
     }
 #undef SCATTER
 }
