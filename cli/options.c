@@ -84,7 +84,9 @@ const struct option option_table[] = {
     {"alpha", 0, OPTION_POSITIVE, GROUP_MODEL, BIT(GLM), "A", NULL, NULL, 0, INFINITY,
      "With --family negative-binomial: the variance is mu + A mu^2.", AT(alpha)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, BIT(GLM), NULL, NULL, NULL, ANY,
-     "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2.",
+     "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2. A column "
+     "that depends on "
+     "those before it gets coefficient 0 and no error.",
      AT(standard_errors)},
     {"cv", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "K", NULL, NULL, 2, 1000000,
      "K-fold cross-validation, for each value of a path; the model is then fitted to all rows with the value "

@@ -38,7 +38,9 @@ const struct verb verb_table[VERB_COUNT] = {
         {"glm", "DATA", 1, 1, NULL, "Train a generalised linear model",
          "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
          "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
-         "dispersion and AIC; on request standard errors.\n\n" FORMATS "\n\n" SUMMARY,
+         "dispersion and AIC; on request standard errors. A row of weight 2 is one of half the variance, not "
+         "two "
+         "rows: in the dispersion it counts once.\n\n" FORMATS "\n\n" SUMMARY,
          "kiln glm claims.csv --target count --family poisson --offset log_exposure\n"
          "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
          "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
