@@ -11,9 +11,6 @@ struct FN(elements) {
     void (*range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end);
 };
 
-/* Element i of an operand that may have one column used for each of W's k. */
-#define AT(A, i, k) VALUES(A)[(A)->cols == 1 ? (i) / (k) : (i)]
-
 static void FN(elements_part)(void *arg, int part) {
     const struct FN(elements) *e = arg;
     e->range(e, VALUES(e->W), ki_part_begin(e->W->nnz, part, e->parts),
@@ -37,17 +34,37 @@ static void FN(combine_column)(const struct FN(elements) * e, real *out, int64_t
         for (int64_t i = first; i < end; i++) out[i] = a != 0 ? a * X[i] : Y ? b * Y[i] : 0;
 }
 
+/* An operand's numbers for row i: all of W's k, or one that stands for each. */
+struct FN(row) {
+    const real *at;
+    int64_t step; /* to the next column: 1 or 0 */
+};
+
+static struct FN(row) FN(row_of)(const kiln_matrix *A, int64_t i, int64_t k) {
+    return A->cols == 1 ? (struct FN(row)){VALUES(A) + i, k == 1} : (struct FN(row)){VALUES(A) + i * k, 1};
+}
+
+/* The columns of row i in a range of elements [first, end). */
+static int64_t FN(row_begin)(int64_t i, int64_t k, int64_t first) {
+    return ki_max(first - i * k, 0);
+}
+static int64_t FN(row_end)(int64_t i, int64_t k, int64_t end) {
+    return ki_min(end - i * k, k);
+}
+
 static void FN(combine_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
     const int64_t k = e->W->cols;
     if (k == 1) {
         FN(combine_column)(e, out, first, end);
         return;
     }
-    for (int64_t i = first; i < end; i++) {
-        int64_t c = i % k;
-        real sum = e->a[c] != 0 ? (real)e->a[c] * AT(e->X, i, k) : 0;
-        if (e->Y && e->b[c] != 0) sum += (real)e->b[c] * AT(e->Y, i, k);
-        out[i] = sum;
+    for (int64_t i = first / k; i * k < end; i++) {
+        const struct FN(row) x = FN(row_of)(e->X, i, k), y = e->Y ? FN(row_of)(e->Y, i, k) : x;
+        for (int64_t c = FN(row_begin)(i, k, first); c < FN(row_end)(i, k, end); c++) {
+            real sum = e->a[c] != 0 ? (real)e->a[c] * x.at[c * x.step] : 0;
+            if (e->Y && e->b[c] != 0) sum += (real)e->b[c] * y.at[c * y.step];
+            out[i * k + c] = sum;
+        }
     }
 }
 
@@ -59,10 +76,15 @@ static void FN(combine)(kiln_matrix *W, const double *a, const kiln_matrix *X, c
 
 static void FN(times_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
     const int64_t k = e->W->cols;
-    if (k == 1) /* without a division an element */
+    if (e->X->cols == k && e->Y->cols == k) {
         for (int64_t i = first; i < end; i++) out[i] = VALUES(e->X)[i] * VALUES(e->Y)[i];
-    else
-        for (int64_t i = first; i < end; i++) out[i] = AT(e->X, i, k) * AT(e->Y, i, k);
+        return;
+    }
+    for (int64_t i = first / k; i * k < end; i++) {
+        const struct FN(row) x = FN(row_of)(e->X, i, k), y = FN(row_of)(e->Y, i, k);
+        for (int64_t c = FN(row_begin)(i, k, first); c < FN(row_end)(i, k, end); c++)
+            out[i * k + c] = x.at[c * x.step] * y.at[c * y.step];
+    }
 }
 
 static void FN(times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {

@@ -20,47 +20,42 @@ static int64_t FN(tile_begin)(const struct FN(wide) * pass, int64_t block, int64
     return panel ? tiles->tile_end[block * tiles->panels + panel - 1] : start[tiles->row[block]];
 }
 
-/* q += x y for a tile of `rows` rows. Entries of one row would wait for each other's sum: where rows have several in a tile,
- * four are added up first. */
-ALWAYS_INLINE void FN(products_in)(bool several, const struct ki_wide *tiles, real *q, int64_t e, int64_t end,
-                                   const real *y) {
+/* A tile: to += x from, or to += x^T from where it is transposed. Entries of one row would wait for each other's sum: where
+ * rows have several in a tile, four are added up first. Both flags are constants wherever this is inlined. */
+ALWAYS_INLINE void FN(tile_in)(bool transposed, bool several, const struct ki_wide *tiles, real *to,
+                               int64_t e, int64_t end, const real *from) {
     const uint32_t *word = ki_host(&tiles->word), mask = ((uint32_t)1 << tiles->bits) - 1;
     const real *value = ki_host(&tiles->value);
     const int bits = tiles->bits;
+#define COMES(e) (transposed ? word[e] >> bits : word[e] & mask)
+#define GOES(e) (transposed ? word[e] & mask : word[e] >> bits)
     for (; e + 4 <= end; e += 4) {
         real p[4];
         __builtin_prefetch(value + e + FN(TILE_AHEAD));
         __builtin_prefetch(word + e + FN(TILE_AHEAD));
-        for (int i = 0; i < 4; i++) p[i] = value[e + i] * y[word[e + i] & mask];
-        if (several && word[e] >> bits == word[e + 3] >> bits)
-            q[word[e] >> bits] += (p[0] + p[1]) + (p[2] + p[3]);
+        for (int i = 0; i < 4; i++) p[i] = value[e + i] * from[COMES(e + i)];
+        if (several && GOES(e) == GOES(e + 3))
+            to[GOES(e)] += (p[0] + p[1]) + (p[2] + p[3]);
         else
-            for (int i = 0; i < 4; i++) q[word[e + i] >> bits] += p[i];
+            for (int i = 0; i < 4; i++) to[GOES(e + i)] += p[i];
     }
-    for (; e < end; e++) q[word[e] >> bits] += value[e] * y[word[e] & mask];
+    for (; e < end; e++) to[GOES(e)] += value[e] * from[COMES(e)];
+#undef COMES
+#undef GOES
 }
 
+/* q += x y for a tile of `rows` rows. */
 static void FN(tile_products)(const struct ki_wide *tiles, int64_t rows, real *q, int64_t e, int64_t end,
                               const real *y) {
     if (end - e > FN(SEVERAL) * rows)
-        FN(products_in)(true, tiles, q, e, end, y);
+        FN(tile_in)(false, true, tiles, q, e, end, y);
     else
-        FN(products_in)(false, tiles, q, e, end, y);
+        FN(tile_in)(false, false, tiles, q, e, end, y);
 }
 
 /* w += x^T q for a tile. */
 static void FN(tile_sums)(const struct ki_wide *tiles, real *w, int64_t e, int64_t end, const real *q) {
-    const uint32_t *word = ki_host(&tiles->word), mask = ((uint32_t)1 << tiles->bits) - 1;
-    const real *value = ki_host(&tiles->value);
-    const int bits = tiles->bits;
-    for (; e + 4 <= end; e += 4) {
-        real p[4];
-        __builtin_prefetch(value + e + FN(TILE_AHEAD));
-        __builtin_prefetch(word + e + FN(TILE_AHEAD));
-        for (int i = 0; i < 4; i++) p[i] = value[e + i] * q[word[e + i] >> bits];
-        for (int i = 0; i < 4; i++) w[word[e + i] & mask] += p[i];
-    }
-    for (; e < end; e++) w[word[e] & mask] += value[e] * q[word[e] >> bits];
+    FN(tile_in)(true, false, tiles, w, e, end, q);
 }
 
 /* A block's products, mapped. */
