@@ -80,6 +80,7 @@ int choose_device(struct run *run, kiln_data *data, int64_t k, int64_t passes) {
     kiln_estimate *estimates = NULL;
     int64_t count;
     const double start = clock_seconds();
+    talk_unpolled();
     if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 0) != KILN_OK)
         return fail_library(WORKING);
     chosen.choosing = clock_seconds() - start;

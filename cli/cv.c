@@ -124,6 +124,7 @@ struct work {
     double *base, *inside; /* weights: of the rows; of those held out, 0 for others */
     kiln_matrix *weights;  /* of those trained on */
     double *buffer;
+    double started;
     kiln_control control;
 };
 
@@ -195,6 +196,8 @@ static int walk(struct work *work, int64_t f) {
     for (int64_t i = 0; !code && i < validation->count; i++) {
         struct tried *tried = &validation->tried[i];
         const double began = clock_seconds();
+        talk_step("training", f * validation->count + i, validation->count * (folded ? validation->folds : 1),
+                  began - work->started);
         code = try_value(work, tried, f, i > 0 || work->job->warm);
         if (!code && !folded) code = measure_coefficients(tried, work->job);
         if (!code && !folded)
@@ -258,7 +261,11 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     validation->sparse =
         settings->l1.count > 1 || (settings->l1.count && !settings->l2.count && !settings->C.count);
     validation->higher_is_better = strcmp(validation->metric, "accuracy") == 0;
-    struct work work = {.run = run, .job = job, .validation = validation, .control = talk_silent_control()};
+    struct work work = {.run = run,
+                        .job = job,
+                        .validation = validation,
+                        .started = clock_seconds(),
+                        .control = talk_silent_control()};
     kiln_matrix *errors = job->errors; /* wanted of the last model only */
     job->errors = NULL;
     int code = make_path(validation, job);

@@ -133,6 +133,7 @@ static int explain_training(struct run *run, const struct verb *verb) {
     if (!code) code = run_read(run, &data, run->arguments[1], type_of(run->settings->type), NULL);
     if (code) return code;
     const kiln_work work = work_on(run, data, verb);
+    talk_unpolled();
     if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 1) != KILN_OK)
         code = fail_library(WORKING);
     else

@@ -75,12 +75,25 @@ static double fraction(const kiln_progress *now) {
     return fmin(fmax(part, 0), 1);
 }
 
+/* What `done` counts. */
+enum kind { ITERATIONS, BYTES, STEPS };
+
+static enum kind kind_of(const kiln_progress *now) {
+    if (strcmp(now->phase, "solve") == 0) return ITERATIONS;
+    return strcmp(now->phase, "read") == 0 || strcmp(now->phase, "write") == 0 ? BYTES : STEPS;
+}
+
 /* "iteration 12: objective 1.2e+06, relative residual 3e-05, 12.1 GB/s", or, to fit beside the bar on a
  * terminal of 80 columns, "12: objective 1.2e+06, residual 3e-05, 12.1 GB/s"; "read: 34 MB of 94 MB, 310
- * MB/s". */
-static void describe(char *text, size_t room, const kiln_progress *now, bool solving, bool brief) {
+ * MB/s"; of what has a number, the one that is being worked on: "plan 3 of 12". */
+static void describe(char *text, size_t room, const kiln_progress *now, bool brief) {
+    const bool solving = kind_of(now) == ITERATIONS;
     double bytes = solving ? (double)now->bytes : (double)now->done;
     char rate[64] = "", part[48] = "";
+    if (kind_of(now) == STEPS) {
+        snprintf(text, room, "%s %" PRId64 " of %" PRId64, now->phase, now->done + 1, now->total);
+        return;
+    }
     if (now->seconds > 0.02 && bytes > 0)
         snprintf(rate, sizeof rate, ", %s/s", text_bytes(bytes / now->seconds));
     if (!solving) {
@@ -107,14 +120,14 @@ static int terminal_width(void) {
     return ioctl(STDERR_FILENO, TIOCGWINSZ, &window) == 0 && window.ws_col > 0 ? window.ws_col : 80;
 }
 
-static void draw(const kiln_progress *now, bool solving) {
+static void draw(const kiln_progress *now) {
     double time = now_seconds();
     if (time - state.drawn_at < 0.1) return;
     state.drawn_at = time;
     int width = terminal_width();
     double part = fraction(now);
     char line[256];
-    describe(line, sizeof line, now, solving, width < WIDE);
+    describe(line, sizeof line, now, width < WIDE);
     size_t length = strlen(line);
     if (part > 0.01 && part < 1 && now->seconds > 0.5)
         snprintf(line + length, sizeof line - length, ", %s left",
@@ -131,11 +144,11 @@ static void draw(const kiln_progress *now, bool solving) {
 }
 
 void progress_show(const kiln_progress *now, bool every) {
-    bool solving = strcmp(now->phase, "solve") == 0;
+    const bool solving = kind_of(now) == ITERATIONS;
     if (strcmp(state.phase, now->phase) != 0) begin_phase(now);
     if (!(state.first_residual > 0)) state.first_residual = now->residual;
     if (state.terminal) {
-        draw(now, solving);
+        draw(now);
         return;
     }
     int64_t reached = solving ? now->done : (int64_t)now->seconds;
@@ -143,6 +156,6 @@ void progress_show(const kiln_progress *now, bool every) {
     state.last = reached;
     while (state.next <= reached) state.next *= 2;
     char text[200];
-    describe(text, sizeof text, now, solving, false);
+    describe(text, sizeof text, now, false);
     fprintf(stderr, "%s\n", text);
 }

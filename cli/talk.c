@@ -71,6 +71,17 @@ void say_error(const char *format, ...) {
     va_end(args);
 }
 
+void talk_step(const char *what, int64_t done, int64_t total, double seconds) {
+    const kiln_progress now = {.phase = what, .done = done, .total = total, .seconds = seconds};
+    polled = 1;
+    if (!manner.quiet) progress_show(&now, false);
+}
+
+void talk_unpolled(void) {
+    polled = 0;
+    if (signalled) _exit(EXIT_INTERRUPTED);
+}
+
 static int on_progress(void *user, const kiln_progress *now) {
     (void)user;
     if (!manner.quiet) progress_show(now, manner.verbose);

@@ -27,5 +27,10 @@ bool talk_interrupted(void);
  * come. */
 kiln_control talk_control(double tolerance);
 kiln_control talk_silent_control(void); /* shows nothing, but passes signals on */
+/* The same for what is counted: "plan 3 of 12" is begun. Who calls it asks talk_interrupted() from then on. Elsewhere than on a
+ * terminal a line at seconds 1, 2, 4, ... */
+void talk_step(const char *what, int64_t done, int64_t total, double seconds);
+/* What follows cannot stop half-way and has nothing to save: a signal ends the process at once, as does one that came before. */
+void talk_unpolled(void);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "progress.h"
 #include "verbs.h"
 
 /* Plans measured unless all are asked for; those worst predicted are left out, never the choice. */
@@ -52,7 +53,7 @@ static int measure(double *seconds, struct run *run, const struct tune *tune, co
     int code = run_batch(&once, run, tune, plan, 1); /* builds the kernel */
     if (!code) code = run_batch(&once, run, tune, plan, 1);
     const int calls = (int)fmin(fmax(SECONDS_A_BATCH / fmax(once, 1e-7), 1), CALLS_MAX);
-    for (int i = 0; !code && i < BATCHES; i++) {
+    for (int i = 0; !code && i < BATCHES && !talk_interrupted(); i++) {
         code = run_batch(&once, run, tune, plan, calls);
         if (!code) fastest = fmin(fastest, once);
     }
@@ -68,16 +69,20 @@ static int by_time(const void *a, const void *b) {
 static int measure_all(struct run *run, struct tune *tune) {
     const struct plan_list *list = &tune->list;
     const int64_t most = run->settings->exhaustive ? list->count : MEASURED;
+    const int64_t beyond = list->chosen && list->chosen - list->plans >= most;
+    const double start = clock_seconds();
     tune->tuned = calloc((size_t)list->count + 1, sizeof *tune->tuned);
     if (!tune->tuned) return fail_with(KILN_ERR_NOMEM, WORKING, "", "no memory for the measurements");
     for (int64_t i = 0; i < list->count; i++) {
         if (i >= most && !list->plans[i].chosen) continue;
         struct plan_row *row = &tune->tuned[tune->count];
         row->plan = &list->plans[i];
+        talk_step("plan", tune->count, most < list->count ? most + beyond : list->count,
+                  clock_seconds() - start);
         const int code = measure(&row->seconds, run, tune, row->plan);
         if (code) return code;
+        if (talk_interrupted()) break; /* and what is measured by then is told */
         tune->count++;
-        if (talk_interrupted()) break;
     }
     qsort(tune->tuned, (size_t)tune->count, sizeof *tune->tuned, by_time);
     for (int64_t i = 0; i < tune->count; i++) {
@@ -103,7 +108,7 @@ static int tell_json(struct run *run, const struct tune *tune) {
         json_add(array, row);
     }
     json_put(object, "plans", array);
-    json_put_text(object, "plot", run->settings->plot);
+    json_put_text(object, "plot", talk_interrupted() ? NULL : run->settings->plot);
     return json_print(object);
 }
 
@@ -130,14 +135,21 @@ static int tune_mmchain(struct run *run, struct tune *tune) {
     if (!code) code = plans_list(run, &tune->list, &tune->work);
     if (!code) code = measure_all(run, tune);
     if (code) return code;
+    const bool interrupted = talk_interrupted();
     snprintf(title, sizeof title, "mmchain %s x %s%s, %s, %s", text_count(tune->work.rows),
              text_count(tune->work.cols), tune->work.format == KILN_CSR ? " sparse" : "",
              type_name(tune->work.type), run->device_info.name);
-    if (run->settings->plot) code = tune_plot(run->settings->plot, tune->tuned, tune->count, title);
+    if (run->settings->plot && !interrupted)
+        code = tune_plot(run->settings->plot, tune->tuned, tune->count, title);
     if (code) return code;
-    if (talk_json()) return tell_json(run, tune);
-    tell_people(run, tune);
-    return talk_interrupted() ? EXIT_INTERRUPTED : 0;
+    progress_clear();
+    if (talk_json())
+        code = tell_json(run, tune);
+    else
+        tell_people(run, tune);
+    if (!interrupted) return code;
+    say_error("kiln: interrupted after %s", text_plural(tune->count, "plan"));
+    return EXIT_INTERRUPTED;
 }
 
 int verb_tune(struct run *run) {
