@@ -846,7 +846,7 @@ typedef struct kiln_verify_options {
 typedef struct kiln_verification {
     double objective; /* sum_i s_i loss_i and the penalties */
     double
-        gradient; /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin */
+        gradient; /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin or here */
     double gradient_norm; /* || D^-1 g ||, which that is a ratio of */
     double gap;           /* SQUARED_HINGE and SQUARED_EPSILON: the relative duality gap; else NaN */
 } kiln_verification;

@@ -258,17 +258,18 @@ static kiln_status judge(kiln_verification *result, const struct problem *p, lon
         best_constant(&point, p, origin);
     else
         evaluate(&point, p, NULL, origin);
-    const bool has_origin = isfinite((double)point.value);
+    bool known = isfinite((double)point.value);
     long double mean = point.curvature / f->weight;
     if (f->loss->kind == KILN_LOSS_SOFTMAX) mean = (long double)(p->k - 1) / ((long double)p->k * p->k);
     if (!(mean > 0) || !isfinite((double)mean)) mean = 1;
     const long double reference = norm_of(&point, p, NULL, mean);
     evaluate(&point, p, f->W, f->b);
+    known &= isfinite((double)point.value);
     const long double norm = norm_of(&point, p, f->W, mean);
     result->objective += (double)point.value;
     result->gradient_norm = fmax(result->gradient_norm, (double)norm);
     const double relative = reference > 0 ? (double)(norm / reference) : (norm > 0 ? INFINITY : 0);
-    result->gradient = has_origin && !isnan(result->gradient) ? fmax(result->gradient, relative) : NAN;
+    result->gradient = known && !isnan(result->gradient) ? fmax(result->gradient, relative) : NAN;
     if (f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON)
         TRY(add_dual(dual, p));
 done:

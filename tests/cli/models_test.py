@@ -653,6 +653,12 @@ class Verifying(Models):
         self.assertIn("DOES NOT HOLD", out)
         self.assertFalse(as_json("verify", self.path("m.kiln"), changed, "--quiet", code=4)["holds"])
 
+    def test_data_with_holes_prove_nothing(self):
+        self.fit("logreg", "two.csv")
+        holes = self.write("holes.csv", "a,b,y\n1,2,yes\n,1,no\n")
+        claims = as_json("verify", self.path("m.kiln"), holes, "--allow-nonfinite", "--quiet", code=4)["claims"]
+        self.assertEqual([(claim["name"], claim["holds"]) for claim in claims], [("objective", False), ("gradient", None), ("gap", None)])
+
     def test_a_loss_of_nothing_but_rounding(self):
         """Squares of margins that are off by one bit: the objective is 1e-32, and no digit of it is sure."""
         data = self.write("huge.csv", "y,a\n1,1e150\n0,-1e150\n1,1e149\n0,-1e140\n")
