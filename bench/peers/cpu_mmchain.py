@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """mmchain on the CPU, w = X^T (v .* (X y)), with 1, 2, 4, 8 and 16 threads, against the roof (read bandwidth with as many
 threads) and against NumPy with OpenBLAS on as many threads (dense), SciPy (CSR, one thread is all it has), and MKL on as many
-threads (CSR, where sparse_dot_mkl can be imported).
+threads (CSR, where sparse_dot_mkl can be imported). The bytes that a pass cannot do without are those of X and v, once.
 
 usage: cpu_mmchain.py [--json FILE] [--commit TEXT] [--threads N,N,...] [--cases N,N,...]
 Kiln and each peer run in processes of their own, on the same data, made from a seed in each. Figures are the fastest of
@@ -107,6 +107,7 @@ def worker(who, kind, threads, cases):
         for type_name in TYPES:
             X = wide.astype(type_name)
             size = X.nnz * (X.dtype.itemsize + 4) + 8 * (case[1] + 1) if case[0] == "csr" else X.nbytes
+            size += case[1] * X.dtype.itemsize
             run = {"kiln": run_kiln, "mkl": run_mkl}.get(who, run_plain)
             for count, seconds, w, more in run(case, X, *vectors(case, X.dtype), threads):
                 print(json.dumps({"case": index, "type": type_name, "threads": count, "seconds": seconds, "bytes": size,
