@@ -2,7 +2,7 @@
 #include <float.h>
 
 #include "algorithms/classifiers.h"
-#include "algorithms/newton.h"
+#include "algorithms/newton_work.h"
 
 static struct run on(int device, kiln_type type) {
     return (struct run){devices[device], type, KILN_DENSE, NULL};
@@ -358,6 +358,27 @@ static void nothing_stored(void **state) {
     }
 }
 
+/* A sample has about as many rows as are wanted and, on the whole, the curvature of all; rows of much curvature stay. */
+static void samples_have_the_curvature(void **state) {
+    (void)state;
+    enum { ROWS = 4000, WANTED = 500 };
+    double v[ROWS], before = 0, after = 0;
+    int64_t count = 0;
+    for (int i = 0; i < ROWS; i++) {
+        v[i] = i % 100 == 7 ? 50 : 1.0 / (1 + i % 13);
+        before += v[i];
+    }
+    assert_true(ki_newton_sample(v, ROWS, WANTED));
+    for (int i = 0; i < ROWS; i++) {
+        after += v[i];
+        count += v[i] > 0;
+        assert_true(i % 100 != 7 || v[i] == 50);
+    }
+    assert_true(count > 0.9 * WANTED && count < 1.1 * WANTED);
+    assert_true(fabs(after - before) <= 0.02 * before);
+    assert_false(ki_newton_sample(v, ROWS, ROWS)); /* no more rows have any */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_are_counted),
@@ -372,6 +393,7 @@ int main(void) {
         cmocka_unit_test(scales_far_apart),
         cmocka_unit_test(a_class_without_weight),
         cmocka_unit_test(nothing_stored),
+        cmocka_unit_test(samples_have_the_curvature),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
