@@ -17,6 +17,9 @@
  * The curvature of a support vector machine's losses is a row's weight or nothing. It changes in few rows from step to step,
  * and rows of no weight cost a Gram matrix nothing: what is added is that of the change, with both signs.
  *
+ * Where a class's Gram matrix costs more than DEAR passes, a sample of the rows does (newton_sample.c), on the CPU: M only
+ * preconditions there. Classes are factorised and solved side by side, and U is kept in f32, as reading it is what a solve takes.
+ *
  * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's diagonal, as by
  * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
 #include "algorithms/newton_work.h"

@@ -74,8 +74,9 @@ ALWAYS_INLINE void FN(scatter_of)(int C, struct FN(way) way, real *w, const real
 
 #define EACH_COLUMNS(CASE)                                                                                   \
     CASE(1)                                                                                                  \
-    CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13)      \
-        CASE(14) CASE(15)
+    CASE(2)                                                                                                  \
+    CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)     \
+        CASE(15)
 
 /* The columns that the next loop serves where `rest` are left. */
 ALWAYS_INLINE int FN(next_columns)(int64_t rest) {
