@@ -72,11 +72,9 @@ ALWAYS_INLINE void FN(scatter_of)(int C, struct FN(way) way, real *w, const real
 }
 #undef EACH_PIECE
 
-#define EACH_COLUMNS(CASE)                                                                                   \
-    CASE(1)                                                                                                  \
-    CASE(2)                                                                                                  \
-    CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14)     \
-        CASE(15)
+#define EACH_FEW(CASE) CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7)
+#define EACH_MANY(CASE) CASE(8) CASE(9) CASE(10) CASE(11) CASE(12) CASE(13) CASE(14) CASE(15)
+#define EACH_COLUMNS(CASE) EACH_FEW(CASE) EACH_MANY(CASE)
 
 /* The columns that the next loop serves where `rest` are left. */
 ALWAYS_INLINE int FN(next_columns)(int64_t rest) {
@@ -105,6 +103,8 @@ NEVER_INLINE void FN(scatter_of_all)(struct FN(way) way, real *w, const real *q,
 #undef SCATTER
 }
 #undef EACH_COLUMNS
+#undef EACH_MANY
+#undef EACH_FEW
 
 ALWAYS_INLINE void FN(sparse_products)(struct FN(way) way, real *q, const real *value, const int32_t *col,
                                        int64_t count, const real *y) {
