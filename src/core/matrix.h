@@ -40,6 +40,11 @@ static inline int64_t ki_type_bytes(kiln_type type) {
     return type == KILN_F32 ? 4 : 8;
 }
 
+/* `wide` of the kernels: what the device adds up in. */
+static inline kiln_type ki_wide_type(const kiln_device *device) {
+    return device->properties.has_f64 ? KILN_F64 : KILN_F32;
+}
+
 static inline const char *ki_type_name(kiln_type type) {
     return type == KILN_F32 ? "f32" : "f64";
 }

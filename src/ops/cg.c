@@ -14,10 +14,6 @@
 #include "ops/bodies.h"
 #include "ops/mmchain.h"
 
-static kiln_type wide_type(const kiln_device *device) {
-    return device->properties.has_f64 ? KILN_F64 : KILN_F32;
-}
-
 static kiln_status step_gpu(const struct ki_cg *step) {
     enum { STEPS = 3 };
     static const char *const names[STEPS] = {"cg_update", "cg_direction", "cg_settle"};
@@ -42,7 +38,7 @@ static kiln_status step_gpu(const struct ki_cg *step) {
         TRY(ki_kernel_resident(device, &resident, kernels[i], group));
         shares = ki_min(shares, resident);
     }
-    TRY(ki_device_scratch(device, &space, 3 * shares * k * ki_type_bytes(wide_type(device))));
+    TRY(ki_device_scratch(device, &space, 3 * shares * k * ki_type_bytes(ki_wide_type(device))));
     const struct ki_arg scratch = ki_arg_buffer(&space), rows = ki_arg_i64(n), cols = ki_arg_i32((int32_t)k);
     const struct ki_arg E = ki_arg_values(on->E), G = ki_arg_values(on->G);
     const struct ki_arg P = ki_arg_values(on->P), Q = ki_arg_values(on->Q);
@@ -67,14 +63,14 @@ done:
 
 static kiln_status check_state(const char *call, const kiln_cg *on, int64_t slot) {
     const kiln_matrix *S = on->S, *P = on->P, *curvature = on->curvature;
-    if (curvature->device != P->device || curvature->type != wide_type(P->device) ||
+    if (curvature->device != P->device || curvature->type != ki_wide_type(P->device) ||
         curvature->format != KILN_DENSE || curvature->rows != 1 || curvature->cols != P->cols)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: curvature must be 1 x %lld, dense, %s, on P's device", call,
-                       (long long)P->cols, ki_type_name(wide_type(P->device)));
-    if (S->device != P->device || S->type != wide_type(P->device) || S->format != KILN_DENSE ||
+                       (long long)P->cols, ki_type_name(ki_wide_type(P->device)));
+    if (S->device != P->device || S->type != ki_wide_type(P->device) || S->format != KILN_DENSE ||
         S->cols != P->cols)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be dense, %s, on P's device, with P's %lld columns",
-                       call, ki_type_name(wide_type(P->device)), (long long)P->cols);
+                       call, ki_type_name(ki_wide_type(P->device)), (long long)P->cols);
     if (slot < KI_CG_BEGIN || slot >= (S->rows - CG_ROWS) / 2)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: slot is %lld, but S has rows for %lld", call, (long long)slot,
                        (long long)(S->rows - CG_ROWS) / 2);

@@ -220,7 +220,7 @@ done:
 static kiln_status probe_iteration(struct probe *probe, kiln_device *device, kiln_type type, int64_t rows) {
     enum { STATE = 7 }; /* rows of kiln_cg_step's state with one step of history */
     kiln_status status;
-    const kiln_type wide = device->properties.has_f64 ? KILN_F64 : KILN_F32;
+    const kiln_type wide = ki_wide_type(device);
     TRY(kiln_matrix_dense(&probe->X, device, type, rows, SMALL_COLUMNS, NULL));
     TRY(probe_vectors(probe));
     TRY(kiln_matrix_dense(&probe->S, device, wide, STATE, 1, NULL));

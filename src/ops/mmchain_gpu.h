@@ -50,10 +50,6 @@ static inline int ki_chain_record(const struct ki_chain *chain, int K) {
     return (chain->map == KI_ROW_SCALE ? K : 1) + K;
 }
 
-static inline kiln_type ki_wide_type(const kiln_device *device) {
-    return device->properties.has_f64 ? KILN_F64 : KILN_F32;
-}
-
 int ki_power_of_two(int64_t at_least);
 /* Columns of y that one launch takes. */
 int ki_plan_columns(const struct ki_chain *chain);

@@ -32,7 +32,7 @@ static kiln_status reduce_columns(double *result, const kiln_matrix *X, const ki
     struct ki_kernel *kernel;
     kiln_status status;
     const int64_t groups = ki_min(ki_ceil_div(X->rows, GROUP), (int64_t)device->properties.compute_units * 2);
-    const kiln_type wide_type = device->properties.has_f64 ? KILN_F64 : KILN_F32;
+    const kiln_type wide_type = ki_wide_type(device);
     const int64_t bytes = groups * columns * ki_type_bytes(wide_type);
     char defines[96];
     void *host = ki_alloc((size_t)bytes);

@@ -29,7 +29,7 @@ static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     kiln_status status;
     const kiln_matrix *square = s->square;
     kiln_device *device = square->device;
-    const kiln_type wide = device->properties.has_f64 ? KILN_F64 : KILN_F32;
+    const kiln_type wide = ki_wide_type(device);
     const int64_t n = square->rows, element = ki_type_bytes(wide);
     const int64_t groups = ki_min(ki_ceil_div(n, GROUP), (int64_t)device->properties.compute_units * 16);
     const double numbers[] = {s->weight, s->doubted, s->rounded, s->noise, s->l2, s->largest};
