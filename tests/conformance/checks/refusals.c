@@ -200,6 +200,20 @@ static void untouched(struct check_context *context, const kiln_matrix *A, const
     check_report(context, all, "a refused call wrote to %s", name);
 }
 
+/* S or the curvature are not there, or of the wrong shape. */
+static void conjugate_gradient(struct check_context *context, struct set *s) {
+    const kiln_cg missing = {.E = s->w, .G = s->w, .P = s->y, .Q = s->w};
+    const kiln_cg wrong = {.S = s->w, .E = s->z, .G = s->z, .P = s->y, .Q = s->w, .curvature = s->w};
+    REFUSED(kiln_cg_pass(NULL, s->X, NULL));
+    REFUSED(kiln_cg_pass(&missing, s->X, NULL));
+    REFUSED(kiln_cg_pass(&wrong, s->X, NULL));
+    REFUSED(kiln_cg_pass(&wrong, NULL, NULL));
+    REFUSED(kiln_cg_begin(&missing));
+    REFUSED(kiln_cg_begin(&wrong));
+    REFUSED(kiln_cg_step(&missing, 0));
+    REFUSED(kiln_cg_step(&wrong, -1));
+}
+
 static void run(struct check_context *context) {
     struct set s = {0};
     kiln_status status = make_set(&s, context->device, context->type);
@@ -211,6 +225,7 @@ static void run(struct check_context *context) {
         gram(context, &s);
         elementwise(context, &s);
         reductions(context, &s);
+        conjugate_gradient(context, &s);
         matrices(context, &s);
         untouched(context, s.w, "w");
         untouched(context, s.p, "p");
