@@ -66,22 +66,25 @@ static int move_to(struct run *run, kiln_data *data, kiln_device *device) {
     return 0;
 }
 
-int choose_device(struct run *run, kiln_data *data, int64_t k, int64_t passes) {
-    if (!automatic(run)) return 0;
+kiln_work choose_work(const kiln_data *data, int64_t k, int64_t passes) {
     const kiln_matrix *X = kiln_data_X(data);
-    const kiln_work work = {.format = kiln_matrix_format(X),
-                            .type = kiln_matrix_type(X),
-                            .rows = kiln_matrix_rows(X),
-                            .cols = kiln_matrix_cols(X),
-                            .nnz = kiln_matrix_nnz(X),
-                            .k = k,
-                            .passes = passes};
+    return (kiln_work){.format = kiln_matrix_format(X),
+                       .type = kiln_matrix_type(X),
+                       .rows = kiln_matrix_rows(X),
+                       .cols = kiln_matrix_cols(X),
+                       .nnz = kiln_matrix_nnz(X),
+                       .k = k,
+                       .passes = passes};
+}
+
+int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
+    if (!automatic(run)) return 0;
     kiln_device *device;
     kiln_estimate *estimates = NULL;
     int64_t count;
     const double start = clock_seconds();
     talk_unpolled();
-    if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 0) != KILN_OK)
+    if (kiln_device_choose(&device, &estimates, &count, run->device, work, 0) != KILN_OK)
         return fail_library(WORKING);
     chosen.choosing = clock_seconds() - start;
     keep_estimates(estimates, count);

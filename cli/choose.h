@@ -7,9 +7,10 @@
 
 /* Each returns 0 or the exit code of an error that it has reported. */
 int choose_reader(struct run *run); /* opens the device that --device names; for auto the CPU */
-/* Under --device auto: opens the device that suits `passes` expected passes over the data with k columns of y, moves the
- * data there, and says why. */
-int choose_device(struct run *run, kiln_data *data, int64_t k, int64_t passes);
+/* `passes` passes over the data with k columns of y. */
+kiln_work choose_work(const kiln_data *data, int64_t k, int64_t passes);
+/* Under --device auto: opens the device that suits the work, moves the data there, and says why. */
+int choose_device(struct run *run, kiln_data *data, const kiln_work *work);
 /* The key "choice": what was expected of each device, and what it came to. Nothing where --device named the device. */
 void choose_json(const struct run *run, json_t *object);
 json_t *choose_estimate_json(const kiln_estimate *estimate);

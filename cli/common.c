@@ -309,6 +309,8 @@ static json_t *memory_json(const kiln_device *device) {
     json_put_count(memory, "bytes_up", s.bytes_up);
     json_put_count(memory, "bytes_down", s.bytes_down);
     json_put_count(memory, "evictions", s.evictions);
+    json_put_count(memory, "layout_bytes", s.layout_bytes);
+    json_put_number(memory, "layout_seconds", s.layout_seconds);
     json_put_count(memory, "panels", s.panels);
     json_put_count(memory, "panel_bytes", s.panel_bytes);
     json_put_number(memory, "panel_seconds", s.panel_seconds);

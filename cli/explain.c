@@ -6,6 +6,7 @@
 #include "choose.h"
 #include "help.h"
 #include "plans.h"
+#include "train.h"
 #include "verbs.h"
 
 enum { SHOWN = 12 };
@@ -85,17 +86,6 @@ static void print_estimate(const kiln_estimate *e, int64_t passes) {
            (long long)passes, e->measured ? "" : " at most; not measured");
 }
 
-static kiln_work work_on(const struct run *run, const kiln_data *data, const struct verb *verb) {
-    const kiln_matrix *X = kiln_data_X(data), *y = kiln_data_y(data);
-    return (kiln_work){.format = kiln_matrix_format(X),
-                       .type = kiln_matrix_type(X),
-                       .rows = kiln_matrix_rows(X),
-                       .cols = kiln_matrix_cols(X),
-                       .nnz = kiln_matrix_nnz(X),
-                       .k = y ? kiln_matrix_cols(y) : 1,
-                       .passes = choose_passes(verb, run->settings, kiln_matrix_cols(X))};
-}
-
 static int tell_estimates(struct run *run, const kiln_work *work, const kiln_estimate *estimates,
                           int64_t count) {
     if (talk_json()) {
@@ -105,42 +95,70 @@ static int tell_estimates(struct run *run, const kiln_work *work, const kiln_est
         json_put_count(object, "rows", work->rows);
         json_put_count(object, "columns", work->cols);
         json_put_count(object, "nnz", work->nnz);
+        json_put_count(object, "k", work->k);
         for (int64_t i = 0; i < count; i++) json_add(array, choose_estimate_json(&estimates[i]));
         json_put(object, "estimates", array);
         return json_print(object);
     }
-    printf("%s: %s x %s, %s of X, %s expected\n\n", run->arguments[0], text_plural(work->rows, "row"),
+    printf("%s: %s x %s, %s of X, %s expected", run->arguments[0], text_plural(work->rows, "row"),
            text_plural(work->cols, "column"), text_bytes(estimates[0].bytes),
            text_plural(work->passes, "pass"));
+    if (work->k > 1) printf(", with %s of y each", text_plural(work->k, "column"));
+    printf("\n\n");
     for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
     printf("\n* --device auto would take this one\n");
     return 0;
 }
 
+/* The data and the work on them, as training itself would begin. */
+static int begin_training(struct run *as, struct training *job, kiln_work *work) {
+    int code;
+    if (job->algorithm) {
+        code = train_begin(as, job);
+        if (!code) *work = train_work(as, job);
+        return code;
+    }
+    code = choose_reader(as);
+    if (!code) code = run_read(as, &job->data, as->arguments[0], type_of(as->settings->type), NULL);
+    if (code) return code;
+    const int64_t cols = kiln_matrix_cols(kiln_data_X(job->data));
+    *work = choose_work(job->data, 1, choose_passes(as->verb, as->settings, cols));
+    return 0;
+}
+
 static int explain_training(struct run *run, const struct verb *verb) {
-    kiln_data *data = NULL;
+    const struct settings *settings = run->settings;
+    struct training job = {.algorithm = algorithm_named(verb->name), .settings = settings};
+    struct run as = *run;
+    kiln_work work;
     kiln_device *device = NULL;
     kiln_estimate *estimates = NULL;
     int64_t count = 0;
-    const struct settings *shape = run->settings;
     if (run->count < 2)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "name the data that it would be trained on",
                          "explain %s needs DATA", verb->name);
-    if (shape->rows || shape->columns || shape->nnz || shape->k)
+    if (settings->rows || settings->columns || settings->nnz || settings->k)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out --rows, --columns, --nnz and --k",
                          "explain %s takes the shape of X from its data", verb->name);
-    int code = choose_reader(run);
-    if (!code) code = run_read(run, &data, run->arguments[1], type_of(run->settings->type), NULL);
-    if (code) return code;
-    const kiln_work work = work_on(run, data, verb);
-    talk_unpolled();
-    if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 1) != KILN_OK)
-        code = fail_library(WORKING);
-    else
-        code = tell_estimates(run, &work, estimates, count);
+    if (settings->device && strcmp(settings->device, "auto") != 0)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out --device",
+                         "explain %s says which device --device auto takes, and '%s' is given", verb->name,
+                         settings->device);
+    as.verb = verb;
+    as.arguments++;
+    as.count--;
+    int code = begin_training(&as, &job, &work);
+    run->device = as.device;
+    if (!code) {
+        talk_unpolled();
+        if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 1) != KILN_OK)
+            code = fail_library(WORKING);
+        else
+            code = tell_estimates(run, &work, estimates, count);
+    }
     if (device != run->device) kiln_device_close(device);
     kiln_free(estimates);
-    kiln_data_free(data);
+    train_free(&job);
     return code;
 }
 

@@ -94,7 +94,8 @@ static int read_graph(struct run *run, struct ranking *job) {
     if ((code = run_read(run, &job->data, run->arguments[0], type_of(settings->type), NULL))) return code;
     if ((code = check_format(run, job->data))) return code;
     const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(kiln_data_X(job->data)));
-    if ((code = choose_device(run, job->data, 1, passes))) return code;
+    const kiln_work work = choose_work(job->data, 1, passes);
+    if ((code = choose_device(run, job->data, &work))) return code;
     const kiln_matrix *A = kiln_data_X(job->data);
     const kiln_type type = kiln_matrix_type(A);
     if (job->warm && (code = warm_start(run, job))) return code;

@@ -250,13 +250,20 @@ static bool take_word(struct parser *parser, const char *word) {
                 command->verb->arguments, *command->verb->arguments ? " " : "");
 }
 
+/* kiln explain logreg DATA takes what kiln logreg DATA takes. */
+static bool takes(const struct command *command, const struct option *option) {
+    const bool explains = command->verb == &verb_table[VERB_EXPLAIN] && command->count > 0;
+    const struct verb *explained = explains ? verb_named(command->arguments[0]) : NULL;
+    return option_applies(option, command->verb) || (explained && option_applies(option, explained));
+}
+
 /* Whether the options go with the verb, and whether there are enough arguments. */
 static bool check(struct parser *parser) {
     struct command *command = parser->command;
     const struct verb *verb = command->verb;
     if (!verb || command->settings.help || command->settings.version) return true;
     for (int i = 0; i < option_count; i++) {
-        if (!parser->given[i] || option_applies(&option_table[i], verb)) continue;
+        if (!parser->given[i] || takes(command, &option_table[i])) continue;
         complain(parser->problem, "%s does not take --%s", verb->name, option_table[i].name);
         return hint(parser->problem, "kiln %s --help lists the options", verb->name);
     }

@@ -69,9 +69,31 @@ static int read_data(struct run *run, struct training *job) {
                          "%s has no targets to learn from", run->arguments[0]);
     if (kiln_matrix_rows(X) == 0)
         return fail_with(KILN_ERR_DATA, READING, "", "%s has no rows to learn from", run->arguments[0]);
-    const int64_t passes = choose_passes(run->verb, settings, kiln_matrix_cols(X));
-    if ((code = choose_device(run, job->data, kiln_matrix_cols(y), passes))) return code;
-    return run_read_columns(run, job->data, &job->weights, &job->offset);
+    return 0;
+}
+
+int train_begin(struct run *run, struct training *job) {
+    int code = check_settings(run->settings, job->algorithm);
+    if (!code && job->algorithm->check) code = job->algorithm->check(job);
+    if (job->loss.kind == KILN_LOSS_GLM) run->target_range = &job->range;
+    if (!code) code = read_data(run, job);
+    if (!code && job->algorithm->inspect) code = job->algorithm->inspect(job);
+    return code;
+}
+
+/* Softmax takes a column of y for each class in a pass, one against the rest passes of its own. */
+kiln_work train_work(const struct run *run, const struct training *job) {
+    const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(kiln_data_X(job->data)));
+    const int64_t k = job->classes.count == 2 ? 1 : job->classes.count;
+    if (!k) return choose_work(job->data, kiln_matrix_cols(kiln_data_y(job->data)), passes);
+    return job->algorithm == &algorithm_svm ? choose_work(job->data, 1, passes * k)
+                                            : choose_work(job->data, k, passes);
+}
+
+static int choose(struct run *run, struct training *job) {
+    const kiln_work work = train_work(run, job);
+    const int code = choose_device(run, job->data, &work);
+    return code ? code : run_read_columns(run, job->data, &job->weights, &job->offset);
 }
 
 /* Columns of W that mean other classes than the data's would be a start from somewhere else. */
@@ -194,26 +216,28 @@ static int validate(struct run *run, struct training *job) {
     return code;
 }
 
+void train_free(struct training *job) {
+    kiln_report_free(&job->report);
+    metrics_free(&job->metrics);
+    classes_free(&job->classes);
+    free(job->class_weights);
+    kiln_matrix_free(job->W);
+    kiln_matrix_free(job->b);
+    kiln_matrix_free(job->errors);
+    kiln_matrix_free(job->weights);
+    kiln_matrix_free(job->offset);
+    kiln_data_free(job->data);
+    kiln_model_free(job->warm);
+}
+
 int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
-    int code = check_settings(run->settings, job.algorithm);
-    if (!code && job.algorithm->check) code = job.algorithm->check(&job);
-    if (!code) job.penalty = penalty_of(run->settings, job.algorithm);
-    if (!code) code = run_check_outputs(run);
-    if (job.loss.kind == KILN_LOSS_GLM) run->target_range = &job.range;
-    if (!code) code = read_data(run, &job);
+    job.penalty = penalty_of(run->settings, job.algorithm);
+    int code = run_check_outputs(run);
+    if (!code) code = train_begin(run, &job);
+    if (!code) code = choose(run, &job);
     if (!code) code = job.algorithm->prepare(run, &job);
     if (!code) code = cv_wanted(run->settings) ? validate(run, &job) : fit(run, &job, NULL);
-    kiln_report_free(&job.report);
-    metrics_free(&job.metrics);
-    classes_free(&job.classes);
-    free(job.class_weights);
-    kiln_matrix_free(job.W);
-    kiln_matrix_free(job.b);
-    kiln_matrix_free(job.errors);
-    kiln_matrix_free(job.weights);
-    kiln_matrix_free(job.offset);
-    kiln_data_free(job.data);
-    kiln_model_free(job.warm);
+    train_free(&job);
     return code;
 }

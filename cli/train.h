@@ -33,8 +33,10 @@ struct algorithm {
     int64_t max_iterations;
     /* What can be said of the options before the data are read; sets the loss. NULL: nothing. Returns 0 or an exit code. */
     int (*check)(struct training *job);
-    /* Everything of the algorithm's own, once the data are there: classes, loss; allocates W and b unless a warm
-     * start has. Returns 0 or an exit code. */
+    /* What the targets are, once the data are there and before a device is chosen: finds the classes. NULL: nothing. Returns 0
+     * or an exit code. */
+    int (*inspect)(struct training *job);
+    /* Everything else of the algorithm's own: loss; allocates W and b unless a warm start has. Returns 0 or an exit code. */
     int (*prepare)(struct run *run, struct training *job);
     kiln_status (*solve)(const struct training *job, const struct problem *problem, kiln_report *report);
     double (*l2_of_C)(double C);                      /* NULL: the algorithm has no C */
@@ -59,6 +61,12 @@ struct training {
     kiln_report report;
     struct metrics metrics;
 };
+
+/* All that is known before a device is chosen: checks the options, reads the data, finds the classes. */
+int train_begin(struct run *run, struct training *job);
+kiln_work train_work(const struct run *run,
+                     const struct training *job); /* what is to be done, as is expected */
+void train_free(struct training *job);
 
 /* W n x columns and b 1 x columns, zeros unless a warm start has filled them. */
 int train_allocate(struct run *run, struct training *job, int64_t columns);

@@ -43,9 +43,9 @@ static int find_classes(struct training *job) {
 }
 
 static int prepare_classifier(struct run *run, struct training *job) {
-    int code = find_classes(job);
+    int code = 0;
     const char *weights = job->settings->class_weight;
-    if (!code && weights) code = classes_weights(&job->class_weights, &job->balanced, &job->classes, weights);
+    if (weights) code = classes_weights(&job->class_weights, &job->balanced, &job->classes, weights);
     if (!code) code = train_allocate(run, job, job->classes.count == 2 ? 1 : job->classes.count);
     return code;
 }
@@ -89,6 +89,7 @@ const struct algorithm algorithm_logreg = {.name = "logreg",
                                            .tolerance_f32 = 1e-4,
                                            .l2 = 1,
                                            .max_iterations = 100,
+                                           .inspect = find_classes,
                                            .prepare = prepare_logreg,
                                            .solve = solve_logreg,
                                            .l2_of_C = logreg_l2,
@@ -109,11 +110,15 @@ static int check_svm(struct training *job) {
     return 0;
 }
 
-static int prepare_svm(struct run *run, struct training *job) {
-    if (!run->settings->regression) return prepare_classifier(run, job);
+static int inspect_svm(struct training *job) {
+    if (!job->settings->regression) return find_classes(job);
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "svm learns one target at a time");
-    return train_allocate(run, job, 1);
+    return 0;
+}
+
+static int prepare_svm(struct run *run, struct training *job) {
+    return run->settings->regression ? train_allocate(run, job, 1) : prepare_classifier(run, job);
 }
 
 static kiln_status solve_svm(const struct training *job, const struct problem *problem, kiln_report *report) {
@@ -142,6 +147,7 @@ const struct algorithm algorithm_svm = {.name = "svm",
                                         .l2 = 0.5,
                                         .max_iterations = 100,
                                         .check = check_svm,
+                                        .inspect = inspect_svm,
                                         .prepare = prepare_svm,
                                         .solve = solve_svm,
                                         .l2_of_C = svm_l2,

@@ -291,6 +291,9 @@ void train_tell_device(const struct run *run) {
     say("device %s: peak memory %s; %s up, %s down; %lld kernels built, %lld from the cache",
         run->device_info.name, text_bytes((double)s.memory_peak), text_bytes((double)s.bytes_up),
         text_bytes((double)s.bytes_down), (long long)s.kernels_built, (long long)s.kernels_cached);
+    if (s.layout_seconds > 0)
+        say("  derived from X to make passes fast: %s in %s", text_bytes((double)s.layout_bytes),
+            text_seconds(s.layout_seconds));
     if (s.evictions) say("  too little memory: matrices made room %s", text_plural(s.evictions, "time"));
     if (s.panels)
         say("  X in %s: %s at %s/s, %.0f %% of the time waiting for panels", text_plural(s.panels, "panel"),

@@ -145,7 +145,8 @@ const struct verb verb_table[VERB_COUNT] = {
                       "kiln explain linreg DATA (or another algorithm): what training on DATA is expected to "
                       "take on each device: "
                       "start, transfer, and the passes over X with what goes on beside them; --device auto "
-                      "takes the fastest. The "
+                      "takes the fastest. It takes all options of the algorithm, as --cv and paths make "
+                      "passes. The "
                       "figures are measured once and kept in the machine's profile in the cache folder.",
                       "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
                       "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"

@@ -140,7 +140,7 @@ done:
 
 static void tell(const struct ki_layout *layout, const kiln_matrix *X, double seconds) {
     const double memory = (double)(X->row_start.bytes + X->col.bytes + X->values.bytes);
-    if (layout->bytes == 0 && !layout->alike) return;
+    if (X->view || (layout->bytes == 0 && !layout->alike)) return; /* a panel's is made in every pass */
     ki_device_message(X->device,
                       "layout of a sparse matrix, %lld x %lld: %lld popular columns, %lld entries %s, %lld "
                       "long rows or pieces "

@@ -310,8 +310,8 @@ kiln_status ki_chain_stream(const struct ki_chain *chain) {
     TRY(ki_matrix_to_host(X));
     if (!X->streams)
         ki_device_message(X->device,
-                          "%lld MB do not fit into the memory of %s: every pass moves them in panels",
-                          (long long)(ki_matrix_bytes(X) >> 20), X->device->info.name);
+                          "%.1f MB do not fit into the memory of %s: every pass moves them in panels",
+                          1e-6 * (double)ki_matrix_bytes(X), X->device->info.name);
     X->streams = true;
     ki_matrix_pin(X);
     int64_t target = first_target(&s);

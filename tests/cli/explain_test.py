@@ -62,6 +62,22 @@ class Explain(unittest.TestCase):
         text = kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--max-iterations", 3)[0]
         self.assertIn("8 passes expected", text)
         self.assertIn("--device auto would take this one", text)
+        self.assertIn("leave out --device", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", code=2)[1])
+
+    def test_training_as_training_would_begin(self):
+        """Classes by name, each a column of y or a problem of its own, and the options that decide how often it trains."""
+        result = as_json("explain", "logreg", FLIGHTS, "--target", "origin")
+        self.assertEqual((result["passes"], result["k"], result["columns"]), (70, 3, 124))
+        self.assertIn("with 3 columns of y each", kiln("explain", "logreg", FLIGHTS, "--target", "origin")[0])
+        result = as_json("explain", "svm", FLIGHTS, "--target", "origin")
+        self.assertEqual((result["passes"], result["k"]), (3 * 70, 1))
+        result = as_json("explain", "logreg", FLIGHTS, "--target", "origin", "--cv", 5, "--l2", "1e-2:1e2:4")
+        self.assertEqual(result["passes"], (4 * 5 + 1) * 70)
+        result = as_json("explain", "svm", FLIGHTS, "--target", "arr_delay", "--regression")
+        self.assertEqual((result["passes"], result["k"]), (70, 1))
+        self.assertIn("--l1", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--l1", 1, code=2)[1])
+        self.assertIn("no targets", kiln("explain", "linreg", FLIGHTS, code=3)[1])
+        kiln("explain", "mmchain", *SHAPE, "--cv", 5, code=2)
 
 
 class Auto(unittest.TestCase):

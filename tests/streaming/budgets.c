@@ -221,6 +221,41 @@ static void sparse_f32(void **state) {
     with_budgets(KILN_CSR, KILN_F32);
 }
 
+static void count_message(void *count, const char *text) {
+    if (!strstr(text, "building kernel")) ++*(int *)count;
+}
+
+/* A panel is transposed in every pass, of which nothing is told but the streaming, once; the same bits each time. */
+static void deterministic(void **state) {
+    (void)state;
+    int messages = 0;
+    const kiln_device_options options = {
+        .memory = 250000, .deterministic = 1, .message = count_message, .message_user = &messages};
+    struct world o = {.type = KILN_F32, .results = calloc(RESULTS, sizeof(double))};
+    kiln_device_statistics statistics;
+    OK(kiln_device_open(&o.device, device_name, &options));
+    o.X = sparse(&o);
+    o.y = dense(&o, COLS, 1, 2);
+    o.w = dense(&o, COLS, 1, 4);
+    o.v = dense(&o, ROWS, 1, 7);
+    for (int pass = 0; pass < 3; pass++) {
+        OK(kiln_mmchain(o.w, 1, o.X, o.v, o.y, 0, NULL));
+        note(&o, o.w);
+    }
+    assert_memory_equal(o.results, o.results + COLS, COLS * sizeof(double));
+    assert_memory_equal(o.results, o.results + 2 * COLS, COLS * sizeof(double));
+    kiln_device_get_statistics(o.device, &statistics);
+    assert_true(statistics.panels > 3);
+    assert_true(statistics.layout_seconds > 0);
+    assert_int_equal(messages, 1);
+    kiln_matrix_free(o.X);
+    kiln_matrix_free(o.y);
+    kiln_matrix_free(o.w);
+    kiln_matrix_free(o.v);
+    kiln_device_close(o.device);
+    free(o.results);
+}
+
 int main(int argc, char **argv) {
     kiln_device *device = NULL;
     device_name = argc > 1 ? argv[1] : "opencl";
@@ -229,6 +264,7 @@ int main(int argc, char **argv) {
         return 77;
     }
     kiln_device_close(device);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(dense_f64), cmocka_unit_test(sparse_f32)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dense_f64), cmocka_unit_test(sparse_f32),
+                                       cmocka_unit_test(deterministic)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
