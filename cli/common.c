@@ -118,6 +118,22 @@ static int check_width(const kiln_data *data, const char *path, const kiln_model
         "the model was trained on %s, %s has %s", text_plural(trained, "column"), path, text_count(cols));
 }
 
+static bool begins(const char *text, const char *with) {
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* A column that nobody named but the model, which was trained with it, makes the data unfit for the model. */
+static int fail_reading(const kiln_read_options *options, const struct settings *settings) {
+    const kiln_error *error = kiln_last_error();
+    const bool offset = options->offset != settings->offset && begins(error->message, "offset '");
+    const bool weights = options->weights != settings->weights && begins(error->message, "weights '");
+    if (error->status != KILN_ERR_ARGUMENT || !(offset || weights)) return fail_library(READING);
+    return fail_with(KILN_ERR_MODEL, USING_MODEL,
+                     offset ? "--offset names another column, --offset-file a file"
+                            : "--weights names another column, --weights-file a file",
+                     "%s: %s, and the model was trained with it", error->file, error->message);
+}
+
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
     const struct settings *settings = run->settings;
     json_t *used = model ? model_options(model) : NULL;
@@ -141,8 +157,9 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
     const kiln_status status = kiln_data_read(data, run->device, path, &options);
+    const int code = status == KILN_OK ? 0 : fail_reading(&options, settings);
     json_decref(used);
-    if (status != KILN_OK) return fail_library(READING);
+    if (code) return code;
     double seconds = run_account(run, &before, clock_seconds() - start);
     run->seconds.read += seconds;
     say_what_was_read(*data, path, seconds);

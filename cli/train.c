@@ -157,12 +157,27 @@ int train_allocate(struct run *run, struct training *job, int64_t columns) {
 
 /* ----------------------------------------------------------------------------------------- solving */
 
+/* The library counts columns from 0 and knows no names. */
+static int fail_solving(const struct training *job) {
+    const kiln_error *error = kiln_last_error();
+    long long j;
+    int length = 0;
+    if (error->status != KILN_ERR_DATA || sscanf(error->message, "column %lld%n", &j, &length) != 1 ||
+        !length)
+        return fail_library(WORKING);
+    const char *name = kiln_data_feature_name(job->data, j), *what = error->message + length;
+    return name ? fail_with(KILN_ERR_DATA, WORKING, "clean or rescale that column", "column '%s'%s", name,
+                            what)
+                : fail_with(KILN_ERR_DATA, WORKING, "clean or rescale that column (columns count from 1)",
+                            "column %lld%s", j + 1, what);
+}
+
 int train_solve(struct run *run, const struct training *job, const struct problem *problem,
                 kiln_report *report) {
     kiln_device_statistics before;
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
-    if (job->algorithm->solve(job, problem, report) != KILN_OK) return fail_library(WORKING);
+    if (job->algorithm->solve(job, problem, report) != KILN_OK) return fail_solving(job);
     run->seconds.solve += run_account(run, &before, clock_seconds() - start);
     if (report->stopped_by == KILN_STOP_DIVERGED)
         return train_fail_diverged(run, report, kiln_matrix_type(job->W));

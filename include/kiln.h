@@ -12,8 +12,9 @@
  *   - A question about NULL (the rows of no matrix, the text of no model) is answered with 0, NULL or "".
  *   - One thread at a time uses a device and its matrices; different devices are independent.
  *   - The library never prints, exits, aborts, or installs signal handlers. Of the environment it reads
- *     KILN_ISA, KILN_NUM_THREADS, KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_BLAS, KILN_NVRTC_PATH, and the
- *     standard OMP_NUM_THREADS, XDG_CACHE_HOME, HOME, CUDA_HOME, CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV.
+ *     KILN_ISA (scalar, avx2 or avx512: the device "cpu" uses no better instructions), KILN_NUM_THREADS,
+ *     KILN_CACHE_DIR, KILN_KERNEL_DIR, KILN_BLAS, KILN_NVRTC_PATH, and the standard OMP_NUM_THREADS,
+ *     XDG_CACHE_HOME, HOME, CUDA_HOME, CUDA_PATH, CONDA_PREFIX, VIRTUAL_ENV.
  *
  * SPDX-License-Identifier: Apache-2.0
  */

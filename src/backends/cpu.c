@@ -12,6 +12,15 @@
 
 static const char *const isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
 
+/* What KILN_ISA allows at most; KI_ISA_COUNT: it is none of the names. */
+static enum ki_isa cap_of(const char *name) {
+    static const char *const caps[KI_ISA_COUNT] = {"scalar", "avx2", "avx512"};
+    int isa = 0;
+    if (!name || !*name) return KI_ISA_AVX512;
+    while (isa < KI_ISA_COUNT && strcmp(name, caps[isa]) != 0) isa++;
+    return (enum ki_isa)isa;
+}
+
 /* The best instruction set that this processor and KILN_ISA both allow. */
 static enum ki_isa choose_isa(void) {
     enum ki_isa best = KI_ISA_BASE;
@@ -21,11 +30,8 @@ static enum ki_isa choose_isa(void) {
     if (best == KI_ISA_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         best = KI_ISA_AVX512;
-    const char *cap = secure_getenv("KILN_ISA");
-    if (cap && (!strcmp(cap, "scalar") || !strcmp(cap, "sse42"))) best = KI_ISA_BASE;
-    if (cap && !strcmp(cap, "avx2") && best > KI_ISA_AVX2) best = KI_ISA_AVX2;
 #endif
-    return best;
+    return (enum ki_isa)ki_min(best, cap_of(secure_getenv("KILN_ISA")));
 }
 
 static void processor_name(char *name, size_t bytes) {
@@ -66,6 +72,11 @@ static kiln_status cpu_open(kiln_device *device, const char *selector) {
     if (*selector) {
         ki_fail(KILN_ERR_ARGUMENT, "device 'cpu:%s': the CPU is one device", selector);
         return ki_hint("--device cpu");
+    }
+    const char *cap = secure_getenv("KILN_ISA");
+    if (cap_of(cap) == KI_ISA_COUNT) {
+        ki_fail(KILN_ERR_ARGUMENT, "KILN_ISA is '%s', which is no instruction set", cap);
+        return ki_hint("scalar, avx2 or avx512, or leave it unset");
     }
     device->isa = choose_isa();
     describe(&device->info, device->threads);

@@ -605,10 +605,24 @@ class Data(Case):
         self.assertIn("--zero-based", error)
         kiln("linreg", data, "--zero-based")
 
+    def test_instruction_set(self):
+        for isa, named in (("scalar", "baseline"), ("", "thread")):
+            self.assertIn(named, kiln("devices", environment={"KILN_ISA": isa})[0])
+        error = kiln("linreg", FLIGHTS, "--target", "arr_delay", code=2, environment={"KILN_ISA": "avx1024"})[1]
+        self.assertIn("KILN_ISA is 'avx1024'", error)
+        self.assertIn("scalar, avx2 or avx512", error)
+
     def test_nonfinite(self):
         data = self.write("nan.svm", "1 1:1\n2 1:nan\n")
         self.assertRegex(kiln("linreg", data, code=3)[1], r"nan\.svm:2:\d+: .*nan")
         kiln("info", data, "--allow-nonfinite")
+        # of columns that cannot be used the name, or the number as a person counts
+        error = kiln("linreg", data, "--allow-nonfinite", code=3)[1]
+        self.assertIn("column 1 of X has NaN", error)
+        self.assertIn("columns count from 1", error)
+        named = self.write("nan.csv", "a,length,y\n1,2,3\n2,nan,4\n3,1,4\n")
+        for verb in "linreg", "logreg", "glm", "svm":
+            self.assertIn("column 'length' of X has NaN", kiln(verb, named, "--target", "y", "--allow-nonfinite", code=3)[1])
 
     def test_no_targets(self):
         error = kiln("linreg", FLIGHTS, code=3)[1]

@@ -341,8 +341,10 @@ class Generalised(Models):
         predictions = as_json(*predict)["predictions"]  # the offset's column goes without saying
         self.assertEqual(predictions, as_json(*predict, "--offset", "exposure")["predictions"])
         self.assertEqual(predictions, as_json(*predict, "--offset-file", files[1])["predictions"])
-        missing = kiln("predict", self.path("m.kiln"), self.path("count.csv"), *CPU, code=2)[1]
-        self.assertIn("offset 'exposure' is not a column", missing)
+        missing = kiln("predict", self.path("m.kiln"), self.path("count.csv"), *CPU, code=7)[1]
+        self.assertIn("offset 'exposure' is not a column of the file, and the model was trained with it", missing)
+        self.assertIn("--offset-file", missing)
+        kiln("predict", self.path("m.kiln"), self.path("more.csv"), "--offset", "nothing", *CPU, code=2)
         train = ["glm", self.path("more.csv"), "--target", "y", "--family", "poisson"]
         self.assertIn("did you mean 'exposure'", kiln(*train, "--offset", "exposures", code=2)[1])
         self.assertIn("both target and weights", kiln(*train, "--weights", "y", code=2)[1])
