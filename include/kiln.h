@@ -231,9 +231,9 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z. Rows with v_i = 0 may be left out: NaN and infinity in
  *   them need not show.
  * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 16 copies of w (one a thread where these are more than
- * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns copies X into tiles, which are kept
- * with it, unless a few columns hold most entries; a deterministic device does so where y takes more than 1 MB, in any case
- * and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
+ * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into tiles,
+ * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
+ * 1 MB, also where a few columns do, and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
  * too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64
  * or 131,072 f32 columns, rows of a multiple of 16 bytes); beyond, and elsewhere beyond some 8,192, they are read a
  * second time, from the cache as far as they fit there.

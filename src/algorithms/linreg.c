@@ -27,8 +27,8 @@ done:
 }
 
 /* A column whose diagonal of H is nothing (constant under an intercept, or all zero) is left out: its
- * coefficient is 0. The preconditioner may be scaled freely; its smallest entry is made 1, which keeps f32
- * far from both ends of its range. One of ones is none, as long as what it leaves out has no entries: the gradient is 0
+ * coefficient is 0. The preconditioner is the inverse of the diagonal itself, not a multiple: then X times a direction has
+ * the size of y, however large or small X is, and squares of neither leave the range of the type. One of ones is none, as long as what it leaves out has no entries: the gradient is 0
  * there. */
 static kiln_status build_vectors(struct ki_system *system, struct ki_moments *moments) {
     kiln_status status;
@@ -52,7 +52,6 @@ static kiln_status build_vectors(struct ki_system *system, struct ki_moments *mo
                                .standardize = options->standardize,
                                .plain = options->no_preconditioner};
     TRY(ki_scales_run(NULL, &scales));
-    TRY(kiln_norm(&scales.largest, system->inverse, KILN_NORM_MAX));
     scales.op = KI_SCALES_INVERT;
     TRY(ki_scales_run(sums, &scales));
     system->magnification = sums[0];

@@ -107,8 +107,8 @@ SCALAR_FN real FN(column_weigh)(real square, real centred, real *penalty, wide w
     return (real)(((wide)diagonal + (wide)*penalty) / (1 + l2));
 }
 
-SCALAR_FN real FN(column_invert)(real square, real inverse, wide largest, wide *sums) {
-    const real inverted = inverse > 0 ? (real)(largest / (wide)inverse) : (real)0;
+SCALAR_FN real FN(column_invert)(real square, real inverse, wide *sums) {
+    const real inverted = inverse > 0 ? (real)(1 / (wide)inverse) : (real)0;
     sums[0] += (wide)inverted * (wide)square;
     if (!(inverse > 0) && square > 0) sums[1] += 1;
     return inverted;

@@ -32,7 +32,7 @@ static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     const kiln_type wide = ki_wide_type(device);
     const int64_t n = square->rows, element = ki_type_bytes(wide);
     const int64_t groups = ki_min(ki_ceil_div(n, GROUP), (int64_t)device->properties.compute_units * 16);
-    const double numbers[] = {s->weight, s->doubted, s->rounded, s->noise, s->l2, s->largest};
+    const double numbers[] = {s->weight, s->doubted, s->rounded, s->noise, s->l2};
     struct ki_buffer partial;
     struct ki_kernel *kernel;
     struct ki_arg args[24];
@@ -52,7 +52,7 @@ static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     args[count++] = ki_arg_values(s->probe_sums);
     args[count++] = ki_arg_i32(s->probes ? (int32_t)s->probes->cols : 0);
     args[count++] = ki_arg_i64(n);
-    for (int i = 0; i < 6; i++) args[count++] = ki_arg_real(wide, numbers[i]);
+    for (int i = 0; i < 5; i++) args[count++] = ki_arg_real(wide, numbers[i]);
     args[count++] = ki_arg_i32(s->intercept);
     args[count++] = ki_arg_i32(s->standardize);
     args[count++] = ki_arg_i32(s->plain);

@@ -5,7 +5,7 @@ __kernel GROUP_OF(GROUP) void scales(__global wide *partial, int op, __global co
                                      __global real *centred, __global real *inverse, __global real *penalty,
                                      __global real *kept, __global const real *probes, __global const real *probe_sums,
                                      int k, long n, wide weight, wide doubted, wide rounded, wide noise, wide l2,
-                                     wide largest, int intercept, int standardize, int plain) {
+                                     int intercept, int standardize, int plain) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);
     wide sums[2] = {0, 0};
@@ -28,7 +28,7 @@ __kernel GROUP_OF(GROUP) void scales(__global wide *partial, int op, __global co
             if (penalty) penalty[j] = p;
             if (kept) kept[j] = inverse[j] > REAL(0.0) ? REAL(1.0) : REAL(0.0);
         } else {
-            inverse[j] = column_invert(square[j], inverse[j], largest, sums);
+            inverse[j] = column_invert(square[j], inverse[j], sums);
         }
     }
     for (int s = 0; s < 2; s++) {

@@ -38,7 +38,7 @@ static void FN(scales_column)(const struct ki_scales *s, int64_t j, double *sums
         if (s->penalty) VALUES(s->penalty)[j] = penalty;
         if (s->kept) VALUES(s->kept)[j] = *inverse > 0 ? 1 : 0;
         break;
-    case KI_SCALES_INVERT: *inverse = FN(column_invert)(square, *inverse, s->largest, sums); break;
+    case KI_SCALES_INVERT: *inverse = FN(column_invert)(square, *inverse, sums); break;
     }
 }
 

@@ -18,11 +18,11 @@ enum ki_scales_op {
      * `rounded` of the square at most, else as it was. probes n x k: X^T z for random z of variance 1/12 with sum_i s_i z_i
      * = probe_sums, 1 x k */
     KI_SCALES_SETTLE = 1,
-    /* inverse = what the preconditioner divides by but for a factor, 0 where the diagonal of H is: diagonal + penalty, or
+    /* inverse = what the preconditioner divides by, 0 where the diagonal of H is: diagonal + penalty, or
      * (plain) the square of the scale of standardised columns; penalty = l2, times the variance if `standardize`; kept = 1 or
      * 0. Both may be NULL */
     KI_SCALES_WEIGH = 2,
-    /* inverse = largest / inverse, and 0 where that is 0; inverse . square, columns with entries that are left out */
+    /* inverse = 1 / inverse, and 0 where that is 0; inverse . square, columns with entries that are left out */
     KI_SCALES_INVERT = 3
 };
 
@@ -30,7 +30,7 @@ struct ki_scales {
     enum ki_scales_op op;
     kiln_matrix *square, *mean, *centred, *inverse, *penalty, *kept;
     const kiln_matrix *probes, *probe_sums;
-    double weight, doubted, rounded, noise, l2, largest;
+    double weight, doubted, rounded, noise, l2;
     bool intercept, standardize, plain;
 };
 
