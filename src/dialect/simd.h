@@ -4,6 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
 
 #ifndef SIMD_BYTES
 #if defined(__AVX512F__)
@@ -22,6 +25,7 @@
 
 typedef real FN(vreal) __attribute__((vector_size(SIMD_BYTES)));
 typedef real_bits FN(vmask) __attribute__((vector_size(SIMD_BYTES)));
+typedef int64_t FN(vlong) __attribute__((vector_size(SIMD_BYTES)));
 
 ALWAYS_INLINE FN(vreal) FN(load)(const real *from) {
     FN(vreal) v;
@@ -97,6 +101,22 @@ ALWAYS_INLINE FN(vreal) FN(pair_sums)(FN(vreal) a, FN(vreal) b) {
 /* Each lane of v's lower or upper half twice. */
 ALWAYS_INLINE FN(vreal) FN(twins)(FN(vreal) v, bool upper) {
     return upper ? SHUFFLE(v, v, TWINS_HIGH) : SHUFFLE(v, v, TWINS_LOW);
+}
+
+/* `count` numbers again and again; a constant power of two, and in a vector twice or more. What is longer than a number that the
+ * compiler can repeat by itself asks for an instruction by name, which loads and repeats at once: a load and a shuffle would
+ * take the port that half of all multiplications go through. */
+ALWAYS_INLINE FN(vreal) FN(spread)(int count, const real *from) {
+    if (count == 1) return *from - (FN(vreal)){0};
+#if defined(__AVX512F__)
+    if (count * real_bytes == 32) return (FN(vreal))_mm512_broadcast_f64x4(_mm256_loadu_pd((const void *)from));
+    if (count * real_bytes == 16) return (FN(vreal))_mm512_broadcast_f32x4(_mm_loadu_ps((const void *)from));
+#elif defined(__AVX2__)
+    if (count * real_bytes == 16) return (FN(vreal))_mm256_broadcast_ps((const void *)from);
+#endif
+    int64_t both;
+    memcpy(&both, from, sizeof both);
+    return (FN(vreal))(both - (FN(vlong)){0});
 }
 
 /* `rows` pieces of LANES / rows numbers, a stride apart; LANES numbers are read of each. `rows` is 1, 2 or, of the longest

@@ -26,8 +26,6 @@ ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int6
 }
 
 #if defined(__AVX512F__)
-#include <immintrin.h>
-
 /* Eight entries at a time in either type: sixteen floats would leave most lanes of short rows empty, and a gather's cost
  * goes by its lanes. */
 #if real_bytes == 8

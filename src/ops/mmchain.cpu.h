@@ -15,6 +15,8 @@ struct FN(pass) {
     int64_t n, k, padded; /* columns, columns of y, n rounded up to whole vectors */
     int64_t batch, block; /* dense rows taken together, and in a block */
     bool narrow;          /* dense rows within a vector: mmchain_narrow.cpu.h */
+    bool several;         /* columns of y, of a dense X: mmchain_several.cpu.h */
+    int64_t products;     /* room for those of a block, with a vector behind it */
     int64_t copy;         /* elements in one part's copy of w */
     int64_t
         room; /* elements that a part adds up in: `levels` copies, the last with y among it where the two are
@@ -33,6 +35,7 @@ static int64_t FN(power_below)(int64_t x) {
     return power;
 }
 
+#include "ops/mmchain_several.cpu.h"
 #include "ops/mmchain_dense.cpu.h"
 #include "ops/mmchain_narrow.cpu.h"
 #include "ops/mmchain_csr.cpu.h"
@@ -41,7 +44,8 @@ static int64_t FN(power_below)(int64_t x) {
 /* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with exponentials want
  * enough rows to fill their vectors. */
 static int64_t FN(dense_block_rows)(const struct ki_chain *chain, int64_t batch) {
-    const int64_t bytes = chain->map == KI_ROW_SCALE ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
+    const int64_t little = chain->map == KI_ROW_SCALE ? FN(BLOCK_BYTES) : 4 * FN(BLOCK_BYTES);
+    const int64_t bytes = chain->k > 1 && !FN(is_narrow)(chain) ? FN(several_bytes)(chain) : little;
     const int64_t of_a_row = ki_max(chain->X->cols * (int64_t)sizeof(real), 1);
     const int64_t rows = ki_min(ki_min(bytes / of_a_row, FN(BLOCK_ROWS)), FN(BLOCK_PRODUCTS) / chain->k);
     return ki_max(rows / batch, 1) * batch;
@@ -124,7 +128,7 @@ static void FN(run_part)(void *arg, int part) {
 
 enum { FN(SUM_PARTS) = 64, FN(SUM_CHUNK) = 256 };
 
-/* out = alpha * (sum of the copies) + beta z, for elements j of column c, j in [first, end). Dense copies lie column by
+/* out = alpha * (sum of the copies) + beta z, for elements j of column c, j in [first, end). Copies of narrow rows lie column by
  * column; sparse ones lie as out does, and are taken for one long column. */
 static void FN(add_column)(const struct FN(pass) * pass, int64_t c, int64_t stride, int64_t first,
                            int64_t end) {
@@ -145,8 +149,34 @@ static void FN(add_column)(const struct FN(pass) * pass, int64_t c, int64_t stri
     }
 }
 
+/* The same for the vectors [first, end) of a chunk of several columns. */
+static void FN(add_chunk)(const struct FN(pass) * pass, const struct FN(chunk) * chunk, int64_t first,
+                          int64_t end) {
+    const struct ki_chain *chain = pass->chain;
+    const real alpha = (real)chain->alpha, beta = (real)chain->beta;
+    real *out = VALUES(chain->out);
+    const real *z = chain->z ? VALUES(chain->z) : NULL;
+    for (int64_t at = first; at < end; at++) {
+        const real *from = pass->copies + chunk->at + at * LANES;
+        FN(vreal) sum = FN(load)(from);
+        for (int part = 1; part < pass->parts; part++) sum += FN(load)(from + part * pass->room);
+        for (int64_t j = at * chunk->pieces; j < ki_min((at + 1) * chunk->pieces, pass->n); j++)
+            for (int64_t c = 0; c < chunk->count; c++) {
+                const int64_t to = j * pass->k + chunk->first + c;
+                out[to] = alpha * sum[c * chunk->pieces + j % chunk->pieces] + (z ? beta * z[to] : 0);
+            }
+    }
+}
+
 static void FN(add_copies)(void *arg, int part) {
     const struct FN(pass) *pass = arg;
+    for (int64_t c = 0; pass->several && c < pass->k; c += LANES) {
+        const struct FN(chunk) chunk = FN(chunk_of)(pass->n, pass->k, c);
+        FN(add_chunk)
+        (pass, &chunk, ki_part_begin(chunk.vectors, part, pass->sum_parts),
+         ki_part_begin(chunk.vectors, part + 1, pass->sum_parts));
+    }
+    if (pass->several) return;
     const bool dense = pass->chain->X->format == KILN_DENSE;
     const int64_t columns = dense ? pass->k : 1, length = dense ? pass->n : pass->n * pass->k;
     const int64_t first = ki_part_begin(length, part, pass->sum_parts);
@@ -207,6 +237,10 @@ static void FN(plan_folds)(struct FN(pass) * pass) {
 /* y as the dense row kernels want it: column by column, padded with zeros to whole vectors. */
 static void FN(lay_out_y)(struct FN(pass) * pass) {
     const real *y = VALUES(pass->chain->y);
+    if (pass->several) {
+        FN(several_lay_out)(pass->y, y, pass->n, pass->k);
+        return;
+    }
     memset(pass->y, 0, (size_t)(pass->k * pass->padded) * sizeof(real));
     for (int64_t j = 0; j < pass->n; j++)
         for (int64_t c = 0; c < pass->k; c++) pass->y[c * pass->padded + j] = y[j * pass->k + c];
@@ -216,8 +250,9 @@ static void FN(lay_out_y)(struct FN(pass) * pass) {
  * own. */
 static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     enum { LINE = 64 };
-    const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? 2 * pass->block : 1;
-    const int64_t products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k), LINE) * LINE;
+    const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;
+    pass->products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k) + LANES, LINE) * LINE;
+    const int64_t products = 2 * pass->products;
     const int64_t sums = ki_ceil_div(2 * k, LINE) * LINE;
     const int64_t of_a_part =
         (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
@@ -259,13 +294,16 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     pass.batch = pass.narrow ? LANES : FN(dense_batch)(chain);
     pass.block = FN(dense_block_rows)(chain, pass.batch);
     pass.padded = ki_max((X->cols + LANES - 1) / LANES, 1) * LANES;
-    if (copies) pass.copy = ki_ceil_div(pass.k * (dense ? pass.padded : pass.n), 64) * 64;
+    pass.several = dense && pass.k > 1 && !pass.narrow;
+    const int64_t of_y =
+        pass.several ? FN(several_size)(pass.n, pass.k) : pass.k * (dense ? pass.padded : pass.n);
+    if (copies) pass.copy = ki_ceil_div(of_y, 64) * 64;
     FN(plan_parts)(&pass);
     FN(plan_folds)(&pass);
     pass.interleaved = FN(interleaves)(chain);
     pass.room = (pass.levels + pass.interleaved) * pass.copy;
     pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
-    const int64_t y_size = dense && needs_y ? pass.k * pass.padded : 0;
+    const int64_t y_size = dense && needs_y ? of_y : 0;
     status = FN(take_scratch)(&pass, y_size);
     if (status != KILN_OK) return status;
     if (y_size) FN(lay_out_y)(&pass);

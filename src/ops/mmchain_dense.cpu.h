@@ -10,7 +10,6 @@ enum {
     FN(BATCH) = 4,             /* rows taken together: y and w are loaded once for them */
     FN(PAIR) = 2,              /* rows of a walk */
     FN(SHORT) = 4,             /* vectors in rows that have kernels of their own */
-    FN(TOGETHER) = 4,          /* columns of y in a walk */
     FN(BLOCK_BYTES) = 2048,    /* of X in a block, if that is a batch or more */
     FN(PAIR_BYTES) = 240 << 10 /* of the longest rows of which two are walked over */
 };
@@ -63,47 +62,32 @@ ALWAYS_INLINE void FN(scatters)(int R, bool square, real *w, const real *p, cons
 }
 
 /* One vector of each row of a walk: w += sum_r p[r] * x_r, and sum += the products of the rows `next` numbers behind x. */
-ALWAYS_INLINE void FN(step)(int R, int C, bool last, const struct FN(pass) * pass,
-                            FN(vreal) sum[FN(BATCH)][FN(TOGETHER)], real *w, const real *p, const real *x,
-                            const real *y, FN(vmask) mask) {
-    const int64_t padded = pass->padded, n = pass->n, k = pass->k, next = pass->block * n;
-    FN(vreal) now[FN(BATCH)], coming[FN(BATCH)];
+ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(vreal) sum[FN(BATCH)], real *w,
+                            const real *p, const real *x, const real *y, FN(vmask) mask) {
+    const int64_t n = pass->n, next = pass->block * n;
+    const FN(vreal) yj = FN(load)(y);
+    FN(vreal) wj = FN(load)(w);
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
         FN(ask)(x + r * n + next, n);
-        now[r] = FN(load)(x + r * n);
-        coming[r] = FN(load)(x + r * n + next);
-        if (last) now[r] = FN(masked)(now[r], mask);
-        if (last) coming[r] = FN(masked)(coming[r], mask);
+        FN(vreal) now = FN(load)(x + r * n), coming = FN(load)(x + r * n + next);
+        if (last) now = FN(masked)(now, mask), coming = FN(masked)(coming, mask);
+        sum[r] += coming * yj;
+        wj += p[r] * now;
     }
-#pragma GCC unroll 4
-    for (int c = 0; c < C; c++) {
-        const FN(vreal) yj = FN(load)(y + c * padded);
-        FN(vreal) wj = FN(load)(w + c * padded);
-#pragma GCC unroll 4
-        for (int r = 0; r < R; r++) {
-            sum[r][c] += coming[r] * yj;
-            wj += p[r * k + c] * now[r];
-        }
-        FN(store)(w + c * padded, wj);
-    }
+    FN(store)(w, wj);
 }
 
-/* A walk for R rows and C columns of y, constants wherever this is inlined: scatters them, and puts the products of the rows
- * a block behind them into ahead. p and ahead lie row by row. */
-ALWAYS_INLINE void FN(walk)(int R, int C, const struct FN(pass) * pass, real *w, const real *p, real *ahead,
-                            const real *x, const real *y, FN(vmask) mask) {
-    const int64_t k = pass->k, whole = pass->padded - LANES;
-    FN(vreal) sum[FN(BATCH)][FN(TOGETHER)] = {{{0}}};
-    for (int64_t j = 0; j < whole; j += LANES) FN(step)(R, C, false, pass, sum, w + j, p, x + j, y + j, mask);
-    FN(step)(R, C, true, pass, sum, w + whole, p, x + whole, y + whole, mask);
-    for (int r = 0; C == FN(TOGETHER) && r < R; r++) FN(four_lane_sums)(ahead + r * k, sum[r]);
-    for (int c = 0; C < FN(TOGETHER) && c < C; c++) {
-        real few[FN(BATCH)];
-        const FN(vreal) of_rows[] = {sum[0][c], sum[1][c], sum[2][c], sum[3][c]};
-        if (R == FN(BATCH)) FN(four_lane_sums)(few, of_rows);
-        for (int r = 0; r < R; r++) ahead[r * k + c] = R == FN(BATCH) ? few[r] : FN(lane_sum)(sum[r][c]);
-    }
+/* A walk for R rows, a constant wherever this is inlined: scatters them, and puts the products of the rows a block behind
+ * them into ahead. */
+ALWAYS_INLINE void FN(walk)(int R, const struct FN(pass) * pass, real *w, const real *p, real *ahead,
+                            const real *x, FN(vmask) mask) {
+    const int64_t whole = pass->padded - LANES;
+    const real *y = pass->y;
+    FN(vreal) sum[FN(BATCH)] = {{0}};
+    for (int64_t j = 0; j < whole; j += LANES) FN(step)(R, false, pass, sum, w + j, p, x + j, y + j, mask);
+    FN(step)(R, true, pass, sum, w + whole, p, x + whole, y + whole, mask);
+    for (int r = 0; r < R; r++) ahead[r] = FN(lane_sum)(sum[r]);
 }
 
 /* The same for a block of rows of V vectors, a constant wherever this is inlined: y and w stay in registers. */
@@ -150,32 +134,15 @@ ALWAYS_INLINE void FN(short_walk)(int V, const struct FN(pass) * pass, real *w, 
     for (int j = 0; j < V; j++) FN(store)(w + j * LANES, wj[j]);
 }
 
-/* The same for R longer rows and k columns of y; q lies row by row. */
-ALWAYS_INLINE void FN(long_products)(int R, const struct FN(pass) * pass, real *q, const real *x,
-                                     FN(vmask) mask) {
-    const int64_t k = pass->k;
-    real p[FN(BATCH)];
-    for (int64_t c = 0; c < k; c++) {
-        FN(dots)(R, p, x, pass->n, pass->y + c * pass->padded, pass->padded / LANES, mask);
-        for (int i = 0; i < R; i++) q[i * k + c] = p[i];
-    }
-}
-
-ALWAYS_INLINE void FN(long_scatter)(int R, bool square, const struct FN(pass) * pass, real *w, const real *q,
-                                    const real *x, FN(vmask) mask) {
-    const int64_t k = pass->k;
-    real p[FN(BATCH)];
-    for (int64_t c = 0; c < k; c++) {
-        for (int i = 0; i < R; i++) p[i] = q[i * k + c];
-        FN(scatters)(R, square, w + c * pass->padded, p, x, pass->n, pass->padded / LANES, mask);
-    }
-}
-
 /* q = x y for `count` rows. */
 NEVER_INLINE void FN(dense_products)(const struct FN(pass) * pass, real *q, const real *x, int64_t count,
                                      FN(vmask) mask) {
-    const int64_t k = pass->k, n = pass->n;
-    switch (k == 1 ? pass->padded / LANES : 0) {
+    const int64_t n = pass->n, vectors = pass->padded / LANES;
+    if (pass->several) {
+        FN(several_rows)(pass, NULL, NULL, NULL, q, x, count);
+        return;
+    }
+    switch (vectors) {
     case 1: FN(short_products)(1, q, x, n, count, pass->y, mask); return;
     case 2: FN(short_products)(2, q, x, n, count, pass->y, mask); return;
     case 3: FN(short_products)(3, q, x, n, count, pass->y, mask); return;
@@ -183,19 +150,23 @@ NEVER_INLINE void FN(dense_products)(const struct FN(pass) * pass, real *q, cons
     }
     int64_t r = 0;
     for (; r + FN(BATCH) <= count; r += FN(BATCH))
-        FN(long_products)(FN(BATCH), pass, q + r * k, x + r * n, mask);
-    for (; r < count; r++) FN(long_products)(1, pass, q + r * k, x + r * n, mask);
+        FN(dots)(FN(BATCH), q + r, x + r * n, n, pass->y, vectors, mask);
+    for (; r < count; r++) FN(dots)(1, q + r, x + r * n, n, pass->y, vectors, mask);
 }
 
 /* w += q^T x for `count` rows. */
 NEVER_INLINE void FN(dense_scatter)(const struct FN(pass) * pass, real *w, const real *q, const real *x,
                                     int64_t count, FN(vmask) mask) {
-    const int64_t k = pass->k, n = pass->n;
-    if (pass->chain->kind == KI_CHAIN_SQUARES) {
-        for (int64_t r = 0; r < count; r++) FN(long_scatter)(1, true, pass, w, q + r * k, x + r * n, mask);
+    const int64_t n = pass->n, vectors = pass->padded / LANES;
+    if (pass->several) {
+        FN(several_rows)(pass, w, q, x, NULL, NULL, count);
         return;
     }
-    switch (k == 1 ? pass->padded / LANES : 0) {
+    if (pass->chain->kind == KI_CHAIN_SQUARES) {
+        for (int64_t r = 0; r < count; r++) FN(scatters)(1, true, w, q + r, x + r * n, n, vectors, mask);
+        return;
+    }
+    switch (vectors) {
     case 1: FN(short_scatter)(1, w, q, x, n, count, mask); return;
     case 2: FN(short_scatter)(2, w, q, x, n, count, mask); return;
     case 3: FN(short_scatter)(3, w, q, x, n, count, mask); return;
@@ -203,38 +174,28 @@ NEVER_INLINE void FN(dense_scatter)(const struct FN(pass) * pass, real *w, const
     }
     int64_t r = 0;
     for (; r + FN(BATCH) <= count; r += FN(BATCH))
-        FN(long_scatter)(FN(BATCH), false, pass, w, q + r * k, x + r * n, mask);
-    for (; r < count; r++) FN(long_scatter)(1, false, pass, w, q + r * k, x + r * n, mask);
+        FN(scatters)(FN(BATCH), false, w, q + r, x + r * n, n, vectors, mask);
+    for (; r < count; r++) FN(scatters)(1, false, w, q + r, x + r * n, n, vectors, mask);
 }
 
-/* w += q^T x for R rows and all columns of y, and products of the next block. */
-ALWAYS_INLINE void FN(long_walk)(int R, const struct FN(pass) * pass, real *w, const real *q, real *ahead,
-                                 const real *x, FN(vmask) mask) {
-    const int64_t k = pass->k, padded = pass->padded;
-    const real *y = pass->y;
-    int64_t c = 0;
-    for (; c + FN(TOGETHER) <= k; c += FN(TOGETHER))
-        FN(walk)(R, FN(TOGETHER), pass, w + c * padded, q + c, ahead + c, x, y + c * padded, mask);
-    for (; c + 2 <= k; c += 2)
-        FN(walk)(R, 2, pass, w + c * padded, q + c, ahead + c, x, y + c * padded, mask);
-    if (c < k) FN(walk)(R, 1, pass, w + c * padded, q + c, ahead + c, x, y + c * padded, mask);
-}
-
-/* The same for a block. */
+/* w += q^T x for a block, and the products of the next one into ahead. */
 NEVER_INLINE void FN(dense_walk)(const struct FN(pass) * pass, real *w, const real *q, real *ahead,
                                  const real *x, FN(vmask) mask) {
-    const int64_t k = pass->k, n = pass->n;
-    switch (k == 1 ? pass->padded / LANES : 0) {
+    const int64_t n = pass->n;
+    if (pass->several) {
+        FN(several_rows)(pass, w, q, x, ahead, x + pass->block * n, pass->block);
+        return;
+    }
+    switch (pass->padded / LANES) {
     case 1: FN(short_walk)(1, pass, w, q, ahead, x, mask); return;
     case 2: FN(short_walk)(2, pass, w, q, ahead, x, mask); return;
     case 3: FN(short_walk)(3, pass, w, q, ahead, x, mask); return;
     case 4: FN(short_walk)(4, pass, w, q, ahead, x, mask); return;
     }
-    for (int64_t r = 0; r < pass->block; r += pass->batch, q += pass->batch * k, ahead += pass->batch * k)
-        switch (pass->batch) {
-        case 1: FN(long_walk)(1, pass, w, q, ahead, x + r * n, mask); break;
-        case FN(PAIR): FN(long_walk)(FN(PAIR), pass, w, q, ahead, x + r * n, mask); break;
-        case FN(BATCH): FN(long_walk)(FN(BATCH), pass, w, q, ahead, x + r * n, mask); break;
+    for (int64_t r = 0; r < pass->block; r += pass->batch) switch (pass->batch) {
+        case 1: FN(walk)(1, pass, w, q + r, ahead + r, x + r * n, mask); break;
+        case FN(PAIR): FN(walk)(FN(PAIR), pass, w, q + r, ahead + r, x + r * n, mask); break;
+        case FN(BATCH): FN(walk)(FN(BATCH), pass, w, q + r, ahead + r, x + r * n, mask); break;
         }
 }
 
@@ -245,7 +206,7 @@ static int64_t FN(walk_range)(const struct FN(pass) * pass, struct FN(tally) * t
     const struct ki_chain *chain = pass->chain;
     const int64_t n = pass->n, block = pass->block;
     const real *x = VALUES(chain->X);
-    real *q = tally->products, *ahead = q + block * pass->k;
+    real *q = tally->products, *ahead = q + pass->products;
     if (first + block > end) return first;
     FN(dense_products)(pass, q, x + first * n, block, mask);
     FN(map_block)(chain, tally, q, first, block);
@@ -292,11 +253,10 @@ static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tal
     }
 }
 
-/* Rows taken together: whole batches make up blocks, and blocks parts. With several columns of y it is not memory that a
- * walk waits for but y and w, which are then read once for more rows if there are registers for their sums. */
+/* Rows taken together: whole batches make up blocks, and blocks parts. */
 static int64_t FN(dense_batch)(const struct ki_chain *chain) {
     const int64_t n = chain->X->cols, bytes = n * (int64_t)sizeof(real);
-    const bool alone = chain->kind != KI_CHAIN_FUSED, little = chain->k == 1 && n <= FN(SHORT) * LANES;
-    if (alone || little || (chain->k > 1 && SIMD_BYTES == 64)) return FN(BATCH);
+    if (chain->k > 1) return FN(GROUP);
+    if (chain->kind != KI_CHAIN_FUSED || n <= FN(SHORT) * LANES) return FN(BATCH);
     return bytes > FN(PAIR_BYTES) && bytes <= 2 * FN(PAIR_BYTES) ? 1 : FN(PAIR);
 }

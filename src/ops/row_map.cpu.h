@@ -43,15 +43,26 @@ static void FN(add_shift)(const struct ki_chain *chain, real *q, int64_t count) 
         for (int c = 0; c < chain->k; c++) q[i * chain->k + c] += shift[c];
 }
 
+/* Rows of k numbers each times v; k is a constant wherever this is inlined, but where it is none of the usual ones. */
+ALWAYS_INLINE void FN(scale_rows)(int64_t k, real *q, const real *v, int64_t count) {
+    for (int64_t i = 0; i < count; i++)
+        for (int64_t c = 0; c < k; c++) q[i * k + c] *= v[i];
+}
+
 static void FN(scale_block)(const struct ki_chain *chain, real *q, int64_t row, int64_t count) {
     if (!chain->v) return;
     const int64_t k = chain->k, of_all = chain->v->cols == 1;
     const real *v = VALUES(chain->v) + row * chain->v->cols;
-    if (of_all && k > 1) {
-        for (int64_t i = 0; i < count; i++)
-            for (int64_t c = 0; c < k; c++) q[i * k + c] *= v[i];
-    } else {
-        for (int64_t i = 0; i < count * k; i++) q[i] *= v[i];
+    switch (of_all ? k : 1) {
+    case 1: FN(scale_rows)(1, q, v, count * k); return;
+    case 2: FN(scale_rows)(2, q, v, count); return;
+    case 3: FN(scale_rows)(3, q, v, count); return;
+    case 4: FN(scale_rows)(4, q, v, count); return;
+    case 5: FN(scale_rows)(5, q, v, count); return;
+    case 6: FN(scale_rows)(6, q, v, count); return;
+    case 7: FN(scale_rows)(7, q, v, count); return;
+    case 8: FN(scale_rows)(8, q, v, count); return;
+    default: FN(scale_rows)(k, q, v, count);
     }
 }
 
