@@ -7,6 +7,7 @@
 struct arrays {
     int64_t *row_start;
     int32_t *col;
+    void *values; /* which differ, as equal ones need not be read */
 };
 
 /* splitmix64 (Steele, Lea and Flood, OOPSLA 2014), as a number in [0, 1). */
@@ -45,21 +46,35 @@ static int64_t fill(struct arrays *arrays, const kiln_work *work, bool zipf, int
     return used;
 }
 
+static void fill_values(void *values, kiln_type type, int64_t count, int64_t seed) {
+    uint64_t state = ~(uint64_t)seed;
+    for (int64_t i = 0; i < count; i++) {
+        const double value = uniform(&state);
+        if (type == KILN_F32)
+            ((float *)values)[i] = (float)value;
+        else
+            ((double *)values)[i] = value;
+    }
+}
+
 static int sparse(kiln_matrix **X, struct run *run, kiln_work *work, bool zipf) {
     struct arrays arrays = {malloc(((size_t)work->rows + 1) * sizeof *arrays.row_start),
-                            malloc((size_t)work->nnz * sizeof *arrays.col)};
+                            malloc((size_t)work->nnz * sizeof *arrays.col),
+                            malloc((size_t)work->nnz * (work->type == KILN_F32 ? 4 : 8))};
     int code = 0;
-    if (!arrays.row_start || !arrays.col) {
+    if (!arrays.row_start || !arrays.col || !arrays.values) {
         code = fail_with(KILN_ERR_NOMEM, WORKING, "fewer --rows or --nnz", "no memory for %lld entries",
                          (long long)work->nnz);
     } else {
         work->nnz = fill(&arrays, work, zipf, run->settings->seed);
+        fill_values(arrays.values, work->type, work->nnz, run->settings->seed);
         if (kiln_matrix_csr(X, run->device, work->type, work->rows, work->cols, arrays.row_start, arrays.col,
-                            NULL) != KILN_OK)
+                            arrays.values) != KILN_OK)
             code = fail_library(WORKING);
     }
     free(arrays.row_start);
     free(arrays.col);
+    free(arrays.values);
     return code;
 }
 

@@ -154,7 +154,8 @@ const struct verb verb_table[VERB_COUNT] = {
                       verb_explain},
     [VERB_TUNE] =
         {"tune", "WHAT", 1, 1, "mmchain", "Measure the plans that Kiln chooses from",
-         "Makes a random X of the given shape on the device, runs mmchain with each of the plans that kiln "
+         "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain "
+         "with each of the plans that kiln "
          "explain lists, "
          "and prints measured beside predicted times, the rank of the model's choice, and what it loses to "
          "the best. "

@@ -178,7 +178,8 @@ typedef struct kiln_probe {
 KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count); /* free with kiln_free */
 
 /* Read bandwidth of the device in bytes per second, measured over a buffer far larger than its caches
- * (about 0.2 s). Kept in the machine's profile in the cache folder; remeasure = 1 ignores a kept figure. */
+ * (some tenths of a second; one or two where a processor's caches are of hundreds of MB). Kept in the machine's profile in
+ * the cache folder; remeasure = 1 ignores a kept figure. */
 KILN_API kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device *device, int remeasure);
 
 /* Frees what a call documented as "free with kiln_free" handed out. NULL is allowed. */
@@ -233,8 +234,8 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 16 copies of w (one a thread where these are more than
  * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into tiles,
  * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
- * 1 MB, also where a few columns do, and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model chooses. Dense rows
- * too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64
+ * 1 MB, also where a few columns do, and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model
+ * chooses. Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64
  * or 131,072 f32 columns, rows of a multiple of 16 bytes); beyond, and elsewhere beyond some 8,192, they are read a
  * second time, from the cache as far as they fit there.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; tiles add up in another order than rows.
@@ -707,8 +708,8 @@ typedef struct kiln_linreg_options {
  * all are queued at once: a stop asked for by the control takes effect after them. More than 64 targets are solved in
  * blocks of 64, each with max_iterations of its own, one after the other in the trace.
  * A warm start takes W; the best b for it is computed. On failure W, b and the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y, weights or a
- * warm start; weights negative or all zero); memory and device errors.
+ * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y,
+ * weights or a warm start; weights negative or all zero); memory and device errors.
  * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added. */
 KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_linreg_options *options, kiln_report *report);

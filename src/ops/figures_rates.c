@@ -115,8 +115,10 @@ struct pattern {
     int64_t zipf;    /* one row in so many has columns by Zipf's law; 0 = none */
 };
 
-/* `per_row` entries a row, one in each of as many equal stretches of the columns, so that they ascend and differ. */
-static void fill_pattern(int64_t *row_start, int32_t *col, int64_t rows, const struct pattern *pattern) {
+/* `per_row` entries a row, one in each of as many equal stretches of the columns, so that they ascend and differ. Their values
+ * differ too: a GPU does not read equal ones, and a processor finds zeros that nobody wrote in its cache. */
+static void fill_pattern(int64_t *row_start, int32_t *col, void *values, kiln_type type, int64_t rows,
+                         const struct pattern *pattern) {
     uint64_t state = 1;
     const int64_t per_row = pattern->per_row, zipf = pattern->zipf;
     const double stretch = (double)pattern->cols / (double)per_row, scale = log(stretch);
@@ -127,6 +129,10 @@ static void fill_pattern(int64_t *row_start, int32_t *col, int64_t rows, const s
             const double uniform = (double)(state >> 11) * 0x1p-53;
             const double within = skewed ? exp(uniform * scale) - 1 : uniform * stretch;
             col[i * per_row + j] = (int32_t)((double)j * stretch + within);
+            if (type == KILN_F32)
+                ((float *)values)[i * per_row + j] = (float)uniform;
+            else
+                ((double *)values)[i * per_row + j] = uniform;
         }
         row_start[i] = i * per_row;
     }
@@ -140,10 +146,10 @@ static kiln_status make_sparse(kiln_matrix **X, kiln_device *device, kiln_type t
     const int64_t rows = ki_max(bytes / (pattern->per_row * entry), 1), nnz = rows * pattern->per_row;
     int64_t *row_start = ki_alloc((size_t)(rows + 1) * 8);
     int32_t *col = ki_alloc((size_t)nnz * 4);
-    void *values = ki_calloc((size_t)(nnz * ki_type_bytes(type)));
+    void *values = ki_alloc((size_t)(nnz * ki_type_bytes(type)));
     if (!row_start || !col || !values)
         TRY(ki_fail_nomem((size_t)(nnz * entry), "the matrix to measure a device with"));
-    fill_pattern(row_start, col, rows, pattern);
+    fill_pattern(row_start, col, values, type, rows, pattern);
     TRY(ki_matrix_adopt_csr(X, device, type, rows, pattern->cols, nnz, row_start, col, values));
     return KILN_OK;
 done:
