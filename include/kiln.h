@@ -742,7 +742,8 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * passes, each counted in `inner`, and the trace's radius is 0. On the CPU, for two classes and an X in memory that is
  * sparse, or dense with up to 512 columns and as many rows, coordinate descent solves that model on the columns that are not
  * 0 or should not be: `inner` counts sweeps over these, and a step takes one pass, one for every 64 columns where their Gram
- * matrix is formed, and work space of up to 12 bytes for each entry of theirs.
+ * matrix is formed. Where it is not, `inner` also counts conjugate gradient's iterations on a face, and work space is up to 24
+ * bytes for each entry of a sparse X.
  * Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the arithmetic.
  * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or too many, see kiln_classes; X without rows
  * or columns; NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero);
@@ -750,8 +751,7 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
  * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998. With l1 proximal Newton, Lee, Sun and Saunders, SIAM J.
  * Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or
- * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010),
- * extrapolated as in Bertrand and Massias, AISTATS 2021. */
+ * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). */
 typedef struct kiln_logreg_options {
     /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn, but none where l1 > 0; negative = no such penalty */
     double l2;

@@ -29,7 +29,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "core/status.h"),
     ("src/algorithms/algorithm.h", "ops/newton.h"),
     ("src/algorithms/algorithm.h", "ops/scales.h"),
-    ("src/algorithms/algorithm.h", "ops/select.h"),
+    ("src/algorithms/algorithm.h", "ops/sparse_columns.h"),
 }
 VENDOR = re.compile(r"^(cuda|nvrtc|cublas|cusparse|nccl|mpi|CL/|OpenCL/)")
 # Calls that must go through core/seams.h, and the files that are the seam.

@@ -7,29 +7,38 @@
  *
  * newton_quadratic.c keeps what a coordinate's gradient needs. Where that is the Gram matrix, sweeps cost next to nothing, and
  * the least point of a face, the elements that are not 0 with their signs, is solved for exactly once sweeps have cost as much.
- * Else sweeps are what costs, so that the model is solved loosely until one sweep does, and then closer, and every few sweeps,
- * in one order, are extrapolated from (newton_extrapolate.c). */
+ * Else sweeps are what costs, so that the model is solved loosely until one sweep does, and then closer, and once a sweep hardly
+ * changes the face, conjugate gradient goes on from there (newton_face.c).
+ *
+ * While rows come to be told apart, a loss like the logistic one falls by the same factor in every step, e, because its
+ * curvature falls with it and the model's least point comes much too soon. The model takes that share of the curvature which
+ * the last step was seen to have: steps are half as long again then, and near the solution the share is 1. */
 #include "algorithms/newton_descent.h"
 
 enum {
     SWEEPS = 1000, /* in a step, at most */
     PATIENCE = 8,  /* sweeps before a face is solved, and a sixth of its elements */
-    DENSE_COLUMNS = 512
+    DENSE_COLUMNS = 512,
+    SETTLED =
+        20, /* columns for each that a sweep took to or from 0: conjugate gradient can go on with the face */
+    NOISE =
+        10000 /* roundings of the objective that a decrease which says something of the curvature has at least */
 };
+static const double LEAST_SHARE = 0.3;
 
 void ki_newton_descent_close(struct ki_newton_work *work) {
     struct ki_descent *descent = work->descent;
     if (!descent) return;
     ki_free(descent->w);
-    ki_free(descent->place);
+    ki_free(descent->chosen);
+    ki_sparse_columns_close(&descent->columns);
     ki_selector_close(&descent->selector);
     ki_free(descent->q);
-    ki_free(descent->u);
-    ki_free(descent->row);
     ki_free(descent);
 }
 
 kiln_status ki_newton_descent_open(struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
     const int64_t n = kiln_matrix_cols(newton->X);
     const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
@@ -41,14 +50,17 @@ kiln_status ki_newton_descent_open(struct ki_newton_work *work) {
     if (!ki_mul3(n, 5, sizeof(double), &bytes)) return ki_fail_nomem(SIZE_MAX, "coordinate descent");
     descent->n = n;
     descent->w = ki_alloc((size_t)bytes);
-    descent->place = ki_alloc((size_t)n * 2 * sizeof(int32_t));
-    if (!descent->w || !descent->place) return ki_fail_nomem((size_t)bytes, "coordinate descent");
+    descent->chosen = ki_alloc((size_t)n * sizeof *descent->chosen);
+    if (!descent->w || !descent->chosen) return ki_fail_nomem((size_t)bytes, "coordinate descent");
     descent->g = descent->w + n;
     descent->l1 = descent->g + n;
     descent->penalty = descent->l1 + n;
     descent->least = descent->penalty + n;
-    descent->chosen = descent->place + n;
-    return dense ? KILN_OK : ki_selector_open(&descent->selector, newton->X);
+    if (dense) return KILN_OK;
+    TRY(ki_selector_open(&descent->selector, newton->X));
+    TRY(ki_sparse_columns_open(&descent->columns, &descent->selector));
+done:
+    return status;
 }
 
 /* What hangs on the columns and the curvature at the origin alone. */
@@ -76,11 +88,22 @@ static int64_t choose(struct ki_descent *descent) {
         const bool chosen =
             descent->least[j] > 0 && (descent->w[j] != 0 || fabs(descent->g[j]) > descent->l1[j]);
         if (chosen) descent->chosen[count++] = (int32_t)j;
-        descent->place[j] = chosen ? 1 : 0;
     }
-    for (int64_t j = 0, at = 0; j < descent->n; j++)
-        descent->place[j] = (int32_t)(descent->place[j] ? at++ : count);
     return count;
+}
+
+/* The share of the curvature for the next model: that which the objective without l1 was seen to have along the last step,
+ *
+ *   share = (2 (slope - decrease) - own) / d . H d,
+ *
+ * or all of it where the step was a short one, or its decrease is little more than rounding. */
+static double share_of(const struct ki_newton_work *work) {
+    const struct ki_descent *descent = work->descent;
+    const double decrease = descent->smooth - (work->here.objective - work->here.norm1);
+    const double share = (2 * (descent->slope - decrease) - descent->own_bend) / descent->bend;
+    const double noise = NOISE * ki_epsilon(kiln_matrix_type(work->newton->X)) * fabs(work->first);
+    if (!(descent->bend > 0) || !(decrease > noise) || !isfinite(share)) return 1;
+    return fmin(fmax(share, LEAST_SHARE), 1);
 }
 
 /* Returns how far the intercept was from its best value, as violation does. */
@@ -138,15 +161,18 @@ static void solve_face(struct ki_quadratic *of) {
 
 /* ---- sweeps ---- */
 
-static double shrunk(double x, double by) {
-    return x > by ? x - by : (x < -by ? x + by : 0);
+/* The step to the least point of one coordinate. Signs are nobody's guess: there are no branches on them. */
+static double step_of(const struct ki_quadratic *of, int64_t a, double slope) {
+    const double z = of->z[a], most = of->threshold[a], to = z - slope * of->inverse[a];
+    const double below = to < most ? to : most, part = below > -most ? below : -most;
+    return (to - part) - z;
 }
 
 /* What the least subgradient counts for. */
 static double violation(const struct ki_quadratic *of, int64_t a, double slope) {
-    const double z = of->z[a], l1 = of->l1[a];
-    const double v = z > 0 ? slope + l1 : (z < 0 ? slope - l1 : shrunk(slope, l1));
-    return v * v / of->diagonal[a];
+    const double z = of->z[a], l1 = of->l1[a], below = slope < l1 ? slope : l1;
+    const double v = slope + (z != 0 ? copysign(l1, z) : -(below > -l1 ? below : -l1));
+    return v * v * of->inverse[a];
 }
 
 static void shuffle(int32_t *order, int64_t count, uint64_t *random) {
@@ -159,19 +185,24 @@ static void shuffle(int32_t *order, int64_t count, uint64_t *random) {
     }
 }
 
-/* One sweep over `order`, which keeps the columns that are not 0; the sum of violations met with. */
-static double sweep(struct ki_quadratic *of, int64_t *active) {
-    int64_t kept = 0;
+/* One sweep over `order`, which keeps the columns that are not 0; the sum of violations met with. *changed: how many columns
+ * came to another face. */
+static double sweep(struct ki_quadratic *of, int64_t *active, int64_t *changed) {
+    int64_t kept = 0, left = 0;
     double violations = settle(of);
     for (int64_t i = 0; i < *active; i++) {
         const int32_t a = of->order[i];
-        const double slope = ki_quadratic_slope(of, a), diagonal = of->diagonal[a], former = of->z[a];
+        const double slope = ki_quadratic_slope(of, a), step = step_of(of, a, slope);
         violations += violation(of, a, slope);
-        of->z[a] = shrunk(former - slope / diagonal, of->l1[a] / diagonal);
-        if (of->z[a] != 0 || former != 0) of->order[kept++] = a;
-        if (of->z[a] != former) ki_quadratic_move(of, a, of->z[a] - former);
+        of->order[kept] = a;
+        kept += (of->z[a] != 0) | (step != 0);
+        const double former = of->z[a], z = former + step;
+        left += (z > 0) != (former > 0) || (z < 0) != (former < 0);
+        of->z[a] = z;
+        if (step != 0) ki_quadratic_move(of, a, step);
     }
     *active = kept;
+    *changed = left;
     return violations;
 }
 
@@ -181,36 +212,39 @@ static int64_t all(struct ki_quadratic *of) {
 }
 
 /* Sweeps until the violations are `goal` or less, over all columns and, between, over those that are not 0. */
-static void descend(struct ki_quadratic *of, struct ki_newton_work *work, struct ki_newton_model *model,
-                    double goal) {
+static kiln_status descend(struct ki_quadratic *of, struct ki_newton_work *work,
+                           struct ki_newton_model *model, double goal) {
+    kiln_status status = KILN_OK;
     uint64_t random = (uint64_t)work->iterations;
-    int64_t active = all(of);
+    int64_t active = all(of), changed = 0;
     int64_t waited = 0; /* sweeps since a face was solved, or as many as one costs */
-    int64_t kept = 0;   /* points that there are to extrapolate from */
     bool full = true;
     while (model->inner < SWEEPS && !work->newton->cancelled) {
-        const bool keeps = !of->G && !full;
-        if (kept == 0) shuffle(of->order, active, &random);
-        if (keeps && kept == 0) ki_quadratic_keep(of, 0);
-        const double violations = sweep(of, &active);
-        if (keeps) ki_quadratic_keep(of, ++kept);
+        shuffle(of->order, active, &random);
+        const double violations = sweep(of, &active, &changed);
         model->inner++;
         ki_newton_progress(work);
-        if (violations <= goal && full) return;
+        if (violations <= goal && full) break;
         if (of->G && ++waited >= PATIENCE + active / 6) {
             solve_face(of);
             waited = 0;
         }
+        const bool settled = !of->G && !full && changed <= active / SETTLED;
         full = violations <= goal;
-        if (kept == KI_QUADRATIC_POINTS) ki_quadratic_extrapolate(of);
-        if (kept == KI_QUADRATIC_POINTS || full) kept = 0;
+        if (settled && !full) TRY(ki_quadratic_face(of, work, model, 0.5 * goal, &full));
         if (full) active = all(of);
     }
+done:
+    return status;
 }
 
-static double goal_of(const struct ki_quadratic *of, const struct ki_newton_work *work) {
+static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work) {
     double sum = of->intercept && of->total > 0 ? of->gb * of->gb / of->total : 0;
-    for (int64_t a = 0; a < of->count; a++) sum += violation(of, a, of->g[a]);
+    for (int64_t a = 0; a < of->count; a++) {
+        of->inverse[a] = 1 / of->diagonal[a];
+        of->threshold[a] = of->l1[a] / of->diagonal[a];
+        sum += violation(of, a, of->g[a]);
+    }
     if (of->G) {
         const double goal = ki_newton_forcing(work, sum);
         return goal * goal;
@@ -238,13 +272,19 @@ static kiln_status conclude(const struct ki_quadratic *of, struct ki_newton_work
                             struct ki_newton_model *model) {
     kiln_status status = KILN_OK;
     struct ki_descent *descent = work->descent;
-    double slope = gb * of->b, curvature = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0;
+    double slope = gb * of->b, curvature = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0,
+           own = 0;
     for (int64_t a = 0; a < of->count; a++) {
         const double d = of->z[a] - of->w[a], g = descent->g[descent->chosen[a]];
         if (d != 0) curvature += d * (ki_quadratic_slope(of, a) - g);
         slope += d * g;
+        own += of->own[a] * d * d;
         grown += of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
     }
+    descent->slope = -slope;
+    descent->bend = (curvature - own) / descent->share;
+    descent->own_bend = own;
+    descent->smooth = work->here.objective - work->here.norm1;
     model->slope = -slope - grown;
     model->decrease = model->slope - 0.5 * curvature;
     memset(descent->g, 0, (size_t)descent->n * sizeof(double));
@@ -261,13 +301,14 @@ kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_mode
     struct ki_quadratic quadratic = {0};
     *model = (struct ki_newton_model){0};
     if (work->iterations == 0) prepare(work);
+    descent->share = work->iterations == 0 ? 1 : share_of(work);
     TRY(ki_vector_get(descent->w, work->here.at.w));
     TRY(ki_vector_get(descent->g, work->here.gradient.w));
     quadratic.count = choose(descent);
     TRY(ki_quadratic_new(&quadratic, work));
     const double gb = quadratic.gb;
     TRY(ki_quadratic_form(&quadratic, work));
-    descend(&quadratic, work, model, goal_of(&quadratic, work));
+    TRY(descend(&quadratic, work, model, goal_of(&quadratic, work)));
     if (!quadratic.G && model->inner == 1) descent->looseness *= 0.25;
     TRY(conclude(&quadratic, work, gb, model));
 done:

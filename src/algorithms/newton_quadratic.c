@@ -11,25 +11,25 @@ enum { GRAM_ENTRIES = 8 }; /* of the columns for each element of a Gram matrix t
 
 void ki_quadratic_free(struct ki_quadratic *of) {
     ki_free(of->memory);
-    ki_free(of->points);
     ki_free(of->order);
     ki_free(of->G);
     ki_free(of->U);
-    ki_selection_close(&of->selection);
+    ki_free(of->u);
 }
 
 kiln_status ki_quadratic_new(struct ki_quadratic *of, const struct ki_newton_work *work) {
     kiln_status status = KILN_OK;
     const struct ki_descent *descent = work->descent;
     const int64_t count = of->count;
-    of->memory = ki_calloc((size_t)(9 * count + 1) * sizeof(double));
+    of->memory = ki_calloc((size_t)(11 * count + 1) * sizeof(double));
     of->order = ki_alloc((size_t)(2 * count + 1) * sizeof *of->order);
     if (!of->memory || !of->order)
-        return ki_fail_nomem((size_t)(9 * count + 1) * sizeof(double), "the model of a step");
+        return ki_fail_nomem((size_t)(11 * count + 1) * sizeof(double), "the model of a step");
     of->face = of->order + count;
-    double **const vectors[] = {&of->w,        &of->z,    &of->g,       &of->l1,   &of->own,
-                                &of->diagonal, &of->mean, &of->product, &of->zeros};
-    for (int i = 0; i < 9; i++) *vectors[i] = of->memory + i * count;
+    double **const vectors[] = {&of->w,       &of->z,         &of->g,    &of->l1,
+                                &of->own,     &of->diagonal,  &of->mean, &of->product,
+                                &of->inverse, &of->threshold, &of->zeros};
+    for (int i = 0; i < 11; i++) *vectors[i] = of->memory + i * count;
     for (int64_t a = 0; a < count; a++) {
         const int32_t j = descent->chosen[a];
         of->w[a] = of->z[a] = descent->w[j];
@@ -41,6 +41,7 @@ kiln_status ki_quadratic_new(struct ki_quadratic *of, const struct ki_newton_wor
     of->intercept = work->mean != NULL;
     if (of->intercept) TRY(ki_vector_get(&of->gb, work->here.gradient.b));
     TRY(kiln_norm(&of->total, work->here.C, KILN_NORM_1));
+    of->total *= descent->share;
 done:
     return status;
 }
@@ -60,6 +61,7 @@ static kiln_status form_gram(struct ki_quadratic *of, struct ki_newton_work *wor
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     const int64_t n = kiln_matrix_cols(X);
+    const double share = work->descent->share;
     kiln_matrix *G = NULL, *g = NULL, *centre = NULL;
     double *product = NULL;
     TRY(kiln_matrix_dense(&G, device, type, n, n, NULL));
@@ -75,7 +77,8 @@ static kiln_status form_gram(struct ki_quadratic *of, struct ki_newton_work *wor
     TRY(ki_vector_get(product, g));
     of->solution = of->U + (of->count + 1) * (of->count + 1);
     if (n > of->count) compress(of->G, product, work->descent, of->count);
-    memcpy(of->product, product, (size_t)of->count * sizeof(double));
+    for (int64_t a = 0; a < of->count; a++) of->product[a] = share * product[a];
+    for (int64_t i = 0; i < of->count * of->count; i++) of->G[i] *= share;
     for (int64_t a = 0; a < of->count; a++) of->diagonal[a] = of->G[a * of->count + a] += of->own[a];
 done:
     kiln_matrix_free(G);
@@ -85,85 +88,77 @@ done:
     return status;
 }
 
-/* Room for that many entries, and for q and r. */
-static kiln_status make_room(struct ki_descent *descent, int64_t rows, int64_t entries) {
-    const size_t bytes = (size_t)entries * (sizeof *descent->u + sizeof *descent->row);
-    if (!descent->q) descent->q = ki_alloc((size_t)rows * 2 * sizeof *descent->q);
-    if (!descent->q) return ki_fail_nomem((size_t)rows * 16, "the columns of a step");
-    if (entries <= descent->room) return KILN_OK;
-    ki_free(descent->u);
-    ki_free(descent->row);
-    descent->room = 0;
-    descent->u = ki_alloc((size_t)entries * sizeof *descent->u);
-    descent->row = ki_alloc((size_t)entries * sizeof *descent->row);
-    if (!descent->u || !descent->row) return ki_fail_nomem(bytes, "the columns of a step");
-    descent->room = entries;
-    return KILN_OK;
-}
-
-static kiln_status take_columns(struct ki_quadratic *of, const struct ki_newton_work *work) {
+static kiln_status take_columns(struct ki_quadratic *of, struct ki_newton_work *work) {
     kiln_status status;
     struct ki_descent *descent = work->descent;
     const int64_t m = kiln_matrix_rows(work->newton->X);
-    TRY(make_room(descent, m, ki_selection_room(&of->selection)));
-    of->u = descent->u;
-    of->row = descent->row;
+    const size_t bytes = (size_t)of->count * sizeof *of->u;
+    if (!descent->q) descent->q = ki_alloc((size_t)m * 2 * sizeof *descent->q);
+    of->u = ki_alloc(bytes);
+    if (!descent->q || !of->u) TRY(ki_fail_nomem(bytes, "the columns of a step"));
     of->q = descent->q;
     of->r = descent->q + m;
     of->rows = m;
-    const size_t bytes = (size_t)(KI_QUADRATIC_POINTS + 2) * (size_t)(of->count + 1) * sizeof *of->points;
-    of->points = ki_alloc(bytes);
-    if (!of->points) TRY(ki_fail_nomem(bytes, "the points of a step"));
+    of->columns = &descent->columns;
+    TRY(ki_sparse_columns_take(of->u, &descent->columns, descent->chosen, of->count));
     TRY(ki_vector_get(of->q, work->here.C));
-    for (int64_t i = 0; i < m; i++) of->q[i] = sqrt(of->q[i]);
+    for (int64_t i = 0; i < m; i++) of->q[i] = sqrt(descent->share * of->q[i]);
     memset(of->r, 0, (size_t)m * sizeof *of->r);
-    ki_selection_columns(of->row, of->u, &of->selection, of->q);
+    ki_sparse_columns_scale(of->columns, of->u, of->count, of->q, of->diagonal, of->product);
     for (int64_t a = 0; a < of->count; a++) {
-        double square = 0, product = 0;
-        for (int64_t e = of->selection.start[a]; e < of->selection.start[a + 1]; e++)
-            square += of->u[e] * of->u[e];
-        for (int64_t e = of->selection.start[a]; of->intercept && e < of->selection.start[a + 1]; e++)
-            product += of->u[e] * of->q[of->row[e]];
-        const double mean = of->mean[a], about = square - 2 * mean * product + mean * mean * of->total;
-        of->product[a] = product;
+        const double mean = of->mean[a];
+        if (!of->intercept) of->product[a] = 0;
+        const double about = of->diagonal[a] - 2 * mean * of->product[a] + mean * mean * of->total;
         of->diagonal[a] = fmax(about, 0) + of->own[a];
     }
 done:
     return status;
 }
 
-kiln_status ki_quadratic_form(struct ki_quadratic *of, struct ki_newton_work *work) {
+static kiln_status take_matrix(struct ki_quadratic *of, struct ki_newton_work *work) {
     kiln_status status;
-    const kiln_matrix *X = work->newton->X;
     kiln_matrix *A = NULL;
-    if (kiln_matrix_format(X) == KILN_DENSE) return form_gram(of, work, X, work->newton->columns.mean);
-    TRY(ki_selection_open(&of->selection, &work->descent->selector, work->descent->chosen,
-                          work->descent->place, of->count));
-    if (of->count == 0 || of->count > of->selection.start[of->count] / (GRAM_ENTRIES * of->count)) {
-        TRY(take_columns(of, work));
-    } else {
-        TRY(ki_selection_matrix(&A, &of->selection));
-        TRY(form_gram(of, work, A, of->mean));
-    }
+    struct ki_selection selection = {0};
+    TRY(ki_selection_open(&selection, &work->descent->selector, work->descent->chosen, of->count));
+    TRY(ki_selection_matrix(&A, &selection));
+    TRY(form_gram(of, work, A, of->mean));
 done:
+    ki_selection_close(&selection);
     kiln_matrix_free(A);
     return status;
 }
 
+kiln_status ki_quadratic_form(struct ki_quadratic *of, struct ki_newton_work *work) {
+    const kiln_matrix *X = work->newton->X;
+    const struct ki_descent *descent = work->descent;
+    int64_t entries = 0;
+    if (kiln_matrix_format(X) == KILN_DENSE) return form_gram(of, work, X, work->newton->columns.mean);
+    for (int64_t a = 0; a < of->count; a++)
+        entries += ki_selector_entries(&descent->selector, descent->chosen[a]);
+    const bool thin = of->count == 0 || of->count > entries / (GRAM_ENTRIES * of->count);
+    return (thin ? take_columns : take_matrix)(of, work);
+}
+
 /* ---- its gradient, and moves ---- */
+
+double ki_quadratic_slope_by(const struct ki_quadratic *of, int64_t a, double dot) {
+    return of->g[a] + of->own[a] * (of->z[a] - of->w[a]) + dot + of->sigma * of->product[a] -
+           of->mean[a] * (of->qr + of->sigma * of->total);
+}
 
 double ki_quadratic_slope(const struct ki_quadratic *of, int64_t a) {
     if (of->G) return of->g[a];
-    const double *u = of->u;
-    const int32_t *row = of->row;
-    double sum[4] = {0}; /* each addition would wait for the one before */
-    int64_t e = of->selection.start[a];
-    const int64_t end = of->selection.start[a + 1];
-    for (; e + 4 <= end; e += 4)
-        for (int s = 0; s < 4; s++) sum[s] += u[e + s] * of->r[row[e + s]];
-    for (; e < end; e++) sum[0] += u[e] * of->r[row[e]];
-    return of->g[a] + of->own[a] * (of->z[a] - of->w[a]) + (sum[0] + sum[1]) + (sum[2] + sum[3]) +
-           of->sigma * of->product[a] - of->mean[a] * (of->qr + of->sigma * of->total);
+    return ki_quadratic_slope_by(of, a, ki_sparse_column_dot(of->columns, &of->u[a], of->r));
+}
+
+double ki_quadratic_value(const struct ki_quadratic *of) {
+    double square = of->sigma * (2 * of->qr + of->sigma * of->total), sum = of->gb * of->b;
+    for (int64_t i = 0; i < of->rows; i++) square += of->r[i] * of->r[i];
+    for (int64_t a = 0; a < of->count; a++) {
+        const double d = of->z[a] - of->w[a];
+        sum += d * (of->g[a] + 0.5 * of->own[a] * d) + of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
+    }
+    return sum + 0.5 * square;
 }
 
 double ki_quadratic_intercept_slope(const struct ki_quadratic *of) {
@@ -177,8 +172,7 @@ void ki_quadratic_move(struct ki_quadratic *of, int64_t a, double step) {
         of->gb += step * of->product[a];
         return;
     }
-    for (int64_t e = of->selection.start[a]; e < of->selection.start[a + 1]; e++)
-        of->r[of->row[e]] += step * of->u[e];
+    ki_sparse_column_add(of->r, of->columns, &of->u[a], step);
     of->qr += step * of->product[a];
     of->sigma -= step * of->mean[a];
 }

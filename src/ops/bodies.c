@@ -16,7 +16,8 @@
         .chain = chain##type, .combine = combine##type, .times = times##type, .map = map##type,              \
         .fill = fill##type, .fill_random = fill_random##type, .read = read##type, .reduce = reduce##type,    \
         .cg_step = cg_step##type, .pairs_run = pairs_run##type, .scales_run = scales_run##type,              \
-        .loss_rows = loss_rows##type, .gram = gram##type                                                     \
+        .loss_rows = loss_rows##type, .gram = gram##type, .column_dot = column_dot,                          \
+        .column_add = column_add, .column_scale = column_scale                                               \
     }
 
 const struct ki_bodies KI_BODIES[2] = {TABLE(_f32), TABLE(_f64)};

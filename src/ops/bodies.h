@@ -8,6 +8,7 @@
 #include "ops/mmchain.h"
 #include "ops/newton.h"
 #include "ops/scales.h"
+#include "ops/sparse_columns.h"
 
 struct ki_bodies {
     kiln_status (*chain)(const struct ki_chain *chain);
@@ -25,6 +26,11 @@ struct ki_bodies {
     void (*loss_rows)(struct ki_loss_rows *rows);
     void (*pairs_run)(double *sums, const struct ki_pairs *pairs);
     void (*scales_run)(double *sums, const struct ki_scales *scales);
+    /* See sparse_columns.h; of doubles, whatever the table's type. */
+    double (*column_dot)(const struct ki_sparse_column *column, const double *r);
+    void (*column_add)(double *r, const struct ki_sparse_column *column, double step);
+    void (*column_scale)(double *square, double *product, const struct ki_sparse_column *column,
+                         const double *value, const double *q);
 };
 
 /* [0] f32, [1] f64 */

@@ -12,3 +12,4 @@
 #include "ops/bandwidth.cpu.h"
 #include "ops/newton.cpu.h"
 #include "ops/scales.cpu.h"
+#include "ops/sparse_columns.cpu.h"

@@ -11,7 +11,8 @@
 #include "core/status.h"
 #include "core/threads.h"
 
-enum { PART_ENTRIES = 1 << 15, PARTS = 64 };
+enum { PART_ENTRIES = 1 << 15, PARTS = 64, UNWANTED = 8 };
+enum { SPARE = 16 }; /* entries between where unwanted ones go: lines of their own */
 
 bool ki_selectable(const kiln_matrix *X) {
     return ki_on_cpu(X->device) && !X->streams && X->rows <= INT32_MAX;
@@ -34,10 +35,11 @@ static void count_part(void *arg, int part) {
 kiln_status ki_selector_open(struct ki_selector *selector, const kiln_matrix *X) {
     int64_t bytes;
     const int64_t parts = ki_min(X->nnz / PART_ENTRIES, X->nnz / ki_max(X->cols, 1));
-    struct ki_selector made = {.X = X};
+    struct ki_selector made = {.X = X, .columns = X->cols};
     made.parts = (int)ki_max(ki_min(ki_min(parts, X->device->threads), PARTS), 1);
-    made.entries = ki_mul3(made.parts, X->cols, 4, &bytes) ? ki_alloc((size_t)bytes) : NULL;
+    made.entries = ki_mul3(made.parts + 1, X->cols, 4, &bytes) ? ki_alloc((size_t)bytes) : NULL;
     if (!made.entries) return ki_fail_nomem((size_t)X->cols * 4, "counts of entries");
+    made.place = made.entries + made.parts * X->cols;
     ki_parallel(X->device->threads, made.parts, count_part, &made);
     *selector = made;
     return KILN_OK;
@@ -51,17 +53,17 @@ void ki_selector_close(struct ki_selector *selector) {
 /* What a part has of `next`: so much that threads do not write to the same lines of memory. */
 static int64_t width_of(int64_t count) {
     enum { LINE = 8 };
-    return (count / LINE + 2) * LINE;
+    return ((count + UNWANTED) / LINE + 2) * LINE;
 }
 
-int64_t ki_selection_room(const struct ki_selection *selection) {
-    return selection->start[selection->count] + (selection->of->parts + 1) * KI_SELECTION_SPARE;
+int64_t ki_selection_spare(const struct ki_selector *selector) {
+    return (selector->parts + 1) * UNWANTED * SPARE;
 }
 
 kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_selector *selector,
-                              const int32_t *chosen, const int32_t *place, int64_t count) {
+                              const int32_t *chosen, int64_t count) {
     int64_t total = 0, bytes = 0;
-    struct ki_selection made = {.of = selector, .place = place, .count = count};
+    struct ki_selection made = {.of = selector, .count = count};
     const int64_t width = width_of(count);
     made.start = ki_alloc((size_t)(count + 1) * 8);
     made.next = ki_mul3(selector->parts, width, 8, &bytes) ? ki_alloc((size_t)bytes) : NULL;
@@ -69,7 +71,9 @@ kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_se
         ki_selection_close(&made);
         return ki_fail_nomem((size_t)bytes, "a selection of columns");
     }
+    for (int64_t j = 0; j < selector->columns; j++) selector->place[j] = (int32_t)(count + j % UNWANTED);
     for (int64_t j = 0; j < count; j++) {
+        selector->place[chosen[j]] = (int32_t)j;
         made.start[j] = total;
         for (int part = 0; part < selector->parts; part++) {
             made.next[part * width + j] = total;
@@ -78,7 +82,8 @@ kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_se
     }
     made.start[count] = total;
     for (int part = 0; part < selector->parts; part++)
-        made.next[part * width + count] = total + (part + 1) * KI_SELECTION_SPARE;
+        for (int slot = 0; slot < UNWANTED; slot++)
+            made.next[part * width + count + slot] = total + ((part + 1) * UNWANTED + slot) * SPARE;
     *selection = made;
     return KILN_OK;
 }
@@ -93,7 +98,6 @@ void ki_selection_close(struct ki_selection *selection) {
 
 struct columns {
     struct ki_selection *from;
-    const double *factor;
     int32_t *row;
     double *value;
 };
@@ -103,7 +107,7 @@ static void columns_part(void *arg, int part) {
     const struct ki_selection *from = columns->from;
     const kiln_matrix *X = from->of->X;
     const int64_t *row_start = ki_host(&X->row_start), count = from->count;
-    const int32_t *col = ki_host(&X->col), *place = from->place;
+    const int32_t *col = ki_host(&X->col), *place = from->of->place;
     const bool wide = X->type == KILN_F64;
     const double *values = wide ? ki_host(&X->values) : NULL;
     const float *narrow = wide ? NULL : ki_host(&X->values);
@@ -112,19 +116,18 @@ static void columns_part(void *arg, int part) {
     double *value = columns->value;
     const int64_t end = ki_part_begin(X->rows, part + 1, from->of->parts);
     for (int64_t i = ki_part_begin(X->rows, part, from->of->parts); i < end; i++) {
-        const double factor = columns->factor[i];
         for (int64_t e = row_start[i]; e < row_start[i + 1]; e++) {
             const int32_t at = place[col[e]];
             const int64_t to = next[at];
             next[at] = to + (at < count);
             row[to] = (int32_t)i;
-            value[to] = factor * (wide ? values[e] : (double)narrow[e]);
+            value[to] = wide ? values[e] : (double)narrow[e];
         }
     }
 }
 
-void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection, const double *factor) {
-    struct columns columns = {selection, factor, row, value};
+void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection) {
+    struct columns columns = {selection, row, value};
     ki_parallel(selection->of->X->device->threads, selection->of->parts, columns_part, &columns);
 }
 
@@ -143,7 +146,7 @@ static void rows_part(void *arg, int part) {
     const struct ki_selection *from = rows->from;
     const kiln_matrix *X = from->of->X;
     const int64_t *row_start = ki_host(&X->row_start), count = from->count;
-    const int32_t *col = ki_host(&X->col), *place = from->place;
+    const int32_t *col = ki_host(&X->col), *place = from->of->place;
     const void *values = ki_host(&X->values);
     const int64_t end = ki_part_begin(X->rows, part + 1, from->of->parts);
     int64_t to = rows->before[part];
@@ -151,7 +154,7 @@ static void rows_part(void *arg, int part) {
         rows->row_start[i] = to;
         for (int64_t e = row_start[i]; e < row_start[i + 1]; e++) {
             const int32_t at = place[col[e]];
-            if (at == count) continue;
+            if (at >= count) continue;
             rows->col[to] = at;
             if (X->type == KILN_F64)
                 ((double *)rows->values)[to] = ((const double *)values)[e];

@@ -10,34 +10,39 @@
 /* Once for a matrix, which has to stay: how many entries its columns have in each part of the rows. */
 struct ki_selector {
     const kiln_matrix *X;
+    int64_t columns;
     int32_t *entries; /* parts x n */
+    int32_t *place;   /* n, for the selection last opened: a column's number in it, else `count` or more */
     int parts;
 };
-
-enum { KI_SELECTION_SPARE = 16 }; /* entries between where the parts' unwanted ones go: lines of their own */
 
 /* Some of its columns. */
 struct ki_selection {
     const struct ki_selector *of;
-    const int32_t *place; /* n: the number that a column has in the selection; for the others `count` */
     int64_t count;
     int64_t *start; /* count + 1: where a column's entries begin when they are sorted by columns */
-    int64_t *next;  /* for each part of the rows the same of its entries; the last is where others may go */
+    int64_t *next;  /* for each part of the rows the same of its entries, and where others may go */
 };
 
 /* X lies on the CPU, in memory, and has rows that 32 bits number. Only where X is sparse is there anything to select. */
 bool ki_selectable(const kiln_matrix *X);
 kiln_status ki_selector_open(struct ki_selector *selector, const kiln_matrix *X);
 void ki_selector_close(struct ki_selector *selector);
-/* chosen: the columns of the selection in ascending order, `count` of them; place as above, which has to stay. */
+static inline int64_t ki_selector_entries(const struct ki_selector *selector, int64_t column) {
+    int64_t entries = 0;
+    for (int part = 0; part < selector->parts; part++)
+        entries += selector->entries[part * selector->columns + column];
+    return entries;
+}
+/* chosen: the columns of the selection, `count` of them. A selector has one selection at a time. */
 kiln_status ki_selection_open(struct ki_selection *selection, const struct ki_selector *selector,
-                              const int32_t *chosen, const int32_t *place, int64_t count);
+                              const int32_t *chosen, int64_t count);
 void ki_selection_close(struct ki_selection *selection);
 /* The selected columns as a matrix, m x count. */
 kiln_status ki_selection_matrix(kiln_matrix **A, const struct ki_selection *selection);
-/* The same column by column, row i times factor[i]: start[count] entries in arrays with room for ki_selection_room of them,
+/* The same column by column: start[count] entries in arrays with room for ki_selection_spare more,
  * rows ascending within a column. Once for a selection, the last that is done with it. */
-int64_t ki_selection_room(const struct ki_selection *selection);
-void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection, const double *factor);
+int64_t ki_selection_spare(const struct ki_selector *selector);
+void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection);
 
 #endif

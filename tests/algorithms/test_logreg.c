@@ -199,6 +199,34 @@ static void weak_l1_of_like_columns(void **state) {
     problem_free(&p);
 }
 
+/* So many columns that the l1 model goes by columns and its faces by conjugate gradient, in one part and in several: the optimum,
+ * and the same bits with any number of threads. */
+static void l1_on_faces(void **state) {
+    (void)state;
+    struct problem p = labelled(200, 1000, 2, 0.3, false, 22);
+    for (int i = 0; i < 4; i++) {
+        const struct question q = {
+            .classes = 2, .l1 = i < 2 ? 0.02 : 1, .no_intercept = i % 2 > 0, .tolerance = 1e-9};
+        struct solution first = {0};
+        for (int threads = 1; threads < 8; threads += 2) {
+            const kiln_device_options options = {.threads = threads, .deterministic = 1};
+            struct run run = {.type = KILN_F64, .format = KILN_CSR};
+            kiln_report report;
+            assert_ok(kiln_device_open(&run.device, "cpu", &options));
+            struct solution s = answer(&report, &run, &p, &q);
+            if (threads == 1) check_answer("faces", &run, &p, &q);
+            kiln_report_free(&report);
+            kiln_device_close(run.device);
+            if (threads == 1)
+                first = s;
+            else
+                assert_same(&first, &s, 0);
+        }
+        solution_free(&first);
+    }
+    problem_free(&p);
+}
+
 /* Arbitrary labels, in ascending order; -0 is 0. */
 static void classes_are_the_distinct_values(void **state) {
     (void)state;
@@ -223,9 +251,10 @@ static void classes_are_the_distinct_values(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_referee),  cmocka_unit_test(weights_are_repetitions),
-        cmocka_unit_test(standardizing_is_scaling), cmocka_unit_test(warm_start_goes_on),
-        cmocka_unit_test(weak_l1_of_like_columns),  cmocka_unit_test(classes_are_the_distinct_values),
+        cmocka_unit_test(agrees_with_the_referee),         cmocka_unit_test(weights_are_repetitions),
+        cmocka_unit_test(standardizing_is_scaling),        cmocka_unit_test(warm_start_goes_on),
+        cmocka_unit_test(weak_l1_of_like_columns),         cmocka_unit_test(l1_on_faces),
+        cmocka_unit_test(classes_are_the_distinct_values),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }
