@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-enum { TEAMS = 16, MEMBERS = 255, SPINS = 300, RANGES_PER_THREAD = 4 /* evens out threads held up */ };
+enum { TEAMS = 16, MEMBERS = 255, SPINS = 2000, RANGES_PER_THREAD = 4 /* evens out threads held up */ };
 #define CLOSED UINT32_MAX
 
 typedef void loop_body(void *arg, int part);
