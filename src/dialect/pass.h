@@ -79,6 +79,8 @@ struct row_operands {
 #define MAP_OPERANDS
 #define MAP_STATE(writer)
 #define MAP_ARGUMENTS(writer)
+#define MAP_TAKEN
+#define MAP_PASSED
 #define MAP_BEGIN
 #define MAP_END
 
@@ -115,6 +117,10 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
 #define MAP_OPERANDS , target, weights, offset
 #define MAP_STATE(writer) , shift, curvature, parameter, power, writer, record
 #define MAP_ARGUMENTS(writer) , shift, target, weights, offset, curvature, parameter, power, writer, record
+/* What a part of a kernel takes of its parameters, and its record, and how it is called. */
+#define MAP_TAKEN MAP_PARAMETERS, wide *record
+#define MAP_PASSED                                                                                           \
+    , shift, target, weights, offset, curvature, parameter, power, records, records_at, record
 /* Before the rows, among the kernel's declarations, and behind them. */
 #define MAP_BEGIN                                                                                            \
     LOCAL wide map_tree[BS];                                                                                 \

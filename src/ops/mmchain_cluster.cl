@@ -146,6 +146,77 @@ DEVICE_FN real sum_parts(const real (*parts)[V]) {
     return sum;
 }
 
+/* Tickets and the first tiles; all of the cluster have theirs when it ends. */
+DEVICE_FN void begin_tickets(const struct tiles *t, ulong *come, uint *done) {
+    if ((int)get_local_id(0) == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            ticket_init(&t->full[s], 1);
+            done[s] = 0;
+        }
+        for (int s = 0; s < PLACES; s++) ticket_init(&come[s], 1);
+        tickets_begin();
+        for (int s = 0; s < PLACES; s++) ticket_expect(&come[s], PARTS * V * (uint)sizeof(real));
+        for (uint i = 0; i < STAGES && i < t->count; i++) fetch(t, i);
+    }
+    cluster_arrive();
+    cluster_wait();
+}
+
+/* The column, from the slice's first, of element e of the thread's. */
+DEVICE_FN int column_of(int e) {
+    return ((int)get_local_id(0) + e / W * BS) * W + e % W;
+}
+
+/* wr = 0; yr = the thread's columns of y. */
+DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const struct tiles *t, const real *y, int k, int first) {
+#pragma unroll
+    for (int c = 0; c < K; c++)
+#pragma unroll
+        for (int e = 0; e < TL; e++) {
+            const int j = column_of(e);
+            wr[c][e] = REAL(0.0);
+            yr[c][e] = REAL(0.0);
+#if FUSED || PLAIN
+            if (j < t->width && first + c < k) yr[c][e] = y[(index_t)(t->base + j) * k + first + c];
+#endif
+        }
+}
+
+/* The warp's part of step i goes to all groups of the cluster. */
+DEVICE_FN void send_dots(real *p, real (*parts)[PARTS][V], ulong *come, uint i) {
+    const int id = (int)get_local_id(0), lane = id % 32, rank = (int)get_group_id(0) % C;
+    const uint place = i % PLACES;
+    halving_sums(p, V, 32); /* this lane's is number lane / COPIES */
+    for (int g = lane % COPIES; g < C; g += COPIES)
+        send(&parts[place][rank * WARPS + id / 32][lane / COPIES], &come[place], g, p[0]);
+}
+
+/* factor = the dot products of the lane's row of step i, of which all parts have come. */
+DEVICE_FN void receive_dots(real *factor, const real (*parts)[PARTS][V], ulong *come, uint i) {
+    const uint place = i % PLACES;
+    ticket_wait_cluster(&come[place], i / PLACES & 1);
+    if ((int)get_local_id(0) == 0) ticket_expect(&come[place], PARTS * V * (uint)sizeof(real));
+    const real sum = sum_parts(parts[place]);
+#pragma unroll
+    for (int c = 0; c < K; c++) factor[c] = __shfl_sync(0xffffffffu, sum, c * R + (int)get_local_id(0) % 32 % R);
+}
+
+/* factor: of the lane's row. */
+DEVICE_FN void scatter(real (*wr)[TL], const struct tiles *t, uint i, const real *factor) {
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        real x[TL];
+        load_slice(x, t, i, r);
+#pragma unroll
+        for (int c = 0; c < K; c++) {
+            const real f = __shfl_sync(0xffffffffu, factor[c], r);
+            if (first_row(t, i) + r >= t->rows) continue;
+#pragma unroll
+            for (int e = 0; e < TL; e++) wr[c][e] += f * (SQUARES ? x[e] * x[e] : x[e]);
+        }
+    }
+}
+
 __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_cluster(__global real *out, __global const real *X,
                                                          __global const real *v, __global const real *y,
                                                          __global const real *z, real alpha, real beta, long rows,
@@ -154,34 +225,12 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_cluster(__global real *out, __g
     LOCAL uint done[STAGES];
     LOCAL real parts[PLACES][PARTS][V];
     MAP_BEGIN
-    const int id = (int)get_local_id(0), lane = id % 32, rank = (int)get_group_id(0) % C;
+    const int id = (int)get_local_id(0), lane = id % 32;
+    const bool writer = (int)get_group_id(0) % C == 0 && id < R;
     const struct tiles t = tiles_of_group(X, full, rows, n);
-    if (id == 0) {
-        for (int s = 0; s < STAGES; s++) {
-            ticket_init(&full[s], 1);
-            done[s] = 0;
-        }
-        for (int s = 0; s < PLACES; s++) ticket_init(&come[s], 1);
-        tickets_begin();
-        for (int s = 0; s < PLACES; s++) ticket_expect(&come[s], PARTS * V * (uint)sizeof(real));
-        for (uint i = 0; i < STAGES && i < t.count; i++) fetch(&t, i);
-    }
-    cluster_arrive();
-    cluster_wait();
-
     real yr[K][TL], wr[K][TL];
-#pragma unroll
-    for (int c = 0; c < K; c++)
-#pragma unroll
-        for (int e = 0; e < TL; e++) {
-            const int j = (id + e / W * BS) * W + e % W;
-            wr[c][e] = REAL(0.0);
-            yr[c][e] = REAL(0.0);
-#if FUSED || PLAIN
-            if (j < t.width && first + c < k) yr[c][e] = y[(index_t)(t.base + j) * k + first + c];
-#endif
-        }
-
+    begin_tickets(&t, come, done);
+    begin_columns(wr, yr, &t, y, k, first);
     struct row_operands operands[LAG + 1];
     for (uint i = 0; i < t.count + LAG; i++) {
 #pragma unroll
@@ -195,10 +244,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_cluster(__global real *out, __g
 #if FUSED || PLAIN
             real p[V];
             dots(p, &t, i, yr);
-            halving_sums(p, V, 32); /* this lane's is number lane / COPIES */
-            const uint place = i % PLACES;
-            for (int g = lane % COPIES; g < C; g += COPIES)
-                send(&parts[place][rank * WARPS + id / 32][lane / COPIES], &come[place], g, p[0]);
+            send_dots(p, parts, come, i);
 #endif
         }
         if (i < LAG) continue;
@@ -206,32 +252,16 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_cluster(__global real *out, __g
         const long row = first_row(&t, before) + lane % R;
         real factor[K];
 #if FUSED || PLAIN
-        const uint place = before % PLACES;
-        ticket_wait_cluster(&come[place], before / PLACES & 1);
-        if (id == 0) ticket_expect(&come[place], PARTS * V * (uint)sizeof(real));
-        const real sum = sum_parts(parts[place]);
-#pragma unroll
-        for (int c = 0; c < K; c++) factor[c] = __shfl_sync(0xffffffffu, sum, c * R + lane % R);
+        receive_dots(factor, parts, come, before);
 #endif
 #if PLAIN
 #pragma unroll
         for (int c = 0; c < K; c++)
-            if (rank == 0 && id < R && row < rows && first + c < k)
+            if (writer && row < rows && first + c < k)
                 write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
 #else
-        if (row < rows) apply_map(factor, &operands[LAG], (index_t)row, first, k MAP_STATE(rank == 0 && id < R));
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            real x[TL];
-            load_slice(x, &t, before, r);
-#pragma unroll
-            for (int c = 0; c < K; c++) {
-                const real f = __shfl_sync(0xffffffffu, factor[c], r);
-                if (first_row(&t, before) + r >= rows) continue;
-#pragma unroll
-                for (int e = 0; e < TL; e++) wr[c][e] += f * (SQUARES ? x[e] * x[e] : x[e]);
-            }
-        }
+        if (row < rows) apply_map(factor, &operands[LAG], (index_t)row, first, k MAP_STATE(writer));
+        scatter(wr, &t, before, factor);
 #endif
         __syncwarp();
         /* The last warp to be done with the tile has the next one brought to its place. */
@@ -241,10 +271,8 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_cluster(__global real *out, __g
     cluster_wait(); /* no group ends while another may still send to it */
 #if !PLAIN
     for (int c = 0; c < K; c++)
-        for (int e = 0; e < TL; e++) {
-            const int j = (id + e / W * BS) * W + e % W;
-            if (j < t.width) out[(t.part * K + c) * n + t.base + j] = wr[c][e];
-        }
+        for (int e = 0; e < TL; e++)
+            if (column_of(e) < t.width) out[(t.part * K + c) * n + t.base + column_of(e)] = wr[c][e];
 #endif
     MAP_END
 }

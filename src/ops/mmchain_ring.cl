@@ -114,12 +114,92 @@ DEVICE_FN void lane_sums(real *to, int stride, real *p) {
     for (int s = 0; s < (V > LANES ? V / LANES : 1); s++) to[(lane * V / LANES + s) * stride] = p[s];
 }
 
+/* wr = 0; yr = the thread's columns of y. */
+DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const real *y, int n, int k, int first) {
+    const int lane = (int)get_local_id(0) % VS;
+#pragma unroll
+    for (int c = 0; c < K; c++)
+#pragma unroll
+        for (int e = 0; e < TL; e++) {
+            const int j = (lane + e / W * VS) * W + e % W;
+            wr[c][e] = REAL(0.0);
+            yr[c][e] = REAL(0.0);
+#if FUSED || PLAIN
+            if (j < n && first + c < k) yr[c][e] = y[(index_t)j * k + first + c];
+#endif
+        }
+}
+
+/* The m-th of the rows of the i-th tile that the lane turns from dot products to factors; -1: there is none. */
+DEVICE_FN long own_row(const struct tiles *t, long i, int m) {
+    const int id = (int)get_local_id(0), r = id % LANES + m * LANES;
+    const long row = first_row(t, i) + r * NV + id / VS;
+    return r < R && row < t->rows ? row : -1;
+}
+
+/* One lane a row: sums, from dot products to factors, or to the result. */
+DEVICE_FN void map_rows(real *sums, const struct tiles *t, long i, const struct row_operands *operands, real *out,
+                        const real *z, real alpha, real beta, int first, int k MAP_TAKEN) {
+    const bool writer = (int)get_local_id(0) % VS < LANES;
+#pragma unroll
+    for (int m = 0; m < ROWS_A_LANE; m++) {
+        const int r = (int)get_local_id(0) % LANES + m * LANES;
+        const long row = own_row(t, i, m);
+        if (row < 0) continue;
+        real factor[K];
+#pragma unroll
+        for (int c = 0; c < K; c++) factor[c] = FUSED || PLAIN ? sums[c * R + r] : REAL(0.0);
+#if PLAIN
+#pragma unroll
+        for (int c = 0; c < K; c++)
+            if (writer && first + c < k) write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
+#else
+        apply_map(factor, &operands[m], (index_t)row, first, k MAP_STATE(writer));
+#pragma unroll
+        for (int c = 0; c < K; c++) sums[c * R + r] = factor[c];
+#endif
+    }
+}
+
+DEVICE_FN void scatter(real (*wr)[TL], const struct tiles *t, long i, const real *factors) {
+    const int id = (int)get_local_id(0);
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        real x[TL];
+        if (first_row(t, i) + r * NV + id / VS >= t->rows) continue;
+        load_slice(x, row_of(t, i, r), id % VS, t->n);
+#pragma unroll
+        for (int c = 0; c < K; c++)
+#pragma unroll
+            for (int e = 0; e < TL; e++) wr[c][e] += factors[c * R + r] * (SQUARES ? x[e] * x[e] : x[e]);
+    }
+}
+
+/* The vectors of the group add up their w, in order, where the ring was. Unrolled, or the compiler moves all of wr out of
+ * the registers. */
+DEVICE_FN void write_w(real *out, const struct tiles *t, const real (*wr)[TL]) {
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+#pragma unroll
+    for (int c = 0; c < K; c++)
+#pragma unroll
+        for (int e = 0; e < TL; e++) {
+            real sum = wr[c][e];
+#if NV > 1
+            barrier(CLK_LOCAL_MEM_FENCE);
+            ring[id] = sum;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int other = 1; vector == 0 && other < NV; other++) sum += ring[other * VS + lane];
+#endif
+            const int j = (lane + e / W * VS) * W + e % W;
+            if (vector == 0 && j < t->n) out[(t->part * K + c) * t->n + j] = sum;
+        }
+}
+
 /* The work on tile i + 1 up to the point where it needs other warps is done before tile i is finished: what the sums wait
  * for is hidden. What warps exchange alternates between two places, so that one barrier a tile will do. */
 __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real *X, __global const real *v,
-                                                      __global const real *y, __global const real *z, real alpha,
-                                                      real beta, long rows, int n, int k, int first,
-                                                      int v_cols MAP_PARAMETERS) {
+                                        __global const real *y, __global const real *z, real alpha, real beta, long rows,
+                                        int n, int k, int first, int v_cols MAP_PARAMETERS) {
     LOCAL ulong full[STAGES];
     LOCAL uint done[STAGES];
     LOCAL real own[2][BS / LANES][V]; /* of each vector, or of each warp of a wider one */
@@ -127,7 +207,7 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
     LOCAL real scratch[2][V][WARPS];
 #endif
     MAP_BEGIN
-    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    const int id = (int)get_local_id(0);
     const struct tiles t = tiles_of_group(X, full, rows, n);
     if (id == 0) {
         for (int s = 0; s < STAGES; s++) {
@@ -140,29 +220,16 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
     barrier(CLK_LOCAL_MEM_FENCE);
 
     real yr[K][TL], wr[K][TL];
-#pragma unroll
-    for (int c = 0; c < K; c++)
-#pragma unroll
-        for (int e = 0; e < TL; e++) {
-            const int j = (lane + e / W * VS) * W + e % W;
-            wr[c][e] = REAL(0.0);
-            yr[c][e] = REAL(0.0);
-#if FUSED || PLAIN
-            if (j < n && first + c < k) yr[c][e] = y[(index_t)j * k + first + c];
-#endif
-        }
-
+    begin_columns(wr, yr, y, n, k, first);
     struct row_operands now[ROWS_A_LANE], next[ROWS_A_LANE];
     for (long i = -1; i < t.count; i++) {
         const bool more = i + 1 < t.count;
 #if !PLAIN
 #pragma unroll
         for (int m = 0; m < ROWS_A_LANE; m++) {
-            const int r = id % LANES + m * LANES;
-            const long row = first_row(&t, i + 1) + r * NV + vector;
+            const long row = own_row(&t, i + 1, m);
             now[m] = next[m];
-            if (more && r < R && row < rows)
-                next[m] = load_operands(v, y, (index_t)row, first, k, v_cols MAP_OPERANDS);
+            if (more && row >= 0) next[m] = load_operands(v, y, (index_t)row, first, k, v_cols MAP_OPERANDS);
         }
 #endif
         if (more) wait_full(&t, i + 1);
@@ -178,66 +245,23 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
 #endif
         }
 #if VS > 32
-        for (int s = id % 32; s < V && i >= 0; s += 32) sums[s] = sum_warps(scratch[i & 1][s], vector);
+        for (int s = id % 32; s < V && i >= 0; s += 32) sums[s] = sum_warps(scratch[i & 1][s], id / VS);
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 #endif
         if (i < 0) continue;
         __syncwarp();
-        /* One lane a row: from dot products to factors, or to the result. */
-#pragma unroll
-        for (int m = 0; m < ROWS_A_LANE; m++) {
-            const int r = id % LANES + m * LANES;
-            const long row = first_row(&t, i) + r * NV + vector;
-            if (r >= R || row >= rows) continue;
-            const bool writer = lane < LANES;
-            real factor[K];
-#pragma unroll
-            for (int c = 0; c < K; c++) factor[c] = FUSED || PLAIN ? sums[c * R + r] : REAL(0.0);
-#if PLAIN
-#pragma unroll
-            for (int c = 0; c < K; c++)
-                if (writer && first + c < k) write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
-#else
-            apply_map(factor, &now[m], (index_t)row, first, k MAP_STATE(writer));
-#pragma unroll
-            for (int c = 0; c < K; c++) sums[c * R + r] = factor[c];
-#endif
-        }
+        map_rows(sums, &t, i, now, out, z, alpha, beta, first, k MAP_PASSED);
         __syncwarp();
 #if !PLAIN
-#pragma unroll
-        for (int r = 0; r < R; r++) {
-            real x[TL];
-            if (first_row(&t, i) + r * NV + vector >= rows) continue;
-            load_slice(x, row_of(&t, i, r), lane, n);
-#pragma unroll
-            for (int c = 0; c < K; c++)
-#pragma unroll
-                for (int e = 0; e < TL; e++) wr[c][e] += sums[c * R + r] * (SQUARES ? x[e] * x[e] : x[e]);
-        }
+        scatter(wr, &t, i, sums);
 #endif
         __syncwarp();
         /* The last warp to be done with the tile has the next one brought to its place. */
         if (id % 32 == 0 && last_warp(&done[i % STAGES], WARPS) && i + STAGES < t.count) fetch(&t, i + STAGES);
     }
 #if !PLAIN
-    /* The vectors of the group add up their w, in order, where the ring was. Unrolled, or the compiler moves all of wr out of
-     * the registers. */
-#pragma unroll
-    for (int c = 0; c < K; c++)
-#pragma unroll
-        for (int e = 0; e < TL; e++) {
-            real sum = wr[c][e];
-#if NV > 1
-            barrier(CLK_LOCAL_MEM_FENCE);
-            ring[id] = sum;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (int other = 1; vector == 0 && other < NV; other++) sum += ring[other * VS + lane];
-#endif
-            const int j = (lane + e / W * VS) * W + e % W;
-            if (vector == 0 && j < n) out[(t.part * K + c) * n + j] = sum;
-        }
+    write_w(out, &t, wr);
 #endif
     MAP_END
 }

@@ -7,10 +7,7 @@
  * does, so that nothing moves between them but the sums over warps and groups that share a row.
  *
  *   lane l of a warp: column l / 4 of y; l % 4 takes words of 8 bytes of a row, and rows 2 (l % 4) and 2 (l % 4) + 1
- *   f64: m8n8k4, a word is one element
- *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each, and the 16 rows of the left operand are the
- *        high and the low parts of 8: two products give all four terms, so that no bits of f32's 24 are lost but the last.
- *        Sums of more than a few products are f32 additions, since tensor cores round towards zero.
+ *   a word is one element in f64 and two in f32 (dialect/tensor.h)
  *
  * WORKERS warps, of which VS / 32 share a row (Q blocks of 8 words each, W elements a lane), take tiles from a ring that another warp keeps
  * full by bulk copies. Where a row has several warps, or C groups of a cluster, they leave their parts of a tile's sums to
@@ -30,110 +27,6 @@
 #define TILE_ROWS (PIECES * PIECE_ROWS)
 #define LOOK (STAGES > 2) /* tiles that the workers are ahead of the sums */
 #define WORD_COLUMNS (8 / (int)sizeof(real))
-
-#ifdef REAL_F64
-typedef double word;
-#define PRODUCT 2 /* elements of a product's result that a lane has */
-#define LEFTS 1   /* left operands for a block of 8 words */
-struct left {
-    real slot[2];
-};
-
-DEVICE_FN struct left left_of(real first, real second) {
-    const struct left a = {{first, second}};
-    return a;
-}
-
-/* sum += a x over 4 words. */
-DEVICE_FN void multiply_add(real *sum, real a, word x) {
-#ifdef __CUDA_ARCH__
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(sum[0]), "+d"(sum[1])
-        : "d"(a), "d"(x));
-#endif
-}
-
-/* sum += y x^T for a block of 8 words. */
-DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {
-    multiply_add(sum, y->slot[0], x0);
-    multiply_add(sum, y->slot[1], x1);
-}
-
-DEVICE_FN real product_element(const real *sum, int e) {
-    return sum[e];
-}
-
-/* w += f x for a block of 8 words; x[u] has those of the rows of f[u]. */
-DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2]) {
-#pragma unroll
-    for (int u = 0; u < UNITS; u++) {
-        multiply_add(w, f[u].slot[0], x[u][0]);
-        multiply_add(w, f[u].slot[1], x[u][1]);
-    }
-}
-#else
-typedef float2 word;
-#define PRODUCT 4
-#define LEFTS 2
-struct left {
-    uint high[2], low[2];
-};
-
-/* The 11 leading bits, rounded, and the rest. */
-DEVICE_FN void split(uint *high, uint *low, real x) {
-#ifdef __CUDA_ARCH__
-    *high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
-    *low = __float_as_uint(x - __uint_as_float(*high));
-#endif
-}
-
-DEVICE_FN struct left left_of(real first, real second) {
-    struct left a;
-    split(&a.high[0], &a.low[0], first);
-    split(&a.high[1], &a.low[1], second);
-    return a;
-}
-
-/* sum[0..1] += high(a) x, sum[2..3] += low(a) x. Of x and of what the 11 leading bits leave of it the tensor core takes the 11
- * leading bits. */
-DEVICE_FN void multiply_add(real *sum, const struct left *a, real first, real second) {
-#ifdef __CUDA_ARCH__
-    const uint x[2] = {__float_as_uint(first), __float_as_uint(second)};
-    const uint low[2] = {__float_as_uint(first - __uint_as_float(x[0] & 0xffffe000u)),
-                         __float_as_uint(second - __uint_as_float(x[1] & 0xffffe000u))};
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(low[0]), "r"(low[1]));
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(x[0]), "r"(x[1]));
-#endif
-}
-
-DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {
-    multiply_add(sum, &y[0], x0.x, x0.y);
-    multiply_add(sum, &y[1], x1.x, x1.y);
-}
-
-DEVICE_FN real product_element(const real *sum, int e) {
-    return sum[e] + sum[e + 2];
-}
-
-/* Even columns, then odd ones. */
-DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2]) {
-    real even[PRODUCT] = {0}, odd[PRODUCT] = {0};
-#pragma unroll
-    for (int u = 0; u < UNITS; u++) {
-        multiply_add(even, &f[u], x[u][0].x, x[u][1].x);
-        multiply_add(odd, &f[u], x[u][0].y, x[u][1].y);
-    }
-#pragma unroll
-    for (int e = 0; e < 2; e++) {
-        w[e] += product_element(even, e);
-        w[2 + e] += product_element(odd, e);
-    }
-}
-#endif
 
 /* Where warps wait for each other (PTX ISA, "barrier"). Workers that only tell of something go on at once. compute-sanitizer's
  * racecheck follows these, and not tickets that one lane gives for all of its warp. */
@@ -239,7 +132,7 @@ struct rows_operands {
 };
 
 DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, int unit, const real *v, const real *y,
-                         int first, int k, int v_cols MAP_PARAMETERS) {
+                         int first, int k, int v_cols MAP_TAKEN) {
     const int lane = (int)get_local_id(0) % 32;
 #ifdef MAP
     const long row = row_of(t, i, unit + lane / 8, lane % 8);
@@ -260,17 +153,9 @@ DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, 
 #endif
 }
 
-#ifdef MAP
-#define WARP_RECORD , record
-#define RECORD_PARAMETER , wide *record
-#else
-#define WARP_RECORD
-#define RECORD_PARAMETER
-#endif
-
 /* From dot products to factors, in place. A map sees whole rows, one a lane, which change places through `exchange`. */
 DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struct tiles *t, int i, int unit, int first, int k,
-                        real *exchange MAP_PARAMETERS RECORD_PARAMETER) {
+                        real *exchange MAP_TAKEN) {
     const int lane = (int)get_local_id(0) % 32;
 #ifdef MAP
     const long row = row_of(t, i, unit + lane / 8, lane % 8);
@@ -427,7 +312,7 @@ DEVICE_FN void scatter(real (*w)[W], const real *tile, const struct tiles *t, co
         for (int u = 0; u < UNITS; u++)
 #pragma unroll
             for (int s = 0; s < 2; s++) x[u][s] = load_word(tile + at->across[s] + u * t->slice, 8 * j, left);
-        scatter_block(w[j], f, x);
+        scatter_block(w[j], f, x, UNITS);
     }
 }
 
@@ -452,12 +337,146 @@ DEVICE_FN void write_records(wide *to, wide *record, wide (*parts)[RECORD]) {
 }
 #endif
 
-/* v, y, ... and the map's own: what load_rows and map_rows hand on. */
-#ifdef MAP
-#define MAP_ALL , shift, target, weights, offset, curvature, parameter, power, records, records_at
-#else
-#define MAP_ALL
+/* yr = the lane's part of y, for the products over columns. */
+DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place *at, const real *y, int first, int k) {
+    const int lane = (int)get_local_id(0) % 32, c = first + lane / 4;
+#pragma unroll
+    for (int j = 0; j < Q * LEFTS; j++) {
+        real two[2];
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+            /* f64: words t and t + 4 of a block. f32: the two columns of a word. */
+            const int column = LEFTS == 1 ? at->word + 8 * j + 4 * s + lane % 4 : 2 * (at->word + 4 * j + lane % 4) + s;
+            two[s] = column < t->width && c < k ? y[(index_t)(t->base + column) * k + c] : REAL(0.0);
+        }
+        yr[j] = left_of(two[0], two[1]);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ the warps' loops */
+
+/* The warp that keeps the ring full. */
+DEVICE_FN void copy_tiles(const struct tiles *t, ulong *full) {
+    for (int i = 0; i < t->count; i++) {
+        if (i >= STAGES) meeting_wait(EMPTY + i % STAGES);
+        fetch(t, i, &full[i % STAGES]);
+    }
+}
+
+#if JOINT
+/* What warps leave for each other: a tile's parts and its factors alternate between two places. */
+struct exchange {
+    struct sums (*parts)[SHARERS], *factors;
+#if C > 1
+    struct sums (*came)[C];
+    ulong *arrived;
 #endif
+};
+
+#if C > 1
+/* q = its sum over the groups of the cluster. */
+DEVICE_FN void add_up_groups(real (*q)[2], const struct exchange *to, int i) {
+    const int lane = (int)get_local_id(0) % 32;
+    if (lane == 0) ticket_expect(&to->arrived[i & 1], C * (uint)sizeof(struct sums));
+    __syncwarp();
+    for (int g = 0; g < C; g++)
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+            store_remote(&to->came[i & 1][get_group_id(0) % C].of[u][2 * lane], &to->arrived[i & 1], g, q[u][0], q[u][1]);
+    ticket_wait_cluster(&to->arrived[i & 1], i >> 1 & 1);
+    add_up(q, to->came[i & 1], C);
+}
+#endif
+
+/* The warp that makes factors of the workers' parts. */
+DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, const real *v, const real *y, int first, int k,
+                         int v_cols MAP_TAKEN) {
+    struct rows_operands now, next;
+    if (t->count > 0) load_rows(&next, t, 0, 0, v, y, first, k, v_cols MAP_PASSED);
+    for (int i = 0; i < t->count; i++) {
+        real q[UNITS][2], *factors = &of->factors[i & 1].of[0][0];
+        now = next;
+        if (i + 1 < t->count) load_rows(&next, t, i + 1, 0, v, y, first, k, v_cols MAP_PASSED);
+        meeting_wait(SUMS);
+        add_up(q, of->parts[i & 1], SHARERS);
+#if C > 1
+        add_up_groups(q, of, i);
+#endif
+        map_rows(q, &now, t, i, 0, first, k, factors MAP_PASSED);
+        keep(factors, q);
+        if (!LOOK) meeting_wait(SUMS);
+    }
+    if (LOOK) meeting_wait(SUMS);
+}
+
+/* A worker that shares its rows with others. */
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, ulong *full,
+                    const struct exchange *of) {
+    const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
+    for (int i = 0; i < t->count + LOOK; i++) {
+        real q[UNITS][2];
+        if (i < t->count) {
+            ticket_wait(&full[i % STAGES], i / STAGES & 1);
+            clear_missing(ring + i % STAGES * t->size, t, at, i);
+            dots(q, ring + i % STAGES * t->size, t, at, yr);
+            keep(&of->parts[i & 1][warp].of[0][0], q);
+        }
+        meeting_wait(SUMS);
+        if (!LOOK) meeting_wait(SUMS);
+        const int last = i - LOOK;
+        if (last < 0) continue;
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+#pragma unroll
+            for (int s = 0; s < 2; s++) q[u][s] = of->factors[last & 1].of[u][2 * lane + s];
+        scatter(w, ring + last % STAGES * t->size, t, at, q);
+        if (last + STAGES < t->count) meeting_arrive(EMPTY + last % STAGES);
+    }
+}
+#else
+/* A worker that has whole rows. `own`: for a map's exchange among its lanes. */
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, ulong *full,
+                    real *own, const real *v, const real *y, int first, int k,
+                    int v_cols MAP_TAKEN) {
+    const int unit = (int)get_local_id(0) / 32 * UNITS;
+    struct rows_operands now, next;
+    if (t->count > 0) load_rows(&next, t, 0, unit, v, y, first, k, v_cols MAP_PASSED);
+    for (int i = 0; i < t->count; i++) {
+        real q[UNITS][2], *tile = ring + i % STAGES * t->size;
+        now = next;
+        if (i + 1 < t->count) load_rows(&next, t, i + 1, unit, v, y, first, k, v_cols MAP_PASSED);
+        ticket_wait(&full[i % STAGES], i / STAGES & 1);
+        clear_missing(tile, t, at, i);
+        dots(q, tile, t, at, yr);
+        map_rows(q, &now, t, i, unit, first, k, own MAP_PASSED);
+        scatter(w, tile, t, at, q);
+        if (i + STAGES < t->count) meeting_arrive(EMPTY + i % STAGES);
+    }
+}
+#endif
+
+/* Warps that share their columns add up their w where the ring was, one after the other. */
+DEVICE_FN void write_w(real *out, real (*w)[W], const struct tiles *t, const struct place *at, int n) {
+    const int id = (int)get_local_id(0), warp = id / 32, c = id % 32 / 4;
+#pragma unroll 1
+    for (int turn = 0; turn < VECTORS; turn++) {
+        if (VECTORS > 1) barrier(CLK_LOCAL_MEM_FENCE);
+        if (warp >= WORKERS || warp / SHARERS != turn || c >= K) continue;
+#pragma unroll
+        for (int j = 0; j < Q; j++)
+#pragma unroll
+            for (int e = 0; e < W; e++) {
+                const int column = column_of(at, j, e);
+                if (column >= t->width) continue;
+                real *sum = ring + c * t->slice + column;
+                if (turn > 0) w[j][e] += *sum;
+                if (turn + 1 < VECTORS)
+                    *sum = w[j][e];
+                else
+                    out[(t->part * K + c) * n + t->base + column] = w[j][e];
+            }
+    }
+}
 
 __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __global const real *X, __global const real *v,
                                                       __global const real *y, __global const real *z, real alpha,
@@ -469,16 +488,19 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 #if C > 1
     LOCAL struct sums came[2][C];
     LOCAL ulong arrived[2];
+    const struct exchange exchange = {parts, factors, came, arrived};
+#else
+    const struct exchange exchange = {parts, factors};
 #endif
 #elif defined(MAP)
-    LOCAL real exchange[WORKERS][R * 8];
+    LOCAL real places[WORKERS][R * 8];
 #endif
 #ifdef MAP
     LOCAL wide record_parts[BS / 32][RECORD];
     wide record[RECORD];
     EACH_SUM(c) record[c] = 0;
 #endif
-    const int id = (int)get_local_id(0), lane = id % 32, warp = id / 32;
+    const int id = (int)get_local_id(0), warp = id / 32;
     const struct tiles t = tiles_of_group(X, rows, n);
     const struct place at = place_of(&t);
     if (id == 0) {
@@ -501,114 +523,29 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
         for (int e = 0; e < W; e++) w[j][e] = REAL(0.0);
 
     if (warp == WORKERS) {
-        for (int i = 0; i < t.count; i++) {
-            if (i >= STAGES) meeting_wait(EMPTY + i % STAGES);
-            fetch(&t, i, &full[i % STAGES]);
-        }
+        copy_tiles(&t, full);
 #if JOINT
     } else if (warp > WORKERS) {
-        struct rows_operands now, next;
-        if (t.count > 0) load_rows(&next, &t, 0, 0, v, y, first, k, v_cols MAP_ALL);
-        for (int i = 0; i < t.count; i++) {
-            real q[UNITS][2];
-            now = next;
-            if (i + 1 < t.count) load_rows(&next, &t, i + 1, 0, v, y, first, k, v_cols MAP_ALL);
-            meeting_wait(SUMS);
-            add_up(q, parts[i & 1], SHARERS);
-#if C > 1
-            if (lane == 0) ticket_expect(&arrived[i & 1], C * (uint)sizeof(struct sums));
-            __syncwarp();
-            for (int g = 0; g < C; g++)
-#pragma unroll
-                for (int u = 0; u < UNITS; u++)
-                    store_remote(&came[i & 1][get_group_id(0) % C].of[u][2 * lane], &arrived[i & 1], g, q[u][0], q[u][1]);
-            ticket_wait_cluster(&arrived[i & 1], i >> 1 & 1);
-            add_up(q, came[i & 1], C);
-#endif
-            map_rows(q, &now, &t, i, 0, first, k, &factors[i & 1].of[0][0] MAP_ALL WARP_RECORD);
-            keep(&factors[i & 1].of[0][0], q);
-            if (!LOOK) meeting_wait(SUMS);
-        }
-        if (LOOK) meeting_wait(SUMS);
+        map_tiles(&t, &exchange, v, y, first, k, v_cols MAP_PASSED);
 #endif
     } else {
         struct left yr[Q * LEFTS];
-        const int c = first + lane / 4;
-#pragma unroll
-        for (int j = 0; j < Q * LEFTS; j++) {
-            real two[2];
-#pragma unroll
-            for (int s = 0; s < 2; s++) {
-                /* f64: words t and t + 4 of a block. f32: the two columns of a word. */
-                const int column = LEFTS == 1 ? at.word + 8 * j + 4 * s + lane % 4 : 2 * (at.word + 4 * j + lane % 4) + s;
-                two[s] = column < t.width && c < k ? y[(index_t)(t.base + column) * k + c] : REAL(0.0);
-            }
-            yr[j] = left_of(two[0], two[1]);
-        }
+        load_y(yr, &t, &at, y, first, k);
 #if JOINT
-        for (int i = 0; i < t.count + LOOK; i++) {
-            real q[UNITS][2];
-            if (i < t.count) {
-                ticket_wait(&full[i % STAGES], i / STAGES & 1);
-                clear_missing(ring + i % STAGES * t.size, &t, &at, i);
-                dots(q, ring + i % STAGES * t.size, &t, &at, yr);
-                keep(&parts[i & 1][warp].of[0][0], q);
-            }
-            meeting_wait(SUMS);
-            if (!LOOK) meeting_wait(SUMS);
-            const int last = i - LOOK;
-            if (last < 0) continue;
-#pragma unroll
-            for (int u = 0; u < UNITS; u++)
-#pragma unroll
-                for (int s = 0; s < 2; s++) q[u][s] = factors[last & 1].of[u][2 * lane + s];
-            scatter(w, ring + last % STAGES * t.size, &t, &at, q);
-            if (last + STAGES < t.count) meeting_arrive(EMPTY + last % STAGES);
-        }
+        work(w, &t, &at, yr, full, &exchange);
 #else
-        struct rows_operands now, next;
-        if (t.count > 0) load_rows(&next, &t, 0, warp * UNITS, v, y, first, k, v_cols MAP_ALL);
-        for (int i = 0; i < t.count; i++) {
-            real q[UNITS][2], *own = 0;
-            real *tile = ring + i % STAGES * t.size;
-            now = next;
-            if (i + 1 < t.count) load_rows(&next, &t, i + 1, warp * UNITS, v, y, first, k, v_cols MAP_ALL);
+        real *own = 0;
 #ifdef MAP
-            own = exchange[warp];
+        own = places[warp];
 #endif
-            ticket_wait(&full[i % STAGES], i / STAGES & 1);
-            clear_missing(tile, &t, &at, i);
-            dots(q, tile, &t, &at, yr);
-            map_rows(q, &now, &t, i, warp * UNITS, first, k, own MAP_ALL WARP_RECORD);
-            scatter(w, tile, &t, &at, q);
-            if (i + STAGES < t.count) meeting_arrive(EMPTY + i % STAGES);
-        }
+        work(w, &t, &at, yr, full, own, v, y, first, k, v_cols MAP_PASSED);
 #endif
     }
 #if C > 1
     cluster_arrive();
     cluster_wait(); /* no group ends while another may still store into it */
 #endif
-    /* Warps that share their columns add up their w where the ring was, one after the other. */
-    const int c = lane / 4;
-#pragma unroll 1
-    for (int turn = 0; turn < VECTORS; turn++) {
-        if (VECTORS > 1) barrier(CLK_LOCAL_MEM_FENCE);
-        if (warp >= WORKERS || warp / SHARERS != turn || c >= K) continue;
-#pragma unroll
-        for (int j = 0; j < Q; j++)
-#pragma unroll
-            for (int e = 0; e < W; e++) {
-                const int column = column_of(&at, j, e);
-                if (column >= t.width) continue;
-                real *sum = ring + c * t.slice + column;
-                if (turn > 0) w[j][e] += *sum;
-                if (turn + 1 < VECTORS)
-                    *sum = w[j][e];
-                else
-                    out[(t.part * K + c) * n + t.base + column] = w[j][e];
-            }
-    }
+    write_w(out, w, &t, &at, n);
 #ifdef MAP
     write_records(records + records_at, record, record_parts);
 #endif

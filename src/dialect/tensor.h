@@ -1,0 +1,117 @@
+/* Products of small matrices on tensor cores, for the sums of mmchain_tile.cl: CUDA from compute capability 9.0 on (PTX ISA,
+ * "mma"). A word is 8 bytes of a row of X.
+ *
+ *   f64: m8n8k4, a word is one element
+ *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each, and the 16 rows of the left operand are the
+ *        high and the low parts of 8: two products give all four terms, so that no bits of f32's 24 are lost but the last.
+ *        Sums of more than a few products are f32 additions, since tensor cores round towards zero. */
+#ifndef TENSOR_H
+#define TENSOR_H
+#if defined(KILN_CUDA) && (defined(TILE) || defined(TILE_WHOLE))
+
+#ifdef REAL_F64
+typedef double word;
+#define PRODUCT 2 /* elements of a product's result that a lane has */
+#define LEFTS 1   /* left operands for a block of 8 words */
+struct left {
+    real slot[2];
+};
+
+DEVICE_FN struct left left_of(real first, real second) {
+    const struct left a = {{first, second}};
+    return a;
+}
+
+/* sum += a x over 4 words. */
+DEVICE_FN void multiply_add(real *sum, real a, word x) {
+#ifdef __CUDA_ARCH__
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+        : "+d"(sum[0]), "+d"(sum[1])
+        : "d"(a), "d"(x));
+#endif
+}
+
+/* sum += y x^T for a block of 8 words. */
+DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {
+    multiply_add(sum, y->slot[0], x0);
+    multiply_add(sum, y->slot[1], x1);
+}
+
+DEVICE_FN real product_element(const real *sum, int e) {
+    return sum[e];
+}
+
+/* w += f x for a block of 8 words, over `units` times 8 rows; x[u] has those of the rows of f[u]. */
+DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2], const int units) {
+#pragma unroll
+    for (int u = 0; u < units; u++) {
+        multiply_add(w, f[u].slot[0], x[u][0]);
+        multiply_add(w, f[u].slot[1], x[u][1]);
+    }
+}
+#else
+typedef float2 word;
+#define PRODUCT 4
+#define LEFTS 2
+struct left {
+    uint high[2], low[2];
+};
+
+/* The 11 leading bits, rounded, and the rest. */
+DEVICE_FN void split(uint *high, uint *low, real x) {
+#ifdef __CUDA_ARCH__
+    *high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
+    *low = __float_as_uint(x - __uint_as_float(*high));
+#endif
+}
+
+DEVICE_FN struct left left_of(real first, real second) {
+    struct left a;
+    split(&a.high[0], &a.low[0], first);
+    split(&a.high[1], &a.low[1], second);
+    return a;
+}
+
+/* sum[0..1] += high(a) x, sum[2..3] += low(a) x. Of x and of what the 11 leading bits leave of it the tensor core takes the 11
+ * leading bits. */
+DEVICE_FN void multiply_add(real *sum, const struct left *a, real first, real second) {
+#ifdef __CUDA_ARCH__
+    const uint x[2] = {__float_as_uint(first), __float_as_uint(second)};
+    const uint low[2] = {__float_as_uint(first - __uint_as_float(x[0] & 0xffffe000u)),
+                         __float_as_uint(second - __uint_as_float(x[1] & 0xffffe000u))};
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(low[0]), "r"(low[1]));
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
+        : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(x[0]), "r"(x[1]));
+#endif
+}
+
+DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {
+    multiply_add(sum, &y[0], x0.x, x0.y);
+    multiply_add(sum, &y[1], x1.x, x1.y);
+}
+
+DEVICE_FN real product_element(const real *sum, int e) {
+    return sum[e] + sum[e + 2];
+}
+
+/* Even columns, then odd ones. */
+DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2], const int units) {
+    real even[PRODUCT] = {0}, odd[PRODUCT] = {0};
+#pragma unroll
+    for (int u = 0; u < units; u++) {
+        multiply_add(even, &f[u], x[u][0].x, x[u][1].x);
+        multiply_add(odd, &f[u], x[u][0].y, x[u][1].y);
+    }
+#pragma unroll
+    for (int e = 0; e < 2; e++) {
+        w[e] += product_element(even, e);
+        w[2 + e] += product_element(odd, e);
+    }
+}
+#endif
+
+#endif
+#endif
