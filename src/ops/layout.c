@@ -62,7 +62,7 @@ kiln_status ki_layout_work(kiln_device *device, struct ki_buffer *buffer, int64_
 /* ---- making and undoing it ---- */
 
 static int64_t bytes_of_rows(const struct ki_rows *rows) {
-    return rows->list.bytes + rows->segment_row.bytes + rows->segment_number.bytes;
+    return rows->lists[0].bytes + rows->lists[1].bytes + rows->segment_row.bytes + rows->segment_number.bytes;
 }
 
 static int64_t bytes_of(const struct ki_layout *layout) {
@@ -148,7 +148,8 @@ static void tell(const struct ki_layout *layout, const kiln_matrix *X, double se
                       (long long)X->rows, (long long)X->cols, (long long)layout->coded,
                       (long long)(layout->transposed ? X->nnz : layout->tiles.entries),
                       layout->transposed ? "transposed" : "in tiles",
-                      (long long)layout->rows.longer + (long long)layout->rows.segments,
+                      (long long)layout->rows.counts[0] + (long long)layout->rows.counts[1] +
+                          (long long)layout->rows.segments,
                       layout->alike ? ", all values alike" : "", seconds, (double)layout->bytes / memory);
 }
 

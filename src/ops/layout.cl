@@ -256,23 +256,27 @@ typedef long start_t;
 #endif
 
 __kernel void rows_count(__global int *counter, __global const start_t *row_start, long rows, int longest,
-                         int segmented, int segment, long chunk) {
-    int longer = 0, segments = 0;
+                         int longer, int segmented, int segment, long chunk) {
+    int few = 0, many = 0, segments = 0;
     for (long row = FROM; row < UP_TO(rows); row++) {
         const long length = (long)(row_start[row + 1] - row_start[row]);
         if (length > segmented)
             segments += (int)((length + segment - 1) / segment);
+        else if (length > longer)
+            many++;
         else
-            longer += length > longest;
+            few += length > longest;
     }
-    counter[THREAD] = longer;
-    counter[(long)get_global_size(0) + THREAD] = segments;
+    counter[THREAD] = few;
+    counter[(long)get_global_size(0) + THREAD] = many;
+    counter[2 * (long)get_global_size(0) + THREAD] = segments;
 }
 
-__kernel void rows_list(__global int *longer, __global int *segment_row, __global int *segment_number,
+__kernel void rows_list(__global int *few, __global int *many, __global int *segment_row, __global int *segment_number,
                         __global const int *counter, __global const start_t *row_start, long rows, int longest,
-                        int segmented, int segment, int all_longer, long chunk) {
-    int to = counter[THREAD], at = counter[(long)get_global_size(0) + THREAD] - all_longer;
+                        int longer, int segmented, int segment, int all_few, int all_longer, long chunk) {
+    int to = counter[THREAD], at = counter[2 * (long)get_global_size(0) + THREAD] - all_longer;
+    int to_many = counter[(long)get_global_size(0) + THREAD] - all_few;
     for (long row = FROM; row < UP_TO(rows); row++) {
         const long length = (long)(row_start[row + 1] - row_start[row]);
         if (length > segmented) {
@@ -280,8 +284,10 @@ __kernel void rows_list(__global int *longer, __global int *segment_row, __globa
                 segment_row[at] = (int)row;
                 segment_number[at++] = number;
             }
+        } else if (length > longer) {
+            many[to_many++] = (int)row;
         } else if (length > longest) {
-            longer[to++] = (int)row;
+            few[to++] = (int)row;
         }
     }
 }

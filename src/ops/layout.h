@@ -17,10 +17,11 @@
 #include "core/matrix.h"
 #include "core/size.h"
 
+enum { KI_ROW_LISTS = 2, KI_WIDER = 4 };
 struct ki_rows {
     int longest; /* rows of more entries are in the lists */
-    int64_t longer, segments;
-    struct ki_buffer list;                        /* rows */
+    int64_t counts[KI_ROW_LISTS], segments;
+    struct ki_buffer lists[KI_ROW_LISTS]; /* rows for vectors of KI_WIDER times the threads, and for warps */
     struct ki_buffer segment_row, segment_number; /* a row, and which of its segments */
 };
 

@@ -15,7 +15,7 @@ kiln_status ki_layout_number_at(int32_t *value, kiln_device *device, const struc
 /* Lists rows of more than `longest` entries, and the segments of those of more than `segmented`; `compact` starts are of 32
  * bits. */
 struct ki_lengths {
-    int longest, segmented, segment;
+    int longest, longer, segmented, segment;
 };
 kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
                            int64_t count, struct ki_lengths lengths, bool compact);

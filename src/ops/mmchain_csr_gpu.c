@@ -160,31 +160,41 @@ done:
     return status;
 }
 
-/* All rows: those of up to `longest` entries, the longer ones, and the pieces of the long ones. */
+/* All rows: those of up to `longest` entries, the longer ones by their lengths, and the pieces of the long ones. */
+enum { ROW_LAUNCHES = 1 + KI_ROW_LISTS };
 static kiln_status run_stage(struct stage *stage, struct ki_layout *layout, struct ki_work *work) {
     const kiln_matrix *X = stage->chain->X;
     const struct ki_rows *lists = stage->A.lists;
     const bool gathers = stage->kind == KI_CHAIN_FUSED || stage->kind == KI_CHAIN_PLAIN;
-    struct rows_launch all = {.rows = stage->A.rows, .longest = lists->longest};
-    struct rows_launch longer = {.rows = lists->longer, .list = &lists->list, .longest = INT32_MAX};
+    const int widest = (int)ki_min(X->device->properties.is_gpu ? 32 : 8, stage->plan.BS);
+    const int VS[ROW_LAUNCHES] = {stage->plan.VS, (int)ki_min(KI_WIDER * stage->plan.VS, widest), widest};
+    struct rows_launch launches[ROW_LAUNCHES] = {{.rows = stage->A.rows, .longest = lists->longest}};
+    struct ki_work next;
+    int64_t groups = lists->segments, before = 0;
     kiln_status status;
     /* Where lengths differ much the mean says nothing of the rows that are waited for. */
-    if (lists->longer > 0)
+    if (lists->counts[0] + lists->counts[1] > 0)
         stage->plan.Q = (int)ki_max(stage->plan.Q, ki_min(KI_TURNS, ki_csr_turns(X->device, stage->plan.K)));
-    TRY(build_rows(&all, stage, stage->plan.VS));
-    TRY(build_rows(&longer, stage, (int)ki_min(X->device->properties.is_gpu ? 32 : 8, stage->plan.BS)));
+    for (int i = 0; i < ROW_LAUNCHES; i++) {
+        if (i > 0)
+            launches[i] = (struct rows_launch){
+                .rows = lists->counts[i - 1], .list = &lists->lists[i - 1], .longest = INT32_MAX};
+        TRY(build_rows(&launches[i], stage, VS[i]));
+        groups += launches[i].groups;
+    }
     struct ki_plan whole = stage->plan;
-    whole.groups = all.groups + longer.groups + lists->segments;
+    whole.groups = groups;
     if (stage->maps) TRY(ki_plan_work(work, &whole, stage->chain, 0));
-    TRY(launch_rows(&all, stage, work));
-    struct ki_work next = records_from(work, stage, all.groups);
-    TRY(launch_rows(&longer, stage, &next));
+    for (int i = 0; i < ROW_LAUNCHES; before += launches[i++].groups) {
+        next = records_from(work, stage, before);
+        TRY(launch_rows(&launches[i], stage, &next));
+    }
     if (lists->segments > 0) {
         const int64_t bytes = lists->segments * stage->plan.K * ki_type_bytes(X->type);
         if (gathers) TRY(ki_layout_work(X->device, &layout->partials, bytes));
         stage->partials = &layout->partials;
         if (gathers) TRY(launch_segments(stage, 1, work));
-        next = records_from(work, stage, all.groups + longer.groups);
+        next = records_from(work, stage, before);
         TRY(launch_segments(stage, 2, &next));
     }
     if (stage->maps) TRY(ki_map_records(stage->chain, work, whole.groups, stage->plan.K, stage->first));
