@@ -48,6 +48,7 @@ static bool fit_ring(struct ki_plan *plan, int64_t *groups, const struct ki_chai
     const int64_t tile = ki_ceil_div(rows * room, unit) * 16;
     if ((plan->C == 1 && rows * X->cols * size % 16 != 0) || slice * (plan->C - 1) >= X->cols) return false;
     plan->stages = RING_MAX;
+    if (ring_static(plan, chain) > X->device->properties.local_bytes) return false;
     const int64_t most = X->device->properties.local_max + GROUP_BYTES;
     const int64_t left = most / share - GROUP_BYTES - ring_static(plan, chain);
     plan->stages = (int)ki_min(left / tile, RING_MAX);

@@ -3,7 +3,8 @@
  * As in mmchain_dense_model.c a compute unit holds `share` groups, which go through tiles of `bytes` each, and
  *   rate^-4 = memory^-4 + (bytes under way / latency)^-4 + (bytes share / step)^-4 + (bytes / busy)^-4
  * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken. Times are those of one
- * H200, in nanoseconds, fitted to 145 timings of plans of 28 to 8,192 columns: median error 4.5 %. */
+ * H200, in nanoseconds, fitted to 145 timings of plans of 28 to 8,192 columns: median error 4.5 %; clusters of CLUSTER_MAX to
+ * those of 20,000 (bench/results/h200-dense-cuda.json). */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,9 +14,10 @@
 enum {
     UNIT_REGISTERS = 65536,
     UNIT_THREADS = 2048,
+    REGISTERS_MAX = 255,
+    CLUSTER_MAX = 16,
     BLOCK_BYTES = 64,
-    STAGES_MAX = 8,
-    STATIC_MAX = 48 * 1024
+    STAGES_MAX = 8
 };
 
 /* A plan being made, with what follows from it. */
@@ -44,7 +46,9 @@ static int64_t registers_of(const struct tile *t) {
     const int64_t found = words == 1 && !joint(t)
                               ? 28 + 18 * plan->Q + 8 * t->units
                               : 32 + (words == 2 ? 8 : 12) * plan->Q + (joint(t) ? 8 : 12) * words * t->units;
-    return (found + map + 7) / 8 * 8;
+    const int64_t needed = (found + map + 7) / 8 * 8;
+    return words == 2 && joint(t) && needed <= 264 ? ki_min(needed, REGISTERS_MAX)
+                                                   : needed; /* 264: none are spilled */
 }
 
 /* Bytes of on-chip memory that the kernel declares. */
@@ -73,14 +77,14 @@ static bool fit(struct tile *t) {
     const bool whole =
         t->slice * plan->C == X->cols * size && t->slice == (int64_t)BLOCK_BYTES * plan->Q * t->sharers;
     plan->variant = whole ? "TILE_WHOLE" : "TILE"; /* WHOLE: no warp has less of a row than the others */
-    if (registers_of(t) > 255 || registers_of(t) * plan->BS * t->share > registers) return false;
-    if (declared(t) > STATIC_MAX || plan->BS * t->share > UNIT_THREADS) return false;
+    if (registers_of(t) > REGISTERS_MAX || registers_of(t) * plan->BS * t->share > registers) return false;
+    if (declared(t) > X->device->properties.local_bytes || plan->BS * t->share > UNIT_THREADS) return false;
     /* 32 bytes beyond a multiple of 128, as in the kernel. */
     t->bytes = 8 * ((rows * t->slice + 127 - 32) / 128 * 128 + 32);
     const int64_t room = (X->device->properties.local_max + 1024) / t->share - 1024 - declared(t);
     plan->stages = (int)ki_min(room / t->bytes, STAGES_MAX);
     plan->local_bytes = t->bytes * plan->stages;
-    return plan->stages >= (plan->C > 1 ? 3 : 2);
+    return plan->stages >= (plan->C > 1 && plan->C < CLUSTER_MAX ? 3 : 2);
 }
 
 static double rate_of(struct tile *t) {
@@ -92,8 +96,12 @@ static double rate_of(struct tile *t) {
     const double blocks = (double)plan->Q * t->units; /* of 8 words and 8 rows, a warp and tile */
     const double step = 822 + (wide ? 33.3 : 98.4) * blocks + (wide ? 0 : 2.8 * plan->Q);
     const double busy = warps * (59.3 + (wide ? 3.26 : 10.3) * blocks);
-    const double rates[] = {1.1 * t->memory, bytes * share * fmax(plan->stages - (ahead ? 2 : 1), 0.5) / 1358,
-                            bytes * share / step, bytes / busy};
+    /* A cluster with two tiles cannot look ahead: each is fetched, waits for the sums of all groups, and is used. */
+    const double round = 1358 + bytes / t->memory + step + 900;
+    const double under_way = plan->C > 1 && plan->stages == 2
+                                 ? bytes * share * 2 / round
+                                 : bytes * share * fmax(plan->stages - (ahead ? 2 : 1), 0.5) / 1358;
+    const double rates[] = {1.1 * t->memory, under_way, bytes * share / step, bytes / busy};
     double sum = 0;
     int least = 0;
     for (int i = 0; i < 4; i++) {
@@ -102,7 +110,7 @@ static double rate_of(struct tile *t) {
     }
     snprintf(t->candidate.limit, sizeof t->candidate.limit, "%s", limits[least]);
     /* Clusters of 16 leave more of the device's units idle than smaller ones. */
-    return fmin(1 / sqrt(sqrt(sum)), t->memory) * (plan->C > 8 ? 0.93 : 1);
+    return fmin(1 / sqrt(sqrt(sum)), t->memory) * (plan->C == CLUSTER_MAX ? 0.93 : 1);
 }
 
 static void predict(struct tile *t) {
@@ -132,18 +140,24 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
     struct tile t = {.chain = chain, .memory = memory};
     struct ki_plan *plan = &t.candidate.plan;
     *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile"};
-    /* Seven and the one that fetches are 256 threads, whose registers fill a unit. */
-    static const int vectors[] = {1, 2, 4, 7, 8};
-    enum { VECTOR_COUNTS = sizeof vectors / sizeof *vectors };
+    /* Seven and the one that fetches are 256 threads, whose registers fill a unit, as are six that share rows so wide that
+     * nothing else has the registers for them, and two more. */
+    static const int vectors[] = {1, 2, 4, 7, 8}, sharers[] = {1, 2, 4, 6, 8, 16};
+    enum {
+        VECTOR_COUNTS = sizeof vectors / sizeof *vectors,
+        SHARER_COUNTS = sizeof sharers / sizeof *sharers
+    };
     plan->K = ki_plan_columns(chain);
     plan->W = (int)(16 / ki_type_bytes(chain->X->type));
-    for (plan->C = 1; plan->C <= 16; plan->C *= 2)
-        for (t.sharers = 1; t.sharers <= 16; t.sharers *= 2)
+    for (plan->C = 1; plan->C <= CLUSTER_MAX; plan->C *= 2)
+        for (int h = 0; h < SHARER_COUNTS; h++)
             for (int v = 0; v < VECTOR_COUNTS; v++)
                 for (t.units = 1; t.units <= 8; t.units *= 2)
                     for (t.share = 1; t.share <= 4; t.share++) {
                         t.vectors = vectors[v];
+                        t.sharers = sharers[h];
                         plan->VS = 32 * t.sharers;
+                        if (sharers[h] == 6 && plan->C < CLUSTER_MAX) continue;
                         if (t.sharers == 1 ? plan->C > 1 : t.vectors > 1) continue;
                         if (t.units > most_units(&t)) continue;
                         plan->BS = plan->VS * t.vectors + (joint(&t) ? 64 : 32);
