@@ -74,8 +74,9 @@ DEVICE_FN void atomic_add_int(int *address, int value) {
     atomicAdd(address, value);
 }
 
-/* What is read once and in order need not stay in the caches; what is read once here and there should not drive out what
- * is read often (PTX ISA, "createpolicy"). */
+/* What is read once and in order need not stay in the caches; what is gathered from here and there, again and again, should
+ * (PTX ISA, "createpolicy"): where y and w fill half of the second level, half of the gathers missed it beside the entries
+ * that stream through. */
 DEVICE_FN real load_once(const real *address) {
     return __ldcs(address);
 }
@@ -84,11 +85,11 @@ DEVICE_FN int load_once_int(const int *address) {
     return __ldcs(address);
 }
 
-DEVICE_FN real load_rare(const real *address) {
+DEVICE_FN real load_kept(const real *address) {
 #if __CUDA_ARCH__ >= 800
     real value;
     unsigned long policy;
-    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
 #ifdef REAL_F64
     asm("ld.global.nc.L1::no_allocate.L2::cache_hint.f64 %0, [%1], %2;" : "=d"(value) : "l"(address), "l"(policy));
 #else

@@ -69,6 +69,6 @@ DEVICE_FN int load_once_int(__global const int *address) {
     return *address;
 }
 
-DEVICE_FN real load_rare(__global const real *address) {
+DEVICE_FN real load_kept(__global const real *address) {
     return *address;
 }

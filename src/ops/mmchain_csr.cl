@@ -42,7 +42,7 @@ DEVICE_FN real entry_product(int c, real x, int column, __global const real *y, 
     if (c < chip_y) return x * chip[c * K + column];
 #endif
     if (!rare_too || column >= columns) return REAL(0.0);
-    return x * load_rare(y + ((index_t)c * y_k + y_first + column));
+    return x * load_kept(y + ((index_t)c * y_k + y_first + column));
 }
 
 /* Row c of w += f * x, of which this is column `column`. */
