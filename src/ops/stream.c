@@ -292,11 +292,11 @@ static kiln_status run(struct stream *s, bool *begun) {
 }
 
 /* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once a panel, is
- * small beside it; half of that from a file, as nothing moves while the first one is read. Both slots and the pass's own work
- * space must fit. */
+ * small beside it; a quarter of that from a file, for what its panels pass through should stay in the processor's caches.
+ * Both slots and the pass's own work space must fit. */
 static int64_t first_target(const struct stream *s) {
     const kiln_matrix *X = s->chain->X;
-    const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 64 : 128) << 20;
+    const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 32 : 128) << 20;
     const int64_t w = X->cols * s->chain->k * ki_type_bytes(X->type);
     return ki_min(ki_max(usual, 8 * w), ki_memory_room(s->device) * 3 / 8);
 }
