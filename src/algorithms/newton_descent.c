@@ -24,7 +24,8 @@ enum {
     NOISE =
         10000 /* roundings of the objective that a decrease which says something of the curvature has at least */
 };
-static const double LEAST_SHARE = 0.3;
+static const double LEAST_SHARE = 0.3,
+                    LEAST_LOOSENESS = 0.15; /* tighter takes more sweeps than it saves steps */
 
 void ki_newton_descent_close(struct ki_newton_work *work) {
     struct ki_descent *descent = work->descent;
@@ -231,7 +232,7 @@ static kiln_status descend(struct ki_quadratic *of, struct ki_newton_work *work,
         }
         const bool settled = !of->G && !full && changed <= active / SETTLED;
         full = violations <= goal;
-        if (settled && !full) TRY(ki_quadratic_face(of, work, model, 0.5 * goal, &full));
+        if (settled && !full) TRY(ki_quadratic_face(of, work, model, goal, &full));
         if (full) active = all(of);
     }
 done:
@@ -272,21 +273,21 @@ static kiln_status conclude(const struct ki_quadratic *of, struct ki_newton_work
                             struct ki_newton_model *model) {
     kiln_status status = KILN_OK;
     struct ki_descent *descent = work->descent;
-    double slope = gb * of->b, curvature = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0,
-           own = 0;
+    double slope = gb * of->b, bend = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0, own = 0;
     for (int64_t a = 0; a < of->count; a++) {
         const double d = of->z[a] - of->w[a], g = descent->g[descent->chosen[a]];
-        if (d != 0) curvature += d * (ki_quadratic_slope(of, a) - g);
+        if (of->G) bend += d * (of->g[a] - g);
         slope += d * g;
         own += of->own[a] * d * d;
         grown += of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
     }
+    bend = of->G ? bend - own : ki_quadratic_bend(of);
     descent->slope = -slope;
-    descent->bend = (curvature - own) / descent->share;
+    descent->bend = bend / descent->share;
     descent->own_bend = own;
     descent->smooth = work->here.objective - work->here.norm1;
     model->slope = -slope - grown;
-    model->decrease = model->slope - 0.5 * curvature;
+    model->decrease = model->slope - 0.5 * (bend + own);
     memset(descent->g, 0, (size_t)descent->n * sizeof(double));
     for (int64_t a = 0; a < of->count; a++) descent->g[descent->chosen[a]] = of->z[a] - of->w[a];
     TRY(put(work->S.w, descent->g, descent->n));
@@ -309,7 +310,8 @@ kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_mode
     const double gb = quadratic.gb;
     TRY(ki_quadratic_form(&quadratic, work));
     TRY(descend(&quadratic, work, model, goal_of(&quadratic, work)));
-    if (!quadratic.G && model->inner == 1) descent->looseness *= 0.25;
+    if (!quadratic.G && model->inner == 1)
+        descent->looseness = fmax(0.25 * descent->looseness, LEAST_LOOSENESS);
     TRY(conclude(&quadratic, work, gb, model));
 done:
     ki_quadratic_free(&quadratic);

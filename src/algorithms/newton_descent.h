@@ -51,7 +51,8 @@ double ki_quadratic_intercept_slope(const struct ki_quadratic *of);
 /* What follows from z_a += step, which is the caller's, and the intercept's move. */
 void ki_quadratic_move(struct ki_quadratic *of, int64_t a, double step);
 void ki_quadratic_move_intercept(struct ki_quadratic *of, double step);
-/* The model's value at z less that at w. Only without a Gram matrix. */
+/* (z - w) . H (z - w) but for what `own` adds, and the model's value at z less that at w. Only without a Gram matrix. */
+double ki_quadratic_bend(const struct ki_quadratic *of);
 double ki_quadratic_value(const struct ki_quadratic *of);
 /* Without a Gram matrix: z goes to the least point of its face, or of those that it comes to from there, until what the least
  * subgradient has on the face counts for `goal` or less; *reached: whether it does. */

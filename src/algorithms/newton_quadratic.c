@@ -151,14 +151,19 @@ double ki_quadratic_slope(const struct ki_quadratic *of, int64_t a) {
     return ki_quadratic_slope_by(of, a, ki_sparse_column_dot(of->columns, &of->u[a], of->r));
 }
 
+double ki_quadratic_bend(const struct ki_quadratic *of) {
+    double sum = of->sigma * (2 * of->qr + of->sigma * of->total);
+    for (int64_t i = 0; i < of->rows; i++) sum += of->r[i] * of->r[i];
+    return sum;
+}
+
 double ki_quadratic_value(const struct ki_quadratic *of) {
-    double square = of->sigma * (2 * of->qr + of->sigma * of->total), sum = of->gb * of->b;
-    for (int64_t i = 0; i < of->rows; i++) square += of->r[i] * of->r[i];
+    double sum = of->gb * of->b;
     for (int64_t a = 0; a < of->count; a++) {
         const double d = of->z[a] - of->w[a];
         sum += d * (of->g[a] + 0.5 * of->own[a] * d) + of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
     }
-    return sum + 0.5 * square;
+    return sum + 0.5 * ki_quadratic_bend(of);
 }
 
 double ki_quadratic_intercept_slope(const struct ki_quadratic *of) {
