@@ -97,7 +97,9 @@ kiln_status ki_memory_check(const kiln_device *device, int64_t bytes) {
     ki_fail(ki_on_cpu(device) ? KILN_ERR_NOMEM : KILN_ERR_DEVICE_NOMEM,
             "device %s: %lld bytes needed, %lld of %lld left", device->info.name, (long long)bytes,
             (long long)ki_max(most, 0), (long long)device->budget);
-    return ki_hint("a larger memory budget (--memory), --type f32, or a device with more memory");
+    return ki_hint(ki_on_cpu(device)
+                       ? "a larger memory budget (--memory), --type f32, or --map, which leaves X in its file"
+                       : "a larger memory budget (--memory), --type f32, or a device with more memory");
 }
 
 static kiln_status check_piece(const kiln_device *device, int64_t bytes) {

@@ -689,6 +689,13 @@ class Machine(Case):
             "linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", "--memory", "64K", code=6
         )
         self.assertIn("NOMEM", error["error"]["code"])
+        self.assertIn("--map", error["error"]["hint"])
+        data, targets = self.path("budget.npz"), self.path("budget.npy")  # which helps
+        kiln("convert", FLIGHTS, data, "--target", "arr_delay", "--targets-to", targets)
+        result = as_json("linreg", data, "--target-file", targets, "--map", "--memory", "2M", "--deterministic")
+        self.assertTrue(result["converged"])
+        self.assertGreater(result["memory"]["panels"], 100)
+        self.assertLessEqual(result["memory"]["peak"], 2 << 20)
 
 
 class Streams(Case):
