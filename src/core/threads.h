@@ -2,6 +2,7 @@
 #ifndef KI_THREADS_H
 #define KI_THREADS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -10,6 +11,25 @@
  * Cannot fail: with fewer threads than asked for, down to the caller alone, the work is the same. body must
  * not call ki_parallel. */
 void ki_parallel(int threads, int parts, void (*body)(void *arg, int part), void *arg);
+
+/* Calls body(arg, part, parts) once for each part in [0, parts), all at the same time, each on a thread of its own: unlike those
+ * of ki_parallel they may wait for each other. There are `threads` of them, or as many as the system grants, one at least, so
+ * that results must not depend on `parts` either. body must not call ki_parallel. */
+void ki_together(int threads, void (*body)(void *arg, int part, int parts), void *arg);
+
+/* Where such parts wait until all have come. */
+struct ki_meeting {
+    _Atomic uint32_t round;
+    atomic_int arrived, sleepers;
+    pthread_mutex_t mutex;
+    pthread_cond_t over;
+};
+
+void ki_meeting_open(struct ki_meeting *meeting);
+/* Returns when each of `parts` threads has called it as often as this one. What they wrote before is then seen by all. */
+void ki_meet(struct ki_meeting *meeting, int parts);
+/* Once all parts have returned. */
+void ki_meeting_close(struct ki_meeting *meeting);
 
 /* The beginning of part `part` when [0, count) is cut into `parts` parts of about equal length; part == parts
  * gives count. */

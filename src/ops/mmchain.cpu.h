@@ -4,7 +4,8 @@
  * with y and, while it is still in the cache, scattered into w. The copies are added up in order at the end. How many parts
  * there are depends on the shape alone, and so the result does not depend on the number of threads, wherever copies for
  * sixteen threads are small beside X; where they are not, there is one part a thread, unless the device was opened as
- * deterministic. A sparse X of very many columns is taken in tiles instead (mmchain_wide.cpu.h). */
+ * deterministic. A dense X of very many columns is shared by the threads column by column (mmchain_shared.cpu.h), a sparse one
+ * taken in tiles (mmchain_wide.cpu.h). */
 
 #include "ops/row_map.cpu.h"
 
@@ -248,7 +249,7 @@ static void FN(lay_out_y)(struct FN(pass) * pass) {
 
 /* Divides the device's work space among tallies with what they point to, copies, y and tails, each on cache lines of its
  * own. */
-static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
+static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t y_size) {
     enum { LINE = 64 };
     const int64_t k = pass->k, rows = pass->chain->X->format == KILN_DENSE ? pass->block : 1;
     pass->products = ki_ceil_div(ki_max(FN(BLOCK_PRODUCTS), rows * k) + LANES, LINE) * LINE;
@@ -256,7 +257,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     const int64_t sums = ki_ceil_div(2 * k, LINE) * LINE;
     const int64_t of_a_part =
         (int64_t)sizeof(struct FN(tally)) + products * (int64_t)sizeof(real) + sums * (int64_t)sizeof(double);
-    const int64_t tally_bytes = pass->parts * of_a_part;
+    const int64_t tally_bytes = tallies * of_a_part;
     int64_t elements, bytes;
     if (!ki_mul(pass->parts, pass->room, &elements) ||
         !ki_add(elements, y_size + pass->tails * pass->padded, &elements) ||
@@ -268,8 +269,8 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     char *base = ki_host(&scratch);
     base += -(uintptr_t)base % LINE;
     pass->tallies = (struct FN(tally) *)(void *)base;
-    char *rooms = base + pass->parts * (int64_t)sizeof(struct FN(tally));
-    for (int part = 0; part < pass->parts; part++) {
+    char *rooms = base + tallies * (int64_t)sizeof(struct FN(tally));
+    for (int part = 0; part < tallies; part++) {
         pass->tallies[part].products = (real *)(void *)rooms;
         rooms += products * (int64_t)sizeof(real);
         pass->tallies[part].sums = (double *)(void *)rooms;
@@ -280,6 +281,8 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int64_t y_size) {
     pass->tail = pass->y + y_size;
     return KILN_OK;
 }
+
+#include "ops/mmchain_shared.cpu.h"
 
 static kiln_status FN(chain)(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
@@ -298,13 +301,14 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     const int64_t of_y =
         pass.several ? FN(several_size)(pass.n, pass.k) : pass.k * (dense ? pass.padded : pass.n);
     if (copies) pass.copy = ki_ceil_div(of_y, 64) * 64;
+    if (FN(is_shared)(chain)) return FN(shared_chain)(&pass);
     FN(plan_parts)(&pass);
     FN(plan_folds)(&pass);
     pass.interleaved = FN(interleaves)(chain);
     pass.room = (pass.levels + pass.interleaved) * pass.copy;
     pass.tails = pass.n < LANES ? pass.parts : 1; /* rows as long as a vector reach into the last part only */
     const int64_t y_size = dense && needs_y ? of_y : 0;
-    status = FN(take_scratch)(&pass, y_size);
+    status = FN(take_scratch)(&pass, pass.parts, y_size);
     if (status != KILN_OK) return status;
     if (y_size) FN(lay_out_y)(&pass);
     ki_parallel(pass.threads, pass.parts, FN(run_part), &pass);

@@ -4,14 +4,13 @@
  * Memory is to be busy all the time and not only while products are formed. So a block is scattered in one walk with the
  * products of the next one, and the reading of X does not pause. The hardware's own prefetching begins anew at each row and
  * each page: asking ahead for what the walk comes to, two rows at a time, reads faster than a plain loop over X does. Rows so
- * long that four of them, y and w leave no room in the second-level cache are walked over one at a time. */
+ * long that four of them, y and w leave no room in the second-level cache are shared by the threads (mmchain_shared.cpu.h). */
 
 enum {
-    FN(BATCH) = 4,             /* rows taken together: y and w are loaded once for them */
-    FN(PAIR) = 2,              /* rows of a walk */
-    FN(SHORT) = 4,             /* vectors in rows that have kernels of their own */
-    FN(BLOCK_BYTES) = 2048,    /* of X in a block, if that is a batch or more */
-    FN(PAIR_BYTES) = 240 << 10 /* of the longest rows of which two are walked over */
+    FN(BATCH) = 4,         /* rows taken together: y and w are loaded once for them */
+    FN(PAIR) = 2,          /* rows of a walk */
+    FN(SHORT) = 4,         /* vectors in rows that have kernels of their own */
+    FN(BLOCK_BYTES) = 2048 /* of X in a block, if that is a batch or more */
 };
 
 /* Asks the second-level cache for what a walk comes to after x: where rows are long, for the same rows, as there are pages
@@ -192,11 +191,8 @@ NEVER_INLINE void FN(dense_walk)(const struct FN(pass) * pass, real *w, const re
     case 3: FN(short_walk)(3, pass, w, q, ahead, x, mask); return;
     case 4: FN(short_walk)(4, pass, w, q, ahead, x, mask); return;
     }
-    for (int64_t r = 0; r < pass->block; r += pass->batch) switch (pass->batch) {
-        case 1: FN(walk)(1, pass, w, q + r, ahead + r, x + r * n, mask); break;
-        case FN(PAIR): FN(walk)(FN(PAIR), pass, w, q + r, ahead + r, x + r * n, mask); break;
-        case FN(BATCH): FN(walk)(FN(BATCH), pass, w, q + r, ahead + r, x + r * n, mask); break;
-        }
+    for (int64_t r = 0; r < pass->block; r += FN(PAIR))
+        FN(walk)(FN(PAIR), pass, w, q + r, ahead + r, x + r * n, mask);
 }
 
 /* As many whole blocks from `first` on as there are before `end`, each with the products of the next. Returns the first row
@@ -255,8 +251,6 @@ static void FN(dense_range)(const struct FN(pass) * pass, struct FN(tally) * tal
 
 /* Rows taken together: whole batches make up blocks, and blocks parts. */
 static int64_t FN(dense_batch)(const struct ki_chain *chain) {
-    const int64_t n = chain->X->cols, bytes = n * (int64_t)sizeof(real);
     if (chain->k > 1) return FN(GROUP);
-    if (chain->kind != KI_CHAIN_FUSED || n <= FN(SHORT) * LANES) return FN(BATCH);
-    return bytes > FN(PAIR_BYTES) && bytes <= 2 * FN(PAIR_BYTES) ? 1 : FN(PAIR);
+    return chain->kind != KI_CHAIN_FUSED || chain->X->cols <= FN(SHORT) * LANES ? FN(BATCH) : FN(PAIR);
 }

@@ -18,7 +18,8 @@ static const int64_t thin_narrow[] = {1, 2, 3, 5, 7, 8, 16, 28, 31, 33, 40};
 static const int64_t thin_wide[] = {65, 100, 257, 1025, 2049, 7000};
 static const int64_t thin_blocked[] = {7, 33, 257};
 static const int64_t thin_sparse[] = {1, 7, 33, 257, 1025, 5000};
-static const int64_t wide[] = {63, 64, 65, 100, 255, 256, 257, 1000, 1024, 1025, 2049, 5000, 7000, 20000};
+static const int64_t wide[] = {63,   64,   65,   100,  255,  256,   257,  1000,
+                               1024, 1025, 2049, 5000, 7000, 20000, 61501};
 static const int64_t blocked[] = {1, 7, 28, 33, 100, 257, 1025};
 static const int64_t sparse[] = {1, 7, 28, 31, 33, 63, 65, 100, 257, 1000, 1025, 5000};
 #define LENGTH(array) (int)(sizeof(array) / sizeof *(array))

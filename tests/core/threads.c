@@ -1,4 +1,5 @@
-/* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again, and after a fork. */
+/* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again, and after a fork.
+ * ki_together and ki_meet: what all parts wrote before a meeting, all see after it. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -127,9 +128,60 @@ static void ranges_cover(void **state) {
             }
 }
 
+enum { ROUNDS = 400 };
+
+struct exchange {
+    struct ki_meeting meeting;
+    int said[2][16]; /* of one round and the next, as a part may be a round ahead of another */
+    int parts;
+    atomic_int wrong, done;
+};
+
+static void talk(void *arg, int part, int parts) {
+    struct exchange *exchange = arg;
+    for (int round = 0; round < ROUNDS; round++) {
+        int *said = exchange->said[round % 2], sum = 0;
+        said[part] = round + part;
+        ki_meet(&exchange->meeting, parts);
+        for (int other = 0; other < parts; other++) sum += said[other];
+        if (sum != parts * round + parts * (parts - 1) / 2) atomic_fetch_add(&exchange->wrong, 1);
+    }
+    if (part == 0) exchange->parts = parts;
+    atomic_fetch_add(&exchange->done, 1);
+}
+
+/* How many sums of a round were not those of its parts, after all parts have run. */
+static int wrong_sums(int threads) {
+    struct exchange exchange = {.parts = 0};
+    ki_meeting_open(&exchange.meeting);
+    ki_together(threads, talk, &exchange);
+    ki_meeting_close(&exchange.meeting);
+    if (exchange.parts < 1 || exchange.parts > threads || exchange.done != exchange.parts) return -1;
+    return exchange.wrong;
+}
+
+static void *many_meetings(void *arg) {
+    int *wrong = arg;
+    for (int threads = 1; threads <= 6; threads++)
+        *wrong += wrong_sums(threads) != 0 || wrong_parts(3, 7) != 0;
+    return NULL;
+}
+
+static void parts_meet(void **state) {
+    (void)state;
+    int wrong[3] = {0};
+    pthread_t other[2];
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(pthread_create(&other[i], NULL, many_meetings, &wrong[1 + i]), 0);
+    many_meetings(&wrong[0]);
+    for (int i = 0; i < 2; i++) pthread_join(other[i], NULL);
+    for (int i = 0; i < 3; i++) assert_int_equal(wrong[i], 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
                                        cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
-                                       cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover)};
+                                       cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover),
+                                       cmocka_unit_test(parts_meet)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* What kiln_device_options.deterministic promises of the CPU: the same bits with any number of threads. Shapes are large
- * enough for several parts, and one has so many columns that a copy of w for each part is not small beside X. */
+ * enough for several parts, one has so many columns that a copy of w for each part is not small beside X, and one so many that
+ * threads share rows. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,6 +72,7 @@ static void run(struct check_context *context) {
         {.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = 9001, .cols = 37, .k = 1},
         {.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = 3001, .cols = 37, .k = 3},
         {.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = 97, .cols = 5003, .k = 1},
+        {.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = 21, .cols = 61501, .k = 1},
         {.format = KILN_CSR, .pattern = PATTERN_POWER_LAW, .rows = 20011, .cols = 300, .per_row = 15, .k = 1},
         {.format = KILN_CSR, .pattern = PATTERN_UNIFORM, .rows = 7001, .cols = 300, .per_row = 15, .k = 3},
         {.format = KILN_CSR,
