@@ -21,7 +21,7 @@
 enum {
     TEAMS = 16,
     MEMBERS = 255,
-    SPINS = 300,
+    SPINS = 2000,
     MEETING_SPINS = 3000, /* one of many meetings: the others are on their way */
     RANGES_PER_THREAD = 4 /* evens out threads held up */
 };
