@@ -114,6 +114,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
         .is_gpu = device->is_gpu,
         .compute_units = (int)units,
         .warp = 1,
+        .shuffles = *architecture >= 70,
         .group_max = (int64_t)group_max,
         .local_bytes = (int64_t)local,
         .local_max =

@@ -77,28 +77,6 @@ DEVICE_FN bool last_warp(uint *done, uint warps) {
     return before == warps - 1;
 }
 
-/* `numbers` sums over groups of `lanes` lanes, in place: each exchange halves the numbers that a lane is in charge of, while there
- * are several. A lane ends with those from lane * numbers / lanes on; lanes in charge of the same number have the same bits. */
-DEVICE_FN void halving_sums(real *p, const int numbers, const int lanes) {
-    const int lane = (int)get_local_id(0) % lanes;
-    int count = numbers;
-#pragma unroll
-    for (int step = lanes / 2; step > 0; step /= 2) {
-        const bool upper = lane & step;
-        if (count > 1) {
-            count /= 2;
-#pragma unroll
-            for (int s = 0; s < numbers / 2; s++) {
-                if (s >= count) break;
-                const real mine = upper ? p[s + count] : p[s], other = upper ? p[s] : p[s + count];
-                p[s] = mine + __shfl_xor_sync(0xffffffffu, other, step);
-            }
-        } else {
-            p[0] += __shfl_xor_sync(0xffffffffu, p[0], step);
-        }
-    }
-}
-
 #if C > 1
 DEVICE_FN void cluster_arrive() {
     PTX("barrier.cluster.arrive.release.aligned;" : : : "memory");

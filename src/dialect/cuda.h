@@ -74,6 +74,41 @@ DEVICE_FN void atomic_add_int(int *address, int value) {
     atomicAdd(address, value);
 }
 
+/* One more, and how many there were. */
+DEVICE_FN int count_up(volatile int *address) {
+    return atomicAdd((int *)address, 1);
+}
+
+DEVICE_FN void warp_sync() {
+    __syncwarp();
+}
+
+#ifdef REAL_F64
+#define BITS_OF(x) (ulong) __double_as_longlong(x)
+#define REAL_OF(bits) __longlong_as_double((long)(bits))
+#else
+#define BITS_OF(x) __float_as_uint(x)
+#define REAL_OF(bits) __uint_as_float(bits)
+#endif
+
+/* A thread's own copies of W elements into local memory, which it goes on without: those of all but the last `pending`
+ * commits have come when it has waited (PTX ISA, "cp.async"). */
+#define ALIGNED_16 __attribute__((aligned(16)))
+#if __CUDA_ARCH__ >= 800
+#define COPY_ASYNC(to, from)                                                                                 \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"                                                 \
+                 :                                                                                           \
+                 : "r"((uint)__cvta_generic_to_shared(to)), "l"(from), "n"(W * sizeof(real))                 \
+                 : "memory")
+#define copies_commit() asm volatile("cp.async.commit_group;" : : : "memory")
+#define copies_wait(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
+#else
+#define COPY_ASYNC(to, from)                                                                                 \
+    for (int element = 0; element < W; element++) (to)[element] = (from)[element]
+#define copies_commit() (void)0
+#define copies_wait(pending) (void)0
+#endif
+
 /* What is read once and in order need not stay in the caches; what is gathered from here and there, again and again, should
  * (PTX ISA, "createpolicy"): where y and w fill half of the second level, half of the gathers missed it beside the entries
  * that stream through. */

@@ -33,6 +33,29 @@ DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
 #endif
 
 #ifdef SHUFFLES
+/* One exchange: of `count` numbers a lane keeps half, or, of one, all. */
+DEVICE_FN void halve(real *p, const int count, const int step) {
+    const bool upper = ((int)get_local_id(0) & step) != 0;
+    if (step == 0) return;
+    if (count <= 1) p[0] += shuffle_xor(0xffffffffu, p[0], step);
+#pragma unroll
+    for (int s = 0; s < count / 2; s++) {
+        const real low = p[s], high = p[s + count / 2]; /* loaded before the choice: p has no address */
+        p[s] = (upper ? high : low) + shuffle_xor(0xffffffffu, upper ? low : high, step);
+    }
+}
+
+/* `numbers` sums over groups of `lanes` lanes, in place: each exchange halves the numbers that a lane is in charge of, while there
+ * are several. A lane ends with those from lane * numbers / lanes on; lanes in charge of the same number have the same bits.
+ * Five calls and no loop, so that every compiler keeps p in registers. */
+DEVICE_FN void halving_sums(real *p, const int numbers, const int lanes) {
+    halve(p, numbers, lanes / 2);
+    halve(p, numbers / 2, lanes / 4);
+    halve(p, numbers / 4, lanes / 8);
+    halve(p, numbers / 8, lanes / 16);
+    halve(p, numbers / 16, lanes / 32);
+}
+
 DEVICE_FN void group_sums(real *x, int count, LOCAL_PTR real *scratch) {
     const unsigned warp = BS < 32 ? (1u << (BS & 31)) - 1 : 0xffffffffu;
 #pragma unroll

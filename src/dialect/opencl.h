@@ -60,6 +60,46 @@ DEVICE_FN void atomic_add_int(volatile __global int *address, int value) {
     atomic_add(address, value);
 }
 
+/* One more, and how many there were. */
+DEVICE_FN int count_up(volatile __global int *address) {
+    return atomic_inc(address);
+}
+
+/* The 32 threads of a warp have come here and see each other's stores, where threads exchange registers; elsewhere such
+ * kernels count on one thread at a time. */
+DEVICE_FN void warp_sync(void) {
+#if defined(KILN_NVIDIA) && KILN_NVIDIA >= 70
+    __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory");
+#endif
+}
+
+/* A thread's own copies of W elements into local memory, which it goes on without: those of all but the last `pending`
+ * commits have come when it has waited (PTX ISA, "cp.async"). */
+#define ALIGNED_16 __attribute__((aligned(16)))
+#if defined(KILN_NVIDIA) && KILN_NVIDIA >= 80
+#define COPY_AS(how, to, from)                                                                               \
+    __asm__ volatile("cp.async." how ";" : : "r"((uint)(ulong)(to)), "l"(from) : "memory")
+#define COPY_16(to, from) COPY_AS("cg.shared.global [%0], [%1], 16", to, from)
+#define COPY_8(to, from) COPY_AS("ca.shared.global [%0], [%1], 8", to, from)
+#define COPY_4(to, from) COPY_AS("ca.shared.global [%0], [%1], 4", to, from)
+#define COPY_ASYNC(to, from)                                                                                 \
+    do {                                                                                                     \
+        if (W * sizeof(real) == 16)                                                                          \
+            COPY_16(to, from);                                                                               \
+        else if (W * sizeof(real) == 8)                                                                      \
+            COPY_8(to, from);                                                                                \
+        else                                                                                                 \
+            COPY_4(to, from);                                                                                \
+    } while (0)
+#define copies_commit() __asm__ volatile("cp.async.commit_group;" : : : "memory")
+#define copies_wait(pending) __asm__ volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
+#else
+#define COPY_ASYNC(to, from)                                                                                 \
+    for (int element = 0; element < W; element++) (to)[element] = (from)[element]
+#define copies_commit() (void)0
+#define copies_wait(pending) (void)0
+#endif
+
 /* Hints to caches, which this language has not. */
 DEVICE_FN real load_once(__global const real *address) {
     return *address;

@@ -19,11 +19,12 @@
 
 #include "core/size.h"
 #include "ops/mmchain_dense_gpu.h"
+#include "ops/mmchain_team.h"
 
 enum { UNIT_GROUPS = 32, UNIT_REGISTERS = 65536, UNIT_LEAST_REGISTERS = 32 };
 
 /* Achieved at most of the bandwidth that the device's data sheet promises, and a unit's share where nothing is promised. */
-static const double achieved = 0.945, unit_bandwidth = 25; /* bytes a nanosecond */
+static const double achieved = 0.945, unit_bandwidth = 33; /* bytes a nanosecond */
 
 /* What the formulas need of a plan on a device. */
 struct view {
@@ -67,6 +68,18 @@ static double ring_rate(const struct view *v, const char **limit) {
     *limit = limits[least];
     /* One group with all of a unit's memory is served more evenly than several (0.88 against 1.02 ms for 6,000 f32). */
     return v->vector_warps > 1 ? rate * (1 - 0.004 * (v->groups - 1)) : rate;
+}
+
+/* As a ring; what the groups of a team exchange is on its way for as long as a tile, and then some. */
+static double team_rate(const struct view *v, const char **limit) {
+    const double alone = ring_rate(v, limit);
+    if (v->cluster == 1) return alone;
+    const double exchange = v->tile * v->groups * v->stages / (858 + 2600);
+    const double rates[] = {alone, exchange};
+    int least = 0;
+    const double rate = joint_rate(rates, 2, 4, &least);
+    if (least == 1) *limit = limits[3];
+    return rate;
 }
 
 /* Two steps' tiles are held for a step, so that the others are under way. */
@@ -141,6 +154,7 @@ static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *c
     const double words = chain->X->type == KILN_F64 ? 2 : 1, load = plan->Q * plan->W, K = plan->K,
                  R = plan->R;
     const double map = ki_chain_maps(chain) ? 16 : 0, scratch = plan->VS > 32 ? 8 : 0;
+    if (plan->stages && !plan->local_bytes) return ki_team_registers(plan, chain);
     const double found = plan->stages ? 37 + words * (2.5 * load * K + 1.2 * K * R)
                                       : 8 + scratch + words * (2 * load * K + 1.1 * R * load + 2 * K * R);
     return ki_max(((int64_t)(found + map) + 7) / 8 * 8, UNIT_LEAST_REGISTERS);
@@ -171,9 +185,11 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
                            .stages = plan->stages,
                            .cluster = plan->C,
                            .vector_warps = plan->VS > 32 ? plan->VS / 32 : 1,
-                           .conflicts = bank_conflicts(plan, X->cols, size),
+                           .conflicts = plan->local_bytes ? bank_conflicts(plan, X->cols, size) : 1,
                            .memory = ki_dense_unit_memory(X->device)};
-    const double rate = units * (plan->C > 1    ? cluster_rate(&v, &limit)
+    const bool team = plan->stages && !plan->local_bytes;
+    const double rate = units * (team           ? team_rate(&v, &limit)
+                                 : plan->C > 1  ? cluster_rate(&v, &limit)
                                  : plan->stages ? ring_rate(&v, &limit)
                                                 : dense_rate(&v, (double)(slice * size), plan->Q, &limit));
     const int64_t tiles = ki_max(ki_ceil_div(X->rows, tile_rows), 1);

@@ -4,6 +4,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/mmchain_dense_gpu.h"
+#include "ops/mmchain_team.h"
 #include "ops/mmchain_tile.h"
 
 enum {
@@ -145,14 +146,15 @@ static bool takes_softmax(const struct ki_chain *chain) {
     return ki_chain_maps(chain) && (chain->map == KI_ROW_SOFTMAX || chain->map == KI_ROW_SOFTMAX_LOSS);
 }
 
-static void offer_tile(void *list, const struct ki_candidate *candidate) {
-    offer(list, candidate);
+static void offer_made(void *list, const struct ki_candidate *candidate) {
+    if (((struct list *)list)->count < LIST_MAX) offer(list, candidate);
 }
 
 static void fill_list(struct list *list, const struct ki_chain *chain) {
-    ki_tile_plans(chain, ki_dense_unit_memory(chain->X->device), offer_tile, list);
+    ki_tile_plans(chain, ki_dense_unit_memory(chain->X->device), offer_made, list);
     const int least = takes_softmax(chain) ? ki_plan_columns(chain) : 1;
     const kiln_matrix *X = chain->X;
+    ki_team_plans(chain, least, offer_made, list);
     for (int C = 1; C <= 16; C *= 2) {
         if (C > 1 && (X->device->properties.architecture < 90 || X->cols < 1024)) break;
         /* One group is as fast as several as long as its unit has room for rows enough. */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/size.h"
+#include "ops/mmchain_team.h"
 
 int ki_power_of_two(int64_t at_least) {
     int p = 1;
@@ -26,34 +27,44 @@ int ki_plan_columns(const struct ki_chain *chain) {
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     char defines[256 + KI_MAP_DEFINES], ring[48] = "", map[KI_MAP_DEFINES];
-    if (plan->stages) snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d", plan->C, plan->stages);
+    if (plan->stages)
+        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DLAG=%d", plan->C, plan->stages, plan->lag);
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s",
              plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, ring,
              ki_index_define(chain), map);
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
-    if (status == KILN_OK && plan->stages)
+    if (status == KILN_OK && plan->local_bytes)
         status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS, plan->C,
                                              plan->local_bytes);
-    else if (status == KILN_OK)
+    else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
         status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
+    /* Where nothing tells, the launch model's number stands. */
     plan->groups = ki_min(plan->groups, plan->steps * ki_max(plan->C, 1));
+    plan->groups -= plan->groups % ki_max(plan->C, 1);
     return status;
+}
+
+/* Where the words that teams exchange begin: behind the records. */
+static int64_t exchange_at(const struct ki_plan *plan, const struct ki_chain *chain,
+                           const struct ki_work *work) {
+    const int64_t records =
+        ki_chain_maps(chain) ? ki_max(plan->groups, 1) * ki_chain_record(chain, plan->K) : 0;
+    return ki_ceil_div((work->records_at + records) * ki_type_bytes(ki_wide_type(chain->X->device)), 8);
 }
 
 kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const struct ki_chain *chain,
                          int64_t partials) {
     const int64_t wide = ki_type_bytes(ki_wide_type(chain->X->device));
     work->records_at = ki_ceil_div(partials, wide);
-    const int64_t records =
-        ki_chain_maps(chain) ? ki_max(plan->groups, 1) * ki_chain_record(chain, plan->K) : 0;
-    return ki_device_scratch(chain->X->device, &work->buffer, (work->records_at + records) * wide);
+    return ki_device_scratch(chain->X->device, &work->buffer,
+                             8 * (exchange_at(plan, chain, work) + ki_team_words(plan, chain)));
 }
 
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
                            const struct ki_buffer *out, const struct ki_work *work, int first) {
     const kiln_matrix *X = chain->X;
-    struct ki_arg args[13 + KI_MAP_ARGS];
+    struct ki_arg args[15 + KI_MAP_ARGS];
     int n = 0;
     args[n++] = ki_arg_buffer(out);
     args[n++] = ki_arg_values(X);
@@ -68,6 +79,13 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     args[n++] = ki_arg_i32(first);
     args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
     n += ki_map_args(args + n, chain, work);
+    if (ki_team_words(plan, chain)) {
+        const int64_t at = exchange_at(plan, chain, work);
+        args[n++] = ki_arg_buffer(&work->buffer);
+        args[n++] = ki_arg_i64(at);
+        const kiln_status begun = ki_team_begin(plan, chain, &work->buffer, at);
+        if (begun != KILN_OK) return begun;
+    }
     if (plan->local_bytes) args[n++] = ki_arg_local(plan->local_bytes);
     kiln_status status = ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
     if (status != KILN_OK || !ki_chain_maps(chain)) return status;

@@ -12,13 +12,16 @@ struct ki_plan {
     int VS, BS;                  /* threads in a vector, which shares a row, and in a work-group */
     int Q, W, R, K;              /* loads a thread and row, elements a load, rows a step, columns of y */
     int shared_w;                /* CSR: elements of w in local memory, 0 = none */
-    int C, stages;               /* dense: groups that share a row; RING: tiles on their way, else 0 */
-    int64_t local_bytes;         /* RING: of on-chip memory a group, for the tiles */
-    int64_t steps;               /* of work for one group */
-    int64_t groups;              /* launched, each taking steps/groups of them */
+    int C, stages,
+        lag; /* dense: groups that share a row; RING: tiles on their way, else 0; TEAM: steps from */
+             /* a tile's dot products to their use */
+    int64_t local_bytes; /* of on-chip memory a group, where the launch says how much */
+    int64_t steps;       /* of work for one group */
+    int64_t groups;      /* launched, each taking steps/groups of them */
 };
 
-/* Work space of a pass, in the device's scratch: partial results first, then, with a map, the groups' records. */
+/* Work space of a pass, in the device's scratch: partial results first, then, with a map, the groups' records, and
+ * what teams of groups exchange. */
 struct ki_work {
     struct ki_buffer buffer;
     int64_t records_at; /* in elements of ki_wide_type */

@@ -36,6 +36,10 @@ struct int4 {
 void __syncthreads();
 void __syncwarp();
 float __int_as_float(int);
+float __uint_as_float(unsigned);
+unsigned __float_as_uint(float);
+double __longlong_as_double(long);
+long __double_as_longlong(double);
 float __shfl_sync(unsigned, float, int);
 double __shfl_sync(unsigned, double, int);
 float __shfl_xor_sync(unsigned, float, int);

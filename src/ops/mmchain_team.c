@@ -1,0 +1,111 @@
+/* The plans of mmchain_team.cl: for GPUs whose threads exchange registers, but whose groups have little on-chip memory and no
+ * clusters, as NVIDIA's through OpenCL. Every thread's part of the tiles under way must fit into what a group may declare, and
+ * as many groups run side by side as registers and a unit's memory have room for. */
+#include "ops/mmchain_team.h"
+
+#include "core/size.h"
+#include "ops/mmchain_dense_gpu.h"
+
+enum {
+    UNIT_LOCAL = 227 * 1024, /* of an H200's unit, which OpenCL does not tell */
+    GROUP_LOCAL = 1024,      /* that the device takes for each group */
+    STAGES_MAX = 8,
+    LOAD_WORDS = 160, /* registers for y and w */
+    PAIRS_MAX = 128,  /* numbers that a warp receives a step */
+    HEAD = 16
+};
+
+static bool exchanges(const struct ki_plan *plan) {
+    return plan->stages > 0 && plan->local_bytes == 0 && plan->C > 1;
+}
+
+int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain) {
+    if (!exchanges(plan)) return 0;
+    return HEAD +
+           plan->groups * (2 * plan->lag + 2) * plan->R * plan->K * (ki_type_bytes(chain->X->type) / 4);
+}
+
+kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *chain,
+                          const struct ki_buffer *buffer, int64_t at) {
+    struct ki_kernel *kernel;
+    kiln_device *device = chain->X->device;
+    kiln_status status;
+    const int64_t words = ki_team_words(plan, chain);
+    const struct ki_arg args[] = {ki_arg_buffer(buffer), ki_arg_i64(at), ki_arg_i64(words)};
+    TRY(ki_kernel_get(&kernel, device, "mmchain_team", "mmchain_team_begin", chain->X->type, "-DTEAM_BEGIN"));
+    TRY(ki_kernel_launch(device, kernel, ki_min(ki_ceil_div(words, 256), 1024), 256, args, 3));
+done:
+    return status;
+}
+
+int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const int words = chain->X->type == KILN_F64 ? 2 : 1, load = plan->Q * plan->W;
+    const int64_t found = 36 + words * (2 * load * plan->K + plan->K * plan->R) +
+                          (ki_chain_maps(chain) ? 24 : 0) + (plan->VS <= 32 ? 12 * words : 0);
+    return (found + 7) / 8 * 8;
+}
+
+/* Bytes of on-chip memory that a group declares. */
+static int64_t declared(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const int64_t size = ki_type_bytes(chain->X->type), numbers = (int64_t)plan->K * plan->R;
+    const int64_t vectors = plan->BS / plan->VS, parts = plan->VS > 32 ? plan->VS / 32 : 0;
+    return size * (plan->stages * plan->R * plan->Q * plan->W * plan->BS +
+                   numbers * (2 * vectors * (1 + parts) + (plan->C > 1 ? plan->C : 0))) +
+           (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 64;
+}
+
+/* As many tiles as there is room for. */
+static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain) {
+    const int64_t room = ki_min(chain->X->device->properties.local_bytes, 48 * 1024);
+    const int least = plan->VS <= 32 ? 2 : 3;
+    for (plan->stages = STAGES_MAX; plan->stages >= least; plan->stages--) {
+        if (declared(plan, chain) > room) continue;
+        *groups = ki_min(ki_dense_groups(plan, chain), UNIT_LOCAL / (declared(plan, chain) + GROUP_LOCAL));
+        return *groups >= 1;
+    }
+    return false;
+}
+
+static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
+                       void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
+    int64_t groups = 0;
+    if (plan.K * plan.R > 32 || plan.C * plan.K * plan.R > PAIRS_MAX || !fit(&plan, &groups, chain)) return;
+    const int most = plan.C == 1 ? (plan.VS > 32) : (plan.stages - 1) / 2;
+    for (plan.lag = plan.C == 1 ? most : 1; plan.lag <= most; plan.lag++) {
+        struct ki_candidate candidate = {.plan = plan};
+        ki_dense_predict(&candidate, chain, groups);
+        offer(list, &candidate);
+    }
+}
+
+/* Threads and loads for a slice of a row: a thread's columns in widest loads, with few threads that have none. */
+static void offer_slices(struct ki_plan plan, const struct ki_chain *chain,
+                         void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
+    const kiln_matrix *X = chain->X;
+    const int64_t size = ki_type_bytes(X->type), widest = 16 / size, unit = 128 / size;
+    const int64_t slice = plan.C == 1 ? X->cols : ki_ceil_div(ki_ceil_div(X->cols, plan.C), unit) * unit;
+    if (slice * (plan.C - 1) >= X->cols) return;
+    plan.W = (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
+    for (plan.VS = plan.C == 1 ? 4 : 128; plan.VS <= 512; plan.VS *= 2) {
+        plan.Q = (int)ki_ceil_div(slice, plan.VS * plan.W);
+        const int64_t load = (int64_t)plan.Q * plan.W;
+        if (load * plan.K * size / 2 > LOAD_WORDS || 4 * slice < 3 * load * plan.VS) continue;
+        for (plan.BS = (int)ki_max(plan.VS, 128); plan.BS <= (plan.VS <= 32 ? 256 : ki_max(plan.VS, 128));
+             plan.BS *= 2)
+            for (plan.R = 1; plan.R <= 8; plan.R *= 2) offer_plan(plan, chain, offer, list);
+    }
+}
+
+void ki_team_plans(const struct ki_chain *chain, int least,
+                   void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
+    const struct ki_properties *device = &chain->X->device->properties;
+    static const int teams[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64};
+    if (!device->shuffles || device->group_max < 512) return;
+    for (int K = least; K <= ki_plan_columns(chain); K *= 2)
+        for (size_t c = 0; c < sizeof teams / sizeof *teams; c++) {
+            if (teams[c] > 1 && chain->X->cols < 1024) break;
+            const struct ki_plan plan = {
+                .file = "mmchain_team", .function = "mmchain_team", .variant = "TEAM", .K = K, .C = teams[c]};
+            offer_slices(plan, chain, offer, list);
+        }
+}

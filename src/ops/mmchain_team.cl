@@ -1,0 +1,365 @@
+/* GPU body of the passes over a dense X where a group's local memory is small and groups have no cluster (NVIDIA's OpenCL):
+ * out = alpha X^T (v .* (X y)) + beta z and its halves, for wide rows and for several columns of y.
+ *
+ * Every thread copies its own elements of the next STAGES tiles into places of its own in local memory (copy_async), so that
+ * what is under way depends neither on registers nor on barriers, and its columns of y and w stay in registers. The R rows x K
+ * columns of dot products of a tile are summed together, each exchange between lanes halving them (dialect/group_sum.h), and
+ * meet the tile LAG steps later, still in local memory, to make w.
+ *
+ * Rows too wide for a group are shared by a team of C, a slice of the columns each. Its groups leave their parts of a tile's
+ * dot products in global memory, which is as far as the second cache level, and read those of all others LAG steps later: every
+ * 64-bit word carries 32 bits of the number and the step, so that a word tells by itself whether it has come, and no fence is
+ * needed. A group that sends step i has all parts of step i - LAG - 1, which the others sent when they had those of
+ * i - 2 LAG - 2: with PLACES = 2 LAG + 2 places the one of that step is free again.
+ *
+ * Groups wait for others. A group's number is the order in which it began to run, so that all teams but the last to begin are
+ * complete, come to their end and make room: C groups that run at once are enough.
+ *
+ * A tile is NV * R rows; out has one partial w a team, partial[team][K][n]. dialect/pass.h names the other defines. */
+#ifdef TEAM
+#define TL (Q * W)
+#define V (K * R) /* dot products of a vector's rows, number r * K + c */
+#define TILE (NV * R)
+#ifdef SHUFFLES
+#define LANES (VS < 32 ? VS : 32)
+#else
+#define LANES 1
+#endif
+#define PARTS (VS / LANES) /* of a dot product, in a vector */
+#define ROWS_A_LANE (R > LANES ? R / LANES : 1)
+#define PLACES (2 * LAG + 2)
+#define HEAD 16 /* words before the places: the count of the groups that have begun */
+#define WORDS ((int)sizeof(real) / 4) /* that a number is sent in */
+#define PAIRS_A_LANE ((C * V + LANES - 1) / LANES)
+
+#if VS > LANES
+#define STEP_SYNC barrier(CLK_LOCAL_MEM_FENCE)
+#else
+#define STEP_SYNC warp_sync()
+#endif
+
+#if C > 1
+#define TEAM_PARAMETERS , __global real *work, long exchange_at
+#else
+#define TEAM_PARAMETERS
+#endif
+
+/* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
+struct strip {
+    __global const real *X;
+    long rows, part, parts;
+    int count;
+    int n, base, width, member;
+};
+
+DEVICE_FN struct strip strip_of(__global const real *X, long rows, int n, long group) {
+    const int unit = 128 / (int)sizeof(real), slice = C == 1 ? n : ((n + C - 1) / C + unit - 1) / unit * unit;
+    struct strip t;
+    t.X = X;
+    t.rows = rows;
+    t.n = n;
+    t.part = group / C;
+    t.parts = (long)get_num_groups(0) / C;
+    t.member = (int)(group % C);
+    t.base = t.member * slice;
+    t.width = n - t.base < slice ? n - t.base : slice;
+    const long all = (rows + TILE - 1) / TILE;
+    t.count = t.part < all ? (int)((all - t.part + t.parts - 1) / t.parts) : 0;
+    return t;
+}
+
+/* The r-th row of this thread's vector in the i-th tile: vectors take rows in turns. */
+DEVICE_FN long row_of(const struct strip *t, int i, int r) {
+    return (t->part + (long)i * t->parts) * TILE + r * NV + (int)get_local_id(0) / VS;
+}
+
+DEVICE_FN int column_of(int q) {
+    return ((int)get_local_id(0) % VS + q * VS) * W;
+}
+
+DEVICE_FN LOCAL_PTR real *place_of(LOCAL_PTR real *room, int i, int r, int q) {
+    return room + ((((int)((uint)i % STAGES) * R + r) * Q + q) * BS + (int)get_local_id(0)) * W;
+}
+
+DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, int i) {
+    if (i < t->count) {
+#pragma unroll
+        for (int r = 0; r < R; r++) {
+            const long row = row_of(t, i, r);
+            __global const real *from = t->X + row * t->n + t->base;
+#pragma unroll
+            for (int q = 0; q < Q; q++)
+                if (row < t->rows && column_of(q) < t->width)
+                    COPY_ASYNC(place_of(room, i, r, q), from + column_of(q));
+        }
+    }
+    copies_commit();
+}
+
+DEVICE_FN void load_own(real *to, LOCAL_PTR const real *from) {
+#if W == 1
+    to[0] = from[0];
+#else
+    const WIDE_REAL all = *(LOCAL_PTR const WIDE_REAL *)from;
+    to[0] = all.x;
+    to[1] = all.y;
+#if W == 4
+    to[2] = all.z;
+    to[3] = all.w;
+#endif
+#endif
+}
+
+/* This thread's share of a tile's dot products. */
+DEVICE_FN void dots(real *p, LOCAL_PTR real *room, int i, const real (*yr)[TL]) {
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        EACH_COLUMN(c) p[r * K + c] = REAL(0.0);
+#pragma unroll
+        for (int q = 0; q < Q; q++) {
+            real x[W];
+            load_own(x, place_of(room, i, r, q));
+            EACH_COLUMN(c)
+#pragma unroll
+            for (int s = 0; s < W; s++) p[r * K + c] += x[s] * yr[c][q * W + s];
+        }
+    }
+}
+
+/* w += the tile's rows times their factors. */
+DEVICE_FN void scatter(real (*wr)[TL], const struct strip *t, LOCAL_PTR real *room, int i,
+                       LOCAL_PTR const real *factors) {
+#pragma unroll
+    for (int r = 0; r < R; r++) {
+        if (row_of(t, i, r) >= t->rows) continue;
+        real f[K];
+        EACH_COLUMN(c) f[c] = factors[r * K + c];
+#pragma unroll
+        for (int q = 0; q < Q; q++) {
+            real x[W];
+            load_own(x, place_of(room, i, r, q));
+            EACH_COLUMN(c)
+#pragma unroll
+            for (int s = 0; s < W; s++) wr[c][q * W + s] += f[c] * (SQUARES ? x[s] * x[s] : x[s]);
+        }
+    }
+}
+
+/* Number s of the V sums over this thread's lanes, to to[s * PARTS]. */
+DEVICE_FN void lane_sums(LOCAL_PTR real *to, real *p) {
+#ifdef SHUFFLES
+    const int lane = (int)get_local_id(0) % LANES;
+    halving_sums(p, V, LANES);
+#pragma unroll
+    for (int s = 0; s < (V > LANES ? V / LANES : 1); s++) to[(lane * V / LANES + s) * PARTS] = p[s];
+#else
+    for (int s = 0; s < V; s++) to[s * PARTS] = p[s];
+#endif
+}
+
+DEVICE_FN real sum_of(LOCAL_PTR const real *from, int count, int stride) {
+    real even = from[0], odd = REAL(0.0);
+    for (int m = 1; m + 1 < count; m += 2) {
+        odd += from[m * stride];
+        even += from[(m + 1) * stride];
+    }
+    if (count % 2 == 0) odd += from[(count - 1) * stride];
+    return even + odd;
+}
+
+#if C > 1
+/* Where the parts of step i of the group's team are. */
+DEVICE_FN volatile __global ulong *parts_of(const struct strip *t, volatile __global ulong *exchange, int i) {
+    return exchange + HEAD + (t->part * PLACES + (uint)i % PLACES) * (C * V * WORDS);
+}
+
+DEVICE_FN void send(volatile __global ulong *to, real number, int step) {
+    const ulong tag = (ulong)(uint)(step + 1) << 32;
+#ifdef REAL_F64
+    const ulong bits = BITS_OF(number);
+    to[0] = tag | (bits & 0xffffffffu);
+    to[1] = tag | bits >> 32;
+#else
+    to[0] = tag | BITS_OF(number);
+#endif
+}
+
+/* All groups' parts of step i, member after member: a warp asks for all of them at once, and again until they have come. */
+DEVICE_FN void receive(LOCAL_PTR real *to, volatile __global const ulong *from, int step, int lane) {
+    ulong word[PAIRS_A_LANE][WORDS];
+    bool all;
+    do {
+        all = true;
+#pragma unroll
+        for (int a = 0; a < PAIRS_A_LANE; a++) {
+            const int e = lane + a * LANES < C * V ? lane + a * LANES : C * V - 1;
+#pragma unroll
+            for (int s = 0; s < WORDS; s++) word[a][s] = from[e * WORDS + s];
+        }
+#pragma unroll
+        for (int a = 0; a < PAIRS_A_LANE; a++)
+#pragma unroll
+            for (int s = 0; s < WORDS; s++) all = all && (uint)(word[a][s] >> 32) == (uint)(step + 1);
+    } while (!all);
+#pragma unroll
+    for (int a = 0; a < PAIRS_A_LANE; a++) {
+        const int e = lane + a * LANES;
+#ifdef REAL_F64
+        if (e < C * V) to[e] = REAL_OF(word[a][1] << 32 | (word[a][0] & 0xffffffffu));
+#else
+        if (e < C * V) to[e] = REAL_OF((uint)word[a][0]);
+#endif
+    }
+}
+#endif
+
+__kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real *X, __global const real *v,
+                                        __global const real *y, __global const real *z, real alpha, real beta,
+                                        long rows, int n, int k, int first,
+                                        int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
+    LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
+    LOCAL real sums[2][NV][V]; /* of a tile's rows: dot products, then factors */
+#if VS > LANES
+    LOCAL real parts[2][NV][V][PARTS];
+#endif
+    MAP_BEGIN
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    const bool leads = lane < LANES;
+    long group = (long)get_group_id(0);
+#if C > 1
+    LOCAL real received[C * V];
+    LOCAL int number;
+    volatile __global ulong *exchange = (volatile __global ulong *)work + exchange_at;
+    if (id == 0) number = count_up((volatile __global int *)exchange);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    group = number;
+#endif
+    const struct strip t = strip_of(X, rows, n, group);
+    /* What lies beyond the slice is zero, and stays so. */
+    for (int i = 0; i < STAGES; i++)
+        for (int r = 0; r < R; r++)
+            for (int q = 0; q < Q; q++)
+                for (int s = 0; s < W; s++)
+                    if (column_of(q) >= t.width) place_of(room, i, r, q)[s] = REAL(0.0);
+    for (int i = 0; i < STAGES; i++) fetch(&t, room, i);
+
+    real yr[K][TL], wr[K][TL];
+    EACH_COLUMN(c)
+#pragma unroll
+    for (int e = 0; e < TL; e++) {
+        const int j = column_of(e / W) + e % W;
+        wr[c][e] = REAL(0.0);
+        yr[c][e] = REAL(0.0);
+#if FUSED || PLAIN
+        if (j < t.width && first + c < k) yr[c][e] = y[(index_t)(t.base + j) * k + first + c];
+#endif
+    }
+
+    for (int i = 0; i < t.count + LAG; i++) {
+        const int done = i - LAG; /* the tile that becomes w, once i >= LAG */
+#if !PLAIN
+        /* Asked for before all that takes its time. */
+        struct row_operands operands[ROWS_A_LANE];
+#pragma unroll
+        for (int m = 0; m < ROWS_A_LANE; m++) {
+            const int r = lane + m * LANES;
+            if (i >= LAG && leads && r < R && row_of(&t, done, r) < rows)
+                operands[m] = load_operands(v, y, (index_t)row_of(&t, done, r), first, k, v_cols MAP_OPERANDS);
+        }
+#endif
+        copies_wait(STAGES - LAG - 1);
+#if FUSED || PLAIN
+        if (i < t.count) {
+            real p[V];
+            dots(p, room, i, yr);
+#if VS > LANES
+            lane_sums(&parts[i & 1][vector][0][lane / LANES], p);
+#else
+            lane_sums(sums[i & 1][vector], p);
+#endif
+        }
+#if LAG == 0
+        STEP_SYNC;
+#endif
+#endif
+        if (i >= LAG && leads) {
+            LOCAL_PTR real *mine = sums[done & 1][vector];
+#if FUSED || PLAIN
+#if C > 1
+            receive(received, parts_of(&t, exchange, done), done, lane);
+            warp_sync();
+            for (int s = lane; s < V; s += LANES) mine[s] = sum_of(received + s, C, V);
+#elif VS > LANES
+            for (int s = lane; s < V; s += LANES) mine[s] = sum_of(parts[done & 1][vector][s], PARTS, 1);
+#endif
+            warp_sync();
+#endif
+#pragma unroll
+            for (int m = 0; m < ROWS_A_LANE; m++) {
+                const int r = lane + m * LANES;
+                const long row = row_of(&t, done, r);
+                if (r >= R || row >= rows) continue;
+                real factor[K];
+                EACH_COLUMN(c) factor[c] = FUSED || PLAIN ? mine[r * K + c] : REAL(0.0);
+#if PLAIN
+                EACH_COLUMN(c) if (t.member == 0 && first + c < k)
+                    write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
+#else
+                apply_map(factor, &operands[m], (index_t)row, first, k MAP_STATE(t.member == 0));
+                EACH_COLUMN(c) mine[r * K + c] = factor[c];
+#endif
+            }
+        }
+        STEP_SYNC;
+#if C > 1 && (FUSED || PLAIN)
+        if (i < t.count && id >= BS - LANES)
+            for (int s = id - (BS - LANES); s < V; s += LANES)
+                send(parts_of(&t, exchange, i) + (t.member * V + s) * WORDS,
+                     sum_of(parts[i & 1][0][s], PARTS, 1), i);
+#endif
+        if (i < LAG) {
+            copies_commit();
+            continue;
+        }
+#if !PLAIN
+        scatter(wr, &t, room, done, sums[done & 1][vector]);
+#endif
+        fetch(&t, room, done + STAGES);
+    }
+#if !PLAIN
+    /* The vectors of the group add up their w, column by column of y, where the tiles were. */
+    copies_wait(0);
+    EACH_COLUMN(c) {
+#if NV > 1
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int e = 0; e < TL; e++) room[e * BS + id] = wr[c][e];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int e = vector; e < TL; e += NV) {
+            const int j = column_of(e / W) + e % W;
+            real sum = room[e * BS + lane];
+            for (int other = 1; other < NV; other++) sum += room[e * BS + other * VS + lane];
+            if (j < n) out[(t.part * K + c) * n + j] = sum;
+        }
+#else
+#pragma unroll
+        for (int e = 0; e < TL; e++) {
+            const int j = column_of(e / W) + e % W;
+            if (j < t.width) out[(t.part * K + c) * n + t.base + j] = wr[c][e];
+        }
+#endif
+    }
+#endif
+#ifdef MAP
+    write_record(records + records_at + (group - (long)get_group_id(0)) * RECORD, record, map_tree);
+#endif
+}
+#endif
+
+/* The places of an exchange before a launch: no step has come, no group has begun. */
+#ifdef TEAM_BEGIN
+__kernel GROUP_OF(256) void mmchain_team_begin(__global real *work, long exchange_at, long words) {
+    __global ulong *exchange = (__global ulong *)work + exchange_at;
+    for (long i = (long)get_global_id(0); i < words; i += (long)get_global_size(0)) exchange[i] = 0;
+}
+#endif

@@ -1,0 +1,18 @@
+/* Dense passes on GPUs without clusters and bulk copies: plans of mmchain_team.cl, and what its groups exchange. */
+#ifndef KI_MMCHAIN_TEAM_H
+#define KI_MMCHAIN_TEAM_H
+
+#include "ops/mmchain_gpu.h"
+
+/* Offers every plan for `least` or more columns of y a launch. */
+void ki_team_plans(const struct ki_chain *chain, int least,
+                   void (*offer)(void *list, const struct ki_candidate *candidate), void *list);
+/* Registers of a thread. */
+int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *chain);
+/* 64-bit words of work space that teams of several groups exchange through; 0 for all other plans. */
+int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain);
+/* Clears them, from word `at` of the buffer on, before each launch. */
+kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *chain,
+                          const struct ki_buffer *buffer, int64_t at);
+
+#endif
