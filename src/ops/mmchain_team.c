@@ -10,6 +10,7 @@ enum {
     UNIT_LOCAL = 227 * 1024, /* of an H200's unit, which OpenCL does not tell */
     GROUP_LOCAL = 1024,      /* that the device takes for each group */
     STAGES_MAX = 8,
+    REGISTERS_MAX = 255,
     LOAD_WORDS = 160, /* registers for y and w */
     PAIRS_MAX = 128,  /* numbers that a warp receives a step */
     HEAD = 16
@@ -58,6 +59,7 @@ static int64_t declared(const struct ki_plan *plan, const struct ki_chain *chain
 static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain) {
     const int64_t room = ki_min(chain->X->device->properties.local_bytes, 48 * 1024);
     const int least = plan->VS <= 32 ? 2 : 3;
+    if (ki_team_registers(plan, chain) > REGISTERS_MAX) return false;
     for (plan->stages = STAGES_MAX; plan->stages >= least; plan->stages--) {
         if (declared(plan, chain) > room) continue;
         *groups = ki_min(ki_dense_groups(plan, chain), UNIT_LOCAL / (declared(plan, chain) + GROUP_LOCAL));
