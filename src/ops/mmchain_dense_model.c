@@ -70,15 +70,26 @@ static double ring_rate(const struct view *v, const char **limit) {
     return v->vector_warps > 1 ? rate * (1 - 0.004 * (v->groups - 1)) : rate;
 }
 
-/* As a ring; what the groups of a team exchange is on its way for as long as a tile, and then some. */
+/* Tiles in places of each thread's own. What the groups of a team send each other is some 2,700 ns on its way under load, and
+ * every group reads the parts of all. Rows of less than a warp's loads are fetched in pieces of lines. */
 static double team_rate(const struct view *v, const char **limit) {
-    const double alone = ring_rate(v, limit);
-    if (v->cluster == 1) return alone;
-    const double exchange = v->tile * v->groups * v->stages / (858 + 2600);
-    const double rates[] = {alone, exchange};
+    const double numbers = v->rows * v->columns, shared = fmin(numbers, v->lanes);
+    const double shuffles =
+        (numbers <= v->lanes ? numbers - 1 : numbers) + log2_of(v->lanes) - log2_of(shared);
+    const double loads = 2 * v->rows * v->load * v->words, turns = 32 / v->lanes;
+    const bool alone = v->cluster == 1;
+    const double parts = alone ? 0 : v->cluster * numbers * v->words;
+    double step = 714 + 5 * loads + 1.64 * parts + (alone ? 0 : 447);
+    if (v->vector_warps > 1) step += 5.3 * numbers * v->vector_warps;
+    const double busy =
+        v->warps * (8.7 + 0.31 * loads * v->columns + 0.042 * loads + 1.14 * shuffles * v->words) +
+        0.07 * parts;
+    const double memory = v->memory * (alone ? 0.94 / (1 + 0.004 * turns * turns) : 0.79);
+    const double rates[] = {memory, v->tile * v->groups / step, v->tile / busy,
+                            v->tile * v->groups * (v->stages - 0.5) / (alone ? 310 : 3020)};
     int least = 0;
-    const double rate = joint_rate(rates, 2, 4, &least);
-    if (least == 1) *limit = limits[3];
+    const double rate = joint_rate(rates, 4, 4, &least);
+    *limit = limits[least];
     return rate;
 }
 
@@ -153,7 +164,8 @@ static double bank_conflicts(const struct ki_plan *plan, int64_t cols, int64_t s
 static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const double words = chain->X->type == KILN_F64 ? 2 : 1, load = plan->Q * plan->W, K = plan->K,
                  R = plan->R;
-    const double map = ki_chain_maps(chain) ? 16 : 0, scratch = plan->VS > 32 ? 8 : 0;
+    const double map = ki_chain_maps(chain) ? 16 : 0,
+                 scratch = plan->VS > 32 ? (chain->X->device->properties.shuffles ? 12 - 4 * words : 8) : 0;
     if (plan->stages && !plan->local_bytes) return ki_team_registers(plan, chain);
     const double found = plan->stages ? 37 + words * (2.5 * load * K + 1.2 * K * R)
                                       : 8 + scratch + words * (2 * load * K + 1.1 * R * load + 2 * K * R);

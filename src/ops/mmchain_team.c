@@ -40,9 +40,9 @@ done:
 }
 
 int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *chain) {
-    const int words = chain->X->type == KILN_F64 ? 2 : 1, load = plan->Q * plan->W;
-    const int64_t found = 36 + words * (2 * load * plan->K + plan->K * plan->R) +
-                          (ki_chain_maps(chain) ? 24 : 0) + (plan->VS <= 32 ? 12 * words : 0);
+    const int words = chain->X->type == KILN_F64 ? 2 : 1, held = 2 * words * plan->Q * plan->W * plan->K;
+    const int64_t found = 40 + held + ki_max(held - 64, 0) / 3 + words * plan->K * plan->R +
+                          (ki_chain_maps(chain) ? 24 : 0) + (plan->VS <= 32 ? 8 * words : 0);
     return (found + 7) / 8 * 8;
 }
 
