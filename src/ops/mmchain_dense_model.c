@@ -12,8 +12,8 @@
  *
  * The times are those of one H200, in nanoseconds. DENSE and RING are fitted to bench/results/h200-plans.json, with the groups
  * that the built kernels' registers really left room for, and lightly to the several columns of h200-dense-plans.json;
- * CLUSTER to the latter, its second column of y to h200-dense-cuda.json. Median error of the settings within 15 % of the best:
- * 1.8 % (DENSE), 1.3 % (RING), 3 % (CLUSTER). Registers, on-chip memory, units and bandwidth are the device's. */
+ * CLUSTER to the latter, its second column of y to h200-dense-cuda.json; TEAM to h200-opencl-plans.json. Median error of the
+ * settings within 15 % of the best: 1.8 % (DENSE), 1.3 % (RING), 3 % (CLUSTER, TEAM). Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>
 
@@ -160,7 +160,7 @@ static double bank_conflicts(const struct ki_plan *plan, int64_t cols, int64_t s
 }
 
 /* Registers of a thread, as the compiler gives them: few plans are off by enough to change the groups of a unit. Maps need
- * some for their formulas. */
+ * some for their formulas. NVIDIA's OpenCL compiler takes fewer for f64 than NVRTC. */
 static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const double words = chain->X->type == KILN_F64 ? 2 : 1, load = plan->Q * plan->W, K = plan->K,
                  R = plan->R;
