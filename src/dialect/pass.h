@@ -119,8 +119,7 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
 #define MAP_ARGUMENTS(writer) , shift, target, weights, offset, curvature, parameter, power, writer, record
 /* What a part of a kernel takes of its parameters, and its record, and how it is called. */
 #define MAP_TAKEN MAP_PARAMETERS, wide *record
-#define MAP_PASSED                                                                                           \
-    , shift, target, weights, offset, curvature, parameter, power, records, records_at, record
+#define MAP_PASSED , shift, target, weights, offset, curvature, parameter, power, records, records_at, record
 /* Before the rows, among the kernel's declarations, and behind them. */
 #define MAP_BEGIN                                                                                            \
     LOCAL wide map_tree[BS];                                                                                 \

@@ -109,7 +109,8 @@ ALWAYS_INLINE FN(vreal) FN(twins)(FN(vreal) v, bool upper) {
 ALWAYS_INLINE FN(vreal) FN(spread)(int count, const real *from) {
     if (count == 1) return *from - (FN(vreal)){0};
 #if defined(__AVX512F__)
-    if (count * real_bytes == 32) return (FN(vreal))_mm512_broadcast_f64x4(_mm256_loadu_pd((const void *)from));
+    if (count * real_bytes == 32)
+        return (FN(vreal))_mm512_broadcast_f64x4(_mm256_loadu_pd((const void *)from));
     if (count * real_bytes == 16) return (FN(vreal))_mm512_broadcast_f32x4(_mm_loadu_ps((const void *)from));
 #elif defined(__AVX2__)
     if (count * real_bytes == 16) return (FN(vreal))_mm256_broadcast_ps((const void *)from);

@@ -79,10 +79,12 @@ DEVICE_FN void multiply_add(real *sum, const struct left *a, real first, real se
     const uint x[2] = {__float_as_uint(first), __float_as_uint(second)};
     const uint low[2] = {__float_as_uint(first - __uint_as_float(x[0] & 0xffffe000u)),
                          __float_as_uint(second - __uint_as_float(x[1] & 0xffffe000u))};
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(low[0]), "r"(low[1]));
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+        "{%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(x[0]), "r"(x[1]));
 #endif
