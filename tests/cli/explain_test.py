@@ -89,7 +89,7 @@ class Auto(unittest.TestCase):
         self.assertFalse(choice["estimates"][1]["considered"])
         self.assertGreater(choice["predicted_seconds"], 0)
         self.assertGreater(choice["actual_seconds"], 0)
-        self.assertEqual((result["memory"]["layout_bytes"], result["memory"]["layout_seconds"]), (0, 0))
+        self.assertEqual(result["memory"]["layout_bytes"] > 0, result["memory"]["layout_seconds"] > 0)
         self.assertRegex(kiln("linreg", FLIGHTS, "--target", "arr_delay")[1], "device cpu: .* s expected")
 
     def test_starting_a_device(self):
