@@ -102,11 +102,6 @@ DEVICE_FN void warp_sync() {
                  : "memory")
 #define copies_commit() asm volatile("cp.async.commit_group;" : : : "memory")
 #define copies_wait(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
-#else
-#define COPY_ASYNC(to, from)                                                                                 \
-    for (int element = 0; element < W; element++) (to)[element] = (from)[element]
-#define copies_commit() (void)0
-#define copies_wait(pending) (void)0
 #endif
 
 /* What is read once and in order need not stay in the caches; what is gathered from here and there, again and again, should

@@ -93,11 +93,6 @@ DEVICE_FN void warp_sync(void) {
     } while (0)
 #define copies_commit() __asm__ volatile("cp.async.commit_group;" : : : "memory")
 #define copies_wait(pending) __asm__ volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
-#else
-#define COPY_ASYNC(to, from)                                                                                 \
-    for (int element = 0; element < W; element++) (to)[element] = (from)[element]
-#define copies_commit() (void)0
-#define copies_wait(pending) (void)0
 #endif
 
 /* Hints to caches, which this language has not. */

@@ -38,6 +38,13 @@
 #define STEP_SYNC warp_sync()
 #endif
 
+#ifndef COPY_ASYNC /* no instruction for it: a thread waits for its copies */
+#define COPY_ASYNC(to, from)                                                                                 \
+    for (int element = 0; element < W; element++) (to)[element] = (from)[element]
+#define copies_commit() (void)0
+#define copies_wait(pending) (void)0
+#endif
+
 #if C > 1
 #define TEAM_PARAMETERS , __global real *work, long exchange_at
 #else
@@ -96,6 +103,7 @@ DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, int i) {
     copies_commit();
 }
 
+/* As load_wide, whose address space is another one in OpenCL. */
 DEVICE_FN void load_own(real *to, LOCAL_PTR const real *from) {
 #if W == 1
     to[0] = from[0];
