@@ -22,6 +22,7 @@ struct list {
 };
 
 static void offer(struct list *list, const struct ki_candidate *candidate) {
+    if (list->count == LIST_MAX) return;
     if (list->count == 0 || candidate->seconds < list->best.seconds) {
         list->best = *candidate;
         list->chosen = list->count;
@@ -76,7 +77,7 @@ static void offer_rings(struct list *list, struct ki_plan plan, const struct ki_
         if (plan.stages == stages) continue; /* the same kernel in as many groups */
         struct ki_candidate candidate = {.plan = plan};
         ki_dense_predict(&candidate, chain, groups);
-        if (list->count < LIST_MAX) offer(list, &candidate);
+        offer(list, &candidate);
         stages = plan.stages;
     }
 }
@@ -90,7 +91,7 @@ static void offer_dense(struct list *list, struct ki_plan plan, const struct ki_
     if (groups < 1 || plan.R * plan.K > 16 || scratch > 32 * 1024 || plan.C > 1) return;
     struct ki_candidate candidate = {.plan = plan};
     ki_dense_predict(&candidate, chain, groups);
-    if (list->count < LIST_MAX) offer(list, &candidate);
+    offer(list, &candidate);
 }
 
 /* All groups, loads and rows a step for C groups a row and K columns. */
@@ -147,7 +148,7 @@ static bool takes_softmax(const struct ki_chain *chain) {
 }
 
 static void offer_made(void *list, const struct ki_candidate *candidate) {
-    if (((struct list *)list)->count < LIST_MAX) offer(list, candidate);
+    offer(list, candidate);
 }
 
 static void fill_list(struct list *list, const struct ki_chain *chain) {
