@@ -1,4 +1,4 @@
-/* Products of small matrices on tensor cores, for the sums of mmchain_tile.cl: CUDA from compute capability 9.0 on (PTX ISA,
+/* Products of small matrices on tensor cores, for the sums of dialect/tile.h: CUDA from compute capability 9.0 on (PTX ISA,
  * "mma"). A word is 8 bytes of a row of X.
  *
  *   f64: m8n8k4, a word is one element

@@ -13,7 +13,7 @@ set(checks 0)
 function(source_of variable dialect file type)
   set(text "#define REAL_${type} 1\n")
   foreach(part dialect/types.h dialect/${dialect}.h dialect/scalar_math.h dialect/real_math.h
-          dialect/losses.h dialect/group_sum.h dialect/pass.h dialect/bulk.h dialect/tensor.h
+          dialect/losses.h dialect/group_sum.h dialect/pass.h dialect/bulk.h dialect/tensor.h dialect/tile.h
           ops/${file}.cl)
     file(READ ${SOURCE}/${part} content)
     string(APPEND text "#line 1 \"${part}\"\n${content}\n")
