@@ -1,8 +1,8 @@
 /* A sparse row's dot product with y and its scatter into w, for CPU bodies. Included once per element type, after simd.h.
  *
  * Columns are distinct within a row, so that several updates of w may be under way at once: loads before stores. AVX-512 has
- * gathers and scatters; their masks also spare the branches on a row's last entries, which short rows of varying
- * length would mispredict.
+ * gathers and scatters, and masks: a row is whole vectors and a last one of one to eight entries, the same for both loops, so
+ * that of a short row of any length only the number of its vectors can be mispredicted.
  *
  * Element j of y and w lies at stride * j, stride being 1, or 2 where the two are interleaved: of a wide matrix almost every
  * entry misses the caches once, and then finds its y and its w in one line. `ahead` asks for that line early; the row must
@@ -42,41 +42,53 @@ ALWAYS_INLINE void FN(fetch_entries)(const real *value, const int32_t *col, int6
 /* Where the elements of y and w lie: 32 bits hold stride times a column (ops/mmchain_csr.cpu.h sees to it). */
 #define PLACES(mask, col) _mm256_slli_epi32(_mm256_maskz_loadu_epi32(mask, col), stride / 2)
 
-/* The lanes of entries [e, count). */
-#define ENTRY_MASK(e, count) ((__mmask8)((count) - (e) >= 8 ? 0xff : (1u << ((count) - (e))) - 1))
+/* The lanes of a row's last vector, which begins at LAST_VECTOR. */
+#define LAST_LANES(count) ((__mmask8)(0xff >> (-(count)&7)))
+#define LAST_VECTOR(count) (((count)-1) & ~(int64_t)7)
 
-/* Below this a plain loop is cheaper. */
-#define WORTH_LANES 4
+/* The sum of eight numbers by halves. */
+ALWAYS_INLINE real FN(eight_sum)(EIGHT v) {
+#if real_bytes == 8
+    const __m256d four = _mm512_castpd512_pd256(v) + _mm512_extractf64x4_pd(v, 1);
+    const __m128d two = _mm256_castpd256_pd128(four) + _mm256_extractf128_pd(four, 1);
+#else
+    const __m128 four = _mm256_castps256_ps128(v) + _mm256_extractf128_ps(v, 1);
+    const __m128 two = four + _mm_movehl_ps(four, four);
+#endif
+    return two[0] + two[1];
+}
+
+/* Part of the sum for the entries of a vector. */
+ALWAYS_INLINE EIGHT FN(eight_products)(__mmask8 mask, const real *value, const int32_t *col, const real *y,
+                                       int stride, bool ahead) {
+    FN(fetch_entries)(value, col, 8, y, stride, ahead);
+    return ENTRIES(mask, value) * GATHER(mask, y, PLACES(mask, col));
+}
+
+ALWAYS_INLINE void FN(eight_updates)(__mmask8 mask, real *w, real p, const real *value, const int32_t *col,
+                                     int stride) {
+    const __m256i at = PLACES(mask, col);
+    const EIGHT sum = GATHER(mask, w, at) + p * ENTRIES(mask, value);
+    SCATTER(w, mask, at, sum);
+}
 
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y,
                                   int stride, bool ahead) {
-    if (count < WORTH_LANES) {
-        real dot = 0;
-        FN(fetch_entries)(value, col, count, y, stride, ahead);
-        for (int64_t e = 0; e < count; e++) dot += value[e] * y[stride * (int64_t)col[e]];
-        return dot;
-    }
+    if (count == 0) return 0;
+    const int64_t last = LAST_VECTOR(count);
     EIGHT sum = {0};
-    for (int64_t e = 0; e < count; e += 8) {
-        const __mmask8 mask = ENTRY_MASK(e, count);
-        FN(fetch_entries)(value + e, col + e, 8, y, stride, ahead);
-        sum += ENTRIES(mask, value + e) * GATHER(mask, y, PLACES(mask, col + e));
-    }
-    return ((sum[0] + sum[1]) + (sum[2] + sum[3])) + ((sum[4] + sum[5]) + (sum[6] + sum[7]));
+    for (int64_t e = 0; e < last; e += 8)
+        sum += FN(eight_products)(0xff, value + e, col + e, y, stride, ahead);
+    sum += FN(eight_products)(LAST_LANES(count), value + last, col + last, y, stride, ahead);
+    return FN(eight_sum)(sum);
 }
 
 ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const int32_t *col, int64_t count,
                                       int stride) {
-    if (count < WORTH_LANES) {
-        for (int64_t e = 0; e < count; e++) w[stride * (int64_t)col[e]] += p * value[e];
-        return;
-    }
-    for (int64_t e = 0; e < count; e += 8) {
-        const __mmask8 mask = ENTRY_MASK(e, count);
-        const __m256i at = PLACES(mask, col + e);
-        const EIGHT sum = GATHER(mask, w, at) + p * ENTRIES(mask, value + e);
-        SCATTER(w, mask, at, sum);
-    }
+    if (count == 0) return;
+    const int64_t last = LAST_VECTOR(count);
+    for (int64_t e = 0; e < last; e += 8) FN(eight_updates)(0xff, w, p, value + e, col + e, stride);
+    FN(eight_updates)(LAST_LANES(count), w, p, value + last, col + last, stride);
 }
 
 #undef EIGHT
@@ -84,8 +96,8 @@ ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const 
 #undef SCATTER
 #undef ENTRIES
 #undef PLACES
-#undef ENTRY_MASK
-#undef WORTH_LANES
+#undef LAST_LANES
+#undef LAST_VECTOR
 
 #else
 

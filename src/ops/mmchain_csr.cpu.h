@@ -124,20 +124,20 @@ ALWAYS_INLINE void FN(sparse_scatters)(struct FN(way) way, real *w, const real *
         FN(scatter_of_all)(way, w, q, value, col, count);
 }
 
-/* Rows [first, end) of a fused pass whose map is cheap: row by row, since the loops over a row's entries then have the
- * same length one after the other, and only the first one's end is mispredicted. */
-ALWAYS_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_chain *chain,
-                                          struct FN(tally) * tally, const real *y, real *w, int64_t first,
-                                          int64_t end) {
+/* Rows [first, end) of a fused pass whose map is cheap and k > 1: row by row, since the loops over a row's entries then have
+ * the same length one after the other, and only the first one's end is mispredicted. */
+NEVER_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_chain *chain,
+                                         struct FN(tally) * tally, const real *y, real *w, int64_t first,
+                                         int64_t end) {
     const int64_t *start = ki_host(&chain->X->row_start);
     const int32_t *col = ki_host(&chain->X->col);
     const real *value = VALUES(chain->X);
     const real *v = chain->v ? VALUES(chain->v) : NULL, *shift = chain->shift ? VALUES(chain->shift) : NULL;
     const int64_t k = way.k, v_cols = chain->v ? chain->v->cols : 0;
-    real one, *q = k == 1 ? &one : tally->products;
+    real *q = tally->products;
     for (int64_t row = first; row < end; row++) {
         const int64_t at = start[row], count = start[row + 1] - at;
-        if (v_cols == 1 && v[row] == 0) continue; /* most rows of a support vector machine */
+        if (v_cols == 1 && v[row] == 0) continue;
         FN(sparse_products)(way, q, value + at, col + at, count, y);
         for (int64_t c = 0; shift && c < k; c++) q[c] += shift[c];
         if (chain->products) FN(add_products)(chain, tally, q, row, 1);
@@ -145,6 +145,54 @@ ALWAYS_INLINE void FN(sparse_scaled_rows)(struct FN(way) way, const struct ki_ch
         for (int64_t c = 0; chain->sums && c < k; c++) tally->sums[c] += q[c];
         FN(sparse_scatters)(way, w, q, value + at, col + at, count);
     }
+}
+
+/* The same for one column of y, whose products and sums stay in registers. */
+ALWAYS_INLINE void FN(sparse_scaled_singles)(int stride, bool ahead, const struct ki_chain *chain,
+                                             struct FN(tally) * tally, const real *y, real *w, int64_t first,
+                                             int64_t end) {
+    const int64_t *start = ki_host(&chain->X->row_start);
+    const int32_t *col = ki_host(&chain->X->col);
+    const real *value = VALUES(chain->X), *v = chain->v ? VALUES(chain->v) : NULL;
+    const real shift = chain->shift ? *VALUES(chain->shift) : 0;
+    const bool products = chain->products;
+    double sum = 0, product = 0;
+    for (int64_t row = first, at = start[first], next; row < end; row++, at = next) {
+        const real scale = v ? v[row] : 1;
+        next = start[row + 1];
+        if (scale == 0) continue; /* most rows of a support vector machine */
+        const real q = FN(sparse_dot)(value + at, col + at, next - at, y, stride, ahead) + shift;
+        const real p = scale * q;
+        if (products) product += (double)q * q * scale;
+        sum += p;
+        FN(sparse_scatter)(w, p, value + at, col + at, next - at, stride);
+    }
+    tally->sums[0] += sum;
+    tally->sums[1] += product;
+}
+
+/* Functions of their own, so that each has the registers to itself. */
+#define SINGLES(name, stride, ahead)                                                                         \
+    NEVER_INLINE void FN(name)(const struct ki_chain *chain, struct FN(tally) * tally, const real *y,        \
+                               real *w, int64_t first, int64_t end) {                                        \
+        FN(sparse_scaled_singles)(stride, ahead, chain, tally, y, w, first, end);                            \
+    }
+SINGLES(sparse_scaled_apart, 1, false)
+SINGLES(sparse_scaled_ahead, 2, true)
+SINGLES(sparse_scaled_last, 2, false)
+#undef SINGLES
+
+ALWAYS_INLINE void FN(sparse_scaled)(struct FN(way) way, const struct ki_chain *chain,
+                                     struct FN(tally) * tally, const real *y, real *w, int64_t first,
+                                     int64_t end) {
+    if (way.k > 1)
+        FN(sparse_scaled_rows)(way, chain, tally, y, w, first, end);
+    else if (way.stride == 1)
+        FN(sparse_scaled_apart)(chain, tally, y, w, first, end);
+    else if (way.ahead)
+        FN(sparse_scaled_ahead)(chain, tally, y, w, first, end);
+    else
+        FN(sparse_scaled_last)(chain, tally, y, w, first, end);
 }
 
 /* Rows [first, end), block by block. */
@@ -157,7 +205,7 @@ ALWAYS_INLINE void FN(sparse_rows)(struct FN(way) way, const struct ki_chain *ch
     const int64_t k = way.k, most = ki_max(ki_min(FN(BLOCK_ROWS), FN(BLOCK_PRODUCTS) / k), 1);
     real *q = tally->products;
     if (way.kind == KI_CHAIN_FUSED && chain->map == KI_ROW_SCALE) {
-        FN(sparse_scaled_rows)(way, chain, tally, y, w, first, end);
+        FN(sparse_scaled)(way, chain, tally, y, w, first, end);
         return;
     }
     for (int64_t row = first, next; row < end; row = next) {
