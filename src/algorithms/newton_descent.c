@@ -17,6 +17,7 @@
 
 enum {
     SWEEPS = 1000, /* in a step, at most */
+    AHEAD = 3,     /* columns, which are asked for before a sweep comes to them */
     PATIENCE = 8,  /* sweeps before a face is solved, and a sixth of its elements */
     DENSE_COLUMNS = 512,
     SETTLED =
@@ -193,6 +194,7 @@ static double sweep(struct ki_quadratic *of, int64_t *active, int64_t *changed) 
     double violations = settle(of);
     for (int64_t i = 0; i < *active; i++) {
         const int32_t a = of->order[i];
+        if (!of->G && i + AHEAD < *active) ki_sparse_column_ask(&of->u[of->order[i + AHEAD]]);
         const double slope = ki_quadratic_slope(of, a), step = step_of(of, a, slope);
         violations += violation(of, a, slope);
         of->order[kept] = a;

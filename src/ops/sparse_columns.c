@@ -12,6 +12,8 @@
 #include "ops/bodies.h"
 
 enum {
+    LINE = 64,  /* bytes of a cache line */
+    ASKED = 64, /* entries of a column; the hardware asks for the rest */
     PART_COLUMNS = 32,
     PART_ROWS = 1 << 13,
     SUM_PARTS = 8,
@@ -127,6 +129,12 @@ double ki_sparse_column_dot(const struct ki_sparse_columns *columns, const struc
 void ki_sparse_column_add(double *r, const struct ki_sparse_columns *columns,
                           const struct ki_sparse_column *column, double step) {
     columns->bodies->column_add(r, column, step);
+}
+
+void ki_sparse_column_ask(const struct ki_sparse_column *column) {
+    const int64_t entries = ki_min(column->count, ASKED);
+    for (int64_t e = 0; e < entries; e += LINE / 4) __builtin_prefetch(column->row + e);
+    for (int64_t e = 0; e < entries; e += LINE / 8) __builtin_prefetch(column->scaled + e);
 }
 
 /* ---- products with many of them ---- */

@@ -42,6 +42,9 @@ double ki_sparse_column_dot(const struct ki_sparse_columns *columns, const struc
 void ki_sparse_column_add(double *r, const struct ki_sparse_columns *columns,
                           const struct ki_sparse_column *column, double step);
 
+/* Asks for the beginning of a column that will be wanted soon: columns in random order are not where the hardware looks. */
+void ki_sparse_column_ask(const struct ki_sparse_column *column);
+
 /* Products with columns taken[at[0]] ... taken[at[count - 1]] on all threads. dot[i] = sum of scaled .* r. */
 void ki_sparse_columns_dot(double *dot, const struct ki_sparse_columns *columns,
                            const struct ki_sparse_column *taken, const int32_t *at, int64_t count,
