@@ -18,17 +18,36 @@ struct FN(way) {
     bool ahead;
 };
 
-/* C neighbouring columns of y, C < 16: a vector each for what C has of 8, 4 and 2, and one number. */
+/* C neighbouring columns of y, C < 16: as many vectors of PIECE as C has, then one for what is left of each of 4, 2 and 1. No
+ * piece is longer than the processor's vectors: the compilers take longer ones through memory. */
+#undef PIECE
+#if LANES < 8
+#define PIECE LANES
+#else
+#define PIECE 8
+#endif
 typedef real FN(two) __attribute__((vector_size(2 * real_bytes)));
 typedef real FN(four) __attribute__((vector_size(4 * real_bytes)));
-typedef real FN(eight) __attribute__((vector_size(8 * real_bytes)));
+typedef real FN(piece) __attribute__((vector_size(PIECE * real_bytes)));
 struct FN(columns) {
-    FN(eight) eight;
+    FN(piece) piece[16 / PIECE];
     FN(four) four;
     FN(two) two;
     real one;
 };
-#define EACH_PIECE(PIECE) PIECE(8, eight, 0) PIECE(4, four, C & 8) PIECE(2, two, C & 12) PIECE(1, one, C & 14)
+#define EACH_PIECE(DO)                                                                                       \
+    _Pragma("GCC unroll 8") for (int i = 0; i < C / PIECE; i++) {                                            \
+        DO(piece[i], i *PIECE)                                                                               \
+    }                                                                                                        \
+    if (PIECE > 4 && C & 4) {                                                                                \
+        DO(four, C & 8)                                                                                      \
+    }                                                                                                        \
+    if (PIECE > 2 && C & 2) {                                                                                \
+        DO(two, C & 12)                                                                                      \
+    }                                                                                                        \
+    if (C & 1) {                                                                                             \
+        DO(one, C & 14)                                                                                      \
+    }
 
 /* q = x_row y and w += q^T x_row for C columns, a constant wherever this is inlined. */
 ALWAYS_INLINE void FN(products_of)(int C, struct FN(way) way, real *q, const real *value, const int32_t *col,
@@ -37,37 +56,31 @@ ALWAYS_INLINE void FN(products_of)(int C, struct FN(way) way, real *q, const rea
     for (int64_t e = 0; e < count; e++) {
         const real *ye = y + col[e] * way.stride;
         if (way.ahead) __builtin_prefetch(y + col[e + SPARSE_AHEAD / 4] * way.stride, 1);
-#define PIECE(size, name, from)                                                                              \
-    if (C & size) {                                                                                          \
-        memcpy(&at.name, ye + (from), sizeof at.name);                                                       \
-        sum.name += value[e] * at.name;                                                                      \
+#define ADD(name, from)                                                                                      \
+    memcpy(&at.name, ye + (from), sizeof at.name);                                                           \
+    sum.name += value[e] * at.name;
+        EACH_PIECE(ADD)
+#undef ADD
     }
-        EACH_PIECE(PIECE)
-#undef PIECE
-    }
-#define PIECE(size, name, from)                                                                              \
-    if (C & size) memcpy(q + (from), &sum.name, sizeof sum.name);
-    EACH_PIECE(PIECE)
-#undef PIECE
+#define STORE(name, from) memcpy(q + (from), &sum.name, sizeof sum.name);
+    EACH_PIECE(STORE)
+#undef STORE
 }
 
 ALWAYS_INLINE void FN(scatter_of)(int C, struct FN(way) way, real *w, const real *q, const real *value,
                                   const int32_t *col, int64_t count) {
     struct FN(columns) p = {0}, at;
-#define PIECE(size, name, from)                                                                              \
-    if (C & size) memcpy(&p.name, q + (from), sizeof p.name);
-    EACH_PIECE(PIECE)
-#undef PIECE
+#define LOAD(name, from) memcpy(&p.name, q + (from), sizeof p.name);
+    EACH_PIECE(LOAD)
+#undef LOAD
     for (int64_t e = 0; e < count; e++) {
         real *we = w + col[e] * way.stride;
-#define PIECE(size, name, from)                                                                              \
-    if (C & size) {                                                                                          \
-        memcpy(&at.name, we + (from), sizeof at.name);                                                       \
-        at.name += value[e] * p.name;                                                                        \
-        memcpy(we + (from), &at.name, sizeof at.name);                                                       \
-    }
-        EACH_PIECE(PIECE)
-#undef PIECE
+#define UPDATE(name, from)                                                                                   \
+    memcpy(&at.name, we + (from), sizeof at.name);                                                           \
+    at.name += value[e] * p.name;                                                                            \
+    memcpy(we + (from), &at.name, sizeof at.name);
+        EACH_PIECE(UPDATE)
+#undef UPDATE
     }
 }
 #undef EACH_PIECE
