@@ -201,10 +201,13 @@ static void FN(add_tallies)(const struct FN(pass) * pass) {
 
 enum {
     FN(WORTH_A_THREAD) = 16384, /* entries: below, waking a thread costs more than it saves */
-    FN(PARTS_MOST) = 32,        /* even for many threads, with some to spare for those that are held up */
+    FN(PARTS_MOST) = 128, /* even for many threads, of which one whose core is shared takes twice as long */
+    FN(PARTS_MANY) = 32,  /* where that many copies, or their products, would show */
+    FN(PARTS_K) = 64,     /* columns of y from which on products would */
     FN(PARTS_PLENTY) = 16,
     FN(COPIES_BYTES) = 1 << 30, /* where copies take more there is one part a thread */
-    FN(COPY_SHARE) = 64 /* entries for each element of a copy: then the copies cost some 3 % of a pass */
+    FN(COPY_SHARE) = 64,  /* entries for each element of a copy: then the copies cost some 3 % of a pass */
+    FN(SMALL_SHARE) = 256 /* the same, for less than 1 % */
 };
 
 /* Powers of two, so that the usual numbers of threads divide them. */
@@ -217,7 +220,10 @@ static void FN(plan_parts)(struct FN(pass) * pass) {
     const int64_t most = ki_max(work / FN(WORTH_A_THREAD), 1), copy = ki_max(pass->copy, 1);
     const int64_t bearable = ki_max(2 * work / copy, 1); /* copies that cost no more than the pass */
     const int64_t plenty = FN(power_below)(ki_min(FN(PARTS_PLENTY), most));
-    int64_t parts = FN(power_below)(ki_min(ki_min(FN(PARTS_MOST), most), work / (FN(COPY_SHARE) * copy)));
+    const int64_t small =
+        chain->k > FN(PARTS_K) ? 0 : ki_min(FN(PARTS_MOST), work / (FN(SMALL_SHARE) * copy));
+    const int64_t many = ki_min(FN(PARTS_MANY), work / (FN(COPY_SHARE) * copy));
+    int64_t parts = FN(power_below)(ki_min(ki_max(small, many), most));
     if (device->options.deterministic)
         parts = ki_max(parts, ki_min(plenty, FN(power_below)(bearable)));
     else if (parts < plenty || parts * copy > FN(COPIES_BYTES) / (int64_t)sizeof(real))

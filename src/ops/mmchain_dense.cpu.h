@@ -13,15 +13,13 @@ enum {
     FN(BLOCK_BYTES) = 2048 /* of X in a block, if that is a batch or more */
 };
 
-/* Asks the second-level cache for what a walk comes to after x: where rows are long, for the same rows, as there are pages
- * enough to read from. */
-ALWAYS_INLINE void FN(ask)(const real *x, int64_t n) {
-    __builtin_prefetch((const char *)x + (n * (int64_t)sizeof(real) < 8192 ? 8192 : 2048), 0, 2);
-}
-
-/* Asks the first-level cache for what comes soon after x, where rows are so short that they are read as one stream. */
-ALWAYS_INLINE void FN(ask_near)(const real *x) {
-    __builtin_prefetch((const char *)x + 1024);
+/* Asks the second-level cache for what lies so many bytes after x. Short rows are one stream, asked for 8 KB ahead: on a server
+ * whose memory is busy a line takes twice as long to come as on an idle one, and the hardware's own prefetching, which stops at
+ * each page, is begun on the pages after it. Of longer rows a walk asks for those of the next walk, of very long ones for what
+ * comes next in the same rows, as there are pages enough to read from. */
+enum { FN(STREAM) = 8192, FN(LONG_ROW) = 16384, FN(NEAR) = 2048 };
+ALWAYS_INLINE void FN(ask)(const real *x, int64_t bytes) {
+    __builtin_prefetch((const char *)x + bytes, 0, 2);
 }
 
 /* Vector j of a row; the last one is masked. */
@@ -62,13 +60,13 @@ ALWAYS_INLINE void FN(scatters)(int R, bool square, real *w, const real *p, cons
 
 /* One vector of each row of a walk: w += sum_r p[r] * x_r, and sum += the products of the rows `next` numbers behind x. */
 ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(vreal) sum[FN(BATCH)], real *w,
-                            const real *p, const real *x, const real *y, FN(vmask) mask) {
+                            const real *p, const real *x, const real *y, int64_t asked, FN(vmask) mask) {
     const int64_t n = pass->n, next = pass->block * n;
     const FN(vreal) yj = FN(load)(y);
     FN(vreal) wj = FN(load)(w);
 #pragma GCC unroll 4
     for (int r = 0; r < R; r++) {
-        FN(ask)(x + r * n + next, n);
+        FN(ask)(x + r * n + next, asked);
         FN(vreal) now = FN(load)(x + r * n), coming = FN(load)(x + r * n + next);
         if (last) now = FN(masked)(now, mask), coming = FN(masked)(coming, mask);
         sum[r] += coming * yj;
@@ -81,11 +79,13 @@ ALWAYS_INLINE void FN(step)(int R, bool last, const struct FN(pass) * pass, FN(v
  * them into ahead. */
 ALWAYS_INLINE void FN(walk)(int R, const struct FN(pass) * pass, real *w, const real *p, real *ahead,
                             const real *x, FN(vmask) mask) {
-    const int64_t whole = pass->padded - LANES;
+    const int64_t whole = pass->padded - LANES, row = pass->n * (int64_t)sizeof(real);
+    const int64_t asked = row < FN(STREAM) ? FN(STREAM) : row < FN(LONG_ROW) ? R * row : FN(NEAR);
     const real *y = pass->y;
     FN(vreal) sum[FN(BATCH)] = {{0}};
-    for (int64_t j = 0; j < whole; j += LANES) FN(step)(R, false, pass, sum, w + j, p, x + j, y + j, mask);
-    FN(step)(R, true, pass, sum, w + whole, p, x + whole, y + whole, mask);
+    for (int64_t j = 0; j < whole; j += LANES)
+        FN(step)(R, false, pass, sum, w + j, p, x + j, y + j, asked, mask);
+    FN(step)(R, true, pass, sum, w + whole, p, x + whole, y + whole, asked, mask);
     for (int r = 0; r < R; r++) ahead[r] = FN(lane_sum)(sum[r]);
 }
 
@@ -122,7 +122,7 @@ ALWAYS_INLINE void FN(short_walk)(int V, const struct FN(pass) * pass, real *w, 
 #pragma GCC unroll 4
             for (int j = 0; j < V; j++) {
                 const real *from = x + i * n + j * LANES;
-                FN(ask_near)(from + next);
+                FN(ask)(from + next, FN(STREAM));
                 FN(vreal) now = FN(load)(from), coming = FN(load)(from + next);
                 if (j == V - 1) now = FN(masked)(now, mask), coming = FN(masked)(coming, mask);
                 wj[j] += q[r + i] * now;

@@ -42,7 +42,7 @@ ALWAYS_INLINE void FN(turn)(int slot, bool full, FN(vreal) column[LANES], const 
 #pragma GCC unroll 8
     for (int i = 0; i < slot; i++) {
         const real *from = x + i * (LANES / slot) * n;
-        FN(ask_near)(from);
+        FN(ask)(from, FN(STREAM));
         now[i] = full ? FN(load)(from) : FN(masked)(FN(load_pieces)(LANES / slot, from, n), mask);
     }
 #pragma GCC unroll 4
