@@ -15,7 +15,9 @@
 
 /* Best first: the order in which "auto" tries and kiln_device_list reports. */
 static const struct ki_backend *const backends[] = {&ki_backend_cuda, &ki_backend_opencl, &ki_backend_cpu};
-enum { BACKENDS = sizeof backends / sizeof *backends };
+enum { BACKENDS = sizeof backends / sizeof *backends, MOST_THREADS = 4096 };
+
+static const char own_variable[] = "KILN_NUM_THREADS";
 
 /* CPUs that the cgroup's quota leaves us, or a large number where there is none (cgroup v2, then v1). */
 static int quota_threads(void) {
@@ -37,21 +39,34 @@ static int quota_threads(void) {
     return (int)ki_min(ki_max((quota + period - 1) / period, 1), 1 << 20);
 }
 
+/* What a variable says, 0 where it says nothing that we could use. */
 static int environment_threads(const char *name) {
     const char *text = secure_getenv(name);
     if (!text) return 0;
     char *end;
     long threads = strtol(text, &end, 10);
-    return end != text && threads > 0 && threads <= 4096 ? (int)threads : 0;
+    return end != text && threads > 0 && threads <= MOST_THREADS ? (int)threads : 0;
 }
 
 int ki_default_threads(void) {
-    int threads = environment_threads("KILN_NUM_THREADS");
+    int threads = environment_threads(own_variable);
     if (!threads) threads = environment_threads("OMP_NUM_THREADS");
     if (threads) return threads;
     cpu_set_t set;
     threads = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return (int)ki_max(1, ki_min(threads, quota_threads()));
+}
+
+/* Ours has to make sense; OMP_NUM_THREADS may hold a list for nested loops, which is not for us. */
+static kiln_status check_threads(const kiln_device_options *options) {
+    if (options && (options->threads < 0 || options->threads > MOST_THREADS))
+        return ki_fail(KILN_ERR_ARGUMENT, "threads is %d, but must lie in [0, %d]", options->threads,
+                       MOST_THREADS);
+    const char *text = secure_getenv(own_variable);
+    if ((options && options->threads > 0) || !text || !*text) return KILN_OK;
+    if (environment_threads(own_variable) && !text[strspn(text, "0123456789")]) return KILN_OK;
+    ki_fail(KILN_ERR_ARGUMENT, "%s is '%s', which is no number of threads", own_variable, text);
+    return ki_hint("1 to %d, or leave it unset", MOST_THREADS);
 }
 
 void ki_device_message(const kiln_device *device, const char *format, ...) {
@@ -111,12 +126,11 @@ static kiln_status open_auto(kiln_device **device, const kiln_device_options *op
 
 kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_device_options *options) {
     if (!device || !name) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_open: device or name is NULL");
-    if (options && (options->threads < 0 || options->threads > 4096))
-        return ki_fail(KILN_ERR_ARGUMENT, "threads is %d, but must lie in [0, 4096]", options->threads);
+    kiln_status status = check_threads(options);
+    if (status != KILN_OK) return status;
     if (options && options->memory < 0)
         return ki_fail(KILN_ERR_ARGUMENT, "the memory budget is negative: %lld", (long long)options->memory);
     kiln_device *opened = NULL;
-    kiln_status status = KILN_ERR_ARGUMENT;
     if (strcmp(name, "auto") == 0) {
         status = open_auto(&opened, options);
     } else {

@@ -612,6 +612,14 @@ class Data(Case):
         self.assertIn("KILN_ISA is 'avx1024'", error)
         self.assertIn("scalar, avx2 or avx512", error)
 
+    def test_threads(self):
+        self.assertIn("3 threads", kiln("devices", environment={"KILN_NUM_THREADS": "3"})[0])
+        for threads in ("four", "0", "5000", "2x"):
+            environment = {"KILN_NUM_THREADS": threads}
+            error = kiln("linreg", FLIGHTS, "--target", "arr_delay", code=2, environment=environment)[1]
+            self.assertIn(f"KILN_NUM_THREADS is '{threads}'", error)
+        kiln("linreg", FLIGHTS, "--target", "arr_delay", "--threads", "2", environment={"KILN_NUM_THREADS": "four"})
+
     def test_nonfinite(self):
         data = self.write("nan.svm", "1 1:1\n2 1:nan\n")
         self.assertRegex(kiln("linreg", data, code=3)[1], r"nan\.svm:2:\d+: .*nan")
