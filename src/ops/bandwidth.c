@@ -68,6 +68,8 @@ kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device *device,
     kiln_status status = KILN_OK;
     if (!remeasure) TRY(ki_cache_profile_get(&found, &value, device, name));
     if (!found) {
+        if (!remeasure)
+            ki_device_message(device, "measuring how fast device %s reads, once", device->info.name);
         TRY(measure(&value, device));
         TRY(ki_cache_profile_put(device, name, value));
     }
