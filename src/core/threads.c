@@ -21,7 +21,7 @@
 enum {
     TEAMS = 16,
     MEMBERS = 255,
-    SPINS = 2000,
+    SPINS = 5000,         /* of 10 to 50 ns: what an algorithm does between two loops is rarely longer */
     MEETING_SPINS = 3000, /* one of many meetings: the others are on their way */
     RANGES_PER_THREAD = 4 /* evens out threads held up */
 };
