@@ -179,6 +179,31 @@ static void set_options(struct opencl *opencl, int nvidia, bool has_f64) {
     snprintf(opencl->options, sizeof opencl->options, "-cl-std=CL1.2%s%s", maker, has_f64 ? "" : " -DNO_F64");
 }
 
+/* NVIDIA's compiler takes kernels that declare as much local memory as a group may have on the device, whatever
+ * DEVICE_LOCAL_MEM_SIZE says (which is what a launch may ask for). No query tells how much: what compute capability 9.0 has is
+ * tried, and where a driver refuses, the device's word stands. */
+static kiln_status find_declared(kiln_device *device, int architecture) {
+    enum { DECLARED = 226 * 1024 }; /* and a few bytes that the compiler adds */
+    static const char source[] = "__kernel void declares(__global int *x) {\n"
+                                 "    __local int all[DECLARED / 4];\n"
+                                 "    const int id = (int)get_local_id(0);\n"
+                                 "    all[DECLARED / 4 - 1 - id] = x[id];\n"
+                                 "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                                 "    x[id] = all[DECLARED / 4 - get_local_size(0) + id];\n"
+                                 "}\n";
+    struct opencl *opencl = device->impl;
+    const char *text = source;
+    char options[32];
+    int code = 0;
+    if (architecture != 90) return KILN_OK;
+    cl_object program = ki_opencl.program_source(opencl->context, 1, &text, NULL, &code);
+    if (!program) return ki_opencl_fail(device, code, "program_source");
+    snprintf(options, sizeof options, "-DDECLARED=%d", DECLARED);
+    if (ki_opencl.build(program, 1, &opencl->device, options, NULL, NULL) == 0)
+        device->properties.local_declared = DECLARED;
+    return KI_OPENCL(device, release_program, program);
+}
+
 static kiln_status opencl_open(kiln_device *device, const char *selector) {
     kiln_status status;
     int architecture = 0, code = 0;
@@ -201,6 +226,7 @@ static kiln_status opencl_open(kiln_device *device, const char *selector) {
     if (!opencl->queue) TRY(ki_opencl_fail(NULL, code, "create_queue"));
     opencl->uploads = ki_opencl.create_queue(opencl->context, chosen.id, 0, &code);
     if (!opencl->uploads) TRY(ki_opencl_fail(NULL, code, "create_queue"));
+    TRY(find_declared(device, architecture));
 done:
     if (status != KILN_OK && device->impl) opencl_close(device);
     return status;

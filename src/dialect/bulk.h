@@ -1,37 +1,56 @@
-/* Bulk copies into on-chip memory, the tickets (mbarriers) that tell when they have come, and clusters of work-groups: CUDA
- * from compute capability 9.0 on (PTX ISA, "Asynchronous copy" and "mbarrier"). For the kernels that keep a ring of tiles. */
+/* Bulk copies into on-chip memory and the tickets (mbarriers) that tell when they have come, from compute capability 9.0 on,
+ * through CUDA and through NVIDIA's OpenCL (PTX ISA, "Asynchronous copy" and "mbarrier"); clusters of work-groups through CUDA
+ * alone. For the kernels that keep a ring of tiles: CUDA gives it at launch, OpenCL where it is declared. */
 #ifndef BULK_H
 #define BULK_H
-#if defined(KILN_CUDA) && (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE))
+#if defined(KILN_CUDA) || (defined(KILN_NVIDIA) && KILN_NVIDIA >= 90)
+#define BULK
+#endif
+#if defined(BULK) && (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE))
 
+#ifdef KILN_OPENCL
+#define PTX __asm__ volatile
+#define PTX_PURE __asm__
+#define RING_BEGIN LOCAL real ring[RING_BYTES / sizeof(real)] __attribute__((aligned(128)));
+#define CLUSTER_OF(groups)
+#else
+#define RING_BEGIN
 #ifdef __CUDA_ARCH__ /* not where only the syntax is checked */
-#define PTX(...) asm volatile(__VA_ARGS__)
+#define PTX asm volatile
+#define PTX_PURE asm
 #define CLUSTER_OF(groups) __cluster_dims__(groups, 1, 1)
 extern __shared__ __align__(128) real ring[];
 #else
 #define PTX(...) (void)0
+#define PTX_PURE(...) (void)0
 #define CLUSTER_OF(groups)
 static real ring[1];
 #endif
+#if C > 1
+#define CLUSTERS
+#endif
+#endif
 
-DEVICE_FN uint shared_address(const void *pointer) {
-#ifdef __CUDA_ARCH__
+DEVICE_FN uint shared_address(LOCAL_PTR const void *pointer) {
+#ifdef KILN_OPENCL
+    return (uint)(ulong)pointer;
+#elif defined(__CUDA_ARCH__)
     return (uint)__cvta_generic_to_shared(pointer);
 #else
     return pointer != 0;
 #endif
 }
 
-DEVICE_FN void ticket_init(ulong *ticket, uint arrivals) {
+DEVICE_FN void ticket_init(LOCAL_PTR ulong *ticket, uint arrivals) {
     PTX("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(shared_address(ticket)), "r"(arrivals) : "memory");
 }
 
 /* After all of them, before anyone uses one. */
-DEVICE_FN void tickets_begin() {
+DEVICE_FN void tickets_begin(void) {
     PTX("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
-DEVICE_FN void ticket_expect(ulong *ticket, uint bytes) {
+DEVICE_FN void ticket_expect(LOCAL_PTR ulong *ticket, uint bytes) {
     PTX("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;"
         :
         : "r"(shared_address(ticket)), "r"(bytes)
@@ -46,17 +65,17 @@ DEVICE_FN void ticket_expect(ulong *ticket, uint bytes) {
         : "r"(shared_address(ticket)), "r"(phase)                                                            \
         : "memory")
 
-DEVICE_FN void ticket_wait(ulong *ticket, uint phase) {
+DEVICE_FN void ticket_wait(LOCAL_PTR ulong *ticket, uint phase) {
     WAIT_FOR(ticket, phase, "");
 }
 
 /* What other groups of the cluster have stored is visible too. */
-DEVICE_FN void ticket_wait_cluster(ulong *ticket, uint phase) {
+DEVICE_FN void ticket_wait_cluster(LOCAL_PTR ulong *ticket, uint phase) {
     WAIT_FOR(ticket, phase, ".acquire.cluster");
 }
 
 /* bytes is a multiple of 16, as are both addresses. X is read once: it leaves the second cache level first. */
-DEVICE_FN void bulk_copy(real *to, const real *from, uint bytes, ulong *ticket) {
+DEVICE_FN void bulk_copy(LOCAL_PTR real *to, __global const real *from, uint bytes, LOCAL_PTR ulong *ticket) {
     PTX("{\n\t.reg .b64 policy;\n\t"
         "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n\t"
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, "
@@ -68,7 +87,7 @@ DEVICE_FN void bulk_copy(real *to, const real *from, uint bytes, ulong *ticket) 
 
 /* Counts the warps that are done with a tile: true for the last of them, after which the count begins anew. The order that
  * this makes between their loads and the next copy is one that compute-sanitizer's racecheck does not see. */
-DEVICE_FN bool last_warp(uint *done, uint warps) {
+DEVICE_FN bool last_warp(LOCAL_PTR uint *done, uint warps) {
     uint before = 0;
     PTX("atom.acq_rel.cta.shared::cta.inc.u32 %0, [%1], %2;"
         : "=r"(before)
@@ -77,7 +96,7 @@ DEVICE_FN bool last_warp(uint *done, uint warps) {
     return before == warps - 1;
 }
 
-#if C > 1
+#ifdef CLUSTERS
 DEVICE_FN void cluster_arrive() {
     PTX("barrier.cluster.arrive.release.aligned;" : : : "memory");
 }

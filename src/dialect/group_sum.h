@@ -13,11 +13,14 @@
 DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
     return __shfl_xor_sync(mask, x, step);
 }
+
+DEVICE_FN double shuffle_double(uint mask, double x, int step) {
+    return __shfl_xor_sync(mask, x, step);
+}
 #elif defined(KILN_NVIDIA) && KILN_NVIDIA >= 70
 #define SHUFFLES
-DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
-    real other;
-#ifdef REAL_F64
+DEVICE_FN double shuffle_double(uint mask, double x, int step) {
+    double other;
     __asm__ volatile("{\n\t.reg .b32 low, high;\n\t"
                      "mov.b64 {low, high}, %1;\n\t"
                      "shfl.sync.bfly.b32 low, low, %2, 31, %3;\n\t"
@@ -25,10 +28,17 @@ DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
                      "mov.b64 %0, {low, high};\n\t}"
                      : "=d"(other)
                      : "d"(x), "r"(step), "r"(mask));
-#else
-    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, %3;" : "=f"(other) : "f"(x), "r"(step), "r"(mask));
-#endif
     return other;
+}
+
+DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
+#ifdef REAL_F64
+    return shuffle_double(mask, x, step);
+#else
+    real other;
+    __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, %3;" : "=f"(other) : "f"(x), "r"(step), "r"(mask));
+    return other;
+#endif
 }
 #endif
 

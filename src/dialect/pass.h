@@ -61,6 +61,21 @@ DEVICE_FN void load_wide(real *to, __global const real *from) {
 #endif
 }
 
+/* The same from on-chip memory, in OpenCL another address space. */
+DEVICE_FN void load_local(real *to, LOCAL_PTR const real *from) {
+#if W == 1
+    to[0] = from[0];
+#else
+    const WIDE_REAL all = *(LOCAL_PTR const WIDE_REAL *)from;
+    to[0] = all.x;
+    to[1] = all.y;
+#if W == 4
+    to[2] = all.z;
+    to[3] = all.w;
+#endif
+#endif
+}
+
 DEVICE_FN void write_plain(__global real *out, real dot, __global const real *z, real alpha, real beta,
                            index_t at) {
     out[at] = z ? alpha * dot + beta * z[at] : alpha * dot;

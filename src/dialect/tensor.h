@@ -1,5 +1,4 @@
-/* Products of small matrices on tensor cores, for the sums of dialect/tile.h: CUDA from compute capability 9.0 on (PTX ISA,
- * "mma"). A word is 8 bytes of a row of X.
+/* Products of small matrices on tensor cores, for the sums of dialect/tile.h (PTX ISA, "mma"). A word is 8 bytes of a row of X.
  *
  *   f64: m8n8k4, a word is one element
  *   f32: m16n8k8 in tf32, a word is two; x = high + low with 11 bits each, and the 16 rows of the left operand are the
@@ -7,10 +6,15 @@
  *        Sums of more than a few products are f32 additions, since tensor cores round towards zero. */
 #ifndef TENSOR_H
 #define TENSOR_H
-#if defined(KILN_CUDA) && (defined(TILE) || defined(TILE_WHOLE))
+#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE))
 
 #ifdef REAL_F64
 typedef double word;
+
+DEVICE_FN word no_word(void) {
+    return 0.0;
+}
+
 #define PRODUCT 2 /* elements of a product's result that a lane has */
 #define LEFTS 1   /* left operands for a block of 8 words */
 struct left {
@@ -24,11 +28,9 @@ DEVICE_FN struct left left_of(real first, real second) {
 
 /* sum += a x over 4 words. */
 DEVICE_FN void multiply_add(real *sum, real a, word x) {
-#ifdef __CUDA_ARCH__
-    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
-        : "+d"(sum[0]), "+d"(sum[1])
-        : "d"(a), "d"(x));
-#endif
+    PTX_PURE("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+             : "+d"(sum[0]), "+d"(sum[1])
+             : "d"(a), "d"(x));
 }
 
 /* sum += y x^T for a block of 8 words. */
@@ -51,6 +53,13 @@ DEVICE_FN void scatter_block(real *w, const struct left *f, const word (*x)[2], 
 }
 #else
 typedef float2 word;
+
+DEVICE_FN word no_word(void) {
+    word zeros;
+    zeros.x = zeros.y = 0.0f;
+    return zeros;
+}
+
 #define PRODUCT 4
 #define LEFTS 2
 struct left {
@@ -59,10 +68,8 @@ struct left {
 
 /* The 11 leading bits, rounded, and the rest. */
 DEVICE_FN void split(uint *high, uint *low, real x) {
-#ifdef __CUDA_ARCH__
-    *high = (__float_as_uint(x) + 0x1000u) & 0xffffe000u;
-    *low = __float_as_uint(x - __uint_as_float(*high));
-#endif
+    *high = (BITS_OF(x) + 0x1000u) & 0xffffe000u;
+    *low = BITS_OF(x - REAL_OF(*high));
 }
 
 DEVICE_FN struct left left_of(real first, real second) {
@@ -75,19 +82,19 @@ DEVICE_FN struct left left_of(real first, real second) {
 /* sum[0..1] += high(a) x, sum[2..3] += low(a) x. Of x and of what the 11 leading bits leave of it the tensor core takes the 11
  * leading bits. */
 DEVICE_FN void multiply_add(real *sum, const struct left *a, real first, real second) {
-#ifdef __CUDA_ARCH__
-    const uint x[2] = {__float_as_uint(first), __float_as_uint(second)};
-    const uint low[2] = {__float_as_uint(first - __uint_as_float(x[0] & 0xffffe000u)),
-                         __float_as_uint(second - __uint_as_float(x[1] & 0xffffe000u))};
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+    const uint x[2] = {BITS_OF(first), BITS_OF(second)};
+    const uint low[2] = {BITS_OF(first - REAL_OF(x[0] & 0xffffe000u)),
+                         BITS_OF(second - REAL_OF(x[1] & 0xffffe000u))};
+    PTX_PURE(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(low[0]), "r"(low[1]));
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
+    PTX_PURE(
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
         "{%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(a->high[0]), "r"(a->low[0]), "r"(a->high[1]), "r"(a->low[1]), "r"(x[0]), "r"(x[1]));
-#endif
 }
 
 DEVICE_FN void dot_block(real *sum, const struct left *y, word x0, word x1) {

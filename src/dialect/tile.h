@@ -14,7 +14,7 @@
  * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
 #ifndef TILE_H
 #define TILE_H
-#if defined(KILN_CUDA) && (defined(TILE) || defined(TILE_WHOLE)) /* WHOLE: every warp has all of its Q blocks */
+#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE)) /* WHOLE: every warp has all of its Q blocks */
 #define JOINT (VS > 32 || C > 1)
 #define CLERKS (JOINT ? 2 : 1) /* warps that do not work on tiles: one fetches them, one makes factors of shared rows' sums */
 #define SHARERS (VS / 32)
@@ -41,22 +41,24 @@ DEVICE_FN void meeting_wait(int number) {
 
 /* What a group works on: its slice of the columns, and every parts-th tile from `part` on. */
 struct tiles {
-    const real *X;
+    __global const real *X;
+    LOCAL_PTR real *ring;
     long rows, part, parts;
     int count, n, base, width, slice; /* columns of X, the slice's first, how many it has, its place in a tile */
     int words, pitch, size;           /* of 8 bytes in the slice; elements of a piece and of a tile */
 };
 
-DEVICE_FN struct tiles tiles_of_group(const real *X, long rows, int n, long group) {
+DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *memory, long rows, int n, long group) {
     const int unit = 16 / (int)sizeof(real), line = 128 / (int)sizeof(real);
     struct tiles t;
     t.X = X;
+    t.ring = memory;
     t.rows = rows;
     t.n = n;
     t.part = group / C;
     t.parts = (long)get_num_groups(0) / C;
     t.slice = C == 1 ? n : ((n + C - 1) / C + unit - 1) / unit * unit;
-    t.base = (int)group % C * t.slice;
+    t.base = (int)(group % C) * t.slice;
     t.width = n - t.base < t.slice ? n - t.base : t.slice;
     t.words = t.width / WORD_COLUMNS;
     /* 32 bytes beyond a multiple of 128. */
@@ -88,26 +90,26 @@ DEVICE_FN int rows_of_piece(long left, int b) {
 }
 
 /* The warp that calls it starts the copy of tile i. At the end of X a piece need not be a multiple of 16 bytes. */
-DEVICE_FN void fetch(const struct tiles *t, int i, ulong *full) {
+DEVICE_FN void fetch(const struct tiles *t, int i, LOCAL_PTR ulong *full) {
     const int lane = (int)get_local_id(0) % 32, unit = 16 / (int)sizeof(real);
     const long row = first_row(t, i), left = t->rows - row;
-    real *tile = ring + i % STAGES * t->size;
+    LOCAL_PTR real *tile = t->ring + i % STAGES * t->size;
     if (lane == 0) {
         int all = 0;
         for (int b = 0; b < PIECES; b++) {
             const int elements = rows_of_piece(left, b) * t->width, whole = elements / unit * unit;
-            const real *from = t->X + (row + b * PIECE_ROWS) * t->n + t->base;
+            __global const real *from = t->X + (row + b * PIECE_ROWS) * t->n + t->base;
             if (C == 1)
                 for (int e = whole; e < elements; e++) tile[b * t->pitch + e] = from[e];
             all += C == 1 ? whole : elements;
         }
         ticket_expect(full, all * (uint)sizeof(real));
     }
-    __syncwarp();
+    warp_sync();
     if (lane >= PIECES) return;
     const int rows = rows_of_piece(left, lane);
-    const real *from = t->X + (row + lane * PIECE_ROWS) * t->n + t->base;
-    real *to = tile + lane * t->pitch;
+    __global const real *from = t->X + (row + lane * PIECE_ROWS) * t->n + t->base;
+    LOCAL_PTR real *to = tile + lane * t->pitch;
 #if C == 1
     const uint bytes = rows * t->n / unit * unit * (uint)sizeof(real);
     if (bytes > 0) bulk_copy(to, from, bytes, full);
@@ -128,7 +130,8 @@ struct rows_operands {
 #endif
 };
 
-DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, int unit, const real *v, const real *y,
+DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, int unit,
+                         __global const real *v, __global const real *y,
                          int first, int k, int v_cols MAP_TAKEN) {
     const int lane = (int)get_local_id(0) % 32;
 #ifdef MAP
@@ -140,7 +143,7 @@ DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, 
     for (int s = 0; s < 2; s++) {
         const long row = row_of(t, i, unit, 2 * (lane % 4) + s), left = t->rows - row;
         const int units = left < UNITS ? (int)left : UNITS;
-        const real *from = v + row * step + column;
+        __global const real *from = v + row * step + column;
 #pragma unroll
         for (int u = 0; u < UNITS; u++) {
             o->v[u][s] = REAL(1.0);
@@ -152,17 +155,17 @@ DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, 
 
 /* From dot products to factors, in place. A map sees whole rows, one a lane, which change places through `exchange`. */
 DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struct tiles *t, int i, int unit, int first, int k,
-                        real *exchange MAP_TAKEN) {
+                        LOCAL_PTR real *exchange MAP_TAKEN) {
     const int lane = (int)get_local_id(0) % 32;
 #ifdef MAP
     const long row = row_of(t, i, unit + lane / 8, lane % 8);
-    real *own = exchange + lane / 8 * 64 + lane % 8;
-    __syncwarp();
+    LOCAL_PTR real *own = exchange + lane / 8 * 64 + lane % 8;
+    warp_sync();
 #pragma unroll
     for (int u = 0; u < UNITS; u++)
 #pragma unroll
         for (int s = 0; s < 2; s++) exchange[u * 64 + 2 * lane + s] = q[u][s];
-    __syncwarp();
+    warp_sync();
     if (lane < R) {
         real p[K];
         EACH_COLUMN(c) p[c] = own[8 * c];
@@ -172,7 +175,7 @@ DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struc
             EACH_COLUMN(c) p[c] = REAL(0.0);
         EACH_COLUMN(c) own[8 * c] = p[c];
     }
-    __syncwarp();
+    warp_sync();
 #pragma unroll
     for (int u = 0; u < UNITS; u++)
 #pragma unroll
@@ -192,7 +195,7 @@ struct __attribute__((aligned(16))) sums { /* pairs are stored at once */
 };
 
 /* q = the sum of `count` neighbours, in order. */
-DEVICE_FN void add_up(real (*q)[2], const struct sums *parts, int count) {
+DEVICE_FN void add_up(real (*q)[2], LOCAL_PTR const struct sums *parts, int count) {
     const int lane = (int)get_local_id(0) % 32;
 #pragma unroll
     for (int u = 0; u < UNITS; u++)
@@ -204,7 +207,7 @@ DEVICE_FN void add_up(real (*q)[2], const struct sums *parts, int count) {
 }
 #endif
 
-DEVICE_FN void keep(real *to, const real (*q)[2]) {
+DEVICE_FN void keep(LOCAL_PTR real *to, const real (*q)[2]) {
     const int lane = (int)get_local_id(0) % 32;
 #pragma unroll
     for (int u = 0; u < UNITS; u++)
@@ -233,37 +236,36 @@ DEVICE_FN struct place place_of(const struct tiles *t) {
 }
 
 /* The word `at` behind `from`; zero where no more than `left` words are there. */
-DEVICE_FN word load_word(const real *from, int at, int left) {
+DEVICE_FN word load_word(LOCAL_PTR const real *from, int at, int left) {
 #ifdef TILE_WHOLE
-    return *(const word *)(from + at * WORD_COLUMNS);
+    return *(LOCAL_PTR const word *)(from + at * WORD_COLUMNS);
 #else
-    word x = {0};
-    if (at < left) x = *(const word *)(from + at * WORD_COLUMNS);
+    word x = no_word();
+    if (at < left) x = *(LOCAL_PTR const word *)(from + at * WORD_COLUMNS);
     return x;
 #endif
 }
 
 /* Where X has come to its end: zeros for the rows of the tile that are missing, in the warp's place. */
-DEVICE_FN void clear_missing(real *tile, const struct tiles *t, const struct place *at, int i) {
+DEVICE_FN void clear_missing(LOCAL_PTR real *tile, const struct tiles *t, const struct place *at, int i) {
     const int id = (int)get_local_id(0), unit = id / 32 / SHARERS * UNITS;
     const long left = t->rows - first_row(t, i);
     if (left >= TILE_ROWS) return;
     for (int b = 0; b < PIECES; b++)
         for (int u = unit; u < unit + UNITS; u++) {
-            word *own = (word *)(tile + b * t->pitch + u * t->slice + at->word * WORD_COLUMNS);
-            const word zero = {0};
+            LOCAL_PTR word *own = (LOCAL_PTR word *)(tile + b * t->pitch + u * t->slice + at->word * WORD_COLUMNS);
             if (u < rows_of_piece(left, b)) continue;
-            for (int e = id % 32; e < 8 * Q && at->word + e < t->words; e += 32) own[e] = zero;
+            for (int e = id % 32; e < 8 * Q && at->word + e < t->words; e += 32) own[e] = no_word();
         }
-    __syncwarp();
+    warp_sync();
 }
 
 /* q = this warp's share of the dot products of its rows of the tile. */
-DEVICE_FN void dots(real (*q)[2], const real *tile, const struct tiles *t, const struct place *at, const struct left *y) {
+DEVICE_FN void dots(real (*q)[2], LOCAL_PTR const real *tile, const struct tiles *t, const struct place *at, const struct left *y) {
     const int left = at->words - at->word - (int)get_local_id(0) % 4;
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
-        const real *from = tile + at->row + u * t->slice;
+        LOCAL_PTR const real *from = tile + at->row + u * t->slice;
         q[u][0] = q[u][1] = REAL(0.0);
 #pragma unroll
         for (int j = 0; j < Q; j += 2) {
@@ -277,7 +279,7 @@ DEVICE_FN void dots(real (*q)[2], const real *tile, const struct tiles *t, const
     }
 }
 
-DEVICE_FN void scatter(real (*w)[W], const real *tile, const struct tiles *t, const struct place *at,
+DEVICE_FN void scatter(real (*w)[W], LOCAL_PTR const real *tile, const struct tiles *t, const struct place *at,
                        const real (*factor)[2]) {
     const int left = at->words - at->word - (int)get_local_id(0) % 32 / 4;
     struct left f[UNITS];
@@ -301,22 +303,23 @@ DEVICE_FN int column_of(const struct place *at, int j, int e) {
 
 #ifdef MAP
 /* The group's record: sums over lanes, then over warps, in a fixed order. */
-DEVICE_FN void write_records(wide *to, wide *record, wide (*parts)[RECORD]) {
+DEVICE_FN void write_records(__global wide *to, wide *record, LOCAL_PTR wide (*parts)[RECORD]) {
     const int id = (int)get_local_id(0);
     EACH_SUM(c) {
-        for (int step = 16; step > 0; step /= 2) record[c] += __shfl_xor_sync(0xffffffffu, record[c], step);
+        for (int step = 16; step > 0; step /= 2) record[c] += shuffle_double(0xffffffffu, record[c], step);
         if (id % 32 == 0) parts[id / 32][c] = record[c];
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     if (id >= RECORD) return;
     wide sum = parts[0][id];
     for (int w = 1; w < BS / 32; w++) sum += parts[w][id];
-    to[get_group_id(0) * RECORD + id] = sum;
+    to[id] = sum;
 }
 #endif
 
 /* yr = the lane's part of y, for the products over columns. */
-DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place *at, const real *y, int first, int k) {
+DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place *at, __global const real *y, int first,
+                      int k) {
     const int lane = (int)get_local_id(0) % 32, c = first + lane / 4;
 #pragma unroll
     for (int j = 0; j < Q * LEFTS; j++) {
@@ -332,7 +335,7 @@ DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place
 }
 
 /* Warps that share their columns add up their w where the ring was, one after the other. */
-DEVICE_FN void write_w(real *out, real (*w)[W], const struct tiles *t, const struct place *at, int n) {
+DEVICE_FN void write_w(__global real *out, real (*w)[W], const struct tiles *t, const struct place *at, int n) {
     const int id = (int)get_local_id(0), warp = id / 32, c = id % 32 / 4;
 #pragma unroll 1
     for (int turn = 0; turn < VECTORS; turn++) {
@@ -344,7 +347,7 @@ DEVICE_FN void write_w(real *out, real (*w)[W], const struct tiles *t, const str
             for (int e = 0; e < W; e++) {
                 const int column = column_of(at, j, e);
                 if (column >= t->width) continue;
-                real *sum = ring + c * t->slice + column;
+                LOCAL_PTR real *sum = t->ring + c * t->slice + column;
                 if (turn > 0) w[j][e] += *sum;
                 if (turn + 1 < VECTORS)
                     *sum = w[j][e];

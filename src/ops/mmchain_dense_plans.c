@@ -11,7 +11,7 @@ enum {
     ALONE_BYTES = 65536,
     RING_MAX = 8,
     GROUP_BYTES = 1024 /* on chip, that the device takes */,
-    LIST_MAX = 1024
+    LIST_MAX = 2048
 };
 
 struct list {
@@ -43,6 +43,7 @@ static int64_t ring_static(const struct ki_plan *plan, const struct ki_chain *ch
  * the way through the memory. Slices of a cluster are copied row by row, from a multiple of 16 bytes before their beginning. */
 static bool fit_ring(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain, int64_t share) {
     const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
     const int64_t size = ki_type_bytes(X->type), unit = 16 / size,
                   rows = (int64_t)plan->R * (plan->BS / plan->VS);
     const int64_t slice = plan->C == 1 ? X->cols : ki_ceil_div(ki_ceil_div(X->cols, plan->C), unit) * unit;
@@ -50,8 +51,8 @@ static bool fit_ring(struct ki_plan *plan, int64_t *groups, const struct ki_chai
     const int64_t tile = ki_ceil_div(rows * room, unit) * 16;
     if ((plan->C == 1 && rows * X->cols * size % 16 != 0) || slice * (plan->C - 1) >= X->cols) return false;
     plan->stages = RING_MAX;
-    if (ring_static(plan, chain) > X->device->properties.local_bytes) return false;
-    const int64_t most = X->device->properties.local_max + GROUP_BYTES;
+    if (ring_static(plan, chain) > device->local_bytes && !device->local_declared) return false;
+    const int64_t most = ki_max(device->local_max, device->local_declared) + GROUP_BYTES;
     const int64_t left = most / share - GROUP_BYTES - ring_static(plan, chain);
     plan->stages = (int)ki_min(left / tile, RING_MAX);
     plan->local_bytes = ki_max(tile * plan->stages, plan->BS * size);
@@ -99,7 +100,8 @@ static void offer_layouts(struct list *list, struct ki_plan plan, const struct k
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
     const int64_t size = ki_type_bytes(X->type), widest = 16 / size, words = size / 4;
-    const bool ring = device->architecture >= 90 && device->local_max > 0;
+    const bool clusters = device->architecture >= 90 && device->local_max > 0;
+    const bool ring = clusters || (device->local_declared > 0 && plan.C == 1);
     const int64_t columns = ki_ceil_div(X->cols, plan.C);
     plan.W = (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
     for (plan.VS = 1; plan.VS <= ki_min(1024, device->group_max); plan.VS *= 2) {

@@ -26,15 +26,21 @@ int ki_plan_columns(const struct ki_chain *chain) {
 
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    char defines[256 + KI_MAP_DEFINES], ring[48] = "", map[KI_MAP_DEFINES];
+    char defines[256 + KI_MAP_DEFINES], ring[48] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
     if (plan->stages)
         snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DLAG=%d", plan->C, plan->stages, plan->lag);
+    if (plan->local_bytes && X->device->properties.local_declared)
+        snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
+    if (X->device->properties.shuffles &&
+        ki_team_words(plan, chain)) /* or groups that wait for others to end would make teams wait for them */
+        snprintf(most, sizeof most, " -cl-nv-maxrregcount=%lld",
+                 (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);
-    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s",
+    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
              plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, ring,
-             ki_index_define(chain), map);
+             room, most, ki_index_define(chain), map);
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
-    if (status == KILN_OK && plan->local_bytes)
+    if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_clusters)
         status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS, plan->C,
                                              plan->local_bytes);
     else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
@@ -86,7 +92,8 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
         const kiln_status begun = ki_team_begin(plan, chain, &work->buffer, at);
         if (begun != KILN_OK) return begun;
     }
-    if (plan->local_bytes) args[n++] = ki_arg_local(plan->local_bytes);
+    if (plan->local_bytes && !X->device->properties.local_declared)
+        args[n++] = ki_arg_local(plan->local_bytes);
     kiln_status status = ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
     if (status != KILN_OK || !ki_chain_maps(chain)) return status;
     return ki_map_records(chain, work, plan->groups, plan->K, first);

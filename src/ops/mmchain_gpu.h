@@ -12,10 +12,10 @@ struct ki_plan {
     int VS, BS;                  /* threads in a vector, which shares a row, and in a work-group */
     int Q, W, R, K;              /* loads a thread and row, elements a load, rows a step, columns of y */
     int shared_w;                /* CSR: elements of w in local memory, 0 = none */
-    int C;                       /* dense: groups that share a row */
+    int C;                       /* dense: groups that share a row, a cluster or a team */
     int stages;                  /* RING, CLUSTER, TILE and TEAM: tiles on their way, else 0 */
-    int lag;                     /* TEAM: steps from a tile's dot products to their use */
-    int64_t local_bytes;         /* of on-chip memory a group, where the launch says how much */
+    int lag;                     /* TILE and TEAM: steps from a tile's dot products to their use */
+    int64_t local_bytes;         /* RING, CLUSTER and TILE: of on-chip memory for a group's tiles */
     int64_t steps;               /* of work for one group */
     int64_t groups;              /* launched, each taking steps/groups of them */
 };

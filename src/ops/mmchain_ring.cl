@@ -1,5 +1,5 @@
-/* GPU body of the passes over a dense X where a copy engine brings rows to on-chip memory (CUDA, from compute capability
- * 9.0 on): out = alpha X^T (v .* (X y)) + beta z and its halves.
+/* GPU body of the passes over a dense X where a copy engine brings rows to on-chip memory (from compute
+ * capability 9.0 on): out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
  * A ring of STAGES tiles in shared memory (dialect/bulk.h) is kept full, so that the bytes under way, which decide the
  * bandwidth, depend neither on registers nor on how long the group takes over the sums in the middle. As in
@@ -8,18 +8,18 @@
  * mmchain_cluster.cl's.
  *
  * A tile is NV * R rows; out has one partial w a group, partial[group][K][n]. */
-#if defined(KILN_CUDA) && defined(RING)
+#if defined(BULK) && defined(RING)
 #define TL (Q * W)
 #define TILE (NV * R)
 #define WARPS (BS / 32)
 
 /* The columns of a row that a thread owns; zeros beyond `width`. */
-DEVICE_FN void load_slice(real *x, const real *row, int lane, int width) {
+DEVICE_FN void load_slice(real *x, LOCAL_PTR const real *row, int lane, int width) {
 #pragma unroll
     for (int q = 0; q < Q; q++) {
         const int j = (lane + q * VS) * W;
         if (j < width) {
-            load_wide(&x[q * W], row + j);
+            load_local(&x[q * W], row + j);
         } else {
 #pragma unroll
             for (int s = 0; s < W; s++) x[q * W + s] = REAL(0.0);
@@ -29,16 +29,18 @@ DEVICE_FN void load_slice(real *x, const real *row, int lane, int width) {
 
 /* What a group works on: every parts-th tile from `part` on. */
 struct tiles {
-    const real *X;
-    ulong *full; /* a tile of the ring has come */
+    __global const real *X;
+    LOCAL_PTR real *ring;
+    LOCAL_PTR ulong *full; /* a tile of the ring has come */
     long rows, part, parts, count;
     int n, size; /* size: elements of a tile in the ring */
 };
 
-DEVICE_FN struct tiles tiles_of_group(const real *X, ulong *full, long rows, int n) {
+DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *memory, LOCAL_PTR ulong *full, long rows, int n) {
     const int unit = 16 / (int)sizeof(real); /* tiles begin at multiples of 16 bytes */
     struct tiles t;
     t.X = X;
+    t.ring = memory;
     t.full = full;
     t.rows = rows;
     t.n = n;
@@ -55,8 +57,8 @@ DEVICE_FN long first_row(const struct tiles *t, long i) {
 }
 
 /* The row that this thread's vector takes as its r-th of the i-th tile. */
-DEVICE_FN const real *row_of(const struct tiles *t, long i, int r) {
-    return ring + (long)(int)(i % STAGES) * t->size + (r * NV + (int)get_local_id(0) / VS) * t->n;
+DEVICE_FN LOCAL_PTR const real *row_of(const struct tiles *t, long i, int r) {
+    return t->ring + (long)(int)(i % STAGES) * t->size + (r * NV + (int)get_local_id(0) / VS) * t->n;
 }
 
 /* Starts the copy of the i-th tile. One thread calls it. A tile of whole rows is one piece of memory, which at the end of X
@@ -64,8 +66,8 @@ DEVICE_FN const real *row_of(const struct tiles *t, long i, int r) {
 DEVICE_FN void fetch(const struct tiles *t, long i) {
     const long row = first_row(t, i);
     const int rows = t->rows - row < TILE ? (int)(t->rows - row) : TILE, stage = (int)(i % STAGES);
-    real *to = ring + (long)stage * t->size;
-    const real *from = t->X + row * t->n;
+    LOCAL_PTR real *to = t->ring + (long)stage * t->size;
+    __global const real *from = t->X + row * t->n;
     const int unit = 16 / (int)sizeof(real), all = rows * t->n, whole = all / unit * unit;
     for (int e = whole; e < all; e++) to[e] = from[e];
     ticket_expect(&t->full[stage], whole * (uint)sizeof(real));
@@ -77,8 +79,8 @@ DEVICE_FN void wait_full(const struct tiles *t, long i) {
 }
 
 /* A sum over the warps of a vector, each of which has left its part. */
-DEVICE_FN real sum_warps(const real *parts, int vector) {
-    const real *from = parts + vector * (VS / 32);
+DEVICE_FN real sum_warps(LOCAL_PTR const real *parts, int vector) {
+    LOCAL_PTR const real *from = parts + vector * (VS / 32);
     real sum = from[0];
     for (int w = 1; w < VS / 32; w++) sum += from[w];
     return sum;
@@ -107,7 +109,7 @@ DEVICE_FN void dots(real *p, const struct tiles *t, long i, const real (*yr)[TL]
 }
 
 /* The V sums over the vector's lanes in a warp, number s to to[s * stride]. */
-DEVICE_FN void lane_sums(real *to, int stride, real *p) {
+DEVICE_FN void lane_sums(LOCAL_PTR real *to, int stride, real *p) {
     const int lane = (int)get_local_id(0) % LANES;
     halving_sums(p, V, LANES);
 #pragma unroll
@@ -115,7 +117,7 @@ DEVICE_FN void lane_sums(real *to, int stride, real *p) {
 }
 
 /* wr = 0; yr = the thread's columns of y. */
-DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const real *y, int n, int k, int first) {
+DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], __global const real *y, int n, int k, int first) {
     const int lane = (int)get_local_id(0) % VS;
 #pragma unroll
     for (int c = 0; c < K; c++)
@@ -138,8 +140,8 @@ DEVICE_FN long own_row(const struct tiles *t, long i, int m) {
 }
 
 /* One lane a row: sums, from dot products to factors, or to the result. */
-DEVICE_FN void map_rows(real *sums, const struct tiles *t, long i, const struct row_operands *operands, real *out,
-                        const real *z, real alpha, real beta, int first, int k MAP_TAKEN) {
+DEVICE_FN void map_rows(LOCAL_PTR real *sums, const struct tiles *t, long i, const struct row_operands *operands,
+                        __global real *out, __global const real *z, real alpha, real beta, int first, int k MAP_TAKEN) {
     const bool writer = (int)get_local_id(0) % VS < LANES;
 #pragma unroll
     for (int m = 0; m < ROWS_A_LANE; m++) {
@@ -161,7 +163,7 @@ DEVICE_FN void map_rows(real *sums, const struct tiles *t, long i, const struct 
     }
 }
 
-DEVICE_FN void scatter(real (*wr)[TL], const struct tiles *t, long i, const real *factors) {
+DEVICE_FN void scatter(real (*wr)[TL], const struct tiles *t, long i, LOCAL_PTR const real *factors) {
     const int id = (int)get_local_id(0);
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -177,7 +179,7 @@ DEVICE_FN void scatter(real (*wr)[TL], const struct tiles *t, long i, const real
 
 /* The vectors of the group add up their w, in order, where the ring was. Unrolled, or the compiler moves all of wr out of
  * the registers. */
-DEVICE_FN void write_w(real *out, const struct tiles *t, const real (*wr)[TL]) {
+DEVICE_FN void write_w(__global real *out, const struct tiles *t, const real (*wr)[TL]) {
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
 #pragma unroll
     for (int c = 0; c < K; c++)
@@ -186,9 +188,9 @@ DEVICE_FN void write_w(real *out, const struct tiles *t, const real (*wr)[TL]) {
             real sum = wr[c][e];
 #if NV > 1
             barrier(CLK_LOCAL_MEM_FENCE);
-            ring[id] = sum;
+            t->ring[id] = sum;
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int other = 1; vector == 0 && other < NV; other++) sum += ring[other * VS + lane];
+            for (int other = 1; vector == 0 && other < NV; other++) sum += t->ring[other * VS + lane];
 #endif
             const int j = (lane + e / W * VS) * W + e % W;
             if (vector == 0 && j < t->n) out[(t->part * K + c) * t->n + j] = sum;
@@ -200,6 +202,7 @@ DEVICE_FN void write_w(real *out, const struct tiles *t, const real (*wr)[TL]) {
 __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real *X, __global const real *v,
                                         __global const real *y, __global const real *z, real alpha, real beta, long rows,
                                         int n, int k, int first, int v_cols MAP_PARAMETERS) {
+    RING_BEGIN
     LOCAL ulong full[STAGES];
     LOCAL uint done[STAGES];
     LOCAL real own[2][BS / LANES][V]; /* of each vector, or of each warp of a wider one */
@@ -208,7 +211,7 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
 #endif
     MAP_BEGIN
     const int id = (int)get_local_id(0);
-    const struct tiles t = tiles_of_group(X, full, rows, n);
+    const struct tiles t = tiles_of_group(X, ring, full, rows, n);
     if (id == 0) {
         for (int s = 0; s < STAGES; s++) {
             ticket_init(&full[s], 1);
@@ -233,7 +236,7 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
         }
 #endif
         if (more) wait_full(&t, i + 1);
-        real *sums = own[i & 1][id / LANES];
+        LOCAL_PTR real *sums = own[i & 1][id / LANES];
 #if FUSED || PLAIN
         if (more) {
             real p[V];
@@ -250,13 +253,13 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
 #endif
 #endif
         if (i < 0) continue;
-        __syncwarp();
+        warp_sync();
         map_rows(sums, &t, i, now, out, z, alpha, beta, first, k MAP_PASSED);
-        __syncwarp();
+        warp_sync();
 #if !PLAIN
         scatter(wr, &t, i, sums);
 #endif
-        __syncwarp();
+        warp_sync();
         /* The last warp to be done with the tile has the next one brought to its place. */
         if (id % 32 == 0 && last_warp(&done[i % STAGES], WARPS) && i + STAGES < t.count) fetch(&t, i + STAGES);
     }

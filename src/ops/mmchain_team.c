@@ -1,6 +1,6 @@
-/* The plans of mmchain_team.cl: for GPUs whose threads exchange registers, but whose groups have little on-chip memory and no
- * clusters, as NVIDIA's through OpenCL. Every thread's part of the tiles under way must fit into what a group may declare, and
- * as many groups run side by side as registers and a unit's memory have room for. */
+/* The plans of mmchain_team.cl: for GPUs whose threads exchange registers, but whose groups have no clusters, and some little
+ * on-chip memory, as NVIDIA's through OpenCL. Every thread's part of the tiles under way must fit into what a group may
+ * declare, and as many groups run side by side as registers and a unit's memory have room for. */
 #include "ops/mmchain_team.h"
 
 #include "core/size.h"
@@ -13,17 +13,15 @@ enum {
     REGISTERS_MAX = 255,
     LOAD_WORDS = 160, /* registers for y and w */
     PAIRS_MAX = 128,  /* numbers that a warp receives a step */
-    HEAD = 16
+    HEAD = 16,
+    UNIT_REGISTERS = 65536
 };
 
-static bool exchanges(const struct ki_plan *plan) {
-    return plan->stages > 0 && plan->local_bytes == 0 && plan->C > 1;
-}
-
+/* Clusters exchange on chip. Tensor cores make eight columns of sums, however many there are. */
 int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain) {
-    if (!exchanges(plan)) return 0;
-    return HEAD +
-           plan->groups * (2 * plan->lag + 2) * plan->R * plan->K * (ki_type_bytes(chain->X->type) / 4);
+    if (plan->stages == 0 || plan->C == 1 || chain->X->device->properties.architecture >= 90) return 0;
+    const int64_t columns = plan->local_bytes ? 8 : plan->K;
+    return HEAD + plan->groups * (2 * plan->lag + 2) * plan->R * columns;
 }
 
 kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *chain,
@@ -44,8 +42,16 @@ done:
 int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int words = chain->X->type == KILN_F64 ? 2 : 1, held = 2 * words * plan->Q * plan->W * plan->K;
     const int64_t found = 40 + held + ki_max(held - 64, 0) / 3 + words * plan->K * plan->R +
-                          (ki_chain_maps(chain) ? 24 : 0) + (plan->VS <= 32 ? 8 * words : 0);
+                          (ki_chain_maps(chain) ? 24 : 0) + (plan->C > 1 ? 8 : 0) +
+                          (plan->VS <= 32 ? 8 * words : 0);
     return (found + 7) / 8 * 8;
+}
+
+int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const struct ki_properties *device = &chain->X->device->properties;
+    const int64_t share = ki_max(ki_ceil_div(plan->groups, ki_max(device->compute_units, 1)), 1);
+    const int64_t registers = device->registers ? device->registers : UNIT_REGISTERS;
+    return ki_min(registers / (plan->BS * share) / 8 * 8, REGISTERS_MAX);
 }
 
 /* Bytes of on-chip memory that a group declares. */
@@ -57,9 +63,8 @@ static int64_t declared(const struct ki_plan *plan, const struct ki_chain *chain
            (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 64;
 }
 
-/* As many tiles as there is room for. */
-static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain) {
-    const int64_t room = ki_min(chain->X->device->properties.local_bytes, 48 * 1024);
+/* As many tiles as a group has room for. */
+static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain, int64_t room) {
     const int least = plan->VS <= 32 ? 2 : 3;
     if (ki_team_registers(plan, chain) > REGISTERS_MAX) return false;
     for (plan->stages = STAGES_MAX; plan->stages >= least; plan->stages--) {
@@ -72,13 +77,23 @@ static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *ch
 
 static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
                        void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
-    int64_t groups = 0;
-    if (plan.K * plan.R > 32 || plan.C * plan.K * plan.R > PAIRS_MAX || !fit(&plan, &groups, chain)) return;
-    const int most = plan.C == 1 ? (plan.VS > 32) : (plan.stages - 1) / 2;
-    for (plan.lag = plan.C == 1 ? most : 1; plan.lag <= most; plan.lag++) {
-        struct ki_candidate candidate = {.plan = plan};
-        ki_dense_predict(&candidate, chain, groups);
-        offer(list, &candidate);
+    const struct ki_properties *device = &chain->X->device->properties;
+    const int64_t most_room = ki_max(device->local_declared, ki_min(device->local_bytes, 48 * 1024));
+    int stages = 0;
+    if (plan.K * plan.R > 32 || plan.C * plan.K * plan.R > PAIRS_MAX) return;
+    /* A team whose groups have a unit each waits at every step of it. */
+    for (int share = plan.C > 1 ? 2 : 1; share <= 4; share++) {
+        int64_t groups = 0;
+        const int64_t room = ki_min(most_room, (UNIT_LOCAL + GROUP_LOCAL) / share - GROUP_LOCAL);
+        if (!fit(&plan, &groups, chain, room)) return;
+        if (plan.stages == stages) continue; /* the same kernel in as many groups */
+        stages = plan.stages;
+        const int most = plan.C == 1 ? (plan.VS > 32) : (int)ki_max(plan.stages - 2, 1);
+        for (plan.lag = plan.C == 1 ? most : 1; plan.lag <= most; plan.lag++) {
+            struct ki_candidate candidate = {.plan = plan};
+            ki_dense_predict(&candidate, chain, groups);
+            offer(list, &candidate);
+        }
     }
 }
 
@@ -103,10 +118,13 @@ static void offer_slices(struct ki_plan plan, const struct ki_chain *chain,
 void ki_team_plans(const struct ki_chain *chain, int least,
                    void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
     const struct ki_properties *device = &chain->X->device->properties;
-    static const int teams[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24, 28, 32, 40, 48, 56, 64};
+    static const int teams[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                12, 13, 14, 16, 18, 22, 26, 33, 44, 52, 66};
     if (!device->shuffles || device->group_max < 512) return;
-    for (int K = least; K <= ki_plan_columns(chain); K *= 2)
-        for (size_t c = 0; c < sizeof teams / sizeof *teams; c++) {
+    /* One group alone is mmchain_ring.cl's, where it has as much memory as CUDA's. */
+    const size_t begin = device->local_declared ? 1 : 0;
+    for (int K = (int)ki_max(least, ki_plan_columns(chain) / 2); K <= ki_plan_columns(chain); K *= 2)
+        for (size_t c = begin; c < sizeof teams / sizeof *teams; c++) {
             if (teams[c] > 1 && chain->X->cols < 1024) break;
             const struct ki_plan plan = {
                 .file = "mmchain_team", .function = "mmchain_team", .variant = "TEAM", .K = K, .C = teams[c]};

@@ -1,4 +1,4 @@
-/* GPU body of the passes over a dense X where a group's local memory is small and groups have no cluster (NVIDIA's OpenCL):
+/* GPU body of the passes over a dense X where groups have no clusters, or little local memory (NVIDIA's OpenCL):
  * out = alpha X^T (v .* (X y)) + beta z and its halves, for wide rows and for several columns of y.
  *
  * Every thread copies its own elements of the next STAGES tiles into places of its own in local memory (copy_async), so that
@@ -7,13 +7,7 @@
  * meet the tile LAG steps later, still in local memory, to make w.
  *
  * Rows too wide for a group are shared by a team of C, a slice of the columns each. Its groups leave their parts of a tile's
- * dot products in global memory, which is as far as the second cache level, and read those of all others LAG steps later: every
- * 64-bit word carries 32 bits of the number and the step, so that a word tells by itself whether it has come, and no fence is
- * needed. A group that sends step i has all parts of step i - LAG - 1, which the others sent when they had those of
- * i - 2 LAG - 2: with PLACES = 2 LAG + 2 places the one of that step is free again.
- *
- * Groups wait for others. A group's number is the order in which it began to run, so that all teams but the last to begin are
- * complete, come to their end and make room: C groups that run at once are enough.
+ * dot products in global memory, and read those of all others LAG steps later (dialect/exchange.h).
  *
  * A tile is NV * R rows; out has one partial w a team, partial[team][K][n]. dialect/pass.h names the other defines. */
 #ifdef TEAM
@@ -27,10 +21,7 @@
 #endif
 #define PARTS (VS / LANES) /* of a dot product, in a vector */
 #define ROWS_A_LANE (R > LANES ? R / LANES : 1)
-#define PLACES (2 * LAG + 2)
-#define HEAD 16 /* words before the places: the count of the groups that have begun */
-#define WORDS ((int)sizeof(real) / 4) /* that a number is sent in */
-#define PAIRS_A_LANE ((C * V + LANES - 1) / LANES)
+#define PARTS_A_LANE ((C * V + LANES - 1) / LANES)
 
 #if VS > LANES
 #define STEP_SYNC barrier(CLK_LOCAL_MEM_FENCE)
@@ -43,12 +34,6 @@
     for (int element = 0; element < W; element++) (to)[element] = (from)[element]
 #define copies_commit() (void)0
 #define copies_wait(pending) (void)0
-#endif
-
-#if C > 1
-#define TEAM_PARAMETERS , __global real *work, long exchange_at
-#else
-#define TEAM_PARAMETERS
 #endif
 
 /* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
@@ -103,21 +88,6 @@ DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, int i) {
     copies_commit();
 }
 
-/* As load_wide, whose address space is another one in OpenCL. */
-DEVICE_FN void load_own(real *to, LOCAL_PTR const real *from) {
-#if W == 1
-    to[0] = from[0];
-#else
-    const WIDE_REAL all = *(LOCAL_PTR const WIDE_REAL *)from;
-    to[0] = all.x;
-    to[1] = all.y;
-#if W == 4
-    to[2] = all.z;
-    to[3] = all.w;
-#endif
-#endif
-}
-
 /* This thread's share of a tile's dot products. */
 DEVICE_FN void dots(real *p, LOCAL_PTR real *room, int i, const real (*yr)[TL]) {
 #pragma unroll
@@ -126,7 +96,7 @@ DEVICE_FN void dots(real *p, LOCAL_PTR real *room, int i, const real (*yr)[TL]) 
 #pragma unroll
         for (int q = 0; q < Q; q++) {
             real x[W];
-            load_own(x, place_of(room, i, r, q));
+            load_local(x, place_of(room, i, r, q));
             EACH_COLUMN(c)
 #pragma unroll
             for (int s = 0; s < W; s++) p[r * K + c] += x[s] * yr[c][q * W + s];
@@ -145,7 +115,7 @@ DEVICE_FN void scatter(real (*wr)[TL], const struct strip *t, LOCAL_PTR real *ro
 #pragma unroll
         for (int q = 0; q < Q; q++) {
             real x[W];
-            load_own(x, place_of(room, i, r, q));
+            load_local(x, place_of(room, i, r, q));
             EACH_COLUMN(c)
 #pragma unroll
             for (int s = 0; s < W; s++) wr[c][q * W + s] += f[c] * (SQUARES ? x[s] * x[s] : x[s]);
@@ -178,46 +148,34 @@ DEVICE_FN real sum_of(LOCAL_PTR const real *from, int count, int stride) {
 #if C > 1
 /* Where the parts of step i of the group's team are. */
 DEVICE_FN volatile __global ulong *parts_of(const struct strip *t, volatile __global ulong *exchange, int i) {
-    return exchange + HEAD + (t->part * PLACES + (uint)i % PLACES) * (C * V * WORDS);
+    return exchange + EXCHANGE_HEAD + (t->part * PLACES + (uint)i % PLACES) * (C * V);
 }
 
-DEVICE_FN void send(volatile __global ulong *to, real number, int step) {
-    const ulong tag = (ulong)(uint)(step + 1) << 32;
-#ifdef REAL_F64
-    const ulong bits = BITS_OF(number);
-    to[0] = tag | (bits & 0xffffffffu);
-    to[1] = tag | bits >> 32;
-#else
-    to[0] = tag | BITS_OF(number);
-#endif
-}
+/* All groups' parts of a step, member after member: a warp asks for all of them at once, and again until they have come. */
+struct words {
+    ulong word[PARTS_A_LANE];
+};
 
-/* All groups' parts of step i, member after member: a warp asks for all of them at once, and again until they have come. */
-DEVICE_FN void receive(LOCAL_PTR real *to, volatile __global const ulong *from, int step, int lane) {
-    ulong word[PAIRS_A_LANE][WORDS];
-    bool all;
-    do {
-        all = true;
+DEVICE_FN void ask(struct words *w, volatile __global const ulong *from, int lane) {
 #pragma unroll
-        for (int a = 0; a < PAIRS_A_LANE; a++) {
-            const int e = lane + a * LANES < C * V ? lane + a * LANES : C * V - 1;
-#pragma unroll
-            for (int s = 0; s < WORDS; s++) word[a][s] = from[e * WORDS + s];
-        }
-#pragma unroll
-        for (int a = 0; a < PAIRS_A_LANE; a++)
-#pragma unroll
-            for (int s = 0; s < WORDS; s++) all = all && (uint)(word[a][s] >> 32) == (uint)(step + 1);
-    } while (!all);
-#pragma unroll
-    for (int a = 0; a < PAIRS_A_LANE; a++) {
-        const int e = lane + a * LANES;
-#ifdef REAL_F64
-        if (e < C * V) to[e] = REAL_OF(word[a][1] << 32 | (word[a][0] & 0xffffffffu));
-#else
-        if (e < C * V) to[e] = REAL_OF((uint)word[a][0]);
-#endif
+    for (int a = 0; a < PARTS_A_LANE; a++) {
+        const int e = lane + a * LANES < C * V ? lane + a * LANES : C * V - 1;
+        w->word[a] = from[e];
     }
+}
+
+DEVICE_FN bool have_come(const struct words *w, int step) {
+    bool all = true;
+#pragma unroll
+    for (int a = 0; a < PARTS_A_LANE; a++) all = all && is_of_step(w->word[a], step);
+    return all;
+}
+
+DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global const ulong *from, int step, int lane) {
+    while (!have_come(w, step)) ask(w, from, lane);
+#pragma unroll
+    for (int a = 0; a < PARTS_A_LANE; a++)
+        if (lane + a * LANES < C * V) to[lane + a * LANES] = number_of(w->word[a]);
 }
 #endif
 
@@ -237,7 +195,7 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
 #if C > 1
     LOCAL real received[C * V];
     LOCAL int number;
-    volatile __global ulong *exchange = (volatile __global ulong *)work + exchange_at;
+    volatile __global ulong *exchange = (volatile __global ulong *)work_space + exchange_at;
     if (id == 0) number = count_up((volatile __global int *)exchange);
     barrier(CLK_LOCAL_MEM_FENCE);
     group = number;
@@ -265,6 +223,10 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
 
     for (int i = 0; i < t.count + LAG; i++) {
         const int done = i - LAG; /* the tile that becomes w, once i >= LAG */
+#if C > 1 && (FUSED || PLAIN)
+        struct words words; /* asked for as early as they may have come */
+        if (LAG > 1 && i >= LAG && leads) ask(&words, parts_of(&t, exchange, done), lane);
+#endif
 #if !PLAIN
         /* Asked for before all that takes its time. */
         struct row_operands operands[ROWS_A_LANE];
@@ -294,7 +256,8 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
             LOCAL_PTR real *mine = sums[done & 1][vector];
 #if FUSED || PLAIN
 #if C > 1
-            receive(received, parts_of(&t, exchange, done), done, lane);
+            if (LAG <= 1) ask(&words, parts_of(&t, exchange, done), lane);
+            receive(received, &words, parts_of(&t, exchange, done), done, lane);
             warp_sync();
             for (int s = lane; s < V; s += LANES) mine[s] = sum_of(received + s, C, V);
 #elif VS > LANES
@@ -322,8 +285,7 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
 #if C > 1 && (FUSED || PLAIN)
         if (i < t.count && id >= BS - LANES)
             for (int s = id - (BS - LANES); s < V; s += LANES)
-                send(parts_of(&t, exchange, i) + (t.member * V + s) * WORDS,
-                     sum_of(parts[i & 1][0][s], PARTS, 1), i);
+                parts_of(&t, exchange, i)[t.member * V + s] = word_of(sum_of(parts[i & 1][0][s], PARTS, 1), i);
 #endif
         if (i < LAG) {
             copies_commit();

@@ -4,9 +4,11 @@
  *   rate^-4 = memory^-4 + (bytes under way / latency)^-4 + (bytes share / step)^-4 + (bytes / busy)^-4
  * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken. Times are those of one
  * H200, in nanoseconds, fitted to 145 timings of plans of 28 to 8,192 columns: median error 4.5 %; clusters of CLUSTER_MAX to
- * those of 20,000 (bench/results/h200-dense-cuda.json). */
+ * those of 20,000 (bench/results/h200-dense-cuda.json); teams to 85 plans for rows of 4,096 to 50,000
+ * columns, through OpenCL: 7 %. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/size.h"
 #include "ops/mmchain_tile.h"
@@ -16,6 +18,9 @@ enum {
     UNIT_THREADS = 2048,
     REGISTERS_MAX = 255,
     CLUSTER_MAX = 16,
+    TEAM_MAX = 44,
+    TEAM_BYTES = 2048, /* of a slice, at least */
+    LAG_MAX = 4,
     BLOCK_BYTES = 64,
     STAGES_MAX = 8
 };
@@ -25,6 +30,7 @@ struct tile {
     struct ki_candidate candidate;
     const struct ki_chain *chain;
     double memory;
+    bool teams; /* groups that share a row exchange their sums through memory, for want of clusters */
     int share, sharers, vectors, units; /* groups a compute unit; warps a row; vectors a group; R / 8 */
     int64_t slice, bytes;               /* of a row, of a tile */
 };
@@ -39,6 +45,16 @@ static int most_units(const struct tile *t) {
     return joint(t) || t->chain->X->type == KILN_F64 || ki_chain_maps(t->chain) ? 4 : 8;
 }
 
+/* Groups of a team whose words a warp has at once: ROUNDS and TOGETHER of mmchain_tile.cl. */
+static int64_t rounds_of(const struct tile *t) {
+    return ki_ceil_div((int64_t)t->candidate.plan.C * t->units, 26);
+}
+
+static int64_t receiver_registers(const struct tile *t) {
+    if (!t->teams || t->candidate.plan.C == 1) return 0;
+    return 48 + 4 * t->units * ki_ceil_div(t->candidate.plan.C, rounds_of(t));
+}
+
 /* Registers of a thread, as the compiler gives them. */
 static int64_t registers_of(const struct tile *t) {
     const struct ki_plan *plan = &t->candidate.plan;
@@ -46,7 +62,7 @@ static int64_t registers_of(const struct tile *t) {
     const int64_t found = words == 1 && !joint(t)
                               ? 28 + 18 * plan->Q + 8 * t->units
                               : 32 + (words == 2 ? 8 : 12) * plan->Q + (joint(t) ? 8 : 12) * words * t->units;
-    const int64_t needed = (found + map + 7) / 8 * 8;
+    const int64_t needed = (ki_max(found, receiver_registers(t)) + map + 7) / 8 * 8;
     return words == 2 && joint(t) && needed <= 264 ? ki_min(needed, REGISTERS_MAX)
                                                    : needed; /* 264: none are spilled */
 }
@@ -56,7 +72,7 @@ static int64_t declared(const struct tile *t) {
     const struct ki_plan *plan = &t->candidate.plan;
     const int64_t sums = 64 * t->units * ki_type_bytes(t->chain->X->type);
     const int64_t map = ki_chain_maps(t->chain) ? plan->BS / 32 * 8 * ki_chain_record(t->chain, plan->K) : 0;
-    const int64_t places = joint(t)                  ? 2 * (t->sharers + 1 + (plan->C > 1 ? plan->C : 0))
+    const int64_t places = joint(t) ? 2 * (t->sharers + 1 + (plan->C > 1 && !t->teams ? plan->C : 0))
                            : ki_chain_maps(t->chain) ? t->vectors
                                                      : 0;
     return 16 * STAGES_MAX + 64 + sums * places + map;
@@ -72,26 +88,49 @@ static bool fit(struct tile *t) {
     if ((plan->C == 1 ? rows : 1) * X->cols * size % 16 != 0 || X->cols * size % 8 != 0) return false;
     const int64_t unit = 16 / size, columns = ki_ceil_div(ki_ceil_div(X->cols, plan->C), unit) * unit;
     if ((plan->C == 1 ? X->cols : columns) * (plan->C - 1) >= X->cols) return false;
+    if (plan->C > 1 && t->teams && columns * size < TEAM_BYTES) return false;
     t->slice = (plan->C == 1 ? X->cols : columns) * size;
     plan->Q = (int)ki_ceil_div(ki_ceil_div(t->slice, BLOCK_BYTES), t->sharers);
     const bool whole =
         t->slice * plan->C == X->cols * size && t->slice == (int64_t)BLOCK_BYTES * plan->Q * t->sharers;
     plan->variant = whole ? "TILE_WHOLE" : "TILE"; /* WHOLE: no warp has less of a row than the others */
     if (registers_of(t) > REGISTERS_MAX || registers_of(t) * plan->BS * t->share > registers) return false;
-    if (declared(t) > X->device->properties.local_bytes || plan->BS * t->share > UNIT_THREADS) return false;
+    if (!t->teams && declared(t) > X->device->properties.local_bytes) return false;
+    if (plan->BS * t->share > UNIT_THREADS) return false;
     /* 32 bytes beyond a multiple of 128, as in the kernel. */
     t->bytes = 8 * ((rows * t->slice + 127 - 32) / 128 * 128 + 32);
-    const int64_t room = (X->device->properties.local_max + 1024) / t->share - 1024 - declared(t);
+    const int64_t most = t->teams ? X->device->properties.local_declared : X->device->properties.local_max;
+    const int64_t room = (most + 1024) / t->share - 1024 - declared(t);
     plan->stages = (int)ki_min(room / t->bytes, STAGES_MAX);
     plan->local_bytes = t->bytes * plan->stages;
-    return plan->stages >= (plan->C > 1 && plan->C < CLUSTER_MAX ? 3 : 2);
+    const bool team = t->teams && plan->C > 1;
+    plan->lag = joint(t) && plan->stages > 2;
+    return plan->stages >= (team || (plan->C > 1 && plan->C < CLUSTER_MAX) ? 3 : 2);
+}
+
+/* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group reads all parts, one warp of it in rounds, which adds up
+ * those of the group's warps, too. */
+static void team_rates(double *rates, const struct tile *t, double under_way) {
+    const struct ki_plan *plan = &t->candidate.plan;
+    const bool wide = t->chain->X->type == KILN_F64;
+    const double bytes = (double)t->bytes, share = t->share, whole = strcmp(plan->variant, "TILE") ? 0.6 : 1;
+    const double blocks = (double)plan->Q * t->units * (wide ? 1 : whole);
+    const double step = 822 + (wide ? 33.3 : 98.4) * blocks + (wide ? 0 : 2.8 * plan->Q);
+    const double parts = plan->C * t->units * 64.0 * plan->K;
+    const double clerk = 50 + t->units * (47 * t->sharers + 20 * plan->C) + 1350 * (double)(rounds_of(t) - 1);
+    rates[0] = 1.25 * t->memory / (1 + 0.03 * parts / bytes);
+    rates[1] = under_way;
+    rates[2] = bytes * share / step;
+    rates[3] = bytes / (t->sharers * (10 + (wide ? 3.26 : 11) * blocks));
+    rates[4] = bytes * share * plan->lag / ((plan->lag > 1 ? 600 : 2600) + step);
+    rates[5] = bytes * share / clerk;
 }
 
 static double rate_of(struct tile *t) {
     static const char *const limits[] = {"memory bandwidth", "bytes under way", "latency of a step",
-                                         "instructions"};
+                                         "instructions",     "the team's sums", "the team's sums"};
     const struct ki_plan *plan = &t->candidate.plan;
-    const bool wide = t->chain->X->type == KILN_F64, ahead = joint(t) && plan->stages > 2;
+    const bool wide = t->chain->X->type == KILN_F64, team = t->teams && plan->C > 1;
     const double bytes = (double)t->bytes, share = t->share, warps = t->sharers * t->vectors;
     const double blocks = (double)plan->Q * t->units; /* of 8 words and 8 rows, a warp and tile */
     const double step = 822 + (wide ? 33.3 : 98.4) * blocks + (wide ? 0 : 2.8 * plan->Q);
@@ -100,17 +139,22 @@ static double rate_of(struct tile *t) {
     const double round = 1358 + bytes / t->memory + step + 900;
     const double under_way = plan->C > 1 && plan->stages == 2
                                  ? bytes * share * 2 / round
-                                 : bytes * share * fmax(plan->stages - (ahead ? 2 : 1), 0.5) / 1358;
-    const double rates[] = {1.1 * t->memory, under_way, bytes * share / step, bytes / busy};
+                                 : bytes * share * fmax(plan->stages - plan->lag - 1, 0.5) / 1358;
+    const double alone[] = {1.1 * t->memory, under_way, bytes * share / step, bytes / busy};
+    double shared[6];
+    if (team) team_rates(shared, t, under_way);
+    const double *const rates = team ? shared : alone;
     double sum = 0;
     int least = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < (team ? 6 : 4); i++) {
         sum += 1 / (rates[i] * rates[i] * rates[i] * rates[i]);
         if (rates[i] < rates[least]) least = i;
     }
     snprintf(t->candidate.limit, sizeof t->candidate.limit, "%s", limits[least]);
     /* Clusters of 16 leave more of the device's units idle than smaller ones. */
-    return fmin(1 / sqrt(sqrt(sum)), t->memory) * (plan->C == CLUSTER_MAX ? 0.93 : 1);
+    return fmin(1 / sqrt(sqrt(sum)), t->memory) * (team ? 1 - 0.06 * (share - 1)
+                                                   : plan->C == CLUSTER_MAX && !t->teams ? 0.93
+                                                                                         : 1);
 }
 
 static void predict(struct tile *t) {
@@ -132,12 +176,35 @@ static void predict(struct tile *t) {
     plan->groups = sharers * plan->C;
 }
 
+/* Counts of groups that leave few of the device's units idle. */
+static int next_count(const struct tile *t) {
+    const int units = t->chain->X->device->properties.compute_units;
+    int C = t->candidate.plan.C;
+    if (!t->teams) return 2 * C;
+    do C++;
+    while (C < TEAM_MAX && units % C * 32 > units);
+    return C;
+}
+
+/* The longer a team's sums may take, the fewer tiles are under way. */
+static void offer_lags(struct tile *t, void (*offer)(void *list, const struct ki_candidate *candidate),
+                       void *list) {
+    struct ki_plan *plan = &t->candidate.plan;
+    const int most = t->teams && plan->C > 1 ? (int)ki_min(plan->stages - 2, LAG_MAX) : plan->lag;
+    for (; plan->lag <= most; plan->lag++) {
+        predict(t);
+        offer(list, &t->candidate);
+    }
+}
+
 void ki_tile_plans(const struct ki_chain *chain, double memory,
                    void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
     const struct ki_properties *device = &chain->X->device->properties;
-    if (chain->kind != KI_CHAIN_FUSED || chain->k < 2 || device->architecture < 90 || device->local_max == 0)
-        return;
-    struct tile t = {.chain = chain, .memory = memory};
+    const bool clusters = device->architecture >= 90 && device->local_max > 0;
+    /* For one column of y a team does as well by threads. */
+    if (chain->kind != KI_CHAIN_FUSED || (!clusters && !device->local_declared)) return;
+    if (chain->k == 1 && clusters) return;
+    struct tile t = {.chain = chain, .memory = memory, .teams = !clusters};
     struct ki_plan *plan = &t.candidate.plan;
     *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile"};
     /* Seven and the one that fetches are 256 threads, whose registers fill a unit, as are six that share rows so wide that
@@ -149,7 +216,7 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
     };
     plan->K = ki_plan_columns(chain);
     plan->W = (int)(16 / ki_type_bytes(chain->X->type));
-    for (plan->C = 1; plan->C <= CLUSTER_MAX; plan->C *= 2)
+    for (plan->C = 1; plan->C <= (clusters ? CLUSTER_MAX : TEAM_MAX); plan->C = next_count(&t))
         for (int h = 0; h < SHARER_COUNTS; h++)
             for (int v = 0; v < VECTOR_COUNTS; v++)
                 for (t.units = 1; t.units <= 8; t.units *= 2)
@@ -157,13 +224,14 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
                         t.vectors = vectors[v];
                         t.sharers = sharers[h];
                         plan->VS = 32 * t.sharers;
-                        if (sharers[h] == 6 && plan->C < CLUSTER_MAX) continue;
+                        if (sharers[h] == 6 && plan->C < CLUSTER_MAX && clusters) continue;
                         if (t.sharers == 1 ? plan->C > 1 : t.vectors > 1) continue;
+                        if (chain->k == 1 && plan->C == 1) continue;
+                        if (t.teams && plan->C > 1 && (t.sharers < 4 || t.share > 2 || t.units > 1)) continue;
                         if (t.units > most_units(&t)) continue;
                         plan->BS = plan->VS * t.vectors + (joint(&t) ? 64 : 32);
                         plan->R = 8 * t.units;
                         if (!fit(&t)) continue;
-                        predict(&t);
-                        offer(list, &t.candidate);
+                        offer_lags(&t, offer, list);
                     }
 }

@@ -1,18 +1,16 @@
-/* GPU body of fused passes over a dense X with several columns of y, on tensor cores (CUDA, from compute capability 9.0 on):
+/* GPU body of fused passes over a dense X with several columns of y, on tensor cores (from compute capability 9.0 on):
  * W = X^T (V .* (X Y)), or a row map in place of V.
  *
  * Eight columns of y make as many multiplications a byte of X as the cores have time for, and more than that with the sums
  * over threads; a product of small matrices does both (dialect/tile.h).
  *
- * WORKERS warps take tiles from a ring that another warp keeps full by bulk copies. Where a row has several warps, or C groups
- * of a cluster, they leave their parts of a tile's sums to one more warp, which adds them up, applies the map and hands the
- * factors F back; meanwhile the workers take the dot products of the next tile, where the ring has room for it. They all meet
- * once a tile. */
-#if defined(KILN_CUDA) && (defined(TILE) || defined(TILE_WHOLE))
-#define LOOK (STAGES > 2) /* tiles that the workers are ahead of the sums */
-
+ * WORKERS warps take tiles from a ring that another warp keeps full by bulk copies. Where a row has several warps, or C groups,
+ * they leave their parts of a tile's sums to one more warp, which adds them up, applies the map and hands the factors F back;
+ * meanwhile the workers take the dot products of the next LAG tiles, where the ring has room for them. They all meet once a tile.
+ * C groups are a cluster, or, where there are none, a team (dialect/exchange.h). */
+#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE))
 /* The warp that keeps the ring full. */
-DEVICE_FN void copy_tiles(const struct tiles *t, ulong *full) {
+DEVICE_FN void copy_tiles(const struct tiles *t, LOCAL_PTR ulong *full) {
     for (int i = 0; i < t->count; i++) {
         if (i >= STAGES) meeting_wait(EMPTY + i % STAGES);
         fetch(t, i, &full[i % STAGES]);
@@ -20,9 +18,9 @@ DEVICE_FN void copy_tiles(const struct tiles *t, ulong *full) {
 }
 
 #if JOINT
-#if C > 1
+#ifdef CLUSTERS
 /* Stores two elements, and 2 sizeof(real) into its ticket, in another group of the cluster. */
-DEVICE_FN void store_remote(real *to, ulong *ticket, int group, real first, real second) {
+DEVICE_FN void store_remote(LOCAL_PTR real *to, LOCAL_PTR ulong *ticket, int group, real first, real second) {
 #ifdef REAL_F64
     PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [there], {%3, %4}, [ticket];\n\t}"
@@ -41,83 +39,175 @@ DEVICE_FN void store_remote(real *to, ulong *ticket, int group, real first, real
 
 /* What warps leave for each other: a tile's parts and its factors alternate between two places. */
 struct exchange {
-    struct sums (*parts)[SHARERS], *factors;
-#if C > 1
-    struct sums (*came)[C];
-    ulong *arrived;
+    LOCAL_PTR struct sums (*parts)[SHARERS], *factors;
+#ifdef CLUSTERS
+    LOCAL_PTR struct sums (*came)[C];
+    LOCAL_PTR ulong *arrived;
+#elif C > 1
+    volatile __global ulong *words; /* the team's */
+    int member;
 #endif
 };
 
-#if C > 1
-/* q = its sum over the groups of the cluster. */
-DEVICE_FN void add_up_groups(real (*q)[2], const struct exchange *to, int i) {
+#ifdef CLUSTERS
+/* q = the parts of the groups' sums of tile i that this one has, to all of the cluster, itself among them. */
+DEVICE_FN void send_sums(const struct exchange *to, const real (*q)[2], int i) {
     const int lane = (int)get_local_id(0) % 32;
     if (lane == 0) ticket_expect(&to->arrived[i & 1], C * (uint)sizeof(struct sums));
-    __syncwarp();
+    warp_sync();
     for (int g = 0; g < C; g++)
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
             store_remote(&to->came[i & 1][get_group_id(0) % C].of[u][2 * lane], &to->arrived[i & 1], g, q[u][0], q[u][1]);
-    ticket_wait_cluster(&to->arrived[i & 1], i >> 1 & 1);
-    add_up(q, to->came[i & 1], C);
+}
+
+/* q = tile i's sums over the groups. */
+DEVICE_FN void receive_sums(real (*q)[2], const struct exchange *of, int i) {
+    ticket_wait_cluster(&of->arrived[i & 1], i >> 1 & 1);
+    add_up(q, of->came[i & 1], C);
+}
+#elif C > 1
+#define GROUP_WORDS (UNITS * 2 * 32) /* all lanes' first numbers of a unit, then all second ones */
+#define ROUNDS ((C * UNITS + 25) / 26)
+#define TOGETHER ((C + ROUNDS - 1) / ROUNDS) /* groups asked for at once, for as many registers as most workers have */
+
+/* Where the lane's words of a group of the team are, for tile i. */
+DEVICE_FN volatile __global ulong *words_of(const struct exchange *of, int i, int group) {
+    return of->words + ((long)(i % PLACES) * C + group) * GROUP_WORDS + (int)get_local_id(0) % 32;
+}
+
+/* Lanes of columns that y has not send nothing. */
+DEVICE_FN void send_sums(const struct exchange *to, const real (*q)[2], int i) {
+    volatile __global ulong *mine = words_of(to, i, to->member);
+    if ((int)get_local_id(0) % 32 / 4 >= K) return;
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) mine[(2 * u + s) * 32] = word_of(q[u][s], i);
+}
+
+/* Words of some groups, as far as they have come: what is asked for early is there when it is needed. */
+struct words {
+    ulong word[TOGETHER][UNITS][2];
+};
+
+DEVICE_FN void ask(struct words *w, const struct exchange *of, int i, int begin) {
+    if ((int)get_local_id(0) % 32 / 4 >= K) return;
+#pragma unroll
+    for (int g = 0; g < TOGETHER; g++) {
+        volatile __global const ulong *from = words_of(of, i, begin + g < C ? begin + g : C - 1);
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+#pragma unroll
+            for (int s = 0; s < 2; s++) w->word[g][u][s] = from[(2 * u + s) * 32];
+    }
+}
+
+DEVICE_FN bool have_come(const struct words *w, int i) {
+    bool all = true;
+#pragma unroll
+    for (int g = 0; g < TOGETHER; g++)
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+#pragma unroll
+            for (int s = 0; s < 2; s++) all = all && is_of_step(w->word[g][u][s], i);
+    return all;
+}
+
+/* q = tile i's sums over the groups, the first of which have been asked for. */
+DEVICE_FN void receive_sums(real (*q)[2], struct words *w, const struct exchange *of, int i) {
+#pragma unroll
+    for (int u = 0; u < UNITS; u++) q[u][0] = q[u][1] = REAL(0.0);
+#pragma unroll 1
+    for (int begin = 0; begin < C && (int)get_local_id(0) % 32 / 4 < K; begin += TOGETHER) {
+        if (begin > 0) ask(w, of, i, begin);
+        while (!have_come(w, i)) ask(w, of, i, begin);
+#pragma unroll
+        for (int g = 0; g < TOGETHER; g++)
+#pragma unroll
+            for (int u = 0; u < UNITS; u++)
+#pragma unroll
+                for (int s = 0; s < 2; s++)
+                    if (begin + g < C) q[u][s] += number_of(w->word[g][u][s]);
+    }
+    warp_sync();
 }
 #endif
 
-/* The warp that makes factors of the workers' parts. */
-DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, const real *v, const real *y, int first, int k,
-                         int v_cols MAP_TAKEN) {
+/* The warp that makes factors of the workers' parts: those of the tile that the workers are at, and of the one that they come back
+ * to next. */
+DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, __global const real *v, __global const real *y,
+                         int first, int k, int v_cols MAP_TAKEN) {
+    const int behind = LAG > 1 ? LAG - 1 : 0;
     struct rows_operands now, next;
     if (t->count > 0) load_rows(&next, t, 0, 0, v, y, first, k, v_cols MAP_PASSED);
-    for (int i = 0; i < t->count; i++) {
-        real q[UNITS][2], *factors = &of->factors[i & 1].of[0][0];
-        now = next;
-        if (i + 1 < t->count) load_rows(&next, t, i + 1, 0, v, y, first, k, v_cols MAP_PASSED);
-        meeting_wait(SUMS);
-        add_up(q, of->parts[i & 1], SHARERS);
-#if C > 1
-        add_up_groups(q, of, i);
+    for (int i = 0; i < t->count + behind; i++) {
+        const int done = i - behind;
+        real q[UNITS][2];
+        LOCAL_PTR real *factors = &of->factors[done & 1].of[0][0];
+#if C > 1 && !defined(CLUSTERS)
+        struct words words;
+        if (LAG > 1 && done >= 0) ask(&words, of, done, 0);
 #endif
-        map_rows(q, &now, t, i, 0, first, k, factors MAP_PASSED);
+        meeting_wait(SUMS);
+        if (i < t->count) {
+            add_up(q, of->parts[i & 1], SHARERS);
+#if C > 1
+            send_sums(of, q, i);
+#endif
+        }
+        if (done < 0) continue;
+        now = next;
+        if (done + 1 < t->count) load_rows(&next, t, done + 1, 0, v, y, first, k, v_cols MAP_PASSED);
+#ifdef CLUSTERS
+        receive_sums(q, of, done);
+#elif C > 1
+        if (LAG <= 1) ask(&words, of, done, 0);
+        receive_sums(q, &words, of, done);
+#endif
+        map_rows(q, &now, t, done, 0, first, k, factors MAP_PASSED);
         keep(factors, q);
-        if (!LOOK) meeting_wait(SUMS);
+        if (LAG == 0) meeting_wait(SUMS);
     }
-    if (LOOK) meeting_wait(SUMS);
+    if (LAG > 0) meeting_wait(SUMS);
 }
 
 /* A worker that shares its rows with others. */
-DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, ulong *full,
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, LOCAL_PTR ulong *full,
                     const struct exchange *of) {
     const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
-    for (int i = 0; i < t->count + LOOK; i++) {
+    for (int i = 0; i < t->count + LAG; i++) {
+        const int last = i - LAG;
         real q[UNITS][2];
         if (i < t->count) {
+            LOCAL_PTR real *tile = t->ring + i % STAGES * t->size;
             ticket_wait(&full[i % STAGES], i / STAGES & 1);
-            clear_missing(ring + i % STAGES * t->size, t, at, i);
-            dots(q, ring + i % STAGES * t->size, t, at, yr);
+            clear_missing(tile, t, at, i);
+            dots(q, tile, t, at, yr);
             keep(&of->parts[i & 1][warp].of[0][0], q);
         }
         meeting_wait(SUMS);
-        if (!LOOK) meeting_wait(SUMS);
-        const int last = i - LOOK;
+        if (LAG == 0) meeting_wait(SUMS);
         if (last < 0) continue;
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
 #pragma unroll
             for (int s = 0; s < 2; s++) q[u][s] = of->factors[last & 1].of[u][2 * lane + s];
-        scatter(w, ring + last % STAGES * t->size, t, at, q);
+        scatter(w, t->ring + last % STAGES * t->size, t, at, q);
         if (last + STAGES < t->count) meeting_arrive(EMPTY + last % STAGES);
     }
 }
 #else
 /* A worker that has whole rows. `own`: for a map's exchange among its lanes. */
-DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, ulong *full,
-                    real *own, const real *v, const real *y, int first, int k,
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, LOCAL_PTR ulong *full,
+                    LOCAL_PTR real *own, __global const real *v, __global const real *y, int first, int k,
                     int v_cols MAP_TAKEN) {
     const int unit = (int)get_local_id(0) / 32 * UNITS;
     struct rows_operands now, next;
     if (t->count > 0) load_rows(&next, t, 0, unit, v, y, first, k, v_cols MAP_PASSED);
     for (int i = 0; i < t->count; i++) {
-        real q[UNITS][2], *tile = ring + i % STAGES * t->size;
+        real q[UNITS][2];
+        LOCAL_PTR real *tile = t->ring + i % STAGES * t->size;
         now = next;
         if (i + 1 < t->count) load_rows(&next, t, i + 1, unit, v, y, first, k, v_cols MAP_PASSED);
         ticket_wait(&full[i % STAGES], i / STAGES & 1);
@@ -133,16 +223,16 @@ DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at,
 __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __global const real *X, __global const real *v,
                                                       __global const real *y, __global const real *z, real alpha,
                                                       real beta, long rows, int n, int k, int first,
-                                                      int v_cols MAP_PARAMETERS) {
+                                                      int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
+    RING_BEGIN
     LOCAL ulong full[STAGES]; /* a tile of the ring has come */
 #if JOINT
     LOCAL struct sums parts[2][SHARERS], factors[2];
-#if C > 1
+#ifdef CLUSTERS
     LOCAL struct sums came[2][C];
     LOCAL ulong arrived[2];
-    const struct exchange exchange = {parts, factors, came, arrived};
-#else
-    const struct exchange exchange = {parts, factors};
+#elif C > 1
+    LOCAL int number;
 #endif
 #elif defined(MAP)
     LOCAL real places[WORKERS][R * 8];
@@ -153,19 +243,32 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
     EACH_SUM(c) record[c] = 0;
 #endif
     const int id = (int)get_local_id(0), warp = id / 32;
-    const struct tiles t = tiles_of_group(X, rows, n, (long)get_group_id(0));
-    const struct place at = place_of(&t);
+    long group = (long)get_group_id(0);
     if (id == 0) {
         for (int s = 0; s < STAGES; s++) ticket_init(&full[s], 1);
-#if C > 1
+#ifdef CLUSTERS
         for (int s = 0; s < 2; s++) ticket_init(&arrived[s], 1);
+#elif C > 1
+        number = count_up((volatile __global int *)((volatile __global ulong *)work_space + exchange_at));
 #endif
         tickets_begin();
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-#if C > 1
+#ifdef CLUSTERS
     cluster_arrive();
     cluster_wait(); /* all tickets of the cluster are there */
+#elif C > 1
+    group = number;
+#endif
+    const struct tiles t = tiles_of_group(X, ring, rows, n, group);
+    const struct place at = place_of(&t);
+#ifdef CLUSTERS
+    const struct exchange exchange = {parts, factors, came, arrived};
+#elif C > 1
+    volatile __global ulong *words = (volatile __global ulong *)work_space + exchange_at + EXCHANGE_HEAD;
+    const struct exchange exchange = {parts, factors, words + t.part * PLACES * C * GROUP_WORDS, (int)(group % C)};
+#elif JOINT
+    const struct exchange exchange = {parts, factors};
 #endif
 
     real w[Q][W];
@@ -186,20 +289,20 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 #if JOINT
         work(w, &t, &at, yr, full, &exchange);
 #else
-        real *own = 0;
+        LOCAL_PTR real *own = 0;
 #ifdef MAP
         own = places[warp];
 #endif
         work(w, &t, &at, yr, full, own, v, y, first, k, v_cols MAP_PASSED);
 #endif
     }
-#if C > 1
+#ifdef CLUSTERS
     cluster_arrive();
     cluster_wait(); /* no group ends while another may still store into it */
 #endif
     write_w(out, w, &t, &at, n);
 #ifdef MAP
-    write_records(records + records_at, record, record_parts);
+    write_records(records + records_at + group * RECORD, record, record_parts);
 #endif
 }
 #endif

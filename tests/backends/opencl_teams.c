@@ -113,7 +113,7 @@ static void test_two_groups(void **state) {
         skip();
     }
     check_plan(
-        (struct ki_plan){.VS = 8, .BS = 8, .Q = 2, .W = 2, .R = 2, .K = 2, .C = 2, .stages = 5, .lag = 1},
+        (struct ki_plan){.VS = 8, .BS = 8, .Q = 2, .W = 2, .R = 2, .K = 2, .C = 2, .stages = 5, .lag = 2},
         KILN_F64, 60, 2);
 }
 

@@ -1,5 +1,6 @@
 # Checks every kernel of SOURCE/ops, in each variant of TABLE, as OpenCL C 1.2 and as CUDA C++ (through the stand-ins of
-# the header CUDA) with the compiler CLANG. f32 kernels are checked as for a device without f64.
+# the header CUDA) with the compiler CLANG. f32 kernels are checked as for a device without f64. Kernels with instructions of
+# NVIDIA's are checked as its OpenCL sees them, too, down to the operands of its PTX, whose text is the same as CUDA's.
 if(NOT CLANG)
   message(FATAL_ERROR "clang is needed to check the kernels: apt install clang-14")
 endif()
@@ -13,7 +14,7 @@ set(checks 0)
 function(source_of variable dialect file type)
   set(text "#define REAL_${type} 1\n")
   foreach(part dialect/types.h dialect/${dialect}.h dialect/scalar_math.h dialect/real_math.h
-          dialect/losses.h dialect/group_sum.h dialect/pass.h dialect/bulk.h dialect/tensor.h dialect/tile.h
+          dialect/losses.h dialect/group_sum.h dialect/pass.h dialect/bulk.h dialect/tensor.h dialect/tile.h dialect/exchange.h
           ops/${file}.cl)
     file(READ ${SOURCE}/${part} content)
     string(APPEND text "#line 1 \"${part}\"\n${content}\n")
@@ -54,6 +55,11 @@ foreach(kernel IN LISTS kernels)
         -Xclang -finclude-default-header ${without} ${WORK}/${file}_${type}.cl)
       check("CUDA C++" ${file} ${type} "${options}" -x c++ -std=c++17 -include ${CUDA}
         ${WORK}/${file}_${type}.cpp)
+      if(file MATCHES "^mmchain_(ring|team|tile)")
+        check("NVIDIA's OpenCL C" ${file} ${type} "${options}" -x cl -cl-std=CL1.2 -target nvptx64-unknown-unknown
+          -Xclang -finclude-default-header -Xclang -cl-ext=+cl_khr_fp64,+cl_khr_int64_base_atomics -DKILN_NVIDIA=90
+          ${WORK}/${file}_${type}.cl)
+      endif()
     endforeach()
   endforeach()
 endforeach()
