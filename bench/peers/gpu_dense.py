@@ -17,7 +17,7 @@ import kiln_ctypes as kiln
 from gpu_common import median_time, relative_error
 
 COLUMNS = (8, 28, 100, 256, 1000, 1024, 2048, 4096, 6000, 8192, 12000, 20000, 50000, 100000)
-SEVERAL = (28, 256, 1024, 4096, 20000)
+SEVERAL = (28, 256, 1024, 4096, 20000, 50000, 100000)
 BYTES, CHECKED_BYTES = 4_000_000_000, 100_000_000
 
 

@@ -6,7 +6,7 @@
 #if defined(KILN_CUDA) || (defined(KILN_NVIDIA) && KILN_NVIDIA >= 90)
 #define BULK
 #endif
-#if defined(BULK) && (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE))
+#if defined(BULK) && (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE) || defined(TILE_TEAM))
 
 #ifdef KILN_OPENCL
 #define PTX __asm__ volatile
@@ -67,6 +67,23 @@ DEVICE_FN void ticket_expect(LOCAL_PTR ulong *ticket, uint bytes) {
 
 DEVICE_FN void ticket_wait(LOCAL_PTR ulong *ticket, uint phase) {
     WAIT_FOR(ticket, phase, "");
+}
+
+/* Whether it is the end of that phase already. */
+DEVICE_FN bool ticket_done(LOCAL_PTR ulong *ticket, uint phase) {
+    uint done = 0;
+    PTX("{\n\t.reg .pred done;\n\t"
+        "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
+        "selp.u32 %0, 1, 0, done;\n\t}"
+        : "=r"(done)
+        : "r"(shared_address(ticket)), "r"(phase)
+        : "memory");
+    return done != 0;
+}
+
+/* One of the arrivals that a ticket waits for. */
+DEVICE_FN void ticket_arrive(LOCAL_PTR ulong *ticket) {
+    PTX("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(ticket)) : "memory");
 }
 
 /* What other groups of the cluster have stored is visible too. */

@@ -14,9 +14,14 @@
  * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
 #ifndef TILE_H
 #define TILE_H
-#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE)) /* WHOLE: every warp has all of its Q blocks */
+#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE) || defined(TILE_TEAM)) /* WHOLE: every warp has all of its Q blocks */
 #define JOINT (VS > 32 || C > 1)
-#define CLERKS (JOINT ? 2 : 1) /* warps that do not work on tiles: one fetches them, one makes factors of shared rows' sums */
+/* Warps that do not work on tiles: one fetches them, the others make factors of the sums of rows that are shared. */
+#ifdef TILE_TEAM
+#define CLERKS 6
+#else
+#define CLERKS (JOINT ? 2 : 1)
+#endif
 #define SHARERS (VS / 32)
 #define WORKERS (BS / 32 - CLERKS)
 #define VECTORS (WORKERS / SHARERS)
@@ -117,6 +122,14 @@ DEVICE_FN void fetch(const struct tiles *t, int i, LOCAL_PTR ulong *full) {
     for (int r = 0; r < rows; r++)
         bulk_copy(to + r * t->slice, from + (long)r * t->n, t->width * (uint)sizeof(real), full);
 #endif
+}
+
+/* The warp that keeps the ring full. */
+DEVICE_FN void copy_tiles(const struct tiles *t, LOCAL_PTR ulong *full) {
+    for (int i = 0; i < t->count; i++) {
+        if (i >= STAGES) meeting_wait(EMPTY + i % STAGES);
+        fetch(t, i, &full[i % STAGES]);
+    }
 }
 
 /* ------------------------------------------------------------------------------------------ the middle step */

@@ -11,7 +11,8 @@
  * after the other, which many vectors of few threads make long.
  *
  * The times are those of one H200, in nanoseconds. DENSE and RING are fitted to bench/results/h200-plans.json, with the groups
- * that the built kernels' registers really left room for, and lightly to the several columns of h200-dense-plans.json;
+ * that the built kernels' registers really left room for, and lightly to the several columns of h200-dense-plans.json
+ * (what several groups on a unit cost, and rows asked for together gain, to h200-tile-plans.json);
  * CLUSTER to the latter, its second column of y to h200-dense-cuda.json; TEAM to h200-opencl-plans.json, and to 150 plans for
  * rows of 12,000 to 100,000 columns. Median error of the settings within 15 % of the best: 1.8 % (DENSE), 1.3 % (RING),
  * 3 % (CLUSTER, TEAM). Registers, on-chip memory, units and bandwidth are the device's. */
@@ -67,8 +68,8 @@ static double ring_rate(const struct view *v, const char **limit) {
     int least = 0;
     const double rate = joint_rate(rates, 4, 4, &least);
     *limit = limits[least];
-    /* One group with all of a unit's memory is served more evenly than several (0.88 against 1.02 ms for 6,000 f32). */
-    return v->vector_warps > 1 ? rate * (1 - 0.004 * (v->groups - 1)) : rate;
+    /* One group with all of a unit's memory is served more evenly than several (0.90 against 0.98 ms for 6,000 f32). */
+    return rate * (1 - (v->vector_warps > 1 ? 0.011 : 0.003) * (v->groups - 1));
 }
 
 /* Tiles in places of each thread's own. What the groups of a team send each other is some 2,200 ns on its way under load, for
@@ -127,7 +128,9 @@ static double dense_rate(const struct view *v, double row_bytes, double loads_a_
     const double weights = v->columns > 1 ? 1.2 * numbers : 0;
     const double busy = v->warps * (0.084 * multiplies + 1.46 * v->rows * v->load * v->words + 3.2 * numbers +
                                     weights + 1.18 * v->rows * loads_a_row * fmax(lines / 4, 1));
-    const double rates[] = {1.004 * v->memory, v->tile * v->groups / step, v->tile / busy};
+    /* Rows that are asked for together come in longer pieces of memory. */
+    const double memory = (1 + 0.005 * log2_of(v->rows)) * v->memory;
+    const double rates[] = {memory, v->tile * v->groups / step, v->tile / busy};
     int least = 0;
     const double rate = joint_rate(rates, 3, 6, &least);
     *limit = limits[least];

@@ -41,8 +41,8 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
              room, most, ki_index_define(chain), map);
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
     if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_clusters)
-        status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS, plan->C,
-                                             plan->local_bytes);
+        status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS,
+                                             ki_team_of_units(plan) ? 1 : plan->C, plan->local_bytes);
     else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
         status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
     /* Where nothing tells, the launch model's number stands. */
@@ -51,12 +51,12 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     return status;
 }
 
-/* Where the words that teams exchange begin: behind the records. */
+/* Where the words that teams exchange, two at a time, begin: behind the records. */
 static int64_t exchange_at(const struct ki_plan *plan, const struct ki_chain *chain,
                            const struct ki_work *work) {
     const int64_t records =
         ki_chain_maps(chain) ? ki_max(plan->groups, 1) * ki_chain_record(chain, plan->K) : 0;
-    return ki_ceil_div((work->records_at + records) * ki_type_bytes(ki_wide_type(chain->X->device)), 8);
+    return 2 * ki_ceil_div((work->records_at + records) * ki_type_bytes(ki_wide_type(chain->X->device)), 16);
 }
 
 kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const struct ki_chain *chain,

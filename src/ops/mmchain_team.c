@@ -3,6 +3,8 @@
  * declare, and as many groups run side by side as registers and a unit's memory have room for. */
 #include "ops/mmchain_team.h"
 
+#include <string.h>
+
 #include "core/size.h"
 #include "ops/mmchain_dense_gpu.h"
 
@@ -17,8 +19,16 @@ enum {
     UNIT_REGISTERS = 65536
 };
 
+bool ki_team_of_units(const struct ki_plan *plan) {
+    return strcmp(plan->variant, "TILE_TEAM") == 0;
+}
+
 /* Clusters exchange on chip. Tensor cores make eight columns of sums, however many there are. */
 int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain) {
+    if (ki_team_of_units(
+            plan)) /* for each of the tiles on their way all groups' parts, and the sums beside them */
+        return HEAD + plan->groups / plan->C * plan->stages * (plan->C + 1) * plan->R * plan->K *
+                          (ki_type_bytes(chain->X->type) / 4);
     if (plan->stages == 0 || plan->C == 1 || chain->X->device->properties.architecture >= 90) return 0;
     const int64_t columns = plan->local_bytes ? 8 : plan->K;
     return HEAD + plan->groups * (2 * plan->lag + 2) * plan->R * columns;

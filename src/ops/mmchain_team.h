@@ -11,6 +11,8 @@ void ki_team_plans(const struct ki_chain *chain, int least,
 int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *chain);
 /* Registers of a thread that leave room for all groups of a team's plan at once. */
 int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain *chain);
+/* Whether the plan is one of mmchain_tile_team.cl's, whose teams are of a device with clusters. */
+bool ki_team_of_units(const struct ki_plan *plan);
 /* 64-bit words of work space that teams of several groups exchange through; 0 for all other plans. */
 int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain);
 /* Clears them, from word `at` of the buffer on, before each launch. */

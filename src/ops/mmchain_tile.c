@@ -3,9 +3,9 @@
  * As in mmchain_dense_model.c a compute unit holds `share` groups, which go through tiles of `bytes` each, and
  *   rate^-4 = memory^-4 + (bytes under way / latency)^-4 + (bytes share / step)^-4 + (bytes / busy)^-4
  * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken. Times are those of one
- * H200, in nanoseconds, fitted to 145 timings of plans of 28 to 8,192 columns: median error 4.5 %; clusters of CLUSTER_MAX to
- * those of 20,000 (bench/results/h200-dense-cuda.json); teams to 85 plans for rows of 4,096 to 50,000
- * columns, through OpenCL: 7 %. */
+ * H200: f64 fitted to 145 timings of plans of 28 to 8,192 columns, median error 4.5 %; f32 and what is spread over all
+ * units to bench/results/h200-tile-plans.json, where what it chooses is at most 3 % slower than the best; teams to 85
+ * plans for rows of 4,096 to 50,000 columns, through OpenCL: 7 %. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,7 +22,11 @@ enum {
     TEAM_BYTES = 2048, /* of a slice, at least */
     LAG_MAX = 4,
     BLOCK_BYTES = 64,
-    STAGES_MAX = 8
+    STAGES_MAX = 8,
+    SPREAD_STAGES_MAX = 12, /* each has a barrier */
+    SPREAD_CLERKS = 6,      /* warps beside the workers, as in the kernel */
+    SPREAD_ASKED = 6,       /* pairs that a lane receives at once */
+    SPREAD_BYTES = 65536    /* of a row, from which on that is of use */
 };
 
 /* A plan being made, with what follows from it. */
@@ -30,7 +34,8 @@ struct tile {
     struct ki_candidate candidate;
     const struct ki_chain *chain;
     double memory;
-    bool teams; /* groups that share a row exchange their sums through memory, for want of clusters */
+    bool teams;  /* groups that share a row exchange their sums through memory, for want of clusters */
+    bool spread; /* over all units of a device with clusters: mmchain_tile_team.cl */
     int share, sharers, vectors, units; /* groups a compute unit; warps a row; vectors a group; R / 8 */
     int64_t slice, bytes;               /* of a row, of a tile */
 };
@@ -62,7 +67,8 @@ static int64_t registers_of(const struct tile *t) {
     const int64_t found = words == 1 && !joint(t)
                               ? 28 + 18 * plan->Q + 8 * t->units
                               : 32 + (words == 2 ? 8 : 12) * plan->Q + (joint(t) ? 8 : 12) * words * t->units;
-    const int64_t needed = (ki_max(found, receiver_registers(t)) + map + 7) / 8 * 8;
+    const int64_t needed = (ki_max(found, receiver_registers(t)) + map + (t->spread ? 16 : 0) + 7) / 8 * 8;
+    if (t->spread && words == 2 && needed <= 160) return ki_min(needed, 128); /* none are spilled */
     return words == 2 && joint(t) && needed <= 264 ? ki_min(needed, REGISTERS_MAX)
                                                    : needed; /* 264: none are spilled */
 }
@@ -72,10 +78,11 @@ static int64_t declared(const struct tile *t) {
     const struct ki_plan *plan = &t->candidate.plan;
     const int64_t sums = 64 * t->units * ki_type_bytes(t->chain->X->type);
     const int64_t map = ki_chain_maps(t->chain) ? plan->BS / 32 * 8 * ki_chain_record(t->chain, plan->K) : 0;
-    const int64_t places = joint(t) ? 2 * (t->sharers + 1 + (plan->C > 1 && !t->teams ? plan->C : 0))
+    const int64_t places = t->spread  ? 2 * t->sharers + SPREAD_STAGES_MAX
+                           : joint(t) ? 2 * (t->sharers + 1 + (plan->C > 1 && !t->teams ? plan->C : 0))
                            : ki_chain_maps(t->chain) ? t->vectors
                                                      : 0;
-    return 16 * STAGES_MAX + 64 + sums * places + map;
+    return 16 * SPREAD_STAGES_MAX + 64 + sums * places + map;
 }
 
 /* As many tiles as the groups have room for. */
@@ -93,7 +100,8 @@ static bool fit(struct tile *t) {
     plan->Q = (int)ki_ceil_div(ki_ceil_div(t->slice, BLOCK_BYTES), t->sharers);
     const bool whole =
         t->slice * plan->C == X->cols * size && t->slice == (int64_t)BLOCK_BYTES * plan->Q * t->sharers;
-    plan->variant = whole ? "TILE_WHOLE" : "TILE"; /* WHOLE: no warp has less of a row than the others */
+    /* WHOLE: no warp has less of a row than the others. */
+    plan->variant = t->spread ? "TILE_TEAM" : whole ? "TILE_WHOLE" : "TILE";
     if (registers_of(t) > REGISTERS_MAX || registers_of(t) * plan->BS * t->share > registers) return false;
     if (!t->teams && declared(t) > X->device->properties.local_bytes) return false;
     if (plan->BS * t->share > UNIT_THREADS) return false;
@@ -101,10 +109,11 @@ static bool fit(struct tile *t) {
     t->bytes = 8 * ((rows * t->slice + 127 - 32) / 128 * 128 + 32);
     const int64_t most = t->teams ? X->device->properties.local_declared : X->device->properties.local_max;
     const int64_t room = (most + 1024) / t->share - 1024 - declared(t);
-    plan->stages = (int)ki_min(room / t->bytes, STAGES_MAX);
+    plan->stages = (int)ki_min(room / t->bytes, t->spread ? SPREAD_STAGES_MAX : STAGES_MAX);
     plan->local_bytes = t->bytes * plan->stages;
     const bool team = t->teams && plan->C > 1;
     plan->lag = joint(t) && plan->stages > 2;
+    if (t->spread) return plan->stages >= 4;
     return plan->stages >= (team || (plan->C > 1 && plan->C < CLUSTER_MAX) ? 3 : 2);
 }
 
@@ -126,23 +135,48 @@ static void team_rates(double *rates, const struct tile *t, double under_way) {
     rates[5] = bytes * share / clerk;
 }
 
+/* Nanoseconds on an H200: of a tile's way to the ring; of a warp's way through a tile where it looks ahead, where it
+ * does not and where its rows are its own; of a block of 8 words and 8 rows, and of one whatever its rows; of the
+ * issue slots of a warp and of a block, shared and own; of a cluster's sums. */
+struct costs {
+    double way, ahead, meeting, own, block, words, warp, shared_block, own_block, sums, reach;
+};
+static const struct costs costs_f64 = {1358, 822, 822, 822, 33.3, 0, 59.3, 3.26, 3.26, 800, 1.1},
+                          costs_f32 = {1189, 1157, 904, 1078, 61.7, 19.4, 18.3, 9.83, 15.2, 1050, 1.043};
+
+/* What a tile waits for is on its way all over the device, the longer the more groups send theirs; it is used once
+ * before and once after that. */
+static void spread_rates(double *rates, const struct tile *t, const struct costs *c) {
+    const struct ki_plan *plan = &t->candidate.plan;
+    const double bytes = (double)t->bytes, blocks = (double)plan->Q * t->units;
+    rates[0] = c->reach * t->memory;
+    rates[1] = bytes * (plan->stages - 0.8) / (c->way + 6500 + 12 * plan->C + 0.7 * c->block * blocks);
+    rates[2] = bytes / (2.7 * c->block * blocks);
+    rates[3] = bytes / (t->sharers * (80 + c->shared_block * blocks));
+}
+
 static double rate_of(struct tile *t) {
     static const char *const limits[] = {"memory bandwidth", "bytes under way", "latency of a step",
                                          "instructions",     "the team's sums", "the team's sums"};
     const struct ki_plan *plan = &t->candidate.plan;
-    const bool wide = t->chain->X->type == KILN_F64, team = t->teams && plan->C > 1;
+    const struct costs *c = t->chain->X->type == KILN_F64 ? &costs_f64 : &costs_f32;
+    const bool team = t->teams && plan->C > 1;
     const double bytes = (double)t->bytes, share = t->share, warps = t->sharers * t->vectors;
     const double blocks = (double)plan->Q * t->units; /* of 8 words and 8 rows, a warp and tile */
-    const double step = 822 + (wide ? 33.3 : 98.4) * blocks + (wide ? 0 : 2.8 * plan->Q);
-    const double busy = warps * (59.3 + (wide ? 3.26 : 10.3) * blocks);
+    const double step = (plan->lag  ? c->ahead
+                         : joint(t) ? c->meeting
+                                    : c->own) +
+                        c->block * blocks + c->words * plan->Q;
+    const double busy = warps * (c->warp + (joint(t) ? c->shared_block : c->own_block) * blocks);
     /* A cluster with two tiles cannot look ahead: each is fetched, waits for the sums of all groups, and is used. */
-    const double round = 1358 + bytes / t->memory + step + 900;
+    const double round = c->way + bytes / t->memory + c->ahead + c->block * blocks + c->sums;
     const double under_way = plan->C > 1 && plan->stages == 2
                                  ? bytes * share * 2 / round
-                                 : bytes * share * fmax(plan->stages - plan->lag - 1, 0.5) / 1358;
-    const double alone[] = {1.1 * t->memory, under_way, bytes * share / step, bytes / busy};
+                                 : bytes * share * fmax(plan->stages - plan->lag - 1, 0.5) / c->way;
+    double alone[] = {c->reach * t->memory, under_way, bytes * share / step, bytes / busy};
     double shared[6];
     if (team) team_rates(shared, t, under_way);
+    if (t->spread) spread_rates(alone, t, c);
     const double *const rates = team ? shared : alone;
     double sum = 0;
     int least = 0;
@@ -151,10 +185,12 @@ static double rate_of(struct tile *t) {
         if (rates[i] < rates[least]) least = i;
     }
     snprintf(t->candidate.limit, sizeof t->candidate.limit, "%s", limits[least]);
-    /* Clusters of 16 leave more of the device's units idle than smaller ones. */
-    return fmin(1 / sqrt(sqrt(sum)), t->memory) * (team ? 1 - 0.06 * (share - 1)
-                                                   : plan->C == CLUSTER_MAX && !t->teams ? 0.93
-                                                                                         : 1);
+    const double rate = fmin(1 / sqrt(sqrt(sum)), t->memory);
+    if (team) return rate * (1 - 0.06 * (share - 1));
+    /* Clusters of 16 leave more of the device's units idle than smaller ones; with two tiles in a group's ring, and the
+     * sums in between, one of them is on its way only while the other is used. */
+    if (plan->C == CLUSTER_MAX) return 0.93 * rate;
+    return plan->C == 1 && joint(t) && plan->stages == 2 ? 0.8 * rate : rate;
 }
 
 static void predict(struct tile *t) {
@@ -197,6 +233,32 @@ static void offer_lags(struct tile *t, void (*offer)(void *list, const struct ki
     }
 }
 
+/* Teams of all units, of half of them, and so on; a unit holds one group. The kernel has no maps. */
+static void offer_spread(struct tile *t, void (*offer)(void *list, const struct ki_candidate *candidate),
+                         void *list) {
+    static const int sharers[] = {4, 6, 8, 12, 16};
+    const kiln_matrix *X = t->chain->X;
+    const int units = X->device->properties.compute_units;
+    struct ki_plan *plan = &t->candidate.plan;
+    if (X->cols * ki_type_bytes(X->type) < SPREAD_BYTES || ki_chain_maps(t->chain)) return;
+    t->spread = true;
+    t->share = t->vectors = 1;
+    plan->file = plan->function = "mmchain_tile_team";
+    for (int teams = 1; teams <= 12 && units / teams > 4; teams++)
+        for (size_t h = 0; h < sizeof sharers / sizeof *sharers; h++)
+            for (t->units = 1; t->units <= 4; t->units *= 2) {
+                plan->C = units / teams;
+                t->sharers = sharers[h];
+                plan->VS = 32 * t->sharers;
+                plan->BS = plan->VS + 32 * SPREAD_CLERKS;
+                plan->R = 8 * t->units;
+                const int64_t pairs = ki_ceil_div(4 * t->units * plan->K, plan->C);
+                if (pairs * ki_ceil_div(plan->C, 32) > SPREAD_ASKED || !fit(t)) continue;
+                predict(t);
+                offer(list, &t->candidate);
+            }
+}
+
 void ki_tile_plans(const struct ki_chain *chain, double memory,
                    void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
     const struct ki_properties *device = &chain->X->device->properties;
@@ -234,4 +296,5 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
                         if (!fit(&t)) continue;
                         offer_lags(&t, offer, list);
                     }
+    if (clusters) offer_spread(&t, offer, list);
 }

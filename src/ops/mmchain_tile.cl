@@ -9,14 +9,6 @@
  * meanwhile the workers take the dot products of the next LAG tiles, where the ring has room for them. They all meet once a tile.
  * C groups are a cluster, or, where there are none, a team (dialect/exchange.h). */
 #if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE))
-/* The warp that keeps the ring full. */
-DEVICE_FN void copy_tiles(const struct tiles *t, LOCAL_PTR ulong *full) {
-    for (int i = 0; i < t->count; i++) {
-        if (i >= STAGES) meeting_wait(EMPTY + i % STAGES);
-        fetch(t, i, &full[i % STAGES]);
-    }
-}
-
 #if JOINT
 #ifdef CLUSTERS
 /* Stores two elements, and 2 sizeof(real) into its ticket, in another group of the cluster. */

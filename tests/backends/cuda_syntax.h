@@ -44,6 +44,7 @@ float __shfl_sync(unsigned, float, int);
 double __shfl_sync(unsigned, double, int);
 float __shfl_xor_sync(unsigned, float, int);
 double __shfl_xor_sync(unsigned, double, int);
+int __all_sync(unsigned, int);
 float atomicAdd(float *, float);
 double atomicAdd(double *, double);
 int atomicAdd(int *, int);

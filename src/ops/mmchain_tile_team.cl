@@ -1,0 +1,271 @@
+/* GPU body of fused passes over a dense X with several columns of y whose rows are too wide for a cluster, on tensor cores
+ * (CUDA, from compute capability 9.0 on): W = X^T (V .* (X Y)).
+ *
+ * C groups anywhere on the device, a team, share each row, so that 132 units hold the y and w of 8 columns of 100,000 and none
+ * is left over, as by clusters. What a team's groups send each other goes through the second cache level and takes some
+ * microseconds; that long a tile stays in the ring, between its dot products and its part of w. Hence no warp waits for another
+ * one's step: a worker takes whatever comes first, the factors of its oldest tile or the next tile (dialect/tile.h has what it
+ * does with either), and six more warps see to the rest:
+ *
+ *   one fetches tiles           one adds up the workers' parts of a tile's sums and sends them to their owners
+ *   two own some of the sums, others from tile to tile: they add up the parts of all groups, in order, and tell all groups
+ *   two wait for all sums of a tile and make factors of them
+ *
+ * Every 64-bit word on its way carries 32 bits of a number and the tile's, so that it tells by itself that it has come, and no
+ * fence is needed. STAGES places are enough: a group that sends its parts of tile i has used all sums of tile i - STAGES, or
+ * tile i would have no room in its ring; those sums were made of all groups' parts, which hence have been read, and the owner
+ * of a sum of tile i has parts of all groups.
+ *
+ * A group's number is the order in which it began to run: teams but the last to begin are complete, and come to their end.
+ * out has one partial w a team, partial[team][K][n]. */
+#if defined(KILN_CUDA) && defined(TILE_TEAM)
+#define ADDERS 2 /* warps, which take turns */
+#define MAPPERS 2
+#define PARTS 2                       /* places for what the workers leave */
+#define PAIRS (R * K / 2)             /* of a tile's dot products: what a lane has of eight rows */
+#define OWN ((PAIRS + C - 1) / C)     /* of which a group owns so many, or one less */
+#define TURNS ((C + 31) / 32)         /* in which a warp receives the parts of one of them */
+#define ASKED (OWN * TURNS > UNITS ? OWN * TURNS : UNITS)
+#define WORDS ((int)sizeof(real) / 2) /* that a pair is sent in: each has 32 bits of a number */
+#define PLACE ((C + 1) * PAIRS * WORDS) /* words: parts[PAIRS][C], sums[PAIRS] */
+#define HEAD 16                       /* words before the places: the count of the groups that have begun */
+
+/* Tickets of what warps leave for each other, and the places for it. */
+struct desk {
+    struct sums (*parts)[SHARERS], *factors;
+    ulong *given, *taken; /* parts by all workers; by the warp that adds them up */
+    ulong *ready;         /* factors */
+    ulong *words;         /* of the team's exchange */
+    int member;           /* of the team */
+};
+
+DEVICE_FN ulong *place_of_tile(const struct desk *desk, int i) {
+    return desk->words + i % STAGES * PLACE;
+}
+
+/* ------------------------------------------------------------------------------------------ pairs on their way */
+
+DEVICE_FN void send(ulong *to, real first, real second, int step) {
+    const ulong tag = (ulong)(uint)(step + 1) << 32;
+#ifdef REAL_F64
+    const ulong a = BITS_OF(first), b = BITS_OF(second);
+    PTX("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};\n\tst.relaxed.gpu.global.v2.b64 [%0 + 16], {%3, %4};"
+        :
+        : "l"(to), "l"(tag | (a & 0xffffffffu)), "l"(tag | a >> 32), "l"(tag | (b & 0xffffffffu)), "l"(tag | b >> 32)
+        : "memory");
+#else
+    PTX("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" : : "l"(to), "l"(tag | BITS_OF(first)), "l"(tag | BITS_OF(second))
+        : "memory");
+#endif
+}
+
+DEVICE_FN void ask(ulong *word, const ulong *from) {
+#pragma unroll
+    for (int s = 0; s < WORDS; s += 2)
+        PTX("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(word[s]), "=l"(word[s + 1]) : "l"(from + s) : "memory");
+}
+
+DEVICE_FN bool has_step(const ulong *word, int step) {
+    bool all = true;
+#pragma unroll
+    for (int s = 0; s < WORDS; s++) all = all && (uint)(word[s] >> 32) == (uint)(step + 1);
+    return all;
+}
+
+DEVICE_FN void await_pair(const ulong *from, int step) {
+    ulong word[WORDS];
+    do ask(word, from);
+    while (!has_step(word, step));
+}
+
+/* x = the pairs at `from`, once those of the step have come: all are asked for at once, and again. */
+DEVICE_FN void receive(real (*x)[2], const ulong *const *from, const int count, int step) {
+    ulong word[ASKED][WORDS];
+    bool all;
+    do {
+        all = true;
+#pragma unroll
+        for (int a = 0; a < count; a++) ask(word[a], from[a]);
+#pragma unroll
+        for (int a = 0; a < count; a++) all = all && has_step(word[a], step);
+    } while (!all);
+#pragma unroll
+    for (int a = 0; a < count; a++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) {
+#ifdef REAL_F64
+            x[a][s] = REAL_OF(word[a][2 * s + 1] << 32 | (word[a][2 * s] & 0xffffffffu));
+#else
+            x[a][s] = REAL_OF((uint)word[a][s]);
+#endif
+        }
+    __syncwarp();
+}
+
+/* ------------------------------------------------------------------------------------------ the warps' loops */
+
+/* The group's parts of the sums go to their owners. */
+DEVICE_FN void send_tiles(const struct tiles *t, const struct desk *desk) {
+    const int lane = (int)get_local_id(0) % 32;
+    for (int i = 0; i < t->count; i++) {
+        real q[UNITS][2];
+        ulong *to = place_of_tile(desk, i) + (lane * C + desk->member) * WORDS;
+        ticket_wait(&desk->given[i % PARTS], i / PARTS & 1);
+        add_up(q, desk->parts[i % PARTS], SHARERS);
+        __syncwarp();
+        if (lane == 0) ticket_arrive(&desk->taken[i % PARTS]);
+        if (lane < 4 * K) /* the others' columns are none of y's */
+#pragma unroll
+            for (int u = 0; u < UNITS; u++) send(to + u * 4 * K * C * WORDS, q[u][0], q[u][1], i);
+    }
+}
+
+/* Sums over the team of the pairs that are this group's. */
+DEVICE_FN void add_tiles(const struct tiles *t, const struct desk *desk, int turn) {
+    const int lane = (int)get_local_id(0) % 32;
+    for (int i = turn; i < t->count; i += ADDERS) {
+        const int pair = (desk->member + C - i % C * (PAIRS % C) % C) % C;
+        ulong *place = place_of_tile(desk, i);
+        const ulong *from[ASKED];
+        real x[ASKED][2];
+        if (pair >= PAIRS) continue;
+#pragma unroll
+        for (int o = 0; o < OWN; o++)
+#pragma unroll
+            for (int s = 0; s < TURNS; s++) {
+                const int own = pair + o * C < PAIRS ? pair + o * C : pair;
+                const int part = lane + 32 * s < C ? lane + 32 * s : C - 1;
+                from[o * TURNS + s] = place + (own * C + part) * WORDS;
+            }
+        receive(x, from, OWN * TURNS, i);
+#pragma unroll
+        for (int o = 0; o < OWN; o++) {
+            real first = REAL(0.0), second = REAL(0.0);
+#pragma unroll
+            for (int s = 0; s < TURNS; s++) {
+                if (lane + 32 * s >= C) continue;
+                first += x[o * TURNS + s][0];
+                second += x[o * TURNS + s][1];
+            }
+#pragma unroll
+            for (int step = 16; step > 0; step /= 2) {
+                first += __shfl_xor_sync(0xffffffffu, first, step);
+                second += __shfl_xor_sync(0xffffffffu, second, step);
+            }
+            if (lane == 0 && pair + o * C < PAIRS) send(place + (C * PAIRS + pair + o * C) * WORDS, first, second, i);
+        }
+    }
+}
+
+/* Factors of the tiles whose sums have come. */
+DEVICE_FN void map_tiles(const struct tiles *t, const struct desk *desk, int turn, const real *v, const real *y, int first,
+                         int k, int v_cols) {
+    const int lane = (int)get_local_id(0) % 32;
+    struct rows_operands now, next;
+    if (turn < t->count) load_rows(&next, t, turn, 0, v, y, first, k, v_cols);
+    for (int i = turn; i < t->count; i += MAPPERS) {
+        const ulong *sums = place_of_tile(desk, i) + C * PAIRS * WORDS, *from[ASKED];
+        real q[ASKED][2], *factors = &desk->factors[i % STAGES].of[0][0];
+        now = next;
+        if (i + MAPPERS < t->count) load_rows(&next, t, i + MAPPERS, 0, v, y, first, k, v_cols);
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) from[u] = sums + (u * 4 * K + lane % (4 * K)) * WORDS;
+        if (lane == 0) await_pair(sums, i); /* words that all lanes of all groups ask for come late */
+        __syncwarp();
+        receive(q, from, UNITS, i);
+#pragma unroll
+        for (int u = 0; u < UNITS; u++)
+#pragma unroll
+            for (int s = 0; s < 2; s++)
+                if (lane >= 4 * K) q[u][s] = REAL(0.0);
+        map_rows(q, &now, t, i, 0, first, k, factors);
+        keep(factors, q);
+        __syncwarp();
+        if (lane == 0) ticket_arrive(&desk->ready[i % STAGES]);
+    }
+}
+
+/* Whether all lanes see that a warp can go on. */
+DEVICE_FN bool has_come(ulong *tickets, int i, int places) {
+    return __all_sync(0xffffffffu, ticket_done(&tickets[i % places], i / places & 1)) != 0;
+}
+
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, ulong *full,
+                    const struct desk *desk) {
+    const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
+    for (int i = 0, last = 0; last < t->count;) {
+        real q[UNITS][2];
+        if (last < i && has_come(desk->ready, last, STAGES)) {
+#pragma unroll
+            for (int u = 0; u < UNITS; u++)
+#pragma unroll
+                for (int s = 0; s < 2; s++) q[u][s] = desk->factors[last % STAGES].of[u][2 * lane + s];
+            scatter(w, ring + last % STAGES * t->size, t, at, q);
+            if (last + STAGES < t->count) meeting_arrive(EMPTY + last % STAGES);
+            last++;
+        } else if (i < t->count && i - last < STAGES && has_come(full, i, STAGES)) {
+            clear_missing(ring + i % STAGES * t->size, t, at, i);
+            dots(q, ring + i % STAGES * t->size, t, at, yr);
+            if (i >= PARTS) ticket_wait(&desk->taken[i % PARTS], i / PARTS - 1 & 1);
+            keep(&desk->parts[i % PARTS][warp].of[0][0], q);
+            __syncwarp();
+            if (lane == 0) ticket_arrive(&desk->given[i % PARTS]);
+            i++;
+        }
+    }
+}
+
+/* Tickets, and the group's number. */
+DEVICE_FN void begin(ulong *full, const struct desk *desk, int *number, ulong *exchange) {
+    if ((int)get_local_id(0) == 0) {
+        for (int s = 0; s < STAGES; s++) {
+            ticket_init(&full[s], 1);
+            ticket_init(&desk->ready[s], 1);
+        }
+        for (int s = 0; s < PARTS; s++) {
+            ticket_init(&desk->given[s], WORKERS);
+            ticket_init(&desk->taken[s], 1);
+        }
+        tickets_begin();
+        *number = count_up((volatile int *)exchange);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+__kernel GROUP_OF(BS) void mmchain_tile_team(__global real *out, __global const real *X, __global const real *v,
+                                             __global const real *y, __global const real *z, real alpha, real beta, long rows,
+                                             int n, int k, int first, int v_cols, __global real *work_space,
+                                             long exchange_at) {
+    LOCAL ulong full[STAGES], ready[STAGES], given[PARTS], taken[PARTS];
+    LOCAL struct sums parts[PARTS][SHARERS], factors[STAGES];
+    LOCAL int number;
+    const int warp = (int)get_local_id(0) / 32;
+    ulong *exchange = (ulong *)work_space + exchange_at;
+    struct desk desk = {parts, factors, given, taken, ready, exchange, 0};
+    begin(full, &desk, &number, exchange);
+    desk.member = number % C;
+    desk.words += HEAD + (long)(number / C) * (STAGES * PLACE);
+    const struct tiles t = tiles_of_group(X, ring, rows, n, number);
+    const struct place at = place_of(&t);
+    real w[Q][W];
+#pragma unroll
+    for (int j = 0; j < Q; j++)
+#pragma unroll
+        for (int e = 0; e < W; e++) w[j][e] = REAL(0.0);
+
+    if (warp < WORKERS) {
+        struct left yr[Q * LEFTS];
+        load_y(yr, &t, &at, y, first, k);
+        work(w, &t, &at, yr, full, &desk);
+    } else if (warp == WORKERS) {
+        copy_tiles(&t, full);
+    } else if (warp == WORKERS + 1) {
+        send_tiles(&t, &desk);
+    } else if (warp < WORKERS + 2 + ADDERS) {
+        add_tiles(&t, &desk, warp - WORKERS - 2);
+    } else {
+        map_tiles(&t, &desk, warp - WORKERS - 2 - ADDERS, v, y, first, k, v_cols);
+    }
+    write_w(out, w, &t, &at, n);
+}
+#endif
