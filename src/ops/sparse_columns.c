@@ -93,6 +93,9 @@ kiln_status ki_sparse_columns_take(struct ki_sparse_column *taken, struct ki_spa
         taken[a] = (struct ki_sparse_column){columns->begin[chosen[a]],
                                              ki_selector_entries(columns->selector, chosen[a]),
                                              columns->near_row + entries, columns->scaled + entries};
+    /* Where they are most of what there is, they are side by side as it is. */
+    for (int64_t a = 0; a < count && entries > columns->used / 4 * 3; a++)
+        taken[a].row = columns->row + taken[a].from;
 done:
     ki_free(missing);
     return status;
@@ -109,7 +112,8 @@ static void scale_range(void *arg, int64_t begin, int64_t end) {
     const struct scaling *s = arg;
     for (int64_t a = begin; a < end; a++) {
         const struct ki_sparse_column *column = &s->taken[a];
-        memcpy(column->row, s->columns->row + column->from, (size_t)column->count * sizeof *column->row);
+        const int32_t *row = s->columns->row + column->from;
+        if (column->row != row) memcpy(column->row, row, (size_t)column->count * sizeof *row);
         s->columns->bodies->column_scale(s->square + a, s->product + a, column,
                                          s->columns->value + column->from, s->q);
     }
