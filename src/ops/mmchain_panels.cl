@@ -68,12 +68,17 @@ __kernel GROUP_OF(BS) void tile_sums(__global real *out, TILES, int squared, rea
     PIECE_BEGIN
     for (int turn = begin; turn < end; turn += TURN) {
         LOAD_ENTRIES
+        real f[Q]; /* all of them before the first sum, which no load passes */
+#pragma unroll
+        for (int t = 0; t < Q; t++) {
+            const bool in = turn + slot + t * SLOTS < end && first + column < k;
+            f[t] = in ? factors[(row0 + ROW(e[t])) * factors_k + factors_first + column] : REAL(0.0);
+        }
 #pragma unroll
         for (int t = 0; t < Q; t++) {
             if (turn + slot + t * SLOTS >= end || first + column >= k) continue;
-            const real f = alpha * factors[(row0 + ROW(e[t])) * factors_k + factors_first + column];
             const index_t c = column0 + (index_t)COLUMN(e[t]);
-            atomic_add_global(out + (c * k + first + column), f * (squared ? x[t] * x[t] : x[t]));
+            atomic_add_global(out + (c * k + first + column), alpha * f[t] * (squared ? x[t] * x[t] : x[t]));
         }
     }
 }
