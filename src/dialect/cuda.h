@@ -66,6 +66,17 @@ DEVICE_FN void atomic_add_global(volatile real *address, real value) {
     atomicAdd((real *)address, value);
 }
 
+/* Four adjacent ones, the address a multiple of their size, by one operation of the memory (PTX ISA, "red"). */
+#if __CUDA_ARCH__ >= 900 && !defined(REAL_F64)
+#define SUMS_TOGETHER 4
+DEVICE_FN void atomic_add_together(float *address, const float *x) {
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(address), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+                 : "memory");
+}
+#endif
+
 DEVICE_FN void atomic_add_local(volatile real *address, real value) {
     atomicAdd((real *)address, value);
 }
@@ -130,3 +141,16 @@ DEVICE_FN real load_kept(const real *address) {
     return *address;
 #endif
 }
+
+#ifdef SUMS_TOGETHER
+/* Zeros where it is not wanted. */
+DEVICE_FN void load_kept_together(float *x, const float *address, bool wanted) {
+    asm("{\n\t.reg .pred wanted;\n\t.reg .b64 policy;\n\t"
+        "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n\t"
+        "setp.ne.u32 wanted, %5, 0;\n\t"
+        "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\tmov.f32 %2, 0f00000000;\n\tmov.f32 %3, 0f00000000;\n\t"
+        "@wanted ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy;\n\t}"
+        : "=&f"(x[0]), "=&f"(x[1]), "=&f"(x[2]), "=&f"(x[3])
+        : "l"(address), "r"((uint)wanted));
+}
+#endif

@@ -19,7 +19,8 @@ enum { GROUP = 256 };
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows) {
     const double mean = (double)nnz / (double)ki_max(rows, 1);
     int VS = 1;
-    while (VS * (mean > 32 ? 6 : 4) < mean && VS < (device->properties.is_gpu ? 32 : 4)) VS *= 2;
+    while (VS * (mean > 32 ? 6 : VS > 1 ? 5.5 : 4) < mean && VS < (device->properties.is_gpu ? 32 : 4))
+        VS *= 2;
     return VS;
 }
 
@@ -62,7 +63,7 @@ kiln_status ki_layout_work(kiln_device *device, struct ki_buffer *buffer, int64_
 /* ---- making and undoing it ---- */
 
 static int64_t bytes_of_rows(const struct ki_rows *rows) {
-    return rows->lists[0].bytes + rows->lists[1].bytes + rows->segment_row.bytes + rows->segment_number.bytes;
+    return rows->list.bytes + rows->segment_row.bytes + rows->segment_number.bytes;
 }
 
 static int64_t bytes_of(const struct ki_layout *layout) {
@@ -79,10 +80,11 @@ static kiln_status drop(kiln_matrix *X, bool restore) {
     kiln_device *device = X->device;
     kiln_status status = KILN_OK;
     if (restore && layout->coded && !device->lost) status = ki_layout_decode(layout, X);
-    struct ki_buffer *const parts[] = {
-        &layout->slots,   &layout->transpose.start, &layout->transpose.row, &layout->transpose.value,
-        &layout->y_hot,   &layout->w_hot,           &layout->dots,          &layout->factors,
-        &layout->partials};
+    struct ki_buffer *const parts[] = {&layout->slots,         &layout->transpose.start,
+                                       &layout->transpose.row, &layout->transpose.value,
+                                       &layout->y_hot,         &layout->w_hot,
+                                       &layout->dots,          &layout->factors,
+                                       &layout->partials,      &layout->bands};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) ki_device_release(device, parts[i]);
     ki_layout_drop_rows(device, &layout->rows);
     ki_layout_drop_rows(device, &layout->transpose.rows);
@@ -129,8 +131,9 @@ done:
 
 static kiln_status make_columns(struct ki_layout *layout, const kiln_matrix *X, int64_t chip) {
     kiln_status status;
-    if (X->device->options.deterministic) return ki_layout_transpose(layout, X);
+    layout->ranked = true;
     TRY(ki_layout_popular(layout, X, chip));
+    if (X->device->options.deterministic) return KILN_OK;
     const bool cached = layout->coded ? X->cols <= layout->coded : X->cols * ki_type_bytes(X->type) <= CACHED;
     /* Offsets into tiles are of 32 bits, and a group's last turn reaches beyond its piece. */
     if (!cached && X->nnz <= INT32_MAX - KI_PIECE && X->rows <= INT32_MAX) TRY(ki_layout_tiles(layout, X));
@@ -148,16 +151,19 @@ static void tell(const struct ki_layout *layout, const kiln_matrix *X, double se
                       (long long)X->rows, (long long)X->cols, (long long)layout->coded,
                       (long long)(layout->transposed ? X->nnz : layout->tiles.entries),
                       layout->transposed ? "transposed" : "in tiles",
-                      (long long)layout->rows.counts[0] + (long long)layout->rows.counts[1] +
-                          (long long)layout->rows.segments,
+                      (long long)layout->rows.ends[KI_ROW_LISTS - 1] + (long long)layout->rows.segments,
                       layout->alike ? ", all values alike" : "", seconds, (double)layout->bytes / memory);
 }
 
-static kiln_status make(struct ki_layout *layout, const kiln_matrix *X, bool alike_due, bool columns_due,
-                        int64_t chip) {
-    kiln_status status;
-    if (alike_due) TRY(find_alike(layout, X));
-    if (columns_due) TRY(make_columns(layout, X, chip));
+struct due {
+    bool alike, transpose, columns;
+};
+
+static kiln_status make(struct ki_layout *layout, const kiln_matrix *X, struct due due, int64_t chip) {
+    kiln_status status = KILN_OK;
+    if (due.alike) TRY(find_alike(layout, X));
+    if (due.transpose) TRY(ki_layout_transpose(layout, X));
+    if (due.columns) TRY(make_columns(layout, X, chip));
 done:
     if (status == KILN_ERR_DEVICE_NOMEM && !X->device->options.deterministic) {
         ki_device_message(X->device, "no memory left for the layout of a sparse matrix: %s",
@@ -174,18 +180,20 @@ kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool s
     kiln_status status = KILN_OK;
     if (!X->layout) TRY(start(X));
     struct ki_layout *layout = X->layout;
-    const bool first = layout->passes == 0, second = scatters && layout->passes + 1 == DUE;
+    const bool first = layout->passes == 0, again = scatters && layout->passes + 1 >= DUE;
     const bool rows_due = first && X->nnz >= ROWS_ENTRIES && X->rows <= INT32_MAX && !X->view;
     const bool exact = device->options.deterministic && scatters && !layout->transposed && X->nnz > 0;
-    const bool alike_due = (second || exact) && X->nnz >= ROWS_ENTRIES && !X->view && !layout->alike;
-    const bool columns_due = exact || (second && !device->options.deterministic &&
-                                       X->nnz >= POPULAR_ENTRIES && X->cols > chip_columns);
+    const bool second = exact || (again && layout->passes + 1 == DUE);
+    const struct due due = {.alike = second && X->nnz >= ROWS_ENTRIES && !X->view && !layout->alike,
+                            .transpose = exact,
+                            .columns = again && !layout->ranked && X->nnz >= POPULAR_ENTRIES &&
+                                       X->cols > chip_columns};
     layout->passes += scatters || first;
     if (rows_due)
         TRY(ki_layout_rows(&layout->rows, device, &X->row_start, X->rows,
-                           ki_layout_lengths(ki_layout_vector(device, X->nnz, X->rows)), false));
-    TRY(make(layout, X, alike_due, columns_due, chip_columns));
-    if (rows_due || alike_due || columns_due) {
+                           ki_layout_lengths(device, X->nnz, X->rows), false));
+    TRY(make(layout, X, due, chip_columns));
+    if (rows_due || due.alike || due.transpose || due.columns) {
         TRY(device->backend->sync(device));
         device->statistics.layout_bytes += bytes_of(layout) - layout->bytes;
         layout->bytes = bytes_of(layout);

@@ -135,7 +135,7 @@ __kernel void unpack_hot(__global real *out, __global const real *w_hot, __globa
 }
 #endif
 
-/* ---- the transpose: entries, to be sorted by column ---- */
+/* ---- the transpose: entries, to be sorted by column, band of rows by band ---- */
 #if defined(TRANSPOSE) || defined(TILES)
 /* The last of the rows from `low` up to `high` that begins at entry e or before. */
 DEVICE_FN long row_of(__global const long *row_start, long low, long high, long e) {
@@ -152,12 +152,13 @@ DEVICE_FN long row_of(__global const long *row_start, long low, long high, long 
 
 #ifdef TRANSPOSE
 __kernel void transpose_list(__global const long *row_start, __global const int *col, __global const real *X, long rows,
-                             __global int *key, __global int *row, __global real *value, long nnz, long chunk) {
+                             __global int *key, __global int *row, __global real *value, long nnz, long chunk, int cols,
+                             int height) {
     if (FROM >= nnz) return;
     long at = row_of(row_start, 0, rows, FROM);
     for (long e = FROM; e < UP_TO(nnz); e++) {
         while (row_start[at + 1] <= e) at++;
-        key[e] = col[e];
+        key[e] = col[e] + (int)(at / height) * cols;
         row[e] = (int)at;
         if (X) value[e] = X[e];
     }
@@ -255,39 +256,47 @@ typedef int start_t;
 typedef long start_t;
 #endif
 
-__kernel void rows_count(__global int *counter, __global const start_t *row_start, long rows, int longest,
-                         int longer, int segmented, int segment, long chunk) {
-    int few = 0, many = 0, segments = 0;
-    for (long row = FROM; row < UP_TO(rows); row++) {
-        const long length = (long)(row_start[row + 1] - row_start[row]);
-        if (length > segmented)
-            segments += (int)((length + segment - 1) / segment);
-        else if (length > longer)
-            many++;
-        else
-            few += length > longest;
-    }
-    counter[THREAD] = few;
-    counter[(long)get_global_size(0) + THREAD] = many;
-    counter[2 * (long)get_global_size(0) + THREAD] = segments;
+/* The class of a row that is not cut into segments: 0 .. CLASSES - 1, or -1 for those of up to `least` entries. */
+DEVICE_FN int class_of(long length, int least) {
+    int found = -1;
+#pragma unroll
+    for (int j = 0; j < CLASSES; j++) found += length > (long)least << j;
+    return found;
 }
 
-__kernel void rows_list(__global int *few, __global int *many, __global int *segment_row, __global int *segment_number,
-                        __global const int *counter, __global const start_t *row_start, long rows, int longest,
-                        int longer, int segmented, int segment, int all_few, int all_longer, long chunk) {
-    int to = counter[THREAD], at = counter[2 * (long)get_global_size(0) + THREAD] - all_longer;
-    int to_many = counter[(long)get_global_size(0) + THREAD] - all_few;
+__kernel void rows_count(__global int *counter, __global const start_t *row_start, long rows, int least, int segmented,
+                         int segment, long chunk) {
+    int count[CLASSES + 1];
+#pragma unroll
+    for (int j = 0; j <= CLASSES; j++) count[j] = 0;
     for (long row = FROM; row < UP_TO(rows); row++) {
         const long length = (long)(row_start[row + 1] - row_start[row]);
+        const int found = class_of(length, least);
+        if (length > segmented) count[CLASSES] += (int)((length + segment - 1) / segment);
+#pragma unroll
+        for (int j = 0; j < CLASSES; j++) count[j] += found == j && length <= segmented;
+    }
+#pragma unroll
+    for (int j = 0; j <= CLASSES; j++) counter[j * (long)get_global_size(0) + THREAD] = count[j];
+}
+
+/* The rows of the classes from `first` on; `base` rows are of those before, `listed` of all. */
+__kernel void rows_list(__global int *list, __global int *segment_row, __global int *segment_number,
+                        __global int *counter, __global const start_t *row_start, long rows, int least, int segmented,
+                        int segment, int first, int base, int listed, long chunk) {
+    for (long row = FROM; row < UP_TO(rows); row++) {
+        const long length = (long)(row_start[row + 1] - row_start[row]);
+        const int found = class_of(length, least);
         if (length > segmented) {
-            for (int number = 0; (long)number * segment < length; number++) {
-                segment_row[at] = (int)row;
-                segment_number[at++] = number;
+            const int at = counter[CLASSES * (long)get_global_size(0) + THREAD] - listed;
+            int number = 0;
+            for (; (long)number * segment < length; number++) {
+                segment_row[at + number] = (int)row;
+                segment_number[at + number] = number;
             }
-        } else if (length > longer) {
-            many[to_many++] = (int)row;
-        } else if (length > longest) {
-            few[to++] = (int)row;
+            counter[CLASSES * (long)get_global_size(0) + THREAD] += number;
+        } else if (found >= first) {
+            list[counter[found * (long)get_global_size(0) + THREAD]++ - base] = (int)row;
         }
     }
 }

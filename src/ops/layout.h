@@ -1,12 +1,13 @@
 /* What the passes over a sparse matrix on a GPU derive from it, once: kept with the matrix, gone with it.
  *
- *   rows     The rows that are too long for a vector's turn: `longer` ones, which a warp each takes, and segments of long
- *            ones, which a work-group each takes.
+ *   rows     The rows that are too long for a vector's turn, by length, for longer vectors, and segments of long ones, which
+ *            a work-group each takes.
  *   popular  The most frequent columns. Entries of X in them hold ~slot in col, the slots in
  *            descending frequency, so that a pass sees from the entry alone where its sum gathers.
  *   tiles    A copy of the entries in the other columns, or in all of them where none is popular: by panels of columns
  *            whose y and w the second cache level holds (ops/mmchain_panels.cl).
- *   transposed  A deterministic device has the transpose of X, in compressed columns, instead: no sum is atomic there.
+ *   transposed  A deterministic device has the transpose of X, in compressed columns, instead of tiles, and goes through it for
+ *            popular columns, too: no sum is atomic there.
  *   alike    All values of X are the same number, as those of yes-or-no data are: nothing reads or copies them.
  *
  * Rows are looked at in the first pass, and the rest is made in the second, for a matrix multiplied once would not gain by
@@ -17,17 +18,22 @@
 #include "core/matrix.h"
 #include "core/size.h"
 
-enum { KI_ROW_LISTS = 2, KI_WIDER = 4 };
+/* Classes of lengths: up to KI_TURNS entries, which are in none, then twice as many each. */
+enum { KI_ROW_CLASSES = 5, KI_ROW_LISTS = 3 };
 struct ki_rows {
+    int vector;  /* threads that suit the other rows, for one column of y; 0 = those for their mean */
     int longest; /* rows of more entries are in the lists */
-    int64_t counts[KI_ROW_LISTS], segments;
-    struct ki_buffer lists[KI_ROW_LISTS]; /* rows for vectors of KI_WIDER times the threads, and for warps */
+    struct ki_buffer list;
+    int ends[KI_ROW_LISTS],
+        vectors[KI_ROW_LISTS]; /* of the lists in `list`, one after the other; their threads a row */
+    int64_t segments;
     struct ki_buffer segment_row, segment_number; /* a row, and which of its segments */
 };
 
 struct ki_transpose {
     struct ki_buffer start, row, value;
-    struct ki_rows rows; /* its rows: X's columns */
+    int64_t bands;       /* of X's rows, each transposed for itself */
+    struct ki_rows rows; /* its rows: X's columns, band by band */
 };
 
 /* Panels of 2^bits columns, cut into tiles of `height` rows. An entry is a word: its row within the tile above its column
@@ -42,6 +48,7 @@ struct ki_tiles {
 
 struct ki_layout {
     int64_t passes;
+    bool ranked; /* popular columns have been looked for */
     bool alike;
     double value; /* of every entry, if alike */
     struct ki_rows rows;
@@ -52,7 +59,7 @@ struct ki_layout {
     struct ki_transpose transpose;
     int64_t bytes; /* of all that */
     /* Work space of passes. */
-    struct ki_buffer y_hot, w_hot, dots, factors, partials;
+    struct ki_buffer y_hot, w_hot, dots, factors, partials, bands;
 };
 
 /* Entries of a row for a thread of its vector, which has registers for them; longer rows are in lists. */

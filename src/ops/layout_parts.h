@@ -12,15 +12,15 @@ kiln_status ki_layout_in_ranges(kiln_device *device, const char *function, const
                                 kiln_type type, int64_t n, const struct ki_arg *args, int count);
 kiln_status ki_layout_number_at(int32_t *value, kiln_device *device, const struct ki_buffer *from, int64_t i);
 
-/* Lists rows of more than `longest` entries, and the segments of those of more than `segmented`; `compact` starts are of 32
- * bits. */
+/* Lists rows of more entries than vectors of up to `vector` threads take in a turn, the shortest such in one of `least`, and
+ * the segments of those of more than `segmented`; `compact` starts are of 32 bits. */
 struct ki_lengths {
-    int longest, longer, segmented, segment;
+    int vector, least, segmented, segment;
 };
 kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
                            int64_t count, struct ki_lengths lengths, bool compact);
-/* The lengths for rows that VS threads share. */
-struct ki_lengths ki_layout_lengths(int VS);
+/* The lengths for rows of nnz entries. */
+struct ki_lengths ki_layout_lengths(const kiln_device *device, int64_t nnz, int64_t rows);
 void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows);
 
 /* Popular columns, if those that fit on chip hold enough entries. */

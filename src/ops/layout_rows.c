@@ -1,70 +1,115 @@
-/* Rows that take more than one vector's turn: lists of them, and the segments of those that would take many. */
+/* Rows that take more than one vector's turn: a list of them by length, and the segments of those that would take many turns
+ * of the widest vector.
+ *
+ * Where lengths differ much, as those of columns by popularity do, the mean says little of the rows that there are most of.
+ * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each of rows whose lengths
+ * differ by a factor of four at most. */
+#include <stdio.h>
+
 #include "core/size.h"
 #include "ops/layout_parts.h"
 
-/* SEGMENTED: entries that one warp would walk through for long. */
+/* Entries that a warp walks through, at least and at most, before others have long finished. */
 #if KILN_INDEX32_LIMIT < 1 << 20
-enum { SEGMENTED = 40 };
+enum { SEGMENTED_LEAST = 24, SEGMENTED_MOST = 40 };
 #else
-enum { SEGMENTED = KI_SEGMENT / 2 };
+enum { SEGMENTED_LEAST = KI_SEGMENT / 8, SEGMENTED_MOST = KI_SEGMENT / 2 };
 #endif
+enum { COUNTERS = KI_ROW_CLASSES + 1 };
 
 void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows) {
-    for (int i = 0; i < KI_ROW_LISTS; i++) ki_device_release(device, &rows->lists[i]);
+    ki_device_release(device, &rows->list);
     ki_device_release(device, &rows->segment_row);
     ki_device_release(device, &rows->segment_number);
     *rows = (struct ki_rows){.longest = INT32_MAX};
 }
 
-struct ki_lengths ki_layout_lengths(int VS) {
-    const int turns = KI_TURNS * VS, wider = KI_WIDER * VS < 32 ? KI_WIDER * turns : turns;
-    return (struct ki_lengths){(int)ki_min(turns, SEGMENTED), (int)ki_min(wider, SEGMENTED), SEGMENTED,
-                               KI_SEGMENT};
+struct ki_lengths ki_layout_lengths(const kiln_device *device, int64_t nnz, int64_t rows) {
+    const int64_t often = 8 * (nnz / ki_max(rows, 1));
+    return (struct ki_lengths){.vector = ki_layout_vector(device, nnz, rows),
+                               .least = KI_TURNS,
+                               .segmented = (int)ki_min(ki_max(often, SEGMENTED_LEAST), SEGMENTED_MOST),
+                               .segment = KI_SEGMENT};
+}
+
+/* The first class that is listed: vectors of 2^class threads suit the rows below it. ends: of the classes. */
+static int first_listed(const int32_t ends[COUNTERS], int64_t count, int vector) {
+    int class = 0;
+    while (1 << class < vector) class ++;
+    for (; class > 0; class --) {
+        double rows = (double)(count - ends[KI_ROW_CLASSES - 1]), entries = rows * KI_TURNS / 2;
+        for (int i = 0, before = 0; i < class; before = ends[i++]) {
+            rows += ends[i] - before;
+            entries += (ends[i] - before) * 1.5 * (KI_TURNS << i);
+        }
+        if (entries > rows * (2 << class)) break; /* a thread has two of them at least */
+    }
+    return class;
+}
+
+/* Two classes a list, for vectors that suit the longer one. */
+static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int first) {
+    const int base = first > 0 ? ends[first - 1] : 0;
+    rows->vector = 1 << first;
+    rows->longest = KI_TURNS << first;
+    for (int i = 0; i < KI_ROW_LISTS; i++) {
+        const int last = (int)ki_min(first + 2 * i + 1, KI_ROW_CLASSES - 1);
+        rows->vectors[i] = 2 << last;
+        rows->ends[i] = ends[last] - base;
+    }
+}
+
+static kiln_status list(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
+                        int64_t count, struct ki_lengths lengths, const char *defines,
+                        const struct ki_buffer *counter, const int32_t ends[COUNTERS], int first) {
+    const int base = first > 0 ? ends[first - 1] : 0, listed = ends[KI_ROW_CLASSES - 1];
+    int64_t chunk;
+    kiln_status status;
+    (void)ki_ranges(&chunk, count);
+    rows->segments = ends[KI_ROW_CLASSES] - listed;
+    TRY(ki_device_alloc(device, &rows->list, (int64_t)(listed - base) * 4));
+    TRY(ki_device_alloc(device, &rows->segment_row, rows->segments * 4));
+    TRY(ki_device_alloc(device, &rows->segment_number, rows->segments * 4));
+    const struct ki_arg args[] = {ki_arg_buffer(&rows->list),
+                                  ki_arg_buffer(&rows->segment_row),
+                                  ki_arg_buffer(&rows->segment_number),
+                                  ki_arg_buffer(counter),
+                                  ki_arg_buffer(start),
+                                  ki_arg_i64(count),
+                                  ki_arg_i32(lengths.least),
+                                  ki_arg_i32(lengths.segmented),
+                                  ki_arg_i32(lengths.segment),
+                                  ki_arg_i32(first),
+                                  ki_arg_i32(base),
+                                  ki_arg_i32(listed),
+                                  ki_arg_i64(chunk)};
+    TRY(ki_layout_in_ranges(device, "rows_list", defines, KILN_F32, count, args, 13));
+    cut(rows, ends, first);
+done:
+    return status;
 }
 
 kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
                            int64_t count, struct ki_lengths lengths, bool compact) {
-    const char *defines = compact ? "-DROWS -DSTART32" : "-DROWS";
+    char defines[48];
     struct ki_buffer counter = {0};
-    int32_t few, longer, all;
+    int32_t ends[COUNTERS];
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, count);
     kiln_status status;
-    TRY(ki_device_alloc(device, &counter, (3 * threads + 1) * 4));
-    const struct ki_arg counts[] = {ki_arg_buffer(&counter),     ki_arg_buffer(start),
-                                    ki_arg_i64(count),           ki_arg_i32(lengths.longest),
-                                    ki_arg_i32(lengths.longer),  ki_arg_i32(lengths.segmented),
-                                    ki_arg_i32(lengths.segment), ki_arg_i64(chunk)};
-    TRY(ki_layout_in_ranges(device, "rows_count", defines, KILN_F32, count, counts, 8));
-    TRY(ki_scan(device, KILN_F32, &counter, 3 * threads));
-    TRY(ki_layout_number_at(&few, device, &counter, threads));
-    TRY(ki_layout_number_at(&longer, device, &counter, 2 * threads));
-    TRY(ki_layout_number_at(&all, device, &counter, 3 * threads));
-    if (all > 0) {
-        TRY(ki_device_alloc(device, &rows->lists[0], (int64_t)few * 4));
-        TRY(ki_device_alloc(device, &rows->lists[1], (int64_t)(longer - few) * 4));
-        TRY(ki_device_alloc(device, &rows->segment_row, (int64_t)(all - longer) * 4));
-        TRY(ki_device_alloc(device, &rows->segment_number, (int64_t)(all - longer) * 4));
-        const struct ki_arg lists[] = {ki_arg_buffer(&rows->lists[0]),
-                                       ki_arg_buffer(&rows->lists[1]),
-                                       ki_arg_buffer(&rows->segment_row),
-                                       ki_arg_buffer(&rows->segment_number),
-                                       ki_arg_buffer(&counter),
-                                       ki_arg_buffer(start),
-                                       ki_arg_i64(count),
-                                       ki_arg_i32(lengths.longest),
-                                       ki_arg_i32(lengths.longer),
-                                       ki_arg_i32(lengths.segmented),
-                                       ki_arg_i32(lengths.segment),
-                                       ki_arg_i32(few),
-                                       ki_arg_i32(longer),
-                                       ki_arg_i64(chunk)};
-        TRY(ki_layout_in_ranges(device, "rows_list", defines, KILN_F32, count, lists, 14));
-        rows->longest = lengths.longest;
-        rows->counts[0] = few;
-        rows->counts[1] = longer - few;
-        rows->segments = all - longer;
-    }
+    snprintf(defines, sizeof defines, "-DROWS -DCLASSES=%d%s", KI_ROW_CLASSES, compact ? " -DSTART32" : "");
+    TRY(ki_device_alloc(device, &counter, (COUNTERS * threads + 1) * 4));
+    const struct ki_arg args[] = {
+        ki_arg_buffer(&counter),   ki_arg_buffer(start),          ki_arg_i64(count),
+        ki_arg_i32(lengths.least), ki_arg_i32(lengths.segmented), ki_arg_i32(lengths.segment),
+        ki_arg_i64(chunk)};
+    TRY(ki_layout_in_ranges(device, "rows_count", defines, KILN_F32, count, args, 7));
+    TRY(ki_scan(device, KILN_F32, &counter, COUNTERS * threads));
+    for (int i = 0; i < COUNTERS; i++)
+        TRY(ki_layout_number_at(&ends[i], device, &counter, (i + 1) * threads));
+    const int first = first_listed(ends, count, lengths.vector);
+    if (ends[KI_ROW_CLASSES] > (first > 0 ? ends[first - 1] : 0))
+        TRY(list(rows, device, start, count, lengths, defines, &counter, ends, first));
 done:
     ki_device_release(device, &counter);
     if (status != KILN_OK) ki_layout_drop_rows(device, rows);

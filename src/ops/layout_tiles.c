@@ -64,7 +64,7 @@ kiln_status ki_layout_tiles(struct ki_layout *layout, const kiln_matrix *X) {
             TRY(ki_device_alloc(device, &tiles->value, tiles->entries * ki_type_bytes(X->type)));
         TRY(distribute(layout, X, "tile_move"));
         TRY(ki_layout_rows(&tiles->pieces, device, &tiles->start, count,
-                           (struct ki_lengths){INT32_MAX, INT32_MAX, 0, KI_PIECE}, true));
+                           (struct ki_lengths){.vector = 1, .least = INT32_MAX, .segment = KI_PIECE}, true));
     }
     layout->tiled = true;
 done:

@@ -2,10 +2,18 @@
 #ifndef KI_MMCHAIN_CSR_H
 #define KI_MMCHAIN_CSR_H
 
+#include "ops/layout.h"
 #include "ops/mmchain_gpu.h"
 
-/* Threads that share a row, K of them an entry. */
-int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, int K);
+/* Threads that share an entry. */
+static inline int ki_csr_lanes(const struct ki_plan *plan) {
+    return plan->K / plan->W;
+}
+/* Threads that share a row, so many of them an entry: by the rows' mean length, or by what is known of them. */
+int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, const struct ki_rows *known,
+                  int lanes);
+/* Makes a plan suit rows of which more is known than their mean length. */
+void ki_csr_suit(struct ki_plan *plan, const struct ki_chain *chain, const struct ki_rows *known);
 /* Entries of a row that a thread holds at most. */
 int ki_csr_turns(const kiln_device *device, int K);
 struct ki_plan ki_csr_plan(const struct ki_chain *chain);

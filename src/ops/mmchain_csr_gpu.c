@@ -18,6 +18,7 @@ struct csr {
     int64_t rows;
     const struct ki_rows *lists;
     bool compact; /* start is of 32 bits */
+    bool bands;   /* of X's rows, which are the columns here */
 };
 
 /* One multiplication of all rows. */
@@ -28,7 +29,7 @@ struct stage {
     struct csr A;
     bool coded, tiled, factors_only, squared, rare_too, maps; /* tiled: nothing of X is left for the rows */
     int chip_y; /* rows of y in local memory, beside plan.shared_w of w; K elements each */
-    const struct ki_buffer *y, *z, *y_hot, *w_hot, *dots, *factors, *partials;
+    const struct ki_buffer *out, *y, *z, *y_hot, *w_hot, *dots, *factors, *partials;
     int y_k, y_first, first;
     double alpha, beta;
 };
@@ -39,12 +40,13 @@ static void defines_of(char *text, size_t bytes, const struct stage *stage, int 
                        const char *more) {
     char map[KI_MAP_DEFINES] = "";
     const struct ki_plan *plan = &stage->plan;
+    const bool near = !stage->coded && stage->chip_y >= stage->chain->X->cols;
     if (stage->maps) ki_map_defines(map, stage->chain);
-    snprintf(text, bytes, "-DCSR -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=1 -DR=1 -DK=%d%s%s%s%s%s%s%s%s",
-             (int)stage->kind, VS, BS, plan->Q, plan->K, stage->coded ? " -DCODED" : "",
-             stage->tiled ? " -DTILED" : "", stage->A.compact ? " -DSTART32" : "",
-             stage->factors_only ? " -DFACTORS_ONLY" : "", stage->squared ? " -DSQUARED" : "", more,
-             ki_index_define(stage->chain), map);
+    snprintf(text, bytes, "-DCSR -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=1 -DK=%d%s%s%s%s%s%s%s%s%s%s",
+             (int)stage->kind, VS, BS, plan->Q, plan->W, plan->K, stage->coded ? " -DCODED" : "",
+             stage->tiled ? " -DTILED" : "", near ? " -DALL_NEAR" : "", stage->A.bands ? " -DBANDS" : "",
+             stage->A.compact ? " -DSTART32" : "", stage->factors_only ? " -DFACTORS_ONLY" : "",
+             stage->squared ? " -DSQUARED" : "", more, ki_index_define(stage->chain), map);
 }
 
 /* What the kernels for short and for long rows have in common. */
@@ -52,7 +54,7 @@ static int begin_args(struct ki_arg *args, const struct stage *stage) {
     const struct ki_chain *chain = stage->chain;
     const kiln_type type = chain->X->type;
     int n = 0;
-    args[n++] = ki_arg_values(chain->out);
+    args[n++] = ki_arg_buffer(stage->out);
     args[n++] = ki_arg_buffer(stage->A.start);
     args[n++] = ki_arg_buffer(stage->A.col);
     args[n++] = ki_arg_buffer(stage->A.values);
@@ -91,7 +93,7 @@ struct rows_launch {
     struct ki_kernel *kernel;
     const struct ki_buffer *list;
     int64_t rows, groups;
-    int longest;
+    int list_at, longest;
 };
 
 static int64_t local_bytes(const struct stage *stage) {
@@ -125,6 +127,7 @@ static kiln_status launch_rows(const struct rows_launch *launch, const struct st
     args[n++] = ki_arg_i64(launch->rows);
     n = middle_args(args, n, stage);
     args[n++] = ki_arg_buffer(launch->list);
+    args[n++] = ki_arg_i32(launch->list_at);
     args[n++] = ki_arg_i32(launch->longest);
     args[n++] = ki_arg_i32(stage->y_k);
     args[n++] = ki_arg_i32(stage->y_first);
@@ -145,6 +148,7 @@ static kiln_status launch_segments(const struct stage *stage, int which, const s
     kiln_status status;
     struct stage plain = *stage;
     if (which == 1) plain.maps = false;
+    plain.chip_y = 0;
     snprintf(more, sizeof more, " -DLONG=%d -DSEGMENT=%d", which, KI_SEGMENT);
     defines_of(defines, sizeof defines, &plain, BS, BS, more);
     TRY(ki_kernel_get(&kernel, device, "mmchain_csr", "mmchain_csr_long", stage->chain->X->type, defines));
@@ -167,19 +171,22 @@ static kiln_status run_stage(struct stage *stage, struct ki_layout *layout, stru
     const struct ki_rows *lists = stage->A.lists;
     const bool gathers = stage->kind == KI_CHAIN_FUSED || stage->kind == KI_CHAIN_PLAIN;
     const int widest = (int)ki_min(X->device->properties.is_gpu ? 32 : 8, stage->plan.BS);
-    const int VS[ROW_LAUNCHES] = {stage->plan.VS, (int)ki_min(KI_WIDER * stage->plan.VS, widest), widest};
     struct rows_launch launches[ROW_LAUNCHES] = {{.rows = stage->A.rows, .longest = lists->longest}};
     struct ki_work next;
     int64_t groups = lists->segments, before = 0;
     kiln_status status;
     /* Where lengths differ much the mean says nothing of the rows that are waited for. */
-    if (lists->counts[0] + lists->counts[1] > 0)
+    if (lists->ends[KI_ROW_LISTS - 1] > 0)
         stage->plan.Q = (int)ki_max(stage->plan.Q, ki_min(KI_TURNS, ki_csr_turns(X->device, stage->plan.K)));
     for (int i = 0; i < ROW_LAUNCHES; i++) {
-        if (i > 0)
+        int VS = stage->plan.VS;
+        if (i > 0) {
+            const int at = i > 1 ? lists->ends[i - 2] : 0;
             launches[i] = (struct rows_launch){
-                .rows = lists->counts[i - 1], .list = &lists->lists[i - 1], .longest = INT32_MAX};
-        TRY(build_rows(&launches[i], stage, VS[i]));
+                .rows = lists->ends[i - 1] - at, .list = &lists->list, .list_at = at, .longest = INT32_MAX};
+            VS = (int)ki_min(lists->vectors[i - 1] * ki_csr_lanes(&stage->plan), widest);
+        }
+        TRY(build_rows(&launches[i], stage, VS));
         groups += launches[i].groups;
     }
     struct ki_plan whole = stage->plan;
@@ -215,10 +222,11 @@ static struct stage over_X(const struct ki_chain *chain, const struct ki_plan *p
                           .kind = chain->kind,
                           .plan = *plan,
                           .A = {&X->row_start, &X->col, layout->alike ? NULL : &X->values, layout->value,
-                                X->rows, &layout->rows, false},
+                                X->rows, &layout->rows, false, false},
                           .coded = layout->coded > 0,
                           .rare_too = true,
                           .maps = ki_chain_maps(chain),
+                          .out = values_of(chain->out),
                           .y = values_of(chain->y),
                           .z = values_of(chain->z),
                           .y_hot = &layout->y_hot,
@@ -234,15 +242,17 @@ static kiln_status run_transposed(const struct stage *main, struct ki_layout *la
     const struct ki_chain *chain = main->chain;
     const kiln_matrix *X = chain->X;
     const struct ki_transpose *T = &layout->transpose;
+    const int64_t rows = X->cols * T->bands;
     struct ki_work none = {{0}, 0};
     struct stage stage = *main;
     stage.kind = KI_CHAIN_PLAIN;
-    stage.A = (struct csr){&T->start, &T->row, layout->alike ? NULL : &T->value, layout->value, X->cols,
-                           &T->rows,  true};
-    stage.plan.VS = ki_csr_vector(X->device, X->nnz, X->cols, stage.plan.K);
+    stage.A =
+        (struct csr){&T->start, &T->row,     layout->alike ? NULL : &T->value, layout->value, rows, &T->rows,
+                     true,      T->bands > 1};
+    stage.plan.VS = ki_csr_vector(X->device, X->nnz, rows, &T->rows, ki_csr_lanes(&stage.plan));
     stage.plan.Q = (int)ki_min(main->plan.Q, 4);
     stage.plan.shared_w = stage.chip_y = 0;
-    stage.factors_only = stage.maps = false;
+    stage.coded = stage.factors_only = stage.maps = false;
     stage.squared = chain->kind == KI_CHAIN_SQUARES;
     if (main->factors) {
         stage.y = main->factors;
@@ -251,7 +261,8 @@ static kiln_status run_transposed(const struct stage *main, struct ki_layout *la
         stage.alpha = 1;
     }
     stage.factors = NULL;
-    stage.z = values_of(chain->z);
+    stage.z = T->bands > 1 ? NULL : values_of(chain->z);
+    if (T->bands > 1) stage.out = &layout->bands;
     stage.beta = chain->beta;
     return run_stage(&stage, layout, &none);
 }
@@ -264,7 +275,7 @@ static kiln_status begin_tiled(struct stage *stage, struct ki_layout *layout) {
     if (!layout->tiled) return KILN_OK;
     if (!layout->coded) {
         stage->tiled = true;
-        stage->plan.VS = stage->plan.K;
+        stage->plan.VS = ki_csr_lanes(&stage->plan);
         stage->plan.Q = 1;
         stage->plan.shared_w = stage->chip_y = 0;
         stage->A.lists = &none;
@@ -289,23 +300,23 @@ static kiln_status scatter(struct stage *stage, struct ki_layout *layout, struct
     const kiln_matrix *X = chain->X;
     const int K = stage->plan.K;
     const bool y_is_factors = chain->kind == KI_CHAIN_TRANSPOSED;
-    const bool none_here = (layout->transposed || layout->tiled) && !layout->coded;
+    const bool none_here = layout->transposed || (layout->tiled && !layout->coded);
     kiln_status status;
     stage->rare_too = !layout->transposed && !layout->tiled;
-    stage->factors_only = none_here && !layout->tiled;
+    stage->factors_only = layout->transposed;
     if (none_here) stage->plan.shared_w = 0;
     if (!stage->rare_too && !y_is_factors) {
         TRY(ki_layout_work(X->device, &layout->factors, X->rows * K * ki_type_bytes(X->type)));
         stage->factors = &layout->factors;
     }
-    if (layout->coded)
-        TRY(ki_layout_pack(layout, X, chain->kind == KI_CHAIN_FUSED ? chain->y : NULL, true, chain->k,
+    if (layout->coded && (!none_here || chain->kind == KI_CHAIN_FUSED))
+        TRY(ki_layout_pack(layout, X, chain->kind == KI_CHAIN_FUSED ? chain->y : NULL, !none_here, chain->k,
                            stage->first, K));
     stage->w_hot = &layout->w_hot;
     if (!none_here || !y_is_factors) TRY(run_stage(stage, layout, work));
     if (layout->transposed) TRY(run_transposed(stage, layout));
     if (layout->tiled) TRY(sum_tiles(stage, layout));
-    if (layout->coded) TRY(ki_layout_unpack(layout, X, chain->out, chain->k, stage->first, K));
+    if (layout->coded && !none_here) TRY(ki_layout_unpack(layout, X, chain->out, chain->k, stage->first, K));
 done:
     return status;
 }
@@ -322,15 +333,22 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
     const bool scatters = chain->kind != KI_CHAIN_PLAIN;
     kiln_status status;
     TRY(ki_layout_get(&layout, X, scatters, plan.shared_w));
+    if (!forced && layout->rows.vector) ki_csr_suit(&plan, chain, &layout->rows);
+    if (layout->transposed) plan.shared_w = 0;
     int64_t chip_y = chain->kind <= KI_CHAIN_PLAIN ? ki_csr_chip_columns(&plan, chain) - plan.shared_w : 0;
     const int64_t known = layout->coded ? layout->coded : X->cols;
     /* Columns in no known order would not make use of the chip. */
-    if (!layout->coded && X->cols > (scatters ? plan.shared_w : chip_y) && layout->passes > 1) {
+    if (!layout->coded && X->cols > (scatters && !layout->transposed ? plan.shared_w : chip_y) &&
+        layout->passes > 1) {
         plan.shared_w = 0;
         chip_y = 0;
     }
     plan.shared_w = (int)ki_min(plan.shared_w, known);
     chip_y = ki_min(chip_y, known);
+    const bool bands = scatters && layout->transposed && layout->transpose.bands > 1;
+    if (bands)
+        TRY(ki_layout_work(X->device, &layout->bands,
+                           layout->transpose.bands * X->cols * chain->k * ki_type_bytes(X->type)));
     if (scatters && !layout->transposed) TRY(begin_with_z(chain));
     for (int first = 0; first < chain->k; first += plan.K) {
         struct stage stage = over_X(chain, &plan, layout, first);
@@ -340,6 +358,7 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
         TRY(begin_tiled(&stage, layout));
         TRY(scatters ? scatter(&stage, layout, &work) : run_stage(&stage, layout, &work));
     }
+    if (bands) TRY(ki_bands_sum(layout, chain));
     if (ki_chain_maps(chain)) TRY(ki_map_value(chain, &work));
 done:
     /* A panel of rows that passes through the device takes what was derived from it along. */

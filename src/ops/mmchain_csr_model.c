@@ -6,25 +6,89 @@
 #include "ops/layout.h"
 #include "ops/mmchain_csr.h"
 
-static int64_t chip_bytes(const struct ki_plan *plan, const struct ki_chain *chain) {
-    const struct ki_properties *device = &chain->X->device->properties;
+enum { SUMS_TOGETHER = 4 }; /* of f32 (dialect/cuda.h) */
+
+/* Rows of y and w, of K elements, that so many bytes of local memory hold beside what a group needs otherwise. */
+static int64_t room_of(const struct ki_plan *plan, const struct ki_chain *chain, int64_t bytes) {
     const int64_t element = ki_type_bytes(chain->X->type);
     const int64_t fixed = (plan->K * element + (ki_chain_maps(chain) ? 8 : 0)) * plan->BS;
-    const int64_t bytes =
-        ki_min(device->local_max - fixed, device->is_gpu ? KI_CHIP_BYTES : KI_CHIP_BYTES_CPU);
-    return ki_max(bytes, 0);
+    return ki_max(ki_min(chain->X->device->properties.local_max - fixed, bytes), 0) / (plan->K * element);
 }
 
+/* Whether all of w, or of y, would be on chip. */
+static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const bool gpu = chain->X->device->properties.is_gpu;
+    return chain->X->cols <= room_of(plan, chain, gpu ? KI_CHIP_BYTES : KI_CHIP_BYTES_CPU);
+}
+
+/* What the memory adds four at a time, or eight columns of y side by side, is slower on chip, but for the sums that many
+ * entries go to (bench/results/h200-sparse.json). One column gains by each that gathers here. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {
-    return chip_bytes(plan, chain) / (plan->K * ki_type_bytes(chain->X->type));
+    const kiln_device *device = chain->X->device;
+    const bool sums = chain->kind != KI_CHAIN_PLAIN && !device->options.deterministic;
+    const int64_t more = KI_CHIP_BYTES / 8 * 11;
+    int64_t bytes = KI_CHIP_BYTES;
+    if (!device->properties.is_gpu) return room_of(plan, chain, KI_CHIP_BYTES_CPU);
+    if (sums && plan->W == SUMS_TOGETHER)
+        bytes = KI_CHIP_BYTES / 16;
+    else if (sums && plan->K == 8 && !fits(plan, chain))
+        bytes = KI_CHIP_BYTES / 2;
+    else if (plan->K == 1 && chain->X->cols > room_of(plan, chain, more))
+        bytes = more;
+    return room_of(plan, chain, bytes);
 }
 
-int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, int K) {
-    return (int)ki_min(ki_layout_vector(device, nnz, rows) * K, device->properties.is_gpu ? 32 : 8);
+/* Large groups share what is on chip among many threads. Where all of w and y fits twice, two groups add to fewer sums each, and
+ * where each thread has many short rows, in which popular columns come up together, smaller ones still. */
+static int largest_group(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    const int K = ki_plan_columns(chain);
+    const bool heavy = chain->map != KI_ROW_SCALE || device->warp == 1; /* takes registers */
+    const bool twice = chain->kind != KI_CHAIN_PLAIN && K <= 2 &&
+                       2 * X->cols * K * ki_type_bytes(X->type) <= KI_CHIP_BYTES / 2;
+    const bool many = K == 1 && ki_layout_vector(X->device, X->nnz, X->rows) <= 2 &&
+                      X->rows / 16 >= (int64_t)device->compute_units * 1024;
+    return (int)ki_min(!device->is_gpu  ? 64
+                       : twice && many  ? 256
+                       : heavy || twice ? 512
+                                        : 1024,
+                       device->group_max);
+}
+
+/* Columns of y that a thread takes, of eight: as many as the memory adds in one operation; else two where all sums are on chip,
+ * for what a thread does for an entry beside them, but sums in memory want to go there in one piece. */
+static int columns_a_thread(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    struct ki_plan plan = {.K = ki_plan_columns(chain), .BS = largest_group(chain), .W = 1};
+    const bool together = X->type == KILN_F32 && X->device->properties.architecture >= 90;
+    if (plan.K < 8) return 1;
+    const bool all = fits(&plan, chain);
+    if (together && chain->k % SUMS_TOGETHER == 0 && !(all && chain->kind == KI_CHAIN_PLAIN))
+        return SUMS_TOGETHER;
+    return all ? 2 : 1;
+}
+
+int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, const struct ki_rows *known,
+                  int lanes) {
+    const int vector = known && known->vector ? known->vector : ki_layout_vector(device, nnz, rows);
+    return (int)ki_min(vector * lanes, device->properties.is_gpu ? 32 : 8);
 }
 
 int ki_csr_turns(const kiln_device *device, int K) {
     return K == 1 ? KI_TURNS : device->properties.is_gpu ? 8 : 1;
+}
+
+/* Entries of a row of mean length, and a little more, that a thread of its vector has. */
+static int turns_of(const struct ki_chain *chain, const struct ki_plan *plan) {
+    const kiln_matrix *X = chain->X;
+    const int64_t together = ki_max(X->rows, 1) * (plan->VS / ki_csr_lanes(plan));
+    return (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * together), 1), ki_csr_turns(X->device, plan->K));
+}
+
+void ki_csr_suit(struct ki_plan *plan, const struct ki_chain *chain, const struct ki_rows *known) {
+    plan->VS = ki_csr_vector(chain->X->device, chain->X->nnz, chain->X->rows, known, ki_csr_lanes(plan));
+    plan->Q = turns_of(chain, plan);
 }
 
 /* A thread keeps a row's whole part in registers, if the row is not much longer than the mean. w gets three quarters of the
@@ -38,32 +102,21 @@ static struct ki_plan plan_of(const struct ki_chain *chain, int VS, int BS) {
                            .VS = VS,
                            .BS = BS,
                            .K = ki_plan_columns(chain),
-                           .W = 1,
+                           .W = columns_a_thread(chain),
                            .R = 1};
-    const int64_t together = ki_max(X->rows, 1) * (VS / plan.K);
-    plan.Q = (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * together), 1), ki_csr_turns(X->device, plan.K));
+    plan.Q = turns_of(chain, &plan);
     const int64_t room = ki_csr_chip_columns(&plan, chain);
     const bool scatters = chain->kind != KI_CHAIN_PLAIN, gathers = chain->kind <= KI_CHAIN_PLAIN;
-    if (scatters) plan.shared_w = (int)ki_min(X->cols, X->cols <= room || !gathers ? room : room / 4 * 3);
+    const bool all = !gathers || (X->cols <= room && fits(&plan, chain));
+    if (scatters) plan.shared_w = (int)ki_min(X->cols, all ? room : room / 4 * 3);
     plan.steps = ki_max(ki_ceil_div(X->rows, BS / VS), 1);
     return plan;
 }
 
-/* Large groups share what is on chip among many threads. Where all of w and y fits twice, two groups add to fewer sums each. */
-static int largest_group(const struct ki_chain *chain) {
-    const kiln_matrix *X = chain->X;
-    const struct ki_properties *device = &X->device->properties;
-    const int K = ki_plan_columns(chain);
-    const bool heavy = K > 2 || chain->map != KI_ROW_SCALE || device->warp == 1; /* takes registers */
-    const bool twice =
-        chain->kind != KI_CHAIN_PLAIN && 2 * X->cols * K * ki_type_bytes(X->type) <= KI_CHIP_BYTES / 2;
-    return (int)ki_min(!device->is_gpu ? 64 : heavy || twice ? 512 : 1024, device->group_max);
-}
-
 struct ki_plan ki_csr_plan(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    return plan_of(chain, ki_csr_vector(X->device, X->nnz, X->rows, ki_plan_columns(chain)),
-                   largest_group(chain));
+    const int lanes = ki_plan_columns(chain) / columns_a_thread(chain);
+    return plan_of(chain, ki_csr_vector(X->device, X->nnz, X->rows, NULL, lanes), largest_group(chain));
 }
 
 int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct ki_chain *chain) {
@@ -72,7 +125,7 @@ int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct k
     const int most = (int)ki_min(device->is_gpu ? 1024 : best.BS, device->group_max);
     const int least = (int)ki_min(device->is_gpu ? 256 : best.BS, best.BS);
     int n = 0;
-    for (int VS = best.K; VS <= 32 && VS <= least; VS *= 2)
+    for (int VS = ki_csr_lanes(&best); VS <= 32 && VS <= least; VS *= 2)
         for (int BS = least; BS <= most; BS *= 2) {
             if (VS == best.VS && BS == best.BS) *chosen = n;
             plans[n++] = plan_of(chain, VS, BS);
@@ -92,9 +145,9 @@ static double effort(double entries) {
 static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
-    const double mean = (double)X->nnz / (double)ki_max(X->rows, 1);
-    const int VS = ki_csr_vector(X->device, X->nnz, X->rows, plan->K);
-    const double of_vector = effort(mean * plan->K / plan->VS) / effort(mean * plan->K / VS);
+    const int lanes = ki_csr_lanes(plan), VS = ki_csr_vector(X->device, X->nnz, X->rows, NULL, lanes);
+    const double mean = (double)X->nnz * lanes / (double)ki_max(X->rows, 1);
+    const double of_vector = effort(mean / plan->VS) / effort(mean / VS);
     const double threads = (double)(plan->groups * plan->BS) / ki_max(device->compute_units, 1);
     const double waits = threads < 1024 && threads > 0 ? pow(1024 / threads, 0.7) : 1;
     const double alone = plan->BS > largest_group(chain) ? 1.1 : 1;
