@@ -20,13 +20,13 @@ enum {
 };
 
 bool ki_team_of_units(const struct ki_plan *plan) {
-    return strcmp(plan->variant, "TILE_TEAM") == 0;
+    return plan->stages > 0 && strcmp(plan->variant, "TILE_TEAM") == 0; /* not all work has a variant */
 }
 
 /* Clusters exchange on chip. Tensor cores make eight columns of sums, however many there are. */
 int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain) {
-    if (ki_team_of_units(
-            plan)) /* for each of the tiles on their way all groups' parts, and the sums beside them */
+    /* For each of the tiles on their way all groups' parts, and the sums beside them. */
+    if (ki_team_of_units(plan))
         return HEAD + plan->groups / plan->C * plan->stages * (plan->C + 1) * plan->R * plan->K *
                           (ki_type_bytes(chain->X->type) / 4);
     if (plan->stages == 0 || plan->C == 1 || chain->X->device->properties.architecture >= 90) return 0;
