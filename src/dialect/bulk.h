@@ -6,7 +6,8 @@
 #if defined(KILN_CUDA) || (defined(KILN_NVIDIA) && KILN_NVIDIA >= 90)
 #define BULK
 #endif
-#if defined(BULK) && (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE) || defined(TILE_TEAM))
+#if defined(BULK) &&                                                                                         \
+    (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE) || defined(TILE_TEAM))
 
 #ifdef KILN_OPENCL
 #define PTX __asm__ volatile

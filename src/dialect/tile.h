@@ -14,7 +14,8 @@
  * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
 #ifndef TILE_H
 #define TILE_H
-#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE) || defined(TILE_TEAM)) /* WHOLE: every warp has all of its Q blocks */
+#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE) ||                                                \
+                      defined(TILE_TEAM)) /* WHOLE: every warp has all of its Q blocks */
 #define JOINT (VS > 32 || C > 1)
 /* Warps that do not work on tiles: one fetches them, the others make factors of the sums of rows that are shared. */
 #ifdef TILE_TEAM
@@ -49,11 +50,13 @@ struct tiles {
     __global const real *X;
     LOCAL_PTR real *ring;
     long rows, part, parts;
-    int count, n, base, width, slice; /* columns of X, the slice's first, how many it has, its place in a tile */
-    int words, pitch, size;           /* of 8 bytes in the slice; elements of a piece and of a tile */
+    int count, n, base, width,
+        slice;              /* columns of X, the slice's first, how many it has, its place in a tile */
+    int words, pitch, size; /* of 8 bytes in the slice; elements of a piece and of a tile */
 };
 
-DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *memory, long rows, int n, long group) {
+DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *memory, long rows, int n,
+                                      long group) {
     const int unit = 16 / (int)sizeof(real), line = 128 / (int)sizeof(real);
     struct tiles t;
     t.X = X;
@@ -144,8 +147,8 @@ struct rows_operands {
 };
 
 DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, int unit,
-                         __global const real *v, __global const real *y,
-                         int first, int k, int v_cols MAP_TAKEN) {
+                         __global const real *v, __global const real *y, int first, int k,
+                         int v_cols MAP_TAKEN) {
     const int lane = (int)get_local_id(0) % 32;
 #ifdef MAP
     const long row = row_of(t, i, unit + lane / 8, lane % 8);
@@ -167,8 +170,8 @@ DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, 
 }
 
 /* From dot products to factors, in place. A map sees whole rows, one a lane, which change places through `exchange`. */
-DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struct tiles *t, int i, int unit, int first, int k,
-                        LOCAL_PTR real *exchange MAP_TAKEN) {
+DEVICE_FN void map_rows(real (*q)[2], const struct rows_operands *o, const struct tiles *t, int i, int unit,
+                        int first, int k, LOCAL_PTR real *exchange MAP_TAKEN) {
     const int lane = (int)get_local_id(0) % 32;
 #ifdef MAP
     const long row = row_of(t, i, unit + lane / 8, lane % 8);
@@ -232,8 +235,10 @@ DEVICE_FN void keep(LOCAL_PTR real *to, const real (*q)[2]) {
 
 /* A warp's place in every tile. */
 struct place {
-    int word, words;     /* its first word and those of the slice */
-    int row, across[2];  /* elements: where its lane begins in a tile, for the products over columns and over rows */
+    int word, words; /* its first word and those of the slice */
+    int row,
+        across
+            [2]; /* elements: where its lane begins in a tile, for the products over columns and over rows */
 };
 
 DEVICE_FN struct place place_of(const struct tiles *t) {
@@ -266,7 +271,8 @@ DEVICE_FN void clear_missing(LOCAL_PTR real *tile, const struct tiles *t, const 
     if (left >= TILE_ROWS) return;
     for (int b = 0; b < PIECES; b++)
         for (int u = unit; u < unit + UNITS; u++) {
-            LOCAL_PTR word *own = (LOCAL_PTR word *)(tile + b * t->pitch + u * t->slice + at->word * WORD_COLUMNS);
+            LOCAL_PTR word *own =
+                (LOCAL_PTR word *)(tile + b * t->pitch + u * t->slice + at->word * WORD_COLUMNS);
             if (u < rows_of_piece(left, b)) continue;
             for (int e = id % 32; e < 8 * Q && at->word + e < t->words; e += 32) own[e] = no_word();
         }
@@ -274,7 +280,8 @@ DEVICE_FN void clear_missing(LOCAL_PTR real *tile, const struct tiles *t, const 
 }
 
 /* q = this warp's share of the dot products of its rows of the tile. */
-DEVICE_FN void dots(real (*q)[2], LOCAL_PTR const real *tile, const struct tiles *t, const struct place *at, const struct left *y) {
+DEVICE_FN void dots(real (*q)[2], LOCAL_PTR const real *tile, const struct tiles *t, const struct place *at,
+                    const struct left *y) {
     const int left = at->words - at->word - (int)get_local_id(0) % 4;
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
@@ -285,15 +292,16 @@ DEVICE_FN void dots(real (*q)[2], LOCAL_PTR const real *tile, const struct tiles
             real sum[PRODUCT] = {0};
             dot_block(sum, y + j * LEFTS, load_word(from, 8 * j, left), load_word(from, 8 * j + 4, left));
             if (j + 1 < Q)
-                dot_block(sum, y + (j + 1) * LEFTS, load_word(from, 8 * j + 8, left), load_word(from, 8 * j + 12, left));
+                dot_block(sum, y + (j + 1) * LEFTS, load_word(from, 8 * j + 8, left),
+                          load_word(from, 8 * j + 12, left));
             q[u][0] += product_element(sum, 0);
             q[u][1] += product_element(sum, 1);
         }
     }
 }
 
-DEVICE_FN void scatter(real (*w)[W], LOCAL_PTR const real *tile, const struct tiles *t, const struct place *at,
-                       const real (*factor)[2]) {
+DEVICE_FN void scatter(real (*w)[W], LOCAL_PTR const real *tile, const struct tiles *t,
+                       const struct place *at, const real (*factor)[2]) {
     const int left = at->words - at->word - (int)get_local_id(0) % 32 / 4;
     struct left f[UNITS];
 #pragma unroll
@@ -331,8 +339,8 @@ DEVICE_FN void write_records(__global wide *to, wide *record, LOCAL_PTR wide (*p
 #endif
 
 /* yr = the lane's part of y, for the products over columns. */
-DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place *at, __global const real *y, int first,
-                      int k) {
+DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place *at, __global const real *y,
+                      int first, int k) {
     const int lane = (int)get_local_id(0) % 32, c = first + lane / 4;
 #pragma unroll
     for (int j = 0; j < Q * LEFTS; j++) {
@@ -340,7 +348,8 @@ DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place
 #pragma unroll
         for (int s = 0; s < 2; s++) {
             /* f64: words t and t + 4 of a block. f32: the two columns of a word. */
-            const int column = LEFTS == 1 ? at->word + 8 * j + 4 * s + lane % 4 : 2 * (at->word + 4 * j + lane % 4) + s;
+            const int column =
+                LEFTS == 1 ? at->word + 8 * j + 4 * s + lane % 4 : 2 * (at->word + 4 * j + lane % 4) + s;
             two[s] = column < t->width && c < k ? y[(index_t)(t->base + column) * k + c] : REAL(0.0);
         }
         yr[j] = left_of(two[0], two[1]);
@@ -348,7 +357,8 @@ DEVICE_FN void load_y(struct left *yr, const struct tiles *t, const struct place
 }
 
 /* Warps that share their columns add up their w where the ring was, one after the other. */
-DEVICE_FN void write_w(__global real *out, real (*w)[W], const struct tiles *t, const struct place *at, int n) {
+DEVICE_FN void write_w(__global real *out, real (*w)[W], const struct tiles *t, const struct place *at,
+                       int n) {
     const int id = (int)get_local_id(0), warp = id / 32, c = id % 32 / 4;
 #pragma unroll 1
     for (int turn = 0; turn < VECTORS; turn++) {
