@@ -117,8 +117,8 @@ static bool fit(struct tile *t) {
     return plan->stages >= (team || (plan->C > 1 && plan->C < CLUSTER_MAX) ? 3 : 2);
 }
 
-/* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group reads all parts, one warp of it in rounds, which adds up
- * those of the group's warps, too. */
+/* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group reads all parts,
+ * one warp of it in rounds, which adds up those of the group's warps, too. */
 static void team_rates(double *rates, const struct tile *t, double under_way) {
     const struct ki_plan *plan = &t->candidate.plan;
     const bool wide = t->chain->X->type == KILN_F64;
