@@ -109,7 +109,8 @@ typedef struct kiln_control {
 typedef struct kiln_device kiln_device;
 
 typedef struct kiln_device_options {
-    int threads;    /* 0 = KILN_NUM_THREADS, else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
+    /* 0 = KILN_NUM_THREADS, which has to be in [1, 4096], else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
+    int threads;
     int64_t memory; /* byte budget of the device; 0 = what the device has */
     /* Every operation gives the same bits from run to run, and on the CPU with any number of threads. Default: where an
      * operation's comment says so. */
@@ -231,11 +232,12 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z. Rows with v_i = 0 may be left out: NaN and infinity in
  *   them need not show.
- * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 16 copies of w (one a thread where these are more than
+ * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 128 copies of w (one a thread where these are more than
  * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into tiles,
  * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
  * 1 MB, also where a few columns do, and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model
- * chooses; over a dense X of more than some 20,000 columns one per 1 or 2. Dense rows too wide for a group's registers are
+ * chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with CUDA from compute capability 9.0 on. Dense
+ * rows too wide for a group's registers are
  * shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64 or 131,072 f32 columns, rows of a multiple
  * of 16 bytes) or by teams that exchange their sums through the second cache level (NVIDIA's GPUs through OpenCL, to some
  * 114,000 f64 or 229,000 f32 columns); beyond, and elsewhere beyond some 8,192, they are read a second time, from the cache as

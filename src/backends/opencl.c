@@ -197,11 +197,12 @@ static kiln_status find_declared(kiln_device *device, int architecture) {
     int code = 0;
     if (architecture != 90) return KILN_OK;
     cl_object program = ki_opencl.program_source(opencl->context, 1, &text, NULL, &code);
-    if (!program) return ki_opencl_fail(device, code, "program_source");
+    if (!program) return ki_opencl_fail(NULL, code, "program_source");
     snprintf(options, sizeof options, "-DDECLARED=%d", DECLARED);
     if (ki_opencl.build(program, 1, &opencl->device, options, NULL, NULL) == 0)
         device->properties.local_declared = DECLARED;
-    return KI_OPENCL(device, release_program, program);
+    ki_opencl.release_program(program);
+    return KILN_OK;
 }
 
 static kiln_status opencl_open(kiln_device *device, const char *selector) {

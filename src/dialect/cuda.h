@@ -66,8 +66,8 @@ DEVICE_FN void atomic_add_global(volatile real *address, real value) {
     atomicAdd((real *)address, value);
 }
 
-/* Four adjacent ones, the address a multiple of their size, by one operation of the memory (PTX ISA, "red"). */
-#if __CUDA_ARCH__ >= 900 && !defined(REAL_F64)
+/* Four adjacent ones, the address a multiple of their size, by one operation of the memory (PTX ISA, "red", from 8.1 on). */
+#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1201 && !defined(REAL_F64)
 #define SUMS_TOGETHER 4
 DEVICE_FN void atomic_add_together(float *address, const float *x) {
     asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};"

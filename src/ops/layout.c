@@ -165,7 +165,8 @@ static kiln_status make(struct ki_layout *layout, const kiln_matrix *X, struct d
     if (due.transpose) TRY(ki_layout_transpose(layout, X));
     if (due.columns) TRY(make_columns(layout, X, chip));
 done:
-    if (status == KILN_ERR_DEVICE_NOMEM && !X->device->options.deterministic) {
+    /* What a deterministic pass needs is the transpose: the rest changes no order of sums. */
+    if (status == KILN_ERR_DEVICE_NOMEM && (!X->device->options.deterministic || layout->transposed)) {
         ki_device_message(X->device, "no memory left for the layout of a sparse matrix: %s",
                           kiln_last_error()->message);
         return KILN_OK;

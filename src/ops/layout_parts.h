@@ -12,8 +12,9 @@ kiln_status ki_layout_in_ranges(kiln_device *device, const char *function, const
                                 kiln_type type, int64_t n, const struct ki_arg *args, int count);
 kiln_status ki_layout_number_at(int32_t *value, kiln_device *device, const struct ki_buffer *from, int64_t i);
 
-/* Lists rows of more entries than vectors of up to `vector` threads take in a turn, the shortest such in one of `least`, and
- * the segments of those of more than `segmented`; `compact` starts are of 32 bits. */
+/* Lists rows by classes of length, which begin above `least` entries and double. vector: threads that suit the mean, at most
+ * what unlisted rows get. Rows of more than `segmented` entries are cut into segments of `segment`; `compact` starts are of 32
+ * bits. */
 struct ki_lengths {
     int vector, least, segmented, segment;
 };

@@ -2,8 +2,8 @@
  * of the widest vector.
  *
  * Where lengths differ much, as those of columns by popularity do, the mean says little of the rows that there are most of.
- * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each of rows whose lengths
- * differ by a factor of four at most. */
+ * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each but the last of rows
+ * whose lengths differ by a factor of four at most. */
 #include <stdio.h>
 
 #include "core/size.h"
@@ -32,7 +32,8 @@ struct ki_lengths ki_layout_lengths(const kiln_device *device, int64_t nnz, int6
                                .segment = KI_SEGMENT};
 }
 
-/* The first class that is listed: vectors of 2^class threads suit the rows below it. ends: of the classes. */
+/* The first class that is listed: vectors of 2^class threads suit the rows below it. ends: of the classes. Rows that are cut
+ * into segments count as short ones, as if there were few of them. */
 static int first_listed(const int32_t ends[COUNTERS], int64_t count, int vector) {
     int class = 0;
     while (1 << class < vector) class ++;
@@ -48,10 +49,10 @@ static int first_listed(const int32_t ends[COUNTERS], int64_t count, int vector)
 }
 
 /* Two classes a list, for vectors that suit the longer one. */
-static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int first) {
+static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int first, int segmented) {
     const int base = first > 0 ? ends[first - 1] : 0;
     rows->vector = 1 << first;
-    rows->longest = KI_TURNS << first;
+    rows->longest = (int)ki_min(KI_TURNS << first, segmented);
     for (int i = 0; i < KI_ROW_LISTS; i++) {
         const int last = (int)ki_min(first + 2 * i + 1, KI_ROW_CLASSES - 1);
         rows->vectors[i] = 2 << last;
@@ -84,7 +85,7 @@ static kiln_status list(struct ki_rows *rows, kiln_device *device, const struct 
                                   ki_arg_i32(listed),
                                   ki_arg_i64(chunk)};
     TRY(ki_layout_in_ranges(device, "rows_list", defines, KILN_F32, count, args, 13));
-    cut(rows, ends, first);
+    cut(rows, ends, first, lengths.segmented);
 done:
     return status;
 }

@@ -30,7 +30,7 @@ struct stage {
     bool coded, tiled, factors_only, squared, rare_too, maps; /* tiled: nothing of X is left for the rows */
     int chip_y; /* rows of y in local memory, beside plan.shared_w of w; K elements each */
     const struct ki_buffer *out, *y, *z, *y_hot, *w_hot, *dots, *factors, *partials;
-    int y_k, y_first, first;
+    int k, y_k, y_first, first; /* k: columns of out */
     double alpha, beta;
 };
 
@@ -69,7 +69,7 @@ static int begin_args(struct ki_arg *args, const struct stage *stage) {
 
 static int middle_args(struct ki_arg *args, int n, const struct stage *stage) {
     const struct ki_chain *chain = stage->chain;
-    args[n++] = ki_arg_i32(chain->k);
+    args[n++] = ki_arg_i32(stage->k);
     args[n++] = ki_arg_i32(stage->first);
     args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
     args[n++] = ki_arg_buffer(stage->y_hot);
@@ -230,11 +230,17 @@ static struct stage over_X(const struct ki_chain *chain, const struct ki_plan *p
                           .y = values_of(chain->y),
                           .z = values_of(chain->z),
                           .y_hot = &layout->y_hot,
+                          .k = chain->k,
                           .y_k = chain->k,
                           .y_first = first,
                           .first = first,
                           .alpha = chain->alpha,
                           .beta = chain->beta};
+}
+
+/* Columns of out that a pass over bands makes. */
+static int width_of(const struct stage *stage) {
+    return (int)ki_min(stage->plan.K, stage->chain->k - stage->first);
 }
 
 /* out = X^T factors + beta z; the factors of TRANSPOSED are y itself. */
@@ -261,10 +267,19 @@ static kiln_status run_transposed(const struct stage *main, struct ki_layout *la
         stage.alpha = 1;
     }
     stage.factors = NULL;
-    stage.z = T->bands > 1 ? NULL : values_of(chain->z);
-    if (T->bands > 1) stage.out = &layout->bands;
+    stage.z = values_of(chain->z);
     stage.beta = chain->beta;
-    return run_stage(&stage, layout, &none);
+    if (T->bands == 1) return run_stage(&stage, layout, &none);
+    kiln_status status;
+    stage.z = NULL;
+    stage.out = &layout->bands;
+    stage.k = width_of(main);
+    stage.first = 0;
+    TRY(ki_layout_work(X->device, &layout->bands, rows * stage.k * ki_type_bytes(X->type)));
+    TRY(run_stage(&stage, layout, &none));
+    TRY(ki_bands_sum(layout, chain, stage.k, main->first));
+done:
+    return status;
 }
 
 /* The rows' part in tiles, before the rows themselves. Where tiles hold all of X, a thread does what is left of a row. */
@@ -345,10 +360,6 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
     }
     plan.shared_w = (int)ki_min(plan.shared_w, known);
     chip_y = ki_min(chip_y, known);
-    const bool bands = scatters && layout->transposed && layout->transpose.bands > 1;
-    if (bands)
-        TRY(ki_layout_work(X->device, &layout->bands,
-                           layout->transpose.bands * X->cols * chain->k * ki_type_bytes(X->type)));
     if (scatters && !layout->transposed) TRY(begin_with_z(chain));
     for (int first = 0; first < chain->k; first += plan.K) {
         struct stage stage = over_X(chain, &plan, layout, first);
@@ -358,7 +369,6 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
         TRY(begin_tiled(&stage, layout));
         TRY(scatters ? scatter(&stage, layout, &work) : run_stage(&stage, layout, &work));
     }
-    if (bands) TRY(ki_bands_sum(layout, chain));
     if (ki_chain_maps(chain)) TRY(ki_map_value(chain, &work));
 done:
     /* A panel of rows that passes through the device takes what was derived from it along. */

@@ -13,8 +13,8 @@
  * The times are those of one H200, in nanoseconds. DENSE and RING are fitted to bench/results/h200-plans.json, with the groups
  * that the built kernels' registers really left room for, and lightly to the several columns of h200-dense-plans.json
  * (what several groups on a unit cost, and rows asked for together gain, to h200-tile-plans.json);
- * CLUSTER to the latter, its second column of y to h200-dense-cuda.json; TEAM to h200-opencl-plans.json, and to 150 plans for
- * rows of 12,000 to 100,000 columns. Median error of the settings within 15 % of the best: 1.8 % (DENSE), 1.3 % (RING),
+ * CLUSTER to the latter, its second column of y to h200-dense-cuda.json; TEAM to h200-opencl-plans.json, and to 150 plans of
+ * h200-opencl-team-plans.json for rows of 12,000 to 100,000 columns. Median error of the settings within 15 % of the best: 1.8 % (DENSE), 1.3 % (RING),
  * 3 % (CLUSTER, TEAM). Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>

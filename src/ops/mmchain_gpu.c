@@ -31,8 +31,8 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
         snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DLAG=%d", plan->C, plan->stages, plan->lag);
     if (plan->local_bytes && X->device->properties.local_declared)
         snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
-    if (X->device->properties.shuffles &&
-        ki_team_words(plan, chain)) /* or groups that wait for others to end would make teams wait for them */
+    /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the end. */
+    if (X->device->properties.shuffles && ki_team_words(plan, chain))
         snprintf(most, sizeof most, " -cl-nv-maxrregcount=%lld",
                  (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);

@@ -4,6 +4,7 @@
  *
  *   tile_dots   dots (rows x K) += (part of X) y
  *   tile_sums   out += alpha (part of X)^T factors
+ *   bands_sum   out = sum of bands + beta z, for the deterministic pass (ops/layout_transpose.c)
  *
  * A panel is cut into tiles of `height` rows, and an entry is one word: its row within the tile above the `bits` bits of its column
  * within the panel. Tiles come in the order of their panels, and groups are started in the order of their numbers. A group
@@ -81,4 +82,16 @@ __kernel GROUP_OF(BS) void tile_sums(__global real *out, TILES, int squared, rea
             atomic_add_global(out + (c * k + first + column), alpha * f[t] * (squared ? x[t] * x[t] : x[t]));
         }
     }
+}
+
+/* out = the sum of what bands of rows left, in order, + beta z; a band has left size / width rows of `width` columns of out. */
+__kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *bands, __global const real *z, real beta, int count,
+                                     long size, int width, int k, int first) {
+    const long i = (long)get_group_id(0) * BS + (long)get_local_id(0);
+    if (i >= size) return;
+    real sum = REAL(0.0);
+#pragma unroll 8
+    for (int g = 0; g < count; g++) sum += bands[g * size + i];
+    const index_t at = (index_t)(i / width) * k + first + (index_t)(i % width);
+    out[at] = z ? sum + beta * z[at] : sum;
 }

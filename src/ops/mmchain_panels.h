@@ -10,7 +10,8 @@ kiln_status ki_tiles_dots(struct ki_layout *layout, const struct ki_chain *chain
 /* out += alpha (tiled part of X)^T factors; factors has `factors_k` columns, those from factors_first on are taken. */
 kiln_status ki_tiles_sums(struct ki_layout *layout, const struct ki_chain *chain, int K, int first,
                           double alpha, const struct ki_buffer *factors, int factors_k, int factors_first);
-/* out = the sum of what the bands of a transpose left in layout->bands, in order, + beta z. */
-kiln_status ki_bands_sum(const struct ki_layout *layout, const struct ki_chain *chain);
+/* `width` columns of out, from `first` on, = the sum of what the bands of a transpose left in layout->bands, in order, + beta
+ * z. */
+kiln_status ki_bands_sum(const struct ki_layout *layout, const struct ki_chain *chain, int width, int first);
 
 #endif

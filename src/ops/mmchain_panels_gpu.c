@@ -77,28 +77,22 @@ done:
     return status;
 }
 
-kiln_status ki_bands_sum(const struct ki_layout *layout, const struct ki_chain *chain) {
+kiln_status ki_bands_sum(const struct ki_layout *layout, const struct ki_chain *chain, int width, int first) {
     const kiln_matrix *X = chain->X;
+    const int64_t size = X->cols * width;
     struct ki_kernel *kernel;
-    char defines[96];
-    snprintf(defines, sizeof defines, "-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s",
-             ki_index_define(chain));
-    const kiln_status status =
-        ki_kernel_get(&kernel, X->device, "mmchain_dense", "mmchain_finish", X->type, defines);
-    const int64_t n = X->cols * chain->k;
-    if (status != KILN_OK) return status;
-    if (n > INT32_MAX)
-        return ki_fail(KILN_ERR_LIMIT, "a deterministic pass with %lld sums, but %d are the most here",
-                       (long long)n, INT32_MAX);
+    kiln_status status;
+    TRY(kernel_of(&kernel, chain, "bands_sum", 1));
     const struct ki_arg args[] = {ki_arg_values(chain->out),
                                   ki_arg_buffer(&layout->bands),
                                   ki_arg_values(chain->z),
-                                  ki_arg_real(X->type, 1),
                                   ki_arg_real(X->type, chain->beta),
                                   ki_arg_i32((int32_t)layout->transpose.bands),
-                                  ki_arg_i32((int32_t)n),
-                                  ki_arg_i32(1),
-                                  ki_arg_i32(0),
-                                  ki_arg_i32(1)};
-    return ki_kernel_launch(X->device, kernel, ki_ceil_div(n, 8), 256, args, 10);
+                                  ki_arg_i64(size),
+                                  ki_arg_i32(width),
+                                  ki_arg_i32(chain->k),
+                                  ki_arg_i32(first)};
+    TRY(ki_kernel_launch(X->device, kernel, ki_ceil_div(size, group_of(X)), group_of(X), args, 9));
+done:
+    return status;
 }

@@ -96,6 +96,8 @@ static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
         int64_t groups = 0;
         const int64_t room = ki_min(most_room, (UNIT_LOCAL + GROUP_LOCAL) / share - GROUP_LOCAL);
         if (!fit(&plan, &groups, chain, room)) return;
+        /* A team waits for all of its groups; how many a unit holds is known of compute capability 9.0 alone. */
+        if (plan.C > (device->local_declared ? groups : 1) * device->compute_units) continue;
         if (plan.stages == stages) continue; /* the same kernel in as many groups */
         stages = plan.stages;
         const int most = plan.C == 1 ? (plan.VS > 32) : (int)ki_max(plan.stages - 2, 1);

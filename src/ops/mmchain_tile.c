@@ -5,7 +5,7 @@
  * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken. Times are those of one
  * H200: f64 fitted to 145 timings of plans of 28 to 8,192 columns, median error 4.5 %; f32 and what is spread over all
  * units to bench/results/h200-tile-plans.json, where what it chooses is at most 3 % slower than the best; teams to 85
- * plans for rows of 4,096 to 50,000 columns, through OpenCL: 7 %. */
+ * plans of bench/results/h200-opencl-team-plans.json for rows of 4,096 to 50,000 columns: 7 %. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,6 +105,8 @@ static bool fit(struct tile *t) {
     if (registers_of(t) > REGISTERS_MAX || registers_of(t) * plan->BS * t->share > registers) return false;
     if (!t->teams && declared(t) > X->device->properties.local_bytes) return false;
     if (plan->BS * t->share > UNIT_THREADS) return false;
+    /* A team waits for all of its groups. */
+    if (plan->C > (int64_t)t->share * X->device->properties.compute_units) return false;
     /* 32 bytes beyond a multiple of 128, as in the kernel. */
     t->bytes = 8 * ((rows * t->slice + 127 - 32) / 128 * 128 + 32);
     const int64_t most = t->teams ? X->device->properties.local_declared : X->device->properties.local_max;

@@ -28,7 +28,6 @@
 #define ASKED (OWN * TURNS > UNITS ? OWN * TURNS : UNITS)
 #define WORDS ((int)sizeof(real) / 2) /* that a pair is sent in: each has 32 bits of a number */
 #define PLACE ((C + 1) * PAIRS * WORDS) /* words: parts[PAIRS][C], sums[PAIRS] */
-#define HEAD 16                       /* words before the places: the count of the groups that have begun */
 
 /* Tickets of what warps leave for each other, and the places for it. */
 struct desk {
@@ -244,7 +243,7 @@ __kernel GROUP_OF(BS) void mmchain_tile_team(__global real *out, __global const 
     struct desk desk = {parts, factors, given, taken, ready, exchange, 0};
     begin(full, &desk, &number, exchange);
     desk.member = number % C;
-    desk.words += HEAD + (long)(number / C) * (STAGES * PLACE);
+    desk.words += EXCHANGE_HEAD + (long)(number / C) * (STAGES * PLACE);
     const struct tiles t = tiles_of_group(X, ring, rows, n, number);
     const struct place at = place_of(&t);
     real w[Q][W];
