@@ -76,7 +76,7 @@ static void run(struct check_context *context) {
         {.format = KILN_DENSE, .pattern = PATTERN_DENSE, .rows = 301, .cols = 40, .k = 1},
         {.format = KILN_CSR, .pattern = PATTERN_ZIPF, .rows = 2003, .cols = 700, .per_row = 20, .k = 1},
         {.format = KILN_CSR, .pattern = PATTERN_HOT_COLUMN, .rows = 9001, .cols = 50, .per_row = 4, .k = 1},
-        {.format = KILN_CSR, .pattern = PATTERN_ZIPF, .rows = 40001, .cols = 60, .per_row = 12, .k = 12},
+        {.format = KILN_CSR, .pattern = PATTERN_ZIPF, .rows = 17001, .cols = 60, .per_row = 5, .k = 9},
         {.format = KILN_CSR, .pattern = PATTERN_DENSE_ROW, .rows = 301, .cols = 9001, .per_row = 5, .k = 3}};
     const kiln_device_options options = {.deterministic = 1};
     kiln_device *device = NULL;
