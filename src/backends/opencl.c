@@ -37,6 +37,7 @@ enum {
     PROGRAM_BINARIES = 0x1166,
     PROGRAM_BUILD_LOG = 0x1183,
     CONTEXT_PLATFORM = 0x1084,
+    PLATFORM_NAME = 0x0902,
     MEM_READ_WRITE = 1,
     BUFFER_CREATE_TYPE_REGION = 0x1220
 };
@@ -64,6 +65,20 @@ static int nvidia_architecture(cl_object device, const char *extensions) {
     if (ki_opencl.device_info(device, DEVICE_COMPUTE_CAPABILITY_MAJOR, sizeof major, &major, NULL)) return 0;
     if (ki_opencl.device_info(device, DEVICE_COMPUTE_CAPABILITY_MINOR, sizeof minor, &minor, NULL)) return 0;
     return (int)(10 * major + minor);
+}
+
+/* NVIDIA's own compiler has options of its own, and takes kernels that declare as much local memory as a group may have on the
+ * device, whatever DEVICE_LOCAL_MEM_SIZE says (which is what a launch may ask for). No query tells how much that is; this is
+ * what compute capability 9.0 has, less the few bytes that the compiler adds. */
+static kiln_status describe_nvidia(struct ki_properties *properties, const struct ki_opencl_device *device,
+                                   int architecture) {
+    char platform[64] = "";
+    kiln_status status =
+        KI_OPENCL(NULL, platform_info, device->platform, PLATFORM_NAME, sizeof platform - 1, platform, NULL);
+    if (status != KILN_OK || strcmp(platform, "NVIDIA CUDA") != 0) return status;
+    properties->registers_option = "-cl-nv-maxrregcount=";
+    if (architecture == 90) properties->local_hoped = 226 * 1024;
+    return KILN_OK;
 }
 
 static kiln_status able(cl_object device, const char *name) {
@@ -127,6 +142,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     };
     snprintf(properties->cache_key, sizeof properties->cache_key, "opencl %s / %s / %s / %d", name, version,
              driver, *architecture);
+    if (*architecture) TRY(describe_nvidia(properties, device, *architecture));
     TRY(able(device->id, name));
 done:
     return status;
@@ -179,32 +195,6 @@ static void set_options(struct opencl *opencl, int nvidia, bool has_f64) {
     snprintf(opencl->options, sizeof opencl->options, "-cl-std=CL1.2%s%s", maker, has_f64 ? "" : " -DNO_F64");
 }
 
-/* NVIDIA's compiler takes kernels that declare as much local memory as a group may have on the device, whatever
- * DEVICE_LOCAL_MEM_SIZE says (which is what a launch may ask for). No query tells how much: what compute capability 9.0 has is
- * tried, and where a driver refuses, the device's word stands. */
-static kiln_status find_declared(kiln_device *device, int architecture) {
-    enum { DECLARED = 226 * 1024 }; /* and a few bytes that the compiler adds */
-    static const char source[] = "__kernel void declares(__global int *x) {\n"
-                                 "    __local int all[DECLARED / 4];\n"
-                                 "    const int id = (int)get_local_id(0);\n"
-                                 "    all[DECLARED / 4 - 1 - id] = x[id];\n"
-                                 "    barrier(CLK_LOCAL_MEM_FENCE);\n"
-                                 "    x[id] = all[DECLARED / 4 - get_local_size(0) + id];\n"
-                                 "}\n";
-    struct opencl *opencl = device->impl;
-    const char *text = source;
-    char options[32];
-    int code = 0;
-    if (architecture != 90) return KILN_OK;
-    cl_object program = ki_opencl.program_source(opencl->context, 1, &text, NULL, &code);
-    if (!program) return ki_opencl_fail(NULL, code, "program_source");
-    snprintf(options, sizeof options, "-DDECLARED=%d", DECLARED);
-    if (ki_opencl.build(program, 1, &opencl->device, options, NULL, NULL) == 0)
-        device->properties.local_declared = DECLARED;
-    ki_opencl.release_program(program);
-    return KILN_OK;
-}
-
 static kiln_status opencl_open(kiln_device *device, const char *selector) {
     kiln_status status;
     int architecture = 0, code = 0;
@@ -227,7 +217,6 @@ static kiln_status opencl_open(kiln_device *device, const char *selector) {
     if (!opencl->queue) TRY(ki_opencl_fail(NULL, code, "create_queue"));
     opencl->uploads = ki_opencl.create_queue(opencl->context, chosen.id, 0, &code);
     if (!opencl->uploads) TRY(ki_opencl_fail(NULL, code, "create_queue"));
-    TRY(find_declared(device, architecture));
 done:
     if (status != KILN_OK && device->impl) opencl_close(device);
     return status;

@@ -28,14 +28,17 @@ struct ki_properties {
     int64_t local_bytes; /* on-chip memory of a work-group */
     int64_t local_max;   /* ... where it asks for it at launch; 0 where it cannot */
     int64_t
-        local_declared; /* ... where its kernel declares it, if that may be more than local_bytes, else 0 */
-    int64_t cache;      /* bytes of the last cache level; 0 = not told */
-    double bandwidth;   /* bytes a second that the memory is built for; 0 = not told */
-    int64_t registers;  /* of 32 bits in a compute unit; 0 = not told */
-    int architecture;   /* compute capability times ten on CUDA, else 0 */
-    int64_t memory;     /* bytes in all */
-    int64_t alloc_max;  /* bytes in one allocation at most */
-    int64_t align;      /* of offsets into a buffer, in bytes */
+        local_declared;  /* ... where its kernel declares it, if that may be more than local_bytes, else 0 */
+    int64_t local_hoped; /* what local_declared may prove to be (ops/local_declared.h); 0 = settled */
+    const char
+        *registers_option; /* a build's: before the most registers of a thread; NULL if there is none */
+    int64_t cache;         /* bytes of the last cache level; 0 = not told */
+    double bandwidth;      /* bytes a second that the memory is built for; 0 = not told */
+    int64_t registers;     /* of 32 bits in a compute unit; 0 = not told */
+    int architecture;      /* compute capability times ten on CUDA, else 0 */
+    int64_t memory;        /* bytes in all */
+    int64_t alloc_max;     /* bytes in one allocation at most */
+    int64_t align;         /* of offsets into a buffer, in bytes */
     bool has_f64;
     char cache_key[192]; /* what built kernels depend on: API, compiler, driver and architecture versions */
 };

@@ -56,9 +56,10 @@ done:
 
 kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *forced) {
     struct ki_plan plan;
+    kiln_status status = KILN_OK;
     if (forced)
         plan = *forced;
     else
-        ki_dense_choose(&plan, chain);
-    return run(&plan, chain);
+        status = ki_dense_choose(&plan, chain);
+    return status == KILN_OK ? run(&plan, chain) : status;
 }

@@ -6,7 +6,7 @@
 #include "ops/mmchain_gpu.h"
 
 /* The layout that the model predicts to be the fastest. */
-void ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain);
+kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain);
 enum { KI_UNIT_THREADS = 2048 }; /* that a compute unit holds */
 
 /* Fills in what a plan takes with `groups` on each compute unit: the pass, the last groups' idle time, the partial sums and

@@ -3,6 +3,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
+#include "ops/local_declared.h"
 #include "ops/mmchain_dense_gpu.h"
 #include "ops/mmchain_team.h"
 #include "ops/mmchain_tile.h"
@@ -216,10 +217,12 @@ static _Thread_local struct {
 } kept[KEPT];
 static _Thread_local int next_kept;
 
-void ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
+kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
     struct question question;
+    const kiln_status status = ki_find_local_declared(X->device);
+    if (status != KILN_OK) return status;
     memset(&question, 0, sizeof question); /* padding is compared too */
     question.backend = X->device->backend;
     question.rows = X->rows;
@@ -234,7 +237,7 @@ void ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
     for (int i = 0; i < KEPT; i++)
         if (memcmp(&kept[i].question, &question, sizeof question) == 0) {
             *plan = kept[i].plan;
-            return;
+            return KILN_OK;
         }
     struct list list = {0};
     list_plans(&list, chain);
@@ -242,10 +245,13 @@ void ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
     kept[next_kept].question = question;
     kept[next_kept].plan = *plan;
     next_kept = (next_kept + 1) % KEPT;
+    return KILN_OK;
 }
 
 kiln_status ki_dense_candidates(struct ki_candidate **list, int *count, int *chosen,
                                 const struct ki_chain *chain) {
+    const kiln_status status = ki_find_local_declared(chain->X->device);
+    if (status != KILN_OK) return status;
     struct list made = {.rows = ki_calloc(LIST_MAX * sizeof *made.rows)};
     if (!made.rows) return ki_fail_nomem(LIST_MAX * sizeof *made.rows, "the candidates");
     list_plans(&made, chain);

@@ -32,9 +32,9 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     if (plan->local_bytes && X->device->properties.local_declared)
         snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
     /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the end. */
-    if (X->device->properties.shuffles && ki_team_words(plan, chain))
-        snprintf(most, sizeof most, " -cl-nv-maxrregcount=%lld",
-                 (long long)ki_team_registers_most(plan, chain));
+    const char *option = X->device->properties.registers_option;
+    if (option && ki_team_words(plan, chain))
+        snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
              plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, ring,

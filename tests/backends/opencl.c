@@ -3,6 +3,7 @@
 
 #include "backends/check.h"
 #include "core/kernels.h"
+#include "ops/local_declared.h"
 
 static kiln_device *device;
 
@@ -177,12 +178,32 @@ static void test_list(void **state) {
     kiln_free(infos);
 }
 
+/* More local memory than the device names is used where a kernel with so much runs, and what no compiler takes is no error. */
+static void test_local_declared(void **state) {
+    (void)state;
+    struct ki_properties *p = &device->properties;
+    assert_int_equal(p->local_hoped, 0); /* only NVIDIA's OpenCL gives cause to */
+    assert_null(p->registers_option);
+    p->local_hoped = 8192;
+    assert_int_equal(ki_find_local_declared(device), KILN_OK);
+    assert_int_equal(p->local_declared, 8192);
+    const int64_t built = device->statistics.kernels_built + device->statistics.kernels_cached;
+    assert_int_equal(ki_find_local_declared(device), KILN_OK); /* settled */
+    assert_int_equal(device->statistics.kernels_built + device->statistics.kernels_cached, built);
+    p->local_declared = 0;
+    p->local_hoped = -4;
+    assert_int_equal(ki_find_local_declared(device), KILN_OK);
+    assert_int_equal(p->local_declared, 0);
+    assert_int_equal(p->local_hoped, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_properties),   cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_kernel),       cmocka_unit_test(test_two_queues),
-        cmocka_unit_test(test_build_errors), cmocka_unit_test(test_too_much),
-        cmocka_unit_test(test_names),        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_properties),     cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_kernel),         cmocka_unit_test(test_two_queues),
+        cmocka_unit_test(test_build_errors),   cmocka_unit_test(test_too_much),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_list),
+        cmocka_unit_test(test_local_declared),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }
