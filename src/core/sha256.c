@@ -1,9 +1,17 @@
 /* SHA-256: h' = h + F(h, W) for each block of 64 bytes, F = 64 rounds with the words expanded from the block.
  * FIPS 180-4, section 6.2. Our own, because the library needs nothing else of a cryptographic library. */
+#define _GNU_SOURCE
 #include "core/sha256.h"
 
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#include <immintrin.h>
+#endif
 
 /* The first 32 bits of the fractional parts of the cube roots of the first 64 primes. */
 static const uint32_t constants[64] = {
@@ -30,42 +38,95 @@ static void expand(uint32_t w[64], const uint8_t block[64]) {
     }
 }
 
-static void compress(uint32_t state[8], const uint8_t block[64]) {
-    uint32_t w[64], s[8];
-    expand(w, block);
-    memcpy(s, state, sizeof s);
-    for (int i = 0; i < 64; i++) {
-        uint32_t t1 = s[7] + (rotate(s[4], 6) ^ rotate(s[4], 11) ^ rotate(s[4], 25)) +
-                      ((s[4] & s[5]) ^ (~s[4] & s[6])) + constants[i] + w[i];
-        uint32_t t2 = (rotate(s[0], 2) ^ rotate(s[0], 13) ^ rotate(s[0], 22)) +
-                      ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += t1;
-        s[0] = t1 + t2;
+/* The words change their names from round to round, not their places: s[i] is a, ..., h in turns. */
+#define WORD(name) s[(name - i) & 7]
+static void compress(uint32_t state[8], const uint8_t *block, size_t blocks) {
+    for (; blocks > 0; blocks--, block += 64) {
+        uint32_t w[64], s[8];
+        expand(w, block);
+        memcpy(s, state, sizeof s);
+#pragma GCC unroll 8
+        for (int i = 0; i < 64; i++) {
+            const uint32_t a = WORD(0), b = WORD(1), c = WORD(2), e = WORD(4), f = WORD(5), g = WORD(6);
+            const uint32_t t = WORD(7) + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) +
+                               ((e & f) ^ (~e & g)) + constants[i] + w[i];
+            WORD(3) += t;
+            WORD(7) = t + (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+        }
+        for (int i = 0; i < 8; i++) state[i] += s[i];
     }
-    for (int i = 0; i < 8; i++) state[i] += s[i];
+}
+#undef WORD
+
+#ifdef __x86_64__
+/* The same with the processor's own instructions, seven times as fast: a model of 30 million columns is checked in 0.15 s. They
+ * keep the words as a, b, e, f and c, d, g, h, highest first, and do four rounds at once. */
+__attribute__((target("sha,sse4.1"))) static void compress_x86(uint32_t state[8], const uint8_t *block,
+                                                               size_t blocks) {
+    const __m128i bytes = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+    const __m128i badc = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)state), 0xb1);
+    const __m128i efgh = _mm_shuffle_epi32(_mm_loadu_si128((const __m128i *)(state + 4)), 0x1b);
+    __m128i abef = _mm_alignr_epi8(badc, efgh, 8), cdgh = _mm_blend_epi16(efgh, badc, 0xf0), w[4];
+    for (; blocks > 0; blocks--, block += 64) {
+        const __m128i abef_before = abef, cdgh_before = cdgh;
+#pragma GCC unroll 16
+        for (int i = 0; i < 16; i++) {
+            __m128i *now = &w[i % 4], last = w[(i + 3) % 4];
+            if (i < 4)
+                *now = _mm_shuffle_epi8(_mm_loadu_si128((const __m128i *)block + i), bytes);
+            else
+                *now = _mm_sha256msg2_epu32(_mm_add_epi32(_mm_sha256msg1_epu32(*now, w[(i + 1) % 4]),
+                                                          _mm_alignr_epi8(last, w[(i + 2) % 4], 4)),
+                                            last);
+            const __m128i sum = _mm_add_epi32(*now, _mm_loadu_si128((const __m128i *)constants + i));
+            cdgh = _mm_sha256rnds2_epu32(cdgh, abef, sum);
+            abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(sum, 0x0e));
+        }
+        abef = _mm_add_epi32(abef, abef_before);
+        cdgh = _mm_add_epi32(cdgh, cdgh_before);
+    }
+    const __m128i feba = _mm_shuffle_epi32(abef, 0x1b), dchg = _mm_shuffle_epi32(cdgh, 0xb1);
+    _mm_storeu_si128((__m128i *)state, _mm_blend_epi16(feba, dchg, 0xf0));
+    _mm_storeu_si128((__m128i *)(state + 4), _mm_alignr_epi8(dchg, feba, 8));
+}
+
+static bool has_x86(void) {
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b >> 29 & 1 && __builtin_cpu_supports("sse4.1");
+}
+#endif
+
+static void (*compress_blocks)(uint32_t state[8], const uint8_t *block, size_t blocks) = compress;
+
+/* KILN_ISA=scalar is for tests of the plain code. */
+static void choose(void) {
+#ifdef __x86_64__
+    const char *cap = secure_getenv("KILN_ISA");
+    if (has_x86() && !(cap && strcmp(cap, "scalar") == 0)) compress_blocks = compress_x86;
+#endif
 }
 
 void ki_sha256_start(struct ki_sha256 *hash) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, choose);
     *hash = (struct ki_sha256){.state = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f,
                                          0x9b05688c, 0x1f83d9ab, 0x5be0cd19}};
 }
 
 void ki_sha256_add(struct ki_sha256 *hash, const void *bytes, size_t size) {
     const uint8_t *next = bytes;
-    size_t filled = hash->bytes % 64;
+    const size_t filled = hash->bytes % 64;
     hash->bytes += size;
-    while (size > 0) {
-        size_t take = size < 64 - filled ? size : 64 - filled;
+    if (filled > 0) {
+        const size_t take = size < 64 - filled ? size : 64 - filled;
         memcpy(hash->block + filled, next, take);
-        filled += take;
         next += take;
         size -= take;
-        if (filled == 64) {
-            compress(hash->state, hash->block);
-            filled = 0;
-        }
+        if (filled + take < 64) return;
+        compress_blocks(hash->state, hash->block, 1);
     }
+    compress_blocks(hash->state, next, size / 64);
+    memcpy(hash->block, next + size / 64 * 64, size % 64);
 }
 
 /* Padding: one bit 1, zeros, and the length in bits as the last eight bytes of a block. */

@@ -1,4 +1,4 @@
-/* SHA-256 (FIPS 180-4), for kernel cache entries: names, keys and integrity. */
+/* SHA-256 (FIPS 180-4): names, keys and integrity of kernel cache entries, integrity of models. */
 #ifndef KI_SHA256_H
 #define KI_SHA256_H
 

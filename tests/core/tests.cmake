@@ -8,6 +8,8 @@ foreach(name memory sha256 simd_math size status seams threads upload probe kern
   endif()
   kiln_test(core_${name} ${files})
 endforeach()
+add_test(NAME core_sha256_scalar COMMAND core_sha256)
+set_tests_properties(core_sha256_scalar PROPERTIES ENVIRONMENT "KILN_ISA=scalar" TIMEOUT 60)
 kiln_test(core_choose ${CMAKE_CURRENT_LIST_DIR}/choose.c)
 # Its forked children begin threads, which ThreadSanitizer can follow but thinks unwise.
 set_tests_properties(core_threads PROPERTIES ENVIRONMENT TSAN_OPTIONS=die_after_fork=0)
