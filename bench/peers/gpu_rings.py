@@ -2,7 +2,7 @@
 """Dense passes of few rows, but enough for several turns of each kernel that keeps a ring of tiles: small enough to run under
 compute-sanitizer. Each result is compared with NumPy's in fp64.
 
-usage: gpu_rings.py [--device cuda]
+usage: gpu_rings.py [--device cuda] [--part I/N]    (one of N processes that share the work, I from 0)
 """
 import argparse
 import sys
@@ -22,9 +22,12 @@ SHAPES = [(9001, 8, 1), (9001, 28, 1), (9001, 100, 1), (3001, 256, 1), (1501, 10
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--device", default="cuda")
-    device = kiln.Device(parser.parse_args().device)
+    parser.add_argument("--part", default="0/1")
+    args = parser.parse_args()
+    device = kiln.Device(args.device)
+    part, parts = map(int, args.part.split("/"))
     failed = 0
-    for rows, cols, k in SHAPES:
+    for rows, cols, k in SHAPES[part::parts]:
         for dtype, limit in ((np.float64, 1e-12), (np.float32, 1e-5)):
             X, v = device.dense(rows, cols, dtype).fill_random(3, 0), device.dense(rows, 1, dtype).fill_random(1, 1, normal=False)
             y, w = device.dense(cols, k, dtype).fill_random(1, 2), device.dense(cols, k, dtype)
