@@ -236,12 +236,13 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into tiles,
  * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
  * 1 MB, also where a few columns do, and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model
- * chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with CUDA from compute capability 9.0 on. Dense
- * rows too wide for a group's registers are
- * shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536 f64 or 131,072 f32 columns, rows of a multiple
- * of 16 bytes) or by teams that exchange their sums through the second cache level (NVIDIA's GPUs through OpenCL, to some
- * 114,000 f64 or 229,000 f32 columns); beyond, and elsewhere beyond some 8,192, they are read a second time, from the cache as
- * far as they fit there.
+ * chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with CUDA from compute capability 9.0 on.
+ * Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536
+ * f64 or 131,072 f32 columns, rows of a multiple of 16 bytes) or by teams of groups that exchange their sums through the second
+ * cache level (there for several columns of y; and on NVIDIA's GPUs through OpenCL, to some 114,000 f64 or 229,000 f32 columns);
+ * beyond, and elsewhere beyond some 8,192, they are read a second time, from the cache as far as they fit there. A team's groups
+ * wait for each other: through OpenCL, which cannot start them together, two devices opened on one GPU and used at the same time
+ * can hold each other up for ever. With CUDA they take turns.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; tiles add up in another order than rows.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
  * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */

@@ -22,7 +22,7 @@ struct cuda {
 
 enum { ARGUMENTS_MAX = 64 };
 
-/* Numbers of attributes in cuda.h. */
+/* Numbers in cuda.h, most of them of attributes. */
 enum {
     MAX_THREADS_PER_BLOCK = 1,
     MAX_SHARED_MEMORY_PER_BLOCK = 8,
@@ -32,12 +32,14 @@ enum {
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
     FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
     FUNCTION_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
+    LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     MEMORY_CLOCK_RATE = 36,
     GLOBAL_MEMORY_BUS_WIDTH = 37,
     COMPUTE_CAPABILITY_MAJOR = 75,
     COMPUTE_CAPABILITY_MINOR = 76,
     STREAM_NON_BLOCKING = 1,
-    EVENT_DISABLE_TIMING = 2
+    EVENT_DISABLE_TIMING = 2,
+    COOPERATIVE_LAUNCH_TOO_LARGE = 720 /* an error */
 };
 
 /* Native atomics on f64 are what the kernels count on. */
@@ -336,8 +338,19 @@ done:
     return status;
 }
 
+static kiln_status launch_failed(kiln_device *device, int code, int64_t groups, int64_t group_size) {
+    if (code != COOPERATIVE_LAUNCH_TOO_LARGE) return ki_cuda_fail(device, code, "launch");
+    ki_fail_native(
+        KILN_ERR_DEVICE, "cuda", code,
+        "device %s: %lld work-groups of %lld threads wait for each other, but it has not room for all",
+        device->info.name, (long long)groups, (long long)group_size);
+    return ki_hint("fewer columns of y at a time; or let this process have the whole GPU "
+                   "(CUDA_MPS_ACTIVE_THREAD_PERCENTAGE)");
+}
+
 static kiln_status cuda_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,
-                               const struct ki_arg *args, int count) {
+                               bool together, const struct ki_arg *args, int count) {
+    static const struct cuda_attribute cooperative = {LAUNCH_ATTRIBUTE_COOPERATIVE, {1}};
     struct cuda *cuda = device->impl;
     void *parameters[ARGUMENTS_MAX];
     uint64_t places[ARGUMENTS_MAX];
@@ -346,16 +359,20 @@ static kiln_status cuda_launch(kiln_device *device, void *function, int64_t grou
         return ki_fail(KILN_ERR_LIMIT, "device %s: a launch of %lld work-groups, but CUDA allows 2147483647",
                        device->info.name, (long long)groups);
     if (count > ARGUMENTS_MAX) return ki_fail(KILN_ERR_INTERNAL, "a kernel with %d arguments", count);
-    unsigned local_bytes = 0;
+    struct cuda_config launch = {.grid = {(unsigned)groups, 1, 1},
+                                 .group = {(unsigned)group_size, 1, 1},
+                                 .stream = cuda->stream,
+                                 .attributes = &cooperative,
+                                 .attribute_count = together};
     for (int i = 0; i < count; i++) {
         places[i] = args[i].as.handle + (uint64_t)args[i].offset;
         parameters[i] = args[i].offset ? (void *)&places[i] : (void *)&args[i].as;
         if (args[i].size == 0)
-            local_bytes = (unsigned)args[i].as.i64; /* the last: the kernel knows nothing of it */
+            launch.local_bytes = (unsigned)args[i].as.i64; /* the last: the kernel knows nothing of it */
     }
     TRY(enter(device));
-    TRY(KI_CUDA(device, launch, function, (unsigned)groups, 1, 1, (unsigned)group_size, 1, 1, local_bytes,
-                cuda->stream, parameters, NULL));
+    const int code = ki_cuda.launch(&launch, function, parameters, NULL);
+    if (code) return launch_failed(device, code, groups, group_size);
 done:
     return status;
 }

@@ -34,7 +34,5 @@ FUNCTION(resident, cuOccupancyMaxActiveBlocksPerMultiprocessor,
 FUNCTION(resident_clusters, cuOccupancyMaxActiveClusters,
          (int *clusters, cuda_function function, const struct cuda_config *launch))
 FUNCTION(function_set, cuFuncSetAttribute, (cuda_function function, int attribute, int value))
-FUNCTION(launch, cuLaunchKernel,
-         (cuda_function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
-          unsigned block_y, unsigned block_z, unsigned local_bytes, cuda_stream stream, void **parameters,
-          void **extra))
+FUNCTION(launch, cuLaunchKernelEx,
+         (const struct cuda_config *launch, cuda_function function, void **parameters, void **extra))

@@ -10,11 +10,19 @@ typedef struct cuda_event_opaque *cuda_event;
 typedef struct cuda_module_opaque *cuda_module;
 typedef struct cuda_function_opaque *cuda_function;
 
-/* CUlaunchConfig of cuda.h. */
+/* CUlaunchAttribute and CUlaunchConfig of cuda.h. */
+struct cuda_attribute {
+    int number;
+    union {
+        int32_t i32;
+        uint64_t all[8];
+    } value;
+};
+
 struct cuda_config {
     unsigned grid[3], group[3], local_bytes;
     cuda_stream stream;
-    const void *attributes;
+    const struct cuda_attribute *attributes;
     unsigned attribute_count;
 };
 

@@ -406,7 +406,8 @@ static kiln_status set_argument(kiln_device *device, void *function, unsigned i,
 }
 
 static kiln_status opencl_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,
-                                 const struct ki_arg *args, int count) {
+                                 bool together, const struct ki_arg *args, int count) {
+    (void)together; /* there is no word for it */
     struct opencl *opencl = device->impl;
     cl_object views[ARGUMENTS_MAX] = {NULL};
     int64_t threads = 0;

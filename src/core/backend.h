@@ -96,9 +96,10 @@ struct ki_backend {
      * where there are neither. */
     kiln_status (*resident_clusters)(kiln_device *device, int64_t *groups, void *function, int64_t group_size,
                                      int64_t cluster, int64_t local_bytes);
-    /* Queues groups x group_size threads. Work on one device runs in order. */
+    /* Queues groups x group_size threads. Work on one device runs in order. `together`: the groups wait for each other, and
+     * begin when there is room for all; an API that cannot say so, as OpenCL, begins with those that there is room for. */
     kiln_status (*launch)(kiln_device *device, void *function, int64_t groups, int64_t group_size,
-                          const struct ki_arg *args, int count);
+                          bool together, const struct ki_arg *args, int count);
     kiln_status (*sync)(kiln_device *device);
 };
 

@@ -157,9 +157,9 @@ kiln_status ki_kernel_resident_clusters(kiln_device *device, int64_t *groups, st
 
 enum { ARGUMENTS_MAX = 64 };
 
-kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
-                             int64_t group_size, const struct ki_arg *args, int count) {
-    struct ki_operand operands[ARGUMENTS_MAX];
+static kiln_status launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups, int64_t group_size,
+                          bool together, const struct ki_arg *args, int count) {
+    struct ki_operand operands[ARGUMENTS_MAX] = {0};
     struct ki_arg found[ARGUMENTS_MAX];
     kiln_status status = ki_device_alive(device);
     if (status != KILN_OK || groups == 0) return status;
@@ -168,9 +168,19 @@ kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int6
     if ((status = ki_operands_hold_launch(device, operands, count)) != KILN_OK) return status;
     for (int i = 0; i < count; i++)
         found[i] = args[i].matrix ? ki_arg_buffer(&args[i].matrix->values) : args[i];
-    status = device->backend->launch(device, kernel->function, groups, group_size, found, count);
+    status = device->backend->launch(device, kernel->function, groups, group_size, together, found, count);
     ki_operands_release(device, operands, count);
     return status;
+}
+
+kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
+                             int64_t group_size, const struct ki_arg *args, int count) {
+    return launch(device, kernel, groups, group_size, false, args, count);
+}
+
+kiln_status ki_kernel_launch_together(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
+                                      int64_t group_size, const struct ki_arg *args, int count) {
+    return launch(device, kernel, groups, group_size, true, args, count);
 }
 
 void ki_kernels_free(kiln_device *device) {

@@ -29,6 +29,10 @@ kiln_status ki_kernel_resident_clusters(kiln_device *device, int64_t *groups, st
 /* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */
 kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                              int64_t group_size, const struct ki_arg *args, int count);
+/* The same for groups that wait for each other: none begins before there is room for all, where the API can say so (CUDA).
+ * ERR_DEVICE if there never is, for ki_kernel_resident* has said how many there may be. */
+kiln_status ki_kernel_launch_together(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
+                                      int64_t group_size, const struct ki_arg *args, int count);
 void ki_kernels_free(kiln_device *device); /* at close; the disk cache with them */
 
 static inline struct ki_arg ki_arg_buffer(const struct ki_buffer *buffer) { /* NULL gives a null pointer */

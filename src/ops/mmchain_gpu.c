@@ -85,7 +85,8 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     args[n++] = ki_arg_i32(first);
     args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
     n += ki_map_args(args + n, chain, work);
-    if (ki_team_words(plan, chain)) {
+    const bool team = ki_team_words(plan, chain) != 0;
+    if (team) {
         const int64_t at = exchange_at(plan, chain, work);
         args[n++] = ki_arg_buffer(&work->buffer);
         args[n++] = ki_arg_i64(at);
@@ -94,7 +95,8 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     }
     if (plan->local_bytes && !X->device->properties.local_declared)
         args[n++] = ki_arg_local(plan->local_bytes);
-    kiln_status status = ki_kernel_launch(X->device, kernel, plan->groups, plan->BS, args, n);
+    kiln_status status = (team ? ki_kernel_launch_together
+                               : ki_kernel_launch)(X->device, kernel, plan->groups, plan->BS, args, n);
     if (status != KILN_OK || !ki_chain_maps(chain)) return status;
     return ki_map_records(chain, work, plan->groups, plan->K, first);
 }

@@ -72,7 +72,7 @@ static kiln_status launch(kiln_device *device) {
     for (int cluster = 1; cluster <= 2 && status == KILN_OK; cluster++)
         status = device->backend->resident_clusters(device, &groups, function, 64, cluster, 100000);
     if (status != KILN_OK) return status;
-    return device->backend->launch(device, function, 7, 64, &arg, 1);
+    return device->backend->launch(device, function, 7, 64, false, &arg, 1);
 }
 
 static struct run scenario(void) {
@@ -246,9 +246,31 @@ static void test_build_log_and_bad_binary(void **state) {
     assert_fails(KILN_ERR_BUILD,
                  device->backend->load(device, &module, &function, "garbage", 8, "kernel", ""));
     assert_fails(KILN_ERR_BUILD, device->backend->load(device, &module, &function, "CUBIN", 6, "absent", ""));
-    assert_fails(KILN_ERR_LIMIT, device->backend->launch(device, NULL, (int64_t)1 << 31, 64, NULL, 0));
+    assert_fails(KILN_ERR_LIMIT, device->backend->launch(device, NULL, (int64_t)1 << 31, 64, false, NULL, 0));
     kiln_device_close(device);
     assert_int_equal(driver->live, 0);
+}
+
+/* Groups that wait for each other are started together, or the launch is refused: the stub runs four units of 2,048 threads. */
+static void test_launch_together(void **state) {
+    (void)state;
+    reset();
+    kiln_device *device = NULL;
+    const struct ki_arg arg = {.size = 8, .as.f64 = 2.5};
+    assert_int_equal(kiln_device_open(&device, "cuda:1", NULL), KILN_OK);
+    assert_int_equal(build(device), KILN_OK);
+    assert_int_equal(load(device), KILN_OK);
+    assert_int_equal(device->backend->launch(device, function, 16, 512, true, &arg, 1), KILN_OK);
+    assert_int_equal(driver->together, 1);
+    assert_int_equal(device->backend->launch(device, function, 17, 512, false, &arg, 1), KILN_OK);
+    assert_int_equal(driver->together, 0);
+    assert_fails(KILN_ERR_DEVICE, device->backend->launch(device, function, 17, 512, true, &arg, 1));
+    assert_contains(kiln_last_error()->message, "17 work-groups of 512 threads wait for each other");
+    assert_int_equal(kiln_last_error()->native_code, 720);
+    assert_false(device->lost);
+    device->backend->unload(device, module, function);
+    ki_free(binary);
+    kiln_device_close(device);
 }
 
 static void test_names(void **state) {
@@ -359,6 +381,7 @@ int main(void) {
         cmocka_unit_test(test_compiler_faults),
         cmocka_unit_test(test_out_of_memory_says_how_much),
         cmocka_unit_test(test_build_log_and_bad_binary),
+        cmocka_unit_test(test_launch_together),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_classes),

@@ -85,7 +85,7 @@ static void try_size(kiln_device *device, kiln_type type, int vs, int bs) {
     assert_int_equal(ki_device_upload(device, &X, 0, x, threads * size), KILN_OK);
     assert_int_equal(ki_device_upload(device, &total, 0, &zero, 8), KILN_OK);
     const struct ki_arg args[] = {ki_arg_buffer(&Y), ki_arg_buffer(&total), ki_arg_buffer(&X), ki_arg_i64(n)};
-    assert_int_equal(device->backend->launch(device, function, GROUPS, bs, args, 4), KILN_OK);
+    assert_int_equal(device->backend->launch(device, function, GROUPS, bs, false, args, 4), KILN_OK);
     assert_int_equal(ki_device_download(device, y, &Y, 0, threads * (R + 1) * size), KILN_OK);
     assert_int_equal(ki_device_download(device, &got, &total, 0, 8), KILN_OK);
     check_sums(y, x, type, vs, n, threads);

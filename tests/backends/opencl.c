@@ -74,13 +74,13 @@ static void test_kernel(void **state) {
     assert_int_equal(ki_device_upload(device, &buffer, 0, values, sizeof values), KILN_OK);
     const struct ki_arg args[] = {ki_arg_buffer(&buffer), ki_arg_buffer(NULL), ki_arg_i64(COUNT - 1),
                                   ki_arg_i32(3)};
-    assert_int_equal(backend->launch(device, function, 16, 64, args, 4), KILN_OK);
+    assert_int_equal(backend->launch(device, function, 16, 64, false, args, 4), KILN_OK);
     assert_int_equal(kiln_device_sync(device), KILN_OK);
     assert_int_equal(ki_device_download(device, values, &buffer, 0, sizeof values), KILN_OK);
     for (int i = 0; i < COUNT; i++) assert_int_equal(values[i], i < COUNT - 1 ? 3 * i + 5 : i);
     /* A work-group larger than any device takes. */
-    assert_fails(KILN_ERR_DEVICE, backend->launch(device, function, 1, (int64_t)1 << 40, args, 4));
-    assert_fails(KILN_ERR_LIMIT, backend->launch(device, function, INT64_MAX, 64, args, 4));
+    assert_fails(KILN_ERR_DEVICE, backend->launch(device, function, 1, (int64_t)1 << 40, false, args, 4));
+    assert_fails(KILN_ERR_LIMIT, backend->launch(device, function, INT64_MAX, 64, false, args, 4));
     assert_false(device->lost);
     ki_device_release(device, &buffer);
     backend->unload(device, module, function);
@@ -109,7 +109,7 @@ static void test_two_queues(void **state) {
         for (int i = 0; i < COUNT; i++) values[round][i] = i + round;
         assert_int_equal(backend->upload_queue(device, &buffer, 0, values[round], sizeof back), KILN_OK);
         assert_int_equal(backend->upload_wait(device), KILN_OK);
-        assert_int_equal(backend->launch(device, function, 64, 64, args, 4), KILN_OK);
+        assert_int_equal(backend->launch(device, function, 64, 64, false, args, 4), KILN_OK);
     }
     assert_int_equal(ki_device_download(device, back, &buffer, 0, sizeof back), KILN_OK);
     for (int i = 0; i < COUNT; i++) {

@@ -11,7 +11,7 @@ struct stub {
     int64_t live; /* objects that are made and not yet destroyed */
     int64_t used; /* bytes of the stub's own memory: what a failed call did not free is no leak of the test */
     /* The last launch. */
-    unsigned groups, group_size;
+    unsigned groups, group_size, together;
     double first_argument;
 };
 

@@ -10,10 +10,18 @@ typedef struct cuda_stream_opaque *cuda_stream;
 typedef struct cuda_event_opaque *cuda_event;
 typedef struct cuda_module_opaque *cuda_module;
 typedef struct cuda_function_opaque *cuda_function;
+struct cuda_attribute {
+    int number;
+    union {
+        int32_t i32;
+        uint64_t all[8];
+    } value;
+};
+
 struct cuda_config {
     unsigned grid[3], group[3], local_bytes;
     cuda_stream stream;
-    const void *attributes;
+    const struct cuda_attribute *attributes;
     unsigned attribute_count;
 };
 #define FUNCTION(member, symbol, parameters) int symbol parameters;
@@ -25,7 +33,7 @@ extern struct stub stub_cuda;
 struct stub stub_cuda;
 
 static char context, stream, event, function;
-enum { DEVICES = 2, LOCAL_MAX = 232448 };
+enum { DEVICES = 2, UNITS = 4, LOCAL_MAX = 232448 };
 static const size_t memory = (size_t)1 << 30;
 
 /* Never given back; a test sets stub_cuda.used to zero. */
@@ -88,7 +96,7 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
     CALL("cuDeviceGetAttribute");
     static const struct {
         int attribute, value;
-    } attributes[] = {{1, 1024}, {8, 49152},  {10, 32},        {16, 4},       {75, 9},
+    } attributes[] = {{1, 1024}, {8, 49152},  {10, 32},        {16, UNITS},   {75, 9},
                       {76, 0},   {82, 65536}, {97, LOCAL_MAX}, {36, 3201000}, {37, 6144}};
     for (size_t i = 0; i < sizeof attributes / sizeof *attributes; i++)
         if (attributes[i].attribute == attribute) {
@@ -247,15 +255,19 @@ int cuFuncSetAttribute(cuda_function of, int attribute, int value) {
 }
 
 #ifndef STUB_INCOMPLETE
-int cuLaunchKernel(cuda_function launched, unsigned grid_x, unsigned grid_y, unsigned grid_z,
-                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned local_bytes, cuda_stream on,
-                   void **parameters, void **extra) {
-    CALL("cuLaunchKernel");
-    if ((void *)launched != &function || (void *)on != &stream || grid_y != 1 || grid_z != 1 ||
-        block_y != 1 || block_z != 1 || local_bytes > LOCAL_MAX || extra)
+/* The one attribute that is known says that all groups run at once. */
+int cuLaunchKernelEx(const struct cuda_config *launch, cuda_function launched, void **parameters,
+                     void **extra) {
+    CALL("cuLaunchKernelEx");
+    if ((void *)launched != &function || (void *)launch->stream != &stream || launch->grid[1] != 1 ||
+        launch->grid[2] != 1 || launch->group[1] != 1 || launch->group[2] != 1 ||
+        launch->local_bytes > LOCAL_MAX || launch->attribute_count > 1 || extra)
         return 1;
-    STUB.groups = grid_x;
-    STUB.group_size = block_x;
+    STUB.together = launch->attribute_count;
+    if (STUB.together && (launch->attributes->number != 2 || launch->attributes->value.i32 != 1)) return 1;
+    if (STUB.together && launch->grid[0] > UNITS * (2048 / launch->group[0])) return 720;
+    STUB.groups = launch->grid[0];
+    STUB.group_size = launch->group[0];
     memcpy(&STUB.first_argument, parameters[0], sizeof STUB.first_argument);
     return 0;
 }

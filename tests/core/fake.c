@@ -120,13 +120,14 @@ static void fake_unload(kiln_device *device, void *module, void *function) {
 }
 
 static kiln_status fake_launch(kiln_device *device, void *function, int64_t groups, int64_t group_size,
-                               const struct ki_arg *args, int count) {
+                               bool together, const struct ki_arg *args, int count) {
     (void)device;
     (void)groups;
     (void)group_size;
     (void)args;
     (void)count;
     fake.launches++;
+    fake.together += together;
     fake.launched = function;
     return KILN_OK;
 }

@@ -10,8 +10,8 @@
 #include "core/kernels.h"
 
 struct fake {
-    int builds, loads, unloads, launches;
-    int messages, warnings; /* all; those about the cache */
+    int builds, loads, unloads, launches, together; /* of the launches, groups that are to run at once */
+    int messages, warnings;                         /* all; those about the cache */
     char last_message[512];
     char built[256];        /* what the last build made */
     char loaded[256];       /* what the last load got */

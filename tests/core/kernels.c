@@ -154,12 +154,16 @@ static void launching(void **state) {
     assert_int_equal(fake.launches, 0);
     assert_int_equal(ki_kernel_launch(&device, kernel, 1, 64, NULL, 0), KILN_OK);
     assert_int_equal(fake.launches, 1);
+    assert_int_equal(fake.together, 0);
     assert_non_null(fake.launched);
+    assert_int_equal(ki_kernel_launch_together(&device, kernel, 2, 64, NULL, 0), KILN_OK);
+    assert_int_equal(fake.launches, 2);
+    assert_int_equal(fake.together, 1);
     device.lost = true;
     assert_int_equal(ki_kernel_launch(&device, kernel, 1, 64, NULL, 0), KILN_ERR_DEVICE_LOST);
     assert_int_equal(ki_kernel_get(&none, &device, "k", "g", KILN_F64, ""), KILN_ERR_DEVICE_LOST);
     assert_null(none);
-    assert_int_equal(fake.launches, 1);
+    assert_int_equal(fake.launches, 2);
     assert_int_equal(fake.unloads, 0);
     device.lost = false; /* so that the fake's module is freed */
     fake_close(&device);
