@@ -65,6 +65,9 @@ DEVICE_FN void add_products(real *sum, bool in, int c, real x, int lane, __globa
     const bool near = hot && slot < chip_y, far = in && !hot && rare_too;
     __global const real *const row = y + ((index_t)c * y_k + y_first);
     real element[W];
+#ifdef CODED
+    if (c >= 0 && !rare_too) x = REAL(0.0); /* an infinity times nothing would not be nothing */
+#endif
 #if defined(BANDS)
     EACH_OWN(i) element[i] = far && OWN(lane, i) < columns ? row[OWN(lane, i)] : REAL(0.0);
 #elif defined(SUMS_TOGETHER) && W == SUMS_TOGETHER

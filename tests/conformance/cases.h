@@ -60,7 +60,8 @@ enum pattern {
     X(OFFSET, 17)    /* with offsets, */                                                                     \
     X(SHIFT, 18)     /* with an intercept, */                                                                \
     X(SUMS, 19)      /* and its part of the result */                                                        \
-    X(CURVATURE, 20) /* and the curvature wanted */
+    X(CURVATURE, 20) /* and the curvature wanted */                                                          \
+    X(X_INF, 21)     /* an infinity in CSR X, the last entry of the middle row */
 enum flag {
 #define FLAG_ENUM(name, bit) WITH_##name = 1 << bit,
     FLAG_LIST(FLAG_ENUM)

@@ -192,6 +192,7 @@ kiln_status make_X(struct work *work) {
     }
     if (p->flags & WITH_X_NAN && X->nnz > 0)
         host_set(X, X->row_start ? X->nnz / 2 : p->rows / 2 * p->cols, (double)NAN);
+    if (p->flags & WITH_X_INF) host_set(X, X->row_start[p->rows / 2 + 1] - 1, (double)INFINITY);
     return operand_upload(work, &work->X);
 }
 

@@ -29,6 +29,16 @@ static void list(struct problem_list *list) {
     for (int64_t i = 0; i < shapes.count; i++)
         problem_add(list, vary(shapes.problems[i], whole[i % WHOLE], i));
     shapes_free(&shapes);
+    /* What a row's own pass leaves to tiles must not come in as infinity times nothing. */
+    for (int64_t t = 0; t < 6; t++) {
+        const struct problem infinite = {.format = KILN_CSR,
+                                         .pattern = t % 2 ? PATTERN_UNIFORM : PATTERN_ZIPF,
+                                         .rows = 301,
+                                         .cols = 1025,
+                                         .per_row = 12,
+                                         .k = t < 2 ? 1 : t < 4 ? 3 : 8};
+        problem_add(list, vary(infinite, WITH_V | WITH_Z | WITH_X_INF, t));
+    }
     static const int64_t columns[] = {1, 3, 8, 64};
     for (int64_t t = 0; t < 4 * VARIANTS; t++) {
         struct problem p = {.format = KILN_DENSE,
