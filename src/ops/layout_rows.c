@@ -52,7 +52,7 @@ static int first_listed(const int32_t ends[COUNTERS], int64_t count, int vector)
 static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int first, int segmented) {
     const int base = first > 0 ? ends[first - 1] : 0;
     rows->vector = 1 << first;
-    rows->longest = (int)ki_min(KI_TURNS << first, segmented);
+    rows->longest = first < KI_ROW_CLASSES ? (int)ki_min(KI_TURNS << first, segmented) : segmented;
     for (int i = 0; i < KI_ROW_LISTS; i++) {
         const int last = (int)ki_min(first + 2 * i + 1, KI_ROW_CLASSES - 1);
         rows->vectors[i] = 2 << last;
