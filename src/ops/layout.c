@@ -69,9 +69,12 @@ static int64_t bytes_of_rows(const struct ki_rows *rows) {
 static int64_t bytes_of(const struct ki_layout *layout) {
     const struct ki_transpose *T = &layout->transpose;
     const struct ki_tiles *tiles = &layout->tiles;
-    return bytes_of_rows(&layout->rows) + layout->slots.bytes + T->start.bytes + T->row.bytes +
-           T->value.bytes + bytes_of_rows(&T->rows) + tiles->start.bytes + tiles->entry.bytes +
-           tiles->value.bytes + bytes_of_rows(&tiles->pieces);
+    int64_t bytes = bytes_of_rows(&layout->rows) + layout->slots.bytes + T->row.bytes + T->value.bytes +
+                    T->columns.bytes + tiles->start.bytes + tiles->entry.bytes + tiles->value.bytes +
+                    bytes_of_rows(&tiles->pieces);
+    const struct ki_bands *const parts[] = {&T->cut, &T->whole};
+    for (int i = 0; i < 2; i++) bytes += parts[i]->start.bytes + bytes_of_rows(&parts[i]->rows);
+    return bytes;
 }
 
 /* Columns get their numbers back, unless X goes as well, and everything is freed. */
@@ -80,14 +83,11 @@ static kiln_status drop(kiln_matrix *X, bool restore) {
     kiln_device *device = X->device;
     kiln_status status = KILN_OK;
     if (restore && layout->coded && !device->lost) status = ki_layout_decode(layout, X);
-    struct ki_buffer *const parts[] = {&layout->slots,         &layout->transpose.start,
-                                       &layout->transpose.row, &layout->transpose.value,
-                                       &layout->y_hot,         &layout->w_hot,
-                                       &layout->dots,          &layout->factors,
-                                       &layout->partials,      &layout->bands};
+    struct ki_buffer *const parts[] = {&layout->slots,   &layout->y_hot,    &layout->w_hot,    &layout->dots,
+                                       &layout->factors, &layout->partials, &layout->band_sums};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) ki_device_release(device, parts[i]);
     ki_layout_drop_rows(device, &layout->rows);
-    ki_layout_drop_rows(device, &layout->transpose.rows);
+    ki_layout_drop_transpose(device, &layout->transpose);
     ki_layout_drop_tiles(device, &layout->tiles);
     device->statistics.layout_bytes -= layout->bytes;
     X->layout = NULL;
@@ -98,7 +98,7 @@ static kiln_status drop(kiln_matrix *X, bool restore) {
 static kiln_status start(const kiln_matrix *X) {
     struct ki_layout *layout = ki_calloc(sizeof *layout);
     if (!layout) return ki_fail_nomem(sizeof *layout, "a layout");
-    layout->rows.longest = layout->transpose.rows.longest = INT32_MAX;
+    layout->rows.longest = INT32_MAX;
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)X; /* its value stays as it is */
     owner->layout = layout;
     owner->layout_drop = drop;

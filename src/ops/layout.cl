@@ -135,7 +135,7 @@ __kernel void unpack_hot(__global real *out, __global const real *w_hot, __globa
 }
 #endif
 
-/* ---- the transpose: entries, to be sorted by column, band of rows by band ---- */
+/* ---- the transpose: the columns by how they are cut into bands, and entries, to be sorted by band and column ---- */
 #if defined(TRANSPOSE) || defined(TILES)
 /* The last of the rows from `low` up to `high` that begins at entry e or before. */
 DEVICE_FN long row_of(__global const long *row_start, long low, long high, long e) {
@@ -151,26 +151,41 @@ DEVICE_FN long row_of(__global const long *row_start, long low, long high, long 
 #endif
 
 #ifdef TRANSPOSE
+/* Columns and whether they have fewer than `least` entries. */
+__kernel void transpose_columns(__global int *few, __global int *column, __global const int *count, long n, long least) {
+    FOR_ALL(c, n) {
+        few[c] = count[c] < least;
+        column[c] = (int)c;
+    }
+}
+
+/* The number of each listed column's first band: the first `cut` columns have `bands` each, the others one. */
+__kernel void transpose_numbers(__global int *number, __global const int *column, long n, long cut, long bands) {
+    FOR_ALL(i, n) number[column[i]] = (int)(i < cut ? i : i + cut * (bands - 1));
+}
+
+/* The next band's number of a column that is cut is larger by how many are. */
 __kernel void transpose_list(__global const long *row_start, __global const int *col, __global const real *X, long rows,
-                             __global int *key, __global int *row, __global real *value, long nnz, long chunk, int cols,
-                             int height) {
+                             __global int *key, __global int *row, __global real *value, long nnz, long chunk,
+                             __global const int *number, int cut, int height) {
     if (FROM >= nnz) return;
     long at = row_of(row_start, 0, rows, FROM);
     for (long e = FROM; e < UP_TO(nnz); e++) {
         while (row_start[at + 1] <= e) at++;
-        key[e] = col[e] + (int)(at / height) * cols;
+        const int first = number ? number[col[e]] : col[e];
+        key[e] = first < cut ? first + (int)(at / height) * cut : first;
         row[e] = (int)at;
         if (X) value[e] = X[e];
     }
 }
 
-/* Where each column begins among the sorted entries. */
-__kernel void transpose_starts(__global int *start, __global const int *key, long entries, long n) {
+/* Where each of n numbers, from `base` on, begins among the sorted entries. */
+__kernel void transpose_starts(__global int *start, __global const int *key, long entries, long n, int base) {
     FOR_ALL(c, n + 1) {
         long low = 0, high = entries;
         while (low < high) {
             const long middle = (low + high) / 2;
-            if (key[middle] < c)
+            if (key[middle] < base + c)
                 low = middle + 1;
             else
                 high = middle;

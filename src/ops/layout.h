@@ -7,7 +7,7 @@
  *   tiles    A copy of the entries in the other columns, or in all of them where none is popular: by panels of columns
  *            whose y and w the second cache level holds (ops/mmchain_panels.cl).
  *   transposed  A deterministic device has the transpose of X, in compressed columns, instead of tiles, and goes through it for
- *            popular columns, too: no sum is atomic there.
+ *            popular columns, too: no sum is atomic there. Frequent columns are cut into bands of rows.
  *   alike    All values of X are the same number, as those of yes-or-no data are: nothing reads or copies them.
  *
  * Rows are looked at in the first pass, and the rest is made in the second, for a matrix multiplied once would not gain by
@@ -30,10 +30,19 @@ struct ki_rows {
     struct ki_buffer segment_row, segment_number; /* a row, and which of its segments */
 };
 
+/* Columns that are cut into `count` bands of X's rows: the rows of the transpose are these columns, band by band. */
+struct ki_bands {
+    int64_t columns, count, entries;
+    int32_t first; /* of the columns in ki_transpose's list */
+    struct ki_buffer start;
+    struct ki_rows rows;
+};
+
 struct ki_transpose {
-    struct ki_buffer start, row, value;
-    int64_t bands;       /* of X's rows, each transposed for itself */
-    struct ki_rows rows; /* its rows: X's columns, band by band */
+    struct ki_buffer row, value;
+    struct ki_buffer columns; /* those that are cut, then the others; without a list, all as they come */
+    struct ki_bands cut, whole;
+    bool near; /* bands whose factors the first cache level holds, not the second */
 };
 
 /* Panels of 2^bits columns, cut into tiles of `height` rows. An entry is a word: its row within the tile above its column
@@ -59,7 +68,7 @@ struct ki_layout {
     struct ki_transpose transpose;
     int64_t bytes; /* of all that */
     /* Work space of passes. */
-    struct ki_buffer y_hot, w_hot, dots, factors, partials, bands;
+    struct ki_buffer y_hot, w_hot, dots, factors, partials, band_sums;
 };
 
 /* Entries of a row for a thread of its vector, which has registers for them; longer rows are in lists. */

@@ -24,11 +24,14 @@ kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const stru
 struct ki_lengths ki_layout_lengths(const kiln_device *device, int64_t nnz, int64_t rows);
 void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows);
 
+/* The entries of each column, in `count`, which has room for X->cols words. */
+kiln_status ki_layout_count(const struct ki_buffer *count, const kiln_matrix *X);
 /* Popular columns, if those that fit on chip hold enough entries. */
 kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, int64_t chip);
 /* Columns get their numbers back. */
 kiln_status ki_layout_decode(const struct ki_layout *layout, const kiln_matrix *X);
 kiln_status ki_layout_transpose(struct ki_layout *layout, const kiln_matrix *X);
+void ki_layout_drop_transpose(kiln_device *device, struct ki_transpose *T);
 /* Tiles of the columns that are not popular. */
 kiln_status ki_layout_tiles(struct ki_layout *layout, const kiln_matrix *X);
 void ki_layout_drop_tiles(kiln_device *device, struct ki_tiles *tiles);

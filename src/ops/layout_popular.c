@@ -18,6 +18,13 @@ static kiln_status fill(kiln_device *device, const struct ki_buffer *values, int
     return ki_layout_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n, args, 3);
 }
 
+kiln_status ki_layout_count(const struct ki_buffer *count, const kiln_matrix *X) {
+    const struct ki_arg args[] = {ki_arg_buffer(count), ki_arg_buffer(&X->col), ki_arg_i64(X->nnz)};
+    kiln_status status = fill(X->device, count, X->cols, 0);
+    if (status != KILN_OK) return status;
+    return ki_layout_for_all(X->device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz, args, 3);
+}
+
 /* The columns in descending order of their frequency, which is `count`. A frequency beyond KEY_MOST counts as that many. */
 static kiln_status rank_columns(struct ki_sort *sorted, struct ki_sort *other, struct ki_buffer *count,
                                 const kiln_matrix *X) {
@@ -26,9 +33,7 @@ static kiln_status rank_columns(struct ki_sort *sorted, struct ki_sort *other, s
     struct ki_buffer *const parts[] = {&sorted->key, &sorted->payload, &other->key, &other->payload};
     kiln_status status;
     TRY(ki_device_alloc(device, count, n * 4));
-    TRY(fill(device, count, n, 0));
-    const struct ki_arg counts[] = {ki_arg_buffer(count), ki_arg_buffer(&X->col), ki_arg_i64(X->nnz)};
-    TRY(ki_layout_for_all(device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz, counts, 3));
+    TRY(ki_layout_count(count, X));
     for (int i = 0; i < 4; i++) TRY(ki_device_alloc(device, parts[i], n * 4));
     const struct ki_arg keys[] = {ki_arg_buffer(&sorted->key), ki_arg_buffer(&sorted->payload),
                                   ki_arg_buffer(count), ki_arg_i64(n), ki_arg_i32(KEY_MOST)};

@@ -354,6 +354,9 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     const long segment = (long)get_group_id(0);
     const long row = segment_row[segment];
     const int number = segment_number[segment];
+#if LONG == 2 && PLAIN
+    if (number > 0) return; /* the row's first segment writes its sum */
+#endif
     const index_t row_begin = (index_t)row_start[row], row_end = (index_t)row_start[row + 1];
     const index_t begin = row_begin + (index_t)number * SEGMENT;
     const index_t end = row_end - begin < SEGMENT ? row_end : begin + SEGMENT;

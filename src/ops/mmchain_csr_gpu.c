@@ -243,19 +243,39 @@ static int width_of(const struct stage *stage) {
     return (int)ki_min(stage->plan.K, stage->chain->k - stage->first);
 }
 
+/* The columns that are cut into these bands: their sums go to out, where they are whole and all that there are, or else to
+ * band_sums, to be added in order. */
+static kiln_status run_bands(struct stage stage, struct ki_layout *layout, const struct ki_bands *bands) {
+    const struct ki_chain *chain = stage.chain;
+    const kiln_matrix *X = chain->X;
+    const struct ki_transpose *T = &layout->transpose;
+    const int64_t rows = bands->columns * bands->count;
+    const int first = stage.first;
+    struct ki_work none = {{0}, 0};
+    kiln_status status;
+    if (rows == 0) return KILN_OK;
+    stage.A = (struct csr){
+        &bands->start,   &T->row,         layout->alike ? NULL : &T->value, layout->value, rows, &bands->rows,
+        .compact = true, .bands = T->near};
+    stage.plan.VS = ki_csr_vector(X->device, bands->entries, rows, &bands->rows, ki_csr_lanes(&stage.plan));
+    if (bands->columns == X->cols && bands->count == 1) return run_stage(&stage, layout, &none);
+    stage.z = NULL;
+    stage.out = &layout->band_sums;
+    stage.k = width_of(&stage);
+    stage.first = 0;
+    TRY(ki_layout_work(X->device, &layout->band_sums, rows * stage.k * ki_type_bytes(X->type)));
+    TRY(run_stage(&stage, layout, &none));
+    TRY(ki_bands_sum(layout, bands, chain, stage.k, first));
+done:
+    return status;
+}
+
 /* out = X^T factors + beta z; the factors of TRANSPOSED are y itself. */
 static kiln_status run_transposed(const struct stage *main, struct ki_layout *layout) {
     const struct ki_chain *chain = main->chain;
-    const kiln_matrix *X = chain->X;
-    const struct ki_transpose *T = &layout->transpose;
-    const int64_t rows = X->cols * T->bands;
-    struct ki_work none = {{0}, 0};
     struct stage stage = *main;
+    kiln_status status;
     stage.kind = KI_CHAIN_PLAIN;
-    stage.A =
-        (struct csr){&T->start, &T->row,     layout->alike ? NULL : &T->value, layout->value, rows, &T->rows,
-                     true,      T->bands > 1};
-    stage.plan.VS = ki_csr_vector(X->device, X->nnz, rows, &T->rows, ki_csr_lanes(&stage.plan));
     stage.plan.Q = (int)ki_min(main->plan.Q, 4);
     stage.plan.shared_w = stage.chip_y = 0;
     stage.coded = stage.factors_only = stage.maps = false;
@@ -269,15 +289,8 @@ static kiln_status run_transposed(const struct stage *main, struct ki_layout *la
     stage.factors = NULL;
     stage.z = values_of(chain->z);
     stage.beta = chain->beta;
-    if (T->bands == 1) return run_stage(&stage, layout, &none);
-    kiln_status status;
-    stage.z = NULL;
-    stage.out = &layout->bands;
-    stage.k = width_of(main);
-    stage.first = 0;
-    TRY(ki_layout_work(X->device, &layout->bands, rows * stage.k * ki_type_bytes(X->type)));
-    TRY(run_stage(&stage, layout, &none));
-    TRY(ki_bands_sum(layout, chain, stage.k, main->first));
+    TRY(run_bands(stage, layout, &layout->transpose.cut));
+    TRY(run_bands(stage, layout, &layout->transpose.whole));
 done:
     return status;
 }

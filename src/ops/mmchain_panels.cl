@@ -4,7 +4,7 @@
  *
  *   tile_dots   dots (rows x K) += (part of X) y
  *   tile_sums   out += alpha (part of X)^T factors
- *   bands_sum   out = sum of bands + beta z, for the deterministic pass (ops/layout_transpose.c)
+ *   bands_sum   rows of out = sum of bands + beta z, for the deterministic pass (ops/layout_transpose.c)
  *
  * A panel is cut into tiles of `height` rows, and an entry is one word: its row within the tile above the `bits` bits of its column
  * within the panel. Tiles come in the order of their panels, and groups are started in the order of their numbers. A group
@@ -84,14 +84,25 @@ __kernel GROUP_OF(BS) void tile_sums(__global real *out, TILES, int squared, rea
     }
 }
 
-/* out = the sum of what bands of rows left, in order, + beta z; a band has left size / width rows of `width` columns of out. */
-__kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *bands, __global const real *z, real beta, int count,
-                                     long size, int width, int k, int first) {
-    const long i = (long)get_group_id(0) * BS + (long)get_local_id(0);
-    if (i >= size) return;
+#ifdef SLICES
+#define SUMS (BS / SLICES)
+/* Rows of out, those in `column` from `at` on, or all = the sum of what `count` bands of rows left + beta z, always in the
+ * same order: SLICES threads add up every SLICES-th band each. A band has left `size` elements, `width` of a row. */
+__kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *sums, __global const int *column, int at,
+                                     __global const real *z, real beta, int count, long size, int width, int k, int first) {
+    LOCAL real part[BS];
+    const int id = (int)get_local_id(0), slice = id / SUMS;
+    const long i = (long)get_group_id(0) * SUMS + id % SUMS;
     real sum = REAL(0.0);
+    if (i < size) {
 #pragma unroll 8
-    for (int g = 0; g < count; g++) sum += bands[g * size + i];
-    const index_t at = (index_t)(i / width) * k + first + (index_t)(i % width);
-    out[at] = z ? sum + beta * z[at] : sum;
+        for (int g = slice; g < count; g += SLICES) sum += sums[g * size + i];
+    }
+    part[id] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (slice > 0 || i >= size) return;
+    for (int s = 1; s < SLICES; s++) sum += part[s * SUMS + id];
+    const index_t row = column ? column[at + i / width] : i / width, to = row * k + first + (index_t)(i % width);
+    out[to] = z ? sum + beta * z[to] : sum;
 }
+#endif

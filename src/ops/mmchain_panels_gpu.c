@@ -8,7 +8,7 @@
 #include "ops/mmchain_gpu.h"
 
 /* Loads under way a thread: more take registers from threads (measured: 2 and 4 alike, 8 slower). */
-enum { LOADS = 4, GROUP = 256, GROUP_CPU = 64, ARGS = 24 };
+enum { LOADS = 4, GROUP = 256, GROUP_CPU = 64, ARGS = 24, BUSY = 1 << 16 };
 
 static int group_of(const kiln_matrix *X) {
     return X->device->properties.is_gpu ? GROUP : GROUP_CPU;
@@ -77,22 +77,37 @@ done:
     return status;
 }
 
-kiln_status ki_bands_sum(const struct ki_layout *layout, const struct ki_chain *chain, int width, int first) {
+/* Threads that add up the bands of one sum: as many as keep a device busy where there are few sums of many bands. */
+static int slices_of(int64_t size, int64_t bands, int group) {
+    int slices = 1;
+    while (slices < group / 8 && size * slices < BUSY && bands >= slices * 8) slices *= 2;
+    return slices;
+}
+
+kiln_status ki_bands_sum(const struct ki_layout *layout, const struct ki_bands *bands,
+                         const struct ki_chain *chain, int width, int first) {
     const kiln_matrix *X = chain->X;
-    const int64_t size = X->cols * width;
+    const int64_t size = bands->columns * width;
+    const int group = group_of(X), slices = slices_of(size, bands->count, group);
+    const bool all = bands->columns == X->cols;
     struct ki_kernel *kernel;
+    char defines[64];
     kiln_status status;
-    TRY(kernel_of(&kernel, chain, "bands_sum", 1));
+    snprintf(defines, sizeof defines, "-DBS=%d -DQ=1 -DK=1 -DSLICES=%d%s", group, slices,
+             ki_index_define(chain));
+    TRY(ki_kernel_get(&kernel, X->device, "mmchain_panels", "bands_sum", X->type, defines));
     const struct ki_arg args[] = {ki_arg_values(chain->out),
-                                  ki_arg_buffer(&layout->bands),
+                                  ki_arg_buffer(&layout->band_sums),
+                                  ki_arg_buffer(all ? NULL : &layout->transpose.columns),
+                                  ki_arg_i32(bands->first),
                                   ki_arg_values(chain->z),
                                   ki_arg_real(X->type, chain->beta),
-                                  ki_arg_i32((int32_t)layout->transpose.bands),
+                                  ki_arg_i32((int32_t)bands->count),
                                   ki_arg_i64(size),
                                   ki_arg_i32(width),
                                   ki_arg_i32(chain->k),
                                   ki_arg_i32(first)};
-    TRY(ki_kernel_launch(X->device, kernel, ki_ceil_div(size, group_of(X)), group_of(X), args, 9));
+    TRY(ki_kernel_launch(X->device, kernel, ki_ceil_div(size, group / slices), group, args, 11));
 done:
     return status;
 }

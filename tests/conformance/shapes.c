@@ -83,7 +83,8 @@ static void csr(struct problem_list *list) {
     add_csr(list, PATTERN_HOT_COLUMN, 30000, 50, 3, 1);
     add_csr(list, PATTERN_POWER_LAW, 5000, 20000, 30, 1);
     add_csr(list, PATTERN_DENSE_ROW, 1000, 70000, 20, 1);
-    add_csr(list, PATTERN_DENSE_ROW, 301, 5000, 240, 1); /* what a warp takes several turns for, and segments */
+    add_csr(list, PATTERN_DENSE_ROW, 301, 5000, 240,
+            1); /* what a warp takes several turns for, and segments */
     add_csr(list, PATTERN_ZIPF, 2001, 3000, 12, 8);
     add_csr(list, PATTERN_UNIFORM, 2000, 3000000, 5, 1);
     add_csr(list, PATTERN_UNIFORM, 2000, 30000000, 5, 1);

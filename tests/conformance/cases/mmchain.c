@@ -36,7 +36,9 @@ static void list(struct problem_list *list) {
                                          .rows = 301,
                                          .cols = 1025,
                                          .per_row = 12,
-                                         .k = t < 2 ? 1 : t < 4 ? 3 : 8};
+                                         .k = t < 2   ? 1
+                                              : t < 4 ? 3
+                                                      : 8};
         problem_add(list, vary(infinite, WITH_V | WITH_Z | WITH_X_INF, t));
     }
     static const int64_t columns[] = {1, 3, 8, 64};
