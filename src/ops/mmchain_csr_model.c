@@ -32,7 +32,7 @@ int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *c
     if (sums && plan->W == SUMS_TOGETHER)
         bytes = KI_CHIP_BYTES / 16;
     else if (sums && plan->K == 8 && !fits(plan, chain))
-        bytes = KI_CHIP_BYTES / 2;
+        bytes = KI_CHIP_BYTES / 8;
     else if (plan->K == 1 && chain->X->cols > room_of(plan, chain, more))
         bytes = more;
     return room_of(plan, chain, bytes);
