@@ -22,7 +22,7 @@ static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
 }
 
 /* What the memory adds four at a time, or eight columns of y side by side, is slower on chip, but for the sums that many
- * entries go to (bench/results/h200-sparse.json). One column gains by each that gathers here. */
+ * entries go to (bench/results/h200-sparse-variants.json). One column gains by each that gathers here. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_device *device = chain->X->device;
     const bool sums = chain->kind != KI_CHAIN_PLAIN && !device->options.deterministic;
