@@ -84,6 +84,7 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     properties->align = 256; /* what the allocator gives, and no access needs more */
     properties->memory = properties->alloc_max = info->memory = (int64_t)memory;
     *architecture = properties->architecture = (int)(10 * major + minor);
+    properties->registers_option = "--maxrregcount=";
     snprintf(info->description, sizeof info->description, "%s, CUDA %d.%d driver", name, version / 1000,
              version % 1000 / 10);
     if (*architecture < ARCHITECTURE_MIN) {

@@ -16,19 +16,23 @@
 #define CLUSTER_OF(groups)
 #else
 #define RING_BEGIN
+#if C > 1 && !defined(TEAMS) /* the plan's word: groups that share a row are no cluster */
+#define CLUSTERS
+#endif
 #ifdef __CUDA_ARCH__ /* not where only the syntax is checked */
 #define PTX asm volatile
 #define PTX_PURE asm
+#ifdef CLUSTERS
 #define CLUSTER_OF(groups) __cluster_dims__(groups, 1, 1)
+#else
+#define CLUSTER_OF(groups)
+#endif
 extern __shared__ __align__(128) real ring[];
 #else
 #define PTX(...) (void)0
 #define PTX_PURE(...) (void)0
 #define CLUSTER_OF(groups)
 static real ring[1];
-#endif
-#if C > 1
-#define CLUSTERS
 #endif
 #endif
 

@@ -3,7 +3,8 @@
  * of an f64 number gives way to one that changes each time that its place is used.
  *
  * A group sends step i when it has all parts of a step LAG + 1 before it at the latest, which the others sent when they had those
- * of LAG + 1 before that: with PLACES places the one of that step is free again.
+ * of LAG + 1 before that: with PLACES places the one of that step is free again. (mmchain_tile_team.cl has its own reason why
+ * STAGES are enough.) Nobody waits for a word of step i before all of step i - PLACES have come.
  *
  * Groups wait for others. A group's number is the order in which it began to run, so that all teams but the last to begin are
  * complete, come to their end and make room: C groups that run at once are enough. */
@@ -16,15 +17,19 @@
 #endif
 
 #if defined(C) && C > 1 && defined(LAG)
+#ifdef TILE_TEAM
+#define PLACES STAGES
+#else
 #define PLACES (2 * LAG + 2)
+#endif
 #define EXCHANGE_HEAD 16 /* words before the places: the count of the groups that have begun */
 
 /* What tells a word of this step from all that was in its place before; the places begin with zeros. */
-DEVICE_FN ulong mark_of(int step) {
+DEVICE_FN uint mark_of(int step) {
 #ifdef REAL_F64
     return ((uint)step / PLACES + 1) & 1;
 #else
-    return (ulong)(uint)(step + 1) << 32;
+    return (uint)(step + 1);
 #endif
 }
 
@@ -32,15 +37,28 @@ DEVICE_FN ulong word_of(real number, int step) {
 #ifdef REAL_F64
     return (BITS_OF(number) & ~(ulong)1) | mark_of(step);
 #else
-    return mark_of(step) | BITS_OF(number);
+    return (ulong)mark_of(step) << 32 | BITS_OF(number);
 #endif
 }
 
-DEVICE_FN bool is_of_step(ulong word, int step) {
+/* How a word differs from those of this mark. What is awaited together is put together by | and then judged: branches would
+ * take more time than the way through the cache leaves. */
+DEVICE_FN uint difference(ulong word, uint mark) {
 #ifdef REAL_F64
-    return (word & 1) == mark_of(step);
+    return (uint)word ^ mark;
 #else
-    return word >> 32 == mark_of(step) >> 32;
+    return (uint)(word >> 32) ^ mark;
+#endif
+}
+
+DEVICE_FN bool none_differs(uint differences) {
+#ifdef REAL_F64
+#ifdef JOINT /* or the compiler takes the last bit of each word by itself, four instructions for one */
+    PTX_PURE("" : "+r"(differences));
+#endif
+    return (differences & 1) == 0;
+#else
+    return differences == 0;
 #endif
 }
 
@@ -51,5 +69,23 @@ DEVICE_FN real number_of(ulong word) {
     return REAL_OF((uint)word);
 #endif
 }
+
+#ifdef JOINT
+/* Two numbers side by side, as a lane has them of eight rows (dialect/tile.h), at a multiple of 16 bytes: they move at once. */
+DEVICE_FN void send_pair(__global ulong *to, const real *pair, int step) {
+    PTX("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};"
+        :
+        : "l"(to), "l"(word_of(pair[0], step)), "l"(word_of(pair[1], step))
+        : "memory");
+}
+
+DEVICE_FN void ask_pair(ulong *word, __global const ulong *from) {
+    PTX("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(word[0]), "=l"(word[1]) : "l"(from) : "memory");
+}
+
+DEVICE_FN uint difference_of_pair(const ulong *word, uint mark) {
+    return difference(word[0], mark) | difference(word[1], mark);
+}
+#endif
 #endif
 #endif

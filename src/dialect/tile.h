@@ -17,9 +17,10 @@
 #if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE) ||                                                \
                       defined(TILE_TEAM)) /* WHOLE: every warp has all of its Q blocks */
 #define JOINT (VS > 32 || C > 1)
-/* Warps that do not work on tiles: one fetches them, the others make factors of the sums of rows that are shared. */
+/* Warps that do not work on tiles: one fetches them, the others make factors of the sums of rows that are shared. The plan says
+ * how many there are in mmchain_tile_team.cl. */
 #ifdef TILE_TEAM
-#define CLERKS 6
+#define CLERKS ((BS - VS) / 32)
 #else
 #define CLERKS (JOINT ? 2 : 1)
 #endif

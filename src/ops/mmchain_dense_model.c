@@ -23,7 +23,7 @@
 #include "ops/mmchain_dense_gpu.h"
 #include "ops/mmchain_team.h"
 
-enum { UNIT_GROUPS = 32, UNIT_REGISTERS = 65536, UNIT_LEAST_REGISTERS = 32 };
+enum { UNIT_GROUPS = 32, UNIT_LEAST_REGISTERS = 32 };
 
 /* Achieved at most of the bandwidth that the device's data sheet promises, and a unit's share where nothing is promised. */
 static const double achieved = 0.945, unit_bandwidth = 33; /* bytes a nanosecond */
@@ -182,8 +182,7 @@ static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *c
 }
 
 int64_t ki_dense_groups(const struct ki_plan *plan, const struct ki_chain *chain) {
-    const int64_t most = chain->X->device->properties.registers;
-    const int64_t groups = (most ? most : UNIT_REGISTERS) / (registers_of(plan, chain) * plan->BS);
+    const int64_t groups = ki_unit_registers(chain) / (registers_of(plan, chain) * plan->BS);
     return ki_min(groups, ki_min(KI_UNIT_THREADS / plan->BS, UNIT_GROUPS));
 }
 

@@ -28,12 +28,13 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     const kiln_matrix *X = chain->X;
     char defines[256 + KI_MAP_DEFINES], ring[48] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
     if (plan->stages)
-        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DLAG=%d", plan->C, plan->stages, plan->lag);
+        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DLAG=%d%s", plan->C, plan->stages, plan->lag,
+                 plan->team ? " -DTEAMS" : "");
     if (plan->local_bytes && X->device->properties.local_declared)
         snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
     /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the end. */
     const char *option = X->device->properties.registers_option;
-    if (option && ki_team_words(plan, chain))
+    if (option && plan->team)
         snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
@@ -42,7 +43,7 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
     if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_clusters)
         status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS,
-                                             ki_team_of_units(plan) ? 1 : plan->C, plan->local_bytes);
+                                             plan->team ? 1 : plan->C, plan->local_bytes);
     else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
         status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
     /* Where nothing tells, the launch model's number stands. */
@@ -64,7 +65,7 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
     const int64_t wide = ki_type_bytes(ki_wide_type(chain->X->device));
     work->records_at = ki_ceil_div(partials, wide);
     return ki_device_scratch(chain->X->device, &work->buffer,
-                             8 * (exchange_at(plan, chain, work) + ki_team_words(plan, chain)));
+                             8 * (exchange_at(plan, chain, work) + ki_team_words(plan)));
 }
 
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
@@ -85,8 +86,7 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     args[n++] = ki_arg_i32(first);
     args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
     n += ki_map_args(args + n, chain, work);
-    const bool team = ki_team_words(plan, chain) != 0;
-    if (team) {
+    if (plan->team) {
         const int64_t at = exchange_at(plan, chain, work);
         args[n++] = ki_arg_buffer(&work->buffer);
         args[n++] = ki_arg_i64(at);
@@ -95,8 +95,8 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     }
     if (plan->local_bytes && !X->device->properties.local_declared)
         args[n++] = ki_arg_local(plan->local_bytes);
-    kiln_status status = (team ? ki_kernel_launch_together
-                               : ki_kernel_launch)(X->device, kernel, plan->groups, plan->BS, args, n);
+    kiln_status status = (plan->team ? ki_kernel_launch_together
+                                     : ki_kernel_launch)(X->device, kernel, plan->groups, plan->BS, args, n);
     if (status != KILN_OK || !ki_chain_maps(chain)) return status;
     return ki_map_records(chain, work, plan->groups, plan->K, first);
 }

@@ -12,7 +12,8 @@ struct ki_plan {
     int VS, BS;                  /* threads in a vector, which shares a row, and in a work-group */
     int Q, W, R, K;              /* loads a thread and row, elements a load, rows a step, columns of y */
     int shared_w;                /* CSR: elements of w in local memory, 0 = none */
-    int C;                       /* dense: groups that share a row, a cluster or a team */
+    int C;                       /* dense: groups that share a row, */
+    bool team;                   /* ... and exchange their sums through memory, else a cluster */
     int stages;                  /* RING, CLUSTER, TILE and TEAM: tiles on their way, else 0 */
     int lag;                     /* TILE and TEAM: steps from a tile's dot products to their use */
     int64_t local_bytes;         /* RING, CLUSTER and TILE: of on-chip memory for a group's tiles */
@@ -51,6 +52,12 @@ static inline bool ki_chain_maps(const struct ki_chain *chain) {
 /* Numbers in a group's record, of K columns (dialect/pass.h). */
 static inline int ki_chain_record(const struct ki_chain *chain, int K) {
     return (chain->map == KI_ROW_SCALE ? K : 1) + K;
+}
+
+/* Registers of a compute unit; where the API does not tell, as many as NVIDIA's have. */
+static inline int64_t ki_unit_registers(const struct ki_chain *chain) {
+    const int64_t told = chain->X->device->properties.registers;
+    return told ? told : 65536;
 }
 
 int ki_power_of_two(int64_t at_least);

@@ -15,21 +15,15 @@ enum {
     REGISTERS_MAX = 255,
     LOAD_WORDS = 160, /* registers for y and w */
     PAIRS_MAX = 128,  /* numbers that a warp receives a step */
-    HEAD = 16,
-    UNIT_REGISTERS = 65536
+    HEAD = 16         /* EXCHANGE_HEAD of dialect/exchange.h */
 };
 
-bool ki_team_of_units(const struct ki_plan *plan) {
-    return plan->stages > 0 && strcmp(plan->variant, "TILE_TEAM") == 0; /* not all work has a variant */
-}
-
-/* Clusters exchange on chip. Tensor cores make eight columns of sums, however many there are. */
-int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain) {
+/* Tensor cores make eight columns of sums, however many there are. */
+int64_t ki_team_words(const struct ki_plan *plan) {
+    if (!plan->team) return 0;
     /* For each of the tiles on their way all groups' parts, and the sums beside them. */
-    if (ki_team_of_units(plan))
-        return HEAD + plan->groups / plan->C * plan->stages * (plan->C + 1) * plan->R * plan->K *
-                          (ki_type_bytes(chain->X->type) / 4);
-    if (plan->stages == 0 || plan->C == 1 || chain->X->device->properties.architecture >= 90) return 0;
+    if (strcmp(plan->variant, "TILE_TEAM") == 0)
+        return HEAD + plan->groups / plan->C * plan->stages * (plan->C + 1) * plan->R * plan->K;
     const int64_t columns = plan->local_bytes ? 8 : plan->K;
     return HEAD + plan->groups * (2 * plan->lag + 2) * plan->R * columns;
 }
@@ -39,7 +33,7 @@ kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *cha
     struct ki_kernel *kernel;
     kiln_device *device = chain->X->device;
     kiln_status status;
-    const int64_t words = ki_team_words(plan, chain);
+    const int64_t words = ki_team_words(plan);
     const struct ki_arg args[] = {ki_arg_buffer(buffer), ki_arg_i64(at), ki_arg_i64(words)};
     TRY(ki_kernel_get(&kernel, device, "mmchain_team", "mmchain_team_begin", chain->X->type, "-DTEAM_BEGIN"));
     TRY(ki_kernel_launch(device, kernel, ki_min(ki_ceil_div(words, 256), 1024), 256, args, 3));
@@ -58,10 +52,9 @@ int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *cha
 }
 
 int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain *chain) {
-    const struct ki_properties *device = &chain->X->device->properties;
-    const int64_t share = ki_max(ki_ceil_div(plan->groups, ki_max(device->compute_units, 1)), 1);
-    const int64_t registers = device->registers ? device->registers : UNIT_REGISTERS;
-    return ki_min(registers / (plan->BS * share) / 8 * 8, REGISTERS_MAX);
+    const int64_t units = ki_max(chain->X->device->properties.compute_units, 1);
+    const int64_t share = ki_max(ki_ceil_div(plan->groups, units), 1);
+    return ki_min(ki_unit_registers(chain) / (plan->BS * share) / 8 * 8, REGISTERS_MAX);
 }
 
 /* Bytes of on-chip memory that a group declares. */
@@ -138,8 +131,12 @@ void ki_team_plans(const struct ki_chain *chain, int least,
     for (int K = (int)ki_max(least, ki_plan_columns(chain) / 2); K <= ki_plan_columns(chain); K *= 2)
         for (size_t c = begin; c < sizeof teams / sizeof *teams; c++) {
             if (teams[c] > 1 && chain->X->cols < 1024) break;
-            const struct ki_plan plan = {
-                .file = "mmchain_team", .function = "mmchain_team", .variant = "TEAM", .K = K, .C = teams[c]};
+            const struct ki_plan plan = {.file = "mmchain_team",
+                                         .function = "mmchain_team",
+                                         .variant = "TEAM",
+                                         .K = K,
+                                         .C = teams[c],
+                                         .team = teams[c] > 1};
             offer_slices(plan, chain, offer, list);
         }
 }

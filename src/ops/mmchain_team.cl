@@ -165,13 +165,14 @@ DEVICE_FN void ask(struct words *w, volatile __global const ulong *from, int lan
 }
 
 DEVICE_FN bool have_come(const struct words *w, int step) {
-    bool all = true;
+    uint differences = 0;
 #pragma unroll
-    for (int a = 0; a < PARTS_A_LANE; a++) all = all && is_of_step(w->word[a], step);
-    return all;
+    for (int a = 0; a < PARTS_A_LANE; a++) differences |= difference(w->word[a], mark_of(step));
+    return none_differs(differences);
 }
 
-DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global const ulong *from, int step, int lane) {
+DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global const ulong *from, int step,
+                       int lane) {
     while (!have_come(w, step)) ask(w, from, lane);
 #pragma unroll
     for (int a = 0; a < PARTS_A_LANE; a++)
@@ -234,7 +235,8 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
         for (int m = 0; m < ROWS_A_LANE; m++) {
             const int r = lane + m * LANES;
             if (i >= LAG && leads && r < R && row_of(&t, done, r) < rows)
-                operands[m] = load_operands(v, y, (index_t)row_of(&t, done, r), first, k, v_cols MAP_OPERANDS);
+                operands[m] =
+                    load_operands(v, y, (index_t)row_of(&t, done, r), first, k, v_cols MAP_OPERANDS);
         }
 #endif
         copies_wait(STAGES - LAG - 1);
@@ -273,7 +275,8 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
                 real factor[K];
                 EACH_COLUMN(c) factor[c] = FUSED || PLAIN ? mine[r * K + c] : REAL(0.0);
 #if PLAIN
-                EACH_COLUMN(c) if (t.member == 0 && first + c < k)
+                EACH_COLUMN(c)
+                if (t.member == 0 && first + c < k)
                     write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
 #else
                 apply_map(factor, &operands[m], (index_t)row, first, k MAP_STATE(t.member == 0));
@@ -285,7 +288,8 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
 #if C > 1 && (FUSED || PLAIN)
         if (i < t.count && id >= BS - LANES)
             for (int s = id - (BS - LANES); s < V; s += LANES)
-                parts_of(&t, exchange, i)[t.member * V + s] = word_of(sum_of(parts[i & 1][0][s], PARTS, 1), i);
+                parts_of(&t, exchange, i)[t.member * V + s] =
+                    word_of(sum_of(parts[i & 1][0][s], PARTS, 1), i);
 #endif
         if (i < LAG) {
             copies_commit();

@@ -1,4 +1,5 @@
-/* Dense passes on GPUs without clusters and bulk copies: plans of mmchain_team.cl, and what its groups exchange. */
+/* Teams: groups that share rows of a dense X and exchange their sums through memory, of mmchain_team.cl, mmchain_tile.cl and
+ * mmchain_tile_team.cl; and the plans of mmchain_team.cl, for GPUs without clusters and bulk copies. */
 #ifndef KI_MMCHAIN_TEAM_H
 #define KI_MMCHAIN_TEAM_H
 
@@ -11,10 +12,8 @@ void ki_team_plans(const struct ki_chain *chain, int least,
 int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *chain);
 /* Registers of a thread that leave room for all groups of a team's plan at once. */
 int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain *chain);
-/* Whether the plan is one of mmchain_tile_team.cl's, whose teams are of a device with clusters. */
-bool ki_team_of_units(const struct ki_plan *plan);
 /* 64-bit words of work space that teams of several groups exchange through; 0 for all other plans. */
-int64_t ki_team_words(const struct ki_plan *plan, const struct ki_chain *chain);
+int64_t ki_team_words(const struct ki_plan *plan);
 /* Clears them, from word `at` of the buffer on, before each launch. */
 kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *chain,
                           const struct ki_buffer *buffer, int64_t at);

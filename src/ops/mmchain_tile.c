@@ -3,9 +3,9 @@
  * As in mmchain_dense_model.c a compute unit holds `share` groups, which go through tiles of `bytes` each, and
  *   rate^-4 = memory^-4 + (bytes under way / latency)^-4 + (bytes share / step)^-4 + (bytes / busy)^-4
  * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken. Times are those of one
- * H200: f64 fitted to 145 timings of plans of 28 to 8,192 columns, median error 4.5 %; f32 and what is spread over all
- * units to bench/results/h200-tile-plans.json, where what it chooses is at most 3 % slower than the best; teams to 85
- * plans of bench/results/h200-opencl-team-plans.json for rows of 4,096 to 50,000 columns: 7 %. */
+ * H200: f64 fitted to 145 timings of plans of 28 to 8,192 columns, median error 4.5 %; f32 to
+ * bench/results/h200-tile-plans.json, where what it chooses is at most 3 % slower than the best; teams to those of
+ * bench/results/h200-team-plans.json for rows of 12,000 to 100,000 columns: 3 %. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,6 @@
 #include "ops/mmchain_tile.h"
 
 enum {
-    UNIT_REGISTERS = 65536,
     UNIT_THREADS = 2048,
     REGISTERS_MAX = 255,
     CLUSTER_MAX = 16,
@@ -24,7 +23,7 @@ enum {
     BLOCK_BYTES = 64,
     STAGES_MAX = 8,
     SPREAD_STAGES_MAX = 12, /* each has a barrier */
-    SPREAD_CLERKS = 6,      /* warps beside the workers, as in the kernel */
+    SPREAD_CLERKS = 6,      /* warps beside the workers */
     SPREAD_ASKED = 6,       /* pairs that a lane receives at once */
     SPREAD_BYTES = 65536    /* of a row, from which on that is of use */
 };
@@ -34,8 +33,7 @@ struct tile {
     struct ki_candidate candidate;
     const struct ki_chain *chain;
     double memory;
-    bool teams;  /* groups that share a row exchange their sums through memory, for want of clusters */
-    bool spread; /* over all units of a device with clusters: mmchain_tile_team.cl */
+    bool spread;                        /* a team of mmchain_tile_team.cl */
     int share, sharers, vectors, units; /* groups a compute unit; warps a row; vectors a group; R / 8 */
     int64_t slice, bytes;               /* of a row, of a tile */
 };
@@ -50,27 +48,40 @@ static int most_units(const struct tile *t) {
     return joint(t) || t->chain->X->type == KILN_F64 || ki_chain_maps(t->chain) ? 4 : 8;
 }
 
+/* A team of mmchain_tile.cl, each of whose groups adds up the parts of all. */
+static bool is_team(const struct tile *t) {
+    return t->candidate.plan.team && !t->spread;
+}
+
 /* Groups of a team whose words a warp has at once: ROUNDS and TOGETHER of mmchain_tile.cl. */
 static int64_t rounds_of(const struct tile *t) {
     return ki_ceil_div((int64_t)t->candidate.plan.C * t->units, 26);
 }
 
 static int64_t receiver_registers(const struct tile *t) {
-    if (!t->teams || t->candidate.plan.C == 1) return 0;
-    return 48 + 4 * t->units * ki_ceil_div(t->candidate.plan.C, rounds_of(t));
+    if (!is_team(t)) return 0;
+    return 40 + 4 * t->units * ki_ceil_div(t->candidate.plan.C, rounds_of(t));
 }
 
 /* Registers of a thread, as the compiler gives them. */
 static int64_t registers_of(const struct tile *t) {
     const struct ki_plan *plan = &t->candidate.plan;
     const int words = t->chain->X->type == KILN_F64 ? 2 : 1, map = ki_chain_maps(t->chain) ? 38 : 0;
-    const int64_t found = words == 1 && !joint(t)
-                              ? 28 + 18 * plan->Q + 8 * t->units
-                              : 32 + (words == 2 ? 8 : 12) * plan->Q + (joint(t) ? 8 : 12) * words * t->units;
+    const int64_t found = words == 2 ? 32 + 8 * plan->Q + (joint(t) ? 16 : 24) * t->units
+                          : joint(t) ? 24 + 13 * plan->Q + 8 * t->units
+                                     : 28 + 18 * plan->Q + 8 * t->units;
     const int64_t needed = (ki_max(found, receiver_registers(t)) + map + (t->spread ? 16 : 0) + 7) / 8 * 8;
     if (t->spread && words == 2 && needed <= 160) return ki_min(needed, 128); /* none are spilled */
     return words == 2 && joint(t) && needed <= 264 ? ki_min(needed, REGISTERS_MAX)
                                                    : needed; /* 264: none are spilled */
+}
+
+/* Whether a unit has registers for the groups, and each of its quarters for a quarter of a group's warps. A few that are
+ * spilled do no harm. */
+static bool has_registers(const struct tile *t) {
+    const int64_t registers = registers_of(t), all = ki_unit_registers(t->chain), BS = t->candidate.plan.BS;
+    return registers <= REGISTERS_MAX && registers * BS * t->share <= all &&
+           registers * ki_ceil_div(BS, 128) * 128 <= all * 13 / 12;
 }
 
 /* Bytes of on-chip memory that the kernel declares. */
@@ -79,7 +90,7 @@ static int64_t declared(const struct tile *t) {
     const int64_t sums = 64 * t->units * ki_type_bytes(t->chain->X->type);
     const int64_t map = ki_chain_maps(t->chain) ? plan->BS / 32 * 8 * ki_chain_record(t->chain, plan->K) : 0;
     const int64_t places = t->spread  ? 2 * t->sharers + SPREAD_STAGES_MAX
-                           : joint(t) ? 2 * (t->sharers + 1 + (plan->C > 1 && !t->teams ? plan->C : 0))
+                           : joint(t) ? 2 * (t->sharers + 1 + (plan->C > 1 && !plan->team ? plan->C : 0))
                            : ki_chain_maps(t->chain) ? t->vectors
                                                      : 0;
     return 16 * SPREAD_STAGES_MAX + 64 + sums * places + map;
@@ -90,33 +101,31 @@ static bool fit(struct tile *t) {
     const kiln_matrix *X = t->chain->X;
     struct ki_plan *plan = &t->candidate.plan;
     const int64_t size = ki_type_bytes(X->type), rows = (int64_t)t->units * t->vectors;
-    const int64_t registers =
-        X->device->properties.registers ? X->device->properties.registers : UNIT_REGISTERS;
+    const struct ki_properties *device = &X->device->properties;
     if ((plan->C == 1 ? rows : 1) * X->cols * size % 16 != 0 || X->cols * size % 8 != 0) return false;
     const int64_t unit = 16 / size, columns = ki_ceil_div(ki_ceil_div(X->cols, plan->C), unit) * unit;
     if ((plan->C == 1 ? X->cols : columns) * (plan->C - 1) >= X->cols) return false;
-    if (plan->C > 1 && t->teams && columns * size < TEAM_BYTES) return false;
+    if (plan->team && columns * size < TEAM_BYTES) return false;
     t->slice = (plan->C == 1 ? X->cols : columns) * size;
     plan->Q = (int)ki_ceil_div(ki_ceil_div(t->slice, BLOCK_BYTES), t->sharers);
     const bool whole =
         t->slice * plan->C == X->cols * size && t->slice == (int64_t)BLOCK_BYTES * plan->Q * t->sharers;
     /* WHOLE: no warp has less of a row than the others. */
     plan->variant = t->spread ? "TILE_TEAM" : whole ? "TILE_WHOLE" : "TILE";
-    if (registers_of(t) > REGISTERS_MAX || registers_of(t) * plan->BS * t->share > registers) return false;
-    if (!t->teams && declared(t) > X->device->properties.local_bytes) return false;
+    if (!has_registers(t)) return false;
+    if (!device->local_declared && declared(t) > device->local_bytes) return false;
     if (plan->BS * t->share > UNIT_THREADS) return false;
     /* A team waits for all of its groups. */
-    if (plan->C > (int64_t)t->share * X->device->properties.compute_units) return false;
+    if (plan->C > (int64_t)t->share * device->compute_units) return false;
     /* 32 bytes beyond a multiple of 128, as in the kernel. */
     t->bytes = 8 * ((rows * t->slice + 127 - 32) / 128 * 128 + 32);
-    const int64_t most = t->teams ? X->device->properties.local_declared : X->device->properties.local_max;
+    const int64_t most = ki_max(device->local_declared, device->local_max);
     const int64_t room = (most + 1024) / t->share - 1024 - declared(t);
     plan->stages = (int)ki_min(room / t->bytes, t->spread ? SPREAD_STAGES_MAX : STAGES_MAX);
     plan->local_bytes = t->bytes * plan->stages;
-    const bool team = t->teams && plan->C > 1;
     plan->lag = joint(t) && plan->stages > 2;
     if (t->spread) return plan->stages >= 4;
-    return plan->stages >= (team || (plan->C > 1 && plan->C < CLUSTER_MAX) ? 3 : 2);
+    return plan->stages >= (plan->team || (plan->C > 1 && plan->C < CLUSTER_MAX) ? 3 : 2);
 }
 
 /* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group reads all parts,
@@ -126,35 +135,41 @@ static void team_rates(double *rates, const struct tile *t, double under_way) {
     const bool wide = t->chain->X->type == KILN_F64;
     const double bytes = (double)t->bytes, share = t->share, whole = strcmp(plan->variant, "TILE") ? 0.6 : 1;
     const double blocks = (double)plan->Q * t->units * (wide ? 1 : whole);
-    const double step = 822 + (wide ? 33.3 : 98.4) * blocks + (wide ? 0 : 2.8 * plan->Q);
+    const double step = 613 + (wide ? 27.6 : 93.3) * blocks + (wide ? 0 : 2.8 * plan->Q);
     const double parts = plan->C * t->units * 64.0 * plan->K;
-    const double clerk = 50 + t->units * (47 * t->sharers + 20 * plan->C) + 1350 * (double)(rounds_of(t) - 1);
+    const double clerk = 45 + t->units * (66 * t->sharers + 14 * plan->C) + 411 * (double)(rounds_of(t) - 1);
     rates[0] = 1.25 * t->memory / (1 + 0.03 * parts / bytes);
-    rates[1] = under_way;
+    rates[1] = under_way * (wide ? 1 : 0.88);
     rates[2] = bytes * share / step;
     rates[3] = bytes / (t->sharers * (10 + (wide ? 3.26 : 11) * blocks));
-    rates[4] = bytes * share * plan->lag / ((plan->lag > 1 ? 600 : 2600) + step);
+    rates[4] = bytes * share * plan->lag / ((plan->lag > 1 ? 1490 : 2060) + step);
     rates[5] = bytes * share / clerk;
 }
 
 /* Nanoseconds on an H200: of a tile's way to the ring; of a warp's way through a tile where it looks ahead, where it
  * does not and where its rows are its own; of a block of 8 words and 8 rows, and of one whatever its rows; of the
- * issue slots of a warp and of a block, shared and own; of a cluster's sums. */
+ * issue slots of a warp and of a block, shared and own; of a cluster's sums; of a team's over all units: for all of
+ * them and for each group, of the warps that see to them and for each of a worker's blocks. */
 struct costs {
     double way, ahead, meeting, own, block, words, warp, shared_block, own_block, sums, reach;
+    double spread, spread_group, clerks, clerks_block;
 };
-static const struct costs costs_f64 = {1358, 822, 822, 822, 33.3, 0, 59.3, 3.26, 3.26, 800, 1.1},
-                          costs_f32 = {1189, 1157, 904, 1078, 61.7, 19.4, 18.3, 9.83, 15.2, 1050, 1.043};
+static const struct costs costs_f64 = {1358, 822, 822, 822,  33.3, 0,   59.3, 3.26,
+                                       3.26, 800, 1.1, 6060, 3.5,  731, 21},
+                          costs_f32 = {1189, 1157, 904,   1078, 61.7, 19.4, 18.3, 9.83,
+                                       15.2, 1050, 1.043, 5500, 7.6,  903,  77};
 
 /* What a tile waits for is on its way all over the device, the longer the more groups send theirs; it is used once
  * before and once after that. */
 static void spread_rates(double *rates, const struct tile *t, const struct costs *c) {
     const struct ki_plan *plan = &t->candidate.plan;
     const double bytes = (double)t->bytes, blocks = (double)plan->Q * t->units;
+    const double latency =
+        c->way + c->spread + c->spread_group * plan->C + 600 * (t->units - 1) + 18 * blocks;
     rates[0] = c->reach * t->memory;
-    rates[1] = bytes * (plan->stages - 0.8) / (c->way + 6500 + 12 * plan->C + 0.7 * c->block * blocks);
-    rates[2] = bytes / (2.7 * c->block * blocks);
-    rates[3] = bytes / (t->sharers * (80 + c->shared_block * blocks));
+    rates[1] = bytes * (plan->stages - 0.8) / latency;
+    rates[2] = bytes / (c->clerks + c->clerks_block * blocks);
+    rates[3] = bytes / (t->sharers * (28 + c->shared_block * blocks));
 }
 
 static double rate_of(struct tile *t) {
@@ -162,7 +177,7 @@ static double rate_of(struct tile *t) {
                                          "instructions",     "the team's sums", "the team's sums"};
     const struct ki_plan *plan = &t->candidate.plan;
     const struct costs *c = t->chain->X->type == KILN_F64 ? &costs_f64 : &costs_f32;
-    const bool team = t->teams && plan->C > 1;
+    const bool team = is_team(t);
     const double bytes = (double)t->bytes, share = t->share, warps = t->sharers * t->vectors;
     const double blocks = (double)plan->Q * t->units; /* of 8 words and 8 rows, a warp and tile */
     const double step = (plan->lag  ? c->ahead
@@ -215,10 +230,9 @@ static void predict(struct tile *t) {
 }
 
 /* Counts of groups that leave few of the device's units idle. */
-static int next_count(const struct tile *t) {
+static int next_team(const struct tile *t) {
     const int units = t->chain->X->device->properties.compute_units;
     int C = t->candidate.plan.C;
-    if (!t->teams) return 2 * C;
     do C++;
     while (C < TEAM_MAX && units % C * 32 > units);
     return C;
@@ -228,7 +242,7 @@ static int next_count(const struct tile *t) {
 static void offer_lags(struct tile *t, void (*offer)(void *list, const struct ki_candidate *candidate),
                        void *list) {
     struct ki_plan *plan = &t->candidate.plan;
-    const int most = t->teams && plan->C > 1 ? (int)ki_min(plan->stages - 2, LAG_MAX) : plan->lag;
+    const int most = plan->team ? (int)ki_min(plan->stages - 2, LAG_MAX) : plan->lag;
     for (; plan->lag <= most; plan->lag++) {
         predict(t);
         offer(list, &t->candidate);
@@ -238,7 +252,7 @@ static void offer_lags(struct tile *t, void (*offer)(void *list, const struct ki
 /* Teams of all units, of half of them, and so on; a unit holds one group. The kernel has no maps. */
 static void offer_spread(struct tile *t, void (*offer)(void *list, const struct ki_candidate *candidate),
                          void *list) {
-    static const int sharers[] = {4, 6, 8, 12, 16};
+    static const int sharers[] = {4, 6, 8, 12};
     const kiln_matrix *X = t->chain->X;
     const int units = X->device->properties.compute_units;
     struct ki_plan *plan = &t->candidate.plan;
@@ -261,16 +275,9 @@ static void offer_spread(struct tile *t, void (*offer)(void *list, const struct 
             }
 }
 
-void ki_tile_plans(const struct ki_chain *chain, double memory,
-                   void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
-    const struct ki_properties *device = &chain->X->device->properties;
-    const bool clusters = device->architecture >= 90 && device->local_max > 0;
-    /* For one column of y a team does as well by threads. */
-    if (chain->kind != KI_CHAIN_FUSED || (!clusters && !device->local_declared)) return;
-    if (chain->k == 1 && clusters) return;
-    struct tile t = {.chain = chain, .memory = memory, .teams = !clusters};
-    struct ki_plan *plan = &t.candidate.plan;
-    *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile"};
+/* Layouts of a group alone, or of C that share rows. */
+static void offer_layouts(struct tile *t, void (*offer)(void *list, const struct ki_candidate *candidate),
+                          void *list) {
     /* Seven and the one that fetches are 256 threads, whose registers fill a unit, as are six that share rows so wide that
      * nothing else has the registers for them, and two more. */
     static const int vectors[] = {1, 2, 4, 7, 8}, sharers[] = {1, 2, 4, 6, 8, 16};
@@ -278,25 +285,39 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
         VECTOR_COUNTS = sizeof vectors / sizeof *vectors,
         SHARER_COUNTS = sizeof sharers / sizeof *sharers
     };
+    struct ki_plan *plan = &t->candidate.plan;
+    for (int h = 0; h < SHARER_COUNTS; h++)
+        for (int v = 0; v < VECTOR_COUNTS; v++)
+            for (t->units = 1; t->units <= 8; t->units *= 2)
+                for (t->share = 1; t->share <= 4; t->share++) {
+                    t->vectors = vectors[v];
+                    t->sharers = sharers[h];
+                    plan->VS = 32 * t->sharers;
+                    if (sharers[h] == 6 && plan->C < CLUSTER_MAX && !plan->team) continue;
+                    if (t->sharers == 1 ? plan->C > 1 : t->vectors > 1) continue;
+                    if (plan->team && (t->sharers < 4 || t->share > 2 || t->units > 1)) continue;
+                    if (t->units > most_units(t)) continue;
+                    plan->BS = plan->VS * t->vectors + (joint(t) ? 64 : 32);
+                    plan->R = 8 * t->units;
+                    if (fit(t)) offer_lags(t, offer, list);
+                }
+}
+
+void ki_tile_plans(const struct ki_chain *chain, double memory,
+                   void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
+    const struct ki_properties *device = &chain->X->device->properties;
+    const bool clusters = device->architecture >= 90 && device->local_max > 0;
+    if (chain->kind != KI_CHAIN_FUSED || (!clusters && !device->local_declared)) return;
+    /* For one column of y clusters do as well by threads. */
+    if (chain->k == 1 && clusters) return;
+    struct tile t = {.chain = chain, .memory = memory};
+    struct ki_plan *plan = &t.candidate.plan;
+    *plan = (struct ki_plan){.file = "mmchain_tile", .function = "mmchain_tile"};
     plan->K = ki_plan_columns(chain);
     plan->W = (int)(16 / ki_type_bytes(chain->X->type));
-    for (plan->C = 1; plan->C <= (clusters ? CLUSTER_MAX : TEAM_MAX); plan->C = next_count(&t))
-        for (int h = 0; h < SHARER_COUNTS; h++)
-            for (int v = 0; v < VECTOR_COUNTS; v++)
-                for (t.units = 1; t.units <= 8; t.units *= 2)
-                    for (t.share = 1; t.share <= 4; t.share++) {
-                        t.vectors = vectors[v];
-                        t.sharers = sharers[h];
-                        plan->VS = 32 * t.sharers;
-                        if (sharers[h] == 6 && plan->C < CLUSTER_MAX && clusters) continue;
-                        if (t.sharers == 1 ? plan->C > 1 : t.vectors > 1) continue;
-                        if (chain->k == 1 && plan->C == 1) continue;
-                        if (t.teams && plan->C > 1 && (t.sharers < 4 || t.share > 2 || t.units > 1)) continue;
-                        if (t.units > most_units(&t)) continue;
-                        plan->BS = plan->VS * t.vectors + (joint(&t) ? 64 : 32);
-                        plan->R = 8 * t.units;
-                        if (!fit(&t)) continue;
-                        offer_lags(&t, offer, list);
-                    }
+    const int most = chain->k == 1 ? 0 : clusters ? CLUSTER_MAX : 1;
+    for (plan->C = 1; plan->C <= most; plan->C *= 2) offer_layouts(&t, offer, list);
+    plan->team = true;
+    for (plan->C = 2; plan->C <= TEAM_MAX; plan->C = next_team(&t)) offer_layouts(&t, offer, list);
     if (clusters) offer_spread(&t, offer, list);
 }

@@ -7,20 +7,22 @@
  * WORKERS warps take tiles from a ring that another warp keeps full by bulk copies. Where a row has several warps, or C groups,
  * they leave their parts of a tile's sums to one more warp, which adds them up, applies the map and hands the factors F back;
  * meanwhile the workers take the dot products of the next LAG tiles, where the ring has room for them. They all meet once a tile.
- * C groups are a cluster, or, where there are none, a team (dialect/exchange.h). */
+ * C groups are a cluster, or a team of any number (dialect/exchange.h). */
 #if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE))
 #if JOINT
 #ifdef CLUSTERS
 /* Stores two elements, and 2 sizeof(real) into its ticket, in another group of the cluster. */
 DEVICE_FN void store_remote(LOCAL_PTR real *to, LOCAL_PTR ulong *ticket, int group, real first, real second) {
 #ifdef REAL_F64
-    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
+    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, "
+        "%2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [there], {%3, %4}, [ticket];\n\t}"
         :
         : "r"(shared_address(to)), "r"(shared_address(ticket)), "r"(group), "d"(first), "d"(second)
         : "memory");
 #else
-    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
+    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, "
+        "%2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
         "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [ticket];\n\t}"
         :
         : "r"(shared_address(to)), "r"(shared_address(ticket)), "r"(group), "f"(first), "f"(second)
@@ -36,7 +38,7 @@ struct exchange {
     LOCAL_PTR struct sums (*came)[C];
     LOCAL_PTR ulong *arrived;
 #elif C > 1
-    volatile __global ulong *words; /* the team's */
+    __global ulong *words; /* the team's */
     int member;
 #endif
 };
@@ -50,7 +52,8 @@ DEVICE_FN void send_sums(const struct exchange *to, const real (*q)[2], int i) {
     for (int g = 0; g < C; g++)
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
-            store_remote(&to->came[i & 1][get_group_id(0) % C].of[u][2 * lane], &to->arrived[i & 1], g, q[u][0], q[u][1]);
+            store_remote(&to->came[i & 1][get_group_id(0) % C].of[u][2 * lane], &to->arrived[i & 1], g,
+                         q[u][0], q[u][1]);
 }
 
 /* q = tile i's sums over the groups. */
@@ -59,23 +62,22 @@ DEVICE_FN void receive_sums(real (*q)[2], const struct exchange *of, int i) {
     add_up(q, of->came[i & 1], C);
 }
 #elif C > 1
-#define GROUP_WORDS (UNITS * 2 * 32) /* all lanes' first numbers of a unit, then all second ones */
+#define GROUP_WORDS (UNITS * 2 * 32)
 #define ROUNDS ((C * UNITS + 25) / 26)
-#define TOGETHER ((C + ROUNDS - 1) / ROUNDS) /* groups asked for at once, for as many registers as most workers have */
+#define TOGETHER                                                                                             \
+    ((C + ROUNDS - 1) / ROUNDS) /* groups asked for at once, for as many registers as most workers have */
 
-/* Where the lane's words of a group of the team are, for tile i. */
-DEVICE_FN volatile __global ulong *words_of(const struct exchange *of, int i, int group) {
-    return of->words + ((long)(i % PLACES) * C + group) * GROUP_WORDS + (int)get_local_id(0) % 32;
+/* Where the lane's words of the team's first group are, for tile i. */
+DEVICE_FN __global ulong *words_of(const struct exchange *of, int i) {
+    return of->words + i % PLACES * (C * GROUP_WORDS) + (int)get_local_id(0) % 32 * 2;
 }
 
 /* Lanes of columns that y has not send nothing. */
 DEVICE_FN void send_sums(const struct exchange *to, const real (*q)[2], int i) {
-    volatile __global ulong *mine = words_of(to, i, to->member);
+    __global ulong *mine = words_of(to, i) + to->member * GROUP_WORDS;
     if ((int)get_local_id(0) % 32 / 4 >= K) return;
 #pragma unroll
-    for (int u = 0; u < UNITS; u++)
-#pragma unroll
-        for (int s = 0; s < 2; s++) mine[(2 * u + s) * 32] = word_of(q[u][s], i);
+    for (int u = 0; u < UNITS; u++) send_pair(mine + u * 64, q[u], i);
 }
 
 /* Words of some groups, as far as they have come: what is asked for early is there when it is needed. */
@@ -85,31 +87,31 @@ struct words {
 
 DEVICE_FN void ask(struct words *w, const struct exchange *of, int i, int begin) {
     if ((int)get_local_id(0) % 32 / 4 >= K) return;
-#pragma unroll
-    for (int g = 0; g < TOGETHER; g++) {
-        volatile __global const ulong *from = words_of(of, i, begin + g < C ? begin + g : C - 1);
-#pragma unroll
-        for (int u = 0; u < UNITS; u++)
-#pragma unroll
-            for (int s = 0; s < 2; s++) w->word[g][u][s] = from[(2 * u + s) * 32];
-    }
-}
-
-DEVICE_FN bool have_come(const struct words *w, int i) {
-    bool all = true;
+    __global const ulong *from = words_of(of, i);
 #pragma unroll
     for (int g = 0; g < TOGETHER; g++)
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
-#pragma unroll
-            for (int s = 0; s < 2; s++) all = all && is_of_step(w->word[g][u][s], i);
-    return all;
+            ask_pair(w->word[g][u], from + (begin + g < C ? begin + g : C - 1) * GROUP_WORDS + u * 64);
 }
 
-/* q = tile i's sums over the groups, the first of which have been asked for. */
-DEVICE_FN void receive_sums(real (*q)[2], struct words *w, const struct exchange *of, int i) {
+DEVICE_FN bool have_come(const struct words *w, int i) {
+    uint differences = 0;
 #pragma unroll
-    for (int u = 0; u < UNITS; u++) q[u][0] = q[u][1] = REAL(0.0);
+    for (int g = 0; g < TOGETHER; g++)
+#pragma unroll
+        for (int u = 0; u < UNITS; u++) differences |= difference_of_pair(w->word[g][u], mark_of(i));
+    return none_differs(differences);
+}
+
+/* q = tile i's sums over the groups, the first of which have been asked for: of every other group, and of the others, so that
+ * additions wait less for each other. */
+DEVICE_FN void receive_sums(real (*q)[2], struct words *w, const struct exchange *of, int i) {
+    real sum[2][UNITS][2];
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) sum[0][u][s] = sum[1][u][s] = REAL(0.0);
 #pragma unroll 1
     for (int begin = 0; begin < C && (int)get_local_id(0) % 32 / 4 < K; begin += TOGETHER) {
         if (begin > 0) ask(w, of, i, begin);
@@ -120,16 +122,20 @@ DEVICE_FN void receive_sums(real (*q)[2], struct words *w, const struct exchange
             for (int u = 0; u < UNITS; u++)
 #pragma unroll
                 for (int s = 0; s < 2; s++)
-                    if (begin + g < C) q[u][s] += number_of(w->word[g][u][s]);
+                    if (begin + g < C) sum[g % 2][u][s] += number_of(w->word[g][u][s]);
     }
+#pragma unroll
+    for (int u = 0; u < UNITS; u++)
+#pragma unroll
+        for (int s = 0; s < 2; s++) q[u][s] = sum[0][u][s] + sum[1][u][s];
     warp_sync();
 }
 #endif
 
 /* The warp that makes factors of the workers' parts: those of the tile that the workers are at, and of the one that they come back
  * to next. */
-DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, __global const real *v, __global const real *y,
-                         int first, int k, int v_cols MAP_TAKEN) {
+DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, __global const real *v,
+                         __global const real *y, int first, int k, int v_cols MAP_TAKEN) {
     const int behind = LAG > 1 ? LAG - 1 : 0;
     struct rows_operands now, next;
     if (t->count > 0) load_rows(&next, t, 0, 0, v, y, first, k, v_cols MAP_PASSED);
@@ -165,8 +171,8 @@ DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, __glo
 }
 
 /* A worker that shares its rows with others. */
-DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, LOCAL_PTR ulong *full,
-                    const struct exchange *of) {
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr,
+                    LOCAL_PTR ulong *full, const struct exchange *of) {
     const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
     for (int i = 0; i < t->count + LAG; i++) {
         const int last = i - LAG;
@@ -191,9 +197,9 @@ DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at,
 }
 #else
 /* A worker that has whole rows. `own`: for a map's exchange among its lanes. */
-DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, LOCAL_PTR ulong *full,
-                    LOCAL_PTR real *own, __global const real *v, __global const real *y, int first, int k,
-                    int v_cols MAP_TAKEN) {
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr,
+                    LOCAL_PTR ulong *full, LOCAL_PTR real *own, __global const real *v,
+                    __global const real *y, int first, int k, int v_cols MAP_TAKEN) {
     const int unit = (int)get_local_id(0) / 32 * UNITS;
     struct rows_operands now, next;
     if (t->count > 0) load_rows(&next, t, 0, unit, v, y, first, k, v_cols MAP_PASSED);
@@ -212,10 +218,11 @@ DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at,
 }
 #endif
 
-__kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __global const real *X, __global const real *v,
-                                                      __global const real *y, __global const real *z, real alpha,
-                                                      real beta, long rows, int n, int k, int first,
-                                                      int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
+__kernel GROUP_OF(BS)
+    CLUSTER_OF(C) void mmchain_tile(__global real *out, __global const real *X, __global const real *v,
+                                    __global const real *y, __global const real *z, real alpha, real beta,
+                                    long rows, int n, int k, int first,
+                                    int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
     RING_BEGIN
     LOCAL ulong full[STAGES]; /* a tile of the ring has come */
 #if JOINT
@@ -241,7 +248,7 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 #ifdef CLUSTERS
         for (int s = 0; s < 2; s++) ticket_init(&arrived[s], 1);
 #elif C > 1
-        number = count_up((volatile __global int *)((volatile __global ulong *)work_space + exchange_at));
+        number = count_up((volatile __global int *)((__global ulong *)work_space + exchange_at));
 #endif
         tickets_begin();
     }
@@ -257,8 +264,9 @@ __kernel GROUP_OF(BS) CLUSTER_OF(C) void mmchain_tile(__global real *out, __glob
 #ifdef CLUSTERS
     const struct exchange exchange = {parts, factors, came, arrived};
 #elif C > 1
-    volatile __global ulong *words = (volatile __global ulong *)work_space + exchange_at + EXCHANGE_HEAD;
-    const struct exchange exchange = {parts, factors, words + t.part * PLACES * C * GROUP_WORDS, (int)(group % C)};
+    __global ulong *words = (__global ulong *)work_space + exchange_at + EXCHANGE_HEAD;
+    const struct exchange exchange = {parts, factors, words + t.part * PLACES * C * GROUP_WORDS,
+                                      (int)(group % C)};
 #elif JOINT
     const struct exchange exchange = {parts, factors};
 #endif

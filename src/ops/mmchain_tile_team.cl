@@ -11,29 +11,29 @@
  *   two own some of the sums, others from tile to tile: they add up the parts of all groups, in order, and tell all groups
  *   two wait for all sums of a tile and make factors of them
  *
- * Every 64-bit word on its way carries 32 bits of a number and the tile's, so that it tells by itself that it has come, and no
- * fence is needed. STAGES places are enough: a group that sends its parts of tile i has used all sums of tile i - STAGES, or
- * tile i would have no room in its ring; those sums were made of all groups' parts, which hence have been read, and the owner
- * of a sum of tile i has parts of all groups.
+ * Words tell by themselves that they have come (dialect/exchange.h). STAGES places are enough: a group that sends its parts of
+ * tile i has used all sums of tile i - STAGES, or tile i would have no room in its ring; those sums were made of all groups'
+ * parts, which hence have been written and read, and the owner of a sum of tile i has parts of all groups. Nobody looks for words
+ * of tile i before its group has sent its own.
  *
  * A group's number is the order in which it began to run: teams but the last to begin are complete, and come to their end.
  * out has one partial w a team, partial[team][K][n]. */
 #if defined(KILN_CUDA) && defined(TILE_TEAM)
-#define ADDERS 2 /* warps, which take turns */
-#define MAPPERS 2
-#define PARTS 2                       /* places for what the workers leave */
-#define PAIRS (R * K / 2)             /* of a tile's dot products: what a lane has of eight rows */
-#define OWN ((PAIRS + C - 1) / C)     /* of which a group owns so many, or one less */
-#define TURNS ((C + 31) / 32)         /* in which a warp receives the parts of one of them */
+#define ADDERS ((CLERKS - 2) / 2) /* warps, which take turns */
+#define MAPPERS (CLERKS - 2 - ADDERS)
+#define PARTS 2                   /* places for what the workers leave */
+#define PAIRS (R * K / 2)         /* of a tile's dot products: what a lane has of eight rows */
+#define OWN ((PAIRS + C - 1) / C) /* of which a group owns so many, or one less */
+#define TURNS ((C + 31) / 32)     /* in which a warp receives the parts of one of them */
 #define ASKED (OWN * TURNS > UNITS ? OWN * TURNS : UNITS)
-#define WORDS ((int)sizeof(real) / 2) /* that a pair is sent in: each has 32 bits of a number */
-#define PLACE ((C + 1) * PAIRS * WORDS) /* words: parts[PAIRS][C], sums[PAIRS] */
+#define PLACE ((C + 1) * PAIRS * 2) /* words: parts[PAIRS][C], sums[PAIRS] */
 
 /* Tickets of what warps leave for each other, and the places for it. */
 struct desk {
     struct sums (*parts)[SHARERS], *factors;
     ulong *given, *taken; /* parts by all workers; by the warp that adds them up */
     ulong *ready;         /* factors */
+    volatile int *sent;   /* tiles whose parts the group has sent */
     ulong *words;         /* of the team's exchange */
     int member;           /* of the team */
 };
@@ -42,62 +42,21 @@ DEVICE_FN ulong *place_of_tile(const struct desk *desk, int i) {
     return desk->words + i % STAGES * PLACE;
 }
 
-/* ------------------------------------------------------------------------------------------ pairs on their way */
-
-DEVICE_FN void send(ulong *to, real first, real second, int step) {
-    const ulong tag = (ulong)(uint)(step + 1) << 32;
-#ifdef REAL_F64
-    const ulong a = BITS_OF(first), b = BITS_OF(second);
-    PTX("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};\n\tst.relaxed.gpu.global.v2.b64 [%0 + 16], {%3, %4};"
-        :
-        : "l"(to), "l"(tag | (a & 0xffffffffu)), "l"(tag | a >> 32), "l"(tag | (b & 0xffffffffu)), "l"(tag | b >> 32)
-        : "memory");
-#else
-    PTX("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};" : : "l"(to), "l"(tag | BITS_OF(first)), "l"(tag | BITS_OF(second))
-        : "memory");
-#endif
-}
-
-DEVICE_FN void ask(ulong *word, const ulong *from) {
-#pragma unroll
-    for (int s = 0; s < WORDS; s += 2)
-        PTX("ld.relaxed.gpu.global.v2.b64 {%0, %1}, [%2];" : "=l"(word[s]), "=l"(word[s + 1]) : "l"(from + s) : "memory");
-}
-
-DEVICE_FN bool has_step(const ulong *word, int step) {
-    bool all = true;
-#pragma unroll
-    for (int s = 0; s < WORDS; s++) all = all && (uint)(word[s] >> 32) == (uint)(step + 1);
-    return all;
-}
-
-DEVICE_FN void await_pair(const ulong *from, int step) {
-    ulong word[WORDS];
-    do ask(word, from);
-    while (!has_step(word, step));
-}
-
-/* x = the pairs at `from`, once those of the step have come: all are asked for at once, and again. */
-DEVICE_FN void receive(real (*x)[2], const ulong *const *from, const int count, int step) {
-    ulong word[ASKED][WORDS];
-    bool all;
+/* x = the pairs at `from`, once those of tile i have come: all are asked for at once, and again. */
+DEVICE_FN void receive(real (*x)[2], const ulong *const *from, const int count, int i) {
+    ulong word[ASKED][2];
+    uint differences;
     do {
-        all = true;
+        differences = 0;
 #pragma unroll
-        for (int a = 0; a < count; a++) ask(word[a], from[a]);
+        for (int a = 0; a < count; a++) ask_pair(word[a], from[a]);
 #pragma unroll
-        for (int a = 0; a < count; a++) all = all && has_step(word[a], step);
-    } while (!all);
+        for (int a = 0; a < count; a++) differences |= difference_of_pair(word[a], mark_of(i));
+    } while (!none_differs(differences));
 #pragma unroll
     for (int a = 0; a < count; a++)
 #pragma unroll
-        for (int s = 0; s < 2; s++) {
-#ifdef REAL_F64
-            x[a][s] = REAL_OF(word[a][2 * s + 1] << 32 | (word[a][2 * s] & 0xffffffffu));
-#else
-            x[a][s] = REAL_OF((uint)word[a][s]);
-#endif
-        }
+        for (int s = 0; s < 2; s++) x[a][s] = number_of(word[a][s]);
     __syncwarp();
 }
 
@@ -108,15 +67,30 @@ DEVICE_FN void send_tiles(const struct tiles *t, const struct desk *desk) {
     const int lane = (int)get_local_id(0) % 32;
     for (int i = 0; i < t->count; i++) {
         real q[UNITS][2];
-        ulong *to = place_of_tile(desk, i) + (lane * C + desk->member) * WORDS;
+        ulong *to = place_of_tile(desk, i) + (lane * C + desk->member) * 2;
         ticket_wait(&desk->given[i % PARTS], i / PARTS & 1);
         add_up(q, desk->parts[i % PARTS], SHARERS);
         __syncwarp();
         if (lane == 0) ticket_arrive(&desk->taken[i % PARTS]);
         if (lane < 4 * K) /* the others' columns are none of y's */
 #pragma unroll
-            for (int u = 0; u < UNITS; u++) send(to + u * 4 * K * C * WORDS, q[u][0], q[u][1], i);
+            for (int u = 0; u < UNITS; u++) send_pair(to + u * 4 * K * C * 2, q[u], i);
+        if (lane == 0) count_up(desk->sent);
     }
+}
+
+/* Until the group has sent its parts of tile i. */
+DEVICE_FN void await_own(const struct desk *desk, int i) {
+    if ((int)get_local_id(0) % 32 == 0)
+        while (atomicAdd((int *)desk->sent, 0) <= i)
+            ;
+    __syncwarp();
+}
+
+DEVICE_FN void await_pair(const ulong *from, int i) {
+    ulong word[2];
+    do ask_pair(word, from);
+    while (!none_differs(difference_of_pair(word, mark_of(i))));
 }
 
 /* Sums over the team of the pairs that are this group's. */
@@ -134,41 +108,43 @@ DEVICE_FN void add_tiles(const struct tiles *t, const struct desk *desk, int tur
             for (int s = 0; s < TURNS; s++) {
                 const int own = pair + o * C < PAIRS ? pair + o * C : pair;
                 const int part = lane + 32 * s < C ? lane + 32 * s : C - 1;
-                from[o * TURNS + s] = place + (own * C + part) * WORDS;
+                from[o * TURNS + s] = place + (own * C + part) * 2;
             }
+        await_own(desk, i);
         receive(x, from, OWN * TURNS, i);
 #pragma unroll
         for (int o = 0; o < OWN; o++) {
-            real first = REAL(0.0), second = REAL(0.0);
+            real sum[2] = {REAL(0.0), REAL(0.0)};
 #pragma unroll
             for (int s = 0; s < TURNS; s++) {
                 if (lane + 32 * s >= C) continue;
-                first += x[o * TURNS + s][0];
-                second += x[o * TURNS + s][1];
+                sum[0] += x[o * TURNS + s][0];
+                sum[1] += x[o * TURNS + s][1];
             }
 #pragma unroll
             for (int step = 16; step > 0; step /= 2) {
-                first += __shfl_xor_sync(0xffffffffu, first, step);
-                second += __shfl_xor_sync(0xffffffffu, second, step);
+                sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], step);
+                sum[1] += __shfl_xor_sync(0xffffffffu, sum[1], step);
             }
-            if (lane == 0 && pair + o * C < PAIRS) send(place + (C * PAIRS + pair + o * C) * WORDS, first, second, i);
+            if (lane == 0 && pair + o * C < PAIRS) send_pair(place + (C * PAIRS + pair + o * C) * 2, sum, i);
         }
     }
 }
 
 /* Factors of the tiles whose sums have come. */
-DEVICE_FN void map_tiles(const struct tiles *t, const struct desk *desk, int turn, const real *v, const real *y, int first,
-                         int k, int v_cols) {
+DEVICE_FN void map_tiles(const struct tiles *t, const struct desk *desk, int turn, const real *v,
+                         const real *y, int first, int k, int v_cols) {
     const int lane = (int)get_local_id(0) % 32;
     struct rows_operands now, next;
     if (turn < t->count) load_rows(&next, t, turn, 0, v, y, first, k, v_cols);
     for (int i = turn; i < t->count; i += MAPPERS) {
-        const ulong *sums = place_of_tile(desk, i) + C * PAIRS * WORDS, *from[ASKED];
+        const ulong *sums = place_of_tile(desk, i) + C * PAIRS * 2, *from[ASKED];
         real q[ASKED][2], *factors = &desk->factors[i % STAGES].of[0][0];
         now = next;
         if (i + MAPPERS < t->count) load_rows(&next, t, i + MAPPERS, 0, v, y, first, k, v_cols);
 #pragma unroll
-        for (int u = 0; u < UNITS; u++) from[u] = sums + (u * 4 * K + lane % (4 * K)) * WORDS;
+        for (int u = 0; u < UNITS; u++) from[u] = sums + (u * 4 * K + lane % (4 * K)) * 2;
+        await_own(desk, i);
         if (lane == 0) await_pair(sums, i); /* words that all lanes of all groups ask for come late */
         __syncwarp();
         receive(q, from, UNITS, i);
@@ -189,8 +165,8 @@ DEVICE_FN bool has_come(ulong *tickets, int i, int places) {
     return __all_sync(0xffffffffu, ticket_done(&tickets[i % places], i / places & 1)) != 0;
 }
 
-DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr, ulong *full,
-                    const struct desk *desk) {
+DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr,
+                    ulong *full, const struct desk *desk) {
     const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
     for (int i = 0, last = 0; last < t->count;) {
         real q[UNITS][2];
@@ -225,22 +201,23 @@ DEVICE_FN void begin(ulong *full, const struct desk *desk, int *number, ulong *e
             ticket_init(&desk->given[s], WORKERS);
             ticket_init(&desk->taken[s], 1);
         }
+        *desk->sent = 0;
         tickets_begin();
         *number = count_up((volatile int *)exchange);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-__kernel GROUP_OF(BS) void mmchain_tile_team(__global real *out, __global const real *X, __global const real *v,
-                                             __global const real *y, __global const real *z, real alpha, real beta, long rows,
-                                             int n, int k, int first, int v_cols, __global real *work_space,
-                                             long exchange_at) {
+__kernel GROUP_OF(BS) void mmchain_tile_team(__global real *out, __global const real *X,
+                                             __global const real *v, __global const real *y,
+                                             __global const real *z, real alpha, real beta, long rows, int n,
+                                             int k, int first, int v_cols TEAM_PARAMETERS) {
     LOCAL ulong full[STAGES], ready[STAGES], given[PARTS], taken[PARTS];
     LOCAL struct sums parts[PARTS][SHARERS], factors[STAGES];
-    LOCAL int number;
+    LOCAL int number, sent;
     const int warp = (int)get_local_id(0) / 32;
     ulong *exchange = (ulong *)work_space + exchange_at;
-    struct desk desk = {parts, factors, given, taken, ready, exchange, 0};
+    struct desk desk = {parts, factors, given, taken, ready, &sent, exchange, 0};
     begin(full, &desk, &number, exchange);
     desk.member = number % C;
     desk.words += EXCHANGE_HEAD + (long)(number / C) * (STAGES * PLACE);

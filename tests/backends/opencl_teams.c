@@ -74,6 +74,7 @@ static void check_plan(struct ki_plan plan, kiln_type type, int cols, int k) {
     plan.variant = "TEAM";
     plan.steps = 1; /* one team has all tiles */
     plan.groups = plan.C;
+    plan.team = plan.C > 1;
     struct ki_chain chain = {.kind = KI_CHAIN_FUSED, .alpha = 1, .k = k};
     kiln_matrix *X = upload(type, ROWS, cols, x), *Y = upload(type, cols, k, y),
                 *V = upload(type, ROWS, 1, v);
