@@ -68,6 +68,25 @@ static int64_t last_cache(void) {
 #endif
 }
 
+/* AMD's take as long as the single loads and stores, and longer. */
+static bool gathers(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    return !__builtin_cpu_is("amd");
+#else
+    return true;
+#endif
+}
+
+/* A megabyte where the C library does not tell. */
+static int64_t core_cache(void) {
+    int64_t bytes = 0;
+#ifdef _SC_LEVEL2_CACHE_SIZE
+    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+#endif
+    return bytes > 0 ? bytes : 1 << 20;
+}
+
 static kiln_status cpu_open(kiln_device *device, const char *selector) {
     if (*selector) {
         ki_fail(KILN_ERR_ARGUMENT, "device 'cpu:%s': the CPU is one device", selector);
@@ -83,6 +102,8 @@ static kiln_status cpu_open(kiln_device *device, const char *selector) {
     device->properties = (struct ki_properties){.compute_units = device->threads,
                                                 .warp = 1,
                                                 .cache = last_cache(),
+                                                .core_cache = core_cache(),
+                                                .gathers = gathers(),
                                                 .memory = device->info.memory,
                                                 .alloc_max = device->info.memory,
                                                 .has_f64 = true};

@@ -33,6 +33,7 @@ struct ki_properties {
     const char
         *registers_option; /* a build's: before the most registers of a thread; NULL if there is none */
     int64_t cache;         /* bytes of the last cache level; 0 = not told */
+    int64_t core_cache;    /* bytes of a CPU core's own second cache level */
     double bandwidth;      /* bytes a second that the memory is built for; 0 = not told */
     int64_t registers;     /* of 32 bits in a compute unit; 0 = not told */
     int architecture;      /* compute capability times ten on CUDA, else 0 */
@@ -40,6 +41,8 @@ struct ki_properties {
     int64_t alloc_max;     /* bytes in one allocation at most */
     int64_t align;         /* of offsets into a buffer, in bytes */
     bool has_f64;
+    bool
+        gathers; /* a CPU with AVX-512 that gathers and scatters faster than it loads and stores one by one */
     char cache_key[192]; /* what built kernels depend on: API, compiler, driver and architecture versions */
 };
 

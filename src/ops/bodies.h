@@ -37,5 +37,8 @@ struct ki_bodies {
 extern const struct ki_bodies ki_bodies_base[2], ki_bodies_avx2[2], ki_bodies_avx512[2];
 
 const struct ki_bodies *ki_bodies(const kiln_matrix *A); /* those for A's device and type */
+/* ... and for a pass: sparse rows times one column of y, whose time is gathers' and scatters', go without AVX-512's where those are
+ * slow. */
+const struct ki_bodies *ki_chain_bodies(const struct ki_chain *chain);
 
 #endif

@@ -1,7 +1,7 @@
 /* Which table of CPU bodies a matrix's device and type ask for. */
 #include "ops/bodies.h"
 
-const struct ki_bodies *ki_bodies(const kiln_matrix *A) {
+static const struct ki_bodies *bodies_of(enum ki_isa isa, kiln_type type) {
     static const struct ki_bodies *const tables[KI_ISA_COUNT] = {
         ki_bodies_base,
 #if defined(__x86_64__)
@@ -12,5 +12,17 @@ const struct ki_bodies *ki_bodies(const kiln_matrix *A) {
         ki_bodies_base,
 #endif
     };
-    return &tables[A->device->isa][A->type == KILN_F64];
+    return &tables[isa][type == KILN_F64];
+}
+
+const struct ki_bodies *ki_bodies(const kiln_matrix *A) {
+    return bodies_of(A->device->isa, A->type);
+}
+
+const struct ki_bodies *ki_chain_bodies(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const kiln_device *device = X->device;
+    const bool single = X->format == KILN_CSR && chain->k == 1 && chain->map == KI_ROW_SCALE;
+    const bool apart = single && device->isa == KI_ISA_AVX512 && !device->properties.gathers;
+    return bodies_of(apart ? KI_ISA_AVX2 : device->isa, X->type);
 }

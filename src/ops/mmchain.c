@@ -50,7 +50,7 @@ kiln_status ki_chain_run_here(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const bool plain = chain->map == KI_ROW_SCALE && !chain->sums && !chain->products;
     if (X->nnz == 0 && plain) return without_entries(chain);
-    return ki_on_cpu(X->device) ? ki_bodies(X)->chain(chain) : ki_chain_gpu(chain);
+    return ki_on_cpu(X->device) ? ki_chain_bodies(chain)->chain(chain) : ki_chain_gpu(chain);
 }
 
 /* All operands but X. */
