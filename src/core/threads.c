@@ -29,11 +29,21 @@ enum {
 
 typedef void loop_body(void *arg, int part);
 
+struct team;
+
+/* What a thread has to know of itself. */
+struct member {
+    struct team *team;
+    int number;
+};
+
 struct team {
     atomic_bool busy;
-    atomic_int owner; /* a forked child has none of its parent's threads */
-    int members;      /* threads beside the caller */
+    atomic_int owner;  /* a forked child has none of its parent's threads */
+    int members;       /* threads beside the caller */
+    atomic_int wanted; /* the first so many of them run a loop: an earlier one may have asked for more */
     pthread_t thread[MEMBERS];
+    struct member member[MEMBERS];
     _Atomic uint64_t ticket; /* loop number << 32 | next part */
     _Atomic(loop_body *) body;
     _Atomic(void *) arg;
@@ -77,8 +87,9 @@ static bool new_loop(struct team *team, uint32_t seen) {
     return (uint32_t)(atomic_load(&team->ticket) >> 32) != seen || atomic_load(&team->stop);
 }
 
-static void *member(void *of) {
-    struct team *team = of;
+static void *serve(void *of) {
+    const struct member *member = of;
+    struct team *team = member->team;
     uint32_t seen = 0;
     for (;;) {
         for (int i = 0; i < SPINS && !new_loop(team, seen); i++) breathe();
@@ -91,7 +102,7 @@ static void *member(void *of) {
         }
         if (atomic_load(&team->stop)) return NULL;
         seen = (uint32_t)(atomic_load(&team->ticket) >> 32);
-        run_parts(team);
+        if (member->number < atomic_load(&team->wanted)) run_parts(team);
     }
 }
 
@@ -112,8 +123,11 @@ static void recruit(struct team *team, int members) {
     sigset_t all, old;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    while (team->members < members && pthread_create(&team->thread[team->members], NULL, member, team) == 0)
+    for (int i = team->members; i < members; i++) {
+        team->member[i] = (struct member){team, i};
+        if (pthread_create(&team->thread[i], NULL, serve, &team->member[i]) != 0) break;
         team->members++;
+    }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
@@ -144,6 +158,7 @@ static struct team *gather(int threads) {
     if (threads > MEMBERS + 1) threads = MEMBERS + 1;
     struct team *team = threads > 1 ? find_team() : NULL;
     if (team) recruit(team, threads - 1);
+    if (team) atomic_store(&team->wanted, threads - 1);
     return team;
 }
 
@@ -211,20 +226,22 @@ void ki_meeting_close(struct ki_meeting *meeting) {
     pthread_mutex_destroy(&meeting->mutex);
 }
 
-/* The last to arrive begins a new round. Until then nobody leaves the old one, so that the count can be taken back before. A
- * thread about to sleep says so before it looks at the round a last time, and the last one looks for sleepers after it has
- * changed the round: one of them sees the other. */
-void ki_meet(struct ki_meeting *meeting, int parts) {
+/* The last to arrive begins a new round. Until then nobody arrives anew, so that the count can be taken back before. A thread
+ * about to sleep says so before it looks at the round a last time, and the last one looks for sleepers after it has changed the
+ * round: one of them sees the other. */
+uint32_t ki_arrive(struct ki_meeting *meeting, int parts) {
     const uint32_t round = atomic_load(&meeting->round);
-    if (atomic_fetch_add(&meeting->arrived, 1) + 1 == parts) {
-        atomic_store(&meeting->arrived, 0);
-        atomic_store(&meeting->round, round + 1);
-        if (atomic_load(&meeting->sleepers) == 0) return;
-        pthread_mutex_lock(&meeting->mutex);
-        pthread_cond_broadcast(&meeting->over);
-        pthread_mutex_unlock(&meeting->mutex);
-        return;
-    }
+    if (atomic_fetch_add(&meeting->arrived, 1) + 1 < parts) return round;
+    atomic_store(&meeting->arrived, 0);
+    atomic_store(&meeting->round, round + 1);
+    if (atomic_load(&meeting->sleepers) == 0) return round;
+    pthread_mutex_lock(&meeting->mutex);
+    pthread_cond_broadcast(&meeting->over);
+    pthread_mutex_unlock(&meeting->mutex);
+    return round;
+}
+
+void ki_await(struct ki_meeting *meeting, uint32_t round) {
     for (int i = 0; i < MEETING_SPINS && atomic_load(&meeting->round) == round; i++) breathe();
     if (atomic_load(&meeting->round) != round) return;
     pthread_mutex_lock(&meeting->mutex);

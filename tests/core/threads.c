@@ -1,11 +1,14 @@
 /* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again, and after a fork.
- * ki_together and ki_meet: what all parts wrote before a meeting, all see after it. */
+ * ki_together, ki_arrive and ki_await: what all parts wrote before a meeting, all see after it. */
+#define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -71,6 +74,32 @@ static void callers_at_a_time(void **state) {
     }
 }
 
+struct seen {
+    pthread_mutex_t mutex;
+    pthread_t thread[PARTS];
+    int count;
+};
+
+static void note_thread(void *arg, int part) {
+    struct seen *seen = arg;
+    bool known = false;
+    (void)part;
+    nanosleep(&(struct timespec){.tv_nsec = 500000}, NULL);
+    pthread_mutex_lock(&seen->mutex);
+    for (int i = 0; i < seen->count; i++) known = known || pthread_equal(seen->thread[i], pthread_self());
+    if (!known) seen->thread[seen->count++] = pthread_self();
+    pthread_mutex_unlock(&seen->mutex);
+}
+
+/* Threads that an earlier loop asked for take no part in one that asks for fewer. */
+static void no_more_threads(void **state) {
+    (void)state;
+    struct seen seen = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+    assert_int_equal(wrong_parts(8, PARTS), 0);
+    ki_parallel(2, 40, note_thread, &seen);
+    assert_in_range(seen.count, 1, 2);
+}
+
 static void after_fork(void **state) {
     (void)state;
     assert_int_equal(wrong_parts(3, PARTS), 0);
@@ -131,31 +160,36 @@ static void ranges_cover(void **state) {
 enum { ROUNDS = 400 };
 
 struct exchange {
-    struct ki_meeting meeting;
-    int said[2][16]; /* of one round and the next, as a part may be a round ahead of another */
+    struct ki_meeting meeting[2];
+    int said[4][16]; /* of a round and those around it, as a part may be ahead of another */
+    int behind;      /* rounds that a part goes on before it listens */
     int parts;
     atomic_int wrong, done;
 };
 
 static void talk(void *arg, int part, int parts) {
     struct exchange *exchange = arg;
+    uint32_t come[2];
     for (int round = 0; round < ROUNDS; round++) {
-        int *said = exchange->said[round % 2], sum = 0;
-        said[part] = round + part;
-        ki_meet(&exchange->meeting, parts);
-        for (int other = 0; other < parts; other++) sum += said[other];
-        if (sum != parts * round + parts * (parts - 1) / 2) atomic_fetch_add(&exchange->wrong, 1);
+        const int heard = round - exchange->behind;
+        int sum = 0;
+        exchange->said[round % 4][part] = round + part;
+        come[round % 2] = ki_arrive(&exchange->meeting[round % 2], parts);
+        if (heard < 0) continue;
+        ki_await(&exchange->meeting[heard % 2], come[heard % 2]);
+        for (int other = 0; other < parts; other++) sum += exchange->said[heard % 4][other];
+        if (sum != parts * heard + parts * (parts - 1) / 2) atomic_fetch_add(&exchange->wrong, 1);
     }
     if (part == 0) exchange->parts = parts;
     atomic_fetch_add(&exchange->done, 1);
 }
 
 /* How many sums of a round were not those of its parts, after all parts have run. */
-static int wrong_sums(int threads) {
-    struct exchange exchange = {.parts = 0};
-    ki_meeting_open(&exchange.meeting);
+static int wrong_sums(int threads, int behind) {
+    struct exchange exchange = {.behind = behind};
+    for (int i = 0; i < 2; i++) ki_meeting_open(&exchange.meeting[i]);
     ki_together(threads, talk, &exchange);
-    ki_meeting_close(&exchange.meeting);
+    for (int i = 0; i < 2; i++) ki_meeting_close(&exchange.meeting[i]);
     if (exchange.parts < 1 || exchange.parts > threads || exchange.done != exchange.parts) return -1;
     return exchange.wrong;
 }
@@ -163,7 +197,7 @@ static int wrong_sums(int threads) {
 static void *many_meetings(void *arg) {
     int *wrong = arg;
     for (int threads = 1; threads <= 6; threads++)
-        *wrong += wrong_sums(threads) != 0 || wrong_parts(3, 7) != 0;
+        *wrong += wrong_sums(threads, 0) != 0 || wrong_sums(threads, 1) != 0 || wrong_parts(3, 7) != 0;
     return NULL;
 }
 
@@ -179,9 +213,10 @@ static void parts_meet(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
-                                       cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
-                                       cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover),
-                                       cmocka_unit_test(parts_meet)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
+        cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
+        cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover),
+        cmocka_unit_test(parts_meet),        cmocka_unit_test(no_more_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
