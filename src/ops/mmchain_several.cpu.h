@@ -142,9 +142,12 @@ ALWAYS_INLINE void FN(several_group)(int pieces, int R, bool scatters, bool mult
     const char *ask = (const char *)(stream ? next + (R - 1) * n : next) + AHEAD;
     const int64_t ask_row = stream ? LINE : n * (int64_t)sizeof(real), ask_line = stream ? R * LINE : LINE;
     real *w = s->w + chunk->at + s->begin * LANES;
-    FN(vreal) q[FN(GROUP)] = {{0}}, sum[FN(GROUP)] = {{0}};
+    FN(vreal) q[FN(GROUP)], sum[FN(GROUP)];
 #pragma GCC unroll 8
-    for (int r = 0; scatters && r < R; r++) q[r] = FN(several_q)(pieces, s->q + offset + r * k);
+    for (int r = 0; r < FN(GROUP); r++) {
+        q[r] = scatters && r < R ? FN(several_q)(pieces, s->q + offset + r * k) : (FN(vreal)){0};
+        sum[r] = (FN(vreal)){0};
+    }
     for (int64_t left = s->end - s->begin - tail, count; left > 0; left -= count) {
         for (int r = 0; multiplies && R > 1 && r < R; r++) __builtin_prefetch(ask + r * ask_row, 0, 2);
         ask += ask_line;
