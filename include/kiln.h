@@ -237,10 +237,10 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
  * 1 MB, also where a few columns do, and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model
  * chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with CUDA from compute capability 9.0 on.
- * Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to 65,536
- * f64 or 131,072 f32 columns, rows of a multiple of 16 bytes) or by teams of groups that exchange their sums through the second
- * cache level (there for several columns of y; and on NVIDIA's GPUs through OpenCL, to some 114,000 f64 or 229,000 f32 columns);
- * beyond, and elsewhere beyond some 8,192, they are read a second time, from the cache as far as they fit there. A team's groups
+ * Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to some
+ * 200,000 f64 or 400,000 f32 columns) or by teams of groups that exchange their sums through the second cache level (there for
+ * several columns of y; and on NVIDIA's GPUs through OpenCL, to some 114,000 f64 or 229,000 f32 columns); beyond,
+ * and elsewhere beyond some 8,192, they are read a second time, from the cache as far as they fit there. A team's groups
  * wait for each other: through OpenCL, which cannot start them together, two devices opened on one GPU and used at the same time
  * can hold each other up for ever. With CUDA they take turns.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; tiles add up in another order than rows.
@@ -493,15 +493,15 @@ KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **es
 
 /* One way for a device to go about mmchain: the launch parameters of the fused-kernels paper, its section 3.3. */
 typedef struct kiln_plan {
-    int64_t number;    /* in the list that it came in */
-    int chosen;        /* kiln_mmchain takes this one */
-    char variant[32];  /* of the kernel; on the CPU "cpu" and the instruction set */
-    int vector, group; /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
-    int load, rows;    /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
-    int columns;       /* of y, taken in one pass */
-    int cluster;       /* work-groups that share a row; 0 where rows do not go to groups */
-    int stages; /* tiles of X on their way while one is worked on; 0 = loads go straight to registers */
-    int shared; /* elements of w in local memory; 0 = none */
+    int64_t number;     /* in the list that it came in */
+    int chosen;         /* kiln_mmchain takes this one */
+    char variant[32];   /* of the kernel; on the CPU "cpu" and the instruction set */
+    int vector, group;  /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
+    int load, rows;     /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
+    int columns;        /* of y, taken in one pass */
+    int cluster;        /* work-groups that share a row; 0 where rows do not go to groups */
+    int stages;         /* tiles of X, or pieces of tiles, on their way; 0 = loads go straight to registers */
+    int shared;         /* elements of w in local memory; 0 = none */
     int64_t coarsening; /* C: rows that a vector goes through */
     int64_t groups;     /* work-groups launched */
     double occupancy;   /* threads that a compute unit holds at once, of those that it can */

@@ -161,33 +161,33 @@ __kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real 
 }
 #endif
 
-/* out = alpha * (sum of the groups' partials, in order) + beta z. A work-group takes 8 neighbouring elements, one unit of the
- * memory, and shares the partials out to 32 threads an element: with few columns there are many partials, and each thread's
- * loads come one after the other. */
+/* out = alpha * (sum of the groups' partials, in order) + beta z. A work-group takes `width` neighbouring elements, at least a
+ * unit of the memory, and shares the partials out to 256 / width threads an element: with few columns there are many partials,
+ * and each thread's loads come one after the other. width is a power of two from 8 to 256. */
 #ifdef FINISH
-#define SHARES 32
 __kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const real *partial, __global const real *z,
-                                           real alpha, real beta, int groups, int n, int k, int first, int columns) {
+                                           real alpha, real beta, int groups, int n, int k, int first, int columns,
+                                           int width) {
     LOCAL real shared[256];
-    const int id = (int)get_local_id(0);
-    const long size = (long)n * columns, at = (long)get_group_id(0) * 8 + id % 8;
+    const int id = (int)get_local_id(0), shares = 256 / width;
+    const long size = (long)n * columns, at = (long)get_group_id(0) * width + id % width;
     real sum = REAL(0.0);
     if (at < size) {
-        int g = id / 8;
-        for (; g + 3 * SHARES < groups; g += 4 * SHARES) {
-            const real a = partial[g * size + at], b = partial[(g + SHARES) * size + at];
-            const real c = partial[(g + 2 * SHARES) * size + at], d = partial[(g + 3 * SHARES) * size + at];
+        int g = id / width;
+        for (; g + 3 * shares < groups; g += 4 * shares) {
+            const real a = partial[g * size + at], b = partial[(g + shares) * size + at];
+            const real c = partial[(g + 2 * shares) * size + at], d = partial[(g + 3 * shares) * size + at];
             sum += (a + b) + (c + d);
         }
-        for (; g < groups; g += SHARES) sum += partial[g * size + at];
+        for (; g < groups; g += shares) sum += partial[g * size + at];
     }
     shared[id] = sum;
-    for (int step = 128; step >= 8; step /= 2) {
+    for (int step = 128; step >= width; step /= 2) {
         barrier(CLK_LOCAL_MEM_FENCE);
         if (id < step) shared[id] += shared[id + step];
     }
     const int c = first + (int)(at / n);
-    if (id >= 8 || at >= size || c >= k) return;
+    if (id >= width || at >= size || c >= k) return;
     write_plain(out, shared[id], z, alpha, beta, (index_t)(at % n) * k + c);
 }
 #endif

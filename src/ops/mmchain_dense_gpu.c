@@ -12,9 +12,20 @@ static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain 
                          defines);
 }
 
+/* Elements that a group of 256 threads adds up: few share a thread's work where the partials are many, and the more the fewer
+ * they are, so that each thread has several loads under way, and no more threads than the device holds are started. */
+static int finish_width(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const int64_t size = chain->X->cols * plan->K, partials = plan->groups / plan->C;
+    const int64_t room = (int64_t)KI_UNIT_THREADS * chain->X->device->properties.compute_units;
+    int width = 8;
+    while (width < 256 && (4 * 256 / width > partials || size * 256 / width > room)) width *= 2;
+    return width;
+}
+
 static kiln_status finish(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
                           const struct ki_buffer *partial, int first) {
     const kiln_matrix *X = chain->X;
+    const int width = finish_width(plan, chain);
     const struct ki_arg args[] = {ki_arg_values(chain->out),
                                   ki_arg_buffer(partial),
                                   ki_arg_values(chain->z),
@@ -24,8 +35,9 @@ static kiln_status finish(const struct ki_plan *plan, const struct ki_chain *cha
                                   ki_arg_i32((int32_t)X->cols),
                                   ki_arg_i32(chain->k),
                                   ki_arg_i32(first),
-                                  ki_arg_i32(plan->K)};
-    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, 8), 256, args, 10);
+                                  ki_arg_i32(plan->K),
+                                  ki_arg_i32(width)};
+    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, width), 256, args, 11);
 }
 
 /* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */

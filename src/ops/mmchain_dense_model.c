@@ -7,15 +7,15 @@
  * and cannot go faster than its share of the memory's bandwidth:
  *   rate^-p = memory^-p + (tile G / step)^-p + (tile / busy)^-p
  * p = 6 (DENSE) or 4. In a ring of S tiles each is used in two steps and then fetched anew: (tile G S / (latency + 2 step))^-p
- * is added. What comes once is added to the time: the launch, the partial sums, and a group's vectors adding up their w one
+ * is added; a cluster's tiles come and go in pieces. What comes once is added to the time: the launch, the partial sums, and a group's vectors adding up their w one
  * after the other, which many vectors of few threads make long.
  *
  * The times are those of one H200, in nanoseconds. DENSE and RING are fitted to bench/results/h200-plans.json, with the groups
  * that the built kernels' registers really left room for, and lightly to the several columns of h200-dense-plans.json
- * (what several groups on a unit cost, and rows asked for together gain, to h200-tile-plans.json);
- * CLUSTER to the latter, its second column of y to h200-dense-cuda.json; TEAM to h200-opencl-plans.json, and to 150 plans of
- * h200-opencl-team-plans.json for rows of 12,000 to 100,000 columns. Median error of the settings within 15 % of the best: 1.8 % (DENSE), 1.3 % (RING),
- * 3 % (CLUSTER, TEAM). Registers, on-chip memory, units and bandwidth are the device's. */
+ * (what several groups on a unit cost, and rows asked for together gain, to h200-tile-plans.json); CLUSTER to
+ * h200-cluster-plans.json, further columns of y to those before; TEAM to h200-opencl-plans.json, and to 150 plans of
+ * h200-opencl-team-plans.json for rows of 12,000 to 100,000 columns. Median error of the settings within 15 % of the best:
+ * 1.8 % (DENSE), 1.3 % (RING), 3 % (TEAM); of CLUSTER, within 6 %, 1.5 %. Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>
 
@@ -30,8 +30,8 @@ static const double achieved = 0.945, unit_bandwidth = 33; /* bytes a nanosecond
 
 /* What the formulas need of a plan on a device. */
 struct view {
-    double words, tile, groups, warps, lanes, load, rows, columns, stages, lag, cluster, vector_warps,
-        conflicts, memory;
+    double words, tile, groups, warps, lanes, load, reads, rows, columns, stages, pieces, lag, cluster,
+        vector_warps, conflicts, memory;
 };
 
 static double log2_of(double power) {
@@ -49,7 +49,7 @@ static double joint_rate(const double *rates, int count, double power, int *leas
 }
 
 static const char *const limits[] = {"memory bandwidth", "latency of a step", "instructions",
-                                     "bytes under way"};
+                                     "bytes under way", "exchange of sums"};
 
 /* Bytes a nanosecond of a compute unit. */
 static double ring_rate(const struct view *v, const char **limit) {
@@ -100,20 +100,25 @@ static double team_rate(const struct view *v, const char **limit) {
     return rate;
 }
 
-/* Two steps' tiles are held for a step, so that the others are under way. */
+/* The part of a device's units that clusters of C reach: each lies within one of the device's parts, most of which have 16
+ * units, and one half of that. */
+static double cluster_units(double C) {
+    return C <= 2 ? 1 : (0.85 * floor(16 / C) / 16 + 0.06 * floor(8 / C) / 8) * C;
+}
+
+/* A step's tile waits in pieces for its sums, which the pieces behind it hide; all others are under way, but for one that is in
+ * use and one whose place waits for the slowest warp. */
 static double cluster_rate(const struct view *v, const char **limit) {
-    const double loads = v->rows * v->load * v->words;
-    const double step =
-        900 + 2.8 * v->warps + 1.95 * loads + 0.75 * v->cluster * v->warps * v->rows * v->columns;
-    const double busy = v->warps * (12 + loads * (1.6 + 0.4 * v->columns));
-    const double rates[] = {1.26 * v->memory, v->tile * v->groups / step, v->tile / busy,
-                            v->tile * v->groups * (v->stages - 2) / 1660};
+    const double piece = v->tile / v->pieces, used = cluster_units(v->cluster);
+    const double step = 380 + 300 / v->pieces + v->warps * v->pieces * (6 + 20 * v->rows) +
+                        0.75 * v->cluster * v->warps * v->rows * (v->columns - 1);
+    const double busy = v->warps * v->rows * (v->reads + v->load * v->words * (1.9 * v->columns - 0.32));
+    const double rates[] = {1.025 * v->memory / used, v->tile / step, v->tile / busy,
+                            (v->stages - v->lag - 2) * piece / 400, (v->lag + 1 - v->pieces) * piece / 559};
     int least = 0;
-    const double rate = joint_rate(rates, 4, 4, &least);
+    const double rate = joint_rate(rates, 5, 4, &least);
     *limit = limits[least];
-    /* A cluster lies within one of the device's parts, whose units are no multiple of it: 120 of 132 are used by clusters of
-     * 4 or 8, 112 by those of 16. */
-    return fmin(rate, 1.05 * v->memory) * (v->cluster < 4 ? 1 : v->cluster < 16 ? 0.91 : 0.85);
+    return used * rate;
 }
 
 static double dense_rate(const struct view *v, double row_bytes, double loads_a_row, const char **limit) {
@@ -176,8 +181,9 @@ static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *c
     const double map = ki_chain_maps(chain) ? 16 : 0,
                  scratch = plan->VS > 32 ? (chain->X->device->properties.shuffles ? 12 - 4 * words : 8) : 0;
     if (plan->stages && !plan->local_bytes) return ki_team_registers(plan, chain);
-    const double found = plan->stages ? 37 + words * (2.5 * load * K + 1.2 * K * R)
-                                      : 8 + scratch + words * (2 * load * K + 1.1 * R * load + 2 * K * R);
+    const double found = plan->C > 1    ? 45 + words * (2 * load * K + 1.2 * K * R)
+                         : plan->stages ? 37 + words * (2.5 * load * K + 1.2 * K * R)
+                                        : 8 + scratch + words * (2 * load * K + 1.1 * R * load + 2 * K * R);
     return ki_max(((int64_t)(found + map) + 7) / 8 * 8, UNIT_LEAST_REGISTERS);
 }
 
@@ -200,9 +206,11 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
                            .warps = plan->BS / 32.0,
                            .lanes = plan->VS < 32 ? plan->VS : 32,
                            .load = plan->Q * plan->W,
+                           .reads = plan->Q,
                            .rows = plan->R,
                            .columns = plan->K,
                            .stages = plan->stages,
+                           .pieces = plan->pieces,
                            .lag = plan->lag,
                            .cluster = plan->C,
                            .vector_warps = plan->VS > 32 ? plan->VS / 32 : 1,
@@ -221,7 +229,7 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
     const double bytes = (double)((X->nnz + X->rows) * size);
     candidate->bytes = passes * (int64_t)(bytes + 2 * partials);
     candidate->seconds =
-        1e-9 * (double)passes * (6000 + bytes / rate * uneven + partials / 1500 + (sums ? ending(plan) : 0));
+        1e-9 * (double)passes * (6000 + bytes / rate * uneven + partials / 4000 + (sums ? ending(plan) : 0));
     candidate->occupancy = (double)(groups * plan->BS) / KI_UNIT_THREADS;
     candidate->plan.steps = tiles;
     candidate->plan.groups = sharers * plan->C;

@@ -11,8 +11,22 @@
 enum {
     ALONE_BYTES = 65536,
     RING_MAX = 8,
-    GROUP_BYTES = 1024 /* on chip, that the device takes */,
+    GROUP_BYTES = 1024, /* on chip, that the device takes */
     LIST_MAX = 2048
+};
+
+/* Clusters: groups that share a row; threads of a group; rows a step, more of which gain nothing; registers for y, and as many
+ * for w, that a thread has room for; bytes that a group takes up while sums are on their way, more of which only take room; a
+ * piece's least, as smaller ones take as long, and most, as of larger ones too few are under way. */
+enum {
+    CLUSTER_MAX = 16,
+    CLUSTER_THREADS = 256,
+    CLUSTER_ROWS = 2,
+    HELD_WORDS = 100,
+    HIDDEN_LEAST = 36000,
+    HIDDEN_MOST = 60000,
+    PIECE_LEAST = 24576,
+    PIECE_MOST = 58000
 };
 
 struct list {
@@ -36,21 +50,20 @@ static void offer(struct list *list, const struct ki_candidate *candidate) {
 static int64_t ring_static(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = ki_type_bytes(chain->X->type), numbers = (int64_t)plan->K * plan->R;
     const int64_t lanes = ki_min(plan->VS, 32), warps = plan->BS / 32;
-    const int64_t parts = plan->C > 1 ? 4 * plan->C * warps : 2 * (plan->BS / lanes + warps + 1);
-    return 16 * plan->stages + numbers * size * parts + (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 256;
+    const int64_t rounds = plan->C > 1 ? 2 * ((plan->lag + 1) / plan->pieces) : 0;
+    const int64_t parts = plan->C > 1 ? rounds * plan->C * warps : 2 * (plan->BS / lanes + warps + 1);
+    return 16 * plan->stages + 8 * rounds + numbers * size * parts +
+           (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 256;
 }
 
 /* As many tiles as `share` groups on a unit have room for, and the groups that there are then. Few tiles pay: a third hides
- * the way through the memory. Slices of a cluster are copied row by row, from a multiple of 16 bytes before their beginning. */
+ * the way through the memory. */
 static bool fit_ring(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain, int64_t share) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
-    const int64_t size = ki_type_bytes(X->type), unit = 16 / size,
-                  rows = (int64_t)plan->R * (plan->BS / plan->VS);
-    const int64_t slice = plan->C == 1 ? X->cols : ki_ceil_div(ki_ceil_div(X->cols, plan->C), unit) * unit;
-    const int64_t room = plan->C > 1 && X->cols % unit ? slice + unit : slice;
-    const int64_t tile = ki_ceil_div(rows * room, unit) * 16;
-    if ((plan->C == 1 && rows * X->cols * size % 16 != 0) || slice * (plan->C - 1) >= X->cols) return false;
+    const int64_t size = ki_type_bytes(X->type), rows = (int64_t)plan->R * (plan->BS / plan->VS);
+    const int64_t tile = ki_ceil_div(rows * X->cols * size, 16) * 16;
+    if (rows * X->cols * size % 16 != 0) return false;
     plan->stages = RING_MAX;
     if (ring_static(plan, chain) > device->local_bytes && !device->local_declared) return false;
     const int64_t most = ki_max(device->local_max, device->local_declared) + GROUP_BYTES;
@@ -62,17 +75,40 @@ static bool fit_ring(struct ki_plan *plan, int64_t *groups, const struct ki_chai
     return plan->stages >= 3 && *groups >= share;
 }
 
+/* The same for the pieces of a cluster's slices, one group on a unit. They are copied row by row, from a multiple of 16 bytes
+ * before their beginning; none but the last is cut short. Two are held beside those that wait for their sums, one of them until
+ * all warps are done with it. */
+static bool fit_pieces(struct ki_plan *plan, const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const struct ki_properties *device = &X->device->properties;
+    const int64_t size = ki_type_bytes(X->type), unit = 16 / size, loads = ki_ceil_div(plan->Q, plan->pieces);
+    const int64_t slice = ki_ceil_div(ki_ceil_div(X->cols, plan->C), unit) * unit;
+    const int64_t columns = loads * plan->BS * plan->W, shortest = X->cols - slice * (plan->C - 1);
+    const int64_t room = ki_min(slice, columns) + (X->cols % unit ? unit : 0), place = plan->R * room * size;
+    if (ki_ceil_div(plan->Q, loads) != plan->pieces || shortest <= (plan->pieces - 1) * columns) return false;
+    if ((plan->pieces > 1 && place < PIECE_LEAST) || place > PIECE_MOST) return false;
+    const int64_t hiding = ki_ceil_div(HIDDEN_LEAST, place);
+    if (hiding * place > HIDDEN_MOST) return false;
+    plan->lag = (int)(plan->pieces - 1 + hiding);
+    plan->stages = 2 * RING_MAX;
+    if (ring_static(plan, chain) > device->local_bytes) return false;
+    plan->stages = (int)ki_min((device->local_max - ring_static(plan, chain)) / place, 2 * RING_MAX);
+    plan->local_bytes = place * plan->stages;
+    return (plan->stages - plan->lag - 2) * place >= HIDDEN_LEAST && ki_dense_groups(plan, chain) > 0;
+}
+
 /* Elements of a row a thread, so that VS threads hold `columns`: in twos of the widest load, so that matrices of about the
- * same width share a kernel. */
+ * same width share a kernel. In clusters there is no room for more than it takes. */
 static int64_t load_of(const struct ki_plan *plan, int64_t columns, int64_t widest) {
-    const int64_t load = ki_ceil_div(columns, plan->VS), grain = load > widest ? 2 * widest : widest;
+    const int64_t load = ki_ceil_div(columns, plan->VS),
+                  grain = load > widest && plan->C == 1 ? 2 * widest : widest;
     return ki_max(ki_ceil_div(load, grain) * grain, plan->W);
 }
 
 static void offer_rings(struct list *list, struct ki_plan plan, const struct ki_chain *chain) {
-    plan.file = plan.function = plan.C > 1 ? "mmchain_cluster" : "mmchain_ring";
-    plan.variant = plan.C > 1 ? "CLUSTER" : "RING";
-    if (plan.R * plan.K > 32 || plan.R > plan.VS) return;
+    plan.file = plan.function = "mmchain_ring";
+    plan.variant = "RING";
+    if (plan.C > 1 || plan.R * plan.K > 32 || plan.R > plan.VS) return;
     int stages = 0;
     for (int64_t share = 1, groups; share <= 6; share++) {
         if (plan.BS * share > 1536 || !fit_ring(&plan, &groups, chain, share)) continue;
@@ -81,6 +117,20 @@ static void offer_rings(struct list *list, struct ki_plan plan, const struct ki_
         ki_dense_predict(&candidate, chain, groups);
         offer(list, &candidate);
         stages = plan.stages;
+    }
+}
+
+static void offer_clusters(struct list *list, struct ki_plan plan, const struct ki_chain *chain) {
+    plan.file = plan.function = "mmchain_cluster";
+    plan.variant = "CLUSTER";
+    const bool whole =
+        plan.W * ki_type_bytes(chain->X->type) == 16; /* others gain nothing from a second row */
+    if (plan.R * plan.K > 32 || plan.R > (whole ? CLUSTER_ROWS : 1) || plan.BS != CLUSTER_THREADS) return;
+    for (plan.pieces = 1; plan.pieces <= plan.Q; plan.pieces++) {
+        if (!fit_pieces(&plan, chain)) continue;
+        struct ki_candidate candidate = {.plan = plan};
+        ki_dense_predict(&candidate, chain, 1);
+        offer(list, &candidate);
     }
 }
 
@@ -102,17 +152,19 @@ static void offer_layouts(struct list *list, struct ki_plan plan, const struct k
     const struct ki_properties *device = &X->device->properties;
     const int64_t size = ki_type_bytes(X->type), widest = 16 / size, words = size / 4;
     const bool clusters = device->architecture >= 90 && device->local_max > 0;
-    const bool ring = clusters || (device->local_declared > 0 && plan.C == 1);
+    const bool ring = clusters || device->local_declared > 0;
     const int64_t columns = ki_ceil_div(X->cols, plan.C);
     plan.W = (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
     for (plan.VS = 1; plan.VS <= ki_min(1024, device->group_max); plan.VS *= 2) {
         const int64_t load = load_of(&plan, columns, widest);
-        if (load * words * plan.K > 72 || (load == plan.W && plan.VS > 1 && columns <= load * plan.VS / 2))
+        if (load * words * plan.K > (plan.C > 1 ? HELD_WORDS : 72) ||
+            (load == plan.W && plan.VS > 1 && columns <= load * plan.VS / 2))
             continue;
         plan.Q = (int)(load / plan.W);
         for (plan.BS = (int)ki_max(plan.VS, 128); plan.BS <= ki_min(512, device->group_max); plan.BS *= 2) {
             if (plan.C > 1 && plan.VS != plan.BS) continue;
             for (plan.R = 1; plan.R <= 8; plan.R *= 2) {
+                if (clusters && plan.C > 1) offer_clusters(list, plan, chain);
                 if (ring) offer_rings(list, plan, chain);
                 offer_dense(list, plan, chain);
             }
@@ -159,7 +211,7 @@ static void fill_list(struct list *list, const struct ki_chain *chain) {
     const int least = takes_softmax(chain) ? ki_plan_columns(chain) : 1;
     const kiln_matrix *X = chain->X;
     ki_team_plans(chain, least, offer_made, list);
-    for (int C = 1; C <= 16; C *= 2) {
+    for (int C = 1; C <= CLUSTER_MAX; C++) {
         if (C > 1 && (X->device->properties.architecture < 90 || X->cols < 1024)) break;
         /* One group is as fast as several as long as its unit has room for rows enough. */
         if (C > 1 && list->count > 0 && X->cols * ki_type_bytes(X->type) <= ALONE_BYTES) break;

@@ -14,11 +14,12 @@ struct ki_plan {
     int shared_w;                /* CSR: elements of w in local memory, 0 = none */
     int C;                       /* dense: groups that share a row, */
     bool team;                   /* ... and exchange their sums through memory, else a cluster */
-    int stages;                  /* RING, CLUSTER, TILE and TEAM: tiles on their way, else 0 */
-    int lag;                     /* TILE and TEAM: steps from a tile's dot products to their use */
-    int64_t local_bytes;         /* RING, CLUSTER and TILE: of on-chip memory for a group's tiles */
-    int64_t steps;               /* of work for one group */
-    int64_t groups;              /* launched, each taking steps/groups of them */
+    int stages;                  /* RING, TILE and TEAM: tiles on their way, CLUSTER: pieces; else 0 */
+    int pieces;                  /* CLUSTER: of a tile, which come and go one by one */
+    int lag;             /* TILE and TEAM: steps from a tile's dot products to their use; CLUSTER: pieces */
+    int64_t local_bytes; /* RING, CLUSTER and TILE: of on-chip memory for a group's tiles */
+    int64_t steps;       /* of work for one group */
+    int64_t groups;      /* launched, each taking steps/groups of them */
 };
 
 /* Work space of a pass, in the device's scratch: partial results first, then, with a map, the groups' records, and

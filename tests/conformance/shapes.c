@@ -51,6 +51,7 @@ static void dense(struct problem_list *list) {
     add_dense(list, 100003, 28, 8);
     add_dense(list, 12007, 256, 4);
     add_dense(list, 481, 8192, 8);
+    add_dense(list, 403, 17003, 1);
 }
 
 static void add_csr(struct problem_list *list, enum pattern pattern, int64_t rows, int64_t cols,
