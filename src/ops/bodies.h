@@ -40,5 +40,6 @@ const struct ki_bodies *ki_bodies(const kiln_matrix *A); /* those for A's device
 /* ... and for a pass: sparse rows times one column of y, whose time is gathers' and scatters', go without AVX-512's where those are
  * slow. */
 const struct ki_bodies *ki_chain_bodies(const struct ki_chain *chain);
+enum ki_isa ki_chain_isa(const struct ki_chain *chain); /* whose bodies these are */
 
 #endif

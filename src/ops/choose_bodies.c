@@ -19,10 +19,13 @@ const struct ki_bodies *ki_bodies(const kiln_matrix *A) {
     return bodies_of(A->device->isa, A->type);
 }
 
-const struct ki_bodies *ki_chain_bodies(const struct ki_chain *chain) {
-    const kiln_matrix *X = chain->X;
-    const kiln_device *device = X->device;
-    const bool single = X->format == KILN_CSR && chain->k == 1 && chain->map == KI_ROW_SCALE;
+enum ki_isa ki_chain_isa(const struct ki_chain *chain) {
+    const kiln_device *device = chain->X->device;
+    const bool single = chain->X->format == KILN_CSR && chain->k == 1 && chain->map == KI_ROW_SCALE;
     const bool apart = single && device->isa == KI_ISA_AVX512 && !device->properties.gathers;
-    return bodies_of(apart ? KI_ISA_AVX2 : device->isa, X->type);
+    return apart ? KI_ISA_AVX2 : device->isa;
+}
+
+const struct ki_bodies *ki_chain_bodies(const struct ki_chain *chain) {
+    return bodies_of(ki_chain_isa(chain), chain->X->type);
 }

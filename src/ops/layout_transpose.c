@@ -13,7 +13,6 @@ enum { NEAR_BYTES = 128, NEAR_ENTRIES = 2, CACHED_BYTES = 1024, CACHED_ENTRIES =
 #else
 enum { NEAR_BYTES = 1 << 16, NEAR_ENTRIES = 16, CACHED_BYTES = 24 << 20, CACHED_ENTRIES = 1 };
 #endif
-enum { COLUMNS_MAX = 1 << 30 /* their bands have numbers of 32 bits */ };
 
 /* How columns are cut: into `bands` of `height` rows, all of them or, if `mixed`, those of `least` entries or more; `columns`
  * are. */
@@ -28,7 +27,8 @@ static struct cut choose(const kiln_matrix *X) {
     cut.height = (cut.near ? NEAR_BYTES : CACHED_BYTES) / element;
     cut.bands = ki_ceil_div(X->rows, cut.height);
     cut.least = cut.bands * CACHED_ENTRIES;
-    cut.mixed = !cut.near && cut.bands > 1 && X->cols <= COLUMNS_MAX;
+    /* Bands have numbers of 32 bits, one for each column at least and for each entry at most. */
+    cut.mixed = !cut.near && cut.bands > 1 && X->cols <= INT32_MAX - X->nnz;
     if (cut.near || cut.mixed) return cut;
     cut.height = X->rows;
     cut.bands = 1;
@@ -57,7 +57,7 @@ static kiln_status list_columns(struct ki_buffer *list, struct ki_buffer *number
     kiln_device *device = X->device;
     struct ki_sort columns = {{0}, {0}, {0}}, other = {{0}, {0}, {0}};
     struct ki_buffer start = {0};
-    int32_t few;
+    int32_t cut_columns;
     kiln_status status;
     TRY(alloc_entries(&columns, device, X->cols, 0));
     TRY(alloc_entries(&other, device, X->cols, 0));
@@ -68,8 +68,8 @@ static kiln_status list_columns(struct ki_buffer *list, struct ki_buffer *number
     TRY(ki_sort(device, X->type, &columns, &other, X->cols, 1));
     TRY(ki_device_alloc(device, &start, 2 * 4));
     TRY(find_starts(device, X->type, &start, &columns.key, X->cols, 1, 1));
-    TRY(ki_layout_number_at(&few, device, &start, 0));
-    cut->columns = few;
+    TRY(ki_layout_number_at(&cut_columns, device, &start, 0));
+    cut->columns = cut_columns;
     const struct ki_arg numbers[] = {ki_arg_buffer(&other.key), ki_arg_buffer(&columns.payload),
                                      ki_arg_i64(X->cols), ki_arg_i64(cut->columns), ki_arg_i64(cut->bands)};
     TRY(ki_layout_for_all(device, "transpose_numbers", "-DTRANSPOSE", X->type, X->cols, numbers, 5));

@@ -29,10 +29,10 @@ typedef long start_t;
 
 /* Columns of the thread whose number among an entry's is `lane`: the i-th of them, and which of them j is. */
 #ifdef SUMS_TOGETHER
-#define OWN(lane, i) ((lane) * W + (i))
+#define OWN(lane, i) ((lane)*W + (i))
 #define AMONG_OWN(j) ((j) % W)
 #else
-#define OWN(lane, i) ((lane) + (i) * LANES)
+#define OWN(lane, i) ((lane) + (i)*LANES)
 #define AMONG_OWN(j) ((j) / LANES)
 #endif
 #define EACH_OWN(i) _Pragma("unroll") for (int i = 0; i < W; i++)
@@ -50,8 +50,8 @@ DEVICE_FN real entry_value(__global const real *X, real same, index_t e) {
 /* sum += x * (row c of y), of whose columns, from y_first of y_k on, the thread's own count. There is no branch: with one, the
  * loads of a row's entries would wait for each other. */
 DEVICE_FN void add_products(real *sum, bool in, int c, real x, int lane, __global const real *y,
-                            __global const real *y_hot, LOCAL_PTR real *chip, int chip_y, int rare_too, int y_k, int y_first,
-                            int columns) {
+                            __global const real *y_hot, LOCAL_PTR real *chip, int chip_y, int rare_too,
+                            int y_k, int y_first, int columns) {
 #ifdef CODED
     const int slot = ~c;
     const bool hot = in && c < 0;
@@ -106,7 +106,8 @@ DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, __global re
 #endif
     if (rare && !rare_too) return;
     if (!rare && slot < chip_w) {
-        EACH_OWN(i) if (first + OWN(lane, i) < k) atomic_add_local(chip + (slot * K + OWN(lane, i)), f[i] * x);
+        EACH_OWN(i)
+        if (first + OWN(lane, i) < k) atomic_add_local(chip + (slot * K + OWN(lane, i)), f[i] * x);
         return;
     }
     __global real *const row = rare ? out + ((index_t)c * k + first) : w_hot + slot * K;
@@ -121,11 +122,11 @@ DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, __global re
 
 /* Entries e, e + TOGETHER, ... before `end`, COUNT of them at most: all loads are under way at once. */
 #define LOAD_COLUMNS(COUNT, c, e, end)                                                                       \
-    _Pragma("unroll") for (int t = 0; t < COUNT; t++)                                                        \
-        c[t] = (e) + t * TOGETHER < (end) ? load_once_int(col + ((e) + t * TOGETHER)) : 0;
+    _Pragma("unroll") for (int t = 0; t < COUNT; t++) c[t] =                                                 \
+        (e) + t * TOGETHER < (end) ? load_once_int(col + ((e) + t * TOGETHER)) : 0;
 #define LOAD_VALUES(COUNT, x, e, end)                                                                        \
-    _Pragma("unroll") for (int t = 0; t < COUNT; t++)                                                        \
-        x[t] = (e) + t * TOGETHER < (end) ? entry_value(X, same, (e) + t * TOGETHER) : REAL(0.0);
+    _Pragma("unroll") for (int t = 0; t < COUNT; t++) x[t] =                                                 \
+        (e) + t * TOGETHER < (end) ? entry_value(X, same, (e) + t * TOGETHER) : REAL(0.0);
 #ifdef LONG
 #define BATCH 8
 #else
@@ -133,9 +134,10 @@ DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, __global re
 #endif
 
 /* The products and the scatter of a thread's entries from e on that are not in registers. */
-DEVICE_FN void dot_entries(real *sum, index_t e, index_t end, __global const int *col, __global const real *X, real same,
-                           int lane, __global const real *y, __global const real *y_hot, LOCAL_PTR real *chip,
-                           int chip_y, int rare_too, int y_k, int y_first, int columns) {
+DEVICE_FN void dot_entries(real *sum, index_t e, index_t end, __global const int *col, __global const real *X,
+                           real same, int lane, __global const real *y, __global const real *y_hot,
+                           LOCAL_PTR real *chip, int chip_y, int rare_too, int y_k, int y_first,
+                           int columns) {
     for (; e < end; e += BATCH * TOGETHER) {
         int c[BATCH];
         real x[BATCH];
@@ -143,14 +145,15 @@ DEVICE_FN void dot_entries(real *sum, index_t e, index_t end, __global const int
         LOAD_VALUES(BATCH, x, e, end)
 #pragma unroll
         for (int t = 0; t < BATCH; t++)
-            add_products(sum, e + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip, chip_y, rare_too, y_k, y_first,
-                         columns);
+            add_products(sum, e + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip, chip_y, rare_too, y_k,
+                         y_first, columns);
     }
 }
 
-DEVICE_FN void scatter_entries(const real *f, index_t e, index_t end, __global const int *col, __global const real *X,
-                               real same, int lane, __global real *out, __global real *w_hot, LOCAL_PTR real *chip,
-                               int chip_w, int rare_too, int k, int first) {
+DEVICE_FN void scatter_entries(const real *f, index_t e, index_t end, __global const int *col,
+                               __global const real *X, real same, int lane, __global real *out,
+                               __global real *w_hot, LOCAL_PTR real *chip, int chip_w, int rare_too, int k,
+                               int first) {
     for (; e < end; e += BATCH * TOGETHER) {
         int c[BATCH];
         real x[BATCH];
@@ -169,8 +172,7 @@ DEVICE_FN void column_sums(real *p, real *sum, int lane, LOCAL_PTR real *scratch
 #if K > 1 && defined(SHUFFLES) && VS <= 32 && !defined(MAP)
     const unsigned warp = BS < 32 ? (1u << (BS & 31)) - 1 : 0xffffffffu;
 #pragma unroll
-    for (int step = VS / 2; step >= LANES; step /= 2)
-        EACH_OWN(i) sum[i] += shuffle_xor(warp, sum[i], step);
+    for (int step = VS / 2; step >= LANES; step /= 2) EACH_OWN(i) sum[i] += shuffle_xor(warp, sum[i], step);
 #pragma unroll
     for (int j = 0; j < K; j++) p[j] = sum[AMONG_OWN(j)];
 #else
@@ -194,7 +196,8 @@ DEVICE_FN real pick(const real *p, int column) {
 }
 
 /* The element of y that belongs to element i of y_hot. */
-DEVICE_FN real hot_y(int i, __global const real *y, __global const real *y_hot, int y_k, int y_first, int columns) {
+DEVICE_FN real hot_y(int i, __global const real *y, __global const real *y_hot, int y_k, int y_first,
+                     int columns) {
 #ifdef CODED
     return y_hot[i];
 #else
@@ -203,8 +206,8 @@ DEVICE_FN real hot_y(int i, __global const real *y, __global const real *y_hot, 
 }
 
 /* Sums that gathered on chip go to memory. */
-DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real *out, __global real *w_hot, int k,
-                          int first) {
+DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real *out, __global real *w_hot,
+                          int k, int first) {
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int i = (int)get_local_id(0); i < chip_w * K; i += BS) {
         if (chip[i] == REAL(0.0)) continue;
@@ -232,7 +235,7 @@ DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real 
 #endif
 #define FIND_ROW(number)                                                                                     \
     if ((number) < last) {                                                                                   \
-        found = list ? list[list_at + (number)] : (number);                                                              \
+        found = list ? list[list_at + (number)] : (number);                                                  \
         found_begin = (index_t)row_start[found];                                                             \
         found_end = (index_t)row_start[found + 1];                                                           \
     }
@@ -249,17 +252,18 @@ DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real 
     next_here = (number) < last;                                                                             \
     TAKE_ROW
 /* The rows of X, or those in `list`, but for rows longer than `longest`. out holds beta z already, unless PLAIN. */
-__kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_t *row_start, __global const int *col,
-                                       __global const real *X, real same, __global const real *v,
-                                       __global const real *y, __global const real *z, real alpha, real beta, long rows, int k, int first,
-                                       int v_cols, __global const real *y_hot, __global real *w_hot,
-                                       __global const real *dots, __global real *factors, int rare_too,
-                                       __global const int *list, int list_at, int longest, int y_k, int y_first, int chip_w,
-                                       int chip_y MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
+__kernel GROUP_OF(BS) void mmchain_csr(
+    __global real *out, __global const start_t *row_start, __global const int *col, __global const real *X,
+    real same, __global const real *v, __global const real *y, __global const real *z, real alpha, real beta,
+    long rows, int k, int first, int v_cols, __global const real *y_hot, __global real *w_hot,
+    __global const real *dots, __global real *factors, int rare_too, __global const int *list, int list_at,
+    int longest, int y_k, int y_first, int chip_w, int chip_y MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
     LOCAL real scratch[SCRATCH(BS)];
-    const int id = (int)get_local_id(0), place = id % VS, vector = id / VS, lane = place % LANES, slot = place / LANES;
+    const int id = (int)get_local_id(0), place = id % VS, vector = id / VS, lane = place % LANES,
+              slot = place / LANES;
 #ifdef BANDS
-    const long share = ((rows - 1) / ((long)get_num_groups(0) * NV) + 1) * NV, row_first = (long)get_group_id(0) * share;
+    const long share = ((rows - 1) / ((long)get_num_groups(0) * NV) + 1) * NV,
+               row_first = (long)get_group_id(0) * share;
     const long last = row_first + share < rows ? row_first + share : rows, stride = NV;
 #else
     const long row_first = (long)get_group_id(0) * NV, last = rows, stride = (long)get_num_groups(0) * NV;
@@ -307,16 +311,17 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
 #if FUSED || PLAIN
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            add_products(sum, begin + slot + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip_ys, chip_y, !dots, y_k,
-                         y_first, k - first);
-        dot_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, y, y_hot, chip_ys, chip_y, !dots, y_k,
-                    y_first, k - first);
+            add_products(sum, begin + slot + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip_ys, chip_y,
+                         !dots, y_k, y_first, k - first);
+        dot_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, y, y_hot, chip_ys, chip_y,
+                    !dots, y_k, y_first, k - first);
         column_sums(p, sum, lane, scratch);
 #endif
         if (here) {
 #if PLAIN
-            EACH_OWN(i) if (slot == 0 && first + OWN(lane, i) < k)
-                write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta, (index_t)row * k + first + OWN(lane, i));
+            EACH_OWN(i)
+            if (slot == 0 && first + OWN(lane, i) < k) write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta,
+                                                                   (index_t)row * k + first + OWN(lane, i));
 #else
             row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(place == 0));
             EACH_OWN(i) {
@@ -330,8 +335,8 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
         for (int t = 0; t < Q; t++)
             if (begin + slot + t * TOGETHER < end)
                 entry_scatter(sum, c[t], x[t], lane, out, w_hot, chip, chip_w, rare_too, k, first);
-        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, out, w_hot, chip, chip_w, rare_too,
-                        k, first);
+        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, out, w_hot, chip, chip_w,
+                        rare_too, k, first);
 #endif
     }
     flush_chip(chip, chip_w, out, w_hot, k, first);
@@ -341,14 +346,12 @@ __kernel GROUP_OF(BS) void mmchain_csr(__global real *out, __global const start_
 #else
 /* Long rows, a group for each segment of SEGMENT entries: LONG 1 leaves the dot products of the segments in `partials`, LONG
  * 2 adds those of a row up and goes on as above. */
-__kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const start_t *row_start,
-                                            __global const int *col, __global const real *X, real same, __global const real *v,
-                                            __global const real *y, __global const real *z, real alpha, real beta, int k,
-                                            int first, int v_cols, __global const real *y_hot, __global real *w_hot,
-                                            __global const real *dots, __global real *factors, int rare_too, int y_k, int y_first,
-                                            __global real *partials,
-                                            __global const int *segment_row,
-                                            __global const int *segment_number MAP_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_csr_long(
+    __global real *out, __global const start_t *row_start, __global const int *col, __global const real *X,
+    real same, __global const real *v, __global const real *y, __global const real *z, real alpha, real beta,
+    int k, int first, int v_cols, __global const real *y_hot, __global real *w_hot, __global const real *dots,
+    __global real *factors, int rare_too, int y_k, int y_first, __global real *partials,
+    __global const int *segment_row, __global const int *segment_number MAP_PARAMETERS) {
     LOCAL real scratch[SCRATCH(BS)];
     const int id = (int)get_local_id(0), lane = id % LANES, slot = id / LANES;
     const long segment = (long)get_group_id(0);
@@ -363,8 +366,8 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     real p[K], sum[W];
     EACH_OWN(i) sum[i] = REAL(0.0);
 #if LONG == 1
-    dot_entries(sum, begin + slot, end, col, X, same, lane, y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k, y_first,
-                k - first);
+    dot_entries(sum, begin + slot, end, col, X, same, lane, y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k,
+                y_first, k - first);
     column_sums(p, sum, lane, scratch);
     EACH_OWN(i) if (slot == 0) partials[segment * K + OWN(lane, i)] = pick(p, OWN(lane, i));
 #else
@@ -373,12 +376,14 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
     const int segments = (int)((row_end - row_begin + SEGMENT - 1) / SEGMENT);
     EACH_OWN(i) {
         if (slot == 0 && dots) sum[i] = dots[(index_t)row * K + OWN(lane, i)];
-        for (int s = slot; s < segments; s += TOGETHER) sum[i] += partials[(segment - number + s) * K + OWN(lane, i)];
+        for (int s = slot; s < segments; s += TOGETHER)
+            sum[i] += partials[(segment - number + s) * K + OWN(lane, i)];
     }
     column_sums(p, sum, lane, scratch);
 #endif
 #if PLAIN
-    EACH_OWN(i) if (number == 0 && slot == 0 && first + OWN(lane, i) < k)
+    EACH_OWN(i)
+    if (slot == 0 && first + OWN(lane, i) < k)
         write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta, (index_t)row * k + first + OWN(lane, i));
 #else
     row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(number == 0 && id == 0));
@@ -387,7 +392,8 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(__global real *out, __global const s
         if (factors && number == 0 && slot == 0) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
     }
 #ifndef FACTORS_ONLY
-    scatter_entries(sum, begin + slot, end, col, X, same, lane, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too, k, first);
+    scatter_entries(sum, begin + slot, end, col, X, same, lane, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too,
+                    k, first);
 #endif
 #endif
     MAP_END

@@ -46,7 +46,8 @@ static void defines_of(char *text, size_t bytes, const struct stage *stage, int 
              (int)stage->kind, VS, BS, plan->Q, plan->W, plan->K, stage->coded ? " -DCODED" : "",
              stage->tiled ? " -DTILED" : "", near ? " -DALL_NEAR" : "", stage->A.bands ? " -DBANDS" : "",
              stage->A.compact ? " -DSTART32" : "", stage->factors_only ? " -DFACTORS_ONLY" : "",
-             stage->squared ? " -DSQUARED" : "", more, ki_index_define(stage->chain), map);
+             stage->squared ? " -DSQUARED" : "", more,
+             ki_index_define(stage->chain, stage->A.rows * stage->k), map);
 }
 
 /* What the kernels for short and for long rows have in common. */
@@ -238,34 +239,36 @@ static struct stage over_X(const struct ki_chain *chain, const struct ki_plan *p
                           .beta = chain->beta};
 }
 
-/* Columns of out that a pass over bands makes. */
-static int width_of(const struct stage *stage) {
-    return (int)ki_min(stage->plan.K, stage->chain->k - stage->first);
-}
-
 /* The columns that are cut into these bands: their sums go to out, where they are whole and all that there are, or else to
- * band_sums, to be added in order. */
+ * band_sums, to be added in order; of so many columns of y at a time that the sums take no more memory than X. */
 static kiln_status run_bands(struct stage stage, struct ki_layout *layout, const struct ki_bands *bands) {
     const struct ki_chain *chain = stage.chain;
     const kiln_matrix *X = chain->X;
     const struct ki_transpose *T = &layout->transpose;
     const int64_t rows = bands->columns * bands->count;
-    const int first = stage.first;
+    const int64_t element = ki_type_bytes(X->type);
+    const int first = stage.first, y_first = stage.y_first, end = (int)ki_min(stage.plan.K, chain->k - first);
+    const bool alone = bands->columns == X->cols && bands->count == 1;
     struct ki_work none = {{0}, 0};
-    kiln_status status;
+    kiln_status status = KILN_OK;
     if (rows == 0) return KILN_OK;
+    while (!alone && stage.plan.K > 1 && rows * stage.plan.K > X->nnz * (element + 4) / element)
+        stage.plan.K /= 2;
     stage.A = (struct csr){
         &bands->start,   &T->row,         layout->alike ? NULL : &T->value, layout->value, rows, &bands->rows,
         .compact = true, .bands = T->near};
     stage.plan.VS = ki_csr_vector(X->device, bands->entries, rows, &bands->rows, ki_csr_lanes(&stage.plan));
-    if (bands->columns == X->cols && bands->count == 1) return run_stage(&stage, layout, &none);
+    if (alone) return run_stage(&stage, layout, &none);
     stage.z = NULL;
     stage.out = &layout->band_sums;
-    stage.k = width_of(&stage);
     stage.first = 0;
-    TRY(ki_layout_work(X->device, &layout->band_sums, rows * stage.k * ki_type_bytes(X->type)));
-    TRY(run_stage(&stage, layout, &none));
-    TRY(ki_bands_sum(layout, bands, chain, stage.k, first));
+    for (int c = 0; c < end; c += stage.plan.K) {
+        stage.k = (int)ki_min(stage.plan.K, end - c);
+        stage.y_first = y_first + c;
+        TRY(ki_layout_work(X->device, &layout->band_sums, rows * stage.k * element));
+        TRY(run_stage(&stage, layout, &none));
+        TRY(ki_bands_sum(layout, bands, chain, stage.k, first + c));
+    }
 done:
     return status;
 }

@@ -7,7 +7,7 @@
 static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain *chain) {
     char defines[96];
     snprintf(defines, sizeof defines, "-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s",
-             ki_index_define(chain));
+             ki_index_define(chain, 0));
     return ki_kernel_get(kernel, chain->X->device, "mmchain_dense", "mmchain_finish", chain->X->type,
                          defines);
 }

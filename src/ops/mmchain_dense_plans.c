@@ -63,7 +63,7 @@ static bool fit_ring(struct ki_plan *plan, int64_t *groups, const struct ki_chai
     const struct ki_properties *device = &X->device->properties;
     const int64_t size = ki_type_bytes(X->type), rows = (int64_t)plan->R * (plan->BS / plan->VS);
     const int64_t tile = ki_ceil_div(rows * X->cols * size, 16) * 16;
-    if (rows * X->cols * size % 16 != 0) return false;
+    if (tile == 0 || rows * X->cols * size % 16 != 0) return false;
     plan->stages = RING_MAX;
     if (ring_static(plan, chain) > device->local_bytes && !device->local_declared) return false;
     const int64_t most = ki_max(device->local_max, device->local_declared) + GROUP_BYTES;

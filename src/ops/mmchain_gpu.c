@@ -12,11 +12,11 @@ int ki_power_of_two(int64_t at_least) {
     return p;
 }
 
-/* Whether offsets into any operand need 64 bits. Work space has as many columns as a launch takes, and a group's last turn may
- * begin before the end and reach beyond it. */
-const char *ki_index_define(const struct ki_chain *chain) {
+/* Work space has as many columns as a launch takes, and a group's last turn may begin before the end and reach beyond it. */
+const char *ki_index_define(const struct ki_chain *chain, int64_t own) {
     const int64_t columns = ki_max(chain->k, ki_plan_columns(chain));
-    const int64_t reach = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * columns);
+    const int64_t operands = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * columns);
+    const int64_t reach = ki_max(operands, own);
     return reach > KILN_INDEX32_LIMIT - KILN_INDEX32_LIMIT / 1024 ? " -DINDEX64" : "";
 }
 
@@ -39,7 +39,7 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
              plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, ring,
-             room, most, ki_index_define(chain), map);
+             room, most, ki_index_define(chain, 0), map);
     kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
     if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_clusters)
         status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS,

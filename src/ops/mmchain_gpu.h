@@ -72,8 +72,8 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
 /* The pass for columns [first, first + K) of y, and the sum of its records; `out` is the result or the partials. */
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
                            const struct ki_buffer *out, const struct ki_work *work, int first);
-/* " -DINDEX64" where offsets into some operand need 64 bits, else "". */
-const char *ki_index_define(const struct ki_chain *chain);
+/* " -DINDEX64" where offsets into some operand, or into `own` elements of the kernel's own, need 64 bits, else "". */
+const char *ki_index_define(const struct ki_chain *chain, int64_t own);
 
 /* Row maps: " -DMAP=2 -DLOSS=..." or "" of a chain, the arguments that follow (nine at most, returns their number), the sum
  * of the records of `columns` columns, and the value. */

@@ -19,7 +19,7 @@ static kiln_status kernel_of(struct ki_kernel **kernel, const struct ki_chain *c
     const kiln_matrix *X = chain->X;
     char defines[64];
     snprintf(defines, sizeof defines, "-DBS=%d -DQ=%d -DK=%d%s", group_of(X), LOADS, K,
-             ki_index_define(chain));
+             ki_index_define(chain, 0));
     return ki_kernel_get(kernel, X->device, "mmchain_panels", function, X->type, defines);
 }
 
@@ -94,7 +94,7 @@ kiln_status ki_bands_sum(const struct ki_layout *layout, const struct ki_bands *
     char defines[64];
     kiln_status status;
     snprintf(defines, sizeof defines, "-DBS=%d -DQ=1 -DK=1 -DSLICES=%d%s", group, slices,
-             ki_index_define(chain));
+             ki_index_define(chain, size * bands->count));
     TRY(ki_kernel_get(&kernel, X->device, "mmchain_panels", "bands_sum", X->type, defines));
     const struct ki_arg args[] = {ki_arg_values(chain->out),
                                   ki_arg_buffer(&layout->band_sums),

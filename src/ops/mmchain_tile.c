@@ -206,7 +206,7 @@ static double rate_of(struct tile *t) {
     if (team) return rate * (1 - 0.06 * (share - 1));
     /* Clusters of 16 leave more of the device's units idle than smaller ones; with two tiles in a group's ring, and the
      * sums in between, one of them is on its way only while the other is used. */
-    if (plan->C == CLUSTER_MAX) return 0.93 * rate;
+    if (plan->C == CLUSTER_MAX && !plan->team) return 0.93 * rate;
     return plan->C == 1 && joint(t) && plan->stages == 2 ? 0.8 * rate : rate;
 }
 

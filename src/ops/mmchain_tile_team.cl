@@ -1,5 +1,5 @@
-/* GPU body of fused passes over a dense X with several columns of y whose rows are too wide for a cluster, on tensor cores
- * (CUDA, from compute capability 9.0 on): W = X^T (V .* (X Y)).
+/* GPU body of fused passes over a dense X with several columns of y and very wide rows, on tensor cores (CUDA, from compute
+ * capability 9.0 on): W = X^T (V .* (X Y)).
  *
  * C groups anywhere on the device, a team, share each row, so that 132 units hold the y and w of 8 columns of 100,000 and none
  * is left over, as by clusters. What a team's groups send each other goes through the second cache level and takes some

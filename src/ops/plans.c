@@ -6,6 +6,7 @@
 #include "core/cost.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "ops/bodies.h"
 #include "ops/mmchain_gpu.h"
 
 static const char *const isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
@@ -20,6 +21,13 @@ static int thread_counts(int counts[16], int threads) {
     return n;
 }
 
+/* A matrix of the work's shape without contents: plans depend on no more. */
+static kiln_matrix shell(kiln_device *device, const kiln_work *work, kiln_format format, int64_t rows,
+                         int64_t cols, int64_t nnz) {
+    return (kiln_matrix){
+        .device = device, .type = work->type, .format = format, .rows = rows, .cols = cols, .nnz = nnz};
+}
+
 /* Bytes at the bandwidth of all threads, of which fewer get their share. */
 static kiln_status list_cpu(kiln_plan **plans, int64_t *count, kiln_device *device, const kiln_work *work) {
     int threads[16];
@@ -30,11 +38,13 @@ static kiln_status list_cpu(kiln_plan **plans, int64_t *count, kiln_device *devi
     kiln_plan *made = ki_calloc((size_t)n * sizeof *made);
     if (!made) return ki_fail_nomem((size_t)n * sizeof *made, "the plans");
     const double bytes = ki_work_bytes(work);
+    const kiln_matrix X = shell(device, work, work->format, work->rows, work->cols, work->nnz);
+    const enum ki_isa isa = ki_chain_isa(&(struct ki_chain){.X = &X, .k = (int)work->k});
     for (int i = 0; i < n; i++) {
         kiln_plan *plan = &made[i];
         plan->number = i;
         plan->chosen = i == n - 1;
-        snprintf(plan->variant, sizeof plan->variant, "cpu %s", isa_names[device->isa]);
+        snprintf(plan->variant, sizeof plan->variant, "cpu %s", isa_names[isa]);
         plan->vector = 1;
         plan->group = threads[i];
         plan->columns = (int)work->k;
@@ -51,13 +61,6 @@ static kiln_status list_cpu(kiln_plan **plans, int64_t *count, kiln_device *devi
 }
 
 /* --------------------------------------------------------------------------------------------- GPU */
-
-/* A matrix of the work's shape without contents: plans depend on no more. */
-static kiln_matrix shell(kiln_device *device, const kiln_work *work, kiln_format format, int64_t rows,
-                         int64_t cols, int64_t nnz) {
-    return (kiln_matrix){
-        .device = device, .type = work->type, .format = format, .rows = rows, .cols = cols, .nnz = nnz};
-}
 
 static kiln_plan public_plan(const struct ki_candidate *candidate, int number, int64_t rows) {
     const struct ki_plan *plan = &candidate->plan;
@@ -77,7 +80,8 @@ static kiln_plan public_plan(const struct ki_candidate *candidate, int number, i
                       .seconds = candidate->seconds};
     const int64_t vectors = plan->groups / ki_max(plan->C, 1) * ki_max(plan->BS / ki_max(plan->VS, 1), 1);
     made.coarsening = ki_ceil_div(rows, ki_max(vectors, 1));
-    snprintf(made.variant, sizeof made.variant, "%s", plan->variant);
+    const bool told = !plan->team || strstr(plan->variant, "TEAM"); /* else as clusters are called, too */
+    snprintf(made.variant, sizeof made.variant, "%s%s", plan->variant, told ? "" : "_TEAM");
     for (char *c = made.variant; *c; c++)
         if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
     snprintf(made.limit, sizeof made.limit, "%s", candidate->limit);

@@ -27,6 +27,7 @@ add_dependencies(backends_cuda_choose stub_whole_cuda stub_whole_nvrtc)
 
 kiln_test(backends_opencl ${CMAKE_CURRENT_LIST_DIR}/opencl.c)
 kiln_test(backends_opencl_teams ${CMAKE_CURRENT_LIST_DIR}/opencl_teams.c)
+kiln_test(backends_plans ${CMAKE_CURRENT_LIST_DIR}/plans.c)
 kiln_test(backends_dialect ${CMAKE_CURRENT_LIST_DIR}/dialect.c)
 
 # Files that are there but are no libraries.

@@ -1,0 +1,104 @@
+/* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, and on one of which nothing is
+ * known: for every shape, however odd, there is one, with a time, that such a device has room for. */
+#include <math.h>
+#include <stdio.h>
+
+#include "backends/check.h"
+#include "core/size.h"
+#include "ops/mmchain_gpu.h"
+#include "ops/mmchain_team.h"
+
+static const struct {
+    const char *name;
+    struct ki_properties properties;
+} gpus[] = {
+    {"CUDA",
+     {.is_gpu = true,
+      .compute_units = 132,
+      .warp = 32,
+      .shuffles = true,
+      .group_max = 1024,
+      .local_bytes = 49152,
+      .local_max = 232448,
+      .registers = 65536,
+      .architecture = 90}},
+    {"NVIDIA's OpenCL",
+     {.is_gpu = true,
+      .compute_units = 132,
+      .warp = 1,
+      .shuffles = true,
+      .group_max = 1024,
+      .local_bytes = 49152,
+      .local_max = 49152,
+      .local_declared = 226 * 1024}},
+    {"another",
+     {.is_gpu = true,
+      .compute_units = 8,
+      .warp = 1,
+      .group_max = 256,
+      .local_bytes = 32768,
+      .local_max = 32768}},
+};
+enum { GPUS = sizeof gpus / sizeof *gpus };
+
+static void check_plan(const struct ki_plan *plan, const struct ki_properties *gpu) {
+    const int64_t room = ki_max(gpu->local_max, gpu->local_declared);
+    assert_true(plan->C >= 1 && plan->K >= 1 && plan->R >= 1 && plan->VS >= 1);
+    assert_true(plan->BS >= plan->VS && plan->BS <= gpu->group_max);
+    assert_true(plan->local_bytes >= 0 && plan->local_bytes <= room);
+    assert_true(plan->stages == 0 || plan->lag < plan->stages);
+    assert_true(plan->groups >= 0);
+    assert_true(ki_team_words(plan) >= 0);
+}
+
+static void check_shape(kiln_device *device, kiln_type type, int64_t rows, int64_t cols, int k, int map) {
+    kiln_matrix X = {
+        .device = device, .type = type, .format = KILN_DENSE, .rows = rows, .cols = cols, .nnz = rows * cols};
+    kiln_matrix sums = {.device = device, .type = type, .format = KILN_DENSE, .rows = 1, .cols = k};
+    const kiln_loss loss = {.kind = KILN_LOSS_GLM};
+    const struct ki_chain chain = {.kind = KI_CHAIN_FUSED,
+                                   .map = (enum ki_row_map)map,
+                                   .alpha = 1,
+                                   .k = k,
+                                   .X = &X,
+                                   .loss = &loss,
+                                   .sums = &sums};
+    struct ki_candidate *list = NULL;
+    int count = 0, chosen = -1;
+    assert_int_equal(ki_chain_candidates(&list, &count, &chosen, &chain), KILN_OK);
+    assert_true(count > 0 && chosen >= 0 && chosen < count);
+    for (int i = 0; i < count; i++) {
+        const double seconds = list[i].seconds;
+        check_plan(&list[i].plan, &device->properties);
+        if (cols > 0 && !(isfinite(seconds) && seconds > 0)) /* nobody asks how long nothing takes */
+            fail_msg("%lld x %lld, plan %d: %g s", (long long)rows, (long long)cols, i, seconds);
+    }
+    kiln_free(list);
+}
+
+static void every_shape_has_a_plan(void **state) {
+    (void)state;
+    static const int64_t rows[] = {0, 1, 3, 401, 1000000},
+                         cols[] = {0,    1,    2,    3,     7,     8,     28,    33,    100,    129,   1000,
+                                   1024, 4096, 8191, 12000, 12001, 17003, 20000, 50000, 100000, 200001};
+    static const int columns_of_y[] = {1, 2, 3, 8, 9};
+    for (int g = 0; g < GPUS; g++) {
+        kiln_device *device = NULL;
+        assert_int_equal(kiln_device_open(&device, "cpu", NULL), KILN_OK);
+        const struct ki_properties own = device->properties;
+        device->properties = gpus[g].properties;
+        for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
+            for (size_t c = 0; c < sizeof cols / sizeof *cols; c++)
+                for (size_t k = 0; k < sizeof columns_of_y / sizeof *columns_of_y; k++)
+                    for (int map = KI_ROW_SCALE; map <= KI_ROW_SOFTMAX_LOSS; map++)
+                        for (int type = KILN_F32; type <= KILN_F64; type++)
+                            check_shape(device, (kiln_type)type, rows[r], cols[c], columns_of_y[k], map);
+        device->properties = own;
+        kiln_device_close(device);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_shape_has_a_plan)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
