@@ -275,17 +275,15 @@ static kiln_status conclude(const struct ki_quadratic *of, struct ki_newton_work
                             struct ki_newton_model *model) {
     kiln_status status = KILN_OK;
     struct ki_descent *descent = work->descent;
-    double slope = gb * of->b, bend = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0;
-    double own = 0, local = 0;
+    double slope = gb * of->b, bend = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0, own = 0;
     for (int64_t a = 0; a < of->count; a++) {
         const double d = of->z[a] - of->w[a], g = descent->g[descent->chosen[a]];
         if (of->G) bend += d * (of->g[a] - g);
         slope += d * g;
         own += of->own[a] * d * d;
-        local += of->local[a] * d * d;
         grown += of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
     }
-    bend = of->G ? bend - own : ki_quadratic_bend(of) + local - own;
+    bend = of->G ? bend - own : ki_quadratic_bend(of);
     descent->slope = -slope;
     descent->bend = bend / descent->share;
     descent->own_bend = own;

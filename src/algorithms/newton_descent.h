@@ -21,14 +21,13 @@ struct ki_descent {
 struct ki_quadratic {
     int64_t count;
     double *memory;
-    double *w, *z, *g;               /* g: the model's gradient, at z with a Gram matrix, else at w */
-    double *inverse, *threshold;     /* 1 and l1 over the diagonal */
-    double *l1, *own, *local;        /* local: own and what rows of little curvature add to the diagonal */
-    double *diagonal, *mean, *zeros; /* zeros: count + 1 */
-    double *product;                 /* X^T C, with a Gram matrix (X - 1 mu)^T C */
+    double *w, *z, *g;           /* g: the model's gradient, at z with a Gram matrix, else at w */
+    double *inverse, *threshold; /* 1 and l1 over the diagonal */
+    double *l1, *own, *diagonal, *mean, *zeros; /* zeros: count + 1 */
+    double *product;                            /* X^T C, with a Gram matrix (X - 1 mu)^T C */
     int32_t *order;
     bool intercept;
-    double b, gb, total;  /* the intercept's move, its gradient as g, the sum of C but for those rows */
+    double b, gb, total;  /* the intercept's move, its gradient as g, the sum of C */
     double *G;            /* count x count, or NULL */
     double *U, *solution; /* with it, for its part on a face */
     int32_t *face;
@@ -52,7 +51,7 @@ double ki_quadratic_intercept_slope(const struct ki_quadratic *of);
 /* What follows from z_a += step, which is the caller's, and the intercept's move. */
 void ki_quadratic_move(struct ki_quadratic *of, int64_t a, double step);
 void ki_quadratic_move_intercept(struct ki_quadratic *of, double step);
-/* (z - w) . H (z - w) but for what `local` adds, and the model's value at z less that at w. Only without a Gram matrix. */
+/* (z - w) . H (z - w) but for what `own` adds, and the model's value at z less that at w. Only without a Gram matrix. */
 double ki_quadratic_bend(const struct ki_quadratic *of);
 double ki_quadratic_value(const struct ki_quadratic *of);
 /* Without a Gram matrix: z goes to the least point of its face, or of those that it comes to from there, until what the least

@@ -93,7 +93,7 @@ static void multiply(struct face *face) {
         const int64_t a = face->at[i];
         face->sigma -= of->mean[a] * face->p[i];
         face->qr += of->product[a] * face->p[i];
-        curve += of->local[a] * face->p[i] * face->p[i];
+        curve += of->own[a] * face->p[i] * face->p[i];
     }
     for (int64_t i = 0; i < of->rows; i++) curve += face->v[i] * face->v[i];
     face->curve = curve + face->sigma * (2 * face->qr + face->sigma * of->total);

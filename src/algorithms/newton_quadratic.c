@@ -4,17 +4,10 @@
  * (Friedman, Hastie and Tibshirani, J. Stat. Softw. 33, 2010). Else the columns, times the square root of the curvature, and
  * r = sum of u_j d_j, d = z - w (Yuan, Ho and Lin, JMLR 13, 2012). A dense X always goes the first way.
  *
- * Once a model tells most rows apart, a third of them has little curvature, and a third of the columns' entries. The second
- * way leaves out rows with less than a part of the mean curvature, which together have less than that part of all of it. What
- * they would add to the diagonal is kept, so that columns of such rows alone have their curvature. The part comes down with
- * the gradient, so that it takes no more steps.
- *
  * With an intercept the columns are those about their means mu: eta = X d + 1 sigma, sigma = d_b - mu . d. */
 #include "algorithms/newton_descent.h"
 
 enum { GRAM_ENTRIES = 8 }; /* of the columns for each element of a Gram matrix that pays */
-/* Rows left out: the part of the mean curvature, and its most. */
-static const double PART_LEFT_OUT = 4, MOST_LEFT_OUT = 0.2;
 
 void ki_quadratic_free(struct ki_quadratic *of) {
     ki_free(of->memory);
@@ -28,21 +21,21 @@ kiln_status ki_quadratic_new(struct ki_quadratic *of, const struct ki_newton_wor
     kiln_status status = KILN_OK;
     const struct ki_descent *descent = work->descent;
     const int64_t count = of->count;
-    of->memory = ki_calloc((size_t)(12 * count + 1) * sizeof(double));
+    of->memory = ki_calloc((size_t)(11 * count + 1) * sizeof(double));
     of->order = ki_alloc((size_t)(2 * count + 1) * sizeof *of->order);
     if (!of->memory || !of->order)
-        return ki_fail_nomem((size_t)(12 * count + 1) * sizeof(double), "the model of a step");
+        return ki_fail_nomem((size_t)(11 * count + 1) * sizeof(double), "the model of a step");
     of->face = of->order + count;
-    double **const vectors[] = {&of->w,       &of->z,         &of->g,     &of->l1,
-                                &of->own,     &of->diagonal,  &of->mean,  &of->product,
-                                &of->inverse, &of->threshold, &of->local, &of->zeros};
-    for (int i = 0; i < 12; i++) *vectors[i] = of->memory + i * count;
+    double **const vectors[] = {&of->w,       &of->z,         &of->g,    &of->l1,
+                                &of->own,     &of->diagonal,  &of->mean, &of->product,
+                                &of->inverse, &of->threshold, &of->zeros};
+    for (int i = 0; i < 11; i++) *vectors[i] = of->memory + i * count;
     for (int64_t a = 0; a < count; a++) {
         const int32_t j = descent->chosen[a];
         of->w[a] = of->z[a] = descent->w[j];
         of->g[a] = descent->g[j];
         of->l1[a] = descent->l1[j];
-        of->own[a] = of->local[a] = descent->penalty[j] + descent->least[j];
+        of->own[a] = descent->penalty[j] + descent->least[j];
         of->mean[a] = work->mean ? work->newton->columns.mean[j] : 0;
     }
     of->intercept = work->mean != NULL;
@@ -95,29 +88,11 @@ done:
     return status;
 }
 
-/* q = sqrt(C), total = the sum of C of the rows that are kept, *rest that of the others. Returns the least q that is kept. */
-static double take_rows(struct ki_quadratic *of, const struct ki_newton_work *work, double *rest) {
-    const double left_out = PART_LEFT_OUT * sqrt(work->norm / work->reference);
-    const double least = sqrt(fmin(left_out, MOST_LEFT_OUT) * of->total / (double)of->rows);
-    of->total = *rest = 0;
-    for (int64_t i = 0; i < of->rows; i++) {
-        of->q[i] = sqrt(work->descent->share * of->q[i]);
-        *(of->q[i] >= least ? &of->total : rest) += of->q[i] * of->q[i];
-    }
-    return least;
-}
-
-/* The sum over all rows of C (x - mean)^2, from sums over the column's entries. */
-static double about(double square, double product, double mean, double total) {
-    return fmax(square - 2 * mean * product + mean * mean * total, 0);
-}
-
 static kiln_status take_columns(struct ki_quadratic *of, struct ki_newton_work *work) {
     kiln_status status;
     struct ki_descent *descent = work->descent;
     const int64_t m = kiln_matrix_rows(work->newton->X);
     const size_t bytes = (size_t)of->count * sizeof *of->u;
-    double rest;
     if (!descent->q) descent->q = ki_alloc((size_t)m * 2 * sizeof *descent->q);
     of->u = ki_alloc(bytes);
     if (!descent->q || !of->u) TRY(ki_fail_nomem(bytes, "the columns of a step"));
@@ -127,15 +102,14 @@ static kiln_status take_columns(struct ki_quadratic *of, struct ki_newton_work *
     of->columns = &descent->columns;
     TRY(ki_sparse_columns_take(of->u, &descent->columns, descent->chosen, of->count));
     TRY(ki_vector_get(of->q, work->here.C));
-    const double least = take_rows(of, work, &rest);
+    for (int64_t i = 0; i < m; i++) of->q[i] = sqrt(descent->share * of->q[i]);
     memset(of->r, 0, (size_t)m * sizeof *of->r);
-    ki_sparse_columns_scale(of->columns, of->u, of->count, of->q, least);
+    ki_sparse_columns_scale(of->columns, of->u, of->count, of->q, of->diagonal, of->product);
     for (int64_t a = 0; a < of->count; a++) {
-        const struct ki_sparse_column *u = &of->u[a];
         const double mean = of->mean[a];
-        if (of->intercept) of->product[a] = u->product;
-        of->local[a] += about(u->rest_square, u->rest_product, mean, rest);
-        of->diagonal[a] = about(u->square, u->product, mean, of->total) + of->local[a];
+        if (!of->intercept) of->product[a] = 0;
+        const double about = of->diagonal[a] - 2 * mean * of->product[a] + mean * mean * of->total;
+        of->diagonal[a] = fmax(about, 0) + of->own[a];
     }
 done:
     return status;
@@ -168,7 +142,7 @@ kiln_status ki_quadratic_form(struct ki_quadratic *of, struct ki_newton_work *wo
 /* ---- its gradient, and moves ---- */
 
 double ki_quadratic_slope_by(const struct ki_quadratic *of, int64_t a, double dot) {
-    return of->g[a] + of->local[a] * (of->z[a] - of->w[a]) + dot + of->sigma * of->product[a] -
+    return of->g[a] + of->own[a] * (of->z[a] - of->w[a]) + dot + of->sigma * of->product[a] -
            of->mean[a] * (of->qr + of->sigma * of->total);
 }
 
@@ -187,7 +161,7 @@ double ki_quadratic_value(const struct ki_quadratic *of) {
     double sum = of->gb * of->b;
     for (int64_t a = 0; a < of->count; a++) {
         const double d = of->z[a] - of->w[a];
-        sum += d * (of->g[a] + 0.5 * of->local[a] * d) + of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
+        sum += d * (of->g[a] + 0.5 * of->own[a] * d) + of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
     }
     return sum + 0.5 * ki_quadratic_bend(of);
 }

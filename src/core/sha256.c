@@ -116,6 +116,7 @@ void ki_sha256_start(struct ki_sha256 *hash) {
 void ki_sha256_add(struct ki_sha256 *hash, const void *bytes, size_t size) {
     const uint8_t *next = bytes;
     const size_t filled = hash->bytes % 64;
+    if (size == 0) return;
     hash->bytes += size;
     if (filled > 0) {
         const size_t take = size < 64 - filled ? size : 64 - filled;

@@ -29,8 +29,8 @@ struct ki_bodies {
     /* See sparse_columns.h; of doubles, whatever the table's type. */
     double (*column_dot)(const struct ki_sparse_column *column, const double *r);
     void (*column_add)(double *r, const struct ki_sparse_column *column, double step);
-    void (*column_scale)(struct ki_sparse_column *column, const int32_t *row, const double *value,
-                         const double *q, double least);
+    void (*column_scale)(double *square, double *product, const struct ki_sparse_column *column,
+                         const double *value, const double *q);
 };
 
 /* [0] f32, [1] f64 */

@@ -90,7 +90,7 @@ DEVICE_FN void fetch(const struct tiles *t, uint number, uint stage) {
     const int width = t->width - at < PIECE ? t->width - at : PIECE;
     const long row = first_row(t, number / PIECES);
     uint bytes = 0;
-    for (int r = 0; r < R && row + r < t->rows && width > 0; r++) {
+    for (int r = 0; r < R && row + r < t->rows; r++) {
         const int shift = early(t, row + r);
         const long from = (row + r) * t->n + t->base + at - shift;
         int all = (shift + width + unit - 1) & -unit;
@@ -322,6 +322,7 @@ __kernel GROUP_OF(BS)
             move_on(&old);
         }
     }
+    __syncwarp();
     cluster_arrive();
     cluster_wait(); /* no group ends while another may still send to it */
 #if !PLAIN

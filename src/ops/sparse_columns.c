@@ -90,10 +90,12 @@ kiln_status ki_sparse_columns_take(struct ki_sparse_column *taken, struct ki_spa
     const int64_t absent = find_missing(missing, columns, chosen, count);
     if (absent > 0) TRY(add(columns, missing, absent));
     for (int64_t a = 0; a < count; entries += taken[a++].count)
-        taken[a] = (struct ki_sparse_column){.from = columns->begin[chosen[a]],
-                                             .count = ki_selector_entries(columns->selector, chosen[a]),
-                                             .row = columns->near_row + entries,
-                                             .scaled = columns->scaled + entries};
+        taken[a] = (struct ki_sparse_column){columns->begin[chosen[a]],
+                                             ki_selector_entries(columns->selector, chosen[a]),
+                                             columns->near_row + entries, columns->scaled + entries};
+    /* Where they are most of what there is, they are side by side as it is. */
+    for (int64_t a = 0; a < count && entries > columns->used / 4 * 3; a++)
+        taken[a].row = columns->row + taken[a].from;
 done:
     ki_free(missing);
     return status;
@@ -101,23 +103,25 @@ done:
 
 struct scaling {
     const struct ki_sparse_columns *columns;
-    struct ki_sparse_column *taken;
+    const struct ki_sparse_column *taken;
     const double *q;
-    double least;
+    double *square, *product;
 };
 
 static void scale_range(void *arg, int64_t begin, int64_t end) {
     const struct scaling *s = arg;
     for (int64_t a = begin; a < end; a++) {
-        const int64_t from = s->taken[a].from;
-        s->columns->bodies->column_scale(&s->taken[a], s->columns->row + from, s->columns->value + from, s->q,
-                                         s->least);
+        const struct ki_sparse_column *column = &s->taken[a];
+        const int32_t *row = s->columns->row + column->from;
+        if (column->row != row) memcpy(column->row, row, (size_t)column->count * sizeof *row);
+        s->columns->bodies->column_scale(s->square + a, s->product + a, column,
+                                         s->columns->value + column->from, s->q);
     }
 }
 
-void ki_sparse_columns_scale(const struct ki_sparse_columns *columns, struct ki_sparse_column *taken,
-                             int64_t count, const double *q, double least) {
-    struct scaling scaling = {columns, taken, q, least};
+void ki_sparse_columns_scale(const struct ki_sparse_columns *columns, const struct ki_sparse_column *taken,
+                             int64_t count, const double *q, double *square, double *product) {
+    struct scaling scaling = {columns, taken, q, square, product};
     ki_parallel_ranges(columns->selector->X->device->threads, count, PART_COLUMNS, scale_range, &scaling);
 }
 

@@ -61,48 +61,21 @@ static void column_add(double *r, const struct ki_sparse_column *column, double 
     for (; e < column->count; e++) r[row[e]] += step * u[e];
 }
 
-/* An entry that is left out is overwritten by the next: which ones cannot be foreseen, so that there are no branches. */
-static void column_scale(struct ki_sparse_column *column, const int32_t *restrict row,
-                         const double *restrict value, const double *q, double least) {
+static void column_scale(double *square, double *product, const struct ki_sparse_column *column,
+                         const double *restrict value, const double *q) {
     double *restrict scaled = column->scaled;
-    int32_t *restrict kept = column->row;
-    int64_t e = 0, to = 0;
-    double sum[4] = {0}; /* squares and products, then those of the rows left out */
-#if defined(__AVX512F__)
-    __m512d squares[2] = {{0}}, products[2] = {{0}};
-    for (; e + 8 <= column->count; e += 8) {
-        const __m256i at = _mm256_loadu_si256((const __m256i *)(row + e));
-        const __m512d factor = _mm512_i32gather_pd(at, q, 8), u = _mm512_loadu_pd(value + e) * factor;
-        const __mmask8 in = _mm512_cmp_pd_mask(factor, _mm512_set1_pd(least), _CMP_GE_OQ);
-        _mm512_storeu_pd(scaled + to, _mm512_maskz_compress_pd(in, u));
-        _mm256_storeu_si256((__m256i *)(kept + to), _mm256_maskz_compress_epi32(in, at));
-        to += __builtin_popcount(in);
-        squares[0] = _mm512_mask3_fmadd_pd(u, u, squares[0], in);
-        products[0] = _mm512_mask3_fmadd_pd(u, factor, products[0], in);
-        squares[1] = _mm512_mask3_fmadd_pd(u, u, squares[1], (__mmask8)~in);
-        products[1] = _mm512_mask3_fmadd_pd(u, factor, products[1], (__mmask8)~in);
+    const int32_t *restrict row = column->row;
+    FN(vreal) sum = {0};
+    double rest = 0;
+    int64_t e = 0;
+    for (int64_t i = 0; i < column->count; i++) scaled[i] = value[i] * q[row[i]];
+    for (; e + LANES <= column->count; e += LANES) {
+        const FN(vreal) u = FN(load)(scaled + e);
+        sum += u * u;
     }
-    for (int i = 0; i < 2; i++) {
-        sum[2 * i] = _mm512_reduce_add_pd(squares[i]);
-        sum[2 * i + 1] = _mm512_reduce_add_pd(products[i]);
-    }
-#endif
-    for (; e < column->count; e++) {
-        const double factor = q[row[e]], u = value[e] * factor;
-        const bool in = factor >= least;
-        scaled[to] = u;
-        kept[to] = row[e];
-        to += in;
-        sum[0] += in ? u * u : 0;
-        sum[1] += in ? u * factor : 0;
-        sum[2] += in ? 0 : u * u;
-        sum[3] += in ? 0 : u * factor;
-    }
-    column->count = to;
-    column->square = sum[0];
-    column->product = sum[1];
-    column->rest_square = sum[2];
-    column->rest_product = sum[3];
+    for (; e < column->count; e++) rest += scaled[e] * scaled[e];
+    *square = FN(lane_sum)(sum) + rest;
+    *product = column_dot(column, q);
 }
 
 #endif

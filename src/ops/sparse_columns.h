@@ -21,10 +21,8 @@ struct ki_sparse_columns {
 
 struct ki_sparse_column {
     int64_t from, count;
-    int32_t *row;                     /* ascending */
-    double *scaled;                   /* the values, times q of the row */
-    double square, product;           /* sum scaled^2, sum scaled q */
-    double rest_square, rest_product; /* the same of the rows left out */
+    int32_t *row;   /* ascending */
+    double *scaled; /* the values, times a factor of the row's */
 };
 
 /* The selector has to stay. */
@@ -34,9 +32,9 @@ void ki_sparse_columns_close(struct ki_sparse_columns *columns);
  * yet. */
 kiln_status ki_sparse_columns_take(struct ki_sparse_column *taken, struct ki_sparse_columns *columns,
                                    const int32_t *chosen, int64_t count);
-/* Fills them in: scaled = q .* value and the sums, without the rows whose q is less than `least`. */
-void ki_sparse_columns_scale(const struct ki_sparse_columns *columns, struct ki_sparse_column *taken,
-                             int64_t count, const double *q, double least);
+/* Fills them in: scaled = q .* value; square[a] = sum scaled^2 and product[a] = sum scaled q. */
+void ki_sparse_columns_scale(const struct ki_sparse_columns *columns, const struct ki_sparse_column *taken,
+                             int64_t count, const double *q, double *square, double *product);
 /* Sum of scaled .* r. */
 double ki_sparse_column_dot(const struct ki_sparse_columns *columns, const struct ki_sparse_column *column,
                             const double *r);
