@@ -326,7 +326,9 @@ __kernel GROUP_OF(BS)
     cluster_arrive();
     cluster_wait(); /* no group ends while another may still send to it */
 #if !PLAIN
+#pragma unroll
     for (int c = 0; c < K; c++)
+#pragma unroll
         for (int e = 0; e < TL; e++)
             if (column_of(e) < t.width) out[(t.part * K + c) * n + t.base + column_of(e)] = wr[c][e];
 #endif
