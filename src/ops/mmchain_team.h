@@ -1,5 +1,5 @@
 /* Teams: groups that share rows of a dense X and exchange their sums through memory, of mmchain_team.cl, mmchain_tile.cl and
- * mmchain_tile_team.cl; and the plans of mmchain_team.cl, for GPUs without clusters and bulk copies. */
+ * mmchain_tile_team.cl; and the plans of mmchain_team.cl, which needs neither clusters nor bulk copies. */
 #ifndef KI_MMCHAIN_TEAM_H
 #define KI_MMCHAIN_TEAM_H
 

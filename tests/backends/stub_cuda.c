@@ -3,27 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/cuda_types.h"
 #include "stub.h"
 
-typedef struct cuda_context_opaque *cuda_context;
-typedef struct cuda_stream_opaque *cuda_stream;
-typedef struct cuda_event_opaque *cuda_event;
-typedef struct cuda_module_opaque *cuda_module;
-typedef struct cuda_function_opaque *cuda_function;
-struct cuda_attribute {
-    int number;
-    union {
-        int32_t i32;
-        uint64_t all[8];
-    } value;
-};
-
-struct cuda_config {
-    unsigned grid[3], group[3], local_bytes;
-    cuda_stream stream;
-    const struct cuda_attribute *attributes;
-    unsigned attribute_count;
-};
 #define FUNCTION(member, symbol, parameters) int symbol parameters;
 #include "backends/cuda.fn.h"
 #undef FUNCTION
