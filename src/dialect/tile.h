@@ -156,16 +156,14 @@ DEVICE_FN void load_rows(struct rows_operands *o, const struct tiles *t, int i, 
     if (lane < R && row < t->rows) o->row = load_operands(v, y, (index_t)row, first, k, v_cols MAP_OPERANDS);
 #else
     const int c = first + lane / 4, step = v_cols == 1 ? 1 : k, column = v_cols == 1 || c >= k ? 0 : c;
+    const long begin = first_row(t, i), all = t->rows - begin;
+    const int left = all < TILE_ROWS ? (int)all : TILE_ROWS;
 #pragma unroll
     for (int s = 0; s < 2; s++) {
-        const long row = row_of(t, i, unit, 2 * (lane % 4) + s), left = t->rows - row;
-        const int units = left < UNITS ? (int)left : UNITS;
-        __global const real *from = v + row * step + column;
+        const int row = piece_of(2 * (lane % 4) + s) * PIECE_ROWS + unit, units = v ? left - row : 0;
+        __global const real *from = v + (begin + row) * step + column;
 #pragma unroll
-        for (int u = 0; u < UNITS; u++) {
-            o->v[u][s] = REAL(1.0);
-            if (v && u < units) o->v[u][s] = from[u * step];
-        }
+        for (int u = 0; u < UNITS; u++, from += step) o->v[u][s] = u < units ? *from : REAL(1.0);
     }
 #endif
 }
@@ -254,15 +252,18 @@ DEVICE_FN struct place place_of(const struct tiles *t) {
     return at;
 }
 
+/* Words that a warp has for certain: where it has whole rows, all but those of its last block. */
+#ifdef TILE_WHOLE
+#define SURE (8 * Q)
+#else
+#define SURE (SHARERS == 1 ? 8 * (Q - 1) : 0)
+#endif
+
 /* The word `at` behind `from`; zero where no more than `left` words are there. */
 DEVICE_FN word load_word(LOCAL_PTR const real *from, int at, int left) {
-#ifdef TILE_WHOLE
-    return *(LOCAL_PTR const word *)(from + at * WORD_COLUMNS);
-#else
     word x = no_word();
-    if (at < left) x = *(LOCAL_PTR const word *)(from + at * WORD_COLUMNS);
+    if (at < SURE || at < left) x = *(LOCAL_PTR const word *)(from + at * WORD_COLUMNS);
     return x;
-#endif
 }
 
 /* Where X has come to its end: zeros for the rows of the tile that are missing, in the warp's place. */
