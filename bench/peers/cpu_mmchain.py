@@ -97,6 +97,8 @@ def run_mkl(case, X, v, y, threads):
 def worker(who, kind, threads, cases):
     """Runs in a process of its own and prints one JSON line a figure."""
     import numpy as np
+    if who == "mkl":
+        import sparse_dot_mkl  # fails, where it is missing, before data are made
     if who == "kiln":
         import kiln_ctypes as kiln
         for count in threads:

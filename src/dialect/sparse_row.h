@@ -101,30 +101,121 @@ ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const 
 
 #else
 
-/* Four sums hide the latency of the additions. */
+/* Four entries at a time. A row is whole groups and a last one of one to four entries, whose lanes behind the row repeat an
+ * entry and add nothing: rows of different lengths then take no branch but that of their number of groups, and a branch
+ * mispredicted costs as much as six entries. Values come as vectors, since loads of single floating-point numbers, of which
+ * y and w need one each, are what a core can begin fewest of. */
+#if LANES < 4
+#define PART 2
+#define PARTS(of)                                                                                            \
+    {                                                                                                        \
+        {of(0), of(1)}, {                                                                                    \
+            of(2), of(3)                                                                                     \
+        }                                                                                                    \
+    }
+#else
+#define PART 4
+#define PARTS(of)                                                                                            \
+    {                                                                                                        \
+        { of(0), of(1), of(2), of(3) }                                                                       \
+    }
+#endif
+typedef real FN(group_part) __attribute__((vector_size(PART * real_bytes)));
+typedef real_bits FN(group_mask) __attribute__((vector_size(PART * real_bytes)));
+
+struct FN(group) {
+    FN(group_part) value[4 / PART];
+    int64_t place[4]; /* of y and of w */
+};
+
+ALWAYS_INLINE struct FN(group) FN(group_at)(const real *value, const int32_t *col, int stride) {
+    struct FN(group) group;
+    memcpy(group.value, value, sizeof group.value);
+    for (int i = 0; i < 4; i++) group.place[i] = stride * (int64_t)col[i];
+    return group;
+}
+
+/* The first `count` entries of four, and the first one again for those that are not there. By a table: of conditions compilers
+ * make branches. The addresses are hidden from them, since they would keep more of those than there are registers. */
+ALWAYS_INLINE struct FN(group)
+    FN(group_of)(int64_t count, const real *value, const int32_t *col, int stride) {
+    static const int64_t entries[4][3] = {{0, 0, 0}, {1, 0, 0}, {1, 2, 0}, {1, 2, 3}};
+    const int64_t *entry = entries[count - 1];
+    __asm__("" : "+r"(value), "+r"(col));
+    const int64_t e0 = 0, e1 = entry[0], e2 = entry[1], e3 = entry[2];
+#define VALUE(i) value[e##i]
+    struct FN(group) group = {PARTS(VALUE), {0}};
+#undef VALUE
+    group.place[0] = stride * (int64_t)col[0];
+    group.place[1] = stride * (int64_t)col[e1];
+    group.place[2] = stride * (int64_t)col[e2];
+    group.place[3] = stride * (int64_t)col[e3];
+    return group;
+}
+
+/* Zeros behind the first `count` of four numbers. */
+ALWAYS_INLINE void FN(group_cut)(FN(group_part) four[4 / PART], int64_t count) {
+#define LANE(i) (i)
+    const FN(group_mask) lane[4 / PART] = PARTS(LANE);
+#undef LANE
+    for (int part = 0; part < 4 / PART; part++)
+        four[part] = (FN(group_part))((FN(group_mask))four[part] & (lane[part] < (real_bits)count));
+}
+
+/* Times the elements of y. */
+ALWAYS_INLINE void FN(group_products)(struct FN(group) * group, const real *y) {
+#define OF_Y(i) y[group->place[i]]
+    const FN(group_part) of_y[4 / PART] = PARTS(OF_Y);
+#undef OF_Y
+    for (int part = 0; part < 4 / PART; part++) group->value[part] *= of_y[part];
+}
+
+/* One after the other, as a last group repeats an entry. */
+ALWAYS_INLINE void FN(group_add)(real *w, const int64_t place[4], const FN(group_part) sum[4 / PART]) {
+    for (int i = 0; i < 4; i++) w[place[i]] += sum[i / PART][i % PART];
+}
+
+#define LAST_GROUP(count) (((count)-1) & ~(int64_t)3)
+
 ALWAYS_INLINE real FN(sparse_dot)(const real *value, const int32_t *col, int64_t count, const real *y,
                                   int stride, bool ahead) {
-    real s[4] = {0};
-    int64_t e = 0;
-    for (; e + 4 <= count; e += 4) {
+    if (count == 0) return 0;
+    const int64_t last = LAST_GROUP(count);
+    FN(group_part) sum[4 / PART] = {{0}};
+    struct FN(group) group;
+    for (int64_t e = 0; e < last; e += 4) {
         FN(fetch_entries)(value + e, col + e, 4, y, stride, ahead);
-        for (int i = 0; i < 4; i++) s[i] += value[e + i] * y[stride * (int64_t)col[e + i]];
+        group = FN(group_at)(value + e, col + e, stride);
+        FN(group_products)(&group, y);
+        for (int part = 0; part < 4 / PART; part++) sum[part] += group.value[part];
     }
-    FN(fetch_entries)(value + e, col + e, count - e, y, stride, ahead);
-    for (; e < count; e++) s[0] += value[e] * y[stride * (int64_t)col[e]];
-    return (s[0] + s[1]) + (s[2] + s[3]);
+    FN(fetch_entries)(value + last, col + last, 4, y, stride, ahead);
+    group = FN(group_of)(count - last, value + last, col + last, stride);
+    FN(group_products)(&group, y);
+    FN(group_cut)(group.value, count - last);
+    for (int part = 0; part < 4 / PART; part++) sum[part] += group.value[part];
+    return (sum[0][0] + sum[0][1]) + (sum[2 / PART][2 % PART] + sum[3 / PART][3 % PART]);
 }
 
 ALWAYS_INLINE void FN(sparse_scatter)(real *w, real p, const real *value, const int32_t *col, int64_t count,
                                       int stride) {
-    int64_t e = 0;
-    for (; e + 4 <= count; e += 4) {
-        real sum[4];
-        for (int i = 0; i < 4; i++) sum[i] = w[stride * (int64_t)col[e + i]] + p * value[e + i];
-        for (int i = 0; i < 4; i++) w[stride * (int64_t)col[e + i]] = sum[i];
+    if (count == 0) return;
+    const int64_t last = LAST_GROUP(count);
+    struct FN(group) group;
+    for (int64_t e = 0; e < last; e += 4) {
+        group = FN(group_at)(value + e, col + e, stride);
+        for (int part = 0; part < 4 / PART; part++) group.value[part] *= p;
+        FN(group_add)(w, group.place, group.value);
     }
-    for (; e < count; e++) w[stride * (int64_t)col[e]] += p * value[e];
+    group = FN(group_of)(count - last, value + last, col + last, stride);
+    for (int part = 0; part < 4 / PART; part++) group.value[part] *= p;
+    FN(group_cut)(group.value, count - last);
+    FN(group_add)(w, group.place, group.value);
 }
+
+#undef LAST_GROUP
+#undef PARTS
+#undef PART
 
 #endif
 #undef STREAM_AHEAD
