@@ -6,8 +6,8 @@
 #if defined(KILN_CUDA) || (defined(KILN_NVIDIA) && KILN_NVIDIA >= 90)
 #define BULK
 #endif
-#if defined(BULK) &&                                                                                         \
-    (defined(RING) || defined(CLUSTER) || defined(TILE) || defined(TILE_WHOLE) || defined(TILE_TEAM))
+#if defined(BULK) && (defined(RING) || defined(CLUSTER) || defined(TEAM) || defined(TILE) ||                 \
+                      defined(TILE_WHOLE) || defined(TILE_TEAM))
 
 #ifdef KILN_OPENCL
 #define PTX __asm__ volatile
@@ -116,6 +116,16 @@ DEVICE_FN bool last_warp(LOCAL_PTR uint *done, uint warps) {
         : "r"(shared_address(done)), "r"(warps - 1)
         : "memory");
     return before == warps - 1;
+}
+
+/* Whether it is so in all lanes of the warp. */
+DEVICE_FN bool all_lanes(bool here) {
+    uint all = 0;
+    PTX("{\n\t.reg .pred here, all;\n\tsetp.ne.u32 here, %1, 0;\n\t"
+        "vote.sync.all.pred all, here, 0xffffffff;\n\tselp.u32 %0, 1, 0, all;\n\t}"
+        : "=r"(all)
+        : "r"((uint)here));
+    return all != 0;
 }
 
 #ifdef CLUSTERS

@@ -90,6 +90,11 @@ DEVICE_FN int count_up(volatile int *address) {
     return atomicAdd((int *)address, 1);
 }
 
+/* So many more in local memory, and how many there were. */
+DEVICE_FN int count_local(volatile int *address, int more) {
+    return atomicAdd((int *)address, more);
+}
+
 DEVICE_FN void warp_sync() {
     __syncwarp();
 }

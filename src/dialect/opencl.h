@@ -65,6 +65,11 @@ DEVICE_FN int count_up(volatile __global int *address) {
     return atomic_inc(address);
 }
 
+/* So many more in local memory, and how many there were. */
+DEVICE_FN int count_local(volatile __local int *address, int more) {
+    return atomic_add(address, more);
+}
+
 /* The 32 threads of a warp have come here and see each other's stores, where threads exchange registers; elsewhere such
  * kernels count on one thread at a time. */
 DEVICE_FN void warp_sync(void) {

@@ -319,5 +319,5 @@ void ki_tile_plans(const struct ki_chain *chain, double memory,
     for (plan->C = 1; plan->C <= most; plan->C *= 2) offer_layouts(&t, offer, list);
     plan->team = true;
     for (plan->C = 2; plan->C <= TEAM_MAX; plan->C = next_team(&t)) offer_layouts(&t, offer, list);
-    if (clusters) offer_spread(&t, offer, list);
+    if (chain->k > 1) offer_spread(&t, offer, list);
 }

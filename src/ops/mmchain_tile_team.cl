@@ -1,4 +1,4 @@
-/* GPU body of fused passes over a dense X with several columns of y and very wide rows, on tensor cores (CUDA, from compute
+/* GPU body of fused passes over a dense X with several columns of y and very wide rows, on tensor cores (from compute
  * capability 9.0 on): W = X^T (V .* (X Y)).
  *
  * C groups anywhere on the device, a team, share each row, so that 132 units hold the y and w of 8 columns of 100,000 and none
@@ -18,7 +18,7 @@
  *
  * A group's number is the order in which it began to run: teams but the last to begin are complete, and come to their end.
  * out has one partial w a team, partial[team][K][n]. */
-#if defined(KILN_CUDA) && defined(TILE_TEAM)
+#if defined(BULK) && defined(TILE_TEAM)
 #define ADDERS ((CLERKS - 2) / 2) /* warps, which take turns */
 #define MAPPERS (CLERKS - 2 - ADDERS)
 #define PARTS 2                   /* places for what the workers leave */
@@ -30,20 +30,20 @@
 
 /* Tickets of what warps leave for each other, and the places for it. */
 struct desk {
-    struct sums (*parts)[SHARERS], *factors;
-    ulong *given, *taken; /* parts by all workers; by the warp that adds them up */
-    ulong *ready;         /* factors */
-    volatile int *sent;   /* tiles whose parts the group has sent */
-    ulong *words;         /* of the team's exchange */
-    int member;           /* of the team */
+    LOCAL_PTR struct sums (*parts)[SHARERS], *factors;
+    LOCAL_PTR ulong *given, *taken; /* parts by all workers; by the warp that adds them up */
+    LOCAL_PTR ulong *ready;         /* factors */
+    volatile LOCAL_PTR int *sent;   /* tiles whose parts the group has sent */
+    __global ulong *words;          /* of the team's exchange */
+    int member;                     /* of the team */
 };
 
-DEVICE_FN ulong *place_of_tile(const struct desk *desk, int i) {
+DEVICE_FN __global ulong *place_of_tile(const struct desk *desk, int i) {
     return desk->words + i % STAGES * PLACE;
 }
 
 /* x = the pairs at `from`, once those of tile i have come: all are asked for at once, and again. */
-DEVICE_FN void receive(real (*x)[2], const ulong *const *from, const int count, int i) {
+DEVICE_FN void receive(real (*x)[2], __global const ulong *const *from, const int count, int i) {
     ulong word[ASKED][2];
     uint differences;
     do {
@@ -57,7 +57,7 @@ DEVICE_FN void receive(real (*x)[2], const ulong *const *from, const int count, 
     for (int a = 0; a < count; a++)
 #pragma unroll
         for (int s = 0; s < 2; s++) x[a][s] = number_of(word[a][s]);
-    __syncwarp();
+    warp_sync();
 }
 
 /* ------------------------------------------------------------------------------------------ the warps' loops */
@@ -67,27 +67,27 @@ DEVICE_FN void send_tiles(const struct tiles *t, const struct desk *desk) {
     const int lane = (int)get_local_id(0) % 32;
     for (int i = 0; i < t->count; i++) {
         real q[UNITS][2];
-        ulong *to = place_of_tile(desk, i) + (lane * C + desk->member) * 2;
+        __global ulong *to = place_of_tile(desk, i) + (lane * C + desk->member) * 2;
         ticket_wait(&desk->given[i % PARTS], i / PARTS & 1);
         add_up(q, desk->parts[i % PARTS], SHARERS);
-        __syncwarp();
+        warp_sync();
         if (lane == 0) ticket_arrive(&desk->taken[i % PARTS]);
         if (lane < 4 * K) /* the others' columns are none of y's */
 #pragma unroll
             for (int u = 0; u < UNITS; u++) send_pair(to + u * 4 * K * C * 2, q[u], i);
-        if (lane == 0) count_up(desk->sent);
+        if (lane == 0) count_local(desk->sent, 1);
     }
 }
 
 /* Until the group has sent its parts of tile i. */
 DEVICE_FN void await_own(const struct desk *desk, int i) {
     if ((int)get_local_id(0) % 32 == 0)
-        while (atomicAdd((int *)desk->sent, 0) <= i)
+        while (count_local(desk->sent, 0) <= i)
             ;
-    __syncwarp();
+    warp_sync();
 }
 
-DEVICE_FN void await_pair(const ulong *from, int i) {
+DEVICE_FN void await_pair(__global const ulong *from, int i) {
     ulong word[2];
     do ask_pair(word, from);
     while (!none_differs(difference_of_pair(word, mark_of(i))));
@@ -98,8 +98,8 @@ DEVICE_FN void add_tiles(const struct tiles *t, const struct desk *desk, int tur
     const int lane = (int)get_local_id(0) % 32;
     for (int i = turn; i < t->count; i += ADDERS) {
         const int pair = (desk->member + C - i % C * (PAIRS % C) % C) % C;
-        ulong *place = place_of_tile(desk, i);
-        const ulong *from[ASKED];
+        __global ulong *place = place_of_tile(desk, i);
+        __global const ulong *from[ASKED];
         real x[ASKED][2];
         if (pair >= PAIRS) continue;
 #pragma unroll
@@ -123,8 +123,8 @@ DEVICE_FN void add_tiles(const struct tiles *t, const struct desk *desk, int tur
             }
 #pragma unroll
             for (int step = 16; step > 0; step /= 2) {
-                sum[0] += __shfl_xor_sync(0xffffffffu, sum[0], step);
-                sum[1] += __shfl_xor_sync(0xffffffffu, sum[1], step);
+                sum[0] += shuffle_xor(0xffffffffu, sum[0], step);
+                sum[1] += shuffle_xor(0xffffffffu, sum[1], step);
             }
             if (lane == 0 && pair + o * C < PAIRS) send_pair(place + (C * PAIRS + pair + o * C) * 2, sum, i);
         }
@@ -132,21 +132,22 @@ DEVICE_FN void add_tiles(const struct tiles *t, const struct desk *desk, int tur
 }
 
 /* Factors of the tiles whose sums have come. */
-DEVICE_FN void map_tiles(const struct tiles *t, const struct desk *desk, int turn, const real *v,
-                         const real *y, int first, int k, int v_cols) {
+DEVICE_FN void map_tiles(const struct tiles *t, const struct desk *desk, int turn, __global const real *v,
+                         __global const real *y, int first, int k, int v_cols) {
     const int lane = (int)get_local_id(0) % 32;
     struct rows_operands now, next;
     if (turn < t->count) load_rows(&next, t, turn, 0, v, y, first, k, v_cols);
     for (int i = turn; i < t->count; i += MAPPERS) {
-        const ulong *sums = place_of_tile(desk, i) + C * PAIRS * 2, *from[ASKED];
-        real q[ASKED][2], *factors = &desk->factors[i % STAGES].of[0][0];
+        __global const ulong *sums = place_of_tile(desk, i) + C * PAIRS * 2, *from[ASKED];
+        real q[ASKED][2];
+        LOCAL_PTR real *factors = &desk->factors[i % STAGES].of[0][0];
         now = next;
         if (i + MAPPERS < t->count) load_rows(&next, t, i + MAPPERS, 0, v, y, first, k, v_cols);
 #pragma unroll
         for (int u = 0; u < UNITS; u++) from[u] = sums + (u * 4 * K + lane % (4 * K)) * 2;
         await_own(desk, i);
         if (lane == 0) await_pair(sums, i); /* words that all lanes of all groups ask for come late */
-        __syncwarp();
+        warp_sync();
         receive(q, from, UNITS, i);
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
@@ -155,18 +156,18 @@ DEVICE_FN void map_tiles(const struct tiles *t, const struct desk *desk, int tur
                 if (lane >= 4 * K) q[u][s] = REAL(0.0);
         map_rows(q, &now, t, i, 0, first, k, factors);
         keep(factors, q);
-        __syncwarp();
+        warp_sync();
         if (lane == 0) ticket_arrive(&desk->ready[i % STAGES]);
     }
 }
 
 /* Whether all lanes see that a warp can go on. */
-DEVICE_FN bool has_come(ulong *tickets, int i, int places) {
-    return __all_sync(0xffffffffu, ticket_done(&tickets[i % places], i / places & 1)) != 0;
+DEVICE_FN bool has_come(LOCAL_PTR ulong *tickets, int i, int places) {
+    return all_lanes(ticket_done(&tickets[i % places], i / places & 1));
 }
 
 DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at, const struct left *yr,
-                    ulong *full, const struct desk *desk) {
+                    LOCAL_PTR ulong *full, const struct desk *desk) {
     const int lane = (int)get_local_id(0) % 32, warp = (int)get_local_id(0) / 32;
     for (int i = 0, last = 0; last < t->count;) {
         real q[UNITS][2];
@@ -175,15 +176,15 @@ DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at,
             for (int u = 0; u < UNITS; u++)
 #pragma unroll
                 for (int s = 0; s < 2; s++) q[u][s] = desk->factors[last % STAGES].of[u][2 * lane + s];
-            scatter(w, ring + last % STAGES * t->size, t, at, q);
+            scatter(w, t->ring + last % STAGES * t->size, t, at, q);
             if (last + STAGES < t->count) meeting_arrive(EMPTY + last % STAGES);
             last++;
         } else if (i < t->count && i - last < STAGES && has_come(full, i, STAGES)) {
-            clear_missing(ring + i % STAGES * t->size, t, at, i);
-            dots(q, ring + i % STAGES * t->size, t, at, yr);
+            clear_missing(t->ring + i % STAGES * t->size, t, at, i);
+            dots(q, t->ring + i % STAGES * t->size, t, at, yr);
             if (i >= PARTS) ticket_wait(&desk->taken[i % PARTS], i / PARTS - 1 & 1);
             keep(&desk->parts[i % PARTS][warp].of[0][0], q);
-            __syncwarp();
+            warp_sync();
             if (lane == 0) ticket_arrive(&desk->given[i % PARTS]);
             i++;
         }
@@ -191,7 +192,8 @@ DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at,
 }
 
 /* Tickets, and the group's number. */
-DEVICE_FN void begin(ulong *full, const struct desk *desk, int *number, ulong *exchange) {
+DEVICE_FN void begin(LOCAL_PTR ulong *full, const struct desk *desk, LOCAL_PTR int *number,
+                     __global ulong *exchange) {
     if ((int)get_local_id(0) == 0) {
         for (int s = 0; s < STAGES; s++) {
             ticket_init(&full[s], 1);
@@ -203,7 +205,7 @@ DEVICE_FN void begin(ulong *full, const struct desk *desk, int *number, ulong *e
         }
         *desk->sent = 0;
         tickets_begin();
-        *number = count_up((volatile int *)exchange);
+        *number = count_up((volatile __global int *)exchange);
     }
     barrier(CLK_LOCAL_MEM_FENCE);
 }
@@ -212,11 +214,12 @@ __kernel GROUP_OF(BS) void mmchain_tile_team(__global real *out, __global const 
                                              __global const real *v, __global const real *y,
                                              __global const real *z, real alpha, real beta, long rows, int n,
                                              int k, int first, int v_cols TEAM_PARAMETERS) {
+    RING_BEGIN
     LOCAL ulong full[STAGES], ready[STAGES], given[PARTS], taken[PARTS];
     LOCAL struct sums parts[PARTS][SHARERS], factors[STAGES];
     LOCAL int number, sent;
     const int warp = (int)get_local_id(0) / 32;
-    ulong *exchange = (ulong *)work_space + exchange_at;
+    __global ulong *exchange = (__global ulong *)work_space + exchange_at;
     struct desk desk = {parts, factors, given, taken, ready, &sent, exchange, 0};
     begin(full, &desk, &number, exchange);
     desk.member = number % C;
