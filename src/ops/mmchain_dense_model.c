@@ -13,8 +13,8 @@
  * The times are those of one H200, in nanoseconds. DENSE and RING are fitted to bench/results/h200-plans.json, with the groups
  * that the built kernels' registers really left room for, and lightly to the several columns of h200-dense-plans.json
  * (what several groups on a unit cost, and rows asked for together gain, to h200-tile-plans.json); CLUSTER to
- * h200-cluster-plans.json, further columns of y to those before; TEAM to h200-opencl-plans.json, and to 150 plans of
- * h200-opencl-team-plans.json for rows of 12,000 to 100,000 columns. Median error of the settings within 15 % of the best:
+ * h200-cluster-plans.json, further columns of y to those before; TEAM to h200-opencl-plans.json, and for rows of
+ * 12,000 to 100,000 columns to the plans of h200-opencl-team-plans.json from state 4 on. Median error of the settings within 15 % of the best:
  * 1.8 % (DENSE), 1.3 % (RING), 3 % (TEAM); of CLUSTER, within 6 %, 1.5 %. Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>
@@ -72,27 +72,27 @@ static double ring_rate(const struct view *v, const char **limit) {
     return rate * (1 - (v->vector_warps > 1 ? 0.011 : 0.003) * (v->groups - 1));
 }
 
-/* Tiles in places of each thread's own. What the groups of a team send each other is some 2,200 ns on its way under load, for
- * which tiles wait, and every group reads the parts of all. Rows of less than a warp's loads are fetched in pieces of lines. */
+/* What the groups of a team send each other is on its way for more than a step, for which tiles wait, the longer the more groups
+ * a unit has, and every group reads the parts of all. Copies of whole rows reach more of the memory's bandwidth than those of
+ * threads, for which they must be multiples of 16 bytes; rows of less than a warp's loads are fetched in pieces of lines. */
 static double team_rate(const struct view *v, const char **limit) {
     const double numbers = v->rows * v->columns, shared = fmin(numbers, v->lanes);
     const double shuffles =
         (numbers <= v->lanes ? numbers - 1 : numbers) + log2_of(v->lanes) - log2_of(shared);
     const double loads = 2 * v->rows * v->load * v->words, turns = 32 / v->lanes;
-    const bool alone = v->cluster == 1;
+    const bool alone = v->cluster == 1, bulk = v->words * v->load >= 4 * v->reads;
     const double parts = alone ? 0 : v->cluster * numbers * v->words;
-    double step = alone ? 714 + 5 * loads : 491 + 6.2 * loads + 1.4 * parts + 11 * v->warps;
-    if (v->vector_warps > 1) step += (alone ? 5.3 : 14) * numbers * v->vector_warps;
-    if (!alone) step += 69 * fmax(v->lag - 2, 0);
+    double step = alone ? 714 + 5 * loads : 735 + 0.6 * loads + 0.62 * parts;
+    if (v->vector_warps > 1) step += (alone ? 5.3 : 8.5) * numbers * v->vector_warps;
     const double busy =
         v->warps * (8.7 + 0.31 * loads * v->columns + 0.042 * loads + 1.14 * shuffles * v->words) +
         0.07 * parts;
-    const double memory = v->memory * (alone         ? 0.94 / (1 + 0.004 * turns * turns)
-                                       : v->rows > 1 ? 0.92
-                                                     : 0.84);
+    const double memory = v->memory * (alone ? 0.94 / (1 + 0.004 * turns * turns)
+                                             : (bulk ? 0.95 : 0.83) + 0.026 * fmin(log2_of(v->rows), 2));
+    const double exchange = 1150 * (1 + 0.2 * (v->groups - 1));
     const double under_way =
         v->tile * v->groups *
-        (alone ? (v->stages - 0.5) / 310 : fmin((v->stages - v->lag) / 1000, v->lag / 2210));
+        (alone ? (v->stages - 0.5) / 310 : fmin((v->stages - v->lag) / 400, (v->lag - 0.8) / exchange));
     const double rates[] = {memory, v->tile * v->groups / step, v->tile / busy, under_way};
     int least = 0;
     const double rate = joint_rate(rates, 4, 4, &least);

@@ -52,12 +52,13 @@ kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, cons
     return status;
 }
 
-/* Where the words that teams exchange, two at a time, begin: behind the records. */
+/* Where the words that teams exchange begin, a line of 128 bytes: behind the records. */
 static int64_t exchange_at(const struct ki_plan *plan, const struct ki_chain *chain,
                            const struct ki_work *work) {
     const int64_t records =
         ki_chain_maps(chain) ? ki_max(plan->groups, 1) * ki_chain_record(chain, plan->K) : 0;
-    return 2 * ki_ceil_div((work->records_at + records) * ki_type_bytes(ki_wide_type(chain->X->device)), 16);
+    return 16 *
+           ki_ceil_div((work->records_at + records) * ki_type_bytes(ki_wide_type(chain->X->device)), 128);
 }
 
 kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const struct ki_chain *chain,

@@ -12,20 +12,23 @@ enum {
     UNIT_LOCAL = 227 * 1024, /* of an H200's unit, which OpenCL does not tell */
     GROUP_LOCAL = 1024,      /* that the device takes for each group */
     STAGES_MAX = 8,
+    LAG_MAX = 4,
     REGISTERS_MAX = 255,
     LOAD_WORDS = 160, /* registers for y and w */
     PAIRS_MAX = 128,  /* numbers that a warp receives a step */
-    HEAD = 16         /* EXCHANGE_HEAD of dialect/exchange.h */
+    HEAD = 16,        /* EXCHANGE_HEAD of dialect/exchange.h */
+    LINE = 16         /* 64-bit words of a line */
 };
 
 /* Tensor cores make eight columns of sums, however many there are. */
 int64_t ki_team_words(const struct ki_plan *plan) {
     if (!plan->team) return 0;
+    const int64_t teams = plan->groups / plan->C, numbers = (int64_t)plan->R * plan->K;
     /* For each of the tiles on their way all groups' parts, and the sums beside them. */
-    if (strcmp(plan->variant, "TILE_TEAM") == 0)
-        return HEAD + plan->groups / plan->C * plan->stages * (plan->C + 1) * plan->R * plan->K;
-    const int64_t columns = plan->local_bytes ? 8 : plan->K;
-    return HEAD + plan->groups * (2 * plan->lag + 2) * plan->R * columns;
+    if (strcmp(plan->variant, "TILE_TEAM") == 0) return HEAD + teams * plan->stages * (plan->C + 1) * numbers;
+    const int64_t place =
+        plan->local_bytes ? plan->C * plan->R * 8 : ki_ceil_div(plan->C * numbers, LINE) * LINE;
+    return HEAD + teams * (2 * plan->lag + 2) * place;
 }
 
 kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *chain,
@@ -61,9 +64,9 @@ int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain
 static int64_t declared(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = ki_type_bytes(chain->X->type), numbers = (int64_t)plan->K * plan->R;
     const int64_t vectors = plan->BS / plan->VS, parts = plan->VS > 32 ? plan->VS / 32 : 0;
-    return size * (plan->stages * plan->R * plan->Q * plan->W * plan->BS +
-                   numbers * (2 * vectors * (1 + parts) + (plan->C > 1 ? plan->C : 0))) +
-           (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 64;
+    return size *
+               (plan->stages * plan->R * plan->Q * plan->W * plan->BS + numbers * 2 * vectors * (1 + parts)) +
+           8 * plan->stages + (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 64;
 }
 
 /* As many tiles as a group has room for. */
@@ -84,8 +87,7 @@ static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
     const int64_t most_room = ki_max(device->local_declared, ki_min(device->local_bytes, 48 * 1024));
     int stages = 0;
     if (plan.K * plan.R > 32 || plan.C * plan.K * plan.R > PAIRS_MAX) return;
-    /* A team whose groups have a unit each waits at every step of it. */
-    for (int share = plan.C > 1 ? 2 : 1; share <= 4; share++) {
+    for (int share = 1; share <= 4; share++) {
         int64_t groups = 0;
         const int64_t room = ki_min(most_room, (UNIT_LOCAL + GROUP_LOCAL) / share - GROUP_LOCAL);
         if (!fit(&plan, &groups, chain, room)) return;
@@ -93,8 +95,9 @@ static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
         if (plan.C > (device->local_declared ? groups : 1) * device->compute_units) continue;
         if (plan.stages == stages) continue; /* the same kernel in as many groups */
         stages = plan.stages;
-        const int most = plan.C == 1 ? (plan.VS > 32) : (int)ki_max(plan.stages - 2, 1);
-        for (plan.lag = plan.C == 1 ? most : 1; plan.lag <= most; plan.lag++) {
+        /* A team's sums are asked for a step before they are used. */
+        const int most = plan.C == 1 ? (plan.VS > 32) : (int)ki_min(ki_max(plan.stages - 2, 1), LAG_MAX);
+        for (plan.lag = ki_min(most, 2); plan.lag <= most; plan.lag++) {
             struct ki_candidate candidate = {.plan = plan};
             ki_dense_predict(&candidate, chain, groups);
             offer(list, &candidate);

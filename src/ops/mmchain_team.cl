@@ -1,13 +1,14 @@
 /* GPU body of the passes over a dense X where groups have no clusters, or little local memory (NVIDIA's OpenCL):
  * out = alpha X^T (v .* (X y)) + beta z and its halves, for wide rows and for several columns of y.
  *
- * Every thread copies its own elements of the next STAGES tiles into places of its own in local memory (copy_async), so that
- * what is under way depends neither on registers nor on barriers, and its columns of y and w stay in registers. The R rows x K
- * columns of dot products of a tile are summed together, each exchange between lanes halving them (dialect/group_sum.h), and
+ * The next STAGES tiles are on their way into local memory, so that what is under way does not depend on registers: by one
+ * thread's bulk copies of whole rows (dialect/bulk.h), or, where the device has none or rows are no multiples of 16 bytes, by
+ * every thread's copies of its own elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot products of a tile are summed together, each exchange between lanes halving them (dialect/group_sum.h), and
  * meet the tile LAG steps later, still in local memory, to make w.
  *
  * Rows too wide for a group are shared by a team of C, a slice of the columns each. Its groups leave their parts of a tile's
- * dot products in global memory, and read those of all others LAG steps later (dialect/exchange.h).
+ * dot products in global memory, and read those of all others LAG steps later (dialect/exchange.h), having asked for them at
+ * the end of the step before.
  *
  * A tile is NV * R rows; out has one partial w a team, partial[team][K][n]. dialect/pass.h names the other defines. */
 #ifdef TEAM
@@ -34,6 +35,11 @@
     for (int element = 0; element < W; element++) (to)[element] = (from)[element]
 #define copies_commit() (void)0
 #define copies_wait(pending) (void)0
+#endif
+
+#if defined(BULK) && (defined(KILN_OPENCL) || __CUDA_ARCH__ >= 900) && C > 1 &&                              \
+    (W == 4 || (W == 2 && defined(REAL_F64)))
+#define WHOLE_ROWS
 #endif
 
 /* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
@@ -73,7 +79,58 @@ DEVICE_FN LOCAL_PTR real *place_of(LOCAL_PTR real *room, int i, int r, int q) {
     return room + ((((int)((uint)i % STAGES) * R + r) * Q + q) * BS + (int)get_local_id(0)) * W;
 }
 
-DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, int i) {
+/* ------------------------------------------------------------------------------------------ tiles come */
+
+#ifdef WHOLE_ROWS
+struct arrivals {
+    ulong come[STAGES]; /* tickets of the places */
+    uint finished;      /* warps, with the tile that is used last */
+};
+
+DEVICE_FN void begin_arrivals(LOCAL_PTR struct arrivals *a) {
+    if ((int)get_local_id(0) != 0) return;
+    for (int i = 0; i < STAGES; i++) ticket_init(&a->come[i], 1);
+    a->finished = 0;
+    tickets_begin();
+}
+
+DEVICE_FN void fetch_rows(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR ulong *ticket, int i) {
+    const uint bytes = (uint)t->width * (uint)sizeof(real);
+    const long row = row_of(t, i, 0), left = t->rows - row;
+    const int rows = left < R ? (int)left : R;
+    ticket_expect(ticket, (uint)rows * bytes);
+    for (int r = 0; r < rows; r++)
+        bulk_copy(room + ((uint)i % STAGES * R + (uint)r) * (TL * BS), t->X + (row + r) * t->n + t->base,
+                  bytes, ticket);
+}
+
+DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR struct arrivals *a, int i) {
+    if (i < t->count && (int)get_local_id(0) == 0) fetch_rows(t, room, &a->come[(uint)i % STAGES], i);
+}
+
+/* The same where the group has used the tile before it in its place: by the warp that is last to be done with that. */
+DEVICE_FN void fetch_next(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR struct arrivals *a, int i) {
+    warp_sync();
+    if ((int)get_local_id(0) % 32 == 0 && last_warp(&a->finished, BS / 32) && i < t->count)
+        fetch_rows(t, room, &a->come[(uint)i % STAGES], i);
+}
+
+DEVICE_FN void await(const struct strip *t, LOCAL_PTR struct arrivals *a, int i) {
+    if (i < t->count) ticket_wait(&a->come[(uint)i % STAGES], (uint)i / STAGES & 1);
+}
+
+#define no_fetch() (void)0
+#else
+struct arrivals {
+    int none; /* threads wait for their own copies */
+};
+
+#define begin_arrivals(a) (void)0
+#define fetch_next(t, room, a, i) fetch(t, room, a, i)
+#define await(t, a, i) copies_wait(STAGES - LAG - 1)
+#define no_fetch() copies_commit() /* they are counted */
+
+DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR struct arrivals *a, int i) {
     if (i < t->count) {
 #pragma unroll
         for (int r = 0; r < R; r++) {
@@ -87,6 +144,7 @@ DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, int i) {
     }
     copies_commit();
 }
+#endif
 
 /* This thread's share of a tile's dot products. */
 DEVICE_FN void dots(real *p, LOCAL_PTR real *room, int i, const real (*yr)[TL]) {
@@ -145,10 +203,15 @@ DEVICE_FN real sum_of(LOCAL_PTR const real *from, int count, int stride) {
     return even + odd;
 }
 
-#if C > 1
+#if C == 1
+#define parts_of(t, exchange, i) (exchange)
+#else
+/* Whole lines of 128 bytes: groups that ask for one step's words hold up the others' stores to their line. */
+#define PLACE_WORDS ((C * V + 15) / 16 * 16)
+
 /* Where the parts of step i of the group's team are. */
 DEVICE_FN volatile __global ulong *parts_of(const struct strip *t, volatile __global ulong *exchange, int i) {
-    return exchange + EXCHANGE_HEAD + (t->part * PLACES + (uint)i % PLACES) * (C * V);
+    return exchange + EXCHANGE_HEAD + (t->part * PLACES + (uint)i % PLACES) * PLACE_WORDS;
 }
 
 /* All groups' parts of a step, member after member: a warp asks for all of them at once, and again until they have come. */
@@ -171,46 +234,97 @@ DEVICE_FN bool have_come(const struct words *w, int step) {
     return none_differs(differences);
 }
 
-DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global const ulong *from, int step,
-                       int lane) {
-    while (!have_come(w, step)) ask(w, from, lane);
-#pragma unroll
-    for (int a = 0; a < PARTS_A_LANE; a++)
-        if (lane + a * LANES < C * V) to[lane + a * LANES] = number_of(w->word[a]);
+#if FUSED || PLAIN
+/* The last warp leaves this group's parts of step i, sums over the group's warps. */
+DEVICE_FN void send_parts(volatile __global ulong *to, const struct strip *t,
+                          LOCAL_PTR const real (*parts)[PARTS], int i) {
+    const int id = (int)get_local_id(0);
+    if (i >= t->count || id < BS - LANES) return;
+    for (int s = id - (BS - LANES); s < V; s += LANES)
+        to[t->member * V + s] = word_of(sum_of(parts[s], PARTS, 1), i);
 }
 #endif
 
-__kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real *X, __global const real *v,
-                                        __global const real *y, __global const real *z, real alpha, real beta,
-                                        long rows, int n, int k, int first,
-                                        int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
-    LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
-    LOCAL real sums[2][NV][V]; /* of a tile's rows: dot products, then factors */
-#if VS > LANES
-    LOCAL real parts[2][NV][V][PARTS];
+/* The V sums over the team, to `to`: a lane has parts of one number alone. */
+DEVICE_FN void receive(LOCAL_PTR real *to, struct words *w, volatile __global const ulong *from, int step) {
+    const int lane = (int)get_local_id(0) % VS;
+    while (!have_come(w, step)) ask(w, from, lane);
+#ifdef SHUFFLES
+    real sum = REAL(0.0);
+#pragma unroll
+    for (int a = 0; a < PARTS_A_LANE; a++)
+        if (lane + a * LANES < C * V) sum += number_of(w->word[a]);
+#pragma unroll
+    for (int apart = LANES / 2; apart >= V; apart /= 2) sum += shuffle_xor(0xffffffffu, sum, apart);
+    if (lane < V) to[lane] = sum;
+#else
+    for (int s = 0; s < V; s++) to[s] = REAL(0.0);
+    for (int a = 0; a < C * V; a++) to[a % V] += number_of(w->word[a]);
 #endif
-    MAP_BEGIN
-    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
-    const bool leads = lane < LANES;
-    long group = (long)get_group_id(0);
-#if C > 1
-    LOCAL real received[C * V];
-    LOCAL int number;
-    volatile __global ulong *exchange = (volatile __global ulong *)work_space + exchange_at;
-    if (id == 0) number = count_up((volatile __global int *)exchange);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    group = number;
+}
 #endif
-    const struct strip t = strip_of(X, rows, n, group);
-    /* What lies beyond the slice is zero, and stays so. */
-    for (int i = 0; i < STAGES; i++)
-        for (int r = 0; r < R; r++)
-            for (int q = 0; q < Q; q++)
-                for (int s = 0; s < W; s++)
-                    if (column_of(q) >= t.width) place_of(room, i, r, q)[s] = REAL(0.0);
-    for (int i = 0; i < STAGES; i++) fetch(&t, room, i);
 
-    real yr[K][TL], wr[K][TL];
+/* ------------------------------------------------------------------------------------------ the middle step */
+
+/* What a tile waits for before it becomes w. */
+struct coming {
+#if !PLAIN
+    struct row_operands operands[ROWS_A_LANE];
+#endif
+#if C > 1 && (FUSED || PLAIN)
+    struct words words;
+#endif
+};
+
+/* The leading lanes of a vector ask for all that the i-th tile waits for, if there is one: a step ahead, so that the way through
+ * the memory is no part of a step. (All words of the step before i have come by then.) */
+DEVICE_FN void ask_ahead(struct coming *next, const struct strip *t, int i,
+                         volatile __global const ulong *parts, __global const real *v, __global const real *y,
+                         int first, int k, int v_cols MAP_TAKEN) {
+    const int lane = (int)get_local_id(0) % VS;
+    if (i < 0 || i >= t->count || lane >= LANES) return;
+#if C > 1 && (FUSED || PLAIN)
+    ask(&next->words, parts, lane);
+#endif
+#if !PLAIN
+#pragma unroll
+    for (int m = 0; m < ROWS_A_LANE; m++) {
+        const int r = lane + m * LANES;
+        if (r < R && row_of(t, i, r) < t->rows)
+            next->operands[m] = load_operands(v, y, (index_t)row_of(t, i, r), first, k, v_cols MAP_OPERANDS);
+    }
+#endif
+}
+
+/* From the dot products of the i-th tile, V numbers at `mine`, to factors, or (PLAIN) to out; by the leading lanes. */
+DEVICE_FN void make_factors(LOCAL_PTR real *mine, const struct coming *now, const struct strip *t, int i,
+                            __global real *out, __global const real *v, __global const real *y,
+                            __global const real *z, real alpha, real beta, int first, int k,
+                            int v_cols MAP_TAKEN) {
+    const int lane = (int)get_local_id(0) % VS;
+#pragma unroll
+    for (int m = 0; m < ROWS_A_LANE; m++) {
+        const int r = lane + m * LANES;
+        const long row = row_of(t, i, r);
+        if (r >= R || row >= t->rows) continue;
+        real factor[K];
+        EACH_COLUMN(c) factor[c] = FUSED || PLAIN ? mine[r * K + c] : REAL(0.0);
+#if PLAIN
+        EACH_COLUMN(c)
+        if (t->member == 0 && first + c < k)
+            write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
+#else
+        apply_map(factor, &now->operands[m], (index_t)row, first, k MAP_STATE(t->member == 0));
+        EACH_COLUMN(c) mine[r * K + c] = factor[c];
+#endif
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ beginning and end */
+
+/* wr = 0; yr = the thread's columns of y. */
+DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const struct strip *t, __global const real *y,
+                             int first, int k) {
     EACH_COLUMN(c)
 #pragma unroll
     for (int e = 0; e < TL; e++) {
@@ -218,28 +332,80 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
         wr[c][e] = REAL(0.0);
         yr[c][e] = REAL(0.0);
 #if FUSED || PLAIN
-        if (j < t.width && first + c < k) yr[c][e] = y[(index_t)(t.base + j) * k + first + c];
+        if (j < t->width && first + c < k) yr[c][e] = y[(index_t)(t->base + j) * k + first + c];
 #endif
     }
+}
+
+/* What lies beyond the slice is zero, and stays so. */
+DEVICE_FN void clear_room(LOCAL_PTR real *room, const struct strip *t) {
+    for (int i = 0; i < STAGES; i++)
+        for (int r = 0; r < R; r++)
+            for (int q = 0; q < Q; q++)
+                for (int s = 0; s < W; s++)
+                    if (column_of(q) >= t->width) place_of(room, i, r, q)[s] = REAL(0.0);
+}
+
+/* The vectors of the group add up their w, column by column of y, where the tiles were. */
+DEVICE_FN void write_w(__global real *out, const real (*wr)[TL], const struct strip *t,
+                       LOCAL_PTR real *room) {
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    EACH_COLUMN(c) {
+#if NV > 1
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int e = 0; e < TL; e++) room[e * BS + id] = wr[c][e];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int e = vector; e < TL; e += NV) {
+            const int j = column_of(e / W) + e % W;
+            real sum = room[e * BS + lane];
+            for (int other = 1; other < NV; other++) sum += room[e * BS + other * VS + lane];
+            if (j < t->n) out[(t->part * K + c) * t->n + j] = sum;
+        }
+#else
+#pragma unroll
+        for (int e = 0; e < TL; e++) {
+            const int j = column_of(e / W) + e % W;
+            if (j < t->width) out[(t->part * K + c) * t->n + t->base + j] = wr[c][e];
+        }
+#endif
+    }
+}
+
+__kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real *X, __global const real *v,
+                                        __global const real *y, __global const real *z, real alpha, real beta,
+                                        long rows, int n, int k, int first,
+                                        int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
+    LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
+    LOCAL real sums[2][NV][V]; /* of a tile's rows: dot products, then factors */
+    LOCAL struct arrivals arrivals;
+#if VS > LANES
+    LOCAL real parts[2][NV][V][PARTS];
+#endif
+    MAP_BEGIN
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    volatile __global ulong *exchange = 0;
+    long group = (long)get_group_id(0);
+    begin_arrivals(&arrivals);
+#if C > 1
+    LOCAL int number;
+    exchange = (volatile __global ulong *)work_space + exchange_at;
+    if (id == 0) number = count_up((volatile __global int *)exchange);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    group = number;
+#endif
+    const struct strip t = strip_of(X, rows, n, group);
+    clear_room(room, &t);
+    for (int i = 0; i < STAGES; i++) fetch(&t, room, &arrivals, i);
+    real yr[K][TL], wr[K][TL];
+    begin_columns(wr, yr, &t, y, first, k);
+    struct coming next;
+    ask_ahead(&next, &t, -LAG, parts_of(&t, exchange, 0), v, y, first, k, v_cols MAP_PASSED);
 
     for (int i = 0; i < t.count + LAG; i++) {
         const int done = i - LAG; /* the tile that becomes w, once i >= LAG */
-#if C > 1 && (FUSED || PLAIN)
-        struct words words; /* asked for as early as they may have come */
-        if (LAG > 1 && i >= LAG && leads) ask(&words, parts_of(&t, exchange, done), lane);
-#endif
-#if !PLAIN
-        /* Asked for before all that takes its time. */
-        struct row_operands operands[ROWS_A_LANE];
-#pragma unroll
-        for (int m = 0; m < ROWS_A_LANE; m++) {
-            const int r = lane + m * LANES;
-            if (i >= LAG && leads && r < R && row_of(&t, done, r) < rows)
-                operands[m] =
-                    load_operands(v, y, (index_t)row_of(&t, done, r), first, k, v_cols MAP_OPERANDS);
-        }
-#endif
-        copies_wait(STAGES - LAG - 1);
+        LOCAL_PTR real *mine = sums[done & 1][vector];
+        await(&t, &arrivals, i);
 #if FUSED || PLAIN
         if (i < t.count) {
             real p[V];
@@ -254,75 +420,34 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
         STEP_SYNC;
 #endif
 #endif
-        if (i >= LAG && leads) {
-            LOCAL_PTR real *mine = sums[done & 1][vector];
+        if (i >= LAG && lane < LANES) {
 #if FUSED || PLAIN
 #if C > 1
-            if (LAG <= 1) ask(&words, parts_of(&t, exchange, done), lane);
-            receive(received, &words, parts_of(&t, exchange, done), done, lane);
-            warp_sync();
-            for (int s = lane; s < V; s += LANES) mine[s] = sum_of(received + s, C, V);
+            receive(mine, &next.words, parts_of(&t, exchange, done), done);
 #elif VS > LANES
             for (int s = lane; s < V; s += LANES) mine[s] = sum_of(parts[done & 1][vector][s], PARTS, 1);
 #endif
             warp_sync();
 #endif
-#pragma unroll
-            for (int m = 0; m < ROWS_A_LANE; m++) {
-                const int r = lane + m * LANES;
-                const long row = row_of(&t, done, r);
-                if (r >= R || row >= rows) continue;
-                real factor[K];
-                EACH_COLUMN(c) factor[c] = FUSED || PLAIN ? mine[r * K + c] : REAL(0.0);
-#if PLAIN
-                EACH_COLUMN(c)
-                if (t.member == 0 && first + c < k)
-                    write_plain(out, factor[c], z, alpha, beta, (index_t)row * k + first + c);
-#else
-                apply_map(factor, &operands[m], (index_t)row, first, k MAP_STATE(t.member == 0));
-                EACH_COLUMN(c) mine[r * K + c] = factor[c];
-#endif
-            }
+            make_factors(mine, &next, &t, done, out, v, y, z, alpha, beta, first, k, v_cols MAP_PASSED);
         }
         STEP_SYNC;
 #if C > 1 && (FUSED || PLAIN)
-        if (i < t.count && id >= BS - LANES)
-            for (int s = id - (BS - LANES); s < V; s += LANES)
-                parts_of(&t, exchange, i)[t.member * V + s] =
-                    word_of(sum_of(parts[i & 1][0][s], PARTS, 1), i);
+        send_parts(parts_of(&t, exchange, i), &t, parts[i & 1][0], i);
 #endif
+        ask_ahead(&next, &t, done + 1, parts_of(&t, exchange, done + 1), v, y, first, k, v_cols MAP_PASSED);
         if (i < LAG) {
-            copies_commit();
+            no_fetch();
             continue;
         }
 #if !PLAIN
-        scatter(wr, &t, room, done, sums[done & 1][vector]);
+        scatter(wr, &t, room, done, mine);
 #endif
-        fetch(&t, room, done + STAGES);
+        fetch_next(&t, room, &arrivals, done + STAGES);
     }
 #if !PLAIN
-    /* The vectors of the group add up their w, column by column of y, where the tiles were. */
     copies_wait(0);
-    EACH_COLUMN(c) {
-#if NV > 1
-        barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-        for (int e = 0; e < TL; e++) room[e * BS + id] = wr[c][e];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int e = vector; e < TL; e += NV) {
-            const int j = column_of(e / W) + e % W;
-            real sum = room[e * BS + lane];
-            for (int other = 1; other < NV; other++) sum += room[e * BS + other * VS + lane];
-            if (j < n) out[(t.part * K + c) * n + j] = sum;
-        }
-#else
-#pragma unroll
-        for (int e = 0; e < TL; e++) {
-            const int j = column_of(e / W) + e % W;
-            if (j < t.width) out[(t.part * K + c) * n + t.base + j] = wr[c][e];
-        }
-#endif
-    }
+    write_w(out, wr, &t, room);
 #endif
 #ifdef MAP
     write_record(records + records_at + (group - (long)get_group_id(0)) * RECORD, record, map_tree);
