@@ -14,7 +14,6 @@ endif()
 foreach(type f32 f64)
   add_test(NAME conformance_${type} COMMAND conformance --type ${type} --require ${KILN_REQUIRED_DEVICES}
     ${conformance_extent})
-  set_tests_properties(conformance_${type} PROPERTIES COST 100)
 endforeach()
 set(sanitized_extent "")
 if(KILN_SANITIZE) # every loop is then many times slower
