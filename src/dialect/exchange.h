@@ -1,6 +1,6 @@
 /* What groups that share rows, a team, leave for each other in global memory, which is as far as the second cache level. Every
  * 64-bit word tells by itself whether it has come, so that no fence is needed: beside an f32 number stands its step; the last bit
- * of an f64 number gives way to one that changes each time that its place is used.
+ * of an f64 number, or of the first of two f32 numbers, gives way to one that changes each time that its place is used.
  *
  * A group sends step i when it has all parts of a step LAG + 1 before it at the latest, which the others sent when they had those
  * of LAG + 1 before that: with PLACES places the one of that step is free again. (mmchain_tile_team.cl has its own reason why
@@ -24,9 +24,13 @@
 #endif
 #define EXCHANGE_HEAD 16 /* words before the places: the count of the groups that have begun */
 
+#if defined(REAL_F64) || defined(JOINT)
+#define LAST_BIT /* is the mark */
+#endif
+
 /* What tells a word of this step from all that was in its place before; the places begin with zeros. */
 DEVICE_FN uint mark_of(int step) {
-#ifdef REAL_F64
+#ifdef LAST_BIT
     return ((uint)step / PLACES + 1) & 1;
 #else
     return (uint)(step + 1);
@@ -44,7 +48,7 @@ DEVICE_FN ulong word_of(real number, int step) {
 /* How a word differs from those of this mark. What is awaited together is put together by | and then judged: branches would
  * take more time than the way through the cache leaves. */
 DEVICE_FN uint difference(ulong word, uint mark) {
-#ifdef REAL_F64
+#ifdef LAST_BIT
     return (uint)word ^ mark;
 #else
     return (uint)(word >> 32) ^ mark;
@@ -52,7 +56,7 @@ DEVICE_FN uint difference(ulong word, uint mark) {
 }
 
 DEVICE_FN bool none_differs(uint differences) {
-#ifdef REAL_F64
+#ifdef LAST_BIT
 #ifdef JOINT /* or the compiler takes the last bit of each word by itself, four instructions for one */
     PTX_PURE("" : "+r"(differences));
 #endif
@@ -71,7 +75,11 @@ DEVICE_FN real number_of(ulong word) {
 }
 
 #ifdef JOINT
-/* Two numbers side by side, as a lane has them of eight rows (dialect/tile.h), at a multiple of 16 bytes: they move at once. */
+/* Two numbers side by side, as a lane has them of eight rows (dialect/tile.h), move at once: two words of f64, and one of f32,
+ * the first number of which gives its last bit. */
+#ifdef REAL_F64
+#define PAIR_WORDS 2
+
 DEVICE_FN void send_pair(__global ulong *to, const real *pair, int step) {
     PTX("st.relaxed.gpu.global.v2.b64 [%0], {%1, %2};"
         :
@@ -86,6 +94,30 @@ DEVICE_FN void ask_pair(ulong *word, __global const ulong *from) {
 DEVICE_FN uint difference_of_pair(const ulong *word, uint mark) {
     return difference(word[0], mark) | difference(word[1], mark);
 }
+
+DEVICE_FN real number_of_pair(const ulong *word, int s) {
+    return number_of(word[s]);
+}
+#else
+#define PAIR_WORDS 1
+
+DEVICE_FN void send_pair(__global ulong *to, const real *pair, int step) {
+    const ulong word = (ulong)BITS_OF(pair[1]) << 32 | (BITS_OF(pair[0]) & ~1u) | mark_of(step);
+    PTX("st.relaxed.gpu.global.b64 [%0], %1;" : : "l"(to), "l"(word) : "memory");
+}
+
+DEVICE_FN void ask_pair(ulong *word, __global const ulong *from) {
+    PTX("ld.relaxed.gpu.global.b64 %0, [%1];" : "=l"(word[0]) : "l"(from) : "memory");
+}
+
+DEVICE_FN uint difference_of_pair(const ulong *word, uint mark) {
+    return difference(word[0], mark);
+}
+
+DEVICE_FN real number_of_pair(const ulong *word, int s) {
+    return REAL_OF(s ? (uint)(word[0] >> 32) : (uint)word[0] & ~1u);
+}
+#endif
 #endif
 #endif
 #endif

@@ -5,7 +5,8 @@
  * where step is a warp's way through a tile and busy the time that the unit's issue slots are taken. Times are those of one
  * H200: f64 fitted to 145 timings of plans of 28 to 8,192 columns, median error 4.5 %; f32 to
  * bench/results/h200-tile-plans.json, where what it chooses is at most 3 % slower than the best; teams to those of
- * bench/results/h200-team-plans.json for rows of 12,000 to 100,000 columns: 3 %. */
+ * bench/results/h200-team-plans.json for rows of 12,000 to 100,000 columns: 3 %; f32's anew, since two of their sums are one word, to
+ * 41 timings of 12,000 to 50,000 columns: 3.5 %. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,14 +54,18 @@ static bool is_team(const struct tile *t) {
     return t->candidate.plan.team && !t->spread;
 }
 
-/* Groups of a team whose words a warp has at once: ROUNDS and TOGETHER of mmchain_tile.cl. */
+/* 64-bit words that a lane takes of each group of a team, and in how many rounds: PAIR_WORDS, ROUNDS of mmchain_tile.cl. */
+static int64_t group_words(const struct tile *t) {
+    return t->units * ki_type_bytes(t->chain->X->type) / 4;
+}
+
 static int64_t rounds_of(const struct tile *t) {
-    return ki_ceil_div((int64_t)t->candidate.plan.C * t->units, 26);
+    return ki_ceil_div(t->candidate.plan.C * group_words(t), 52);
 }
 
 static int64_t receiver_registers(const struct tile *t) {
     if (!is_team(t)) return 0;
-    return 40 + 4 * t->units * ki_ceil_div(t->candidate.plan.C, rounds_of(t));
+    return 40 + 2 * group_words(t) * ki_ceil_div(t->candidate.plan.C, rounds_of(t));
 }
 
 /* Registers of a thread, as the compiler gives them. */
@@ -128,21 +133,31 @@ static bool fit(struct tile *t) {
     return plan->stages >= (plan->team || (plan->C > 1 && plan->C < CLUSTER_MAX) ? 3 : 2);
 }
 
+/* Nanoseconds on an H200, of a team: of a worker's step and for each of its blocks; of the warp that adds up, at all and for each
+ * warp and group whose parts it takes; of the sums' way where one tile waits for them and where more do; of the issue slots of a
+ * warp and a block. under_way: what is left of the bytes under way. */
+struct team_costs {
+    double step, block, clerk, clerk_warp, clerk_group, one, more, warp, warp_block, under_way;
+};
+static const struct team_costs team_f64 = {613, 27.6, 45, 66, 14, 2060, 1490, 10, 3.26, 1},
+                               team_f32 = {300, 94.3, 0, 20, 25.7, 453, 202, 16.8, 16, 0.94};
+
 /* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group reads all parts,
  * one warp of it in rounds, which adds up those of the group's warps, too. */
 static void team_rates(double *rates, const struct tile *t, double under_way) {
     const struct ki_plan *plan = &t->candidate.plan;
-    const bool wide = t->chain->X->type == KILN_F64;
-    const double bytes = (double)t->bytes, share = t->share, whole = strcmp(plan->variant, "TILE") ? 0.6 : 1;
-    const double blocks = (double)plan->Q * t->units * (wide ? 1 : whole);
-    const double step = 613 + (wide ? 27.6 : 93.3) * blocks + (wide ? 0 : 2.8 * plan->Q);
-    const double parts = plan->C * t->units * 64.0 * plan->K;
-    const double clerk = 45 + t->units * (66 * t->sharers + 14 * plan->C) + 411 * (double)(rounds_of(t) - 1);
+    const int64_t size = ki_type_bytes(t->chain->X->type);
+    const struct team_costs *c = size == 8 ? &team_f64 : &team_f32;
+    const double bytes = (double)t->bytes, share = t->share, blocks = (double)plan->Q * t->units;
+    const double step = c->step + c->block * blocks;
+    const double parts = plan->C * t->units * 8.0 * (double)size * plan->K;
+    const double clerk = c->clerk + t->units * (c->clerk_warp * t->sharers + c->clerk_group * plan->C) +
+                         411 * (double)(rounds_of(t) - 1);
     rates[0] = 1.25 * t->memory / (1 + 0.03 * parts / bytes);
-    rates[1] = under_way * (wide ? 1 : 0.88);
+    rates[1] = c->under_way * under_way;
     rates[2] = bytes * share / step;
-    rates[3] = bytes / (t->sharers * (10 + (wide ? 3.26 : 11) * blocks));
-    rates[4] = bytes * share * plan->lag / ((plan->lag > 1 ? 1490 : 2060) + step);
+    rates[3] = bytes / (t->sharers * (c->warp + c->warp_block * blocks));
+    rates[4] = bytes * share * plan->lag / ((plan->lag > 1 ? c->more : c->one) + step);
     rates[5] = bytes * share / clerk;
 }
 
@@ -219,11 +234,12 @@ static void predict(struct tile *t) {
     const int64_t tiles = ki_max(ki_ceil_div(X->rows, (int64_t)plan->R * t->vectors), 1);
     const int64_t sharers = ki_min(ki_max((int64_t)t->share * units / plan->C, 1), tiles);
     const double uneven = (double)(ki_ceil_div(tiles, sharers) * sharers) / (double)tiles;
+    const int busy = plan->team ? units - units % plan->C : units; /* clusters' rates have it */
     const double partials = (double)(sharers * X->cols * plan->K * size),
                  bytes = (double)((X->nnz + X->rows) * size);
     candidate->bytes = passes * (int64_t)(bytes + 2 * partials);
     candidate->seconds =
-        1e-9 * (double)passes * (6000 + bytes / (units * rate_of(t)) * uneven + partials / 1500);
+        1e-9 * (double)passes * (6000 + bytes / (busy * rate_of(t)) * uneven + partials / 1500);
     candidate->occupancy = (double)(t->share * plan->BS) / UNIT_THREADS;
     plan->steps = tiles;
     plan->groups = sharers * plan->C;
@@ -278,14 +294,15 @@ static void offer_spread(struct tile *t, void (*offer)(void *list, const struct 
 /* Layouts of a group alone, or of C that share rows. */
 static void offer_layouts(struct tile *t, void (*offer)(void *list, const struct ki_candidate *candidate),
                           void *list) {
-    /* Seven and the one that fetches are 256 threads, whose registers fill a unit, as are six that share rows so wide that
-     * nothing else has the registers for them, and two more. */
-    static const int vectors[] = {1, 2, 4, 7, 8}, sharers[] = {1, 2, 4, 6, 8, 16};
+    /* Seven and the one that fetches are 256 threads, whose registers fill a unit, as are six, or ten of 384, that share rows so
+     * wide that nothing else has the registers for them, and two more. */
+    static const int vectors[] = {1, 2, 4, 7, 8}, sharers[] = {1, 2, 4, 6, 8, 10, 16};
     enum {
         VECTOR_COUNTS = sizeof vectors / sizeof *vectors,
         SHARER_COUNTS = sizeof sharers / sizeof *sharers
     };
     struct ki_plan *plan = &t->candidate.plan;
+    const bool wide = t->chain->X->type == KILN_F64; /* as fast with fewer */
     for (int h = 0; h < SHARER_COUNTS; h++)
         for (int v = 0; v < VECTOR_COUNTS; v++)
             for (t->units = 1; t->units <= 8; t->units *= 2)
@@ -294,6 +311,7 @@ static void offer_layouts(struct tile *t, void (*offer)(void *list, const struct
                     t->sharers = sharers[h];
                     plan->VS = 32 * t->sharers;
                     if (sharers[h] == 6 && plan->C < CLUSTER_MAX && !plan->team) continue;
+                    if (sharers[h] == 10 && (!plan->team || wide)) continue;
                     if (t->sharers == 1 ? plan->C > 1 : t->vectors > 1) continue;
                     if (plan->team && (t->sharers < 4 || t->share > 2 || t->units > 1)) continue;
                     if (t->units > most_units(t)) continue;

@@ -62,14 +62,15 @@ DEVICE_FN void receive_sums(real (*q)[2], const struct exchange *of, int i) {
     add_up(q, of->came[i & 1], C);
 }
 #elif C > 1
-#define GROUP_WORDS (UNITS * 2 * 32)
-#define ROUNDS ((C * UNITS + 25) / 26)
+#define UNIT_WORDS (PAIR_WORDS * 32)
+#define GROUP_WORDS (UNITS * UNIT_WORDS)
+#define ROUNDS ((C * UNITS * PAIR_WORDS + 51) / 52)
 #define TOGETHER                                                                                             \
     ((C + ROUNDS - 1) / ROUNDS) /* groups asked for at once, for as many registers as most workers have */
 
 /* Where the lane's words of the team's first group are, for tile i. */
 DEVICE_FN __global ulong *words_of(const struct exchange *of, int i) {
-    return of->words + i % PLACES * (C * GROUP_WORDS) + (int)get_local_id(0) % 32 * 2;
+    return of->words + i % PLACES * (C * GROUP_WORDS) + (int)get_local_id(0) % 32 * PAIR_WORDS;
 }
 
 /* Lanes of columns that y has not send nothing. */
@@ -77,12 +78,12 @@ DEVICE_FN void send_sums(const struct exchange *to, const real (*q)[2], int i) {
     __global ulong *mine = words_of(to, i) + to->member * GROUP_WORDS;
     if ((int)get_local_id(0) % 32 / 4 >= K) return;
 #pragma unroll
-    for (int u = 0; u < UNITS; u++) send_pair(mine + u * 64, q[u], i);
+    for (int u = 0; u < UNITS; u++) send_pair(mine + u * UNIT_WORDS, q[u], i);
 }
 
 /* Words of some groups, as far as they have come: what is asked for early is there when it is needed. */
 struct words {
-    ulong word[TOGETHER][UNITS][2];
+    ulong word[TOGETHER][UNITS][PAIR_WORDS];
 };
 
 DEVICE_FN void ask(struct words *w, const struct exchange *of, int i, int begin) {
@@ -92,7 +93,8 @@ DEVICE_FN void ask(struct words *w, const struct exchange *of, int i, int begin)
     for (int g = 0; g < TOGETHER; g++)
 #pragma unroll
         for (int u = 0; u < UNITS; u++)
-            ask_pair(w->word[g][u], from + (begin + g < C ? begin + g : C - 1) * GROUP_WORDS + u * 64);
+            ask_pair(w->word[g][u],
+                     from + (begin + g < C ? begin + g : C - 1) * GROUP_WORDS + u * UNIT_WORDS);
 }
 
 DEVICE_FN bool have_come(const struct words *w, int i) {
@@ -122,7 +124,7 @@ DEVICE_FN void receive_sums(real (*q)[2], struct words *w, const struct exchange
             for (int u = 0; u < UNITS; u++)
 #pragma unroll
                 for (int s = 0; s < 2; s++)
-                    if (begin + g < C) sum[g % 2][u][s] += number_of(w->word[g][u][s]);
+                    if (begin + g < C) sum[g % 2][u][s] += number_of_pair(w->word[g][u], s);
     }
 #pragma unroll
     for (int u = 0; u < UNITS; u++)

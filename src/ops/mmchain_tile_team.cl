@@ -26,7 +26,7 @@
 #define OWN ((PAIRS + C - 1) / C) /* of which a group owns so many, or one less */
 #define TURNS ((C + 31) / 32)     /* in which a warp receives the parts of one of them */
 #define ASKED (OWN * TURNS > UNITS ? OWN * TURNS : UNITS)
-#define PLACE ((C + 1) * PAIRS * 2) /* words: parts[PAIRS][C], sums[PAIRS] */
+#define PLACE ((C + 1) * PAIRS * PAIR_WORDS) /* words: parts[PAIRS][C], sums[PAIRS] */
 
 /* Tickets of what warps leave for each other, and the places for it. */
 struct desk {
@@ -44,7 +44,7 @@ DEVICE_FN __global ulong *place_of_tile(const struct desk *desk, int i) {
 
 /* x = the pairs at `from`, once those of tile i have come: all are asked for at once, and again. */
 DEVICE_FN void receive(real (*x)[2], __global const ulong *const *from, const int count, int i) {
-    ulong word[ASKED][2];
+    ulong word[ASKED][PAIR_WORDS];
     uint differences;
     do {
         differences = 0;
@@ -56,7 +56,7 @@ DEVICE_FN void receive(real (*x)[2], __global const ulong *const *from, const in
 #pragma unroll
     for (int a = 0; a < count; a++)
 #pragma unroll
-        for (int s = 0; s < 2; s++) x[a][s] = number_of(word[a][s]);
+        for (int s = 0; s < 2; s++) x[a][s] = number_of_pair(word[a], s);
     warp_sync();
 }
 
@@ -67,14 +67,14 @@ DEVICE_FN void send_tiles(const struct tiles *t, const struct desk *desk) {
     const int lane = (int)get_local_id(0) % 32;
     for (int i = 0; i < t->count; i++) {
         real q[UNITS][2];
-        __global ulong *to = place_of_tile(desk, i) + (lane * C + desk->member) * 2;
+        __global ulong *to = place_of_tile(desk, i) + (lane * C + desk->member) * PAIR_WORDS;
         ticket_wait(&desk->given[i % PARTS], i / PARTS & 1);
         add_up(q, desk->parts[i % PARTS], SHARERS);
         warp_sync();
         if (lane == 0) ticket_arrive(&desk->taken[i % PARTS]);
         if (lane < 4 * K) /* the others' columns are none of y's */
 #pragma unroll
-            for (int u = 0; u < UNITS; u++) send_pair(to + u * 4 * K * C * 2, q[u], i);
+            for (int u = 0; u < UNITS; u++) send_pair(to + u * 4 * K * C * PAIR_WORDS, q[u], i);
         if (lane == 0) count_local(desk->sent, 1);
     }
 }
@@ -88,7 +88,7 @@ DEVICE_FN void await_own(const struct desk *desk, int i) {
 }
 
 DEVICE_FN void await_pair(__global const ulong *from, int i) {
-    ulong word[2];
+    ulong word[PAIR_WORDS];
     do ask_pair(word, from);
     while (!none_differs(difference_of_pair(word, mark_of(i))));
 }
@@ -108,7 +108,7 @@ DEVICE_FN void add_tiles(const struct tiles *t, const struct desk *desk, int tur
             for (int s = 0; s < TURNS; s++) {
                 const int own = pair + o * C < PAIRS ? pair + o * C : pair;
                 const int part = lane + 32 * s < C ? lane + 32 * s : C - 1;
-                from[o * TURNS + s] = place + (own * C + part) * 2;
+                from[o * TURNS + s] = place + (own * C + part) * PAIR_WORDS;
             }
         await_own(desk, i);
         receive(x, from, OWN * TURNS, i);
@@ -126,7 +126,8 @@ DEVICE_FN void add_tiles(const struct tiles *t, const struct desk *desk, int tur
                 sum[0] += shuffle_xor(0xffffffffu, sum[0], step);
                 sum[1] += shuffle_xor(0xffffffffu, sum[1], step);
             }
-            if (lane == 0 && pair + o * C < PAIRS) send_pair(place + (C * PAIRS + pair + o * C) * 2, sum, i);
+            if (lane == 0 && pair + o * C < PAIRS)
+                send_pair(place + (C * PAIRS + pair + o * C) * PAIR_WORDS, sum, i);
         }
     }
 }
@@ -138,13 +139,13 @@ DEVICE_FN void map_tiles(const struct tiles *t, const struct desk *desk, int tur
     struct rows_operands now, next;
     if (turn < t->count) load_rows(&next, t, turn, 0, v, y, first, k, v_cols);
     for (int i = turn; i < t->count; i += MAPPERS) {
-        __global const ulong *sums = place_of_tile(desk, i) + C * PAIRS * 2, *from[ASKED];
+        __global const ulong *sums = place_of_tile(desk, i) + C * PAIRS * PAIR_WORDS, *from[ASKED];
         real q[ASKED][2];
         LOCAL_PTR real *factors = &desk->factors[i % STAGES].of[0][0];
         now = next;
         if (i + MAPPERS < t->count) load_rows(&next, t, i + MAPPERS, 0, v, y, first, k, v_cols);
 #pragma unroll
-        for (int u = 0; u < UNITS; u++) from[u] = sums + (u * 4 * K + lane % (4 * K)) * 2;
+        for (int u = 0; u < UNITS; u++) from[u] = sums + (u * 4 * K + lane % (4 * K)) * PAIR_WORDS;
         await_own(desk, i);
         if (lane == 0) await_pair(sums, i); /* words that all lanes of all groups ask for come late */
         warp_sync();
