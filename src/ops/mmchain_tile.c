@@ -135,19 +135,22 @@ static bool fit(struct tile *t) {
 
 /* Nanoseconds on an H200, of a team: of a worker's step and for each of its blocks; of the warp that adds up, at all and for each
  * warp and group whose parts it takes; of the sums' way where one tile waits for them and where more do; of the issue slots of a
- * warp and a block. under_way: what is left of the bytes under way. */
+ * warp and a block. under_way: what is left of the bytes under way. f32_whole, where no load is tested, is of rows of 1,024 to
+ * 8,192 columns. */
 struct team_costs {
     double step, block, clerk, clerk_warp, clerk_group, one, more, warp, warp_block, under_way;
 };
 static const struct team_costs team_f64 = {613, 27.6, 45, 66, 14, 2060, 1490, 10, 3.26, 1},
-                               team_f32 = {300, 94.3, 0, 20, 25.7, 453, 202, 16.8, 16, 0.94};
+                               team_f32 = {300, 94.3, 0, 20, 25.7, 453, 202, 16.8, 16, 0.94},
+                               team_f32_whole = {613, 58.8, 45, 66, 14, 2060, 1490, 10, 6.6, 0.88};
 
 /* What a team sends is on its way while its tiles wait, and asked for ahead if that is two steps; every group reads all parts,
  * one warp of it in rounds, which adds up those of the group's warps, too. */
 static void team_rates(double *rates, const struct tile *t, double under_way) {
     const struct ki_plan *plan = &t->candidate.plan;
     const int64_t size = ki_type_bytes(t->chain->X->type);
-    const struct team_costs *c = size == 8 ? &team_f64 : &team_f32;
+    const struct team_costs *f32 = strcmp(plan->variant, "TILE") ? &team_f32_whole : &team_f32;
+    const struct team_costs *c = size == 8 ? &team_f64 : f32;
     const double bytes = (double)t->bytes, share = t->share, blocks = (double)plan->Q * t->units;
     const double step = c->step + c->block * blocks;
     const double parts = plan->C * t->units * 8.0 * (double)size * plan->K;
