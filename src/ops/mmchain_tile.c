@@ -6,7 +6,7 @@
  * H200: f64 fitted to 145 timings of plans of 28 to 8,192 columns, median error 4.5 %; f32 to
  * bench/results/h200-tile-plans.json, where what it chooses is at most 3 % slower than the best; teams to those of
  * bench/results/h200-team-plans.json for rows of 12,000 to 100,000 columns: 3 %; f32's anew, since two of their sums are one word, to
- * 41 timings of 12,000 to 50,000 columns: 3.5 %. */
+ * 41 timings of bench/results/h200-tile-team-plans.json, of 12,000 to 50,000 columns: 3.5 %. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
