@@ -19,7 +19,7 @@ enum { GROUP = 256 };
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows) {
     const double mean = (double)nnz / (double)ki_max(rows, 1);
     int VS = 1;
-    while (VS * (mean > 32 ? 6 : VS > 1 ? 5.5 : 4) < mean && VS < (device->properties.is_gpu ? 32 : 4))
+    while (VS * (mean > 32 ? 6 : VS > 1 ? 4.75 : 4) < mean && VS < (device->properties.is_gpu ? 32 : 4))
         VS *= 2;
     return VS;
 }

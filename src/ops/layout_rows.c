@@ -3,7 +3,8 @@
  *
  * Where lengths differ much, as those of columns by popularity do, the mean says little of the rows that there are most of.
  * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each but the last of rows
- * whose lengths differ by a factor of four at most. */
+ * whose lengths differ by a factor of four at most. A list has a launch of its own: rows that are little longer than the
+ * others, or few, stay with them. */
 #include <stdio.h>
 
 #include "core/size.h"
@@ -11,9 +12,15 @@
 
 /* Entries that a warp walks through, at least and at most, before others have long finished. */
 #if KILN_INDEX32_LIMIT < 1 << 20
-enum { SEGMENTED_LEAST = 24, SEGMENTED_MOST = 40 };
+enum { SEGMENTED_LEAST = 24, SEGMENTED_MOST = 40, LAUNCH_ENTRIES = 16 };
 #else
-enum { SEGMENTED_LEAST = KI_SEGMENT / 8, SEGMENTED_MOST = KI_SEGMENT / 2 };
+enum {
+    SEGMENTED_LEAST = KI_SEGMENT / 8,
+    SEGMENTED_MOST = KI_SEGMENT / 2,
+    LAUNCH_ENTRIES =
+        1 << 20 /* taken one by one, beyond those in registers, they cost what a list does: a launch, in which
+                                each group loads y and hands its sums over (15 to 20 us on an H200) */
+};
 #endif
 enum { COUNTERS = KI_ROW_CLASSES + 1 };
 
@@ -32,9 +39,14 @@ struct ki_lengths ki_layout_lengths(const kiln_device *device, int64_t nnz, int6
                                .segment = KI_SEGMENT};
 }
 
-/* The first class that is listed: vectors of 2^class threads suit the rows below it. ends: of the classes. Rows that are cut
+/* Rows that are listed in classes below this one. */
+static int below(const int32_t ends[COUNTERS], int class) {
+    return class > 0 ? ends[class - 1] : 0;
+}
+
+/* The class from which on rows are long: vectors of 2^class threads suit those below it. ends: of the classes. Rows that are cut
  * into segments count as short ones, as if there were few of them. */
-static int first_listed(const int32_t ends[COUNTERS], int64_t count, int vector) {
+static int first_long(const int32_t ends[COUNTERS], int64_t count, int vector) {
     int class = 0;
     while (1 << class < vector) class ++;
     for (; class > 0; class --) {
@@ -48,22 +60,34 @@ static int first_listed(const int32_t ends[COUNTERS], int64_t count, int vector)
     return class;
 }
 
-/* Two classes a list, for vectors that suit the longer one. */
-static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int first, int segmented) {
-    const int base = first > 0 ? ends[first - 1] : 0;
-    rows->vector = 1 << first;
+/* Classes from `first` on, two at most, that are not worth a list. Lengths taper off: a class's mean is near its lower end. */
+static int classes_left(const int32_t ends[COUNTERS], int first) {
+    double beyond = 0;
+    int left = 0;
+    for (; left < 2 && first + left < KI_ROW_CLASSES; left++) {
+        const int class = first + left;
+        beyond +=
+            (double)(ends[class] - below(ends, class)) * (1.25 * (KI_TURNS << class) - (KI_TURNS << first));
+        if (beyond > LAUNCH_ENTRIES) break;
+    }
+    return left;
+}
+
+/* Two classes a list, for vectors that suit the longer one; vectors of 2^suits threads suit the rows that are in none. */
+static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int suits, int first, int segmented) {
+    rows->vector = 1 << suits;
     rows->longest = first < KI_ROW_CLASSES ? (int)ki_min(KI_TURNS << first, segmented) : segmented;
     for (int i = 0; i < KI_ROW_LISTS; i++) {
         const int last = (int)ki_min(first + 2 * i + 1, KI_ROW_CLASSES - 1);
         rows->vectors[i] = 2 << last;
-        rows->ends[i] = ends[last] - base;
+        rows->ends[i] = ends[last] - below(ends, first);
     }
 }
 
 static kiln_status list(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
                         int64_t count, struct ki_lengths lengths, const char *defines,
                         const struct ki_buffer *counter, const int32_t ends[COUNTERS], int first) {
-    const int base = first > 0 ? ends[first - 1] : 0, listed = ends[KI_ROW_CLASSES - 1];
+    const int base = below(ends, first), listed = ends[KI_ROW_CLASSES - 1];
     int64_t chunk;
     kiln_status status;
     (void)ki_ranges(&chunk, count);
@@ -85,7 +109,6 @@ static kiln_status list(struct ki_rows *rows, kiln_device *device, const struct 
                                   ki_arg_i32(listed),
                                   ki_arg_i64(chunk)};
     TRY(ki_layout_in_ranges(device, "rows_list", defines, KILN_F32, count, args, 13));
-    cut(rows, ends, first, lengths.segmented);
 done:
     return status;
 }
@@ -108,8 +131,9 @@ kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const stru
     TRY(ki_scan(device, KILN_F32, &counter, COUNTERS * threads));
     for (int i = 0; i < COUNTERS; i++)
         TRY(ki_layout_number_at(&ends[i], device, &counter, (i + 1) * threads));
-    const int first = first_listed(ends, count, lengths.vector);
-    if (ends[KI_ROW_CLASSES] > (first > 0 ? ends[first - 1] : 0))
+    const int suits = first_long(ends, count, lengths.vector), first = suits + classes_left(ends, suits);
+    if (ends[KI_ROW_CLASSES] > below(ends, suits)) cut(rows, ends, suits, first, lengths.segmented);
+    if (ends[KI_ROW_CLASSES] > below(ends, first))
         TRY(list(rows, device, start, count, lengths, defines, &counter, ends, first));
 done:
     ki_device_release(device, &counter);

@@ -79,11 +79,13 @@ int ki_csr_turns(const kiln_device *device, int K) {
     return K == 1 ? KI_TURNS : device->properties.is_gpu ? 8 : 1;
 }
 
-/* Entries of a row of mean length, and a little more, that a thread of its vector has. */
+/* Entries that a thread of a row's vector has where the row is longer than the mean by a standard deviation, lengths taken for
+ * Poisson's. */
 static int turns_of(const struct ki_chain *chain, const struct ki_plan *plan) {
     const kiln_matrix *X = chain->X;
-    const int64_t together = ki_max(X->rows, 1) * (plan->VS / ki_csr_lanes(plan));
-    return (int)ki_min(ki_max(ki_ceil_div(X->nnz * 8, 7 * together), 1), ki_csr_turns(X->device, plan->K));
+    const double mean = (double)X->nnz / (double)ki_max(X->rows, 1);
+    const double turns = ceil((mean + sqrt(mean)) * ki_csr_lanes(plan) / plan->VS);
+    return (int)fmin(fmax(turns, 1), ki_csr_turns(X->device, plan->K));
 }
 
 void ki_csr_suit(struct ki_plan *plan, const struct ki_chain *chain, const struct ki_rows *known) {
