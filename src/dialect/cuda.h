@@ -95,6 +95,16 @@ DEVICE_FN int count_local(volatile int *address, int more) {
     return atomicAdd((int *)address, more);
 }
 
+/* What another lane of the warp has. All lanes make the call. */
+#define FROM_LANES
+DEVICE_FN real real_of_lane(real x, int lane) {
+    return __shfl_sync(0xffffffffu, x, lane);
+}
+
+DEVICE_FN int int_of_lane(int x, int lane) {
+    return __shfl_sync(0xffffffffu, x, lane);
+}
+
 DEVICE_FN void warp_sync() {
     __syncwarp();
 }
@@ -137,9 +147,13 @@ DEVICE_FN real load_kept(const real *address) {
     unsigned long policy;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
 #ifdef REAL_F64
-    asm("ld.global.nc.L1::no_allocate.L2::cache_hint.f64 %0, [%1], %2;" : "=d"(value) : "l"(address), "l"(policy));
+    asm("ld.global.nc.L1::no_allocate.L2::cache_hint.f64 %0, [%1], %2;"
+        : "=d"(value)
+        : "l"(address), "l"(policy));
 #else
-    asm("ld.global.nc.L1::no_allocate.L2::cache_hint.f32 %0, [%1], %2;" : "=f"(value) : "l"(address), "l"(policy));
+    asm("ld.global.nc.L1::no_allocate.L2::cache_hint.f32 %0, [%1], %2;"
+        : "=f"(value)
+        : "l"(address), "l"(policy));
 #endif
     return value;
 #else
@@ -153,7 +167,8 @@ DEVICE_FN void load_kept_together(float *x, const float *address, bool wanted) {
     asm("{\n\t.reg .pred wanted;\n\t.reg .b64 policy;\n\t"
         "createpolicy.fractional.L2::evict_last.b64 policy, 1.0;\n\t"
         "setp.ne.u32 wanted, %5, 0;\n\t"
-        "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\tmov.f32 %2, 0f00000000;\n\tmov.f32 %3, 0f00000000;\n\t"
+        "mov.f32 %0, 0f00000000;\n\tmov.f32 %1, 0f00000000;\n\tmov.f32 %2, 0f00000000;\n\tmov.f32 %3, "
+        "0f00000000;\n\t"
         "@wanted ld.global.nc.L1::no_allocate.L2::cache_hint.v4.f32 {%0, %1, %2, %3}, [%4], policy;\n\t}"
         : "=&f"(x[0]), "=&f"(x[1]), "=&f"(x[2]), "=&f"(x[3])
         : "l"(address), "r"((uint)wanted));

@@ -16,10 +16,13 @@ enum {
 #endif
 enum { GROUP = 256 };
 
+/* Parts of X's entries that the columns on chip must hold for these to be worth it, and where strips are there instead. */
+static const double CHIP_SHARE = 0.1, CHIP_SHARE_STRIPS = 0.4;
+
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows) {
     const double mean = (double)nnz / (double)ki_max(rows, 1);
     int VS = 1;
-    while (VS * (mean > 32 ? 6 : VS > 1 ? 4.75 : 4) < mean && VS < (device->properties.is_gpu ? 32 : 4))
+    while (VS * (mean > 32 ? 6 : VS > 1 ? 5.5 : 5) < mean && VS < (device->properties.is_gpu ? 32 : 4))
         VS *= 2;
     return VS;
 }
@@ -71,7 +74,8 @@ static int64_t bytes_of(const struct ki_layout *layout) {
     const struct ki_tiles *tiles = &layout->tiles;
     int64_t bytes = bytes_of_rows(&layout->rows) + layout->slots.bytes + T->row.bytes + T->value.bytes +
                     T->columns.bytes + tiles->start.bytes + tiles->entry.bytes + tiles->value.bytes +
-                    bytes_of_rows(&tiles->pieces);
+                    bytes_of_rows(&tiles->pieces) + layout->strips.start.bytes + layout->strips.entry.bytes +
+                    layout->strips.value.bytes;
     const struct ki_bands *const parts[] = {&T->cut, &T->whole};
     for (int i = 0; i < 2; i++) bytes += parts[i]->start.bytes + bytes_of_rows(&parts[i]->rows);
     return bytes;
@@ -89,6 +93,7 @@ static kiln_status drop(kiln_matrix *X, bool restore) {
     ki_layout_drop_rows(device, &layout->rows);
     ki_layout_drop_transpose(device, &layout->transpose);
     ki_layout_drop_tiles(device, &layout->tiles);
+    ki_layout_drop_strips(device, &layout->strips);
     device->statistics.layout_bytes -= layout->bytes;
     X->layout = NULL;
     ki_free(layout);
@@ -130,11 +135,15 @@ done:
 }
 
 static kiln_status make_columns(struct ki_layout *layout, const kiln_matrix *X, int64_t chip) {
+    const bool small = X->cols * ki_type_bytes(X->type) <= CACHED;
+    const bool alike = layout->rows.ends[KI_ROW_LISTS - 1] == 0 && layout->rows.segments == 0;
+    const bool strips = small && alike && ki_strips_suit(X);
     kiln_status status;
     layout->ranked = true;
-    TRY(ki_layout_popular(layout, X, chip));
+    TRY(ki_layout_popular(layout, X, chip, strips ? CHIP_SHARE_STRIPS : CHIP_SHARE));
     if (X->device->options.deterministic) return KILN_OK;
-    const bool cached = layout->coded ? X->cols <= layout->coded : X->cols * ki_type_bytes(X->type) <= CACHED;
+    if (strips && !layout->coded) return ki_layout_strips(layout, X);
+    const bool cached = layout->coded ? X->cols <= layout->coded : small;
     /* Offsets into tiles are of 32 bits, and a group's last turn reaches beyond its piece. */
     if (!cached && X->nnz <= INT32_MAX - KI_PIECE && X->rows <= INT32_MAX) TRY(ki_layout_tiles(layout, X));
 done:
@@ -149,8 +158,10 @@ static void tell(const struct ki_layout *layout, const kiln_matrix *X, double se
                       "long rows or pieces "
                       "of them%s; %.3f s, %.3f of its memory",
                       (long long)X->rows, (long long)X->cols, (long long)layout->coded,
-                      (long long)(layout->transposed ? X->nnz : layout->tiles.entries),
-                      layout->transposed ? "transposed" : "in tiles",
+                      (long long)(layout->transposed || layout->stripped ? X->nnz : layout->tiles.entries),
+                      layout->transposed ? "transposed"
+                      : layout->stripped ? "in strips"
+                                         : "in tiles",
                       (long long)layout->rows.ends[KI_ROW_LISTS - 1] + (long long)layout->rows.segments,
                       layout->alike ? ", all values alike" : "", seconds, (double)layout->bytes / memory);
 }

@@ -74,7 +74,8 @@ __kernel void popular_count(__global int *count, __global const int *col, long n
 }
 
 /* Keys in whose order the most frequent column is the first. */
-__kernel void popular_keys(__global int *key, __global int *column, __global const int *count, long n, int most) {
+__kernel void popular_keys(__global int *key, __global int *column, __global const int *count, long n,
+                           int most) {
     FOR_ALL(c, n) {
         key[c] = most - (count[c] < most ? count[c] : most);
         column[c] = (int)c;
@@ -86,7 +87,8 @@ __kernel void popular_fill(__global int *values, long n, int value) {
 }
 
 /* The counts of the columns of the first n slots. */
-__kernel void popular_counts(__global int *to, __global const int *count, __global const int *column, long n) {
+__kernel void popular_counts(__global int *to, __global const int *count, __global const int *column,
+                             long n) {
     FOR_ALL(s, n) to[s] = count[column[s]];
 }
 
@@ -116,8 +118,8 @@ __kernel void zero(__global real *values, long n) {
     FOR_ALL(i, n) values[i] = REAL(0.0);
 }
 
-__kernel void pack_hot(__global real *y_hot, __global real *w_hot, __global const real *y, __global const int *slots,
-                       long coded, int k, int first, int columns) {
+__kernel void pack_hot(__global real *y_hot, __global real *w_hot, __global const real *y,
+                       __global const int *slots, long coded, int k, int first, int columns) {
     FOR_ALL(i, coded * columns) {
         const long s = i / columns;
         const int j = (int)(i % columns);
@@ -126,8 +128,8 @@ __kernel void pack_hot(__global real *y_hot, __global real *w_hot, __global cons
     }
 }
 
-__kernel void unpack_hot(__global real *out, __global const real *w_hot, __global const int *slots, long coded, int k,
-                         int first, int columns) {
+__kernel void unpack_hot(__global real *out, __global const real *w_hot, __global const int *slots,
+                         long coded, int k, int first, int columns) {
     FOR_ALL(i, coded * columns) {
         const int j = (int)(i % columns);
         if (first + j < k) out[(long)slots[i / columns] * k + first + j] += w_hot[i];
@@ -136,7 +138,7 @@ __kernel void unpack_hot(__global real *out, __global const real *w_hot, __globa
 #endif
 
 /* ---- the transpose: the columns by how they are cut into bands, and entries, to be sorted by band and column ---- */
-#if defined(TRANSPOSE) || defined(TILES)
+#if defined(TRANSPOSE) || defined(TILES) || defined(STRIPS)
 /* The last of the rows from `low` up to `high` that begins at entry e or before. */
 DEVICE_FN long row_of(__global const long *row_start, long low, long high, long e) {
     while (high - low > 1) {
@@ -152,7 +154,8 @@ DEVICE_FN long row_of(__global const long *row_start, long low, long high, long 
 
 #ifdef TRANSPOSE
 /* Columns and whether they have fewer than `least` entries. */
-__kernel void transpose_columns(__global int *few, __global int *column, __global const int *count, long n, long least) {
+__kernel void transpose_columns(__global int *few, __global int *column, __global const int *count, long n,
+                                long least) {
     FOR_ALL(c, n) {
         few[c] = count[c] < least;
         column[c] = (int)c;
@@ -160,14 +163,15 @@ __kernel void transpose_columns(__global int *few, __global int *column, __globa
 }
 
 /* The number of each listed column's first band: the first `cut` columns have `bands` each, the others one. */
-__kernel void transpose_numbers(__global int *number, __global const int *column, long n, long cut, long bands) {
+__kernel void transpose_numbers(__global int *number, __global const int *column, long n, long cut,
+                                long bands) {
     FOR_ALL(i, n) number[column[i]] = (int)(i < cut ? i : i + cut * (bands - 1));
 }
 
 /* The next band's number of a column that is cut is larger by how many are. */
-__kernel void transpose_list(__global const long *row_start, __global const int *col, __global const real *X, long rows,
-                             __global int *key, __global int *row, __global real *value, long nnz, long chunk,
-                             __global const int *number, int cut, int height) {
+__kernel void transpose_list(__global const long *row_start, __global const int *col, __global const real *X,
+                             long rows, __global int *key, __global int *row, __global real *value, long nnz,
+                             long chunk, __global const int *number, int cut, int height) {
     if (FROM >= nnz) return;
     long at = row_of(row_start, 0, rows, FROM);
     for (long e = FROM; e < UP_TO(nnz); e++) {
@@ -207,8 +211,9 @@ __kernel void transpose_starts(__global int *start, __global const int *key, lon
     for (int p = 0; p < panels; p++) counts[p * TILE_GROUP + id] = 0;
 
 __kernel GROUP_OF(TILE_GROUP) void tile_count(__global int *start, __global const long *row_start,
-                                              __global const int *col, long rows, int panels, int bits, int height,
-                                              __global const real *X, __global int *entry, __global real *value) {
+                                              __global const int *col, long rows, int panels, int bits,
+                                              int height, __global const real *X, __global int *entry,
+                                              __global real *value) {
     LOCAL int counts[PANELS_MAX * TILE_GROUP];
     BLOCK
     for (long e = begin + id; e < end; e += TILE_GROUP)
@@ -223,8 +228,9 @@ __kernel GROUP_OF(TILE_GROUP) void tile_count(__global int *start, __global cons
 
 /* A thread has a range of its own here, for the order of the entries is kept. */
 __kernel GROUP_OF(TILE_GROUP) void tile_move(__global int *start, __global const long *row_start,
-                                             __global const int *col, long rows, int panels, int bits, int height,
-                                             __global const real *X, __global int *entry, __global real *value) {
+                                             __global const int *col, long rows, int panels, int bits,
+                                             int height, __global const real *X, __global int *entry,
+                                             __global real *value) {
     LOCAL int counts[PANELS_MAX * TILE_GROUP];
     BLOCK
     const long chunk = (end - begin + TILE_GROUP - 1) / TILE_GROUP;
@@ -249,6 +255,72 @@ __kernel GROUP_OF(TILE_GROUP) void tile_move(__global int *start, __global const
         const int to = counts[(col[e] >> bits) * TILE_GROUP + id]++;
         entry[to] = (int)((uint32)(row - row0) << bits | ((uint32)col[e] & (((uint32)1 << bits) - 1)));
         if (X) value[to] = X[e];
+    }
+}
+#endif
+
+/* ---- strips of rows, sorted by column: their entries are first put into buckets of 2^BUCKET_BITS columns, a group for
+ * each strip, then each bucket is sorted by a group of its own ---- */
+#ifdef STRIPS
+/* counts[i] = base + the sum of those before i. */
+DEVICE_FN void local_scan(LOCAL_PTR int *counts, int n, int base, LOCAL_PTR int *part) {
+    const int id = (int)get_local_id(0), chunk = (n + GROUP - 1) / GROUP;
+    const int from = id * chunk, to = from + chunk < n ? from + chunk : n;
+    int sum = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = from; i < to; i++) sum += counts[i];
+    part[id] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    sum = base;
+    for (int i = 0; i < id; i++) sum += part[i];
+    for (int i = from; i < to; i++) {
+        const int count = counts[i];
+        counts[i] = sum;
+        sum += count;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+__kernel GROUP_OF(GROUP) void strip_cut(__global int *start, __global const long *row_start,
+                                        __global const int *col, __global const real *X, long rows,
+                                        int height, int buckets, int bits, __global int *entry,
+                                        __global real *value) {
+    LOCAL int counts[BUCKETS_MAX];
+    LOCAL int part[GROUP];
+    const int id = (int)get_local_id(0);
+    const long strip = (long)get_group_id(0), row0 = strip * height;
+    const long row1 = row0 + height < rows ? row0 + height : rows, begin = row_start[row0],
+               end = row_start[row1];
+    for (int b = id; b < buckets; b += GROUP) counts[b] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (long e = begin + id; e < end; e += GROUP) count_local(counts + (col[e] >> BUCKET_BITS), 1);
+    local_scan(counts, buckets, (int)begin, part);
+    for (int b = id; b < buckets; b += GROUP) start[strip * buckets + b] = counts[b];
+    if (id == 0 && row1 == rows) start[(strip + 1) * buckets] = (int)end;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (long e = begin + id; e < end; e += GROUP) {
+        const int to = count_local(counts + (col[e] >> BUCKET_BITS), 1);
+        const long row = row_of(row_start, row0, row1, e) - row0;
+        entry[to] = (int)((uint32)row << bits | ((uint32)col[e] & (((uint32)1 << bits) - 1)));
+        if (X) value[to] = X[e];
+    }
+}
+
+__kernel GROUP_OF(GROUP) void strip_sort(__global const int *start, __global const int *entry,
+                                         __global const real *value, __global int *entry_to,
+                                         __global real *value_to) {
+    LOCAL int counts[1 << BUCKET_BITS];
+    LOCAL int part[GROUP];
+    const int id = (int)get_local_id(0), begin = start[get_group_id(0)], end = start[get_group_id(0) + 1];
+    for (int c = id; c < 1 << BUCKET_BITS; c += GROUP) counts[c] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int e = begin + id; e < end; e += GROUP)
+        count_local(counts + (entry[e] & ((1 << BUCKET_BITS) - 1)), 1);
+    local_scan(counts, 1 << BUCKET_BITS, begin, part);
+    for (int e = begin + id; e < end; e += GROUP) {
+        const int to = count_local(counts + (entry[e] & ((1 << BUCKET_BITS) - 1)), 1);
+        entry_to[to] = entry[e];
+        if (value) value_to[to] = value[e];
     }
 }
 #endif
@@ -279,8 +351,8 @@ DEVICE_FN int class_of(long length, int least) {
     return found;
 }
 
-__kernel void rows_count(__global int *counter, __global const start_t *row_start, long rows, int least, int segmented,
-                         int segment, long chunk) {
+__kernel void rows_count(__global int *counter, __global const start_t *row_start, long rows, int least,
+                         int segmented, int segment, long chunk) {
     int count[CLASSES + 1];
 #pragma unroll
     for (int j = 0; j <= CLASSES; j++) count[j] = 0;
@@ -297,8 +369,8 @@ __kernel void rows_count(__global int *counter, __global const start_t *row_star
 
 /* The rows of the classes from `first` on; `base` rows are of those before, `listed` of all. */
 __kernel void rows_list(__global int *list, __global int *segment_row, __global int *segment_number,
-                        __global int *counter, __global const start_t *row_start, long rows, int least, int segmented,
-                        int segment, int first, int base, int listed, long chunk) {
+                        __global int *counter, __global const start_t *row_start, long rows, int least,
+                        int segmented, int segment, int first, int base, int listed, long chunk) {
     for (long row = FROM; row < UP_TO(rows); row++) {
         const long length = (long)(row_start[row + 1] - row_start[row]);
         const int found = class_of(length, least);

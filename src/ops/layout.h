@@ -6,6 +6,9 @@
  *            descending frequency, so that a pass sees from the entry alone where its sum gathers.
  *   tiles    A copy of the entries in the other columns, or in all of them where none is popular: by panels of columns
  *            whose y and w the second cache level holds (ops/mmchain_panels.cl).
+ *   strips   A copy of all entries in strips of rows, each in the order of its columns (ops/mmchain_strips.cl): instead of popular
+ *            columns and tiles, where no columns are popular, but rows are so alike and columns so few that those of a strip
+ *            lie close together.
  *   transposed  A deterministic device has the transpose of X, in compressed columns, instead of tiles, and goes through it for
  *            popular columns, too: no sum is atomic there. Frequent columns are cut into bands of rows.
  *   alike    All values of X are the same number, as those of yes-or-no data are: nothing reads or copies them.
@@ -55,6 +58,13 @@ struct ki_tiles {
     struct ki_rows pieces;                /* segments of tiles, KI_PIECE entries each */
 };
 
+/* Strips of `height` rows. An entry is a word: its row within the strip above its column within a panel of 2^bits columns. */
+struct ki_strips {
+    int height, bits, panels, buckets, bucket_bits;
+    int64_t count;
+    struct ki_buffer start, entry, value; /* start: of each strip's buckets of 2^bucket_bits columns */
+};
+
 struct ki_layout {
     int64_t passes;
     bool ranked; /* popular columns have been looked for */
@@ -62,9 +72,10 @@ struct ki_layout {
     double value; /* of every entry, if alike */
     struct ki_rows rows;
     int64_t coded;
-    struct ki_buffer slots; /* the columns in the order of their slots */
-    bool tiled, transposed; /* the one or the other, maybe without entries */
+    struct ki_buffer slots;           /* the columns in the order of their slots */
+    bool tiled, transposed, stripped; /* one of them, maybe without entries */
     struct ki_tiles tiles;
+    struct ki_strips strips;
     struct ki_transpose transpose;
     int64_t bytes; /* of all that */
     /* Work space of passes. */
@@ -86,6 +97,9 @@ kiln_status ki_layout_get(struct ki_layout **layout, const kiln_matrix *X, bool 
                           int64_t chip_columns);
 /* Threads that should share a row of a matrix, for one column of y. */
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows);
+/* Whether strips suit X, if no columns are popular and its rows are alike; threads of a group that takes one. */
+bool ki_strips_suit(const kiln_matrix *X);
+int ki_strips_group(const kiln_device *device);
 /* Makes a buffer of the layout's work space at least so large. */
 kiln_status ki_layout_work(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
 /* y of the popular columns into y_hot (unless y is NULL) and zeros into w_hot (if `sums`); the sums to `out`. */

@@ -26,8 +26,8 @@ void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows);
 
 /* The entries of each column, in `count`, which has room for X->cols words. */
 kiln_status ki_layout_count(const struct ki_buffer *count, const kiln_matrix *X);
-/* Popular columns, if those that fit on chip hold enough entries. */
-kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, int64_t chip);
+/* Popular columns, if those that fit on chip hold at least this share of the entries. */
+kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, int64_t chip, double share);
 /* Columns get their numbers back. */
 kiln_status ki_layout_decode(const struct ki_layout *layout, const kiln_matrix *X);
 kiln_status ki_layout_transpose(struct ki_layout *layout, const kiln_matrix *X);
@@ -35,6 +35,9 @@ void ki_layout_drop_transpose(kiln_device *device, struct ki_transpose *T);
 /* Tiles of the columns that are not popular. */
 kiln_status ki_layout_tiles(struct ki_layout *layout, const kiln_matrix *X);
 void ki_layout_drop_tiles(kiln_device *device, struct ki_tiles *tiles);
+/* Strips of all entries. */
+kiln_status ki_layout_strips(struct ki_layout *layout, const kiln_matrix *X);
+void ki_layout_drop_strips(kiln_device *device, struct ki_strips *strips);
 
 /* Sorting and summing (ops/layout_sort.c). */
 struct ki_sort {

@@ -10,9 +10,6 @@ enum { CODED = 1 << 21 }; /* columns whose y and w stay in the second cache leve
 #endif
 enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
 
-/* A part of X's entries that the columns on chip must hold to be worth it. */
-static const double CHIP_SHARE = 0.1;
-
 static kiln_status fill(kiln_device *device, const struct ki_buffer *values, int64_t n, int value) {
     const struct ki_arg args[] = {ki_arg_buffer(values), ki_arg_i64(n), ki_arg_i32(value)};
     return ki_layout_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n, args, 3);
@@ -81,7 +78,7 @@ done:
     return status;
 }
 
-kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, int64_t chip) {
+kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, int64_t chip, double share) {
     kiln_device *device = X->device;
     struct ki_sort sorted = {{0}, {0}, {0}}, other = {{0}, {0}, {0}};
     struct ki_buffer count = {0};
@@ -91,7 +88,7 @@ kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, in
     TRY(rank_columns(&sorted, &other, &count, X));
     TRY(count_on_chip(&on_chip, &sorted, &count, X, ki_min(chip, X->cols)));
     ki_device_release(device, &count);
-    if (on_chip < CHIP_SHARE * (double)X->nnz) goto done;
+    if (on_chip < share * (double)X->nnz) goto done;
     TRY(ki_device_alloc(device, &layout->slots, coded * 4));
     layout->coded = coded;
     const struct ki_arg copied[] = {ki_arg_buffer(&layout->slots), ki_arg_buffer(&sorted.payload),

@@ -60,17 +60,15 @@ static int first_long(const int32_t ends[COUNTERS], int64_t count, int vector) {
     return class;
 }
 
-/* Classes from `first` on, two at most, that are not worth a list. Lengths taper off: a class's mean is near its lower end. */
+/* Classes from `first` on that stay with the others, if that leaves none for a list: two at most. Lengths taper off: a class's
+ * mean is near its lower end. */
 static int classes_left(const int32_t ends[COUNTERS], int first) {
     double beyond = 0;
-    int left = 0;
-    for (; left < 2 && first + left < KI_ROW_CLASSES; left++) {
-        const int class = first + left;
+    int class = first;
+    for (; class < first + 2 && class < KI_ROW_CLASSES; class ++)
         beyond +=
             (double)(ends[class] - below(ends, class)) * (1.25 * (KI_TURNS << class) - (KI_TURNS << first));
-        if (beyond > LAUNCH_ENTRIES) break;
-    }
-    return left;
+    return beyond <= LAUNCH_ENTRIES && below(ends, class) == ends[KI_ROW_CLASSES - 1] ? class - first : 0;
 }
 
 /* Two classes a list, for vectors that suit the longer one; vectors of 2^suits threads suit the rows that are in none. */
@@ -131,7 +129,12 @@ kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const stru
     TRY(ki_scan(device, KILN_F32, &counter, COUNTERS * threads));
     for (int i = 0; i < COUNTERS; i++)
         TRY(ki_layout_number_at(&ends[i], device, &counter, (i + 1) * threads));
-    const int suits = first_long(ends, count, lengths.vector), first = suits + classes_left(ends, suits);
+    int suits = first_long(ends, count, lengths.vector), first = suits + classes_left(ends, suits);
+    /* Where many are left that way, vectors of twice as many threads suit all of them better. */
+    if (8 * (int64_t)(below(ends, first) - below(ends, suits)) > count) {
+        suits++;
+        first = suits + classes_left(ends, suits);
+    }
     if (ends[KI_ROW_CLASSES] > below(ends, suits)) cut(rows, ends, suits, first, lengths.segmented);
     if (ends[KI_ROW_CLASSES] > below(ends, first))
         TRY(list(rows, device, start, count, lengths, defines, &counter, ends, first));

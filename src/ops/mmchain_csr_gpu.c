@@ -8,6 +8,7 @@
 #include "ops/elementwise.h"
 #include "ops/mmchain_csr.h"
 #include "ops/mmchain_panels.h"
+#include "ops/mmchain_strips.h"
 
 enum { LONG_GROUP = 256, LONG_GROUP_CPU = 64 };
 
@@ -364,6 +365,11 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
     const bool scatters = chain->kind != KI_CHAIN_PLAIN;
     kiln_status status;
     TRY(ki_layout_get(&layout, X, scatters, plan.shared_w));
+    if (scatters && !layout->transposed) TRY(begin_with_z(chain));
+    if (layout->stripped && chain->k == 1) {
+        TRY(ki_strips_pass(layout, chain));
+        goto done;
+    }
     if (!forced && layout->rows.vector) ki_csr_suit(&plan, chain, &layout->rows);
     if (layout->transposed) plan.shared_w = 0;
     int64_t chip_y = chain->kind <= KI_CHAIN_PLAIN ? ki_csr_chip_columns(&plan, chain) - plan.shared_w : 0;
@@ -376,7 +382,6 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
     }
     plan.shared_w = (int)ki_min(plan.shared_w, known);
     chip_y = ki_min(chip_y, known);
-    if (scatters && !layout->transposed) TRY(begin_with_z(chain));
     for (int first = 0; first < chain->k; first += plan.K) {
         struct stage stage = over_X(chain, &plan, layout, first);
         stage.chip_y = (int)chip_y;

@@ -162,7 +162,8 @@ static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) 
  * them here; popular ones make it faster. */
 void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain) {
     static const double chip = 230e9, cached_load = 180e9, cached_sum = 100e9, tile_load = 125e9,
-                        tile_sum = 95e9, band_load = 80e9, load = 52e9, H200 = 4.55e12, launches = 8e-6;
+                        tile_sum = 95e9, band_load = 80e9, load = 52e9, strip = 250e9, H200 = 4.55e12,
+                        launches = 8e-6;
     enum { CACHED = 16 << 20 };
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -174,12 +175,20 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     const bool cached = X->cols * chain->k * element <= CACHED, exact = X->device->options.deterministic;
     const bool on_chip =
         X->cols <= (scatters ? candidate->plan.shared_w : ki_csr_chip_columns(&candidate->plan, chain));
+    const bool strips = scatters && !on_chip && cached && chain->k == 1 && ki_strips_suit(X);
     double seconds = 0;
     if (gathers && !on_chip)
-        seconds += operations / (cached ? cached_load : exact || !scatters ? load : tile_load);
+        seconds += operations / (strips               ? strip
+                                 : cached             ? cached_load
+                                 : exact || !scatters ? load
+                                                      : tile_load);
     if (scatters)
-        seconds += operations / (on_chip ? chip : cached ? cached_sum : exact ? band_load : tile_sum);
-    if (device->is_gpu) seconds *= loss_of(&candidate->plan, chain);
+        seconds += operations / (on_chip  ? chip
+                                 : strips ? strip
+                                 : cached ? cached_sum
+                                 : exact  ? band_load
+                                          : tile_sum);
+    if (device->is_gpu && !strips) seconds *= loss_of(&candidate->plan, chain);
     candidate->bytes =
         (int64_t)passes * (X->nnz * (4 + element) + X->rows * 8) + (X->rows + 2 * X->cols) * element;
     candidate->atomics = scatters && !on_chip ? X->nnz * chain->k : 0;
@@ -190,6 +199,7 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     snprintf(candidate->limit, sizeof candidate->limit, "%s",
              stream > seconds * H200 / bandwidth ? "memory bandwidth"
              : on_chip                           ? "sums on chip"
+             : strips                            ? "sums of strips"
              : cached                            ? "sums in the cache"
              : exact                             ? "sums through the transpose"
                                                  : "sums in tiles");

@@ -7,6 +7,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/bodies.h"
+#include "ops/mmchain_csr.h"
 #include "ops/mmchain_gpu.h"
 
 static const char *const isa_names[KI_ISA_COUNT] = {"baseline", "AVX2", "AVX-512"};
@@ -128,16 +129,28 @@ done:
 
 /* --------------------------------------------------------------------------------------------- running one */
 
+static kiln_status run_numbered(const struct ki_chain *chain, const kiln_plan *plan,
+                                const struct ki_plan *found, int n) {
+    if (!found || found->VS != plan->vector || found->BS != plan->group)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_mmchain_with: plan %lld is none of this shape's %d",
+                       (long long)plan->number, n);
+    return ki_chain_run_plan(chain, found);
+}
+
 static kiln_status run_on_gpu(const struct ki_chain *chain, const kiln_plan *plan) {
     struct ki_candidate *list = NULL;
+    struct ki_plan plans[KI_CSR_PLANS];
     int n = 0, chosen;
     kiln_status status;
+    /* Those of a sparse X are complete without their kernels, and looking for these takes longer than a short pass. */
+    if (chain->X->format == KILN_CSR) {
+        n = ki_csr_plans(plans, &chosen, chain);
+        return run_numbered(chain, plan, plan->number >= 0 && plan->number < n ? &plans[plan->number] : NULL,
+                            n);
+    }
     TRY(ki_chain_candidates(&list, &n, &chosen, chain));
-    if (plan->number < 0 || plan->number >= n || list[plan->number].plan.VS != plan->vector ||
-        list[plan->number].plan.BS != plan->group)
-        TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_mmchain_with: plan %lld is none of this shape's %d",
-                    (long long)plan->number, n));
-    TRY(ki_chain_run_plan(chain, &list[plan->number].plan));
+    TRY(run_numbered(chain, plan, plan->number >= 0 && plan->number < n ? &list[plan->number].plan : NULL,
+                     n));
 done:
     ki_free(list);
     return status;

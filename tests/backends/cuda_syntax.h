@@ -42,6 +42,7 @@ double __longlong_as_double(long);
 long __double_as_longlong(double);
 float __shfl_sync(unsigned, float, int);
 double __shfl_sync(unsigned, double, int);
+int __shfl_sync(unsigned, int, int);
 float __shfl_xor_sync(unsigned, float, int);
 double __shfl_xor_sync(unsigned, double, int);
 int __all_sync(unsigned, int);
