@@ -39,13 +39,15 @@ int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *c
 }
 
 /* Large groups share what is on chip among many threads. Where all of w and y fits twice, two groups add to fewer sums each, and
- * where each thread has many short rows, in which popular columns come up together, smaller ones still. */
+ * where each thread has many short rows, in which popular columns come up together, smaller ones still; but where a thread has
+ * few entries, what each group costs by itself, y from memory and sums to there, takes most of the time. */
 static int largest_group(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
     const int K = ki_plan_columns(chain);
     const bool heavy = chain->map != KI_ROW_SCALE || device->warp == 1; /* takes registers */
-    const bool twice = chain->kind != KI_CHAIN_PLAIN && K <= 2 &&
+    const bool few = X->nnz < 8 * 2048 * (int64_t)device->compute_units;
+    const bool twice = !few && chain->kind != KI_CHAIN_PLAIN && K <= 2 &&
                        2 * X->cols * K * ki_type_bytes(X->type) <= KI_CHIP_BYTES / 2;
     const bool many = K == 1 && ki_layout_vector(X->device, X->nnz, X->rows) <= 2 &&
                       X->rows / 16 >= (int64_t)device->compute_units * 1024;
