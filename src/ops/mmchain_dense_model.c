@@ -181,7 +181,7 @@ static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *c
                  R = plan->R;
     const double map = ki_chain_maps(chain) ? 16 : 0,
                  scratch = plan->VS > 32 ? (chain->X->device->properties.shuffles ? 12 - 4 * words : 8) : 0;
-    if (plan->stages && !plan->local_bytes) return ki_team_registers(plan, chain);
+    if (ki_plan_of_team(plan)) return ki_team_registers(plan, chain);
     const double found = plan->C > 1    ? 45 + words * (2 * load * K + 1.2 * K * R)
                          : plan->stages ? 37 + words * (2.5 * load * K + 1.2 * K * R)
                                         : 8 + scratch + words * (2 * load * K + 1.1 * R * load + 2 * K * R);
@@ -201,6 +201,7 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
     const int64_t tile_rows = (int64_t)plan->R * (plan->BS / plan->VS),
                   passes = ki_ceil_div(chain->k, plan->K);
     const char *limit = "";
+    const bool team = ki_plan_of_team(plan);
     const struct view v = {.words = size / 4.0,
                            .tile = (double)(tile_rows * slice * size),
                            .groups = (double)groups,
@@ -215,9 +216,8 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
                            .lag = plan->lag,
                            .cluster = plan->C,
                            .vector_warps = plan->VS > 32 ? plan->VS / 32 : 1,
-                           .conflicts = plan->local_bytes ? bank_conflicts(plan, X->cols, size) : 1,
+                           .conflicts = plan->local_bytes && !team ? bank_conflicts(plan, X->cols, size) : 1,
                            .memory = ki_dense_unit_memory(X->device)};
-    const bool team = plan->stages && !plan->local_bytes;
     const double rate = units * (team           ? team_rate(&v, &limit)
                                  : plan->C > 1  ? cluster_rate(&v, &limit)
                                  : plan->stages ? ring_rate(&v, &limit)

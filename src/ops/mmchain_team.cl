@@ -3,8 +3,9 @@
  *
  * The next STAGES tiles are on their way into local memory, so that what is under way does not depend on registers: by one
  * thread's bulk copies of whole rows (dialect/bulk.h), or, where the device has none or rows are no multiples of 16 bytes, by
- * every thread's copies of its own elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot products of a tile are summed together, each exchange between lanes halving them (dialect/group_sum.h), and
- * meet the tile LAG steps later, still in local memory, to make w.
+ * every thread's copies of its own elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot
+ * products of a tile are summed together, each exchange between lanes halving them (dialect/group_sum.h), and meet the tile LAG
+ * steps later, still in local memory, to make w.
  *
  * Rows too wide for a group are shared by a team of C, a slice of the columns each. Its groups leave their parts of a tile's
  * dot products in global memory, and read those of all others LAG steps later (dialect/exchange.h), having asked for them at
@@ -40,6 +41,11 @@
 #if defined(BULK) && (defined(KILN_OPENCL) || __CUDA_ARCH__ >= 900) && C > 1 &&                              \
     (W == 4 || (W == 2 && defined(REAL_F64)))
 #define WHOLE_ROWS
+#endif
+#if defined(WHOLE_ROWS) && defined(KILN_CUDA) /* gives it at launch */
+#define ROOM_BEGIN real *const room = ring;
+#else
+#define ROOM_BEGIN LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
 #endif
 
 /* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
@@ -376,7 +382,7 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
                                         __global const real *y, __global const real *z, real alpha, real beta,
                                         long rows, int n, int k, int first,
                                         int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
-    LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
+    ROOM_BEGIN
     LOCAL real sums[2][NV][V]; /* of a tile's rows: dot products, then factors */
     LOCAL struct arrivals arrivals;
 #if VS > LANES
