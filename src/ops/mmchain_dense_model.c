@@ -7,16 +7,16 @@
  * and cannot go faster than its share of the memory's bandwidth:
  *   rate^-p = memory^-p + (tile G / step)^-p + (tile / busy)^-p
  * p = 6 (DENSE) or 4. In a ring of S tiles each is used in two steps and then fetched anew: (tile G S / (latency + 2 step))^-p
- * is added; a cluster's tiles come and go in pieces. What comes once is added to the time: the launch, the partial sums, and a group's vectors adding up their w one
- * after the other, which many vectors of few threads make long.
+ * is added; a cluster's tiles come and go in pieces. What comes once is added to the time: the launch, the partial sums, and a
+ * group's vectors adding up their w one after the other, which many vectors of few threads make long.
  *
  * The times are those of one H200, in nanoseconds. DENSE and RING are fitted to bench/results/h200-plans.json, with the groups
  * that the built kernels' registers really left room for, and lightly to the several columns of h200-dense-plans.json
  * (what several groups on a unit cost, and rows asked for together gain, to h200-tile-plans.json); CLUSTER to
  * h200-cluster-plans.json, further columns of y to two of them on rows of 20,000 and 50,000, which take 6 to 9 % less than it
- * says, as TEAM's do, so that the faster of both is chosen; TEAM to h200-opencl-plans.json, and for rows of
- * 12,000 to 100,000 columns to the plans of h200-opencl-team-plans.json from state 4 on. Median error of the settings within 15 % of the best:
- * 1.8 % (DENSE), 1.3 % (RING), 3 % (TEAM); of CLUSTER, within 6 %, 1.5 %. Registers, on-chip memory, units and bandwidth are the device's. */
+ * says; TEAM, which is OpenCL's, to h200-opencl-plans.json, and for rows of 12,000 to 100,000 columns to the plans of
+ * h200-opencl-team-plans.json from state 4 on. Median error of the settings within 15 % of the best: 1.8 % (DENSE), 1.3 % (RING),
+ * 3 % (TEAM); of CLUSTER, within 6 %, 1.5 %. Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>
 
@@ -181,7 +181,7 @@ static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *c
                  R = plan->R;
     const double map = ki_chain_maps(chain) ? 16 : 0,
                  scratch = plan->VS > 32 ? (chain->X->device->properties.shuffles ? 12 - 4 * words : 8) : 0;
-    if (ki_plan_of_team(plan)) return ki_team_registers(plan, chain);
+    if (plan->stages && !plan->local_bytes) return ki_team_registers(plan, chain);
     const double found = plan->C > 1    ? 45 + words * (2 * load * K + 1.2 * K * R)
                          : plan->stages ? 37 + words * (2.5 * load * K + 1.2 * K * R)
                                         : 8 + scratch + words * (2 * load * K + 1.1 * R * load + 2 * K * R);
@@ -201,7 +201,6 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
     const int64_t tile_rows = (int64_t)plan->R * (plan->BS / plan->VS),
                   passes = ki_ceil_div(chain->k, plan->K);
     const char *limit = "";
-    const bool team = ki_plan_of_team(plan);
     const struct view v = {.words = size / 4.0,
                            .tile = (double)(tile_rows * slice * size),
                            .groups = (double)groups,
@@ -216,8 +215,9 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
                            .lag = plan->lag,
                            .cluster = plan->C,
                            .vector_warps = plan->VS > 32 ? plan->VS / 32 : 1,
-                           .conflicts = plan->local_bytes && !team ? bank_conflicts(plan, X->cols, size) : 1,
+                           .conflicts = plan->local_bytes ? bank_conflicts(plan, X->cols, size) : 1,
                            .memory = ki_dense_unit_memory(X->device)};
+    const bool team = plan->stages && !plan->local_bytes;
     const double rate = units * (team           ? team_rate(&v, &limit)
                                  : plan->C > 1  ? cluster_rate(&v, &limit)
                                  : plan->stages ? ring_rate(&v, &limit)

@@ -258,7 +258,7 @@ static void list_plans(struct list *list, const struct ki_chain *chain) {
 /* A solver asks for the same pass again and again: the last few answers are kept. */
 struct question {
     const struct ki_backend *backend;
-    int64_t rows, cols, units, local_max, declared;
+    int64_t rows, cols, units, architecture, local_max, declared;
     int type, kind, map, k;
 };
 
@@ -280,6 +280,7 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) 
     question.rows = X->rows;
     question.cols = X->cols;
     question.units = device->compute_units;
+    question.architecture = device->architecture;
     question.local_max = device->local_max + 2 * device->group_max + device->is_gpu;
     question.declared = 2 * device->local_declared + device->shuffles;
     question.type = (int)X->type;

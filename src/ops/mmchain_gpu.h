@@ -3,8 +3,6 @@
 #ifndef KI_MMCHAIN_GPU_H
 #define KI_MMCHAIN_GPU_H
 
-#include <string.h>
-
 #include "core/kernels.h"
 #include "ops/mmchain.h"
 
@@ -19,15 +17,10 @@ struct ki_plan {
     int stages;                  /* RING, TILE and TEAM: tiles on their way, CLUSTER: pieces; else 0 */
     int pieces;                  /* CLUSTER: of a tile, which come and go one by one */
     int lag;             /* TILE and TEAM: steps from a tile's dot products to their use; CLUSTER: pieces */
-    int64_t local_bytes; /* RING, CLUSTER, TILE and CUDA's TEAM: of on-chip memory for a group's tiles */
+    int64_t local_bytes; /* RING, CLUSTER and TILE: of on-chip memory for a group's tiles */
     int64_t steps;       /* of work for one group */
     int64_t groups;      /* launched, each taking steps/groups of them */
 };
-
-/* Whether it is one of mmchain_team.cl. */
-static inline bool ki_plan_of_team(const struct ki_plan *plan) {
-    return strcmp(plan->variant, "TEAM") == 0;
-}
 
 /* Work space of a pass, in the device's scratch: partial results first, then, with a map, the groups' records, and
  * what teams of groups exchange. */

@@ -27,7 +27,7 @@ int64_t ki_team_words(const struct ki_plan *plan) {
     /* For each of the tiles on their way all groups' parts, and the sums beside them. */
     if (strcmp(plan->variant, "TILE_TEAM") == 0) return HEAD + teams * plan->stages * (plan->C + 1) * numbers;
     const int64_t place =
-        ki_plan_of_team(plan) ? ki_ceil_div(plan->C * numbers, LINE) * LINE : plan->C * plan->R * 8;
+        plan->local_bytes ? plan->C * plan->R * 8 : ki_ceil_div(plan->C * numbers, LINE) * LINE;
     return HEAD + teams * (2 * plan->lag + 2) * place;
 }
 
@@ -84,11 +84,7 @@ static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *ch
 static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
                        void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
     const struct ki_properties *device = &chain->X->device->properties;
-    /* Whole rows come into memory that CUDA gives at launch; what a kernel declares is less. */
-    const bool whole =
-        plan.C > 1 && plan.W * ki_type_bytes(chain->X->type) == 16 && device->architecture >= 90;
-    const int64_t declarable = ki_max(device->local_declared, ki_min(device->local_bytes, 48 * 1024));
-    const int64_t most_room = whole ? ki_max(device->local_max, declarable) : declarable;
+    const int64_t most_room = ki_max(device->local_declared, ki_min(device->local_bytes, 48 * 1024));
     int stages = 0;
     if (plan.K * plan.R > 32 || plan.C * plan.K * plan.R > PAIRS_MAX) return;
     for (int share = 1; share <= 4; share++) {
@@ -96,11 +92,9 @@ static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
         const int64_t room = ki_min(most_room, (UNIT_LOCAL + GROUP_LOCAL) / share - GROUP_LOCAL);
         if (!fit(&plan, &groups, chain, room)) return;
         /* A team waits for all of its groups; how many a unit holds is known of compute capability 9.0 alone. */
-        if (plan.C > (device->local_declared || whole ? groups : 1) * device->compute_units) continue;
+        if (plan.C > (device->local_declared ? groups : 1) * device->compute_units) continue;
         if (plan.stages == stages) continue; /* the same kernel in as many groups */
         stages = plan.stages;
-        plan.local_bytes =
-            whole ? ki_type_bytes(chain->X->type) * plan.stages * plan.R * plan.Q * plan.W * plan.BS : 0;
         /* A team's sums are asked for a step before they are used. */
         const int most = plan.C == 1 ? (plan.VS > 32) : (int)ki_min(ki_max(plan.stages - 2, 1), LAG_MAX);
         for (plan.lag = ki_min(most, 2); plan.lag <= most; plan.lag++) {

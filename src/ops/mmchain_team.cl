@@ -42,11 +42,6 @@
     (W == 4 || (W == 2 && defined(REAL_F64)))
 #define WHOLE_ROWS
 #endif
-#if defined(WHOLE_ROWS) && defined(KILN_CUDA) /* gives it at launch */
-#define ROOM_BEGIN real *const room = ring;
-#else
-#define ROOM_BEGIN LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
-#endif
 
 /* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
 struct strip {
@@ -382,7 +377,7 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
                                         __global const real *y, __global const real *z, real alpha, real beta,
                                         long rows, int n, int k, int first,
                                         int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
-    ROOM_BEGIN
+    LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
     LOCAL real sums[2][NV][V]; /* of a tile's rows: dot products, then factors */
     LOCAL struct arrivals arrivals;
 #if VS > LANES

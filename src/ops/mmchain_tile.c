@@ -237,7 +237,9 @@ static void predict(struct tile *t) {
     const int64_t tiles = ki_max(ki_ceil_div(X->rows, (int64_t)plan->R * t->vectors), 1);
     const int64_t sharers = ki_min(ki_max((int64_t)t->share * units / plan->C, 1), tiles);
     const double uneven = (double)(ki_ceil_div(tiles, sharers) * sharers) / (double)tiles;
-    const int busy = plan->team ? units - units % plan->C : units; /* clusters' rates have it */
+    const int places =
+        t->share * units; /* for groups, some of which teams leave empty; clusters' rates have it */
+    const double busy = plan->team ? (double)(places - places % plan->C) / t->share : units;
     const double partials = (double)(sharers * X->cols * plan->K * size),
                  bytes = (double)((X->nnz + X->rows) * size);
     candidate->bytes = passes * (int64_t)(bytes + 2 * partials);

@@ -1,5 +1,5 @@
-/* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, and on one of which nothing is
- * known: for every shape, however odd, there is one, with a time, that such a device has room for. */
+/* Plans of dense passes on GPUs that are not here, as CUDA and NVIDIA's OpenCL describe an H200, the former also a smaller GPU
+ * with less on-chip memory, and on one of which nothing is known: for every shape, however odd, there is one, with a time, that such a device has room for. */
 #include <math.h>
 #include <stdio.h>
 
@@ -16,12 +16,20 @@ static const struct {
      {.is_gpu = true,
       .compute_units = 132,
       .warp = 32,
-      .shuffles = true,
       .group_max = 1024,
       .local_bytes = 49152,
       .local_max = 232448,
       .registers = 65536,
       .architecture = 90}},
+    {"CUDA, small",
+     {.is_gpu = true,
+      .compute_units = 36,
+      .warp = 32,
+      .group_max = 1024,
+      .local_bytes = 49152,
+      .local_max = 101376,
+      .registers = 65536,
+      .architecture = 120}},
     {"NVIDIA's OpenCL",
      {.is_gpu = true,
       .compute_units = 132,
