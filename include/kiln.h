@@ -254,7 +254,8 @@ typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpo
 /* Y = alpha * op(A) B + beta * Z, op(A) = A or A^T.
  *   A m x n, dense or CSR; B n x k (m x k transposed); Y, Z m x k (n x k transposed); 1 <= k <= 65536;
  *   Z NULL or beta = 0: not read. Y may be Z; Y must not be B.
- * Determinism: transposed CSR on GPUs uses atomics. Source: as mmchain. */
+ * Determinism: CSR on GPUs uses atomics: transposed, and plain where passes over A have made a copy in strips or tiles.
+ * Source: as mmchain. */
 KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
                                    const kiln_matrix *B, double beta, const kiln_matrix *Z);
 

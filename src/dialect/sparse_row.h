@@ -1,8 +1,8 @@
 /* A sparse row's dot product with y and its scatter into w, for CPU bodies. Included once per element type, after simd.h.
  *
- * Columns are distinct within a row, so that several updates of w may be under way at once: loads before stores. AVX-512 has
- * gathers and scatters, and masks: a row is whole vectors and a last one of one to eight entries, the same for both loops, so
- * that of a short row of any length only the number of its vectors can be mispredicted.
+ * Columns are distinct within a row, so that several updates of w may be under way at once. AVX-512 has gathers and scatters,
+ * loads before stores, and masks: a row is whole vectors and a last one of one to eight entries, the same for both loops, so that
+ * of a short row of any length only the number of its vectors can be mispredicted.
  *
  * Element j of y and w lies at stride * j, stride being 1, or 2 where the two are interleaved: of a wide matrix almost every
  * entry misses the caches once, and then finds its y and its w in one line. `ahead` asks for that line early; the row must

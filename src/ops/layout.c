@@ -134,16 +134,24 @@ done:
     return status;
 }
 
-static kiln_status make_columns(struct ki_layout *layout, const kiln_matrix *X, int64_t chip) {
-    const bool small = X->cols * ki_type_bytes(X->type) <= CACHED;
+static bool is_cached(const kiln_matrix *X) {
+    return X->cols * ki_type_bytes(X->type) <= CACHED;
+}
+
+bool ki_layout_strips_expected(const kiln_matrix *X) {
+    return X->nnz >= POPULAR_ENTRIES && !X->view && is_cached(X) && ki_strips_suit(X);
+}
+
+/* several: columns of y, of which strips serve one. */
+static kiln_status make_columns(struct ki_layout *layout, const kiln_matrix *X, bool several, int64_t chip) {
     const bool alike = layout->rows.ends[KI_ROW_LISTS - 1] == 0 && layout->rows.segments == 0;
-    const bool strips = small && alike && ki_strips_suit(X);
+    const bool strips = !several && alike && ki_layout_strips_expected(X);
     kiln_status status;
     layout->ranked = true;
     TRY(ki_layout_popular(layout, X, chip, strips ? CHIP_SHARE_STRIPS : CHIP_SHARE));
     if (X->device->options.deterministic) return KILN_OK;
     if (strips && !layout->coded) return ki_layout_strips(layout, X);
-    const bool cached = layout->coded ? X->cols <= layout->coded : small;
+    const bool cached = layout->coded ? X->cols <= layout->coded : is_cached(X);
     /* Offsets into tiles are of 32 bits, and a group's last turn reaches beyond its piece. */
     if (!cached && X->nnz <= INT32_MAX - KI_PIECE && X->rows <= INT32_MAX) TRY(ki_layout_tiles(layout, X));
 done:
@@ -167,14 +175,14 @@ static void tell(const struct ki_layout *layout, const kiln_matrix *X, double se
 }
 
 struct due {
-    bool alike, transpose, columns;
+    bool alike, transpose, columns, several;
 };
 
 static kiln_status make(struct ki_layout *layout, const kiln_matrix *X, struct due due, int64_t chip) {
     kiln_status status = KILN_OK;
     if (due.alike) TRY(find_alike(layout, X));
     if (due.transpose) TRY(ki_layout_transpose(layout, X));
-    if (due.columns) TRY(make_columns(layout, X, chip));
+    if (due.columns) TRY(make_columns(layout, X, due.several, chip));
 done:
     /* What a deterministic pass needs is the transpose: the rest changes no order of sums. */
     if (status == KILN_ERR_DEVICE_NOMEM && (!X->device->options.deterministic || layout->transposed)) {
@@ -185,7 +193,7 @@ done:
     return status;
 }
 
-kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool scatters,
+kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool scatters, bool several,
                           int64_t chip_columns) {
     kiln_device *device = X->device;
     const double began = ki_clock();
@@ -199,7 +207,8 @@ kiln_status ki_layout_get(struct ki_layout **found, const kiln_matrix *X, bool s
     const struct due due = {.alike = second && X->nnz >= ROWS_ENTRIES && !X->view && !layout->alike,
                             .transpose = exact,
                             .columns = again && !layout->ranked && X->nnz >= POPULAR_ENTRIES &&
-                                       X->cols > chip_columns};
+                                       X->cols > chip_columns,
+                            .several = several};
     layout->passes += scatters || first;
     if (rows_due)
         TRY(ki_layout_rows(&layout->rows, device, &X->row_start, X->rows,

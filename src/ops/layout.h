@@ -92,12 +92,15 @@ enum { KI_SEGMENT = 24, KI_PIECE = 200, KI_CHIP_BYTES = 256, KI_CHIP_BYTES_CPU =
 enum { KI_SEGMENT = 2048, KI_PIECE = 8192, KI_CHIP_BYTES = 128 * 1024, KI_CHIP_BYTES_CPU = 32 * 1024 };
 #endif
 
-/* The layout of X for a pass that scatters (or not) into w, of which chip_columns fit on chip; made as far as it is due. */
-kiln_status ki_layout_get(struct ki_layout **layout, const kiln_matrix *X, bool scatters,
+/* The layout of X for a pass of one or several columns that scatters (or not) into w, of which chip_columns fit on chip; made as
+ * far as it is due. */
+kiln_status ki_layout_get(struct ki_layout **layout, const kiln_matrix *X, bool scatters, bool several,
                           int64_t chip_columns);
 /* Threads that should share a row of a matrix, for one column of y. */
 int ki_layout_vector(const kiln_device *device, int64_t nnz, int64_t rows);
-/* Whether strips suit X, if no columns are popular and its rows are alike; threads of a group that takes one. */
+/* Whether passes of one column will make strips of X, if no columns are popular and its rows are alike; whether the device has
+ * room for them and X entries enough in each; threads of a group that takes one. */
+bool ki_layout_strips_expected(const kiln_matrix *X);
 bool ki_strips_suit(const kiln_matrix *X);
 int ki_strips_group(const kiln_device *device);
 /* Makes a buffer of the layout's work space at least so large. */

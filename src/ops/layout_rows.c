@@ -129,13 +129,14 @@ kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const stru
     TRY(ki_scan(device, KILN_F32, &counter, COUNTERS * threads));
     for (int i = 0; i < COUNTERS; i++)
         TRY(ki_layout_number_at(&ends[i], device, &counter, (i + 1) * threads));
-    int suits = first_long(ends, count, lengths.vector), first = suits + classes_left(ends, suits);
+    const int of_mean = first_long(ends, count, lengths.vector);
+    int suits = of_mean, first = suits + classes_left(ends, suits);
     /* Where many are left that way, vectors of twice as many threads suit all of them better. */
     if (8 * (int64_t)(below(ends, first) - below(ends, suits)) > count) {
         suits++;
         first = suits + classes_left(ends, suits);
     }
-    if (ends[KI_ROW_CLASSES] > below(ends, suits)) cut(rows, ends, suits, first, lengths.segmented);
+    if (ends[KI_ROW_CLASSES] > below(ends, of_mean)) cut(rows, ends, suits, first, lengths.segmented);
     if (ends[KI_ROW_CLASSES] > below(ends, first))
         TRY(list(rows, device, start, count, lengths, defines, &counter, ends, first));
 done:

@@ -9,9 +9,9 @@
  * sums; and columns of a strip for each entry: where they are more, what adjacent threads read lies too far apart
  * (bench/results/h200-strips.json). */
 #if KILN_INDEX32_LIMIT < 1 << 20
-enum { BUCKET_BITS = 3, BUCKETS_MAX = 64 };
+enum { BUCKET_BITS = 3, BUCKETS_MAX = 64, COLUMN_BITS_MAX = 5 };
 #else
-enum { BUCKET_BITS = 10, BUCKETS_MAX = 6144 };
+enum { BUCKET_BITS = 10, BUCKETS_MAX = 6144, COLUMN_BITS_MAX = 30 };
 #endif
 enum { CUT_GROUP = 1024, SORT_GROUP = 256, GROUP_CPU = 64, KEPT = 12 << 10, SPARSEST = 8 };
 
@@ -31,7 +31,7 @@ static void shape(struct ki_strips *strips, const kiln_matrix *X) {
     strips->count = ki_ceil_div(X->rows, strips->height);
     strips->bits = 32;
     while ((int64_t)1 << (32 - strips->bits) < strips->height) strips->bits--;
-    strips->bits = (int)ki_min(strips->bits, 30);
+    strips->bits = (int)ki_min(strips->bits, COLUMN_BITS_MAX);
     strips->buckets = (int)ki_min(ki_ceil_div(X->cols, 1 << BUCKET_BITS), BUCKETS_MAX + 1);
     strips->panels = (int)ki_ceil_div(X->cols, (int64_t)1 << strips->bits);
 }
@@ -40,6 +40,7 @@ bool ki_strips_suit(const kiln_matrix *X) {
     struct ki_strips strips;
     shape(&strips, X);
     return !X->device->options.deterministic && X->device->properties.local_max > 2 * KEPT &&
+           X->device->properties.local_max >= 4 * (BUCKETS_MAX + ki_strips_group(X->device)) &&
            X->nnz <= INT32_MAX - (1 << 14) && strips.bits >= BUCKET_BITS && strips.buckets <= BUCKETS_MAX &&
            strips.count * X->cols / SPARSEST <= X->nnz;
 }

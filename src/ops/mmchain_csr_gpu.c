@@ -364,7 +364,7 @@ kiln_status ki_chain_gpu_csr(const struct ki_chain *chain, const struct ki_plan 
     struct ki_work work = {{0}, 0};
     const bool scatters = chain->kind != KI_CHAIN_PLAIN;
     kiln_status status;
-    TRY(ki_layout_get(&layout, X, scatters, plan.shared_w));
+    TRY(ki_layout_get(&layout, X, scatters, chain->k > 1, plan.shared_w));
     if (scatters && !layout->transposed) TRY(begin_with_z(chain));
     if (layout->stripped && chain->k == 1) {
         TRY(ki_strips_pass(layout, chain));

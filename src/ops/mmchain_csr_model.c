@@ -177,7 +177,7 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     const bool cached = X->cols * chain->k * element <= CACHED, exact = X->device->options.deterministic;
     const bool on_chip =
         X->cols <= (scatters ? candidate->plan.shared_w : ki_csr_chip_columns(&candidate->plan, chain));
-    const bool strips = scatters && !on_chip && cached && chain->k == 1 && ki_strips_suit(X);
+    const bool strips = scatters && !on_chip && chain->k == 1 && ki_layout_strips_expected(X);
     double seconds = 0;
     if (gathers && !on_chip)
         seconds += operations / (strips               ? strip

@@ -8,9 +8,10 @@
 #include "suite.h"
 
 extern const struct check check_philox, check_matrix, check_refusals, check_properties, check_cg,
-    check_determinism, check_repeats;
-const struct check *const checks[] = {&check_philox, &check_matrix,      &check_refusals, &check_properties,
-                                      &check_cg,     &check_determinism, &check_repeats,  NULL};
+    check_determinism, check_repeats, check_layouts;
+const struct check *const checks[] = {&check_philox,     &check_matrix,  &check_refusals,
+                                      &check_properties, &check_cg,      &check_determinism,
+                                      &check_repeats,    &check_layouts, NULL};
 
 enum { ENTRIES_QUICK = 20000, ENTRIES_NORMAL = 4000000, TALLIES = 1024 };
 enum { ALL_SKIPPED = 77 }; /* exit status of a run that tested nothing, as ctest and automake know it */
