@@ -235,8 +235,11 @@ KILN_API kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void 
  * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 128 copies of w (one a thread where these are more than
  * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into tiles,
  * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
- * 1 MB, also where a few columns do, and in the first pass. GPUs: one pass per 4 to 8 columns of y, as the launch model
- * chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with CUDA from compute capability 9.0 on.
+ * 1 MB, also where a few columns do, and in the first pass. A GPU's second pass over a sparse X of 2^20 entries or more whose w
+ * does not fit on chip copies it, too: into tiles where the cache does not hold y and w either, or, for one column of y, into
+ * strips where it does and no columns are popular (kiln_device_statistics.layout_bytes; at most 1.2 times X). GPUs: one pass
+ * per 4 to 8 columns of y, as the launch model chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with
+ * CUDA from compute capability 9.0 on.
  * Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to some
  * 200,000 f64 or 400,000 f32 columns) or by teams of groups that exchange their sums through the second cache level (there for
  * several columns of y; and on NVIDIA's GPUs through OpenCL, to some 114,000 f64 or 229,000 f32 columns); beyond,
@@ -516,7 +519,8 @@ typedef struct kiln_plan {
  * needed. Free with kiln_free. ERR_ARGUMENT where X has no entries. */
 KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                         const kiln_work *work);
-/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. */
+/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. Where X has
+ * been copied into strips (limit: "sums of strips"), there is one way only, and all plans take the same time. */
 KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
                                        const kiln_matrix *v, const kiln_matrix *y);
 

@@ -10,17 +10,13 @@
 #include "core/size.h"
 #include "ops/layout_parts.h"
 
-/* Entries that a warp walks through, at least and at most, before others have long finished. */
+/* Entries that a warp walks through, at least and at most, before others have long finished. LAUNCH_ENTRIES taken one by one,
+ * beyond those in registers, cost what a list does: a launch, in which each group loads y and hands its sums over (15 to 20 us
+ * on an H200). */
 #if KILN_INDEX32_LIMIT < 1 << 20
 enum { SEGMENTED_LEAST = 24, SEGMENTED_MOST = 40, LAUNCH_ENTRIES = 16 };
 #else
-enum {
-    SEGMENTED_LEAST = KI_SEGMENT / 8,
-    SEGMENTED_MOST = KI_SEGMENT / 2,
-    LAUNCH_ENTRIES =
-        1 << 20 /* taken one by one, beyond those in registers, they cost what a list does: a launch, in which
-                                each group loads y and hands its sums over (15 to 20 us on an H200) */
-};
+enum { SEGMENTED_LEAST = KI_SEGMENT / 8, SEGMENTED_MOST = KI_SEGMENT / 2, LAUNCH_ENTRIES = 1 << 20 };
 #endif
 enum { COUNTERS = KI_ROW_CLASSES + 1 };
 

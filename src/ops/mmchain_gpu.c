@@ -69,6 +69,17 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
                              8 * (exchange_at(plan, chain, work) + ki_team_words(plan)));
 }
 
+int ki_chain_args(struct ki_arg *args, const struct ki_chain *chain) {
+    const kiln_type type = chain->X->type;
+    args[0] = ki_arg_values(chain->v);
+    args[1] = ki_arg_values(chain->y);
+    args[2] = ki_arg_values(chain->z);
+    args[3] = ki_arg_real(type, chain->alpha);
+    args[4] = ki_arg_real(type, chain->beta);
+    args[5] = ki_arg_i64(chain->X->rows);
+    return 6;
+}
+
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
                            const struct ki_buffer *out, const struct ki_work *work, int first) {
     const kiln_matrix *X = chain->X;
@@ -76,12 +87,7 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
     int n = 0;
     args[n++] = ki_arg_buffer(out);
     args[n++] = ki_arg_values(X);
-    args[n++] = ki_arg_values(chain->v);
-    args[n++] = ki_arg_values(chain->y);
-    args[n++] = ki_arg_values(chain->z);
-    args[n++] = ki_arg_real(X->type, chain->alpha);
-    args[n++] = ki_arg_real(X->type, chain->beta);
-    args[n++] = ki_arg_i64(X->rows);
+    n += ki_chain_args(args + n, chain);
     args[n++] = ki_arg_i32((int32_t)X->cols);
     args[n++] = ki_arg_i32(chain->k);
     args[n++] = ki_arg_i32(first);

@@ -44,6 +44,9 @@ kiln_status ki_chain_candidates(struct ki_candidate **list, int *count, int *cho
 /* Runs a checked chain with a plan from that list. */
 kiln_status ki_chain_run_plan(const struct ki_chain *chain, const struct ki_plan *plan);
 
+/* The arguments v, y, z, alpha, beta and rows of a kernel that makes the whole chain; how many they are. */
+int ki_chain_args(struct ki_arg *args, const struct ki_chain *chain);
+
 /* Whether rows go through more than v .* q, which kernels are built for. */
 static inline bool ki_chain_maps(const struct ki_chain *chain) {
     return chain->kind == KI_CHAIN_FUSED &&

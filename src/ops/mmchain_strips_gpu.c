@@ -42,12 +42,7 @@ kiln_status ki_strips_pass(const struct ki_layout *layout, const struct ki_chain
     args[n++] = ki_arg_buffer(&strips->entry);
     args[n++] = ki_arg_buffer(layout->alike ? NULL : &strips->value);
     args[n++] = ki_arg_real(X->type, layout->value);
-    args[n++] = ki_arg_values(chain->v);
-    args[n++] = ki_arg_values(chain->y);
-    args[n++] = ki_arg_values(chain->z);
-    args[n++] = ki_arg_real(X->type, chain->alpha);
-    args[n++] = ki_arg_real(X->type, chain->beta);
-    args[n++] = ki_arg_i64(X->rows);
+    n += ki_chain_args(args + n, chain);
     args[n++] = ki_arg_i32(strips->height);
     args[n++] = ki_arg_i32(strips->buckets);
     args[n++] = ki_arg_i32(strips->panels);
