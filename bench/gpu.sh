@@ -95,7 +95,8 @@ for wanted in "$@"; do
         done ;;
     planted) # a store past the end, which memcheck must find: proof that the sanitizer sees our kernels
         mkdir -p "$out/kernels"
-        cp "$here"/../src/ops/*.cl "$here"/../src/dialect/*.h "$out/kernels/"
+        find "$here"/../src -name "*.cl" -exec cp {} "$out/kernels/" \;
+        cp "$here"/../src/dialect/*.h "$out/kernels/"
         sed -i 's/FOR_EACH(i, count) W\[i\] = value/FOR_EACH(i, count + 4096) W[i] = value/' "$out/kernels/elementwise.cl"
         TAIL=3 step planted sh -c "! KILN_KERNEL_DIR='$out/kernels' compute-sanitizer --error-exitcode 9 \
             '$build/tests/conformance' --device cuda:0 --quick --op fill"

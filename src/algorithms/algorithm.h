@@ -15,7 +15,7 @@
 #include "kiln.h"
 #include "ops/newton.h"
 #include "ops/scales.h"
-#include "ops/sparse_columns.h"
+#include "derived/sparse_columns.h"
 
 enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */
 

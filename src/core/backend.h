@@ -29,7 +29,7 @@ struct ki_properties {
     int64_t local_max;   /* ... where it asks for it at launch; 0 where it cannot */
     int64_t
         local_declared;  /* ... where its kernel declares it, if that may be more than local_bytes, else 0 */
-    int64_t local_hoped; /* what local_declared may prove to be (ops/local_declared.h); 0 = settled */
+    int64_t local_hoped; /* what local_declared may prove to be (pass/dense/local_declared.h); 0 = settled */
     const char
         *registers_option; /* a build's: before the most registers of a thread; NULL if there is none */
     int64_t cache;         /* bytes of the last cache level; 0 = not told */

@@ -34,11 +34,19 @@ static kiln_status append_embedded(char **text, size_t *size, const char *name) 
 
 /* The kernel file in the folder that a developer named: there, or where the source tree keeps it. */
 static int open_development(const char *folder, const char *name) {
-    static const char *const below[] = {"", "src/ops/", "src/dialect/"};
+    static const char *const below[] = {"",
+                                        "src/ops/",
+                                        "src/pass/",
+                                        "src/pass/dense/",
+                                        "src/pass/csr/",
+                                        "src/derived/",
+                                        "src/choose/",
+                                        "src/dialect/"};
+    const int folders = (int)(sizeof below / sizeof *below);
     char path[PATH];
     int file = -1;
     errno = ENOENT;
-    for (int i = 0; i < 3 && file < 0 && (errno == ENOENT || errno == EINTR); i++) {
+    for (int i = 0; i < folders && file < 0 && (errno == ENOENT || errno == EINTR); i++) {
         if (snprintf(path, sizeof path, "%s/%s%s", folder, below[i], name) >= PATH)
             errno = ENAMETOOLONG;
         else

@@ -6,14 +6,14 @@
 
 /* A kernel file, embedded at build by cmake/embed.cmake; the list ends with a NULL name. */
 struct ki_source {
-    const char *name; /* "mmchain.cl" or "opencl.h" */
+    const char *name; /* "csr.cl" or "opencl.h" */
     const char *text;
 };
 extern const struct ki_source ki_sources[];
 /* A hash of the library's code that builds kernels: a cached kernel serves only the code that built it. */
 extern const char ki_build_id[];
 
-/* The kernel `function` of src/ops/<file>.cl, built with `defines` ("-DVS=16 -DTL=2", integers and names from
+/* The kernel `function` of <file>.cl, built with `defines` ("-DVS=16 -DTL=2", integers and names from
  * fixed templates only, never user text) and the defines for the element type: REAL_F32 or REAL_F64.
  * Looked up in the device, then in the disk cache, else built, which is announced through the device's
  * message callback. Owned by the device. */

@@ -19,15 +19,15 @@ struct kiln_matrix {
     struct ki_buffer row_start; /* CSR: rows+1 of int64_t */
     struct ki_buffer col;       /* CSR: nnz of int32_t */
     /* What passes derived from a CSR matrix on this device, NULL = nothing, and what frees it: to restore, col gets the
-     * columns' own numbers again (a GPU's struct ki_layout, ops/layout.h, or the CPU's struct ki_wide, ops/wide.h). */
+     * columns' own numbers again (a GPU's struct ki_layout, derived/layout.h, or the CPU's struct ki_wide, derived/panels_cpu.h). */
     void *layout;
     kiln_status (*layout_drop)(kiln_matrix *A, bool restore);
     void *host[KI_PARTS]; /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
     struct ki_file *file; /* where values and columns may be read instead (core/file.h); NULL = nowhere */
     bool pinned;          /* the device reads the host copy at full speed */
-    bool streams;         /* too large for the device: passes over it take it panel by panel (ops/stream.c) */
-    bool view;            /* rows of another matrix, which owns the buffers and is held */
-    int held;             /* by operations under way */
+    bool streams; /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
+    bool view;    /* rows of another matrix, which owns the buffers and is held */
+    int held;     /* by operations under way */
     kiln_matrix *newer, *older; /* of the device's, by last use */
 };
 

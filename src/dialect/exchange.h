@@ -3,7 +3,7 @@
  * of an f64 number, or of the first of two f32 numbers, gives way to one that changes each time that its place is used.
  *
  * A group sends step i when it has all parts of a step LAG + 1 before it at the latest, which the others sent when they had those
- * of LAG + 1 before that: with PLACES places the one of that step is free again. (mmchain_tile_team.cl has its own reason why
+ * of LAG + 1 before that: with PLACES places the one of that step is free again. (tile_team.cl has its own reason why
  * STAGES are enough.) Nobody waits for a word of step i before all of step i - PLACES have come.
  *
  * Groups wait for others. A group's number is the order in which it began to run, so that all teams but the last to begin are

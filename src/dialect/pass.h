@@ -1,6 +1,6 @@
-/* What the kernels of the passes over X have in common (ops/mmchain_dense.cl, ops/mmchain_csr.cl). Built for a KIND and a
+/* What the kernels of the passes over X have in common (pass/dense/dense.cl, pass/csr/csr.cl). Built for a KIND and a
  * shape of work:
- *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (ops/mmchain.h)
+ *   KIND  FUSED, PLAIN, TRANSPOSED or SQUARES (pass/chain.h)
  *   VS BS threads in a vector and in a work-group         R   rows that a vector takes at a step (dense)
  *   Q  W  loads per thread and row, elements in a load    K   columns of y in this launch, from `first`
  *   MAP   the row map of a fused pass (enum ki_row_map), where it does more than multiply by v; LOSS FAMILY LINK its loss
@@ -9,7 +9,7 @@
  *
  * With a MAP the kernels have the parameters MAP_PARAMETERS too, and each group leaves a record of sums in `wide`:
  * of the loss, or, MAP 0, of each column's dot products times what multiplied X^T; and of what multiplied X^T, column by column.
- * ops/mmchain_map.cl adds the records up. */
+ * pass/row_map.cl adds the records up. */
 #ifndef PASS_H
 #define PASS_H
 #if defined(KIND) && defined(BS) /* other kernels define neither or one of them */

@@ -1,6 +1,6 @@
 /* Vectors of `real` for CPU bodies, in the compilers' own vector extension: one source for every instruction
  * set, its width fixed by the flags that the body is built with. Included once per element type (see
- * ops/each_real.h). */
+ * bodies/each_real.h). */
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

@@ -18,7 +18,7 @@
                       defined(TILE_TEAM)) /* WHOLE: every warp has all of its Q blocks */
 #define JOINT (VS > 32 || C > 1)
 /* Warps that do not work on tiles: one fetches them, the others make factors of the sums of rows that are shared. The plan says
- * how many there are in mmchain_tile_team.cl. */
+ * how many there are in tile_team.cl. */
 #ifdef TILE_TEAM
 #define CLERKS ((BS - VS) / 32)
 #else

@@ -7,7 +7,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "io/detect.h"
-#include "io/map.h"
+#include "io/numpy/map.h"
 
 static void free_names(char **names, int64_t count) {
     for (int64_t i = 0; names && i < count; i++) ki_free(names[i]);

@@ -18,7 +18,7 @@ struct kiln_data {
 struct ki_table {
     kiln_format format; /* KILN_DENSE or KILN_CSR */
     int64_t rows, cols, nnz;
-    struct ki_file *file; /* where values and col lie instead, NULL then; or NULL (io/map.h) */
+    struct ki_file *file; /* where values and col lie instead, NULL then; or NULL (io/numpy/map.h) */
     void *values;         /* of options.type (f32 or f64): rows*cols row-major, or nnz */
     int64_t *row_start;   /* CSR: rows+1 */
     int32_t *col;         /* CSR: nnz, ascending within each row, no duplicates */

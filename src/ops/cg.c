@@ -11,8 +11,8 @@
 #include "core/kernels.h"
 #include "core/size.h"
 #include "dialect/scalar_math.h"
-#include "ops/bodies.h"
-#include "ops/mmchain.h"
+#include "bodies/bodies.h"
+#include "pass/chain.h"
 
 static kiln_status step_gpu(const struct ki_cg *step) {
     enum { STEPS = 3 };

@@ -4,7 +4,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
-#include "ops/bodies.h"
+#include "bodies/bodies.h"
 #include "ops/elementwise.h"
 
 enum { GROUP = 128 };

@@ -9,7 +9,7 @@
 
 #include "core/seams.h"
 #include "core/size.h"
-#include "ops/bodies.h"
+#include "bodies/bodies.h"
 
 enum { BLOCK = 64 }; /* columns of G from one pass */
 

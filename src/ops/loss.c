@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "ops/mmchain.h"
+#include "pass/chain.h"
 
 static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *A,
                                 const kiln_matrix *X, bool optional) {

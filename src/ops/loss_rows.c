@@ -1,7 +1,7 @@
 /* Functions of the rows of Eta = X W + 1 b + offset: the mean response, and what a fitted model is judged by. */
 #include "core/kernels.h"
 #include "core/size.h"
-#include "ops/bodies.h"
+#include "bodies/bodies.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
 

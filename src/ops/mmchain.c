@@ -1,9 +1,9 @@
 /* w = alpha * X^T (v .* (X y)) + beta * z: checks, and the choice between CPU body and GPU kernel. */
-#include "ops/mmchain.h"
+#include "pass/chain.h"
 
 #include <string.h>
 
-#include "ops/bodies.h"
+#include "bodies/bodies.h"
 #include "ops/elementwise.h"
 
 kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,

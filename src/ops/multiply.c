@@ -1,5 +1,5 @@
 /* Y = alpha * op(A) B + beta * Z and diag(X^T diag(v) X): the halves of mmchain, and so run by its bodies. */
-#include "ops/mmchain.h"
+#include "pass/chain.h"
 
 kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
                           const kiln_matrix *B, double beta, const kiln_matrix *Z) {

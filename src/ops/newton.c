@@ -8,7 +8,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
-#include "ops/bodies.h"
+#include "bodies/bodies.h"
 
 enum { GROUP = 128, SUMS = 3 };
 

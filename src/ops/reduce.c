@@ -9,7 +9,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "dialect/scalar_math.h"
-#include "ops/bodies.h"
+#include "bodies/bodies.h"
 
 /* What the groups of a launch leave, added up in order. */
 static double join_column(const void *partials, kiln_type type, int64_t groups, int64_t columns, int64_t c,

@@ -6,7 +6,7 @@
 #include "core/kernels.h"
 #include "core/seams.h"
 #include "core/size.h"
-#include "ops/bodies.h"
+#include "bodies/bodies.h"
 
 enum { GROUP = 128, SUMS = 2 };
 

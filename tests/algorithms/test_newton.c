@@ -2,7 +2,7 @@
 #include <float.h>
 
 #include "algorithms/classifiers.h"
-#include "algorithms/newton_work.h"
+#include "algorithms/newton/newton_work.h"
 
 static struct run on(int device, kiln_type type) {
     return (struct run){devices[device], type, KILN_DENSE, NULL};

@@ -3,7 +3,7 @@
 
 #include "backends/check.h"
 #include "core/kernels.h"
-#include "ops/local_declared.h"
+#include "pass/dense/local_declared.h"
 
 static kiln_device *device;
 

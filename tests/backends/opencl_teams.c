@@ -1,10 +1,10 @@
-/* Plans of mmchain_team.cl forced on whatever OpenCL there is (PoCL in CI, which the model never gives them): a group with
+/* Plans of team.cl forced on whatever OpenCL there is (PoCL in CI, which the model never gives them): a group with
  * several vectors, and a row that two groups share, through the words by which they wait for each other. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "backends/check.h"
-#include "ops/mmchain_gpu.h"
+#include "pass/launch.h"
 
 static kiln_device *device;
 
@@ -70,7 +70,8 @@ static void check_plan(struct ki_plan plan, kiln_type type, int cols, int k) {
         found[e] = 0;
     }
     fill_expected(expected, cols, k);
-    plan.file = plan.function = "mmchain_team";
+    plan.file = "team";
+    plan.function = "mmchain_team";
     plan.variant = "TEAM";
     plan.steps = 1; /* one team has all tiles */
     plan.groups = plan.C;

@@ -5,8 +5,8 @@
 
 #include "backends/check.h"
 #include "core/size.h"
-#include "ops/mmchain_gpu.h"
-#include "ops/mmchain_team.h"
+#include "pass/launch.h"
+#include "pass/dense/team.h"
 
 static const struct {
     const char *name;

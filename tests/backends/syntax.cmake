@@ -1,4 +1,4 @@
-# Checks every kernel of SOURCE/ops, in each variant of TABLE, as OpenCL C 1.2 and as CUDA C++ (through the stand-ins of
+# Checks every kernel below SOURCE, in each variant of TABLE, as OpenCL C 1.2 and as CUDA C++ (through the stand-ins of
 # the header CUDA) with the compiler CLANG. f32 kernels are checked as for a device without f64. Kernels with instructions of
 # NVIDIA's are checked as its OpenCL sees them, too, down to the operands of its PTX, whose text is the same as CUDA's.
 if(NOT CLANG)
@@ -6,17 +6,17 @@ if(NOT CLANG)
 endif()
 file(MAKE_DIRECTORY ${WORK})
 file(STRINGS ${TABLE} rows REGEX "^[^#]")
-file(GLOB kernels ${SOURCE}/ops/*.cl)
+file(GLOB_RECURSE kernels ${SOURCE}/*.cl)
 set(failures 0)
 set(checks 0)
 
-# source_of(variable dialect file type): the parts in the order of core/kernel_source.c.
-function(source_of variable dialect file type)
+# source_of(variable dialect kernel type): the parts in the order of core/kernel_source.c.
+function(source_of variable dialect kernel type)
   set(text "#define REAL_${type} 1\n")
-  foreach(part dialect/types.h dialect/${dialect}.h dialect/scalar_math.h dialect/real_math.h
-          dialect/losses.h dialect/group_sum.h dialect/pass.h dialect/bulk.h dialect/tensor.h dialect/tile.h dialect/exchange.h
-          ops/${file}.cl)
-    file(READ ${SOURCE}/${part} content)
+  set(parts types.h ${dialect}.h scalar_math.h real_math.h losses.h group_sum.h pass.h bulk.h tensor.h tile.h exchange.h)
+  list(TRANSFORM parts PREPEND ${SOURCE}/dialect/)
+  foreach(part ${parts} ${kernel})
+    file(READ ${part} content)
     string(APPEND text "#line 1 \"${part}\"\n${content}\n")
   endforeach()
   set(${variable} "${text}" PARENT_SCOPE)
@@ -40,8 +40,8 @@ foreach(kernel IN LISTS kernels)
     message(FATAL_ERROR "${TABLE} has no row for ${file}.cl")
   endif()
   foreach(type F32 F64)
-    source_of(opencl opencl ${file} ${type})
-    source_of(cuda cuda ${file} ${type})
+    source_of(opencl opencl ${kernel} ${type})
+    source_of(cuda cuda ${kernel} ${type})
     file(WRITE ${WORK}/${file}_${type}.cl "${opencl}")
     file(WRITE ${WORK}/${file}_${type}.cpp "${cuda}")
     set(without "")
@@ -55,7 +55,7 @@ foreach(kernel IN LISTS kernels)
         -Xclang -finclude-default-header ${without} ${WORK}/${file}_${type}.cl)
       check("CUDA C++" ${file} ${type} "${options}" -x c++ -std=c++17 -include ${CUDA}
         ${WORK}/${file}_${type}.cpp)
-      if(file MATCHES "^mmchain_(ring|team|tile)")
+      if(file MATCHES "^(ring|team|tile)")
         check("NVIDIA's OpenCL C" ${file} ${type} "${options}" -x cl -cl-std=CL1.2 -target nvptx64-unknown-unknown
           -Xclang -finclude-default-header -Xclang -cl-ext=+cl_khr_fp64,+cl_khr_int64_base_atomics -DKILN_NVIDIA=90
           ${WORK}/${file}_${type}.cl)

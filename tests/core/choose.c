@@ -9,9 +9,9 @@
 
 #include "core/cache.h"
 #include "core/check.h"
-#include "core/cost.h"
+#include "choose/cost.h"
 #include "core/status.h"
-#include "ops/figures.h"
+#include "choose/figures.h"
 
 static const struct ki_figures gpu = {.start = 0.2,
                                       .end = 0.1,

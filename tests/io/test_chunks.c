@@ -5,7 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "io/npz.h"
+#include "io/numpy/npz.h"
 #include "io/output.h"
 #include "io/reading.h"
 

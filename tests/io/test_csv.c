@@ -2,7 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "io/bad_file.h"
 
-#include "io/csv.h"
+#include "io/csv/csv.h"
 
 static struct reading read_text(const char *text, const kiln_read_options *options) {
     return read_bytes(ki_read_csv, text, strlen(text), options);

@@ -1,0 +1,237 @@
+/* Linear regression: what may be asked for, the system that linreg_solve.c solves, and what is handed back.
+ *
+ * Targets are solved in blocks of as many as one pass over X serves. The results of several blocks are gathered on the host.
+ * W and b are written when all has succeeded, so that a failure leaves both as they were. */
+#include "algorithms/linreg/linreg.h"
+
+static const char call[] = "kiln_linreg";
+
+static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *X,
+                                   const kiln_matrix *y, const kiln_linreg_options *options) {
+    kiln_status status;
+    if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
+    const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X), k = kiln_matrix_cols(y);
+    if (k == 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: y has no columns", call);
+    TRY(ki_check_matrix(call, "y", y, X, rows, k));
+    TRY(ki_check_matrix(call, "W", W, X, cols, k));
+    if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, X, 1, k));
+    if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, rows, 1));
+    if (!(options->l2 >= 0) || isinf(options->l2))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be a number >= 0", call,
+                       options->l2);
+    TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
+    if (rows == 0 || cols == 0)
+        return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, rows == 0 ? "rows" : "columns");
+done:
+    return status;
+}
+
+/* A column whose diagonal of H is nothing (constant under an intercept, or all zero) is left out: its
+ * coefficient is 0. The preconditioner is the inverse of the diagonal itself, not a multiple: then X times a direction has
+ * the size of y, however large or small X is, and squares of neither leave the range of the type. One of ones is none, as long as what it leaves out has no entries: the gradient is 0
+ * there. */
+static kiln_status build_vectors(struct ki_system *system, struct ki_moments *moments) {
+    kiln_status status;
+    const kiln_linreg_options *options = &system->options;
+    kiln_device *device = kiln_matrix_device(system->X);
+    const kiln_type type = kiln_matrix_type(system->X);
+    const int64_t cols = kiln_matrix_cols(system->X);
+    double sums[2];
+    TRY(kiln_matrix_dense(&system->inverse, device, type, cols, 1, NULL));
+    if (options->warm_start) TRY(kiln_matrix_dense(&system->kept, device, type, cols, 1, NULL));
+    if (options->standardize) TRY(kiln_matrix_dense(&system->penalty, device, type, cols, 1, NULL));
+    struct ki_scales scales = {.op = KI_SCALES_WEIGH,
+                               .square = moments->square,
+                               .centred = moments->centred,
+                               .inverse = system->inverse,
+                               .penalty = system->penalty,
+                               .kept = system->kept,
+                               .weight = moments->weight,
+                               .l2 = options->l2,
+                               .intercept = !options->no_intercept,
+                               .standardize = options->standardize,
+                               .plain = options->no_preconditioner};
+    TRY(ki_scales_run(NULL, &scales));
+    scales.op = KI_SCALES_INVERT;
+    TRY(ki_scales_run(sums, &scales));
+    system->magnification = sums[0];
+    if (options->no_preconditioner && !options->standardize && sums[1] == 0) {
+        kiln_matrix_free(system->inverse);
+        system->inverse = NULL;
+    }
+    if (!options->no_intercept) {
+        system->mean = moments->mean;
+        moments->mean = NULL;
+    }
+done:
+    return status;
+}
+
+static kiln_status system_new(struct ki_system *system) {
+    kiln_status status;
+    const kiln_matrix *X = system->X;
+    struct ki_moments moments = {0};
+    TRY(kiln_matrix_dense(&system->ones, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1,
+                          NULL));
+    TRY(kiln_fill(system->ones, 1));
+    system->s = system->options.weights ? system->options.weights : system->ones;
+    TRY(kiln_dot(&system->weight, system->s, system->ones));
+    if (!(system->weight > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", call));
+    TRY(ki_moments_measure(&moments, X, system->s, system->weight));
+    system->passes = 2;
+    system->bytes = ki_bytes_of(X);
+    TRY(build_vectors(system, &moments));
+done:
+    ki_moments_free(&moments);
+    return status;
+}
+
+static void system_free(struct ki_system *system) {
+    kiln_matrix_free(system->ones);
+    kiln_matrix_free(system->mean);
+    kiln_matrix_free(system->penalty);
+    kiln_matrix_free(system->inverse);
+    kiln_matrix_free(system->kept);
+    kiln_report_free(&system->report);
+}
+
+/* Copies `width` bytes of each row between tables whose rows are `to_row` and `from_row` bytes apart. */
+static void copy_columns(void *to, int64_t to_row, const void *from, int64_t from_row, int64_t rows,
+                         int64_t width) {
+    for (int64_t i = 0; i < rows; i++)
+        memcpy((char *)to + i * to_row, (const char *)from + i * from_row, (size_t)width);
+}
+
+/* Host copies of what is cut into blocks, and a block's worth of it. */
+struct tables {
+    char *W, *y, *block;
+    int64_t element; /* bytes */
+};
+
+static kiln_status tables_new(struct tables *tables, const struct ki_system *system, const kiln_matrix *W,
+                              const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    const int64_t element = kiln_matrix_type(W) == KILN_F32 ? 4 : 8;
+    const int64_t longer = ki_max(kiln_matrix_rows(W), kiln_matrix_rows(y));
+    const int64_t W_bytes = kiln_matrix_nnz(W) * element, y_bytes = kiln_matrix_nnz(y) * element;
+    const int64_t block_bytes = longer * KI_BLOCK * element;
+    tables->element = element;
+    tables->W = ki_calloc((size_t)W_bytes);
+    tables->block = ki_alloc((size_t)block_bytes);
+    tables->y = ki_alloc((size_t)y_bytes);
+    if (!tables->W || !tables->block || !tables->y) {
+        status = ki_fail_nomem((size_t)(W_bytes + block_bytes + y_bytes), "the coefficients");
+        goto done;
+    }
+    if (system->options.warm_start) TRY(kiln_matrix_get(tables->W, W));
+    TRY(kiln_matrix_get(tables->y, y));
+done:
+    return status;
+}
+
+static void tables_free(struct tables *tables) {
+    ki_free(tables->W);
+    ki_free(tables->y);
+    ki_free(tables->block);
+}
+
+/* Solves for targets first .. first + width - 1. */
+static kiln_status solve_block(struct ki_system *system, struct tables *tables, double *b,
+                               const kiln_matrix *y, int64_t first, int64_t width) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(y);
+    const kiln_type type = kiln_matrix_type(y);
+    const int64_t rows = kiln_matrix_rows(y), cols = kiln_matrix_cols(system->X);
+    const int64_t row = kiln_matrix_cols(y) * tables->element, part = width * tables->element;
+    char *W_part = tables->W + first * tables->element;
+    kiln_matrix *W_block = NULL, *y_block = NULL;
+    copy_columns(tables->block, part, tables->y + first * tables->element, row, rows, part);
+    TRY(kiln_matrix_dense(&y_block, device, type, rows, width, tables->block));
+    copy_columns(tables->block, part, W_part, row, cols, part);
+    TRY(kiln_matrix_dense(&W_block, device, type, cols, width, tables->block));
+    TRY(ki_linreg_block(system, &W_block, b + first, y_block));
+    TRY(kiln_matrix_get(tables->block, W_block));
+    copy_columns(W_part, row, tables->block, part, cols, part);
+done:
+    kiln_matrix_free(W_block);
+    kiln_matrix_free(y_block);
+    return status;
+}
+
+static kiln_status solve_blocks(struct ki_system *system, kiln_matrix *W, double *b, const kiln_matrix *y) {
+    kiln_status status;
+    struct tables tables = {0};
+    const int64_t k = kiln_matrix_cols(y);
+    TRY(tables_new(&tables, system, W, y));
+    for (int64_t first = 0; first < k; first += KI_BLOCK)
+        TRY(solve_block(system, &tables, b, y, first, ki_min(KI_BLOCK, k - first)));
+    TRY(kiln_matrix_set(W, tables.W));
+done:
+    tables_free(&tables);
+    return status;
+}
+
+/* All targets at once: the coefficients never leave the device. */
+static kiln_status solve_at_once(struct ki_system *system, kiln_matrix *W, double *b, const kiln_matrix *y) {
+    kiln_status status;
+    kiln_matrix *made = NULL;
+    double one[KI_BLOCK];
+    for (int j = 0; j < KI_BLOCK; j++) one[j] = 1;
+    TRY(kiln_matrix_dense(&made, kiln_matrix_device(W), kiln_matrix_type(W), kiln_matrix_rows(W),
+                          kiln_matrix_cols(W), NULL));
+    if (system->options.warm_start) TRY(kiln_combine(made, one, W, NULL, NULL));
+    TRY(ki_linreg_block(system, &made, b, y));
+    TRY(kiln_combine(W, one, made, NULL, NULL));
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
+/* The intercepts, narrowed in place where b is narrow. */
+static kiln_status set_intercepts(kiln_matrix *b, double *values) {
+    for (int64_t j = 0; kiln_matrix_type(b) == KILN_F32 && j < kiln_matrix_cols(b); j++) {
+        const float narrow = (float)values[j];
+        memcpy((char *)values + (size_t)j * sizeof narrow, &narrow, sizeof narrow);
+    }
+    return kiln_matrix_set(b, values);
+}
+
+static void hand_over_report(kiln_report *to, struct ki_system *system) {
+    kiln_report *report = &system->report;
+    report->tolerance = system->options.tolerance;
+    report->r2 = report->tss > 0 ? 1 - report->rss / report->tss : NAN;
+    report->passes = system->passes;
+    report->gap = NAN;
+    report->seconds = ki_clock() - system->start;
+    if (!to) return;
+    *to = *report;
+    *report = (kiln_report){0};
+}
+
+kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                        const kiln_linreg_options *options, kiln_report *report) {
+    kiln_status status;
+    struct ki_system system = {.X = X, .start = ki_clock(), .report.converged = 1};
+    double *intercepts = NULL;
+    if (options) system.options = *options;
+    TRY(check_arguments(W, b, X, y, &system.options));
+    TRY(ki_check_finite(call, "y", y, false));
+    if (system.options.weights) TRY(ki_check_weights(call, system.options.weights));
+    if (system.options.warm_start) TRY(ki_check_finite(call, "W", W, false));
+    if (system.options.tolerance == 0)
+        system.options.tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-12;
+    if (system.options.max_iterations == 0) system.options.max_iterations = 1000;
+    const int64_t k = kiln_matrix_cols(y);
+    system.blocks = ki_ceil_div(k, KI_BLOCK);
+    intercepts = ki_alloc((size_t)k * sizeof *intercepts);
+    if (!intercepts) TRY(ki_fail_nomem((size_t)k * sizeof *intercepts, "the intercepts"));
+    TRY(system_new(&system));
+    TRY(system.blocks > 1 ? solve_blocks(&system, W, intercepts, y)
+                          : solve_at_once(&system, W, intercepts, y));
+    if (b) TRY(set_intercepts(b, intercepts));
+    hand_over_report(report, &system);
+done:
+    ki_free(intercepts);
+    system_free(&system);
+    return status;
+}

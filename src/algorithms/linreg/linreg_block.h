@@ -1,0 +1,44 @@
+/* A block of targets that linreg_solve.c refines and linreg_cg.c corrects, in lock step. */
+#ifndef KI_LINREG_BLOCK_H
+#define KI_LINREG_BLOCK_H
+
+#include "algorithms/linreg/linreg.h"
+
+/* Iterations queued at once at most, and rows of kiln_cg's state for as many. */
+enum { KI_AHEAD = 8, KI_STATE = 5 + 2 * KI_AHEAD };
+
+/* Arrays have an entry a target. The norm is || D^-1 g ||, the quantity the tolerance is about. */
+struct ki_block {
+    struct ki_system *system;
+    int k;
+    const kiln_matrix *y; /* m x k */
+    kiln_matrix *R, *SR;  /* m x k: y - X W - b, also work space; s times that (R itself without weights) */
+    kiln_matrix *W, *E;   /* n x k: the solution so far; the correction a cycle computes, then the former W */
+    kiln_matrix *G;       /* n x k: minus the gradient, true after check, by recurrence within a cycle */
+    kiln_matrix *P, *Q, *Z;    /* n x k: direction; H P; D^-2 G and work space */
+    kiln_matrix *S;            /* KI_STATE x k: the recurrences' scalars */
+    kiln_matrix *shift, *sums; /* 1 x k: what centres the rows of X P; their weighted sums */
+    kiln_matrix *curvature;    /* 1 x k: P . A P */
+    bool gpu;                  /* a device that works while the host goes on */
+    double one[KI_BLOCK], b[KI_BLOCK];
+    double reference[KI_BLOCK]; /* the norm at w = 0 */
+    double norm[KI_BLOCK], rss[KI_BLOCK], objective[KI_BLOCK];
+    double zero[KI_BLOCK]; /* the objective at w = 0 */
+    double best[KI_BLOCK]; /* the smallest norm, for telling a stall */
+    int stalls[KI_BLOCK];
+    bool active[KI_BLOCK], diverged;
+    int64_t iterations, longest; /* so far; of the next cycle at most */
+};
+
+/* Conjugate gradient for the correction H E = G of the active targets, from E = 0; there are some. Ends after t->longest
+ * iterations, or max_iterations in all. */
+kiln_status ki_block_cycle(struct ki_block *t);
+
+/* A trace row with the given norms, and the user's say. */
+kiln_status ki_block_record(struct ki_block *t, const double *norm);
+/* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */
+double ki_block_relative(const struct ki_block *t, const double *norm);
+double ki_block_objective(const struct ki_block *t); /* of all targets */
+bool ki_block_active(const struct ki_block *t);      /* any of them */
+
+#endif

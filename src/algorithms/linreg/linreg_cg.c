@@ -1,0 +1,153 @@
+/* A cycle of conjugate gradient: k recurrences share each pass over X; a target that has converged, or broken down,
+ * stands still.
+ *
+ * An iteration is one pass and kiln_cg_step, which leaves behind what the next pass begins with: the penalty's part of H P
+ * and what centres the rows. On a GPU the host does not wait for an iteration's scalars before it queues the next ones. */
+#include "algorithms/linreg/linreg_block.h"
+
+/* That queued iterations may take: the user wants to see progress and to stop. */
+static const double ahead_seconds = 0.05;
+enum { ACTIVE = 1, GOAL = 2, HISTORY = 5 }; /* rows of kiln_cg's state */
+
+/* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */
+double ki_block_relative(const struct ki_block *t, const double *norm) {
+    double largest = 0;
+    for (int j = 0; j < t->k; j++) {
+        const double ratio = t->reference[j] == 0 ? 0 : norm[j] / t->reference[j];
+        if (isnan(ratio) || ratio > largest) largest = ratio;
+    }
+    return largest;
+}
+
+double ki_block_objective(const struct ki_block *t) {
+    double all = 0;
+    for (int j = 0; j < t->k; j++) all += t->objective[j];
+    return all;
+}
+
+/* A trace row for the iteration, and the user's say. */
+kiln_status ki_block_record(struct ki_block *t, const double *norm) {
+    struct ki_system *system = t->system;
+    const kiln_trace_row row = {.iteration = system->report.iterations,
+                                .residual = ki_block_relative(t, norm),
+                                .objective = ki_block_objective(t),
+                                .seconds = ki_clock() - system->start};
+    kiln_status status = ki_report_row(&system->report, &row);
+    const kiln_control *control = &system->options.control;
+    if (status != KILN_OK || !control->progress) return status;
+    const kiln_progress now = {.phase = "solve",
+                               .done = row.iteration,
+                               .total = system->options.max_iterations * system->blocks,
+                               .objective = row.objective,
+                               .residual = row.residual,
+                               .seconds = row.seconds,
+                               .bytes = system->passes * system->bytes};
+    if (control->progress(control->user, &now)) system->cancelled = true;
+    return KILN_OK;
+}
+
+bool ki_block_active(const struct ki_block *t) {
+    for (int j = 0; j < t->k; j++)
+        if (t->active[j]) return true;
+    return false;
+}
+
+/* Where a cycle ends: at half the tolerance, so that recurrence and truth may differ a little, but not below
+ * the rounding in the gradient it began with. Fitting that noise, CG would fill the directions that collinear
+ * columns leave free. */
+static double goal(const struct ki_block *t, int j) {
+    const double noise = 64 * ki_epsilon(kiln_matrix_type(t->system->X));
+    return fmax(0.5 * t->system->options.tolerance * t->reference[j], noise * t->norm[j]);
+}
+
+static kiln_status begin_state(struct ki_block *t) {
+    double state[KI_STATE * KI_BLOCK] = {0};
+    float narrow[KI_STATE * KI_BLOCK];
+    const int count = KI_STATE * t->k;
+    for (int j = 0; j < t->k; j++) {
+        state[ACTIVE * t->k + j] = t->active[j] ? 1 : 0;
+        state[GOAL * t->k + j] = goal(t, j) * goal(t, j);
+    }
+    for (int i = 0; i < count; i++) narrow[i] = (float)state[i];
+    return kiln_matrix_set(t->S, kiln_matrix_type(t->S) == KILN_F64 ? (const void *)state : narrow);
+}
+
+/* What queued iterations have done, slot by slot, until the first in which no target moved. */
+static kiln_status account(struct ki_block *t, int queued, const double start[KI_BLOCK],
+                           double decrease[KI_BLOCK]) {
+    kiln_status status;
+    double state[KI_STATE * KI_BLOCK], norm[KI_BLOCK];
+    const int k = t->k;
+    TRY(ki_vector_get(state, t->S));
+    for (int slot = 0; slot < queued; slot++) {
+        bool moved = false;
+        for (int j = 0; j < k; j++) {
+            const double rho = state[(HISTORY + 2 * slot) * k + j];
+            const double so_far = state[(HISTORY + 2 * slot + 1) * k + j];
+            moved = moved || so_far != decrease[j];
+            decrease[j] = so_far;
+            norm[j] = sqrt(rho);
+            t->objective[j] = start[j] - so_far;
+        }
+        if (!moved) break;
+        t->iterations++;
+        t->system->report.iterations++;
+        TRY(ki_block_record(t, norm));
+    }
+    for (int j = 0; j < k; j++) t->active[j] = state[ACTIVE * k + j] != 0;
+done:
+    return status;
+}
+
+/* How many iterations to queue: as many as are half of those that the last ones let expect, so that few are queued in
+ * vain; one on the CPU, which gains nothing by more. */
+static int look_ahead(const struct ki_block *t, double norm_before, double norm_now, int queued,
+                      double seconds) {
+    const double rate = log(norm_before / norm_now) / queued; /* of the slowest target */
+    double slowest = 0;
+    if (!t->gpu) return 1;
+    for (int j = 0; j < t->k; j++)
+        if (t->active[j] && t->reference[j] > 0) slowest = fmax(slowest, goal(t, j) / t->reference[j]);
+    const double left = rate > 0 && slowest > 0 ? log(norm_now / slowest) / rate : KI_AHEAD;
+    return (int)fmax(fmin(fmin(left / 2, KI_AHEAD), ahead_seconds * queued / fmax(seconds, 1e-9)), 1);
+}
+
+kiln_status ki_block_cycle(struct ki_block *t) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    const kiln_cg cg = {.S = t->S,
+                        .E = t->E,
+                        .G = t->G,
+                        .P = t->P,
+                        .Q = t->Q,
+                        .inverse = system->inverse,
+                        .penalty = system->penalty,
+                        .l2 = system->options.l2,
+                        .mean = system->options.no_intercept ? NULL : system->mean,
+                        .sums = t->sums,
+                        .shift = t->shift,
+                        .curvature = t->curvature};
+    double start[KI_BLOCK], decrease[KI_BLOCK] = {0};
+    int ahead = 1;
+    memcpy(start, t->objective, sizeof start);
+    TRY(begin_state(t));
+    TRY(kiln_cg_begin(&cg));
+    double before = ki_block_relative(t, t->norm);
+    const int64_t left = system->options.max_iterations - t->iterations;
+    const int64_t end = t->iterations + ki_min(left, t->longest);
+    while (ki_block_active(t) && !system->cancelled && t->iterations < end) {
+        const int queued = (int)ki_min(ahead, end - t->iterations);
+        const double began = ki_clock();
+        for (int slot = 0; slot < queued; slot++) {
+            TRY(kiln_cg_pass(&cg, system->X, system->options.weights));
+            system->passes++;
+            TRY(kiln_cg_step(&cg, slot));
+        }
+        TRY(account(t, queued, start, decrease));
+        const double now = system->report.trace[system->report.trace_count - 1].residual;
+        ahead = look_ahead(t, before, now, queued, ki_clock() - began);
+        before = now;
+    }
+done:
+    return status;
+}

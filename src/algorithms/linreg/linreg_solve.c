@@ -1,0 +1,329 @@
+/* Iterative refinement of the centred normal equations' solution, k targets in lock step.
+ *
+ * The trick is to centre inside the pass: X^T S (X p - 1 (mu^T p)) - mu * (column sum of S (...)) is (X - 1 mu^T)^T S (X -
+ * 1 mu^T) p, and as each row is centred before it is scattered, nothing cancels where a mean dwarfs its spread. The
+ * recurrences of conjugate gradient (linreg_cg.c) still drift, so they are trusted for a cycle only: then residual and
+ * gradient are computed afresh from y - X w - b, and if they miss the tolerance another cycle corrects w. */
+#include "algorithms/linreg/linreg_block.h"
+
+enum { STALLS = 2 }; /* cycles without a factor of 2 that make a target give up */
+enum { SHORTEST = 16 };
+
+/* A correction promises as many digits as the first cycle, and so takes about as many iterations. One that takes far more
+ * may be chasing rounding in the gradient, which columns that depend on each other cannot represent: then CG walks along them
+ * for ever, and only a look at the truth can tell. Where that says that a cycle cut short has helped, the next one may take
+ * longer. */
+static void limit_cycle(struct ki_block *t, int64_t taken, bool cut, bool helped) {
+    if (t->longest == INT64_MAX)
+        t->longest = 2 * taken + SHORTEST;
+    else if (cut && helped)
+        t->longest *= 2;
+}
+
+static kiln_status block_new(struct ki_block *t) {
+    kiln_status status;
+    kiln_device_info info;
+    const struct ki_system *system = t->system;
+    kiln_device *device = kiln_matrix_device(system->X);
+    const kiln_type type = kiln_matrix_type(system->X);
+    const int64_t rows = kiln_matrix_rows(system->X), cols = kiln_matrix_cols(system->X);
+    kiln_matrix **const small[5] = {&t->E, &t->G, &t->P, &t->Q, &t->Z};
+    for (int i = 0; i < 5; i++) TRY(kiln_matrix_dense(small[i], device, type, cols, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->R, device, type, rows, t->k, NULL));
+    TRY(kiln_device_get_info(device, &info));
+    t->gpu = strcmp(info.name, "cpu") != 0;
+    TRY(kiln_matrix_dense(&t->S, device, info.has_f64 ? KILN_F64 : KILN_F32, KI_STATE, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->curvature, device, info.has_f64 ? KILN_F64 : KILN_F32, 1, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->shift, device, type, 1, t->k, NULL));
+    TRY(kiln_matrix_dense(&t->sums, device, type, 1, t->k, NULL));
+    if (system->options.weights)
+        TRY(kiln_matrix_dense(&t->SR, device, type, rows, t->k, NULL));
+    else
+        t->SR = t->R;
+    for (int j = 0; j < t->k; j++) t->one[j] = 1;
+done:
+    return status;
+}
+
+static void block_free(struct ki_block *t) {
+    if (t->SR != t->R) kiln_matrix_free(t->SR);
+    kiln_matrix *const all[] = {t->R, t->E, t->G, t->P, t->Q, t->Z, t->S, t->shift, t->sums, t->curvature};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+}
+
+/* beta * (*z) = L A. Uses Z. */
+static kiln_status penalise(const struct ki_block *t, double *beta, const kiln_matrix **z,
+                            const kiln_matrix *A) {
+    *beta = t->system->options.l2;
+    *z = A;
+    if (!t->system->penalty) return KILN_OK;
+    *beta = 1;
+    *z = t->Z;
+    return kiln_times(t->Z, A, t->system->penalty);
+}
+
+/* A -= (column means of A, weighted) on each row; adds them to b if given. */
+static kiln_status centre_rows(const struct ki_block *t, kiln_matrix *A, double *b) {
+    kiln_status status;
+    double shift[KI_BLOCK];
+    TRY(kiln_dot(shift, A, t->system->s));
+    for (int j = 0; j < t->k; j++) {
+        shift[j] /= -t->system->weight;
+        if (b) b[j] -= shift[j];
+    }
+    TRY(kiln_combine(A, t->one, A, shift, t->system->ones));
+done:
+    return status;
+}
+
+/* A = (X - 1 mu^T)^T C + beta z, for C whose columns sum to zero but for rounding: that little must not be
+ * magnified by the means. */
+static kiln_status scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C, double beta,
+                           const kiln_matrix *z) {
+    kiln_status status;
+    const struct ki_system *system = t->system;
+    double sum[KI_BLOCK];
+    TRY(kiln_multiply(A, 1, KILN_TRANSPOSED, system->X, C, beta, z));
+    if (system->options.no_intercept) return KILN_OK;
+    TRY(kiln_dot(sum, C, system->ones));
+    for (int j = 0; j < t->k; j++) sum[j] = -sum[j];
+    TRY(kiln_combine(A, t->one, A, sum, system->mean));
+done:
+    return status;
+}
+
+/* *direction = D^-2 G. Uses Z. */
+static kiln_status precondition(const struct ki_block *t, const kiln_matrix **direction) {
+    *direction = t->system->inverse ? t->Z : t->G;
+    return t->system->inverse ? kiln_times(t->Z, t->G, t->system->inverse) : KILN_OK;
+}
+
+/* norm_j = || D^-1 G_j || */
+static kiln_status measure_gradient(const struct ki_block *t, double *norm) {
+    kiln_status status;
+    const kiln_matrix *direction;
+    TRY(precondition(t, &direction));
+    TRY(kiln_dot(norm, t->G, direction));
+    for (int j = 0; j < t->k; j++) norm[j] = sqrt(norm[j]);
+done:
+    return status;
+}
+
+/* Residual, intercept, gradient, norm and objective of W, all from y - X W - b. The former b is subtracted
+ * before X W is, as far fewer digits cancel than after; the means of what remains then correct it. */
+static kiln_status check(struct ki_block *t, bool zero) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    const bool intercept = !system->options.no_intercept;
+    const kiln_matrix *z;
+    double minus_b[KI_BLOCK], square[KI_BLOCK], beta;
+    for (int j = 0; j < t->k; j++) {
+        if (kiln_matrix_type(system->X) == KILN_F32) t->b[j] = (float)t->b[j];
+        minus_b[j] = -t->b[j];
+    }
+    TRY(kiln_combine(t->R, minus_b, system->ones, t->one, t->y));
+    if (!zero) TRY(kiln_multiply(t->R, -1, KILN_PLAIN, system->X, t->W, 1, t->R));
+    if (intercept) TRY(centre_rows(t, t->R, t->b));
+    if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
+    TRY(kiln_dot(t->rss, t->SR, t->R));
+    TRY(penalise(t, &beta, &z, t->W));
+    TRY(kiln_dot(square, t->W, z));
+    TRY(scatter(t, t->G, t->SR, -beta, z));
+    system->passes += zero ? 1 : 2;
+    TRY(measure_gradient(t, t->norm));
+    for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
+done:
+    return status;
+}
+
+/* Judges the corrected solution of the targets that took part; false for one that must go back to what it was. A cycle cut short
+ * has not come to its norm yet: the objective, which falls at every step, tells whether it was on its way. */
+static bool improved(struct ki_block *t, int j, bool cut, double norm_before, double objective_before) {
+    if (!isfinite(t->norm[j]) || !isfinite(t->objective[j])) {
+        t->diverged = true;
+        return false;
+    }
+    const double noise = 1000 * ki_epsilon(kiln_matrix_type(t->system->X));
+    const bool lower = t->objective[j] < objective_before * (1 - noise);
+    if (t->norm[j] <= 0.5 * t->best[j] || (cut && lower))
+        t->stalls[j] = 0;
+    else
+        t->stalls[j]++;
+    if (t->norm[j] < t->best[j]) t->best[j] = t->norm[j];
+    if (t->objective[j] > objective_before + noise * t->zero[j]) return false;
+    return t->norm[j] < norm_before || lower;
+}
+
+static void swap(struct ki_block *t) {
+    kiln_matrix *former = t->W;
+    t->W = t->E;
+    t->E = former;
+}
+
+/* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
+ * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
+static kiln_status refine(struct ki_block *t) {
+    kiln_status status;
+    double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
+    bool took_part[KI_BLOCK] = {false}, reverted = false, helped = false;
+    const int64_t iterations = t->iterations;
+    for (int j = 0; j < t->k; j++) {
+        norm[j] = t->norm[j];
+        objective[j] = t->objective[j];
+        b[j] = t->b[j];
+        took_part[j] = t->active[j];
+    }
+    TRY(ki_block_cycle(t));
+    TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
+    swap(t);
+    TRY(check(t, false));
+    const int64_t taken = t->iterations - iterations;
+    const bool cut = taken >= t->longest;
+    for (int j = 0; j < t->k; j++) {
+        const bool good = !took_part[j] || improved(t, j, cut, norm[j], objective[j]);
+        keep[j] = good ? 1 : 0;
+        revert[j] = good ? 0 : 1;
+        if (!good) t->stalls[j] = STALLS;
+        if (!good) t->b[j] = b[j]; /* check begins with it, and one far off would cost digits */
+        reverted = reverted || !good;
+        helped = helped || (took_part[j] && t->stalls[j] == 0);
+    }
+    limit_cycle(t, taken, cut, helped);
+    if (reverted) {
+        TRY(kiln_combine(t->W, keep, t->W, revert, t->E));
+        TRY(check(t, false));
+    }
+    kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
+    last->residual = ki_block_relative(t, t->norm);
+    last->objective = ki_block_objective(t);
+done:
+    return status;
+}
+
+/* The total sum of squares, and with it the objective and the reference gradient at w = 0. A y that is
+ * constant, or a gradient that is zero, but for rounding, is taken for what it is: then w = 0 is the
+ * solution, and t->reference is 0. */
+static kiln_status measure_zero(struct ki_block *t) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    const double epsilon = ki_epsilon(kiln_matrix_type(system->X));
+    double mean[KI_BLOCK] = {0}, tss[KI_BLOCK];
+    TRY(check(t, true));
+    if (system->options.no_intercept) {
+        TRY(centre_rows(t, t->R, mean));
+        if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
+    }
+    TRY(kiln_dot(tss, t->SR, t->R));
+    for (int j = 0; j < t->k; j++) {
+        const double level = t->b[j] + mean[j]; /* one of them is the mean of y, the other 0 */
+        const bool constant = tss[j] <= 64 * epsilon * epsilon * (tss[j] + system->weight * level * level);
+        if (!constant) system->report.tss += tss[j];
+        const bool none = (constant && !system->options.no_intercept) ||
+                          t->norm[j] <= 16 * epsilon * sqrt(system->magnification * t->rss[j]);
+        t->reference[j] = none && isfinite(t->rss[j]) ? 0 : t->norm[j];
+        t->zero[j] = t->objective[j];
+    }
+done:
+    return status;
+}
+
+/* A start so far out that its residual overflows leaves nothing to go on from. */
+static kiln_status check_start(const struct ki_block *t) {
+    for (int j = 0; j < t->k; j++) {
+        if (isfinite(t->norm[j]) && isfinite(t->objective[j]) && isfinite(t->b[j])) continue;
+        ki_fail(KILN_ERR_DATA, "kiln_linreg: the residual of the given start overflows (target %d of %d)",
+                j + 1, t->k);
+        return ki_hint("start without it, or from smaller coefficients");
+    }
+    return KILN_OK;
+}
+
+/* The given coefficients without those of columns that are left out. A start with a higher objective than w = 0 gives way to
+ * that: from far off rounding would leave few digits of the way back. */
+static kiln_status warm_start(struct ki_block *t) {
+    kiln_status status;
+    double keep[KI_BLOCK], b[KI_BLOCK];
+    bool worse = false;
+    for (int j = 0; j < t->k; j++) {
+        keep[j] = t->reference[j] > 0 ? 1 : 0;
+        b[j] = t->b[j];
+    }
+    TRY(kiln_times(t->W, t->W, t->system->kept));
+    TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
+    TRY(check(t, false));
+    TRY(check_start(t));
+    for (int j = 0; j < t->k; j++) {
+        keep[j] = t->objective[j] <= t->zero[j] ? 1 : 0;
+        if (keep[j] > 0) continue;
+        t->b[j] = b[j];
+        worse = true;
+    }
+    if (!worse) goto done;
+    TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
+    TRY(check(t, false));
+done:
+    return status;
+}
+
+/* Row 0 of the trace: w = 0, or the given coefficients. */
+static kiln_status start(struct ki_block *t) {
+    kiln_status status;
+    swap(t); /* E is all zeros */
+    TRY(measure_zero(t));
+    if (t->system->options.warm_start) {
+        swap(t);
+        TRY(warm_start(t));
+    }
+    for (int j = 0; j < t->k; j++) {
+        t->best[j] = t->norm[j];
+        if (!isfinite(t->norm[j]) || !isfinite(t->objective[j])) t->diverged = true;
+    }
+    TRY(ki_block_record(t, t->norm));
+done:
+    return status;
+}
+
+static bool met(const struct ki_block *t, int j) {
+    return t->reference[j] == 0 ||
+           (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
+}
+
+/* Picks the targets that still gain from another cycle. */
+static bool choose(struct ki_block *t) {
+    for (int j = 0; j < t->k; j++) t->active[j] = !met(t, j) && t->stalls[j] < STALLS && isfinite(t->norm[j]);
+    return ki_block_active(t);
+}
+
+static void conclude(const struct ki_block *t) {
+    kiln_report *report = &t->system->report;
+    kiln_stop stop = KILN_STOP_TOLERANCE;
+    bool converged = true;
+    for (int j = 0; j < t->k; j++) converged = converged && met(t, j);
+    if (t->system->cancelled)
+        stop = KILN_STOP_CANCELLED;
+    else if (t->diverged && !converged)
+        stop = KILN_STOP_DIVERGED;
+    else if (!converged)
+        stop = t->iterations >= t->system->options.max_iterations ? KILN_STOP_ITERATIONS : KILN_STOP_STALLED;
+    report->converged = report->converged && converged;
+    if (stop > report->stopped_by) report->stopped_by = stop;
+    const double residual = ki_block_relative(t, t->norm);
+    if (isnan(residual) || residual > report->residual) report->residual = residual;
+    report->objective += ki_block_objective(t);
+    for (int j = 0; j < t->k; j++) report->rss += t->rss[j];
+}
+
+kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y) {
+    kiln_status status;
+    struct ki_block t = {
+        .system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W, .longest = INT64_MAX};
+    TRY(block_new(&t));
+    TRY(start(&t));
+    while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t)) TRY(refine(&t));
+    conclude(&t);
+    for (int j = 0; j < t.k; j++) b[j] = t.b[j];
+done:
+    *W = t.W;
+    block_free(&t);
+    return status;
+}

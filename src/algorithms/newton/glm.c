@@ -1,0 +1,255 @@
+/* Generalised linear models by the Newton engine, with the loss's own curvature where that is positive throughout; else the
+ * expected curvature makes its steps those of Fisher scoring, which iteratively reweighted least squares takes too.
+ *
+ * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its rows. */
+#include "algorithms/newton/glm.h"
+
+enum { ERRORS_COLUMNS_MAX = 4096 };
+
+/* ---- checks ---- */
+
+static kiln_status check_options(const kiln_glm_options *options, const kiln_matrix *X) {
+    kiln_status status;
+    const int64_t n = kiln_matrix_cols(X), count = n + !options->no_intercept;
+    if (!(options->l2 >= 0) || isinf(options->l2))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be a number >= 0", ki_glm_call,
+                       options->l2);
+    if (options->standard_errors) {
+        if (options->l2 > 0)
+            return ki_fail(KILN_ERR_ARGUMENT,
+                           "%s: standard errors are defined without a penalty only, and %s_options.l2 is %g",
+                           ki_glm_call, ki_glm_call, options->l2);
+        if (n > ERRORS_COLUMNS_MAX)
+            return ki_fail(KILN_ERR_LIMIT,
+                           "%s: standard errors of %lld columns; at most %d, their matrix is dense",
+                           ki_glm_call, (long long)n, ERRORS_COLUMNS_MAX);
+        TRY(ki_check_matrix(ki_glm_call, "standard_errors", options->standard_errors, X, count, 1));
+    }
+    TRY(ki_check_iteration(ki_glm_call, options->tolerance, options->max_iterations));
+done:
+    return status;
+}
+
+static kiln_status check_operands(const kiln_matrix *w, const kiln_matrix *b, const kiln_matrix *X,
+                                  const kiln_matrix *y, const kiln_glm_options *options) {
+    kiln_status status;
+    if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", ki_glm_call, X ? "y" : "X");
+    const int64_t rows = kiln_matrix_rows(X), cols = kiln_matrix_cols(X);
+    TRY(ki_check_matrix(ki_glm_call, "y", y, X, rows, 1));
+    TRY(ki_check_matrix(ki_glm_call, "w", w, X, cols, 1));
+    if (b || !options->no_intercept) TRY(ki_check_matrix(ki_glm_call, "b", b, X, 1, 1));
+    if (options->weights) TRY(ki_check_matrix(ki_glm_call, "weights", options->weights, X, rows, 1));
+    if (options->offset) TRY(ki_check_matrix(ki_glm_call, "offset", options->offset, X, rows, 1));
+    TRY(check_options(options, X));
+    if (rows == 0 || cols == 0)
+        return ki_fail(KILN_ERR_DATA, "%s: X has no %s", ki_glm_call, rows == 0 ? "rows" : "columns");
+    TRY(ki_check_finite(ki_glm_call, "y", y, false));
+    if (options->weights) TRY(ki_check_weights(ki_glm_call, options->weights));
+    if (options->offset) TRY(ki_check_finite(ki_glm_call, "offset", options->offset, false));
+    if (options->warm_start) TRY(ki_check_finite(ki_glm_call, "w", w, false));
+    if (options->warm_start && !options->no_intercept) TRY(ki_check_finite(ki_glm_call, "b", b, false));
+done:
+    return status;
+}
+
+/* ---- figures ---- */
+
+/* The sum of the weights, the number of those that are not 0, and the mean of y. */
+static kiln_status measure_rows(struct ki_glm *glm) {
+    kiln_status status;
+    const kiln_matrix *s = glm->loss.weights;
+    kiln_matrix *counted = NULL;
+    double total;
+    const int64_t rows = kiln_matrix_rows(glm->X);
+    TRY(kiln_matrix_dense(&glm->ones, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), rows, 1, NULL));
+    TRY(kiln_fill(glm->ones, 1));
+    glm->weight = glm->rows = (double)rows;
+    if (s) {
+        TRY(kiln_matrix_dense(&counted, kiln_matrix_device(s), kiln_matrix_type(s), rows, 1, NULL));
+        TRY(kiln_map(counted, KILN_MAP_RECIPROCAL, s)); /* 0 where s is */
+        TRY(kiln_times(counted, counted, s));
+        TRY(kiln_norm(&glm->rows, counted, KILN_NORM_1));
+        glm->rows = round(glm->rows);
+        TRY(kiln_norm(&glm->weight, s, KILN_NORM_1));
+    }
+    TRY(kiln_dot(&total, glm->loss.y, s ? s : glm->ones));
+    glm->mean = total / glm->weight;
+done:
+    kiln_matrix_free(counted);
+    return status;
+}
+
+struct sums {
+    double deviance, pearson, constant;
+};
+
+/* The sums of kiln_loss_deviance's columns at X w + b + offset; w NULL counts as zeros. */
+static kiln_status sum_rows(struct sums *sums, struct ki_glm *glm, const kiln_matrix *w, double b) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(glm->X);
+    const kiln_type type = kiln_matrix_type(glm->X);
+    const kiln_matrix *offset = glm->loss.offset;
+    const double one = 1;
+    double result[3];
+    kiln_matrix *Eta = NULL, *D = NULL;
+    TRY(kiln_matrix_dense(&Eta, device, type, kiln_matrix_rows(glm->X), 1, NULL));
+    TRY(kiln_matrix_dense(&D, device, type, kiln_matrix_rows(glm->X), 3, NULL));
+    TRY(kiln_combine(Eta, &b, glm->ones, &one, offset));
+    if (w) {
+        TRY(kiln_multiply(Eta, 1, KILN_PLAIN, glm->X, w, 1, Eta));
+        glm->newton.report.passes++;
+    }
+    TRY(kiln_loss_deviance(D, &glm->loss, Eta));
+    TRY(kiln_dot(result, D, glm->ones));
+    *sums = (struct sums){result[0], result[1], result[2]};
+done:
+    kiln_matrix_free(Eta);
+    kiln_matrix_free(D);
+    return status;
+}
+
+/* Akaike's criterion as R counts it: -2 log-likelihood + 2 parameters, the dispersion, where there is one, counted as a
+ * parameter and put at deviance / weight. */
+static double akaike(const struct ki_glm *glm, const struct sums *sums, double parameters) {
+    const double pi = 3.14159265358979323846, weight = glm->weight, spread = sums->deviance / weight;
+    switch (glm->loss.family) {
+    case KILN_GAUSSIAN:
+        return glm->rows * (log(2 * pi * sums->deviance / glm->rows) + 1) + 2 * sums->constant +
+               2 * (parameters + 1);
+    case KILN_GAMMA:
+        return 2 * (glm->newton.loss / spread - (1 / spread - 1) * sums->constant +
+                    weight * (log(spread) / spread + lgamma(1 / spread))) +
+               2 * (parameters + 1);
+    case KILN_INVERSE_GAUSSIAN:
+        return weight * (log(2 * pi * spread) + 1) + 2 * sums->constant + 2 * (parameters + 1);
+    case KILN_TWEEDIE: return NAN;
+    default: return 2 * (glm->newton.loss + sums->constant) + 2 * parameters;
+    }
+}
+
+static bool dispersion_is_fixed(kiln_family family) {
+    return family == KILN_POISSON || family == KILN_BINOMIAL || family == KILN_NEGATIVE_BINOMIAL;
+}
+
+struct figures {
+    double deviance, null_deviance, dispersion, aic;
+};
+
+static kiln_status judge(struct figures *figures, struct ki_glm *glm, double parameters) {
+    kiln_status status;
+    struct sums sums, null;
+    double b;
+    TRY(ki_vector_get(&b, glm->newton.b));
+    TRY(sum_rows(&sums, glm, glm->newton.W, b));
+    TRY(sum_rows(&null, glm, NULL, glm->null));
+    figures->deviance = sums.deviance;
+    figures->null_deviance = null.deviance;
+    figures->dispersion = dispersion_is_fixed(glm->loss.family) ? 1
+                          : glm->rows > parameters              ? sums.pearson / (glm->rows - parameters)
+                                                                : (double)NAN;
+    figures->aic = akaike(glm, &sums, parameters);
+done:
+    return status;
+}
+
+/* ---- the fit ---- */
+
+static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matrix *b) {
+    kiln_status status;
+    const bool warm = glm->options->warm_start;
+    /* Without an intercept and with a link that not every eta suits, W = 0 may lie where the gradient is beyond measure. */
+    const bool bounded = glm->options->no_intercept && !ki_glm_any_eta(&glm->loss);
+    struct ki_newton_start start = {.warm = warm, .origin = glm->null, .own_reference = bounded};
+    TRY(ki_newton_open(&glm->newton));
+    if (warm) {
+        TRY(ki_newton_set_start(&glm->newton, w, b));
+    } else if (bounded) {
+        TRY(ki_glm_start(glm, &start.warm));
+        if (!start.warm) {
+            ki_fail(KILN_ERR_DATA, "%s: no coefficients were found that give every row a mean in its range",
+                    ki_glm_call);
+            status = ki_hint("fit an intercept, take a link that accepts any number, or give a start");
+            goto done;
+        }
+    }
+    TRY(ki_newton_solve(&glm->newton, &glm->loss, &start));
+done:
+    return status;
+}
+
+static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *options, double start) {
+    const double tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-9;
+    return (struct ki_newton){.call = ki_glm_call,
+                              .X = X,
+                              .weights = options->weights,
+                              .k = 1,
+                              .l2 = options->l2,
+                              .no_intercept = options->no_intercept != 0,
+                              .standardize = options->standardize != 0,
+                              .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
+                              .max_iterations = options->max_iterations ? options->max_iterations : 100,
+                              .control = options->control,
+                              .start = start};
+}
+
+/* The standard errors at dispersion 1, from ki_alloc, and how many columns they count. */
+static kiln_status unit_errors(double **errors, int64_t *parameters, struct ki_glm *glm) {
+    const int64_t count = kiln_matrix_rows(glm->options->standard_errors);
+    *errors = ki_alloc((size_t)count * sizeof **errors);
+    if (!*errors) return ki_fail_nomem((size_t)count * sizeof **errors, "the standard errors");
+    kiln_status status = ki_glm_standard_errors(*errors, glm);
+    *parameters = 0;
+    for (int64_t j = 0; j < count && status == KILN_OK; j++) *parameters += !isnan((*errors)[j]);
+    return status;
+}
+
+/* As a matrix of X's type, not yet the caller's: nothing of his changes before all is well. */
+static kiln_status scaled_errors(kiln_matrix **E, const struct ki_glm *glm, double *errors,
+                                 double dispersion) {
+    const int64_t count = kiln_matrix_rows(glm->options->standard_errors);
+    for (int64_t j = 0; j < count; j++) errors[j] *= sqrt(dispersion);
+    return ki_vector_new(E, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), count, errors);
+}
+
+kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                     const kiln_glm_options *options, kiln_report *report) {
+    kiln_status status;
+    const kiln_glm_options defaults = {0};
+    const double start = ki_clock(), one = 1;
+    struct figures figures;
+    double *unit = NULL;
+    kiln_matrix *errors = NULL;
+    if (!options) options = &defaults;
+    struct ki_glm glm = {.X = X, .options = options};
+    TRY(check_operands(w, b, X, y, options));
+    glm.newton = engine(X, options, start);
+    glm.loss = (kiln_loss){.kind = KILN_LOSS_GLM,
+                           .family = options->family ? options->family : KILN_GAUSSIAN,
+                           .link = options->link,
+                           .parameter = options->parameter,
+                           .link_power = options->link_power,
+                           .y = y,
+                           .weights = options->weights,
+                           .offset = options->offset};
+    TRY(measure_rows(&glm));
+    TRY(ki_glm_check_target(&glm));
+    TRY(ki_glm_null(&glm));
+    TRY(fit(&glm, w, b));
+    int64_t parameters = kiln_matrix_cols(X) + !options->no_intercept;
+    if (options->standard_errors) TRY(unit_errors(&unit, &parameters, &glm));
+    TRY(judge(&figures, &glm, (double)parameters));
+    if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
+    if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
+    TRY(ki_newton_hand_over(&glm.newton, w, b, report));
+    if (!report) goto done;
+    report->deviance = figures.deviance;
+    report->null_deviance = figures.null_deviance;
+    report->dispersion = figures.dispersion;
+    report->aic = figures.aic;
+done:
+    ki_newton_close(&glm.newton);
+    kiln_matrix_free(glm.ones);
+    kiln_matrix_free(errors);
+    ki_free(unit);
+    return status;
+}

@@ -1,0 +1,34 @@
+/* Between glm.c (checks, the fit, its figures), glm_start.c (where to begin) and glm_information.c (standard errors). */
+#ifndef KI_GLM_H
+#define KI_GLM_H
+
+#include "algorithms/newton/newton.h"
+
+struct ki_glm {
+    const kiln_matrix *X;
+    const kiln_glm_options *options;
+    kiln_loss loss;
+    struct ki_newton newton;
+    kiln_matrix *ones;   /* m x 1 */
+    double weight, rows; /* the sum of the weights, and how many of them are not 0 */
+    double mean;         /* weighted, of y */
+    double null;         /* the intercept of the model without columns */
+};
+
+extern const char ki_glm_call[];
+
+/* Whether eta may be any number, whatever the row. */
+bool ki_glm_any_eta(const kiln_loss *loss);
+/* ERR_DATA naming the first row of y that the family has no place for. */
+kiln_status ki_glm_check_target(const struct ki_glm *glm);
+/* glm->null: the best intercept alone, with the offset, to the last digits. ERR_DATA if no intercept is in range. */
+kiln_status ki_glm_null(struct ki_glm *glm);
+/* The engine's W where W = 0 is out of range without an intercept: the regression of what the link makes of y smoothed, or of
+ * a constant. *found: whether it is in range. */
+kiln_status ki_glm_start(struct ki_glm *glm, bool *found);
+
+/* Square roots of the diagonal of (information matrix)^-1, n or n + 1 of them; NaN for columns that depend
+ * on those before them, whose coefficients become 0. */
+kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm);
+
+#endif

@@ -1,0 +1,237 @@
+/* Where the fit of a generalised linear model begins.
+ *
+ * With an intercept the start is the model without columns: W = 0 and the best constant. That is in every family's range, and
+ * from a point in range Newton's shortened steps stay there. The constant is found by Fisher scoring in one variable, through
+ * the same operation as the fit, with an X of no columns. Without an intercept, links that take only part of all eta have no
+ * such point for free: there the first step of iteratively reweighted least squares, a regression of the linked responses,
+ * is tried, and then a regression of one constant. */
+#include "algorithms/newton/glm.h"
+
+const char ki_glm_call[] = "kiln_glm";
+
+bool ki_glm_any_eta(const kiln_loss *loss) {
+    const kiln_link link = loss->link;
+    if (link == KILN_LINK_DEFAULT) return loss->family != KILN_INVERSE_GAUSSIAN;
+    if (link == KILN_LINK_IDENTITY) return loss->family == KILN_GAUSSIAN;
+    if (link == KILN_LINK_LOG) return loss->family != KILN_BINOMIAL;
+    return link >= KILN_LINK_LOGIT && link <= KILN_LINK_CAUCHIT;
+}
+
+/* ---- the responses ---- */
+
+kiln_range kiln_family_range(kiln_family family, double parameter) {
+    static const char proportions[] = "give counts of successes as proportions, the trials as weights";
+    switch (family) {
+    case KILN_POISSON:
+    case KILN_NEGATIVE_BINOMIAL: return (kiln_range){0, INFINITY, 0, NULL};
+    case KILN_BINOMIAL: return (kiln_range){0, 1, 0, proportions};
+    case KILN_TWEEDIE: return (kiln_range){0, INFINITY, parameter > 2, NULL};
+    case KILN_GAMMA:
+    case KILN_INVERSE_GAUSSIAN: return (kiln_range){0, INFINITY, 1, NULL};
+    default: return (kiln_range){-INFINITY, INFINITY, 0, NULL};
+    }
+}
+
+static kiln_status host_copy(double **values, const kiln_matrix *A) {
+    int64_t bytes;
+    *values = ki_mul(kiln_matrix_nnz(A), sizeof **values, &bytes) ? ki_alloc((size_t)bytes) : NULL;
+    return *values ? ki_vector_get(*values, A) : ki_fail_nomem(SIZE_MAX, "a vector");
+}
+
+kiln_status ki_glm_check_target(const struct ki_glm *glm) {
+    kiln_status status;
+    const kiln_loss *loss = &glm->loss;
+    const kiln_range range = kiln_family_range(loss->family, loss->parameter);
+    char wanted[KI_RANGE_WORDS];
+    double *y = NULL;
+    if (loss->family == KILN_GAUSSIAN) return KILN_OK;
+    TRY(host_copy(&y, loss->y));
+    for (int64_t i = 0; i < kiln_matrix_rows(loss->y); i++) {
+        if (ki_range_holds(&range, y[i])) continue;
+        status =
+            ki_fail(KILN_ERR_DATA, "%s: row %lld of y is %g, but the family wants %s (rows count from 0)",
+                    ki_glm_call, (long long)i, y[i], ki_range_words(wanted, &range));
+        if (range.hint) ki_hint("%s", range.hint);
+        break;
+    }
+done:
+    ki_free(y);
+    return status;
+}
+
+/* ---- the link ---- */
+
+/* eta at a mean, of the links that do not take every eta; 0 of the others. */
+static double link_of(const kiln_loss *loss, double mu) {
+    switch (loss->link) {
+    case KILN_LINK_IDENTITY: return mu;
+    case KILN_LINK_LOG: return log(mu);
+    case KILN_LINK_INVERSE: return 1 / mu;
+    case KILN_LINK_INVERSE_SQUARED: return 1 / (mu * mu);
+    case KILN_LINK_SQRT: return sqrt(mu);
+    case KILN_LINK_POWER: return pow(mu, loss->link_power);
+    case KILN_LINK_DEFAULT:
+        if (loss->family == KILN_INVERSE_GAUSSIAN) return 1 / (mu * mu);
+        if (loss->family == KILN_GAUSSIAN) return mu;
+        return loss->family == KILN_BINOMIAL ? 0 : log(mu);
+    default: return 0;
+    }
+}
+
+/* A mean well inside the family's and the link's range, the observed one if that is. */
+static double inner_mean(const kiln_loss *loss, double mean) {
+    if (loss->family == KILN_BINOMIAL) return mean > 0 && mean < 1 ? mean : 0.5;
+    if (isfinite(link_of(loss, mean)) && (mean > 0 || loss->family == KILN_GAUSSIAN)) return mean;
+    return 1;
+}
+
+/* ---- the model without columns ---- */
+
+struct null_model {
+    const kiln_loss *loss;
+    kiln_matrix *X, *W, *G, *b, *gb, *C; /* X m x 0 */
+};
+
+struct null_point {
+    double b, value, gradient, curvature;
+};
+
+static kiln_status null_new(struct null_model *null, const struct ki_glm *glm) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(glm->X);
+    const kiln_type type = kiln_matrix_type(glm->X);
+    const int64_t rows = kiln_matrix_rows(glm->X);
+    null->loss = &glm->loss;
+    TRY(kiln_matrix_dense(&null->X, device, type, rows, 0, NULL));
+    TRY(kiln_matrix_dense(&null->W, device, type, 0, 1, NULL));
+    TRY(kiln_matrix_dense(&null->G, device, type, 0, 1, NULL));
+    TRY(kiln_matrix_dense(&null->b, device, type, 1, 1, NULL));
+    TRY(kiln_matrix_dense(&null->gb, device, type, 1, 1, NULL));
+    TRY(kiln_matrix_dense(&null->C, device, type, rows, 1, NULL));
+done:
+    return status;
+}
+
+static void null_free(struct null_model *null) {
+    kiln_matrix *const all[] = {null->X, null->W, null->G, null->b, null->gb, null->C};
+    for (int i = 0; i < 6; i++) kiln_matrix_free(all[i]);
+}
+
+/* The point at intercept b. */
+static kiln_status null_at(struct null_point *point, const struct null_model *null, double b) {
+    kiln_status status;
+    const float narrow = (float)b;
+    const bool single = kiln_matrix_type(null->b) == KILN_F32;
+    point->b = single ? narrow : b;
+    TRY(kiln_matrix_set(null->b, single ? (const void *)&narrow : &b));
+    TRY(kiln_loss_gradient(&point->value, null->G, null->gb, null->C, null->loss, null->X, null->W, null->b));
+    TRY(ki_vector_get(&point->gradient, null->gb));
+    TRY(kiln_norm(&point->curvature, null->C, KILN_NORM_1));
+done:
+    return status;
+}
+
+/* The first of some intercepts that is in range for every row's offset: one that centres them, or makes the least of all eta,
+ * or the largest, the link of the mean. */
+static kiln_status null_start(struct null_point *point, const struct null_model *null,
+                              const struct ki_glm *glm) {
+    kiln_status status = KILN_OK;
+    const double eta = link_of(null->loss, inner_mean(null->loss, glm->mean));
+    double around[3] = {0}, *offset = NULL;
+    if (null->loss->offset) {
+        const int64_t rows = kiln_matrix_rows(null->X);
+        TRY(host_copy(&offset, null->loss->offset));
+        around[1] = around[2] = offset[0];
+        for (int64_t i = 0; i < rows; i++) {
+            around[0] += offset[i] / (double)rows;
+            around[1] = fmin(around[1], offset[i]);
+            around[2] = fmax(around[2], offset[i]);
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        TRY(null_at(point, null, eta - around[i]));
+        if (isfinite(point->value)) goto done;
+    }
+    if (null->loss->offset && !ki_glm_any_eta(null->loss)) {
+        status =
+            ki_fail(KILN_ERR_DATA, "%s: with these offsets no intercept gives every row a mean in its range",
+                    ki_glm_call);
+        ki_hint("take a link that accepts any number, such as log or logit");
+        goto done;
+    }
+    status = ki_fail(KILN_ERR_DATA, "%s: the objective overflows %s at every constant mean", ki_glm_call,
+                     kiln_matrix_type(null->X) == KILN_F32 ? "f32" : "f64");
+    ki_hint("y, the weights or the offsets are too large: rescale them");
+done:
+    ki_free(offset);
+    return status;
+}
+
+kiln_status ki_glm_null(struct ki_glm *glm) {
+    kiln_status status;
+    enum { STEPS = 200 };
+    struct null_model null = {0};
+    struct null_point here, there;
+    TRY(null_new(&null, glm));
+    TRY(null_start(&here, &null, glm));
+    const double enough = 1e-13 * glm->weight * fabs(glm->mean);
+    double t = 1;
+    for (int i = 0; i < STEPS && here.curvature > 0 && t > 1e-10 && !(fabs(here.gradient) <= enough); i++) {
+        TRY(null_at(&there, &null, here.b - t * here.gradient / here.curvature));
+        const bool better = isfinite(there.value) && isfinite(there.gradient) &&
+                            (there.value < here.value || fabs(there.gradient) < fabs(here.gradient));
+        t = better ? 1 : 0.25 * t;
+        if (better) here = there;
+    }
+    glm->null = here.b;
+done:
+    null_free(&null);
+    return status;
+}
+
+/* ---- without an intercept ---- */
+
+/* z_i = the link of (y_i + mean) / 2, less the offset; or of the mean alone. */
+static kiln_status linked(kiln_matrix **z, const struct ki_glm *glm, bool of_rows) {
+    kiln_status status;
+    const kiln_loss *loss = &glm->loss;
+    const int64_t rows = kiln_matrix_rows(glm->X);
+    const double mean = inner_mean(loss, glm->mean);
+    double *y = NULL, *offset = NULL;
+    TRY(host_copy(&y, loss->y));
+    if (loss->offset) TRY(host_copy(&offset, loss->offset));
+    for (int64_t i = 0; i < rows; i++) {
+        const double eta = link_of(loss, of_rows ? inner_mean(loss, (y[i] + mean) / 2) : mean);
+        y[i] = eta - (offset ? offset[i] : 0);
+    }
+    TRY(ki_vector_new(z, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), rows, y));
+done:
+    ki_free(y);
+    ki_free(offset);
+    return status;
+}
+
+kiln_status ki_glm_start(struct ki_glm *glm, bool *found) {
+    kiln_status status = KILN_OK;
+    kiln_matrix *z = NULL, *W = NULL, *G = NULL;
+    const int64_t cols = kiln_matrix_cols(glm->X);
+    *found = false;
+    TRY(kiln_matrix_dense(&W, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), cols, 1, NULL));
+    TRY(kiln_matrix_dense(&G, kiln_matrix_device(glm->X), kiln_matrix_type(glm->X), cols, 1, NULL));
+    for (int of_rows = 1; of_rows >= 0 && !*found; of_rows--) {
+        const kiln_linreg_options options = {.no_intercept = 1, .weights = glm->loss.weights};
+        double value;
+        kiln_matrix_free(z);
+        z = NULL;
+        TRY(linked(&z, glm, of_rows));
+        TRY(kiln_linreg(W, NULL, glm->X, z, &options, NULL));
+        TRY(kiln_loss_gradient(&value, G, NULL, NULL, &glm->loss, glm->X, W, NULL));
+        *found = isfinite(value);
+    }
+    if (*found) TRY(ki_newton_set_start(&glm->newton, W, NULL));
+done:
+    kiln_matrix_free(z);
+    kiln_matrix_free(W);
+    kiln_matrix_free(G);
+    return status;
+}

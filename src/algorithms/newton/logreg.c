@@ -1,0 +1,93 @@
+/* Logistic regression: two classes as one column of coefficients, more as true softmax; both by the Newton engine.
+ *
+ * Softmax keeps all K columns, as a penalty wants. Without one, adding the same vector to every column changes nothing, and
+ * the Hessian is singular in those directions; conjugate gradient from zero never enters them. */
+#include "algorithms/newton/labels.h"
+#include "algorithms/newton/newton.h"
+
+static const char call[] = "kiln_logreg";
+
+static kiln_status check_options(const kiln_logreg_options *options) {
+    if (isnan(options->l2) || isinf(options->l2))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be finite", call, options->l2);
+    if (!(options->l1 >= 0) || isinf(options->l1))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l1 is %g, but must be a number >= 0", call,
+                       options->l1);
+    return ki_check_iteration(call, options->tolerance, options->max_iterations);
+}
+
+static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y,
+                              const kiln_logreg_options *options) {
+    kiln_status status;
+    if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
+    TRY(ki_check_matrix(call, "y", y, X, kiln_matrix_rows(X), 1));
+    if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, kiln_matrix_rows(X), 1));
+    TRY(check_options(options));
+    if (kiln_matrix_rows(X) == 0 || kiln_matrix_cols(X) == 0)
+        return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, kiln_matrix_rows(X) == 0 ? "rows" : "columns");
+    TRY(ki_check_finite(call, "y", y, false));
+    if (options->weights) TRY(ki_check_weights(call, options->weights));
+done:
+    return status;
+}
+
+static kiln_status check_result(const kiln_matrix *W, const kiln_matrix *b, const kiln_matrix *X, int64_t k,
+                                const kiln_logreg_options *options) {
+    kiln_status status;
+    TRY(ki_check_matrix(call, "W", W, X, kiln_matrix_cols(X), k));
+    if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, X, 1, k));
+    if (options->warm_start) TRY(ki_check_finite(call, "W", W, false));
+    if (options->warm_start && !options->no_intercept) TRY(ki_check_finite(call, "b", b, false));
+done:
+    return status;
+}
+
+static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *labels,
+                               const kiln_logreg_options *options) {
+    const double l2 = options->l2 == 0 && options->l1 == 0 ? 1 : fmax(options->l2, 0);
+    const double tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-8;
+    return (struct ki_newton){.call = call,
+                              .X = X,
+                              .weights = labels->weights,
+                              .k = labels->count == 2 ? 1 : (int)labels->count,
+                              .l2 = l2,
+                              .l1 = options->l1,
+                              .no_intercept = options->no_intercept != 0,
+                              .standardize = options->standardize != 0,
+                              .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
+                              .max_iterations = options->max_iterations ? options->max_iterations : 100,
+                              .control = options->control};
+}
+
+kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                        const kiln_logreg_options *options, kiln_report *report) {
+    kiln_status status;
+    const double start = ki_clock();
+    const kiln_logreg_options defaults = {0};
+    struct ki_labels labels = {0};
+    struct ki_newton newton = {0};
+    kiln_matrix *target = NULL;
+    if (!options) options = &defaults;
+    TRY(check_data(X, y, options));
+    TRY(ki_labels_new(
+        &labels, call, y,
+        &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
+    newton = engine(X, &labels, options);
+    newton.start = start;
+    TRY(check_result(W, b, X, newton.k, options));
+    const bool softmax = newton.k > 1;
+    TRY(ki_labels_column(&target, &labels, y, softmax ? -1 : 1, 1, 0));
+    TRY(ki_newton_open(&newton));
+    if (options->warm_start) TRY(ki_newton_set_start(&newton, W, b));
+    TRY(ki_newton_solve(&newton,
+                        &(kiln_loss){.kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC,
+                                     .y = target,
+                                     .weights = labels.weights},
+                        &(struct ki_newton_start){.warm = options->warm_start != 0}));
+    TRY(ki_newton_hand_over(&newton, W, b, report));
+done:
+    ki_newton_close(&newton);
+    ki_labels_free(&labels);
+    kiln_matrix_free(target);
+    return status;
+}

@@ -1,0 +1,247 @@
+/* The outer iteration of the Newton engine.
+ *
+ * A step comes from the trust region (newton_step.c), but one that does not lower the objective enough is not computed anew
+ * in a smaller region: it is shortened, at the price of one pass instead of many, and the region shrinks to what was
+ * accepted (Nocedal and Yuan, 1998), or rather to a multiple of it: losses with kinks often want one short step among long
+ * ones. With l1 the steps are those of newton_l1.c, in no region, and shortened likewise.
+ *
+ * Near the solution the objective's change drowns in its rounding long before the gradient does. There a full step is taken
+ * whenever it makes the gradient smaller. */
+#include "algorithms/newton/newton_work.h"
+
+enum {
+    SHORTENINGS = 40,
+    WORN = 4,   /* inner iterations of a step after which the preconditioner is worth a pass */
+    ROOM = 1000 /* how many times the last accepted length a step may have after it had to be shortened */
+};
+
+static double relative(const struct ki_newton_work *work) {
+    return work->reference > 0 ? work->norm / work->reference : 0;
+}
+
+static bool met(const struct ki_newton_work *work) {
+    return work->reference == 0 || work->norm <= work->newton->tolerance * work->reference;
+}
+
+void ki_newton_progress(struct ki_newton_work *work) {
+    struct ki_newton *newton = work->newton;
+    if (!newton->control.progress) return;
+    const kiln_progress now = {.phase = "solve",
+                               .done = newton->report.iterations,
+                               .total = newton->max_iterations * ki_max(newton->problems, 1),
+                               .objective = newton->report.objective + work->here.objective,
+                               .residual = relative(work),
+                               .seconds = ki_clock() - newton->start,
+                               .bytes = newton->report.passes * work->bytes};
+    if (newton->control.progress(newton->control.user, &now)) newton->cancelled = true;
+}
+
+static kiln_status record(struct ki_newton_work *work, int64_t inner) {
+    struct ki_newton *newton = work->newton;
+    const kiln_trace_row row = {.iteration = newton->report.iterations,
+                                .residual = relative(work),
+                                .objective = newton->report.objective + work->here.objective,
+                                .seconds = ki_clock() - newton->start,
+                                .inner = inner,
+                                .radius = work->radius};
+    const kiln_status status = ki_report_row(&newton->report, &row);
+    if (status == KILN_OK) ki_newton_progress(work);
+    return status;
+}
+
+static void swap(struct ki_newton_work *work) {
+    const struct ki_newton_point former = work->here;
+    work->here = work->there;
+    work->there = former;
+}
+
+/* What differences of the objective mean nothing below. */
+static double noise_of(const struct ki_newton_work *work) {
+    const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
+    return 32 * epsilon * fmax(fabs(work->here.objective), fabs(work->first));
+}
+
+/* The length at which the parabola through both values and the slope is least, within reason. */
+static double shortened(double t, double slope, double actual) {
+    const double best =
+        t * slope / (2 * (slope - actual)); /* slope and actual belong to the step of length t */
+    if (!isfinite(actual)) return 0.25 * t;
+    return fmin(fmax(best, 0.1 * t), 0.5 * t);
+}
+
+/* One step and its length. *moved: whether `here` is a new point; *finite: whether the last one looked at had a value. */
+static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
+                           bool *finite) {
+    kiln_status status;
+    const double noise = noise_of(work);
+    double t = 1, norm = 0, actual = 0, predicted = 0;
+    *moved = false;
+    for (int i = 0; i < SHORTENINGS && !*moved; i++) {
+        const double slope = t * model->slope;
+        TRY(ki_newton_try(work, t));
+        predicted = slope - t * t * (model->slope - model->decrease);
+        actual = work->here.objective - work->there.objective;
+        const bool resolved = predicted > noise;
+        *moved = isfinite(actual) && (resolved ? actual >= 1e-4 * slope : actual >= -noise);
+        if (*moved) TRY(ki_newton_measure(work, &norm, &work->there));
+        *finite = isfinite(actual) && (!*moved || isfinite(norm));
+        *moved = *moved && *finite && (resolved || norm < work->norm);
+        if (!*moved && !resolved && *finite) break;
+        if (!*moved) t = shortened(t, slope, *finite ? actual : -INFINITY);
+    }
+    if (!*moved) goto done;
+    const double length = t * model->length, ratio = actual / predicted;
+    if (t < 1)
+        work->radius = fmin(work->radius, ROOM * length);
+    else if (model->boundary && ratio > 0.75)
+        work->radius *= 4;
+    work->norm = norm;
+    swap(work);
+done:
+    return status;
+}
+
+static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
+    kiln_status status;
+    if (work->descent) return ki_newton_descend(work, model);
+    const bool worn = model->inner >= WORN;
+    TRY(ki_newton_factor(work, model));
+    *model = (struct ki_newton_model){0};
+    if (worn && !ki_newton_factored(work)) TRY(ki_newton_precondition(work));
+    TRY((work->l1 ? ki_newton_l1_direction : ki_newton_direction)(work, model));
+done:
+    return status;
+}
+
+static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    struct ki_newton_model model = {.inner = WORN};
+    bool moved = true, finite = true;
+    work->radius = work->l1 ? 0 : 10 * work->norm;
+    TRY(record(work, 0));
+    for (;;) {
+        *stop = newton->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_TOLERANCE;
+        if (newton->cancelled || met(work)) return KILN_OK;
+        *stop = KILN_STOP_ITERATIONS;
+        if (work->iterations >= newton->max_iterations) return KILN_OK;
+        TRY(direct(work, &model));
+        if (newton->cancelled) continue;
+        TRY(advance(work, &model, &moved, &finite));
+        *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
+        if (!moved && !model.exact) return KILN_OK;
+        if (!moved) {
+            ki_newton_doubt(work);
+            continue;
+        }
+        work->iterations++;
+        newton->report.iterations++;
+        TRY(record(work, model.inner));
+    }
+done:
+    return status;
+}
+
+static kiln_status copy(const struct ki_newton *newton, kiln_matrix *to, const kiln_matrix *from) {
+    return kiln_combine(to, newton->work->ones, from, NULL, NULL);
+}
+
+kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b) {
+    kiln_status status;
+    TRY(copy(newton, newton->W, W));
+    if (b && !newton->no_intercept) TRY(copy(newton, newton->b, b));
+done:
+    return status;
+}
+
+kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
+                                kiln_report *report) {
+    kiln_status status = KILN_OK;
+    kiln_report *made = &newton->report;
+    if (W) TRY(copy(newton, W, newton->W));
+    if (b) TRY(copy(newton, b, newton->b));
+    made->seconds = ki_clock() - newton->start;
+    made->rss = made->tss = made->r2 = NAN;
+    made->deviance = made->null_deviance = made->dispersion = made->aic = made->gap = NAN;
+    if (!report) return KILN_OK;
+    *report = *made;
+    *made = (kiln_report){0};
+done:
+    return status;
+}
+
+/* The criterion at `here` and, if that is what it will be relative to, the scale and the reference. A gradient of nothing but
+ * rounding counts as 0. */
+static kiln_status judge(struct ki_newton_work *work, bool reference) {
+    kiln_status status;
+    double noise = 0;
+    if (reference) TRY(ki_newton_scale(work, &noise));
+    TRY(ki_newton_measure(work, &work->norm, &work->here));
+    if (!reference) return KILN_OK;
+    work->first = work->here.objective;
+    work->reference = work->norm <= noise * sqrt(fabs(work->here.loss)) ? 0 : work->norm;
+done:
+    return status;
+}
+
+static bool valid(const struct ki_newton_work *work) {
+    return isfinite(work->here.objective) && isfinite(work->norm);
+}
+
+/* `here` = the origin, or then the given start. */
+static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_start *start) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    TRY(kiln_fill(work->here.at.w, 0));
+    if (work->mean) TRY(kiln_fill(work->here.at.b, start->origin));
+    TRY(ki_newton_evaluate(work, &work->here));
+    TRY(judge(work, true));
+    if (!start->warm) return KILN_OK;
+    const bool judged = valid(work) && !start->own_reference;
+    if (work->mean)
+        TRY(kiln_multiply(work->here.at.b, 1, KILN_TRANSPOSED, work->mean, newton->W, 1, newton->b));
+    TRY(kiln_times(work->here.at.w, newton->W, work->kept));
+    TRY(ki_newton_evaluate(work, &work->here));
+    TRY(judge(work, !judged));
+done:
+    return status;
+}
+
+/* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the coordinates of
+ * centred columns and back it would lose what is finite of it. */
+static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
+    kiln_status status;
+    struct ki_newton *newton = work->newton;
+    kiln_report *report = &newton->report;
+    const bool moved = valid(work) || !given;
+    if (moved) TRY(copy(newton, newton->W, work->here.at.w));
+    if (moved) TRY(kiln_fill(newton->b, 0));
+    if (moved && work->mean)
+        TRY(kiln_multiply(newton->b, -1, KILN_TRANSPOSED, work->mean, work->here.at.w, 1, work->here.at.b));
+    const bool converged = valid(work) && met(work) && !work->apart;
+    report->converged = report->converged && converged;
+    if (stop > report->stopped_by) report->stopped_by = stop;
+    const double residual = relative(work);
+    if (isnan(residual) || residual > report->residual) report->residual = residual;
+    report->objective += work->here.objective;
+    newton->loss = work->here.loss;
+    newton->C = work->here.C;
+done:
+    return status;
+}
+
+kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
+                            const struct ki_newton_start *start) {
+    kiln_status status;
+    struct ki_newton_work *work = newton->work;
+    kiln_stop stop = KILN_STOP_DIVERGED;
+    work->problem = *loss;
+    work->iterations = 0;
+    TRY(ki_newton_factor_begin(work));
+    TRY(begin(work, start));
+    if (valid(work)) TRY(iterate(work, &stop));
+    if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
+    TRY(conclude(work, stop, start->warm));
+done:
+    return status;
+}

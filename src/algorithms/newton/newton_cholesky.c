@@ -1,0 +1,79 @@
+/* M = U^T U of one or of a few hundred rows, in place, and solutions by U. The upper triangle, by rows, so that every inner loop
+ * walks along memory. */
+#include "algorithms/newton/newton_work.h"
+
+enum { PANEL = 4 };
+
+/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
+ * is left of a diagonal element below that part of its scale is taken for rounding. */
+bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced) {
+    *replaced = false;
+    for (int64_t k = 0; k < size; k++) {
+        double *row = U + k * size;
+        const int64_t first = k - k % PANEL;
+        for (int64_t p = first; p < k; p++)
+            for (int64_t j = k; j < size; j++) row[j] -= U[p * size + k] * U[p * size + j];
+        if (row[k] <= part * scale[k]) {
+            row[k] = scale[k];
+            *replaced = true;
+            for (int64_t j = k + 1; j < size; j++) row[j] = 0;
+        }
+        if (!(row[k] > 0) || !isfinite(row[k])) return false;
+        const double inverse = 1 / sqrt(row[k]);
+        for (int64_t j = k; j < size; j++) row[j] *= inverse;
+        if (k + 1 - first < PANEL) continue;
+        const double *a = U + first * size, *b = a + size, *c = b + size, *d = c + size;
+        for (int64_t i = k + 1; i < size; i++) {
+            double *to = U + i * size;
+            const double ai = a[i], bi = b[i], ci = c[i], di = d[i];
+            for (int64_t j = i; j < size; j++) to[j] -= ai * a[j] + bi * b[j] + ci * c[j] + di * d[j];
+        }
+    }
+    return true;
+}
+
+/* U as doubles or, narrow, as floats in the same places of an array of these. */
+static inline double at(const void *U, bool narrow, int64_t i) {
+    return narrow ? (double)((const float *)U)[i] : ((const double *)U)[i];
+}
+
+/* r = U^-T r, and then U^-1 of that. Returns the square of the first's length. `narrow` is a constant wherever this is
+ * inlined. */
+static inline double substitute(const void *U, bool narrow, double *restrict r, int64_t size) {
+    double square = 0;
+    for (int64_t i = 0; i < size; i++) {
+        const int64_t row = i * size;
+        const double value = r[i] /= at(U, narrow, row + i);
+        square += value * value;
+        for (int64_t j = i + 1; j < size; j++) r[j] -= at(U, narrow, row + j) * value;
+    }
+    for (int64_t i = size; i-- > 0;) {
+        const int64_t row = i * size;
+        double sum[4] = {0}; /* each addition would wait for the one before */
+        int64_t j = i + 1;
+        for (; j + 4 <= size; j += 4)
+            for (int s = 0; s < 4; s++) sum[s] += at(U, narrow, row + j + s) * r[j + s];
+        for (; j < size; j++) sum[0] += at(U, narrow, row + j) * r[j];
+        r[i] = (r[i] - (sum[0] + sum[1]) - (sum[2] + sum[3])) / at(U, narrow, row + i);
+    }
+    return square;
+}
+
+double ki_substitute(const double *U, double *r, int64_t size) {
+    return substitute(U, false, r, size);
+}
+
+double ki_substitute_narrow(const float *U, double *r, int64_t size) {
+    return substitute(U, true, r, size);
+}
+
+void ki_narrow(double *U, int64_t count) {
+    enum { PIECE = 64 };
+    char *to = (char *)U;
+    for (int64_t i = 0; i < count; i += PIECE) {
+        float piece[PIECE];
+        const int64_t length = ki_min(PIECE, count - i);
+        for (int64_t j = 0; j < length; j++) piece[j] = (float)U[i + j];
+        memcpy(to + i * (int64_t)sizeof(float), piece, (size_t)length * sizeof(float));
+    }
+}

@@ -1,0 +1,321 @@
+/* The l1 step on the CPU for one column of coefficients: the proximal Newton model of newton_l1.c by coordinate descent,
+ *
+ *   z_j = S(z_j - g_j / H_jj, l1_j / H_jj),   S(x, t) = sign(x) max(|x| - t, 0),
+ *
+ * on the columns that are not 0 and those whose gradient says that they should not be: of thousands often a few, and no others
+ * are read. Columns are taken in random order, which on text takes a fraction of the sweeps that their own order takes.
+ *
+ * newton_quadratic.c keeps what a coordinate's gradient needs. Where that is the Gram matrix, sweeps cost next to nothing, and
+ * the least point of a face, the elements that are not 0 with their signs, is solved for exactly once sweeps have cost as much.
+ * Else sweeps are what costs, so that the model is solved loosely until one sweep does, and then closer, and once a sweep hardly
+ * changes the face, conjugate gradient goes on from there (newton_face.c).
+ *
+ * While rows come to be told apart, a loss like the logistic one falls by the same factor in every step, e, because its
+ * curvature falls with it and the model's least point comes much too soon. The model takes that share of the curvature which
+ * the last step was seen to have: steps are half as long again then, and near the solution the share is 1. */
+#include "algorithms/newton/newton_descent.h"
+
+enum {
+    SWEEPS = 1000, /* in a step, at most */
+    AHEAD = 3,     /* columns, which are asked for before a sweep comes to them */
+    PATIENCE = 8,  /* sweeps before a face is solved, and a sixth of its elements */
+    DENSE_COLUMNS = 512,
+    SETTLED =
+        20, /* columns for each that a sweep took to or from 0: conjugate gradient can go on with the face */
+    NOISE =
+        10000 /* roundings of the objective that a decrease which says something of the curvature has at least */
+};
+static const double LEAST_SHARE = 0.3,
+                    LEAST_LOOSENESS = 0.15; /* tighter takes more sweeps than it saves steps */
+
+void ki_newton_descent_close(struct ki_newton_work *work) {
+    struct ki_descent *descent = work->descent;
+    if (!descent) return;
+    ki_free(descent->w);
+    ki_free(descent->chosen);
+    ki_sparse_columns_close(&descent->columns);
+    ki_selector_close(&descent->selector);
+    ki_free(descent->q);
+    ki_free(descent);
+}
+
+kiln_status ki_newton_descent_open(struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = kiln_matrix_cols(newton->X);
+    const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
+    int64_t bytes;
+    if (!(newton->l1 > 0) || newton->k > 1 || !ki_selectable(newton->X)) return KILN_OK;
+    if (dense && (n > DENSE_COLUMNS || n > kiln_matrix_rows(newton->X))) return KILN_OK;
+    struct ki_descent *descent = work->descent = ki_calloc(sizeof *descent);
+    if (!descent) return ki_fail_nomem(sizeof *descent, "coordinate descent");
+    if (!ki_mul3(n, 5, sizeof(double), &bytes)) return ki_fail_nomem(SIZE_MAX, "coordinate descent");
+    descent->n = n;
+    descent->w = ki_alloc((size_t)bytes);
+    descent->chosen = ki_alloc((size_t)n * sizeof *descent->chosen);
+    if (!descent->w || !descent->chosen) return ki_fail_nomem((size_t)bytes, "coordinate descent");
+    descent->g = descent->w + n;
+    descent->l1 = descent->g + n;
+    descent->penalty = descent->l1 + n;
+    descent->least = descent->penalty + n;
+    if (dense) return KILN_OK;
+    TRY(ki_selector_open(&descent->selector, newton->X));
+    TRY(ki_sparse_columns_open(&descent->columns, &descent->selector));
+done:
+    return status;
+}
+
+/* What hangs on the columns and the curvature at the origin alone. */
+static void prepare(const struct ki_newton_work *work) {
+    const struct ki_newton *newton = work->newton;
+    const struct ki_columns *columns = &newton->columns;
+    struct ki_descent *descent = work->descent;
+    const double part = kiln_matrix_type(newton->X) == KILN_F32 ? 1e-6 : 1e-10;
+    for (int64_t j = 0; j < descent->n; j++) {
+        const double variance = newton->standardize ? columns->variance[j] : 1;
+        const double diagonal =
+            newton->no_intercept ? columns->square[j] : columns->weight * columns->variance[j];
+        descent->l1[j] = newton->l1 * sqrt(variance);
+        descent->penalty[j] = newton->l2 * variance;
+        descent->least[j] = part * (diagonal * work->total / columns->weight + descent->penalty[j]);
+        if (!(diagonal > 0)) descent->least[j] = 0;
+    }
+    descent->looseness = 1;
+}
+
+/* The columns that are not 0 or should not be; their number. */
+static int64_t choose(struct ki_descent *descent) {
+    int64_t count = 0;
+    for (int64_t j = 0; j < descent->n; j++) {
+        const bool chosen =
+            descent->least[j] > 0 && (descent->w[j] != 0 || fabs(descent->g[j]) > descent->l1[j]);
+        if (chosen) descent->chosen[count++] = (int32_t)j;
+    }
+    return count;
+}
+
+/* The share of the curvature for the next model: that which the objective without l1 was seen to have along the last step,
+ *
+ *   share = (2 (slope - decrease) - own) / d . H d,
+ *
+ * or all of it where the step was a short one, or its decrease is little more than rounding. */
+static double share_of(const struct ki_newton_work *work) {
+    const struct ki_descent *descent = work->descent;
+    const double decrease = descent->smooth - (work->here.objective - work->here.norm1);
+    const double share = (2 * (descent->slope - decrease) - descent->own_bend) / descent->bend;
+    const double noise = NOISE * ki_epsilon(kiln_matrix_type(work->newton->X)) * fabs(work->first);
+    if (!(descent->bend > 0) || !(decrease > noise) || !isfinite(share)) return 1;
+    return fmin(fmax(share, LEAST_SHARE), 1);
+}
+
+/* Returns how far the intercept was from its best value, as violation does. */
+static double settle(struct ki_quadratic *of) {
+    if (!of->intercept || !(of->total > 0)) return 0;
+    const double slope = ki_quadratic_intercept_slope(of);
+    ki_quadratic_move_intercept(of, -slope / of->total);
+    return slope * slope / of->total;
+}
+
+/* ---- the least point of a face, with a Gram matrix ---- */
+
+/* U = the Hessian on the face, bordered by the intercept's; r = minus the gradient there. Returns the face's elements. */
+static int64_t fill_face(struct ki_quadratic *of) {
+    int64_t size = 0;
+    for (int64_t a = 0; a < of->count; a++)
+        if (of->z[a] != 0) of->face[size++] = (int32_t)a;
+    const int64_t stride = size + of->intercept;
+    for (int64_t i = 0; i < size; i++) {
+        const int64_t a = of->face[i];
+        for (int64_t j = i; j < size; j++) of->U[i * stride + j] = of->G[a * of->count + of->face[j]];
+        if (of->intercept) of->U[i * stride + size] = of->product[a];
+        of->solution[i] = -of->g[a] - (of->z[a] > 0 ? of->l1[a] : -of->l1[a]);
+    }
+    if (of->intercept) {
+        of->U[size * stride + size] = of->total;
+        of->solution[size] = -of->gb;
+    }
+    return size;
+}
+
+/* Goes to the least point of the face, or towards it until an element becomes 0: what sweeps take thousands for where columns
+ * are nearly the same. */
+static void solve_face(struct ki_quadratic *of) {
+    const int64_t size = fill_face(of), bordered = size + of->intercept;
+    double part = 1;
+    int64_t first = -1;
+    bool replaced;
+    if (!ki_factorise(of->U, bordered, of->zeros, 0, &replaced)) return;
+    ki_substitute(of->U, of->solution, bordered);
+    for (int64_t i = 0; i < size; i++) {
+        const double z = of->z[of->face[i]], moved = z + part * of->solution[i];
+        if (z > 0 ? moved > 0 : moved < 0) continue;
+        part = -z / of->solution[i];
+        first = i;
+    }
+    for (int64_t i = 0; i < size; i++) {
+        const int64_t a = of->face[i];
+        const double former = of->z[a];
+        of->z[a] = i == first ? 0 : former + part * of->solution[i];
+        ki_quadratic_move(of, a, of->z[a] - former);
+    }
+    if (of->intercept) ki_quadratic_move_intercept(of, part * of->solution[size]);
+}
+
+/* ---- sweeps ---- */
+
+/* The step to the least point of one coordinate. Signs are nobody's guess: there are no branches on them. */
+static double step_of(const struct ki_quadratic *of, int64_t a, double slope) {
+    const double z = of->z[a], most = of->threshold[a], to = z - slope * of->inverse[a];
+    const double below = to < most ? to : most, part = below > -most ? below : -most;
+    return (to - part) - z;
+}
+
+/* What the least subgradient counts for. */
+static double violation(const struct ki_quadratic *of, int64_t a, double slope) {
+    const double z = of->z[a], l1 = of->l1[a], below = slope < l1 ? slope : l1;
+    const double v = slope + (z != 0 ? copysign(l1, z) : -(below > -l1 ? below : -l1));
+    return v * v * of->inverse[a];
+}
+
+static void shuffle(int32_t *order, int64_t count, uint64_t *random) {
+    for (int64_t i = count - 1; i > 0; i--) {
+        *random = *random * 6364136223846793005u + 1442695040888963407u;
+        const int64_t other = (int64_t)(((*random >> 33) * (uint64_t)(i + 1)) >> 31);
+        const int32_t former = order[i];
+        order[i] = order[other];
+        order[other] = former;
+    }
+}
+
+/* One sweep over `order`, which keeps the columns that are not 0; the sum of violations met with. *changed: how many columns
+ * came to another face. */
+static double sweep(struct ki_quadratic *of, int64_t *active, int64_t *changed) {
+    int64_t kept = 0, left = 0;
+    double violations = settle(of);
+    for (int64_t i = 0; i < *active; i++) {
+        const int32_t a = of->order[i];
+        if (!of->G && i + AHEAD < *active) ki_sparse_column_ask(&of->u[of->order[i + AHEAD]]);
+        const double slope = ki_quadratic_slope(of, a), step = step_of(of, a, slope);
+        violations += violation(of, a, slope);
+        of->order[kept] = a;
+        kept += (of->z[a] != 0) | (step != 0);
+        const double former = of->z[a], z = former + step;
+        left += (z > 0) != (former > 0) || (z < 0) != (former < 0);
+        of->z[a] = z;
+        if (step != 0) ki_quadratic_move(of, a, step);
+    }
+    *active = kept;
+    *changed = left;
+    return violations;
+}
+
+static int64_t all(struct ki_quadratic *of) {
+    for (int64_t a = 0; a < of->count; a++) of->order[a] = (int32_t)a;
+    return of->count;
+}
+
+/* Sweeps until the violations are `goal` or less, over all columns and, between, over those that are not 0. */
+static kiln_status descend(struct ki_quadratic *of, struct ki_newton_work *work,
+                           struct ki_newton_model *model, double goal) {
+    kiln_status status = KILN_OK;
+    uint64_t random = (uint64_t)work->iterations;
+    int64_t active = all(of), changed = 0;
+    int64_t waited = 0; /* sweeps since a face was solved, or as many as one costs */
+    bool full = true;
+    while (model->inner < SWEEPS && !work->newton->cancelled) {
+        shuffle(of->order, active, &random);
+        const double violations = sweep(of, &active, &changed);
+        model->inner++;
+        ki_newton_progress(work);
+        if (violations <= goal && full) break;
+        if (of->G && ++waited >= PATIENCE + active / 6) {
+            solve_face(of);
+            waited = 0;
+        }
+        const bool settled = !of->G && !full && changed <= active / SETTLED;
+        full = violations <= goal;
+        if (settled && !full) TRY(ki_quadratic_face(of, work, model, goal, &full));
+        if (full) active = all(of);
+    }
+done:
+    return status;
+}
+
+static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work) {
+    double sum = of->intercept && of->total > 0 ? of->gb * of->gb / of->total : 0;
+    for (int64_t a = 0; a < of->count; a++) {
+        of->inverse[a] = 1 / of->diagonal[a];
+        of->threshold[a] = of->l1[a] / of->diagonal[a];
+        sum += violation(of, a, of->g[a]);
+    }
+    if (of->G) {
+        const double goal = ki_newton_forcing(work, sum);
+        return goal * goal;
+    }
+    const double enough = 0.3 * work->newton->tolerance * work->reference / work->norm;
+    const double part = fmax(work->descent->looseness, enough);
+    return part * part * sum;
+}
+
+/* ---- the step ---- */
+
+static kiln_status put(kiln_matrix *A, const double *values, int64_t count) {
+    kiln_status status;
+    kiln_matrix *column = NULL;
+    double one[1] = {1};
+    TRY(ki_vector_new(&column, kiln_matrix_device(A), kiln_matrix_type(A), count, values));
+    TRY(kiln_combine(A, one, column, NULL, NULL));
+done:
+    kiln_matrix_free(column);
+    return status;
+}
+
+/* S = z - w and what the model says of it: its slope from the gradient at w, its curvature from that at z. */
+static kiln_status conclude(const struct ki_quadratic *of, struct ki_newton_work *work, double gb,
+                            struct ki_newton_model *model) {
+    kiln_status status = KILN_OK;
+    struct ki_descent *descent = work->descent;
+    double slope = gb * of->b, bend = of->b * (ki_quadratic_intercept_slope(of) - gb), grown = 0, own = 0;
+    for (int64_t a = 0; a < of->count; a++) {
+        const double d = of->z[a] - of->w[a], g = descent->g[descent->chosen[a]];
+        if (of->G) bend += d * (of->g[a] - g);
+        slope += d * g;
+        own += of->own[a] * d * d;
+        grown += of->l1[a] * (fabs(of->z[a]) - fabs(of->w[a]));
+    }
+    bend = of->G ? bend - own : ki_quadratic_bend(of);
+    descent->slope = -slope;
+    descent->bend = bend / descent->share;
+    descent->own_bend = own;
+    descent->smooth = work->here.objective - work->here.norm1;
+    model->slope = -slope - grown;
+    model->decrease = model->slope - 0.5 * (bend + own);
+    memset(descent->g, 0, (size_t)descent->n * sizeof(double));
+    for (int64_t a = 0; a < of->count; a++) descent->g[descent->chosen[a]] = of->z[a] - of->w[a];
+    TRY(put(work->S.w, descent->g, descent->n));
+    if (of->intercept) TRY(put(work->S.b, &of->b, 1));
+done:
+    return status;
+}
+
+kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model) {
+    kiln_status status;
+    struct ki_descent *descent = work->descent;
+    struct ki_quadratic quadratic = {0};
+    *model = (struct ki_newton_model){0};
+    if (work->iterations == 0) prepare(work);
+    descent->share = work->iterations == 0 ? 1 : share_of(work);
+    TRY(ki_vector_get(descent->w, work->here.at.w));
+    TRY(ki_vector_get(descent->g, work->here.gradient.w));
+    quadratic.count = choose(descent);
+    TRY(ki_quadratic_new(&quadratic, work));
+    const double gb = quadratic.gb;
+    TRY(ki_quadratic_form(&quadratic, work));
+    TRY(descend(&quadratic, work, model, goal_of(&quadratic, work)));
+    if (!quadratic.G && model->inner == 1)
+        descent->looseness = fmax(0.25 * descent->looseness, LEAST_LOOSENESS);
+    TRY(conclude(&quadratic, work, gb, model));
+done:
+    ki_quadratic_free(&quadratic);
+    return status;
+}

@@ -1,0 +1,426 @@
+/* The Newton engine's strong preconditioner for matrices of few columns: M = U^T U, the Hessian itself as kiln_gram forms it,
+ *
+ *   M = (X - 1 mu)^T diag(v) (X - 1 mu) + L,  bordered under an intercept by (X - 1 mu)^T v and the sum of v,
+ *
+ * for softmax one for each class, with the class's own curvature s p (1 - p): a rare class has little of it, and columns that
+ * tell it from others a spread of their own. Gradients add up to zero over the classes, but for the penalty's part; what does
+ * not goes by the penalty, which is all of the Hessian there, and what does is kept so. Products with the Hessian stay passes
+ * over X, and the step is Steihaug's; with M of a point before it takes some products, for softmax, whose M is not all of the
+ * Hessian, ten or so. But for softmax, M of the present point gives the step itself, without a product, as long as no pivot is
+ * so small that rounding shows; should such a step be of no use, the products check the rest.
+ *
+ * When to form it is the question of renting or buying: products that M would have saved are rent, the matrix costs so many
+ * passes, and it is formed when as much rent has been paid since the last time, or will have been if the next step takes as
+ * much as the last did. That never takes more than about twice the passes of the best moment. Where it costs no more than a
+ * step takes by the diagonal, it is formed at once.
+ *
+ * The curvature of a support vector machine's losses is a row's weight or nothing. It changes in few rows from step to step,
+ * and rows of no weight cost a Gram matrix nothing: what is added is that of the change, with both signs.
+ *
+ * Where a class's Gram matrix costs more than DEAR passes, a sample of the rows does (newton_sample.c), on the CPU: M only
+ * preconditions there. Classes are factorised and solved side by side, and U is kept in f32, as reading it is what a solve takes.
+ *
+ * A column that depends on those before it, but for rounding, has no part in the factor but the criterion's diagonal, as by
+ * the diagonal's preconditioner: nothing is added to the others, whose steps are then as exact as their products. */
+#include "algorithms/newton/newton_work.h"
+
+enum {
+    AT_ONCE = 4,
+    BLOCKS_MOST = 1 << 24, /* numbers in all classes' factors */
+    DEAR = 8,              /* passes: a Gram matrix that costs more may do with a sample of the rows, */
+    SAMPLE_LEAST = 2       /* of so many for each column at least */
+};
+
+/* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
+ * unpacked; for each pair of sparse entries; a multiplication of a solution; of the factorisation, beside sparse and dense
+ * entries. */
+static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025, SOLVE_STEP = 0.8,
+                    SPARSE_STEP = 0.15, DENSE_STEP = 0.5;
+
+/* What a class's factorisation and its solution leave behind. */
+struct of_class {
+    bool positive, replaced; /* see ki_factorise */
+    double product;
+};
+
+struct ki_factor {
+    int64_t n, size;               /* columns; with the intercept */
+    double *U;                     /* for each class size x size: M, then U, by rows from the diagonal on; of
+                                      several classes U narrowed */
+    double *r;                     /* size x k, right sides and solutions */
+    double *column;                /* size x k, class by class */
+    double *weights;               /* m: a class's curvature, where M is of a sample of the rows; else NULL */
+    int64_t sample;                /* how many rows that has; or m */
+    double *scale;                 /* the criterion's diagonal, size */
+    kiln_matrix *G, *g, *unit;     /* unit: k x 1 */
+    double gram_price, host_price; /* of the Gram matrix of all rows, and of its factor, in passes */
+    double rent;                   /* products that a new one would have saved since the last time */
+    double forecast;               /* what it will save now: as the last step that took any */
+    struct of_class *classes;      /* k */
+    bool ready;
+    bool sound,
+        exact; /* whether M alone can give a step, and so far always could; and is the present point's */
+    /* of losses whose curvature changes in few rows from step to step, else NULL */
+    double *sum;             /* G and g, added up */
+    double *formed, *lacked; /* m: the curvature that `sum` belongs to; what it lacks of the present one */
+    kiln_matrix *lack;       /* m x 1 */
+    double largest;          /* the largest total of such a curvature; 0: there is none */
+};
+
+bool ki_newton_factored(const struct ki_newton_work *work) {
+    return work->factor && work->factor->ready;
+}
+
+/* That of a Gram matrix of all rows; *host: that of its factor. In passes. */
+static double price_of(const struct ki_newton *newton, double size, double *host) {
+    kiln_device_info info;
+    *host = INFINITY;
+    const double rows = fmax((double)kiln_matrix_rows(newton->X), 1), k = newton->k;
+    const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), n = (double)kiln_matrix_cols(newton->X);
+    if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
+    const double mean = nnz / rows;
+    const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
+                                1 + nnz / 16384) / /* that a pass is worth, beside those of the factors */
+                           fmin(ki_newton_threads(kiln_matrix_device(newton->X)), k);
+    const double solve = SOLVE_STEP * size * size * threads / nnz; /* a step's, beside its pass */
+    const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
+    const double factor = (dense ? DENSE_STEP : SPARSE_STEP) * size * size * size * threads / (6 * nnz);
+    if (solve > 1 || k * size * size > BLOCKS_MOST) return INFINITY;
+    *host = info.is_gpu ? 0 : factor;
+    if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
+    if (dense) return DENSE_ELEMENT * n;
+    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
+}
+
+/* Rows that M is formed from. Only on the CPU are those of no curvature passed over. */
+static int64_t sample_of(const struct ki_newton *newton, double gram_price, int64_t size) {
+    const int64_t m = kiln_matrix_rows(newton->X);
+    if (newton->k == 1 || gram_price <= DEAR || !ki_selectable(newton->X)) return m;
+    return ki_min(m, ki_max((int64_t)((double)m * DEAR / gram_price), SAMPLE_LEAST * size));
+}
+
+kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
+    const int64_t size = n + !newton->no_intercept;
+    double host;
+    const double gram = price_of(newton, (double)size, &host);
+    if (newton->l1 > 0 || !(gram + host < (double)newton->max_iterations)) return KILN_OK;
+    struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
+    if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
+    *factor = (struct ki_factor){.n = n, .size = size, .gram_price = gram, .host_price = host};
+    factor->sample = sample_of(newton, gram, size);
+    factor->U = ki_alloc((size_t)(newton->k * size * size) * sizeof(double));
+    factor->r = ki_alloc((size_t)(size * newton->k) * sizeof(double));
+    factor->column = ki_alloc((size_t)(size * newton->k) * sizeof(double));
+    factor->scale = ki_alloc((size_t)size * sizeof(double));
+    factor->classes = ki_calloc((size_t)newton->k * sizeof *factor->classes);
+    if (factor->sample < m) factor->weights = ki_alloc((size_t)m * sizeof(double));
+    if (!factor->U || !factor->r || !factor->column || !factor->scale || !factor->classes ||
+        (factor->sample < m && !factor->weights))
+        return ki_fail_nomem((size_t)(newton->k * size * size) * sizeof(double), "the preconditioner");
+    TRY(kiln_matrix_dense(&factor->G, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, n,
+                          NULL));
+    TRY(kiln_matrix_dense(&factor->g, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, 1,
+                          NULL));
+    TRY(kiln_matrix_dense(&factor->unit, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X),
+                          newton->k, 1, NULL));
+    TRY(ki_newton_pair(&work->Z, newton));
+done:
+    return status;
+}
+
+void ki_newton_factor_close(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    if (!factor) return;
+    ki_free(factor->U);
+    ki_free(factor->r);
+    ki_free(factor->column);
+    ki_free(factor->scale);
+    ki_free(factor->classes);
+    ki_free(factor->weights);
+    kiln_matrix_free(factor->G);
+    kiln_matrix_free(factor->g);
+    kiln_matrix_free(factor->unit);
+    ki_free(factor->sum);
+    ki_free(factor->formed);
+    kiln_matrix_free(factor->lack);
+    ki_free(factor);
+}
+
+/* ---- the Hessian of losses of pieces that are quadratic ---- */
+
+/* Rows have their weight for curvature or none, and those without cost a Gram matrix nothing. */
+static bool adds_up(const struct ki_newton_work *work) {
+    const kiln_loss_kind kind = work->problem.kind;
+    return ki_selectable(work->newton->X) &&
+           (kind == KILN_LOSS_SQUARED_HINGE || kind == KILN_LOSS_SQUARED_EPSILON);
+}
+
+static kiln_status sum_open(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    const kiln_matrix *X = work->newton->X;
+    const int64_t m = kiln_matrix_rows(X);
+    const size_t bytes = (size_t)(factor->n * (factor->n + 1)) * sizeof(double);
+    factor->sum = ki_alloc(bytes);
+    factor->formed = ki_alloc((size_t)m * 2 * sizeof *factor->formed);
+    if (!factor->sum || !factor->formed) return ki_fail_nomem(bytes, "the preconditioner");
+    factor->lacked = factor->formed + m;
+    return kiln_matrix_dense(&factor->lack, kiln_matrix_device(X), kiln_matrix_type(X), m, 1, NULL);
+}
+
+/* What a Gram matrix has to be formed with: the curvature, or what `sum` lacks of it, where that is less. *share: of all
+ * weights. A sum that has lost nearly all that it held is of little but rounding. */
+static kiln_status survey(struct ki_newton_work *work, const kiln_matrix **v, double *share) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const int64_t m = kiln_matrix_rows(work->newton->X);
+    double total = 0, lack = 0;
+    *v = work->here.C;
+    *share = (double)factor->sample / (double)ki_max(m, 1);
+    if (!factor->sum) return KILN_OK;
+    TRY(ki_vector_get(factor->lacked, work->here.C));
+    for (int64_t i = 0; i < m; i++) {
+        total += factor->lacked[i];
+        if (factor->largest > 0) lack += fabs(factor->lacked[i] -= factor->formed[i]);
+    }
+    const bool lacks = lack < total && total > 0.001 * factor->largest && factor->largest > 0;
+    if (lacks) *v = factor->lack;
+    *share = (lacks ? lack : total) / work->newton->columns.weight;
+done:
+    return status;
+}
+
+static void add_up(struct ki_factor *factor, double *G, double *g, bool anew) {
+    const int64_t square = factor->n * factor->n;
+    double *sum = factor->sum;
+    for (int64_t i = 0; i < square && !anew; i++) G[i] += sum[i];
+    for (int64_t i = 0; i < factor->n && !anew; i++) g[i] += sum[square + i];
+    memcpy(sum, G, (size_t)square * sizeof *sum);
+    memcpy(sum + square, g, (size_t)factor->n * sizeof *sum);
+}
+
+/* ---- M ---- */
+
+static double penalty_of(const struct ki_newton *newton, int64_t j) {
+    return newton->l2 * (newton->standardize ? newton->columns.variance[j] : 1);
+}
+
+/* M from G, g and the sum of v, and its scale. Rows of columns that are left out become those of the unit matrix. */
+static void fill(struct ki_newton_work *work, double *U, double total) {
+    struct ki_factor *factor = work->factor;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = factor->n, size = factor->size;
+    for (int64_t i = n; size > n && i-- > 0;) memmove(U + i * size, U + i * n, (size_t)n * sizeof(double));
+    for (int64_t i = 0; i < n; i++) {
+        double *row = U + i * size;
+        const double diagonal = newton->no_intercept ? newton->columns.square[i]
+                                                     : newton->columns.weight * newton->columns.variance[i];
+        const double penalty = penalty_of(newton, i);
+        row[i] += penalty;
+        factor->scale[i] = diagonal > 0 ? diagonal * work->total / newton->columns.weight + penalty : 1;
+        if (size > n) row[n] = factor->column[i];
+        if (diagonal > 0) continue;
+        for (int64_t j = 0; j < i; j++) U[j * size + i] = 0;
+        for (int64_t j = i; j < size; j++) row[j] = j == i ? 1 : 0;
+    }
+    if (size == n) return;
+    U[n * size + n] = total;
+    factor->scale[n] = work->total;
+}
+
+/* *v = the curvature of class c, s p (1 - p) with p - p^2 in there.C. */
+static kiln_status curvature_of(struct ki_newton_work *work, const kiln_matrix **v, int64_t c) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const int64_t k = work->newton->k;
+    *v = work->v;
+    for (int64_t i = 0; i < k; i++) factor->r[i] = i == c ? 1 : 0;
+    TRY(ki_vector_set(factor->unit, factor->r));
+    TRY(kiln_multiply(work->v, 1, KILN_PLAIN, work->there.C, factor->unit, 0, NULL));
+    if (work->problem.weights) TRY(kiln_times(work->v, work->v, work->problem.weights));
+done:
+    return status;
+}
+
+/* A sample of the rows instead of all. */
+static kiln_status sample(struct ki_newton_work *work) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    TRY(ki_vector_get(factor->weights, work->v));
+    ki_newton_sample(factor->weights, kiln_matrix_rows(work->newton->X), factor->sample);
+    TRY(ki_vector_set(work->v, factor->weights));
+done:
+    return status;
+}
+
+/* M of class c from the curvature v, or from that and `sum`; its diagonal in `column`. */
+static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64_t c) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const int64_t size = factor->size;
+    double *U = factor->U + c * size * size, total;
+    const bool lacks = v == factor->lack;
+    if (lacks) TRY(ki_vector_set(factor->lack, factor->lacked));
+    TRY(kiln_gram(factor->G, factor->g, work->newton->X, v, work->mean));
+    work->newton->report.passes += ki_gram_passes(factor->n);
+    TRY(ki_vector_get(U, factor->G));
+    TRY(ki_vector_get(factor->column, factor->g));
+    TRY(kiln_norm(&total, lacks ? work->here.C : v, KILN_NORM_1));
+    if (factor->sum) {
+        add_up(factor, U, factor->column, !lacks);
+        TRY(ki_vector_get(factor->formed, work->here.C));
+        factor->largest = lacks ? fmax(factor->largest, total) : total;
+    }
+    fill(work, U, total);
+    for (int64_t i = 0; i < size; i++) factor->column[i] = U[i * size + i];
+done:
+    return status;
+}
+
+static void factorise_class(void *arg, int c) {
+    const struct ki_newton_work *work = arg;
+    const struct ki_factor *factor = work->factor;
+    struct of_class *class = factor->classes + c;
+    const int64_t square = factor->size * factor->size;
+    class->positive =
+        ki_factorise(factor->U + c * square, factor->size, factor->scale,
+                     kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10, &class->replaced);
+    if (work->newton->k > 1) ki_narrow(factor->U + c * square, square);
+}
+
+/* M = U^T U, and what to think of it. */
+static void factorise(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    const double small = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-3 : 1e-8;
+    ki_newton_parallel(kiln_matrix_device(work->newton->X), (int)work->newton->k, factorise_class, work);
+    factor->ready = true;
+    for (int64_t c = 0; c < work->newton->k; c++) {
+        factor->ready = factor->ready && factor->classes[c].positive;
+        factor->sound = factor->sound && !factor->classes[c].replaced;
+    }
+    for (int64_t i = 0; i < factor->size && factor->sound; i++) {
+        const double pivot = factor->U[i * (factor->size + 1)];
+        factor->sound = pivot * pivot >= small * factor->column[i];
+    }
+    factor->exact = factor->ready && factor->sound;
+}
+
+/* there.C = p - p^2, of which curvature_of makes a class's. */
+static kiln_status begin_classes(struct ki_newton_work *work) {
+    kiln_status status;
+    TRY(kiln_times(work->there.C, work->here.C, work->here.C));
+    TRY(ki_pairs_run(NULL, &(struct ki_pairs){.op = KI_PAIR_MIX,
+                                              .out = {work->there.C, NULL},
+                                              .x = {work->here.C, NULL},
+                                              .y = {work->there.C, NULL},
+                                              .scalar = -1}));
+done:
+    return status;
+}
+
+kiln_status ki_newton_factor_begin(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    if (!factor) return KILN_OK;
+    factor->ready = factor->exact = false;
+    factor->sound = work->newton->k == 1;
+    return adds_up(work) && !factor->sum ? sum_open(work) : KILN_OK;
+}
+
+kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const int64_t k = work->newton->k;
+    const kiln_matrix *v;
+    double share;
+    if (!factor) return KILN_OK;
+    const bool first = work->iterations == 0 && !factor->ready;
+    TRY(survey(work, &v, &share));
+    const double price = share * factor->gram_price + factor->host_price;
+    const double saved = first || former->exact ? 0 : (double)(former->inner - !factor->sound);
+    factor->exact = false;
+    if (first || !former->exact) factor->forecast = factor->sound ? fmax(saved, 1) : 0;
+    factor->rent = first ? 0 : factor->rent + saved;
+    if (first ? price > AT_ONCE : factor->rent + factor->forecast < price) return KILN_OK;
+    factor->rent = 0;
+    factor->ready = false;
+    if (k > 1) TRY(begin_classes(work));
+    for (int64_t c = 0; c < k; c++) {
+        if (k > 1) TRY(curvature_of(work, &v, c));
+        if (factor->weights) TRY(sample(work));
+        TRY(form(work, v, c));
+    }
+    factorise(work);
+done:
+    return status;
+}
+
+bool ki_newton_exact(const struct ki_newton_work *work) {
+    return work->factor && work->factor->exact;
+}
+
+void ki_newton_doubt(struct ki_newton_work *work) {
+    work->factor->sound = work->factor->exact = false;
+}
+
+/* ---- M^-1 ---- */
+
+/* Takes a row's mean over the classes off it. */
+static double take_mean(double *row, int64_t k) {
+    double mean = 0;
+    for (int64_t c = 0; c < k; c++) mean += row[c] / (double)k;
+    for (int64_t c = 0; c < k; c++) row[c] -= mean;
+    return mean;
+}
+
+static void solve_class(void *arg, int c) {
+    const struct ki_newton_work *work = arg;
+    const struct ki_factor *factor = work->factor;
+    const int64_t size = factor->size, k = work->newton->k;
+    double *r = factor->column + c * size;
+    for (int64_t i = 0; i < size; i++) r[i] = factor->r[i * k + c];
+    const double *U = factor->U + c * size * size;
+    factor->classes[c].product =
+        k > 1 ? ki_substitute_narrow((const float *)U, r, size) : ki_substitute(U, r, size);
+    for (int64_t i = 0; i < size; i++) factor->r[i * k + c] = r[i];
+}
+
+/* r = M^-1 r; returns their product. */
+static double solve(struct ki_newton_work *work) {
+    const struct ki_factor *factor = work->factor;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = factor->n, size = factor->size, k = newton->k;
+    double product = 0, *r = factor->r;
+    for (int64_t i = 0; k > 1 && i < size; i++) factor->scale[i] = take_mean(r + i * k, k);
+    ki_newton_parallel(kiln_matrix_device(newton->X), (int)k, solve_class, work);
+    for (int64_t c = 0; c < k; c++) product += factor->classes[c].product;
+    for (int64_t i = 0; k > 1 && i < size; i++) {
+        const double penalty = i < n ? penalty_of(newton, i) : 0, mean = factor->scale[i];
+        const double part = penalty > 0 ? mean / penalty : 0;
+        take_mean(r + i * k, k);
+        for (int64_t c = 0; c < k; c++) r[i * k + c] += part;
+        product += (double)k * mean * part;
+    }
+    return product;
+}
+
+kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho) {
+    kiln_status status;
+    struct ki_factor *factor = work->factor;
+    const struct ki_newton *newton = work->newton;
+    const int64_t n = factor->n, k = newton->k;
+    TRY(ki_vector_get(factor->r, work->R.w));
+    if (work->R.b) TRY(ki_vector_get(factor->r + n * k, work->R.b));
+    for (int64_t j = 0; j < n; j++) {
+        const double diagonal =
+            newton->no_intercept ? newton->columns.square[j] : newton->columns.variance[j];
+        for (int64_t c = 0; c < k && !(diagonal > 0); c++) factor->r[j * k + c] = 0;
+    }
+    *rho = work->scale * solve(work);
+    for (int64_t i = 0; i < factor->size * k; i++) factor->r[i] *= work->scale;
+    if (work->Z.b) TRY(ki_vector_set(work->Z.b, factor->r + n * k));
+    TRY(ki_vector_set(work->Z.w, factor->r));
+done:
+    return status;
+}

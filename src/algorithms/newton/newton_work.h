@@ -1,0 +1,101 @@
+/* Between newton.c (the outer iteration) and newton_step.c (points, and the step by conjugate gradient). */
+#ifndef KI_NEWTON_WORK_H
+#define KI_NEWTON_WORK_H
+
+#include "algorithms/newton/newton.h"
+
+/* A point with all that is known about it. b is the intercept of the centred columns, b' = b + mu W. */
+struct ki_newton_point {
+    struct ki_pair at, gradient; /* gradient with the L2 penalty */
+    kiln_matrix *C;
+    double loss, norm1, objective; /* norm1: the l1 term */
+};
+
+struct ki_newton_work {
+    struct ki_newton *newton;
+    kiln_loss problem;
+    kiln_matrix *mean, *penalty,
+        *l1;            /* n x 1: mu; L; the l1_j. mean NULL without an intercept, l1 where there is none */
+    kiln_matrix *kept;  /* n x 1: 0 for a column that is left out (constant, or all zero), else 1 */
+    kiln_matrix *shift; /* 1 x k: b' - mu W, the intercept for X as it is */
+    kiln_matrix *spread, *floor, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
+    kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
+    double *ones;                         /* k, on the host */
+    double total;                         /* the curvature's sum at the origin */
+    struct ki_newton_point here, there;
+    struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
+    struct ki_pair S, R, P, Q;         /* step, residual -g - H s, direction, H p */
+    struct ki_pair Z;           /* with l1: the point where the model is looked at; with a factor, M^-1 R */
+    struct ki_factor *factor;   /* see newton_factor.c; NULL where it cannot pay */
+    struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
+    double scale;               /* D^-2 carries this factor, which makes its smallest entry 1 */
+    bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
+    double radius;    /* of the trust region, in the norm || D s || */
+    double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
+    double norm;      /* the criterion at `here`: || D^-1 g || */
+    double first;     /* the objective at the origin */
+    int64_t iterations, bytes;
+};
+
+/* What conjugate gradient says about the step S. */
+struct ki_newton_model {
+    double slope;    /* -g . s > 0, with l1 less what the l1 term grows by */
+    double decrease; /* of the quadratic model */
+    double length;   /* || D s || */
+    bool boundary;   /* ended on the region's boundary */
+    bool exact;      /* by ki_newton_exact, without a product */
+    int64_t inner;
+};
+
+/* The criterion's scale and the preconditioner's parts, from the curvature at `here`. *noise: what a gradient of nothing but
+ * rounding may have for a norm, for losses of about 1. */
+kiln_status ki_newton_scale(struct ki_newton_work *work, double *noise);
+/* Value, gradient (without the l1 term's) and curvature at the point whose `at` is set. One pass. */
+kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_point *point);
+/* *norm = the criterion at an evaluated point. Uses P. */
+kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
+/* The preconditioner for the curvature at `here`. One pass. */
+kiln_status ki_newton_precondition(struct ki_newton_work *work);
+/* The curvature that a class sees on average, in `here`'s C or in v. Uses there.C. */
+kiln_status ki_newton_mean_curvature(struct ki_newton_work *work, const kiln_matrix **v);
+/* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
+ * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
+kiln_status ki_newton_factor_open(struct ki_newton_work *work);
+void ki_newton_factor_close(struct ki_newton_work *work);
+kiln_status ki_newton_factor_begin(struct ki_newton_work *work); /* before a solve's first step */
+kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
+bool ki_newton_factored(const struct ki_newton_work *work);
+/* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no use. */
+bool ki_newton_exact(const struct ki_newton_work *work);
+void ki_newton_doubt(struct ki_newton_work *work);
+/* Z = M^-1 R, with the common scale; *rho = R . Z. */
+kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
+/* Of the curvature v of m rows what a sample of about `wanted` rows has; false where no more have any. */
+bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
+/* U, size x size by rows from the diagonal on, to the factor of U^T U. What is left of a diagonal element below that part of
+ * its scale becomes the scale, and *replaced true; false where it is not positive then. */
+bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced);
+/* r = U^-1 U^-T r; the square of U^-T r's length. The same by a U that ki_narrow has been at, which halves what is read. */
+double ki_substitute(const double *U, double *r, int64_t size);
+double ki_substitute_narrow(const float *U, double *r, int64_t size);
+void ki_narrow(double *U, int64_t count); /* to floats, where they are */
+/* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
+kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
+/* The same with l1, which belongs to the model; no radius. See newton_l1.c. */
+kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton_model *model);
+/* The same where work->descent is there, which open decides; see newton_descent.c. `inner` counts sweeps. */
+kiln_status ki_newton_descent_open(struct ki_newton_work *work);
+void ki_newton_descent_close(struct ki_newton_work *work);
+kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_model *model);
+/* Q = H direction, *curvature = direction . Q. One pass. */
+kiln_status ki_newton_apply(struct ki_newton_work *work, const struct ki_pair *direction, double *curvature);
+/* What the step's residual must come down to, || D^-1 . ||, if it begins with sqrt(rho). */
+double ki_newton_forcing(const struct ki_newton_work *work, double rho);
+/* there.at = here.at + t S, evaluated. */
+kiln_status ki_newton_try(struct ki_newton_work *work, double t);
+kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
+void ki_newton_pair_free(struct ki_pair *pair);
+/* A call of the progress callback; sets newton->cancelled. */
+void ki_newton_progress(struct ki_newton_work *work);
+
+#endif

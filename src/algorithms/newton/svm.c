@@ -1,0 +1,271 @@
+/* Linear support vector machines in the primal: squared hinge and squared epsilon-insensitive loss by the Newton engine, and
+ * the duality gap that proves the result.
+ *
+ * The gap needs a point of the dual. With t_i = -s_i d loss / d eta_i at the result, the dual's objective is, for either
+ * loss, L the penalty's diagonal and Q the sum of the losses,
+ *
+ *   D(t) = t . eta + Q - 1/2 sum_j (X^T t)_j^2 / L_j          (at t as it is)
+ *
+ * and an intercept asks for sum t = 0. That holds but for the tolerance; scaling the positive or the negative t down by a
+ * hair makes it hold exactly, at D(t) = sum_i c_i t_i - e |t_i| - t_i^2 / (2 s_i) - ..., c the +1, -1 of the classes, or the
+ * target of the regression and e its epsilon. One pass for eta and one for X^T t. */
+#include "algorithms/newton/labels.h"
+#include "algorithms/newton/newton.h"
+
+static const char call[] = "kiln_svm";
+
+/* All problems of a call: one with two classes or in regression, else one a class. */
+struct machine {
+    const kiln_svm_options *options;
+    const kiln_matrix *X, *y, *weights; /* y the regression's */
+    struct ki_labels labels;
+    struct ki_newton newton;
+    int64_t problems;
+    double *W, *b; /* results, n x problems and 1 x problems */
+    double dual;   /* the sum of the duals' objectives */
+};
+
+static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y, const kiln_svm_options *options) {
+    kiln_status status;
+    if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
+    TRY(ki_check_matrix(call, "y", y, X, kiln_matrix_rows(X), 1));
+    if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, kiln_matrix_rows(X), 1));
+    if (isnan(options->l2) || isinf(options->l2))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be finite", call, options->l2);
+    if (!(options->epsilon >= 0) || isinf(options->epsilon))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.epsilon is %g, but must be a number >= 0", call,
+                       options->epsilon);
+    if (options->regression && (options->class_weights || options->balanced))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: a regression has no classes to weigh", call);
+    TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
+    if (kiln_matrix_rows(X) == 0 || kiln_matrix_cols(X) == 0)
+        return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, kiln_matrix_rows(X) == 0 ? "rows" : "columns");
+    TRY(ki_check_finite(call, "y", y, false));
+    if (options->weights) TRY(ki_check_weights(call, options->weights));
+done:
+    return status;
+}
+
+static kiln_status check_result(const struct machine *m, const kiln_matrix *W, const kiln_matrix *b) {
+    kiln_status status;
+    const kiln_svm_options *options = m->options;
+    TRY(ki_check_matrix(call, "W", W, m->X, kiln_matrix_cols(m->X), m->problems));
+    if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, m->X, 1, m->problems));
+    if (options->warm_start) TRY(ki_check_finite(call, "W", W, false));
+    if (options->warm_start && !options->no_intercept) TRY(ki_check_finite(call, "b", b, false));
+done:
+    return status;
+}
+
+static kiln_status machine_new(struct machine *m, double start) {
+    kiln_status status = KILN_OK;
+    const kiln_svm_options *options = m->options;
+    const kiln_type type = kiln_matrix_type(m->X);
+    const double tolerance = type == KILN_F32 ? 1e-4 : 1e-8;
+    const size_t bytes = (size_t)kiln_matrix_cols(m->X) * (size_t)m->problems * sizeof(double);
+    m->newton = (struct ki_newton){.call = call,
+                                   .X = m->X,
+                                   .weights = m->weights,
+                                   .k = 1,
+                                   .l2 = options->l2 == 0 ? 0.5 : fmax(options->l2, 0),
+                                   .no_intercept = options->no_intercept != 0,
+                                   .standardize = options->standardize != 0,
+                                   .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
+                                   .max_iterations = options->max_iterations ? options->max_iterations : 100,
+                                   .problems = m->problems,
+                                   .control = options->control,
+                                   .start = start};
+    m->W = ki_calloc(bytes);
+    m->b = ki_calloc((size_t)m->problems * sizeof *m->b);
+    if (!m->W || !m->b) return ki_fail_nomem(bytes, "the coefficients");
+    TRY(ki_newton_open(&m->newton));
+done:
+    return status;
+}
+
+static void machine_free(struct machine *m) {
+    ki_newton_close(&m->newton);
+    ki_labels_free(&m->labels);
+    ki_free(m->W);
+    ki_free(m->b);
+}
+
+/* ---- the duality gap ---- */
+
+/* t = -s d loss / d eta of a row, and what the row adds to the dual per unit of t. */
+static double dual_variable(const struct machine *m, double eta, double target, double s, double *gain) {
+    if (!m->options->regression) {
+        *gain = target;
+        return s * target * fmax(1 - target * eta, 0);
+    }
+    const double epsilon = m->options->epsilon, off = target - eta;
+    *gain = off > 0 ? target - epsilon : target + epsilon;
+    return s * copysign(fmax(fabs(off) - epsilon, 0), off);
+}
+
+/* t, made to sum to zero if there is an intercept; returns the dual's objective but for the penalty's term. Both t and eta in
+ * `t`; t = 0 where s = 0. */
+static double make_dual(const struct machine *m, double *t, const double *target, const double *s) {
+    const int64_t rows = kiln_matrix_rows(m->X);
+    double positive = 0, negative = 0, gain, dual = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const double value = dual_variable(m, t[i], target[i], s ? s[i] : 1, &gain);
+        *(value > 0 ? &positive : &negative) += value;
+    }
+    const double shrink_positive =
+        positive > -negative && !m->options->no_intercept ? -negative / positive : 1;
+    const double shrink_negative =
+        -negative > positive && !m->options->no_intercept ? positive / -negative : 1;
+    for (int64_t i = 0; i < rows; i++) {
+        const double weight = s ? s[i] : 1, value = dual_variable(m, t[i], target[i], weight, &gain);
+        t[i] = value * (value > 0 ? shrink_positive : shrink_negative);
+        if (weight > 0) dual += t[i] * (gain - t[i] / (2 * weight));
+    }
+    return dual;
+}
+
+static kiln_status host_copy(double **values, const kiln_matrix *A) {
+    const size_t bytes = (size_t)kiln_matrix_nnz(A) * sizeof **values;
+    *values = ki_alloc(bytes);
+    return *values ? ki_vector_get(*values, A) : ki_fail_nomem(bytes, "a vector");
+}
+
+/* sum_j z_j^2 / L_j; NaN where an unpenalised column makes the dual point infeasible. */
+static double penalty_term(const struct machine *m, const double *z) {
+    double sum = 0;
+    for (int64_t j = 0; j < kiln_matrix_cols(m->X); j++) {
+        const double variance = m->newton.columns.variance[j];
+        const double penalty = m->newton.l2 * (m->newton.standardize ? variance : 1);
+        const bool follows = variance == 0 && !m->newton.no_intercept; /* a multiple of sum t, and so 0 */
+        if (follows || m->newton.columns.square[j] == 0) continue;
+        sum += penalty > 0 ? z[j] * z[j] / penalty : NAN;
+    }
+    return sum;
+}
+
+/* Adds the dual's objective at the engine's result; target m x 1 as the loss sees it. */
+static kiln_status add_dual(struct machine *m, const kiln_matrix *target) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(m->X);
+    const kiln_type type = kiln_matrix_type(m->X);
+    const int64_t rows = kiln_matrix_rows(m->X);
+    kiln_matrix *T = NULL, *Z = NULL;
+    double *t = NULL, *z = NULL, *targets = NULL, *s = NULL, b;
+    TRY(kiln_matrix_dense(&T, device, type, rows, 1, NULL));
+    TRY(kiln_matrix_dense(&Z, device, type, kiln_matrix_cols(m->X), 1, NULL));
+    TRY(kiln_multiply(T, 1, KILN_PLAIN, m->X, m->newton.W, 0, NULL));
+    TRY(host_copy(&t, T));
+    TRY(host_copy(&targets, target));
+    if (m->weights) TRY(host_copy(&s, m->weights));
+    TRY(ki_vector_get(&b, m->newton.b));
+    for (int64_t i = 0; i < rows; i++) t[i] += b;
+    m->dual += make_dual(m, t, targets, s);
+    kiln_matrix_free(T);
+    T = NULL;
+    TRY(ki_vector_new(&T, device, type, rows, t));
+    TRY(kiln_multiply(Z, 1, KILN_TRANSPOSED, m->X, T, 0, NULL));
+    TRY(host_copy(&z, Z));
+    m->dual -= 0.5 * penalty_term(m, z);
+    m->newton.report.passes += 2;
+done:
+    kiln_matrix_free(T);
+    kiln_matrix_free(Z);
+    ki_free(t);
+    ki_free(z);
+    ki_free(targets);
+    ki_free(s);
+    return status;
+}
+
+/* ---- the problems ---- */
+
+/* The c-th problem's columns of a warm start, from the tables into the engine. */
+static kiln_status set_start(struct machine *m, int64_t c) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(m->X);
+    const kiln_type type = kiln_matrix_type(m->X);
+    const int64_t cols = kiln_matrix_cols(m->X);
+    kiln_matrix *W = NULL, *b = NULL;
+    double *column = ki_alloc((size_t)cols * sizeof *column);
+    if (!column) return ki_fail_nomem((size_t)cols * sizeof *column, "a start");
+    for (int64_t j = 0; j < cols; j++) column[j] = m->W[j * m->problems + c];
+    TRY(ki_vector_new(&W, device, type, cols, column));
+    TRY(ki_vector_new(&b, device, type, 1, m->b + c));
+    TRY(ki_newton_set_start(&m->newton, W, b));
+done:
+    ki_free(column);
+    kiln_matrix_free(W);
+    kiln_matrix_free(b);
+    return status;
+}
+
+static kiln_status keep_result(struct machine *m, int64_t c) {
+    kiln_status status;
+    const int64_t cols = kiln_matrix_cols(m->X);
+    double *column = NULL;
+    TRY(host_copy(&column, m->newton.W));
+    for (int64_t j = 0; j < cols; j++) m->W[j * m->problems + c] = column[j];
+    TRY(ki_vector_get(m->b + c, m->newton.b));
+done:
+    ki_free(column);
+    return status;
+}
+
+static kiln_status solve(struct machine *m, int64_t c) {
+    kiln_status status = KILN_OK;
+    const bool regression = m->options->regression != 0;
+    kiln_matrix *made = NULL;
+    if (!regression) TRY(ki_labels_column(&made, &m->labels, m->y, m->problems == 1 ? 1 : c, 1, -1));
+    const kiln_matrix *target = regression ? m->y : made;
+    if (m->options->warm_start) TRY(set_start(m, c));
+    TRY(ki_newton_solve(&m->newton,
+                        &(kiln_loss){.kind = regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE,
+                                     .parameter = m->options->epsilon,
+                                     .y = target,
+                                     .weights = m->weights},
+                        &(struct ki_newton_start){.warm = m->options->warm_start != 0}));
+    TRY(add_dual(m, target));
+    TRY(keep_result(m, c));
+done:
+    kiln_matrix_free(made);
+    return status;
+}
+
+static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, kiln_report *report) {
+    kiln_status status;
+    const double objective = m->newton.report.objective;
+    TRY(ki_vector_set(W, m->W));
+    if (b) TRY(ki_vector_set(b, m->b));
+    TRY(ki_newton_hand_over(&m->newton, NULL, NULL, report));
+    /* at zero, the gap is one of rounding; so is a negative one */
+    if (report) report->gap = objective > 0 ? fmax(objective - m->dual, 0) / objective : 0;
+    if (report && isnan(m->dual)) report->gap = NAN;
+done:
+    return status;
+}
+
+kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                     const kiln_svm_options *options, kiln_report *report) {
+    kiln_status status;
+    const double start = ki_clock();
+    const kiln_svm_options defaults = {0};
+    if (!options) options = &defaults;
+    struct machine m = {.options = options, .X = X, .y = y, .weights = options->weights, .problems = 1};
+    TRY(check_data(X, y, options));
+    if (!options->regression) {
+        TRY(ki_labels_new(
+            &m.labels, call, y,
+            &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
+        if (m.labels.weights) m.weights = m.labels.weights;
+        if (m.labels.count > 2) m.problems = m.labels.count;
+    }
+    TRY(check_result(&m, W, b));
+    TRY(machine_new(&m, start));
+    if (options->warm_start) TRY(ki_vector_get(m.W, W));
+    if (options->warm_start && !options->no_intercept) TRY(ki_vector_get(m.b, b));
+    for (int64_t c = 0; c < m.problems && !m.newton.cancelled; c++) TRY(solve(&m, c));
+    TRY(hand_over(&m, W, b, report));
+done:
+    machine_free(&m);
+    return status;
+}

@@ -1,0 +1,337 @@
+/* A model's objective, gradient and duality gap again, in plain loops over host arrays with sums in long double.
+ *
+ * The gradient is measured as training measures it: with respect to W and the intercept of the centred columns, each entry
+ * divided by D, relative to that at W = 0 and the best constant of a GLM or of least squares, else b = 0;
+ *   D_j^2 = mean curvature there * sum_i s_i (x_ij - mean_j)^2 + L_j,   of the intercept: mean curvature * sum_i s_i. */
+#include "algorithms/verify/verify.h"
+
+/* Everything on the host. */
+struct facts {
+    struct ki_copy X;
+    int64_t rows, cols, targets; /* of X and y */
+    double *y, *s, *offset;      /* s, offset NULL: ones, zeros */
+    double *W, *b;               /* b NULL: no intercept */
+    int64_t k;                   /* columns of W */
+    const kiln_loss *loss;
+    kiln_verify_options options;
+    double weight;                    /* sum of s */
+    double *mean, *variance, *square; /* of the columns; square: sum_i s_i x_ij^2 */
+};
+
+/* A problem: columns first to first + k of W, which one loss ties together. */
+struct problem {
+    const struct facts *facts;
+    int64_t first, k;
+};
+
+/* At one point: value, gradient cols x k and k, and the sum of s times the curvature of the first column. */
+struct point {
+    long double value, curvature;
+    long double *gradient, *intercept;
+    long double *eta, *slope, *curve; /* of a row, k each */
+};
+
+static double weight_of(const struct facts *f, int64_t i) {
+    return f->s ? f->s[i] : 1;
+}
+
+/* The target of row i as the loss wants it. */
+static double target_of(const struct problem *p, int64_t i) {
+    const struct facts *f = p->facts;
+    const double y = f->y[i * f->targets + (f->targets > 1 ? p->first : 0)];
+    if (f->loss->kind != KILN_LOSS_SQUARED_HINGE) return y;
+    return (f->k > 1 ? y == (double)p->first : y > 0) ? 1 : -1;
+}
+
+/* ---------------------------------------------------------------------------------------- loading */
+
+static kiln_status load(struct facts *f, const kiln_matrix *X, const kiln_matrix *W, const kiln_matrix *b) {
+    kiln_status status;
+    TRY(ki_copy_take(&f->X, X));
+    TRY(ki_copy_vector(&f->y, f->loss->y));
+    if (f->loss->weights) TRY(ki_copy_vector(&f->s, f->loss->weights));
+    if (f->loss->offset) TRY(ki_copy_vector(&f->offset, f->loss->offset));
+    TRY(ki_copy_vector(&f->W, W));
+    if (b) TRY(ki_copy_vector(&f->b, b));
+done:
+    return status;
+}
+
+static void unload(struct facts *f) {
+    void *const all[] = {f->y, f->s, f->offset, f->W, f->b, f->mean, f->variance, f->square};
+    ki_copy_free(&f->X);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) ki_free(all[i]);
+}
+
+/* Two passes: means, then squares about them; entries that are not stored are zeros. */
+static kiln_status measure_columns(struct facts *f) {
+    const size_t bytes = (size_t)f->cols * sizeof(double);
+    kiln_status status = KILN_OK;
+    double *stored = ki_calloc(bytes); /* weight of the stored entries */
+    f->mean = ki_calloc(bytes);
+    f->variance = ki_calloc(bytes);
+    f->square = ki_calloc(bytes);
+    if (!stored || !f->mean || !f->variance || !f->square) TRY(ki_fail_nomem(bytes, "the columns' means"));
+    for (int64_t i = 0; i < f->rows; i++) f->weight += weight_of(f, i);
+    for (int64_t i = 0; i < f->rows; i++)
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+            f->mean[ki_row_column(&f->X, i, e)] += weight_of(f, i) * ki_row_values(&f->X, i)[e] / f->weight;
+    for (int64_t i = 0; i < f->rows; i++)
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++) {
+            const int64_t j = ki_row_column(&f->X, i, e);
+            const double x = ki_row_values(&f->X, i)[e], s = weight_of(f, i);
+            f->square[j] += s * x * x;
+            f->variance[j] += s * (x - f->mean[j]) * (x - f->mean[j]) / f->weight;
+            stored[j] += s;
+        }
+    for (int64_t j = 0; j < f->cols; j++) {
+        const double absent = fmax(f->weight - stored[j], 0);
+        f->variance[j] += absent * f->mean[j] * f->mean[j] / f->weight;
+        if (f->variance[j] <= 1e-26 * f->mean[j] * f->mean[j])
+            f->variance[j] = 0; /* constant, but for rounding */
+    }
+done:
+    ki_free(stored);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ sums */
+
+static void add_row(struct point *point, const struct problem *p, int64_t i, const double *W,
+                    const double *b) {
+    const struct facts *f = p->facts;
+    long double *eta = point->eta, *slope = point->slope;
+    const double *x = ki_row_values(&f->X, i);
+    const double s = weight_of(f, i);
+    if (s == 0) return;
+    for (int64_t c = 0; c < p->k; c++) eta[c] = (b ? b[p->first + c] : 0) + (f->offset ? f->offset[i] : 0);
+    for (int64_t e = 0; W && e < ki_row_size(&f->X, i); e++)
+        for (int64_t c = 0; c < p->k; c++)
+            eta[c] += (long double)x[e] * W[ki_row_column(&f->X, i, e) * f->k + p->first + c];
+    point->value += s * ki_verify_loss(slope, point->curve, f->loss, target_of(p, i), eta, p->k);
+    point->curvature += s * point->curve[0];
+    for (int64_t c = 0; c < p->k; c++) point->intercept[c] += s * slope[c];
+    for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+        for (int64_t c = 0; c < p->k; c++)
+            point->gradient[ki_row_column(&f->X, i, e) * p->k + c] += s * slope[c] * x[e];
+}
+
+/* W NULL: zeros. */
+static void evaluate(struct point *point, const struct problem *p, const double *W, const double *b) {
+    const struct facts *f = p->facts;
+    point->value = point->curvature = 0;
+    for (int64_t j = 0; j < f->cols * p->k; j++) point->gradient[j] = 0;
+    for (int64_t c = 0; c < p->k; c++) point->intercept[c] = 0;
+    for (int64_t i = 0; i < f->rows; i++) add_row(point, p, i, W, b);
+}
+
+static double penalty_of(const struct facts *f, int64_t j) {
+    return f->options.l2 * (f->options.standardize ? f->variance[j] : 1);
+}
+
+static double l1_of(const struct facts *f, int64_t j) {
+    return f->options.l1 * (f->options.standardize ? sqrt(f->variance[j]) : 1);
+}
+
+/* The gradient's entry, or with l1 the least subgradient's. */
+static long double least(long double gradient, double w, double l1) {
+    if (w != 0) return gradient + (w > 0 ? l1 : -l1);
+    return fmaxl(fabsl(gradient) - l1, 0);
+}
+
+/* || D^-1 g || at a point, W NULL for zeros; mean_curvature that of the origin. */
+static long double norm_of(const struct point *point, const struct problem *p, const double *W,
+                           long double mean_curvature) {
+    const struct facts *f = p->facts;
+    long double sum = 0;
+    for (int64_t j = 0; j < f->cols; j++) {
+        const double diagonal = f->b ? f->weight * f->variance[j] : f->square[j];
+        if (diagonal == 0) continue; /* constant or empty: the coefficient is 0 */
+        for (int64_t c = 0; c < p->k; c++) {
+            const double w = W ? W[j * f->k + p->first + c] : 0;
+            long double g = point->gradient[j * p->k + c] + penalty_of(f, j) * (long double)w;
+            if (f->b) g -= f->mean[j] * point->intercept[c];
+            g = least(g, w, l1_of(f, j));
+            sum += g * g / (mean_curvature * diagonal + penalty_of(f, j));
+        }
+    }
+    for (int64_t c = 0; c < p->k && f->b; c++)
+        sum += point->intercept[c] * point->intercept[c] / (mean_curvature * f->weight);
+    return sqrtl(sum);
+}
+
+/* ---------------------------------------------------------------------------------------- origin */
+
+/* The best constant by Fisher scoring with halving, from the mean target. */
+static void best_constant(struct point *point, const struct problem *p, double *origin) {
+    const struct facts *f = p->facts;
+    const kiln_loss *loss = f->loss;
+    long double mean = 0;
+    for (int64_t i = 0; i < f->rows; i++) mean += weight_of(f, i) * target_of(p, i) / f->weight;
+    if (loss->kind == KILN_LOSS_GLM) mean = ki_verify_link(loss, (double)mean);
+    origin[p->first] = (double)mean;
+    evaluate(point, p, NULL, origin);
+    for (int iteration = 0; iteration < 100 && isfinite((double)point->value); iteration++) {
+        const long double before = point->value, step = point->intercept[0] / point->curvature;
+        const double from = origin[p->first];
+        if (fabsl(step) <= 1e-15L * fmaxl(fabsl(from), 1e-3L)) break;
+        long double length = 1;
+        do {
+            origin[p->first] = (double)(from - length * step);
+            evaluate(point, p, NULL, origin);
+            length /= 2;
+        } while (!(point->value <= before + fabsl(before) * 1e-15L) && length > 1e-6L);
+    }
+}
+
+static bool takes_constant(const struct facts *f) {
+    return f->b && (f->loss->kind == KILN_LOSS_GLM || f->loss->kind == KILN_LOSS_SQUARED);
+}
+
+/* ------------------------------------------------------------------------------------ duality gap */
+
+/* The dual's objective at t_i = -s_i slope_i, the larger of the two signs scaled down so that they sum to 0. */
+static kiln_status add_dual(long double *dual, const struct problem *p) {
+    const struct facts *f = p->facts;
+    const double epsilon = f->loss->kind == KILN_LOSS_SQUARED_EPSILON ? f->loss->parameter : 0;
+    long double positive = 0, negative = 0, slope, curvature;
+    long double *t = ki_alloc((size_t)f->rows * sizeof *t), *z = ki_calloc((size_t)f->cols * sizeof *z);
+    kiln_status status = KILN_OK;
+    if (!t || !z) TRY(ki_fail_nomem((size_t)(f->rows + f->cols) * sizeof *t, "the dual"));
+    for (int64_t i = 0; i < f->rows; i++) {
+        long double eta = f->b ? f->b[p->first] : 0;
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+            eta +=
+                (long double)ki_row_values(&f->X, i)[e] * f->W[ki_row_column(&f->X, i, e) * f->k + p->first];
+        ki_verify_loss(&slope, &curvature, f->loss, target_of(p, i), &eta, 1);
+        t[i] = -weight_of(f, i) * slope;
+        *(t[i] > 0 ? &positive : &negative) += t[i];
+    }
+    for (int64_t i = 0; i < f->rows; i++) {
+        const double s = weight_of(f, i);
+        if (f->b && t[i] > 0 && positive > -negative) t[i] *= -negative / positive;
+        if (f->b && t[i] < 0 && -negative > positive) t[i] *= positive / -negative;
+        if (s > 0) *dual += t[i] * target_of(p, i) - epsilon * fabsl(t[i]) - t[i] * t[i] / (2 * s);
+        for (int64_t e = 0; e < ki_row_size(&f->X, i); e++)
+            z[ki_row_column(&f->X, i, e)] += t[i] * ki_row_values(&f->X, i)[e];
+    }
+    for (int64_t j = 0; j < f->cols; j++)
+        if (f->square[j] > 0 && !(f->b && f->variance[j] == 0))
+            *dual -= penalty_of(f, j) > 0 ? z[j] * z[j] / (2 * penalty_of(f, j)) : NAN;
+done:
+    ki_free(t);
+    ki_free(z);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ whole */
+
+static kiln_status point_new(struct point *point, const struct problem *p) {
+    const size_t k = (size_t)p->k, bytes = ((size_t)p->facts->cols + 4) * k * sizeof *point->gradient;
+    point->gradient = ki_alloc(bytes);
+    if (!point->gradient) return ki_fail_nomem(bytes, "a gradient");
+    point->intercept = point->gradient + (size_t)p->facts->cols * k;
+    point->eta = point->intercept + k;
+    point->slope = point->eta + k;
+    point->curve = point->slope + k;
+    return KILN_OK;
+}
+
+static long double penalties(const struct facts *f) {
+    long double sum = 0;
+    for (int64_t j = 0; j < f->cols; j++)
+        for (int64_t c = 0; c < f->k; c++) {
+            const long double w = f->W[j * f->k + c];
+            sum += penalty_of(f, j) * w * w / 2 + l1_of(f, j) * fabsl(w);
+        }
+    return sum;
+}
+
+static kiln_status judge(kiln_verification *result, const struct problem *p, long double *dual) {
+    const struct facts *f = p->facts;
+    kiln_status status;
+    struct point point = {0};
+    double *origin = ki_calloc((size_t)f->k * sizeof *origin);
+    if (!origin) return ki_fail_nomem((size_t)f->k * sizeof *origin, "the origin");
+    TRY(point_new(&point, p));
+    if (takes_constant(f))
+        best_constant(&point, p, origin);
+    else
+        evaluate(&point, p, NULL, origin);
+    bool known = isfinite((double)point.value);
+    long double mean = point.curvature / f->weight;
+    if (f->loss->kind == KILN_LOSS_SOFTMAX) mean = (long double)(p->k - 1) / ((long double)p->k * p->k);
+    if (!(mean > 0) || !isfinite((double)mean)) mean = 1;
+    const long double reference = norm_of(&point, p, NULL, mean);
+    evaluate(&point, p, f->W, f->b);
+    known &= isfinite((double)point.value);
+    const long double norm = norm_of(&point, p, f->W, mean);
+    result->objective += (double)point.value;
+    result->gradient_norm = fmax(result->gradient_norm, (double)norm);
+    const double relative = reference > 0 ? (double)(norm / reference) : (norm > 0 ? INFINITY : 0);
+    result->gradient = known && !isnan(result->gradient) ? fmax(result->gradient, relative) : NAN;
+    if (f->loss->kind == KILN_LOSS_SQUARED_HINGE || f->loss->kind == KILN_LOSS_SQUARED_EPSILON)
+        TRY(add_dual(dual, p));
+done:
+    ki_free(point.gradient);
+    ki_free(origin);
+    return status;
+}
+
+static kiln_status check(const kiln_loss *loss, const kiln_matrix *X, const kiln_matrix *W,
+                         const kiln_matrix *b) {
+    static const char call[] = "kiln_verify";
+    kiln_status status = KILN_OK;
+    if (!loss || !X || !W || !loss->y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    const int64_t k = kiln_matrix_cols(W), rows = kiln_matrix_rows(X);
+    if (k < 1) return ki_fail(KILN_ERR_ARGUMENT, "%s: W has no columns", call);
+    TRY(ki_check_matrix(call, "W", W, X, kiln_matrix_cols(X), k));
+    if (b) TRY(ki_check_matrix(call, "b", b, X, 1, k));
+    TRY(ki_check_matrix(call, "y", loss->y, X, rows, loss->kind == KILN_LOSS_SQUARED ? k : 1));
+    if (loss->weights) TRY(ki_check_matrix(call, "weights", loss->weights, X, rows, 1));
+    if (loss->offset) TRY(ki_check_matrix(call, "offset", loss->offset, X, rows, 1));
+    if (rows == 0 || kiln_matrix_cols(X) == 0) TRY(ki_fail(KILN_ERR_DATA, "%s: X is empty", call));
+done:
+    return status;
+}
+
+/* Class numbers index the columns of eta. */
+static kiln_status check_labels(const struct facts *f) {
+    for (int64_t i = 0; i < f->rows && f->loss->kind == KILN_LOSS_SOFTMAX; i++)
+        if (!(f->y[i] >= 0 && f->y[i] < (double)f->k) || f->y[i] != floor(f->y[i]))
+            return ki_fail(KILN_ERR_DATA, "kiln_verify: row %lld of y is %g, which numbers no class",
+                           (long long)i, f->y[i]);
+    return KILN_OK;
+}
+
+kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const kiln_matrix *X,
+                        const kiln_matrix *W, const kiln_matrix *b, const kiln_verify_options *options) {
+    kiln_status status = check(loss, X, W, b);
+    if (status != KILN_OK) return status;
+    if (!result) return ki_fail(KILN_ERR_ARGUMENT, "kiln_verify: result is NULL");
+    struct facts f = {.rows = kiln_matrix_rows(X),
+                      .cols = kiln_matrix_cols(X),
+                      .targets = kiln_matrix_cols(loss->y),
+                      .k = kiln_matrix_cols(W),
+                      .loss = loss};
+    kiln_verification made = {0};
+    long double dual = 0;
+    if (options) f.options = *options;
+    const bool hinge = loss->kind == KILN_LOSS_SQUARED_HINGE || loss->kind == KILN_LOSS_SQUARED_EPSILON;
+    const bool together = loss->kind == KILN_LOSS_SOFTMAX;
+    TRY(load(&f, X, W, b));
+    TRY(check_labels(&f));
+    TRY(measure_columns(&f));
+    for (int64_t c = 0; c < (together ? 1 : f.k); c++) {
+        const struct problem problem = {&f, c, together ? f.k : 1};
+        TRY(judge(&made, &problem, &dual));
+    }
+    made.objective += (double)penalties(&f);
+    made.gap = NAN;
+    if (hinge) made.gap = made.objective > 0 ? fmax(made.objective - (double)dual, 0) / made.objective : 0;
+    if (hinge && isnan((double)dual)) made.gap = NAN;
+    *result = made;
+done:
+    unload(&f);
+    return status;
+}

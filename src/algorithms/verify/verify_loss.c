@@ -1,0 +1,145 @@
+/* Losses by the textbook: the mean mu(eta), its slope, the family's variance, the loss as a function of mu. */
+#include "algorithms/verify/verify.h"
+
+static const long double pi = 3.14159265358979323846264338327950288L;
+
+double ki_verify_link(const kiln_loss *loss, double mu) {
+    switch (ki_link_of(loss)) {
+    case KILN_LINK_LOG: return log(mu);
+    case KILN_LINK_INVERSE: return 1 / mu;
+    case KILN_LINK_INVERSE_SQUARED: return 1 / (mu * mu);
+    case KILN_LINK_SQRT: return sqrt(mu);
+    case KILN_LINK_LOGIT: return log(mu / (1 - mu));
+    case KILN_LINK_CLOGLOG: return log(-log1p(-mu));
+    case KILN_LINK_CAUCHIT: return tan((double)pi * (mu - 0.5));
+    case KILN_LINK_POWER: return pow(mu, loss->link_power);
+    case KILN_LINK_PROBIT: return 0;
+    default: return mu;
+    }
+}
+
+/* The mean, 1 - the mean, and the mean's slope. */
+struct response {
+    long double mu, nu, slope;
+};
+
+static struct response respond(const kiln_loss *loss, long double eta) {
+    const long double p = loss->link_power, root = sqrtl(2);
+    switch (ki_link_of(loss)) {
+    case KILN_LINK_LOG: return (struct response){expl(eta), -expm1l(eta), expl(eta)};
+    case KILN_LINK_INVERSE: return (struct response){1 / eta, 1 - 1 / eta, -1 / (eta * eta)};
+    case KILN_LINK_INVERSE_SQUARED:
+        return (struct response){1 / sqrtl(eta), 1 - 1 / sqrtl(eta), -0.5L / (eta * sqrtl(eta))};
+    case KILN_LINK_SQRT: return (struct response){eta * eta, 1 - eta * eta, 2 * eta};
+    case KILN_LINK_LOGIT: {
+        const long double mu = 1 / (1 + expl(-eta)), nu = 1 / (1 + expl(eta));
+        return (struct response){mu, nu, mu * nu};
+    }
+    case KILN_LINK_PROBIT:
+        return (struct response){erfcl(-eta / root) / 2, erfcl(eta / root) / 2,
+                                 expl(-eta * eta / 2) / sqrtl(2 * pi)};
+    case KILN_LINK_CLOGLOG:
+        return (struct response){-expm1l(-expl(eta)), expl(-expl(eta)), expl(eta - expl(eta))};
+    case KILN_LINK_CAUCHIT: {
+        const long double mu = atan2l(1, -eta) / pi, nu = atan2l(1, eta) / pi;
+        return (struct response){mu, nu, 1 / (pi * (1 + eta * eta))};
+    }
+    case KILN_LINK_POWER:
+        return (struct response){powl(eta, 1 / p), 1 - powl(eta, 1 / p), powl(eta, 1 / p - 1) / p};
+    default: return (struct response){eta, 1 - eta, 1};
+    }
+}
+
+static bool in_range(const kiln_loss *loss, long double eta, const struct response *at) {
+    const kiln_link link = ki_link_of(loss);
+    const bool gaussian = loss->family == KILN_GAUSSIAN;
+    if (loss->family == KILN_BINOMIAL && (at->nu <= 0 || at->mu <= 0)) return false;
+    if (link == KILN_LINK_IDENTITY) return gaussian || eta > 0;
+    if (link == KILN_LINK_INVERSE) return gaussian ? eta != 0 : eta > 0;
+    if (link == KILN_LINK_INVERSE_SQUARED || link == KILN_LINK_SQRT || link == KILN_LINK_POWER)
+        return eta > 0;
+    return true;
+}
+
+/* y log x, 0 where y is. */
+static long double times_log(double y, long double x) {
+    return y == 0 ? 0 : y * logl(x);
+}
+
+static long double value_at(const kiln_loss *loss, double y, const struct response *at) {
+    const long double mu = at->mu, p = loss->parameter;
+    switch (loss->family) {
+    case KILN_POISSON: return mu - times_log(y, mu);
+    case KILN_GAMMA: return y / mu + logl(mu);
+    case KILN_INVERSE_GAUSSIAN: return y / (2 * mu * mu) - 1 / mu;
+    case KILN_BINOMIAL: return -times_log(y, mu) - times_log(1 - y, at->nu);
+    case KILN_TWEEDIE: return powl(mu, 2 - p) / (2 - p) - y * powl(mu, 1 - p) / (1 - p);
+    case KILN_NEGATIVE_BINOMIAL: return (y + 1 / p) * log1pl(p * mu) - times_log(y, mu);
+    default: return (mu - y) * (mu - y) / 2;
+    }
+}
+
+static long double variance_at(const kiln_loss *loss, const struct response *at) {
+    const long double mu = at->mu, p = loss->parameter;
+    switch (loss->family) {
+    case KILN_POISSON: return mu;
+    case KILN_GAMMA: return mu * mu;
+    case KILN_INVERSE_GAUSSIAN: return mu * mu * mu;
+    case KILN_BINOMIAL: return mu * at->nu;
+    case KILN_TWEEDIE: return powl(mu, p);
+    case KILN_NEGATIVE_BINOMIAL: return mu + p * mu * mu;
+    default: return 1;
+    }
+}
+
+static long double glm_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
+                            long double eta) {
+    const struct response at = respond(loss, eta);
+    if (!in_range(loss, eta, &at)) return INFINITY;
+    const long double variance = variance_at(loss, &at);
+    *slope = (at.mu - y) * at.slope / variance;
+    if (loss->family == KILN_BINOMIAL) /* mu - y = (1 - y) mu - y nu, without what cancels */
+        *slope = ((1 - y) / at.nu - y / at.mu) * at.slope;
+    *curvature = at.slope * at.slope / variance;
+    return value_at(loss, y, &at);
+}
+
+static long double softmax_loss(long double *slope, long double *curvature, double y, const long double *eta,
+                                int64_t k) {
+    long double most = eta[0], sum = 0;
+    for (int64_t c = 1; c < k; c++) most = fmaxl(most, eta[c]);
+    for (int64_t c = 0; c < k; c++) sum += expl(eta[c] - most);
+    for (int64_t c = 0; c < k; c++) {
+        const long double p = expl(eta[c] - most) / sum;
+        slope[c] = p - ((double)c == y);
+        curvature[c] = p * (1 - p);
+    }
+    return most + logl(sum) - eta[(int64_t)y];
+}
+
+long double ki_verify_loss(long double *slope, long double *curvature, const kiln_loss *loss, double y,
+                           const long double *eta, int64_t k) {
+    long double off = 0;
+    *curvature = 1;
+    switch (loss->kind) {
+    case KILN_LOSS_GLM: return glm_loss(slope, curvature, loss, y, eta[0]);
+    case KILN_LOSS_SOFTMAX: return softmax_loss(slope, curvature, y, eta, k);
+    case KILN_LOSS_LOGISTIC: {
+        const long double p = 1 / (1 + expl(-eta[0])), q = 1 / (1 + expl(eta[0]));
+        *slope = (1 - y) * p - y * q;
+        *curvature = p * q;
+        return fmaxl(eta[0], 0) + log1pl(expl(-fabsl(eta[0]))) - y * eta[0];
+    }
+    case KILN_LOSS_SQUARED_HINGE:
+        off = fmaxl(1 - y * eta[0], 0);
+        *slope = -y * off;
+        *curvature = off > 0;
+        return off * off / 2;
+    case KILN_LOSS_SQUARED_EPSILON:
+        off = fmaxl(fabsl(eta[0] - y) - loss->parameter, 0);
+        *slope = eta[0] > y ? off : -off;
+        *curvature = off > 0;
+        return off * off / 2;
+    default: *slope = eta[0] - y; return *slope * *slope / 2;
+    }
+}

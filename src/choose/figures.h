@@ -1,0 +1,35 @@
+/* A device's figures for the cost model (choose/cost.h), measured once and kept in the machine's profile. */
+#ifndef KI_FIGURES_H
+#define KI_FIGURES_H
+
+#include "choose/cost.h"
+
+/* How a profile calls a device; long enough for its name and description. */
+enum { KI_FIGURE_OWNER = 200 };
+void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info);
+
+/* Figures that a pass of this work needs, from the profile. *found = false if one is not there. `device` gives the cache
+ * folder and may be another than the owner, which need not be open. */
+kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_device *device, const char *owner,
+                              const kiln_work *work);
+/* The same for an open device, measuring what is missing, but for `start` and `end`. */
+kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work);
+/* For a device that began to open at that time: runs an iteration, which loads kernels, and keeps how long all of it
+ * took, but for building kernels. The least counts. */
+kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
+                                  double opened_at);
+/* How long a process takes to end after it used the owner; *found = false, and figures as they were, if nobody has told. */
+kiln_status ki_figures_recall_end(bool *found, struct ki_figures *figures, kiln_device *device,
+                                  const kiln_device_info *owner);
+kiln_status ki_figures_keep_end(struct ki_figures *figures, kiln_device *device, double seconds);
+
+/* What figures are made of (choose/figures_rates.c). */
+kiln_status ki_rates_dense(double rates[KI_DENSE_WIDTHS], kiln_device *device, kiln_type type);
+/* row, sparse and thin of the figures. */
+kiln_status ki_rates_sparse(struct ki_figures *figures, kiln_device *device, kiln_type type);
+kiln_status ki_rates_iteration(double *seconds, kiln_device *device, kiln_type type);
+kiln_status ki_rates_link(double *up, double *down, kiln_device *device);
+/* Runs one, small, to its end. */
+kiln_status ki_rates_first_iteration(kiln_device *device, kiln_type type);
+
+#endif

@@ -1,0 +1,142 @@
+/* Rows that take more than one vector's turn: a list of them by length, and the segments of those that would take many turns
+ * of the widest vector.
+ *
+ * Where lengths differ much, as those of columns by popularity do, the mean says little of the rows that there are most of.
+ * So rows are counted by length first: the vectors suit those that are not listed, and lists are few, each but the last of rows
+ * whose lengths differ by a factor of four at most. A list has a launch of its own: rows that are little longer than the
+ * others, or few, stay with them. */
+#include <stdio.h>
+
+#include "core/size.h"
+#include "derived/layout_parts.h"
+
+/* Entries that a warp walks through, at least and at most, before others have long finished. LAUNCH_ENTRIES taken one by one,
+ * beyond those in registers, cost what a list does: a launch, in which each group loads y and hands its sums over (15 to 20 us
+ * on an H200). */
+#if KILN_INDEX32_LIMIT < 1 << 20
+enum { SEGMENTED_LEAST = 24, SEGMENTED_MOST = 40, LAUNCH_ENTRIES = 16 };
+#else
+enum { SEGMENTED_LEAST = KI_SEGMENT / 8, SEGMENTED_MOST = KI_SEGMENT / 2, LAUNCH_ENTRIES = 1 << 20 };
+#endif
+enum { COUNTERS = KI_ROW_CLASSES + 1 };
+
+void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows) {
+    ki_device_release(device, &rows->list);
+    ki_device_release(device, &rows->segment_row);
+    ki_device_release(device, &rows->segment_number);
+    *rows = (struct ki_rows){.longest = INT32_MAX};
+}
+
+struct ki_lengths ki_layout_lengths(const kiln_device *device, int64_t nnz, int64_t rows) {
+    const int64_t often = 8 * (nnz / ki_max(rows, 1));
+    return (struct ki_lengths){.vector = ki_layout_vector(device, nnz, rows),
+                               .least = KI_TURNS,
+                               .segmented = (int)ki_min(ki_max(often, SEGMENTED_LEAST), SEGMENTED_MOST),
+                               .segment = KI_SEGMENT};
+}
+
+/* Rows that are listed in classes below this one. */
+static int below(const int32_t ends[COUNTERS], int class) {
+    return class > 0 ? ends[class - 1] : 0;
+}
+
+/* The class from which on rows are long: vectors of 2^class threads suit those below it. ends: of the classes. Rows that are cut
+ * into segments count as short ones, as if there were few of them. */
+static int first_long(const int32_t ends[COUNTERS], int64_t count, int vector) {
+    int class = 0;
+    while (1 << class < vector) class ++;
+    for (; class > 0; class --) {
+        double rows = (double)(count - ends[KI_ROW_CLASSES - 1]), entries = rows * KI_TURNS / 2;
+        for (int i = 0, before = 0; i < class; before = ends[i++]) {
+            rows += ends[i] - before;
+            entries += (ends[i] - before) * 1.5 * (KI_TURNS << i);
+        }
+        if (entries > rows * (2 << class)) break; /* a thread has two of them at least */
+    }
+    return class;
+}
+
+/* Classes from `first` on that stay with the others, if that leaves none for a list: two at most. Lengths taper off: a class's
+ * mean is near its lower end. */
+static int classes_left(const int32_t ends[COUNTERS], int first) {
+    double beyond = 0;
+    int class = first;
+    for (; class < first + 2 && class < KI_ROW_CLASSES; class ++)
+        beyond +=
+            (double)(ends[class] - below(ends, class)) * (1.25 * (KI_TURNS << class) - (KI_TURNS << first));
+    return beyond <= LAUNCH_ENTRIES && below(ends, class) == ends[KI_ROW_CLASSES - 1] ? class - first : 0;
+}
+
+/* Two classes a list, for vectors that suit the longer one; vectors of 2^suits threads suit the rows that are in none. */
+static void cut(struct ki_rows *rows, const int32_t ends[COUNTERS], int suits, int first, int segmented) {
+    rows->vector = 1 << suits;
+    rows->longest = first < KI_ROW_CLASSES ? (int)ki_min(KI_TURNS << first, segmented) : segmented;
+    for (int i = 0; i < KI_ROW_LISTS; i++) {
+        const int last = (int)ki_min(first + 2 * i + 1, KI_ROW_CLASSES - 1);
+        rows->vectors[i] = 2 << last;
+        rows->ends[i] = ends[last] - below(ends, first);
+    }
+}
+
+static kiln_status list(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
+                        int64_t count, struct ki_lengths lengths, const char *defines,
+                        const struct ki_buffer *counter, const int32_t ends[COUNTERS], int first) {
+    const int base = below(ends, first), listed = ends[KI_ROW_CLASSES - 1];
+    int64_t chunk;
+    kiln_status status;
+    (void)ki_ranges(&chunk, count);
+    rows->segments = ends[KI_ROW_CLASSES] - listed;
+    TRY(ki_device_alloc(device, &rows->list, (int64_t)(listed - base) * 4));
+    TRY(ki_device_alloc(device, &rows->segment_row, rows->segments * 4));
+    TRY(ki_device_alloc(device, &rows->segment_number, rows->segments * 4));
+    const struct ki_arg args[] = {ki_arg_buffer(&rows->list),
+                                  ki_arg_buffer(&rows->segment_row),
+                                  ki_arg_buffer(&rows->segment_number),
+                                  ki_arg_buffer(counter),
+                                  ki_arg_buffer(start),
+                                  ki_arg_i64(count),
+                                  ki_arg_i32(lengths.least),
+                                  ki_arg_i32(lengths.segmented),
+                                  ki_arg_i32(lengths.segment),
+                                  ki_arg_i32(first),
+                                  ki_arg_i32(base),
+                                  ki_arg_i32(listed),
+                                  ki_arg_i64(chunk)};
+    TRY(ki_layout_in_ranges(device, "rows_list", defines, KILN_F32, count, args, 13));
+done:
+    return status;
+}
+
+kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
+                           int64_t count, struct ki_lengths lengths, bool compact) {
+    char defines[48];
+    struct ki_buffer counter = {0};
+    int32_t ends[COUNTERS];
+    int64_t chunk;
+    const int64_t threads = ki_ranges(&chunk, count);
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DROWS -DCLASSES=%d%s", KI_ROW_CLASSES, compact ? " -DSTART32" : "");
+    TRY(ki_device_alloc(device, &counter, (COUNTERS * threads + 1) * 4));
+    const struct ki_arg args[] = {
+        ki_arg_buffer(&counter),   ki_arg_buffer(start),          ki_arg_i64(count),
+        ki_arg_i32(lengths.least), ki_arg_i32(lengths.segmented), ki_arg_i32(lengths.segment),
+        ki_arg_i64(chunk)};
+    TRY(ki_layout_in_ranges(device, "rows_count", defines, KILN_F32, count, args, 7));
+    TRY(ki_scan(device, KILN_F32, &counter, COUNTERS * threads));
+    for (int i = 0; i < COUNTERS; i++)
+        TRY(ki_layout_number_at(&ends[i], device, &counter, (i + 1) * threads));
+    const int of_mean = first_long(ends, count, lengths.vector);
+    int suits = of_mean, first = suits + classes_left(ends, suits);
+    /* Where many are left that way, vectors of twice as many threads suit all of them better. */
+    if (8 * (int64_t)(below(ends, first) - below(ends, suits)) > count) {
+        suits++;
+        first = suits + classes_left(ends, suits);
+    }
+    if (ends[KI_ROW_CLASSES] > below(ends, of_mean)) cut(rows, ends, suits, first, lengths.segmented);
+    if (ends[KI_ROW_CLASSES] > below(ends, first))
+        TRY(list(rows, device, start, count, lengths, defines, &counter, ends, first));
+done:
+    ki_device_release(device, &counter);
+    if (status != KILN_OK) ki_layout_drop_rows(device, rows);
+    return status;
+}

@@ -1,0 +1,87 @@
+/* Sorting by counting, six bits of the key at a time, and sums of counts: each thread has a range of elements and counters
+ * of its own, so that no order is lost and nothing is added atomically. */
+#include "core/size.h"
+#include "derived/layout_parts.h"
+
+enum { DIGIT_BITS = 6, DIGITS = 1 << DIGIT_BITS, RANGES_MAX = 65536, RANGE_LEAST = 64 };
+
+int64_t ki_ranges(int64_t *chunk, int64_t n) {
+    int64_t threads = KI_RANGE_GROUP;
+    while (threads < RANGES_MAX && threads * RANGE_LEAST < n) threads *= 2;
+    *chunk = ki_max(ki_ceil_div(n, threads), 1);
+    return threads;
+}
+
+kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer *values, int64_t n) {
+    struct ki_kernel *sum, *middle, *apply;
+    struct ki_buffer sums;
+    int64_t chunk;
+    const int64_t threads = ki_ranges(&chunk, n);
+    kiln_status status;
+    TRY(ki_kernel_get(&sum, device, "layout", "scan_sum", type, "-DSCAN"));
+    TRY(ki_kernel_get(&middle, device, "layout", "scan_sums", type, "-DSCAN"));
+    TRY(ki_kernel_get(&apply, device, "layout", "scan_apply", type, "-DSCAN"));
+    TRY(ki_device_scratch(device, &sums, threads * 4));
+    const struct ki_arg first[] = {ki_arg_buffer(&sums), ki_arg_buffer(values), ki_arg_i64(n),
+                                   ki_arg_i64(chunk)};
+    TRY(ki_kernel_launch(device, sum, threads / KI_RANGE_GROUP, KI_RANGE_GROUP, first, 4));
+    const struct ki_arg second[] = {ki_arg_buffer(&sums), ki_arg_i32((int32_t)threads)};
+    TRY(ki_kernel_launch(device, middle, 1, 128, second, 2));
+    const struct ki_arg third[] = {ki_arg_buffer(values), ki_arg_buffer(&sums), ki_arg_i64(n),
+                                   ki_arg_i64(chunk)};
+    TRY(ki_kernel_launch(device, apply, threads / KI_RANGE_GROUP, KI_RANGE_GROUP, third, 4));
+done:
+    return status;
+}
+
+static kiln_status sort_digit(kiln_device *device, struct ki_kernel *const kernels[2],
+                              const struct ki_buffer *counter, const struct ki_sort *from,
+                              const struct ki_sort *to, int64_t n, kiln_type type, int shift) {
+    int64_t chunk;
+    const int64_t threads = ki_ranges(&chunk, n);
+    kiln_status status;
+    const struct ki_arg count[] = {ki_arg_buffer(counter), ki_arg_buffer(&from->key), ki_arg_i64(n),
+                                   ki_arg_i32(shift), ki_arg_i64(chunk)};
+    TRY(ki_kernel_launch(device, kernels[0], threads / KI_RANGE_GROUP, KI_RANGE_GROUP, count, 5));
+    TRY(ki_scan(device, type, counter, threads * DIGITS));
+    const struct ki_arg move[] = {ki_arg_buffer(counter),
+                                  ki_arg_buffer(&from->key),
+                                  ki_arg_buffer(&from->payload),
+                                  ki_arg_buffer(from->value.handle ? &from->value : NULL),
+                                  ki_arg_buffer(&to->key),
+                                  ki_arg_buffer(&to->payload),
+                                  ki_arg_buffer(from->value.handle ? &to->value : NULL),
+                                  ki_arg_i64(n),
+                                  ki_arg_i32(shift),
+                                  ki_arg_i64(chunk)};
+    TRY(ki_kernel_launch(device, kernels[1], threads / KI_RANGE_GROUP, KI_RANGE_GROUP, move, 10));
+done:
+    return status;
+}
+
+kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, struct ki_sort *other,
+                    int64_t n, int bits) {
+    struct ki_kernel *kernels[2];
+    struct ki_buffer counter = {0};
+    int64_t chunk;
+    kiln_status status = KILN_OK;
+    if (n == 0) return KILN_OK;
+    TRY(ki_kernel_get(&kernels[0], device, "layout", "sort_count", type, "-DSORT"));
+    TRY(ki_kernel_get(&kernels[1], device, "layout", "sort_move", type, "-DSORT"));
+    TRY(ki_device_alloc(device, &counter, (ki_ranges(&chunk, n) * DIGITS + 1) * 4));
+    for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
+        TRY(sort_digit(device, kernels, &counter, data, other, n, type, shift));
+        const struct ki_sort sorted = *other;
+        *other = *data;
+        *data = sorted;
+    }
+done:
+    ki_device_release(device, &counter);
+    return status;
+}
+
+void ki_sort_drop(kiln_device *device, struct ki_sort *sort) {
+    ki_device_release(device, &sort->key);
+    ki_device_release(device, &sort->payload);
+    ki_device_release(device, &sort->value);
+}

@@ -1,0 +1,84 @@
+/* Targets that are text: classes, numbered 0, 1, ... in the order of their bytes.
+ *
+ * While the file is read a class has the number of its arrival, as the levels of features have; at the end every
+ * y_i is replaced by its rank. */
+#include <stdlib.h>
+
+#include "io/csv/csv.h"
+
+struct entry {
+    int32_t target, number;
+    const char *text;
+};
+
+static int compare_entries(const void *a, const void *b) {
+    const struct entry *x = a, *y = b;
+    if (x->target != y->target) return x->target < y->target ? -1 : 1;
+    return strcmp(x->text, y->text);
+}
+
+static kiln_status name_classes(struct ki_table *table, int32_t *rank, const struct entry *entries,
+                                int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        const int32_t target = entries[i].target;
+        int64_t *named = &table->class_count[target];
+        char *name = ki_strdup(entries[i].text);
+        if (!name) return ki_fail_nomem(strlen(entries[i].text), "the classes' names");
+        table->class_names[target][*named] = name;
+        rank[entries[i].number] = (int32_t)(*named)++;
+    }
+    return KILN_OK;
+}
+
+static kiln_status make_room(struct ki_table *table, const struct ki_csv_schema *schema) {
+    size_t bytes = (size_t)schema->target_count * sizeof *table->class_names;
+    table->class_names = ki_calloc(bytes);
+    table->class_count = ki_calloc((size_t)schema->target_count * sizeof *table->class_count);
+    if (!table->class_names || !table->class_count) return ki_fail_nomem(bytes, "the classes");
+    table->targets = schema->target_count;
+    for (int64_t t = 0; t < schema->target_count; t++) {
+        if (!schema->targets[t].text) continue;
+        bytes = (size_t)ki_max(schema->targets[t].levels, 1) * sizeof **table->class_names;
+        table->class_names[t] = ki_calloc(bytes);
+        if (!table->class_names[t]) return ki_fail_nomem(bytes, "the classes");
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_csv_classes_finish(int32_t **rank, struct ki_table *table, const struct ki_csv_schema *schema,
+                                  const struct ki_csv_levels *classes) {
+    kiln_status status = KILN_OK;
+    struct entry *entries = ki_alloc((size_t)classes->count * sizeof *entries);
+    int32_t *ranks = ki_alloc((size_t)classes->count * sizeof *ranks);
+    if (!entries || !ranks)
+        TRY(ki_fail_nomem((size_t)classes->count * sizeof *entries, "the order of the classes"));
+    TRY(make_room(table, schema));
+    for (int64_t i = 0; i < classes->count; i++) {
+        const struct ki_csv_level *level = ki_csv_level(classes, i);
+        entries[i] = (struct entry){level->column, (int32_t)i, classes->text.data + level->text};
+    }
+    qsort(entries, (size_t)classes->count, sizeof *entries, compare_entries);
+    TRY(name_classes(table, ranks, entries, classes->count));
+    *rank = ranks;
+    ranks = NULL;
+done:
+    ki_free(entries);
+    ki_free(ranks);
+    return status;
+}
+
+void ki_csv_classes_number(void *y, kiln_type type, int64_t rows, const struct ki_csv_schema *schema,
+                           const int32_t *rank) {
+    for (int64_t t = 0; t < schema->target_count; t++) {
+        if (!schema->targets[t].text) continue;
+        for (int64_t i = t; i < rows * schema->target_count; i += schema->target_count) {
+            if (type == KILN_F32) {
+                float *value = (float *)y + i;
+                if (*value >= 0) *value = (float)rank[(int32_t)*value];
+            } else {
+                double *value = (double *)y + i;
+                if (*value >= 0) *value = rank[(int32_t)*value];
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+/* From text to numbers: whole records of a CSV file, parsed by several threads at once. */
+#ifndef KI_CSV_PARSE_H
+#define KI_CSV_PARSE_H
+
+#include "io/csv/csv.h"
+
+/* What all threads read and none writes. */
+struct ki_csv_layout {
+    char delimiter;
+    int64_t fields; /* in each record */
+    bool sparse;    /* there is a text column */
+    kiln_type type;
+    bool allow_nonfinite, text_targets;
+    const kiln_range *target_range; /* of targets that are numbers; NULL = any */
+    const struct ki_csv_schema *schema;
+    const struct ki_csv_levels *levels,
+        *classes; /* of features; of targets, whose column is the target's number */
+};
+
+struct ki_csv_error {
+    enum ki_csv_fault fault;
+    const char *at;            /* the place, in the text that was parsed */
+    struct ki_csv_field field; /* the value, where there is one */
+    const struct ki_csv_column *column;
+    int64_t count; /* KI_CSV_FIELDS: how many there are */
+};
+
+/* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its y. */
+struct ki_csv_miss {
+    int64_t entry;
+    int32_t column;
+    bool target;
+    struct ki_csv_field field;
+};
+
+enum { KI_CSV_CACHE_BITS = 10 };
+
+/* A short level that was found before: its bytes, zero-padded, and 1 + its number; 0 = free. */
+struct ki_csv_cached {
+    uint64_t word;
+    int32_t size, column, known;
+};
+
+/* One thread's part of the text, and what came of it. Values and y are of the layout's type. Dense: values
+ * row by row; sparse: values, ids and row_ends, where id i is column i and id count + k is level k. Zeros are
+ * not kept. */
+struct ki_csv_chunk {
+    const char *begin, *end;
+    int64_t rows;
+    struct ki_bytes values, ids, row_ends, y, roles[KI_CSV_ROLES], misses;
+    int64_t values_at, ids_at, row_ends_at, y_at, role_at[KI_CSV_ROLES]; /* where they go in the whole */
+    struct ki_bytes fields, scratch;
+    struct ki_csv_error error;
+    struct ki_csv_cached cache[1 << KI_CSV_CACHE_BITS];
+};
+
+/* Where a column's numbers must lie; NULL = anywhere. */
+const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct ki_csv_column *column);
+void ki_csv_chunk_free(struct ki_csv_chunk *chunk);
+/* Parses chunk->begin to chunk->end, whole records, up to the first fault. */
+void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout);
+
+/* The place of a byte of the text in the file called name. */
+struct ki_place ki_csv_place(const char *name, const struct ki_block *text, const char *at);
+/* Reports what a chunk noted about the text. */
+kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
+                        const char *name, const struct ki_block *text);
+/* Reads the first line of the file called `file`: the layout's delimiter and fields, the columns' names (the array and each
+ * name from ki_alloc, some perhaps NULL after a failure). *rest is where the data begin. */
+kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const char *file,
+                               const struct ki_block *text, const char **rest);
+/* Sets `text` of each column from the first rows, which begin at rest. */
+kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, const struct ki_csv_layout *layout,
+                                const char *name, const struct ki_block *text, const char *rest);
+
+#endif

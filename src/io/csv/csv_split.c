@@ -1,0 +1,180 @@
+/* RFC 4180, byte by byte: FIELD {delimiter FIELD} line-end; FIELD = "anything with "" for a quote" or plain
+ * text.
+ *
+ * Quotes stand only around whole fields: a quote inside a plain field is a fault. So whether a place lies
+ * within quotes is the parity of the quotes before it, and a block of text can be cut at record ends without
+ * parsing it. */
+#include "io/csv/csv.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "io/number.h"
+
+/* Length of the line end at p: 1 for LF or a CR that ends the text, 2 for CR LF, 0 for anything else. */
+static int line_end(const char *p, const char *end) {
+    if (*p == '\n') return 1;
+    if (*p != '\r') return 0;
+    if (p + 1 == end) return 1;
+    return p[1] == '\n' ? 2 : 0;
+}
+
+const char *ki_csv_skip_blank(const char *text, const char *end) {
+    int length;
+    while (text < end && (length = line_end(text, end)) > 0) text += length;
+    return text;
+}
+
+/* *text points behind the opening quote; it is moved behind the closing one. */
+static enum ki_csv_fault quoted_field(const char **text, const char *end, struct ki_csv_field *field) {
+    const char *begin = *text, *p = begin;
+    for (;;) {
+        p = memchr(p, '"', (size_t)(end - p));
+        if (!p) {
+            *text = begin - 1;
+            return KI_CSV_OPEN_QUOTE;
+        }
+        if (p + 1 == end || p[1] != '"') break;
+        p += 2;
+    }
+    *field = (struct ki_csv_field){begin, p - begin, true};
+    *text = p + 1;
+    return KI_CSV_FINE;
+}
+
+/* Skips bytes that are neither the delimiter nor below '#', as line ends and quotes are; eight at a time, since
+ * a branch on each byte would be mispredicted once a field. A byte of `less` or `equal` has its top bit set
+ * where the word's byte is below '#' or the delimiter; the lowest such bit is right, those above it may not be. */
+static const char *skip_ordinary(const char *p, const char *end, char delimiter) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    for (; end - p >= 8; p += 8) {
+        uint64_t word = ki_csv_word(p), differs = word ^ ones * (unsigned char)delimiter;
+        uint64_t less = (word - ones * '#') & ~word, equal = (differs - ones) & ~differs;
+        uint64_t found = (less | equal) & ones << 7;
+        if (found) return p + __builtin_ctzll(found) / 8;
+    }
+    while (p < end && *p != delimiter && (unsigned char)*p >= '#') p++;
+    return p;
+}
+
+/* Moves *text to the delimiter or line end behind the field. */
+static enum ki_csv_fault plain_field(const char **text, const char *end, char delimiter,
+                                     struct ki_csv_field *field) {
+    const char *p = skip_ordinary(*text, end, delimiter);
+    for (; p < end; p = skip_ordinary(p + 1, end, delimiter)) {
+        if (*p == delimiter || line_end(p, end) > 0) break;
+        if (*p != '\r' && *p != '"') continue;
+        *text = p;
+        return *p == '"' ? KI_CSV_BARE_QUOTE : KI_CSV_LONE_CR;
+    }
+    *field = (struct ki_csv_field){*text, p - *text, false};
+    *text = p;
+    return KI_CSV_FINE;
+}
+
+enum ki_csv_fault ki_csv_split(const char **text, const char *end, char delimiter,
+                               struct ki_csv_field *fields, int64_t limit, int64_t *count) {
+    struct ki_csv_field surplus;
+    *count = 0;
+    for (;; ++*text) {
+        struct ki_csv_field *field = *count < limit ? &fields[*count] : &surplus;
+        bool quoted = *text < end && **text == '"';
+        if (quoted) ++*text;
+        enum ki_csv_fault fault =
+            quoted ? quoted_field(text, end, field) : plain_field(text, end, delimiter, field);
+        if (fault) return fault;
+        ++*count;
+        if (*text == end) return KI_CSV_FINE;
+        int length = line_end(*text, end);
+        *text += length;
+        if (length > 0) return KI_CSV_FINE;
+        if (**text != delimiter) return KI_CSV_AFTER_QUOTE;
+    }
+}
+
+size_t ki_csv_whole_records(const char *text, size_t size, bool *quoted) {
+    if (!*quoted && !memchr(text, '"', size)) return size;
+    size_t whole = 0;
+    bool open = *quoted;
+    for (size_t i = 0; i < size; i++) {
+        if (text[i] == '"') open = !open;
+        if (text[i] == '\n' && !open) whole = i + 1;
+    }
+    *quoted = open;
+    return open ? whole : size;
+}
+
+char ki_csv_delimiter(const char *text, const char *end) {
+    static const char candidates[] = {'\t', ';', ','};
+    int64_t counts[3] = {0};
+    bool open = false;
+    for (; text < end && (open || *text != '\n'); text++) {
+        if (*text == '"') open = !open;
+        for (int i = 0; i < 3; i++) counts[i] += !open && *text == candidates[i];
+    }
+    int best = 2;
+    for (int i = 1; i >= 0; i--)
+        if (counts[i] > 0 && counts[i] >= counts[best]) best = i;
+    return candidates[best];
+}
+
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t';
+}
+
+enum ki_csv_kind ki_csv_number(const struct ki_csv_field *field, double *value) {
+    const char *p = field->text, *end = p + field->size;
+    while (p < end && is_blank(*p)) p++;
+    while (end > p && is_blank(end[-1])) end--;
+    bool na = end - p == 2 && (p[0] | 32) == 'n' && (p[1] | 32) == 'a';
+    *value = NAN;
+    if (p == end || na) return KI_CSV_NOTHING;
+    if (!ki_parse_double(&p, end, value) || p != end) return KI_CSV_TEXT;
+    return isnan(*value) ? KI_CSV_NOTHING : KI_CSV_NUMBER;
+}
+
+bool ki_csv_unquote(struct ki_bytes *out, const struct ki_csv_field *field) {
+    if (!ki_bytes_room(out, field->size)) return false;
+    for (int64_t i = 0; i < field->size; i++) {
+        out->data[out->size++] = field->text[i];
+        if (field->quoted && field->text[i] == '"') i++;
+    }
+    return true;
+}
+
+/* Number of bytes of the character at p by its first byte; 0 if no character begins so. */
+static int utf8_length(unsigned char first) {
+    if (first < 0x80) return first != 0;
+    if (first < 0xC2 || first > 0xF4) return 0;
+    return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+bool ki_csv_utf8(const char *text, int64_t size) {
+    const unsigned char *p = (const unsigned char *)text, *end = p + size;
+    while (p < end) {
+        int length = utf8_length(*p);
+        if (length == 0 || end - p < length) return false;
+        for (int i = 1; i < length; i++)
+            if ((p[i] & 0xC0) != 0x80) return false;
+        bool overlong = (*p == 0xE0 && p[1] < 0xA0) || (*p == 0xF0 && p[1] < 0x90);
+        bool surrogate = *p == 0xED && p[1] > 0x9F;
+        bool beyond = *p == 0xF4 && p[1] > 0x8F;
+        if (overlong || surrogate || beyond) return false;
+        p += length;
+    }
+    return true;
+}
+
+const char *ki_csv_excerpt(char out[64], const char *text, int64_t size) {
+    enum { SHOWN = 40 };
+    int64_t shown = ki_min(size, SHOWN);
+    if (size > SHOWN) /* do not cut a character in two */
+        while (shown > 0 && ((unsigned char)text[shown] & 0xC0) == 0x80) shown--;
+    bool utf8 = ki_csv_utf8(text, shown);
+    for (int64_t i = 0; i < shown; i++) {
+        unsigned char c = (unsigned char)text[i];
+        out[i] = c < 0x20 || c == 0x7F || (c >= 0x80 && !utf8) ? '?' : text[i];
+    }
+    memcpy(out + shown, size > shown ? "..." : "", size > shown ? 4 : 1);
+    return out;
+}

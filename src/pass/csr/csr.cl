@@ -1,0 +1,402 @@
+/* GPU body of the passes over a sparse X: out = alpha X^T (v .* (X y)) + beta z and its halves.
+ *
+ * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015). A thread keeps its first Q entries of the row in
+ * registers between the dot product with y and the scatter into w, so that X is read from memory once by construction. LANES
+ * adjacent threads take an entry, W columns of y and w each: what they read and add to lies together in memory, and where
+ * the memory adds W of them in one operation (SUMS_TOGETHER) they are adjacent.
+ *
+ * Where w gathers decides the speed, since sums to one address queue. Columns are counted from the most popular one on, as
+ * far as that is known: with CODED, col holds ~slot for the popular columns (derived/layout.h), whose y and w lie together in
+ * y_hot and w_hot, K elements a slot. The first chip_w of them gather in local memory, the others in w_hot, which is small
+ * enough for the second cache level; the first chip_y elements of y are in local memory, too. Without CODED the numbers of
+ * the columns stand for their popularity, and all of w is in local memory where it fits. Columns that are not coded are
+ * rare: they are scattered here one by one, or (rare_too = 0) not at all, but by what comes afterwards, a pass over the
+ * transpose or over tiles, for which the rows' factors are stored. What tiles add to the rows' dot products, `dots`, was
+ * found before. With TILED they hold all entries: only the middle step is left to do here. ALL_NEAR: all of y is in local
+ * memory. BANDS: rows that follow each other gather from the same part of y, which the first cache level holds, so a group
+ * takes those that lie together.
+ *
+ * dialect/pass.h names the other defines; LONG selects the kernels for the rows that are too long for one vector. */
+
+#ifdef START32
+typedef int start_t; /* of the transpose of a layout */
+#else
+typedef long start_t;
+#endif
+
+#define LANES (K / W)
+#define TOGETHER (VS / LANES) /* entries that a vector takes at a time */
+
+/* Columns of the thread whose number among an entry's is `lane`: the i-th of them, and which of them j is. */
+#ifdef SUMS_TOGETHER
+#define OWN(lane, i) ((lane)*W + (i))
+#define AMONG_OWN(j) ((j) % W)
+#else
+#define OWN(lane, i) ((lane) + (i)*LANES)
+#define AMONG_OWN(j) ((j) / LANES)
+#endif
+#define EACH_OWN(i) _Pragma("unroll") for (int i = 0; i < W; i++)
+
+/* Without values, all of them are `same`. */
+DEVICE_FN real entry_value(__global const real *X, real same, index_t e) {
+    const real x = X ? load_once(X + e) : same;
+#if SQUARES || defined(SQUARED)
+    return x * x;
+#else
+    return x;
+#endif
+}
+
+/* sum += x * (row c of y), of whose columns, from y_first of y_k on, the thread's own count. There is no branch: with one, the
+ * loads of a row's entries would wait for each other. */
+DEVICE_FN void add_products(real *sum, bool in, int c, real x, int lane, __global const real *y,
+                            __global const real *y_hot, LOCAL_PTR real *chip, int chip_y, int rare_too,
+                            int y_k, int y_first, int columns) {
+#ifdef CODED
+    const int slot = ~c;
+    const bool hot = in && c < 0;
+#else
+    const int slot = c;
+    const bool hot = in && c < chip_y;
+#endif
+#ifdef ALL_NEAR
+    EACH_OWN(i) sum[i] += x * (in ? chip[slot * K + OWN(lane, i)] : REAL(0.0));
+#else
+    const bool near = hot && slot < chip_y, far = in && !hot && rare_too;
+    __global const real *const row = y + ((index_t)c * y_k + y_first);
+    real element[W];
+#ifdef CODED
+    if (c >= 0 && !rare_too) x = REAL(0.0); /* an infinity times nothing would not be nothing */
+#endif
+#if defined(BANDS)
+    EACH_OWN(i) element[i] = far && OWN(lane, i) < columns ? row[OWN(lane, i)] : REAL(0.0);
+#elif defined(SUMS_TOGETHER) && W == SUMS_TOGETHER
+    load_kept_together(element, row + OWN(lane, 0), far && OWN(lane, 0) < columns);
+#else
+    EACH_OWN(i) element[i] = far && OWN(lane, i) < columns ? load_kept(row + OWN(lane, i)) : REAL(0.0);
+#endif
+    EACH_OWN(i) {
+        const int at = slot * K + OWN(lane, i);
+#if defined(CODED) && defined(KILN_CUDA) /* one load, from wherever it is */
+        const real *const from = near ? chip : y_hot;
+        element[i] = hot ? from[at] : element[i];
+#else
+        const real on_chip = near ? chip[at] : REAL(0.0);
+#ifdef CODED
+        const real cached = hot && !near ? y_hot[at] : REAL(0.0);
+        element[i] = near ? on_chip : hot ? cached : element[i];
+#else
+        element[i] = near ? on_chip : element[i];
+#endif
+#endif
+        sum[i] += x * element[i];
+    }
+#endif
+}
+
+/* Row c of w += f * x, of which these are the thread's own columns. */
+DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, __global real *out, __global real *w_hot,
+                             LOCAL_PTR real *chip, int chip_w, int rare_too, int k, int first) {
+#ifdef CODED
+    const int slot = ~c;
+    const bool rare = c >= 0;
+#else
+    const int slot = c;
+    const bool rare = c >= chip_w;
+#endif
+    if (rare && !rare_too) return;
+    if (!rare && slot < chip_w) {
+        EACH_OWN(i)
+        if (first + OWN(lane, i) < k) atomic_add_local(chip + (slot * K + OWN(lane, i)), f[i] * x);
+        return;
+    }
+    __global real *const row = rare ? out + ((index_t)c * k + first) : w_hot + slot * K;
+#if defined(SUMS_TOGETHER) && W == SUMS_TOGETHER
+    real product[W];
+    EACH_OWN(i) product[i] = f[i] * x;
+    if (first + OWN(lane, 0) < k) atomic_add_together(row + OWN(lane, 0), product);
+#else
+    EACH_OWN(i) if (first + OWN(lane, i) < k) atomic_add_global(row + OWN(lane, i), f[i] * x);
+#endif
+}
+
+/* Entries e, e + TOGETHER, ... before `end`, COUNT of them at most: all loads are under way at once. */
+#define LOAD_COLUMNS(COUNT, c, e, end)                                                                       \
+    _Pragma("unroll") for (int t = 0; t < COUNT; t++) c[t] =                                                 \
+        (e) + t * TOGETHER < (end) ? load_once_int(col + ((e) + t * TOGETHER)) : 0;
+#define LOAD_VALUES(COUNT, x, e, end)                                                                        \
+    _Pragma("unroll") for (int t = 0; t < COUNT; t++) x[t] =                                                 \
+        (e) + t * TOGETHER < (end) ? entry_value(X, same, (e) + t * TOGETHER) : REAL(0.0);
+#ifdef LONG
+#define BATCH 8
+#else
+#define BATCH 1
+#endif
+
+/* The products and the scatter of a thread's entries from e on that are not in registers. */
+DEVICE_FN void dot_entries(real *sum, index_t e, index_t end, __global const int *col, __global const real *X,
+                           real same, int lane, __global const real *y, __global const real *y_hot,
+                           LOCAL_PTR real *chip, int chip_y, int rare_too, int y_k, int y_first,
+                           int columns) {
+    for (; e < end; e += BATCH * TOGETHER) {
+        int c[BATCH];
+        real x[BATCH];
+        LOAD_COLUMNS(BATCH, c, e, end)
+        LOAD_VALUES(BATCH, x, e, end)
+#pragma unroll
+        for (int t = 0; t < BATCH; t++)
+            add_products(sum, e + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip, chip_y, rare_too, y_k,
+                         y_first, columns);
+    }
+}
+
+DEVICE_FN void scatter_entries(const real *f, index_t e, index_t end, __global const int *col,
+                               __global const real *X, real same, int lane, __global real *out,
+                               __global real *w_hot, LOCAL_PTR real *chip, int chip_w, int rare_too, int k,
+                               int first) {
+    for (; e < end; e += BATCH * TOGETHER) {
+        int c[BATCH];
+        real x[BATCH];
+        LOAD_COLUMNS(BATCH, c, e, end)
+        LOAD_VALUES(BATCH, x, e, end)
+#pragma unroll
+        for (int t = 0; t < BATCH; t++)
+            if (e + t * TOGETHER < end)
+                entry_scatter(f, c[t], x[t], lane, out, w_hot, chip, chip_w, rare_too, k, first);
+    }
+}
+
+/* The sums of a vector's threads, column by column. Each thread gets those that it asks for: all, or those of its own columns, in
+ * every place that is AMONG_OWN the same, where nothing but that is needed and shuffles can do it. */
+DEVICE_FN void column_sums(real *p, real *sum, int lane, LOCAL_PTR real *scratch) {
+#if K > 1 && defined(SHUFFLES) && VS <= 32 && !defined(MAP)
+    const unsigned warp = BS < 32 ? (1u << (BS & 31)) - 1 : 0xffffffffu;
+#pragma unroll
+    for (int step = VS / 2; step >= LANES; step /= 2) EACH_OWN(i) sum[i] += shuffle_xor(warp, sum[i], step);
+#pragma unroll
+    for (int j = 0; j < K; j++) p[j] = sum[AMONG_OWN(j)];
+#else
+#pragma unroll
+    for (int j = 0; j < K; j++) p[j] = j == OWN(lane, AMONG_OWN(j)) ? sum[AMONG_OWN(j)] : REAL(0.0);
+    group_sums(p, K, scratch);
+#endif
+}
+
+/* p[column]. On a GPU p is in registers, which have no computed numbers; PoCL 3.1 takes such a choice for its last. */
+DEVICE_FN real pick(const real *p, int column) {
+#ifdef SHUFFLES
+    real x = p[0];
+#pragma unroll
+    for (int j = 1; j < K; j++)
+        if (j == column) x = p[j];
+    return x;
+#else
+    return p[column];
+#endif
+}
+
+/* The element of y that belongs to element i of y_hot. */
+DEVICE_FN real hot_y(int i, __global const real *y, __global const real *y_hot, int y_k, int y_first,
+                     int columns) {
+#ifdef CODED
+    return y_hot[i];
+#else
+    return i % K < columns ? y[(index_t)(i / K) * y_k + y_first + i % K] : REAL(0.0);
+#endif
+}
+
+/* Sums that gathered on chip go to memory. */
+DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real *out, __global real *w_hot,
+                          int k, int first) {
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int i = (int)get_local_id(0); i < chip_w * K; i += BS) {
+        if (chip[i] == REAL(0.0)) continue;
+#ifdef CODED
+        atomic_add_global(w_hot + i, chip[i]);
+#else
+        atomic_add_global(out + ((index_t)(i / K) * k + first + i % K), chip[i]);
+#endif
+    }
+}
+
+#ifdef KILN_CUDA
+#define SCRATCH(threads) (VS > 32 ? K * (threads) / 32 : 1)
+#else
+#define SCRATCH(threads) (K * (threads))
+#endif
+
+#ifndef LONG
+/* Waiting for memory is the most of a row's time. So it is found a row ahead where a row lies. Where y is gathered from the
+ * cache, the columns that say from where are asked for a row ahead, too, which costs registers: elsewhere it makes passes slower. */
+#if defined(CODED) && K == 1
+#define COLUMNS_AHEAD 1
+#else
+#define COLUMNS_AHEAD 0
+#endif
+#define FIND_ROW(number)                                                                                     \
+    if ((number) < last) {                                                                                   \
+        found = list ? list[list_at + (number)] : (number);                                                  \
+        found_begin = (index_t)row_start[found];                                                             \
+        found_end = (index_t)row_start[found + 1];                                                           \
+    }
+#ifdef TILED
+#define TAKE_ROW next_begin = next_end = 0;
+#else
+#define TAKE_ROW                                                                                             \
+    next_here = next_here && found_end - found_begin <= longest;                                             \
+    next_begin = found_begin;                                                                                \
+    next_end = next_here ? found_end : found_begin;
+#endif
+#define NEXT_ROW(number)                                                                                     \
+    next = found;                                                                                            \
+    next_here = (number) < last;                                                                             \
+    TAKE_ROW
+/* The rows of X, or those in `list`, but for rows longer than `longest`. out holds beta z already, unless PLAIN. */
+__kernel GROUP_OF(BS) void mmchain_csr(
+    __global real *out, __global const start_t *row_start, __global const int *col, __global const real *X,
+    real same, __global const real *v, __global const real *y, __global const real *z, real alpha, real beta,
+    long rows, int k, int first, int v_cols, __global const real *y_hot, __global real *w_hot,
+    __global const real *dots, __global real *factors, int rare_too, __global const int *list, int list_at,
+    int longest, int y_k, int y_first, int chip_w, int chip_y MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
+    LOCAL real scratch[SCRATCH(BS)];
+    const int id = (int)get_local_id(0), place = id % VS, vector = id / VS, lane = place % LANES,
+              slot = place / LANES;
+#ifdef BANDS
+    const long share = ((rows - 1) / ((long)get_num_groups(0) * NV) + 1) * NV,
+               row_first = (long)get_group_id(0) * share;
+    const long last = row_first + share < rows ? row_first + share : rows, stride = NV;
+#else
+    const long row_first = (long)get_group_id(0) * NV, last = rows, stride = (long)get_num_groups(0) * NV;
+#endif
+    long found = 0, next;
+    index_t found_begin = 0, found_end = 0, next_begin, next_end;
+    bool next_here;
+    LOCAL_BEGIN(chip)
+    LOCAL_PTR real *const chip_ys = chip + chip_w * K;
+    MAP_BEGIN
+    for (int i = id; i < chip_w * K; i += BS) chip[i] = REAL(0.0);
+    for (int i = id; i < chip_y * K; i += BS) chip_ys[i] = hot_y(i, y, y_hot, y_k, y_first, k - first);
+    barrier(CLK_LOCAL_MEM_FENCE);
+
+    long at = row_first + vector;
+    FIND_ROW(at)
+#if COLUMNS_AHEAD
+    int next_c[Q];
+    NEXT_ROW(at)
+    LOAD_COLUMNS(Q, next_c, next_begin + slot, next_end)
+    FIND_ROW(at + stride)
+#endif
+    for (long row0 = row_first; row0 < last; row0 += stride, at += stride) {
+#if !COLUMNS_AHEAD
+        NEXT_ROW(at)
+#endif
+        const long row = next;
+        const bool here = next_here;
+        const index_t begin = next_begin, end = next_end;
+        int c[Q];
+        real x[Q], p[K], sum[W];
+        EACH_OWN(i) sum[i] = slot == 0 && here && dots ? dots[(index_t)row * K + OWN(lane, i)] : REAL(0.0);
+#if COLUMNS_AHEAD
+#pragma unroll
+        for (int t = 0; t < Q; t++) c[t] = next_c[t];
+        LOAD_VALUES(Q, x, begin + slot, end)
+        NEXT_ROW(at + stride)
+        LOAD_COLUMNS(Q, next_c, next_begin + slot, next_end)
+        FIND_ROW(at + 2 * stride)
+#else
+        LOAD_COLUMNS(Q, c, begin + slot, end)
+        LOAD_VALUES(Q, x, begin + slot, end)
+        FIND_ROW(at + stride)
+#endif
+#if FUSED || PLAIN
+#pragma unroll
+        for (int t = 0; t < Q; t++)
+            add_products(sum, begin + slot + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip_ys, chip_y,
+                         !dots, y_k, y_first, k - first);
+        dot_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, y, y_hot, chip_ys, chip_y,
+                    !dots, y_k, y_first, k - first);
+        column_sums(p, sum, lane, scratch);
+#endif
+        if (here) {
+#if PLAIN
+            EACH_OWN(i)
+            if (slot == 0 && first + OWN(lane, i) < k) write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta,
+                                                                   (index_t)row * k + first + OWN(lane, i));
+#else
+            row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(place == 0));
+            EACH_OWN(i) {
+                sum[i] = alpha * pick(p, OWN(lane, i));
+                if (factors && slot == 0) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
+            }
+#endif
+        }
+#if !PLAIN && !defined(FACTORS_ONLY)
+#pragma unroll
+        for (int t = 0; t < Q; t++)
+            if (begin + slot + t * TOGETHER < end)
+                entry_scatter(sum, c[t], x[t], lane, out, w_hot, chip, chip_w, rare_too, k, first);
+        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, out, w_hot, chip, chip_w,
+                        rare_too, k, first);
+#endif
+    }
+    flush_chip(chip, chip_w, out, w_hot, k, first);
+    MAP_END
+}
+
+#else
+/* Long rows, a group for each segment of SEGMENT entries: LONG 1 leaves the dot products of the segments in `partials`, LONG
+ * 2 adds those of a row up and goes on as above. */
+__kernel GROUP_OF(BS) void mmchain_csr_long(
+    __global real *out, __global const start_t *row_start, __global const int *col, __global const real *X,
+    real same, __global const real *v, __global const real *y, __global const real *z, real alpha, real beta,
+    int k, int first, int v_cols, __global const real *y_hot, __global real *w_hot, __global const real *dots,
+    __global real *factors, int rare_too, int y_k, int y_first, __global real *partials,
+    __global const int *segment_row, __global const int *segment_number MAP_PARAMETERS) {
+    LOCAL real scratch[SCRATCH(BS)];
+    const int id = (int)get_local_id(0), lane = id % LANES, slot = id / LANES;
+    const long segment = (long)get_group_id(0);
+    const long row = segment_row[segment];
+    const int number = segment_number[segment];
+#if LONG == 2 && PLAIN
+    if (number > 0) return; /* the row's first segment writes its sum */
+#endif
+    const index_t row_begin = (index_t)row_start[row], row_end = (index_t)row_start[row + 1];
+    const index_t begin = row_begin + (index_t)number * SEGMENT;
+    const index_t end = row_end - begin < SEGMENT ? row_end : begin + SEGMENT;
+    real p[K], sum[W];
+    EACH_OWN(i) sum[i] = REAL(0.0);
+#if LONG == 1
+    dot_entries(sum, begin + slot, end, col, X, same, lane, y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k,
+                y_first, k - first);
+    column_sums(p, sum, lane, scratch);
+    EACH_OWN(i) if (slot == 0) partials[segment * K + OWN(lane, i)] = pick(p, OWN(lane, i));
+#else
+    MAP_BEGIN
+#if FUSED || PLAIN
+    const int segments = (int)((row_end - row_begin + SEGMENT - 1) / SEGMENT);
+    EACH_OWN(i) {
+        if (slot == 0 && dots) sum[i] = dots[(index_t)row * K + OWN(lane, i)];
+        for (int s = slot; s < segments; s += TOGETHER)
+            sum[i] += partials[(segment - number + s) * K + OWN(lane, i)];
+    }
+    column_sums(p, sum, lane, scratch);
+#endif
+#if PLAIN
+    EACH_OWN(i)
+    if (slot == 0 && first + OWN(lane, i) < k)
+        write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta, (index_t)row * k + first + OWN(lane, i));
+#else
+    row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(number == 0 && id == 0));
+    EACH_OWN(i) {
+        sum[i] = alpha * pick(p, OWN(lane, i));
+        if (factors && number == 0 && slot == 0) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
+    }
+#ifndef FACTORS_ONLY
+    scatter_entries(sum, begin + slot, end, col, X, same, lane, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too,
+                    k, first);
+#endif
+#endif
+    MAP_END
+#endif
+}
+#endif

@@ -1,0 +1,108 @@
+/* The passes over a tiled part of a sparse X (derived/layout.h): its columns are cut into panels so narrow that a panel of y, and
+ * of w, stays in the second cache level, while the entries, panel by panel, stream past it once. A random load or addition
+ * that hits there costs a fifth of one that does not.
+ *
+ *   tile_dots   dots (rows x K) += (part of X) y
+ *   tile_sums   out += alpha (part of X)^T factors
+ *   bands_sum   rows of out = sum of bands + beta z, for the deterministic pass (derived/transpose.c)
+ *
+ * A panel is cut into tiles of `height` rows, and an entry is one word: its row within the tile above the `bits` bits of its column
+ * within the panel. Tiles come in the order of their panels, and groups are started in the order of their numbers. A group
+ * takes a piece of a tile, `piece` entries at most, and K adjacent threads an entry: its column of y is then read, and of w
+ * added to, as one piece of memory. */
+#define SLOTS (BS / K)
+#define TURN (SLOTS * Q)
+#define COLUMN(e) ((e) & (((uint32)1 << bits) - 1))
+#define ROW(e) ((int)((e) >> bits))
+#define RUN 16 /* entries of a row that one thread adds up at most */
+
+#define PIECE_BEGIN                                                                                          \
+    const int id = (int)get_local_id(0), column = id % K, slot = id / K;                                     \
+    const int tile = piece_tile[get_group_id(0)];                                                            \
+    const int begin = start[tile] + piece_number[get_group_id(0)] * piece;                                   \
+    const int end = start[tile + 1] - begin < piece ? start[tile + 1] : begin + piece;                       \
+    const index_t row0 = (index_t)(tile % blocks) * height, column0 = (index_t)(tile / blocks) << bits;
+
+#define LOAD_ENTRIES                                                                                         \
+    uint32 e[Q];                                                                                             \
+    real x[Q];                                                                                               \
+    _Pragma("unroll") for (int t = 0; t < Q; t++) {                                                          \
+        const int i = turn + slot + t * SLOTS;                                                               \
+        e[t] = i < end ? (uint32)load_once_int(entry + i) : 0;                                               \
+        x[t] = i >= end ? REAL(0.0) : X ? load_once(X + i) : same;                                       \
+    }
+
+/* Without values, all of them are `same`. */
+#define TILES                                                                                                \
+    __global const int *entry, __global const real *X, real same, __global const int *start,                 \
+        __global const int *piece_tile, __global const int *piece_number, int piece, int blocks, int height, \
+        int bits
+
+__kernel GROUP_OF(BS) void tile_dots(__global real *dots, TILES, __global const real *y, int k, int first) {
+    LOCAL real product[BS * Q];
+    LOCAL int row_of[TURN];
+    PIECE_BEGIN
+    for (int turn = begin; turn < end; turn += TURN) {
+        LOAD_ENTRIES
+#pragma unroll
+        for (int t = 0; t < Q; t++) {
+            const bool in = turn + slot + t * SLOTS < end;
+            const index_t c = column0 + (index_t)COLUMN(e[t]);
+            product[id + t * BS] = in && first + column < k ? x[t] * y[c * k + first + column] : REAL(0.0);
+            if (column == 0) row_of[slot + t * SLOTS] = in ? ROW(e[t]) : -1;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int t = 0; t < Q; t++) {
+            const int at = slot + t * SLOTS, row = row_of[at];
+            if (row < 0 || (at % RUN != 0 && row_of[at - 1] == row)) continue;
+            real sum = product[id + t * BS];
+            for (int n = at + 1; n % RUN != 0 && row_of[n] == row; n++) sum += product[n * K + column];
+            atomic_add_global(dots + ((row0 + row) * K + column), sum);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+__kernel GROUP_OF(BS) void tile_sums(__global real *out, TILES, int squared, real alpha, __global const real *factors,
+                                     int factors_k, int factors_first, int k, int first) {
+    PIECE_BEGIN
+    for (int turn = begin; turn < end; turn += TURN) {
+        LOAD_ENTRIES
+        real f[Q]; /* all of them before the first sum, which no load passes */
+#pragma unroll
+        for (int t = 0; t < Q; t++) {
+            const bool in = turn + slot + t * SLOTS < end && first + column < k;
+            f[t] = in ? factors[(row0 + ROW(e[t])) * factors_k + factors_first + column] : REAL(0.0);
+        }
+#pragma unroll
+        for (int t = 0; t < Q; t++) {
+            if (turn + slot + t * SLOTS >= end || first + column >= k) continue;
+            const index_t c = column0 + (index_t)COLUMN(e[t]);
+            atomic_add_global(out + (c * k + first + column), alpha * f[t] * (squared ? x[t] * x[t] : x[t]));
+        }
+    }
+}
+
+#ifdef SLICES
+#define SUMS (BS / SLICES)
+/* Rows of out, those in `column` from `at` on, or all = the sum of what `count` bands of rows left + beta z, always in the
+ * same order: SLICES threads add up every SLICES-th band each. A band has left `size` elements, `width` of a row. */
+__kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *sums, __global const int *column, int at,
+                                     __global const real *z, real beta, int count, long size, int width, int k, int first) {
+    LOCAL real part[BS];
+    const int id = (int)get_local_id(0), slice = id / SUMS;
+    const long i = (long)get_group_id(0) * SUMS + id % SUMS;
+    real sum = REAL(0.0);
+    if (i < size) {
+#pragma unroll 8
+        for (int g = slice; g < count; g += SLICES) sum += sums[g * size + i];
+    }
+    part[id] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (slice > 0 || i >= size) return;
+    for (int s = 1; s < SLICES; s++) sum += part[s * SUMS + id];
+    const index_t row = column ? column[at + i / width] : i / width, to = row * k + first + (index_t)(i % width);
+    out[to] = z ? sum + beta * z[to] : sum;
+}
+#endif

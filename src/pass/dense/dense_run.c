@@ -1,0 +1,76 @@
+/* Running a pass over a dense X: the kernel of the chosen layout, then the sum of what its groups have found. */
+#include <stdio.h>
+
+#include "core/size.h"
+#include "pass/dense/dense.h"
+
+static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain *chain) {
+    char defines[96];
+    snprintf(defines, sizeof defines, "-DFINISH -DKIND=0 -DVS=1 -DBS=1 -DQ=1 -DW=1 -DR=1 -DK=1%s",
+             ki_index_define(chain, 0));
+    return ki_kernel_get(kernel, chain->X->device, "dense", "mmchain_finish", chain->X->type, defines);
+}
+
+/* Elements that a group of 256 threads adds up: few share a thread's work where the partials are many, and the more the fewer
+ * they are, so that each thread has several loads under way, and no more threads than the device holds are started. */
+static int finish_width(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const int64_t size = chain->X->cols * plan->K, partials = plan->groups / plan->C;
+    const int64_t room = (int64_t)KI_UNIT_THREADS * chain->X->device->properties.compute_units;
+    int width = 8;
+    while (width < 256 && (4 * 256 / width > partials || size * 256 / width > room)) width *= 2;
+    return width;
+}
+
+static kiln_status finish(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
+                          const struct ki_buffer *partial, int first) {
+    const kiln_matrix *X = chain->X;
+    const int width = finish_width(plan, chain);
+    const struct ki_arg args[] = {ki_arg_values(chain->out),
+                                  ki_arg_buffer(partial),
+                                  ki_arg_values(chain->z),
+                                  ki_arg_real(X->type, chain->alpha),
+                                  ki_arg_real(X->type, chain->beta),
+                                  ki_arg_i32((int32_t)(plan->groups / plan->C)),
+                                  ki_arg_i32((int32_t)X->cols),
+                                  ki_arg_i32(chain->k),
+                                  ki_arg_i32(first),
+                                  ki_arg_i32(plan->K),
+                                  ki_arg_i32(width)};
+    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, width), 256, args, 11);
+}
+
+/* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */
+static kiln_status run(struct ki_plan *plan, const struct ki_chain *chain) {
+    struct ki_kernel *pass, *last = NULL;
+    const kiln_matrix *X = chain->X;
+    kiln_status status;
+    const bool partials = chain->kind != KI_CHAIN_PLAIN;
+    struct ki_work work;
+    int64_t bytes = 0;
+    TRY(ki_plan_kernel(&pass, plan, chain));
+    if (plan->groups == 0) { /* a device of which a part is in use has no room for large clusters */
+        ki_dense_wide(plan, chain);
+        TRY(ki_plan_kernel(&pass, plan, chain));
+    }
+    if (partials && !ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
+        return ki_fail(KILN_ERR_ARGUMENT, "the partial results overflow: %lld columns", (long long)X->cols);
+    if (partials) TRY(find_finish(&last, chain));
+    TRY(ki_plan_work(&work, plan, chain, bytes));
+    for (int first = 0; first < chain->k; first += plan->K) {
+        TRY(ki_plan_launch(plan, chain, pass, partials ? &work.buffer : &chain->out->values, &work, first));
+        if (partials) TRY(finish(plan, chain, last, &work.buffer, first));
+    }
+    TRY(ki_map_value(chain, &work));
+done:
+    return status;
+}
+
+kiln_status ki_chain_gpu_dense(const struct ki_chain *chain, const struct ki_plan *forced) {
+    struct ki_plan plan;
+    kiln_status status = KILN_OK;
+    if (forced)
+        plan = *forced;
+    else
+        status = ki_dense_choose(&plan, chain);
+    return status == KILN_OK ? run(&plan, chain) : status;
+}

@@ -1,0 +1,125 @@
+/* Building and launching the kernels of a pass over X. */
+#include "pass/launch.h"
+
+#include <stdio.h>
+
+#include "core/size.h"
+#include "pass/dense/team.h"
+
+int ki_power_of_two(int64_t at_least) {
+    int p = 1;
+    while (p < at_least && p < 1 << 20) p *= 2;
+    return p;
+}
+
+/* Work space has as many columns as a launch takes, and a group's last turn may begin before the end and reach beyond it. */
+const char *ki_index_define(const struct ki_chain *chain, int64_t own) {
+    const int64_t columns = ki_max(chain->k, ki_plan_columns(chain));
+    const int64_t operands = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * columns);
+    const int64_t reach = ki_max(operands, own);
+    return reach > KILN_INDEX32_LIMIT - KILN_INDEX32_LIMIT / 1024 ? " -DINDEX64" : "";
+}
+
+int ki_plan_columns(const struct ki_chain *chain) {
+    return chain->k > 4 ? 8 : ki_power_of_two(chain->k);
+}
+
+kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    char defines[272 + KI_MAP_DEFINES], ring[64] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
+    if (plan->stages)
+        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DPIECES=%d -DLAG=%d%s", plan->C, plan->stages,
+                 plan->pieces, plan->lag, plan->team ? " -DTEAMS" : "");
+    if (plan->local_bytes && X->device->properties.local_declared)
+        snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
+    /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the end. */
+    const char *option = X->device->properties.registers_option;
+    if (option && plan->team)
+        snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));
+    ki_map_defines(map, chain);
+    snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
+             plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, ring,
+             room, most, ki_index_define(chain, 0), map);
+    kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
+    if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_clusters)
+        status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS,
+                                             plan->team ? 1 : plan->C, plan->local_bytes);
+    else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
+        status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
+    /* Where nothing tells, the launch model's number stands. */
+    plan->groups = ki_min(plan->groups, plan->steps * ki_max(plan->C, 1));
+    plan->groups -= plan->groups % ki_max(plan->C, 1);
+    return status;
+}
+
+/* Where the words that teams exchange begin, a line of 128 bytes: behind the records. */
+static int64_t exchange_at(const struct ki_plan *plan, const struct ki_chain *chain,
+                           const struct ki_work *work) {
+    const int64_t records =
+        ki_chain_maps(chain) ? ki_max(plan->groups, 1) * ki_chain_record(chain, plan->K) : 0;
+    return 16 *
+           ki_ceil_div((work->records_at + records) * ki_type_bytes(ki_wide_type(chain->X->device)), 128);
+}
+
+kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const struct ki_chain *chain,
+                         int64_t partials) {
+    const int64_t wide = ki_type_bytes(ki_wide_type(chain->X->device));
+    work->records_at = ki_ceil_div(partials, wide);
+    return ki_device_scratch(chain->X->device, &work->buffer,
+                             8 * (exchange_at(plan, chain, work) + ki_team_words(plan)));
+}
+
+int ki_chain_args(struct ki_arg *args, const struct ki_chain *chain) {
+    const kiln_type type = chain->X->type;
+    args[0] = ki_arg_values(chain->v);
+    args[1] = ki_arg_values(chain->y);
+    args[2] = ki_arg_values(chain->z);
+    args[3] = ki_arg_real(type, chain->alpha);
+    args[4] = ki_arg_real(type, chain->beta);
+    args[5] = ki_arg_i64(chain->X->rows);
+    return 6;
+}
+
+kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
+                           const struct ki_buffer *out, const struct ki_work *work, int first) {
+    const kiln_matrix *X = chain->X;
+    struct ki_arg args[15 + KI_MAP_ARGS];
+    int n = 0;
+    args[n++] = ki_arg_buffer(out);
+    args[n++] = ki_arg_values(X);
+    n += ki_chain_args(args + n, chain);
+    args[n++] = ki_arg_i32((int32_t)X->cols);
+    args[n++] = ki_arg_i32(chain->k);
+    args[n++] = ki_arg_i32(first);
+    args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
+    n += ki_map_args(args + n, chain, work);
+    if (plan->team) {
+        const int64_t at = exchange_at(plan, chain, work);
+        args[n++] = ki_arg_buffer(&work->buffer);
+        args[n++] = ki_arg_i64(at);
+        const kiln_status begun = ki_team_begin(plan, chain, &work->buffer, at);
+        if (begun != KILN_OK) return begun;
+    }
+    if (plan->local_bytes && !X->device->properties.local_declared)
+        args[n++] = ki_arg_local(plan->local_bytes);
+    kiln_status status = (plan->team ? ki_kernel_launch_together
+                                     : ki_kernel_launch)(X->device, kernel, plan->groups, plan->BS, args, n);
+    if (status != KILN_OK || !ki_chain_maps(chain)) return status;
+    return ki_map_records(chain, work, plan->groups, plan->K, first);
+}
+
+kiln_status ki_chain_run_plan(const struct ki_chain *chain, const struct ki_plan *plan) {
+    return chain->X->format == KILN_DENSE ? ki_chain_gpu_dense(chain, plan) : ki_chain_gpu_csr(chain, plan);
+}
+
+kiln_status ki_chain_candidates(struct ki_candidate **list, int *count, int *chosen,
+                                const struct ki_chain *chain) {
+    return chain->X->format == KILN_DENSE ? ki_dense_candidates(list, count, chosen, chain)
+                                          : ki_csr_candidates(list, count, chosen, chain);
+}
+
+kiln_status ki_chain_gpu(const struct ki_chain *chain) {
+    const bool softmax = chain->map == KI_ROW_SOFTMAX || chain->map == KI_ROW_SOFTMAX_LOSS;
+    if (softmax && chain->k > ki_plan_columns(chain)) return ki_chain_gpu_composed(chain);
+    return ki_chain_run_plan(chain, NULL);
+}

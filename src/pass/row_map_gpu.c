@@ -1,0 +1,134 @@
+/* Row maps of a pass on a GPU: their arguments, what becomes of the records, and the composition X y, map, X^T for more
+ * classes than one launch holds. */
+#include <stdio.h>
+
+#include "core/size.h"
+#include "pass/launch.h"
+
+enum { GROUP = 128 };
+
+void ki_map_defines(char *text, const struct ki_chain *chain) {
+    const kiln_loss *loss = chain->loss;
+    const bool glm = loss && loss->kind == KILN_LOSS_GLM;
+    *text = '\0';
+    if (!ki_chain_maps(chain)) return;
+    if (chain->map == KI_ROW_LOSS)
+        snprintf(text, KI_MAP_DEFINES, " -DMAP=%d -DLOSS=%d -DFAMILY=%d -DLINK=%d", (int)chain->map,
+                 (int)loss->kind, glm ? (int)loss->family : 0, glm ? (int)loss->link : 0);
+    else
+        snprintf(text, KI_MAP_DEFINES, " -DMAP=%d", (int)chain->map);
+}
+
+int ki_map_args(struct ki_arg *args, const struct ki_chain *chain, const struct ki_work *work) {
+    const kiln_type type = chain->X->type;
+    const kiln_loss *loss = chain->loss;
+    int n = 0;
+    if (!ki_chain_maps(chain)) return 0;
+    args[n++] = ki_arg_values(chain->shift);
+    args[n++] = ki_arg_values(loss ? loss->y : NULL);
+    args[n++] = ki_arg_values(loss ? loss->weights : NULL);
+    args[n++] = ki_arg_values(loss ? loss->offset : NULL);
+    args[n++] = ki_arg_values(chain->curvature);
+    args[n++] = ki_arg_real(type, loss ? loss->parameter : 0);
+    args[n++] = ki_arg_real(type, loss ? loss->link_power : 0);
+    args[n++] = ki_arg_buffer(&work->buffer);
+    args[n++] = ki_arg_i64(work->records_at);
+    return n;
+}
+
+kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *work, int64_t groups,
+                           int columns, int first) {
+    const kiln_matrix *X = chain->X;
+    const int record = ki_chain_record(chain, columns);
+    struct ki_kernel *kernel;
+    kiln_status status =
+        ki_kernel_get(&kernel, X->device, "row_map", "mmchain_records", X->type, "-DRECORDS");
+    if (status != KILN_OK) return status;
+    const struct ki_arg args[] = {
+        ki_arg_values(chain->sums),   ki_arg_values(chain->products), ki_arg_buffer(&work->buffer),
+        ki_arg_i64(work->records_at), ki_arg_i32((int32_t)groups),    ki_arg_i32(record),
+        ki_arg_i32(record - columns), ki_arg_i32(chain->k),           ki_arg_i32(first)};
+    return ki_kernel_launch(X->device, kernel, record, GROUP, args, 9);
+}
+
+kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *work) {
+    kiln_device *device = chain->X->device;
+    const kiln_type wide = ki_wide_type(device);
+    const int64_t bytes = ki_type_bytes(wide);
+    double sum = 0;
+    float sum32 = 0;
+    if (!chain->value) return KILN_OK;
+    kiln_status status = ki_device_download(device, wide == KILN_F64 ? (void *)&sum : (void *)&sum32,
+                                            &work->buffer, work->records_at * bytes, bytes);
+    if (status == KILN_OK) *chain->value = wide == KILN_F64 ? sum : sum32;
+    return status;
+}
+
+/* eta's rows, X y, become what multiplies X^T. */
+static kiln_status map_rows(const struct ki_chain *chain, kiln_matrix *eta) {
+    enum { VS = 32 };
+    const kiln_matrix *X = chain->X;
+    const kiln_loss *loss = chain->loss;
+    char defines[96];
+    struct ki_plan plan = {.BS = GROUP, .K = 0};
+    struct ki_kernel *kernel;
+    struct ki_work work;
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DROWS -DGROUP=%d -DVS=%d -DCURVATURE=%d%s", GROUP, VS,
+             chain->map == KI_ROW_SOFTMAX, ki_index_define(chain, 0));
+    TRY(ki_kernel_get(&kernel, X->device, "row_map", "mmchain_map", X->type, defines));
+    TRY(ki_kernel_resident(X->device, &plan.groups, kernel, GROUP));
+    plan.groups = ki_min(plan.groups, ki_ceil_div(X->rows * VS, GROUP));
+    TRY(ki_plan_work(&work, &plan, chain, 0));
+    const struct ki_arg args[] = {ki_arg_values(eta),           ki_arg_values(chain->v),
+                                  ki_arg_i64(X->rows),          ki_arg_i32(chain->k),
+                                  ki_arg_values(chain->shift),  ki_arg_values(loss->y),
+                                  ki_arg_values(loss->weights), ki_arg_values(chain->curvature),
+                                  ki_arg_buffer(&work.buffer),  ki_arg_i64(work.records_at)};
+    TRY(ki_kernel_launch(X->device, kernel, plan.groups, GROUP, args, 10));
+    TRY(ki_map_records(chain, &work, plan.groups, 0, 0));
+    TRY(ki_map_value(chain, &work));
+done:
+    return status;
+}
+
+/* sums = 1^T eta, taken for a column. */
+static kiln_status add_columns(const struct ki_chain *chain, const kiln_matrix *eta) {
+    const kiln_matrix *X = chain->X;
+    kiln_matrix *ones = NULL, column;
+    kiln_status status;
+    if (!chain->sums) return KILN_OK;
+    column = *chain->sums;
+    column.rows = chain->k;
+    column.cols = 1;
+    column.view = true;
+    TRY(ki_matrix_new(&ones, X->device, X->type, X->rows, 1));
+    TRY(kiln_fill(ones, 1));
+    TRY(ki_chain_gpu(&(struct ki_chain){
+        .kind = KI_CHAIN_TRANSPOSED, .out = &column, .alpha = 1, .X = eta, .y = ones, .k = 1}));
+done:
+    kiln_matrix_free(ones);
+    return status;
+}
+
+kiln_status ki_chain_gpu_composed(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    kiln_matrix *eta = NULL;
+    kiln_status status;
+    TRY(ki_matrix_new(&eta, X->device, X->type, X->rows, chain->k));
+    TRY(ki_chain_gpu(&(struct ki_chain){
+        .kind = KI_CHAIN_PLAIN, .out = eta, .alpha = 1, .X = X, .y = chain->y, .k = chain->k}));
+    TRY(map_rows(chain, eta));
+    TRY(add_columns(chain, eta));
+    TRY(ki_chain_gpu(&(struct ki_chain){.kind = KI_CHAIN_TRANSPOSED,
+                                        .out = chain->out,
+                                        .alpha = chain->alpha,
+                                        .beta = chain->beta,
+                                        .X = X,
+                                        .y = eta,
+                                        .z = chain->z,
+                                        .k = chain->k}));
+done:
+    kiln_matrix_free(eta);
+    return status;
+}

@@ -1,0 +1,328 @@
+/* A pass over X that is too large for its device:  for each panel X_i of rows  w += alpha X_i^T (v_i .* (X_i y)).
+ *
+ * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). A panel is a matrix
+ * of its own to the bodies and kernels, and row-wise operands are taken at its rows; what is summed over rows goes on from
+ * panel to panel. */
+#include <string.h>
+
+#include "core/feeder.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "ops/elementwise.h"
+#include "pass/chain.h"
+
+struct stream {
+    const struct ki_chain *chain;
+    kiln_device *device;
+    struct ki_panel *panels;
+    int64_t count, rows_max, entries_max;
+    int ahead;                      /* places in host memory */
+    void *host[KI_AHEAD][KI_PARTS]; /* what is on its way, panel i at i % ahead */
+    struct ki_buffer slots[KI_SLOTS][KI_PARTS];
+    struct ki_feeder *feeder;     /* NULL where X lies in host memory */
+    kiln_matrix *sums, *products; /* of one panel; NULL where none are wanted */
+    double value;
+};
+
+/* ---------------------------------------------------------------------------------------- panels */
+
+static int64_t row_start(const kiln_matrix *X, int64_t row) {
+    return X->format == KILN_DENSE ? row * X->cols : ((const int64_t *)X->host[KI_ROW_START])[row];
+}
+
+static int64_t panel_bytes(const kiln_matrix *X, int64_t first, int64_t rows) {
+    const int64_t entries = row_start(X, first + rows) - row_start(X, first);
+    return entries * (ki_type_bytes(X->type) + (X->format == KILN_CSR ? 4 : 0)) +
+           (X->format == KILN_CSR ? (rows + 1) * 8 : 0);
+}
+
+/* Panels begin where a buffer of one column may: at multiples of so many rows. */
+static int64_t quantum(const kiln_matrix *X) {
+    return ki_max(X->device->properties.align / ki_type_bytes(X->type), 1);
+}
+
+/* As many rows from `first` on as take at most `target` bytes, but a quantum at least. */
+static int64_t rows_within(const kiln_matrix *X, int64_t first, int64_t target) {
+    const int64_t step = quantum(X), left = X->rows - first;
+    int64_t low = 1, high = ki_ceil_div(left, step);
+    while (low < high) {
+        const int64_t middle = high - (high - low) / 2;
+        if (panel_bytes(X, first, ki_min(middle * step, left)) <= target)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return ki_min(low * step, left);
+}
+
+static kiln_status cut(struct stream *s, int64_t target) {
+    const kiln_matrix *X = s->chain->X;
+    s->count = s->rows_max = s->entries_max = 0;
+    for (int64_t first = 0; first < X->rows; s->count++) {
+        struct ki_panel *grown = ki_resize(s->panels, (size_t)(s->count + 1) * sizeof *grown);
+        if (!grown) return ki_fail_nomem((size_t)(s->count + 1) * sizeof *grown, "a list of panels");
+        s->panels = grown;
+        struct ki_panel *panel = &grown[s->count];
+        panel->first = first;
+        panel->rows = rows_within(X, first, target);
+        panel->begin = row_start(X, first);
+        panel->entries = row_start(X, first + panel->rows) - panel->begin;
+        s->rows_max = ki_max(s->rows_max, panel->rows);
+        s->entries_max = ki_max(s->entries_max, panel->entries);
+        first += panel->rows;
+    }
+    return KILN_OK;
+}
+
+static int64_t slot_bytes(const struct stream *s, int part) {
+    const int64_t element = ki_type_bytes(s->chain->X->type);
+    return part == KI_ROW_START ? (s->rows_max + 1) * 8 : s->entries_max * (part == KI_COL ? 4 : element);
+}
+
+/* ------------------------------------------------------------------------------------------ moving */
+
+/* Panel i's arrays in host memory. Row starts count from the panel's first entry. */
+static kiln_status prepare(struct stream *s, int64_t i) {
+    const kiln_matrix *X = s->chain->X;
+    const struct ki_panel *panel = &s->panels[i];
+    void **host = s->host[i % s->ahead];
+    const double begun = ki_clock();
+    kiln_status status = KILN_OK;
+    if (!s->feeder) host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
+    if (!s->feeder && X->format == KILN_CSR) host[KI_COL] = (int32_t *)X->host[KI_COL] + panel->begin;
+    int64_t *start = host[KI_ROW_START];
+    for (int64_t r = 0; X->format == KILN_CSR && r <= panel->rows; r++)
+        start[r] = row_start(X, panel->first + r) - panel->begin;
+    if (s->feeder) status = ki_feeder_wait(s->feeder, i);
+    s->device->statistics.panel_wait_seconds += ki_clock() - begun;
+    return status;
+}
+
+static void view_panel(kiln_matrix *view, const struct stream *s, int64_t i) {
+    const kiln_matrix *X = s->chain->X;
+    *view = (kiln_matrix){.device = s->device,
+                          .type = X->type,
+                          .format = X->format,
+                          .rows = s->panels[i].rows,
+                          .cols = X->cols,
+                          .nnz = s->panels[i].entries,
+                          .view = true};
+    for (int part = 0; part < ki_matrix_parts(X); part++)
+        *ki_matrix_part(view, part) = s->slots[i % KI_SLOTS][part];
+}
+
+static kiln_status queue_upload(struct stream *s, int64_t i) {
+    kiln_matrix view;
+    kiln_status status = KILN_OK;
+    view_panel(&view, s, i);
+    for (int part = 0; part < ki_matrix_parts(&view); part++) {
+        const int64_t bytes = ki_matrix_part_bytes(&view, part);
+        if (bytes == 0) continue;
+        TRY(s->device->backend->upload_queue(s->device, ki_matrix_part(&view, part), 0,
+                                             s->host[i % s->ahead][part], bytes));
+        s->device->statistics.bytes_up += bytes;
+    }
+done:
+    return status;
+}
+
+static kiln_status wait_uploads(struct stream *s) {
+    const double start = ki_clock();
+    kiln_status status = s->device->backend->upload_wait(s->device);
+    const double waited = ki_clock() - start;
+    s->device->statistics.panel_wait_seconds += waited;
+    s->device->statistics.transfer_seconds += waited;
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- computing */
+
+/* A's rows that belong to the panel. */
+static kiln_matrix *rows_of(kiln_matrix *view, const kiln_matrix *A, const struct ki_panel *panel) {
+    if (!A) return NULL;
+    *view = *A;
+    view->view = true;
+    view->rows = panel->rows;
+    view->nnz = panel->rows * A->cols;
+    view->values.offset += panel->first * A->cols * ki_type_bytes(A->type);
+    return view;
+}
+
+static kiln_status compute(struct stream *s, int64_t i) {
+    const struct ki_chain *whole = s->chain;
+    const struct ki_panel *panel = &s->panels[i];
+    const bool plain = whole->kind == KI_CHAIN_PLAIN, fused = whole->kind == KI_CHAIN_FUSED;
+    kiln_matrix X, out, v, y, z, curvature, loss_y, weights, offset;
+    struct ki_chain part = *whole;
+    kiln_loss loss;
+    double value = 0;
+    kiln_status status;
+    view_panel(&X, s, i);
+    part.X = &X;
+    if (fused) part.v = rows_of(&v, whole->v, panel);
+    if (!fused && !plain) part.y = rows_of(&y, whole->y, panel);
+    if (plain) part.out = rows_of(&out, whole->out, panel);
+    if (plain) part.z = rows_of(&z, whole->z, panel);
+    if (!plain && i > 0) {
+        part.z = whole->out;
+        part.beta = 1;
+    }
+    if (whole->loss) {
+        loss = *whole->loss;
+        loss.y = rows_of(&loss_y, loss.y, panel);
+        loss.weights = rows_of(&weights, loss.weights, panel);
+        loss.offset = rows_of(&offset, loss.offset, panel);
+        part.loss = &loss;
+    }
+    part.curvature = rows_of(&curvature, whole->curvature, panel);
+    if (whole->sums && i > 0) part.sums = s->sums;
+    if (whole->products && i > 0) part.products = s->products;
+    if (whole->value) part.value = &value;
+    TRY(ki_chain_run_here(&part));
+    s->value += value;
+    if (whole->sums && i > 0) TRY(ki_combine_all(whole->sums, 1, whole->sums, 1, s->sums));
+    if (whole->products && i > 0) TRY(ki_combine_all(whole->products, 1, whole->products, 1, s->products));
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------- pass */
+
+/* What is on its way lies in X itself where that is host memory, but for row starts; else in the staging memory. On the CPU
+ * nothing is on its way. */
+static kiln_status make_places(struct stream *s) {
+    const kiln_matrix *X = s->chain->X;
+    char *staging = NULL;
+    void *memory;
+    int64_t total = 0;
+    kiln_status status;
+    s->ahead = X->file && !ki_on_cpu(s->device) ? KI_AHEAD : KI_SLOTS;
+    if (ki_on_cpu(s->device)) {
+        for (int slot = 0; slot < KI_SLOTS; slot++)
+            for (int part = 0; part < KI_PARTS; part++) s->host[slot][part] = ki_host(&s->slots[slot][part]);
+        return KILN_OK;
+    }
+    for (int part = 0; part < ki_matrix_parts(X); part++)
+        if (X->file || part == KI_ROW_START) total += ki_ceil_div(slot_bytes(s, part), 64) * 64;
+    TRY(ki_device_staging(s->device, KI_STAGING_PANELS, &memory, s->ahead * total));
+    staging = memory;
+    for (int slot = 0; slot < s->ahead; slot++)
+        for (int part = 0; part < ki_matrix_parts(X); part++)
+            if (X->file || part == KI_ROW_START) {
+                s->host[slot][part] = staging;
+                staging += ki_ceil_div(slot_bytes(s, part), 64) * 64;
+            }
+done:
+    return status;
+}
+
+static kiln_status make_slots(struct stream *s) {
+    const kiln_matrix *X = s->chain->X;
+    kiln_status status = KILN_OK;
+    for (int slot = 0; slot < KI_SLOTS; slot++)
+        for (int part = 0; part < ki_matrix_parts(X); part++)
+            TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
+    TRY(make_places(s));
+    const kiln_matrix *products = s->chain->products;
+    if (s->chain->sums && !s->sums) TRY(ki_matrix_new(&s->sums, s->device, X->type, 1, s->chain->k));
+    if (products && !s->products) TRY(ki_matrix_new(&s->products, s->device, products->type, 1, s->chain->k));
+    if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host, s->ahead));
+done:
+    return status;
+}
+
+static void free_slots(struct stream *s) {
+    ki_feeder_stop(s->feeder);
+    s->feeder = NULL;
+    for (int slot = 0; slot < KI_SLOTS; slot++)
+        for (int part = 0; part < KI_PARTS; part++) ki_device_release(s->device, &s->slots[slot][part]);
+    kiln_matrix_free(s->sums);
+    kiln_matrix_free(s->products);
+    s->sums = s->products = NULL;
+}
+
+static void count_panel(struct stream *s, int64_t i) {
+    s->device->statistics.panels++;
+    s->device->statistics.panel_bytes += panel_bytes(s->chain->X, s->panels[i].first, s->panels[i].rows);
+}
+
+/* On the CPU, a panel is read while the one before is computed with. */
+static kiln_status run_cpu(struct stream *s, bool *begun) {
+    kiln_status status = KILN_OK;
+    for (int64_t i = 0; i < s->count; i++) {
+        TRY(prepare(s, i));
+        TRY(compute(s, i));
+        *begun = true;
+        ki_feeder_done(s->feeder, i);
+        count_panel(s, i);
+    }
+done:
+    return status;
+}
+
+/* Elsewhere a panel is read while the one before moves, and that moves while the one before it is computed with. */
+static kiln_status run_gpu(struct stream *s, bool *begun) {
+    const struct ki_backend *backend = s->device->backend;
+    kiln_status status;
+    TRY(prepare(s, 0));
+    TRY(queue_upload(s, 0));
+    for (int64_t i = 0; i < s->count; i++) {
+        if (i + 1 < s->count) TRY(prepare(s, i + 1));
+        TRY(wait_uploads(s));
+        if (s->feeder) ki_feeder_done(s->feeder, i);
+        if (i + 1 < s->count) TRY(queue_upload(s, i + 1));
+        TRY(compute(s, i));
+        *begun = true;
+        count_panel(s, i);
+    }
+    TRY(backend->sync(s->device));
+done:
+    /* Memory on its way must stay until then; the first error counts. */
+    if (status != KILN_OK && !s->device->lost && backend->upload_wait(s->device) == KILN_OK)
+        (void)backend->sync(s->device);
+    return status;
+}
+
+/* *begun: something was written. */
+static kiln_status run(struct stream *s, bool *begun) {
+    kiln_status status = make_slots(s);
+    if (status == KILN_OK) status = ki_on_cpu(s->device) ? run_cpu(s, begun) : run_gpu(s, begun);
+    free_slots(s);
+    return status;
+}
+
+/* Bytes of a panel: enough that starting transfers and kernels does not show, and that w, walked through once a panel, is
+ * small beside it; a quarter of that from a file, for what its panels pass through should stay in the processor's caches.
+ * Both slots and the pass's own work space must fit. */
+static int64_t first_target(const struct stream *s) {
+    const kiln_matrix *X = s->chain->X;
+    const int64_t usual = (int64_t)(!s->device->properties.is_gpu ? 8 : X->file ? 32 : 128) << 20;
+    const int64_t w = X->cols * s->chain->k * ki_type_bytes(X->type);
+    return ki_min(ki_max(usual, 8 * w), ki_memory_room(s->device) * 3 / 8);
+}
+
+kiln_status ki_chain_stream(const struct ki_chain *chain) {
+    kiln_matrix *X = (kiln_matrix *)(uintptr_t)chain->X; /* its place changes, its values do not */
+    struct stream s = {.chain = chain, .device = X->device};
+    const double start = ki_clock();
+    bool begun = false;
+    kiln_status status;
+    TRY(ki_matrix_to_host(X));
+    if (!X->streams)
+        ki_device_message(X->device,
+                          "%.1f MB do not fit into the memory of %s: every pass moves them in panels",
+                          1e-6 * (double)ki_matrix_bytes(X), X->device->info.name);
+    X->streams = true;
+    ki_matrix_pin(X);
+    int64_t target = first_target(&s);
+    TRY(cut(&s, target));
+    while ((status = run(&s, &begun)) == KILN_ERR_DEVICE_NOMEM && !begun && s.rows_max > quantum(X)) {
+        target /= 2; /* the pass needed more work space than was left */
+        TRY(cut(&s, target));
+    }
+    if (status == KILN_OK && chain->value) *chain->value = s.value;
+    X->device->statistics.panel_seconds += ki_clock() - start;
+done:
+    ki_free(s.panels);
+    return status;
+}
