@@ -3,6 +3,8 @@
 #ifndef CLI_CHOOSE_H
 #define CLI_CHOOSE_H
 
+#include <kiln/tune.h>
+
 #include "common.h"
 
 /* Each returns 0 or the exit code of an error that it has reported. */

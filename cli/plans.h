@@ -2,6 +2,8 @@
 #ifndef CLI_PLANS_H
 #define CLI_PLANS_H
 
+#include <kiln/tune.h>
+
 #include "common.h"
 
 struct plan_list {

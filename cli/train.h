@@ -3,6 +3,8 @@
 #ifndef CLI_TRAIN_H
 #define CLI_TRAIN_H
 
+#include <kiln/tune.h>
+
 #include "common.h"
 #include "metrics.h"
 

@@ -3,6 +3,7 @@ install(TARGETS kiln_shared EXPORT kiln LIBRARY DESTINATION ${CMAKE_INSTALL_LIBD
 install(TARGETS kiln_static ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(TARGETS kiln_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(FILES include/kiln.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+install(DIRECTORY include/kiln DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h")
 install(EXPORT kiln NAMESPACE kiln:: FILE kiln-config.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 write_basic_package_version_file(${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/kiln-config-version.cmake DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)

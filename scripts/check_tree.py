@@ -53,7 +53,7 @@ def check_includes(folder, path, text):
     for quote, target in INCLUDE.findall(text):
         if VENDOR.match(target):
             yield f"{name}: includes the vendor header {target}"
-        if quote == "<" or target == "kiln.h" or (name, target) in EXCEPTIONS:
+        if quote == "<" or target == "kiln.h" or target.startswith("kiln/") or (name, target) in EXCEPTIONS:
             continue
         own = folder.removeprefix("src/")
         source = target.split("/")[0] if "/" in target else own

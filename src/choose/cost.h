@@ -2,6 +2,7 @@
 #ifndef KI_COST_H
 #define KI_COST_H
 
+#include "kiln/tune.h"
 #include "core/matrix.h"
 
 /* Columns of the matrices whose rates are measured. Dense: rows within a vector, rows in the first-level cache, rows beyond

@@ -8,6 +8,7 @@
 #ifndef KI_WIDE_H
 #define KI_WIDE_H
 
+#include "kiln/tune.h"
 #include "core/matrix.h"
 
 /* A piece of a panel's tiles, whose sums are made by one thread: blocks [first, end). */

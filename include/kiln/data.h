@@ -1,0 +1,91 @@
+/* Kiln: data on files.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_DATA_H
+#define KILN_DATA_H
+
+#include "kiln/matrix.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum kiln_file_format {
+    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .txt, each also with .gz or .zst */
+    KILN_FILE_AUTO = 0,
+    KILN_FILE_LIBSVM = 1,
+    KILN_FILE_MATRIX_MARKET = 2,
+    KILN_FILE_CSV = 3,
+    KILN_FILE_NPY = 4,
+    KILN_FILE_NPZ = 5, /* a CSR matrix as scipy.sparse.save_npz writes it */
+    KILN_FILE_EDGES =
+        6 /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
+} kiln_file_format;
+
+typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
+typedef struct kiln_model kiln_model; /* named tensors and text, one file */
+
+typedef struct kiln_read_options {
+    kiln_file_format format;
+    kiln_type type;     /* element type of X and y; default f64 */
+    int zero_based;     /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
+    const char *target; /* CSV: name of the target column, several separated by commas; NULL = none */
+    /* CSV: columns that are no features but the rows' weights (none negative) and offset (kiln_data_weights, _offset) */
+    const char *weights, *offset;
+    const kiln_range
+        *target_range; /* targets in text must be numbers in it, else ERR_DATA with the place; NULL = any */
+    int text_targets;  /* CSV: a target may be text; y then holds class numbers (kiln_data_class_name) */
+    const char *target_file; /* Matrix Market, npy, npz: a file with the targets, one row a row of X */
+    int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
+    int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
+    int strict;              /* duplicates that a format's rule would merge are errors */
+    /* X stays in its file, which must not change meanwhile, and each pass over X reads it from there: X need not fit into
+     * memory (its row starts must, if sparse). For an uncompressed .npy of the wanted type by rows, and an .npz with a CSR
+     * matrix that was stored, not deflated, columns of 32 bits ascending in each row. A device with room enough for X takes
+     * it in. On the CPU only mmchain, multiply, the losses, gram and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
+    int map;
+    const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
+    int64_t limit; /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
+    int threads;   /* parsing threads; 0 = the device's */
+    kiln_control control;
+} kiln_read_options;
+
+/* Reads X (and y) onto the device. path "-" is standard input, read once.
+ * One contract for all formats: memory stays proportional to the bytes read, never to a number in a header;
+ * malformed input is ERR_PARSE with file, line, column, offset and reason; nothing is left allocated.
+ * Rules per format: docs/formats.md. */
+KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
+                                    const kiln_read_options *options);
+/* Takes over X and y (y may be NULL), which must not be freed by the caller after success. */
+KILN_API kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y);
+KILN_API void kiln_data_free(kiln_data *data);
+/* Moves all matrices to another device; from the CPU without a second copy in host memory. On failure the data stay where
+ * they were. */
+KILN_API kiln_status kiln_data_move(kiln_data *data, kiln_device *device);
+
+KILN_API const kiln_matrix *kiln_data_X(const kiln_data *data);
+KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the file has no targets */
+/* The columns that kiln_read_options.weights and .offset named, m x 1; NULL if they named none. */
+KILN_API const kiln_matrix *kiln_data_weights(const kiln_data *data);
+KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
+KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
+KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
+/* The class that target j calls `number`: 0, 1, ... in the order of the names; -1, a class that the model of the reading
+ * does not know, has none. NULL if the target is numeric. */
+KILN_API const char *kiln_data_class_name(const kiln_data *data, int64_t j, int64_t number);
+KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
+KILN_API int64_t kiln_data_bytes(const kiln_data *data); /* bytes after decompression */
+/* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
+KILN_API const char *kiln_data_schema(const kiln_data *data);
+
+/* Writes atomically (temporary file, fsync, rename, fsync of the folder); format AUTO goes by the name. A
+ * name ending in .gz compresses. CSV and LIBSVM print the shortest decimals that read back to the same
+ * bits. */
+KILN_API kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
+                                     const kiln_control *control);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

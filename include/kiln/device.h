@@ -1,0 +1,97 @@
+/* Kiln: devices. The CPU or a GPU, opened by name.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_DEVICE_H
+#define KILN_DEVICE_H
+
+#include "kiln/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kiln_device kiln_device;
+
+typedef struct kiln_device_options {
+    /* 0 = KILN_NUM_THREADS, which has to be in [1, 4096], else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
+    int threads;
+    int64_t memory; /* byte budget of the device; 0 = what the device has */
+    /* Every operation gives the same bits from run to run, and on the CPU with any number of threads. Default: where an
+     * operation's comment says so. */
+    int deterministic;
+    /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
+    void (*message)(void *user, const char *text);
+    void *message_user; /* of both functions */
+    /* Seconds that a process takes to end after it has used the device of that name, from when it begins to close it;
+     * negative: cannot be told. kiln_device_choose asks once for each GPU and driver, while it holds none: no process can time
+     * its own end, so that another one must be run for it. NULL: a process's end is not counted. */
+    double (*process_end)(void *user, const char *device);
+} kiln_device_options;
+
+/* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
+ * options->message; "cpu"; "cuda" or "cuda:1"; "opencl" or "opencl:P.D" (platform P, device D).
+ * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it. */
+KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
+                                      const kiln_device_options *options);
+/* Frees the device; every matrix on it must have been freed before. NULL is allowed. */
+KILN_API void kiln_device_close(kiln_device *device);
+
+typedef struct kiln_device_info {
+    char name[32];         /* "cpu", "cuda:0", "opencl:0.0" */
+    char description[160]; /* e.g. "NVIDIA H200, driver 580.159, NVRTC 13.0" */
+    int usable;            /* 1 if kiln_device_open would succeed as far as can be told without opening */
+    char reason[256];      /* why not, if not usable */
+    char hint[256];        /* how to mend that */
+    int64_t memory;        /* bytes of the device's memory */
+    int threads;           /* cpu: threads in use; GPU: compute units */
+    int is_gpu;            /* 1 for a GPU, 0 for a processor (PoCL's device is one) */
+    int has_f64;           /* 1 if its kernels can compute in f64 */
+} kiln_device_info;
+KILN_API kiln_status kiln_device_get_info(const kiln_device *device, kiln_device_info *info);
+/* All devices this machine offers, usable or not, best first. Free with kiln_free. */
+KILN_API kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count);
+
+/* What the device has done since it was opened. */
+typedef struct kiln_device_statistics {
+    int64_t bytes_up, bytes_down; /* host to device and back; 0 on the CPU, where nothing moves */
+    double transfer_seconds;      /* spent in those copies */
+    double build_seconds;         /* spent building kernels or loading them from the cache */
+    int64_t kernels_built, kernels_cached;
+    int64_t memory_used, memory_peak; /* bytes of matrices and work space */
+    int64_t evictions;                /* matrices that made room for others */
+    /* Passes over matrices too large for the device: panels of rows moved while the one before was computed with, their
+     * bytes (contained in bytes_up), the passes' time, and as much of it as was spent waiting for panels to arrive */
+    int64_t panels, panel_bytes;
+    double panel_seconds, panel_wait_seconds;
+    /* Spent deriving from sparse matrices what makes passes over them fast, and the part of memory_used that it takes, work
+     * space not counted. */
+    double layout_seconds;
+    int64_t layout_bytes;
+} kiln_device_statistics;
+KILN_API void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics);
+
+/* Waits for all work on the device; reports errors of work queued earlier. */
+KILN_API kiln_status kiln_device_sync(kiln_device *device);
+
+/* What was looked for on this machine: one row each for driver, NVRTC, OpenCL, BLAS, MPI, NCCL, caches. */
+typedef struct kiln_probe {
+    char what[48]; /* "CUDA driver" */
+    int found;
+    char detail[256]; /* version and path, or why not */
+    char hint[256];   /* the command that would mend it; "" if none */
+} kiln_probe;
+KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count); /* free with kiln_free */
+
+/* Read bandwidth of the device in bytes per second, measured over a buffer far larger than its caches
+ * (some tenths of a second; one or two where a processor's caches are of hundreds of MB). Kept in the machine's profile in
+ * the cache folder; remeasure = 1 ignores a kept figure. */
+KILN_API kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device *device, int remeasure);
+
+/* Frees what a call documented as "free with kiln_free" handed out. NULL is allowed. */
+KILN_API void kiln_free(void *memory);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

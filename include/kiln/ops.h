@@ -1,0 +1,253 @@
+/* Kiln: operations.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_OPS_H
+#define KILN_OPS_H
+
+#include "kiln/matrix.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------ operations
+ * All operands live on one device and have one type. Sums run in the matrix's type unless said otherwise.
+ * Determinism: on one machine, device and thread count every operation returns the same bits from run to
+ * run, except where a comment says "atomics".  */
+
+/* w = alpha * X^T (v .* (X y)) + beta * z, with X read once.
+ *   X m x n, dense or CSR; y n x k; w n x k, 1 <= k <= 65536; v m x 1 (applied to each column), m x k, or NULL
+ *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
+ *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z. Rows with v_i = 0 may be left out: NaN and infinity in
+ *   them need not show.
+ * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 128 copies of w (one a thread where these are more than
+ * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into tiles,
+ * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
+ * 1 MB, also where a few columns do, and in the first pass. A GPU's second pass over a sparse X of 2^20 entries or more whose w
+ * does not fit on chip copies it, too: into tiles where the cache does not hold y and w either, or, for one column of y, into
+ * strips where it does and no columns are popular (kiln_device_statistics.layout_bytes; at most 1.2 times X). GPUs: one pass
+ * per 4 to 8 columns of y, as the launch model chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with
+ * CUDA from compute capability 9.0 on.
+ * Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to some
+ * 200,000 f64 or 400,000 f32 columns) or by teams of groups that exchange their sums through the second cache level (there for
+ * several columns of y; and on NVIDIA's GPUs through OpenCL, to some 114,000 f64 or 229,000 f32 columns); beyond,
+ * and elsewhere beyond some 8,192, they are read a second time, from the cache as far as they fit there. A team's groups
+ * wait for each other: through OpenCL, which cannot start them together, two devices opened on one GPU and used at the same time
+ * can hold each other up for ever. With CUDA they take turns.
+ * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; tiles add up in another order than rows.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
+ * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
+KILN_API kiln_status kiln_mmchain(kiln_matrix *w, double alpha, const kiln_matrix *X, const kiln_matrix *v,
+                                  const kiln_matrix *y, double beta, const kiln_matrix *z);
+
+typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpose;
+
+/* Y = alpha * op(A) B + beta * Z, op(A) = A or A^T.
+ *   A m x n, dense or CSR; B n x k (m x k transposed); Y, Z m x k (n x k transposed); 1 <= k <= 65536;
+ *   Z NULL or beta = 0: not read. Y may be Z; Y must not be B.
+ * Determinism: CSR on GPUs uses atomics: transposed, and plain where passes over A have made a copy in strips or tiles.
+ * Source: as mmchain. */
+KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
+                                   const kiln_matrix *B, double beta, const kiln_matrix *Z);
+
+/* ---- losses of linear models: the pattern with a map of its own in the middle ---- */
+
+/* What a row with target y adds to the objective, as a function of its linear predictor eta = x.w + b + offset. */
+typedef enum kiln_loss_kind {
+    KILN_LOSS_SQUARED = 1,         /* (eta - y)^2 / 2 */
+    KILN_LOSS_LOGISTIC = 2,        /* log(1 + e^eta) - y eta; y in [0, 1] */
+    KILN_LOSS_SOFTMAX = 3,         /* log(sum_c e^eta_c) - eta_y; y the number of the class, 0 to k-1 */
+    KILN_LOSS_SQUARED_HINGE = 4,   /* max(0, 1 - sign * eta)^2 / 2; sign is 1 where y > 0, else -1 */
+    KILN_LOSS_SQUARED_EPSILON = 5, /* max(0, |eta - y| - parameter)^2 / 2 */
+    /* Minus the log-likelihood of family and link, up to terms without eta: (mu - y)^2 / 2; mu - y log mu (Poisson);
+     * y/mu + log mu (gamma); y/(2 mu^2) - 1/mu (inverse Gaussian); -y log mu - (1-y) log(1-mu) (binomial);
+     * mu^(2-p)/(2-p) - y mu^(1-p)/(1-p) (Tweedie); (y + 1/a) log(1 + a mu) - y log mu (negative binomial) */
+    KILN_LOSS_GLM = 6
+} kiln_loss_kind;
+
+typedef enum kiln_family {
+    KILN_GAUSSIAN = 1,
+    KILN_POISSON = 2,
+    KILN_GAMMA = 3,
+    KILN_INVERSE_GAUSSIAN = 4,
+    KILN_BINOMIAL = 5, /* y a proportion in [0, 1], the weight its number of trials */
+    KILN_TWEEDIE = 6,  /* variance mu^p, p = the loss's parameter, in (1, 2) or above 2 */
+    KILN_NEGATIVE_BINOMIAL =
+        7 /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
+} kiln_family;
+
+/* Where a number must lie: least <= x <= most, but least < x if `open`. */
+typedef struct kiln_range {
+    double least, most;
+    int open;
+    const char *hint; /* what to do about a number outside; NULL = no advice */
+} kiln_range;
+/* The y that a family has a place for; parameter: Tweedie's variance power. */
+KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
+
+typedef enum kiln_link {
+    KILN_LINK_DEFAULT =
+        0, /* the family's canonical link; log for gamma's, Tweedie's and the negative binomial's */
+    /* These and POWER want eta > 0, except under the Gaussian family: IDENTITY any, INVERSE any but 0. LOG takes any eta;
+     * the binomial family also wants mu < 1. */
+    KILN_LINK_IDENTITY = 1,
+    KILN_LINK_LOG = 2,
+    KILN_LINK_INVERSE = 3,
+    KILN_LINK_INVERSE_SQUARED = 4,
+    KILN_LINK_SQRT = 5,
+    KILN_LINK_LOGIT = 6,
+    KILN_LINK_PROBIT = 7,
+    KILN_LINK_CLOGLOG = 8,
+    KILN_LINK_CAUCHIT = 9,
+    KILN_LINK_POWER = 10 /* mu^link_power */
+} kiln_link;
+
+typedef struct kiln_loss {
+    kiln_loss_kind kind;
+    kiln_family family; /* KILN_LOSS_GLM, as link */
+    kiln_link link;
+    double parameter;     /* the epsilon of SQUARED_EPSILON; Tweedie's p; the negative binomial's alpha */
+    double link_power;    /* KILN_LINK_POWER */
+    const kiln_matrix *y; /* m x 1 */
+    const kiln_matrix *weights; /* m x 1, the s_i; NULL = ones */
+    const kiln_matrix *offset;  /* m x 1, known part of eta; NULL = zeros. Not with SOFTMAX */
+} kiln_loss;
+
+/* Value and gradient of F(W, b) = sum_i s_i loss(y_i, eta_i), eta = X W + 1 b + offset, in one pass over X:
+ *   *value = F;  G = X^T g (n x k);  gb = 1^T g (1 x k);  g = s .* d loss / d eta;
+ *   C, what kiln_loss_hessian needs of this point: m x 1, s .* the curvature (for a GLM the expected one, but that of the
+ *   loss for gamma, Tweedie and negative binomial under a log link, where it is positive); for SOFTMAX m x k, the
+ *   probabilities.
+ * W n x k, k = 1 but for SOFTMAX (2 <= k <= 65536); b 1 x k or NULL (zeros); gb and C may be NULL. A point out of the
+ * loss's range gives *value = infinity, and G, gb and C are of no use.
+ * Cost: 4*nnz*k flops, one pass over X (GPUs: for k > 8 two products per 8 columns, and m x k of work space). Sums of
+ * *value in double.
+ * Determinism: as mmchain. Errors: as mmchain; ERR_ARGUMENT for a family or link out of range. */
+KILN_API kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, kiln_matrix *C,
+                                        const kiln_loss *loss, const kiln_matrix *X, const kiln_matrix *W,
+                                        const kiln_matrix *b);
+
+/* The Hessian of F at the point where C was computed, times (P, pb), in one pass over X:
+ *   Q = X^T T + beta Z,  qb = 1^T T,  T = C .* (X P + 1 pb); for SOFTMAX, row by row,
+ *   t = s (c .* (q - sum_j c_j q_j)), q = x P + pb.
+ * P, Q, Z n x k; pb, qb 1 x k; pb NULL counts as zeros, qb NULL is not computed, Z as in mmchain.
+ * SOFTMAX reads the loss's kind and weights. Of any other loss only the kind is read, C is m x 1 or NULL (ones), and the k
+ * columns of P, 1 <= k <= 65536, are k products with one Hessian: least squares with several targets, for instance.
+ * Cost, determinism, errors: as kiln_loss_gradient. */
+KILN_API kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *loss,
+                                       const kiln_matrix *C, const kiln_matrix *X, const kiln_matrix *P,
+                                       const kiln_matrix *pb, double beta, const kiln_matrix *Z);
+
+/* The mean response at Eta = X W + 1 b + offset (m x k), element by element, row by row for SOFTMAX: eta itself
+ * (SQUARED, SQUARED_HINGE, SQUARED_EPSILON), the probability of class 1 (LOGISTIC) or of each class (SOFTMAX), the
+ * inverse link (GLM; NaN or infinite where eta is out of the link's range). Only kind, family, link and their parameters
+ * are read. M may be Eta. */
+KILN_API kiln_status kiln_loss_mean(kiln_matrix *M, const kiln_loss *loss, const kiln_matrix *Eta);
+
+/* What a generalised linear model is judged by, row by row at Eta = X w + 1 b + offset (m x 1). D m x 3, with s the weight:
+ *   s d(y, mu), the deviance's part: twice what the row's log-likelihood lacks to its largest value, that at mu = y;
+ *   s (y - mu)^2 / V(mu), Pearson's;
+ *   what minus the row's log-likelihood has beyond its loss: terms in y and s alone, for dispersion 1. Gaussian
+ *   -log(s)/2, Poisson s log y!, gamma s log y, inverse Gaussian 3/2 s log y, binomial minus the log of s over s y,
+ *   negative binomial -s log(Gamma(y + 1/alpha) alpha^y / (y! Gamma(1/alpha))), Tweedie NaN (no closed form).
+ * Rows of weight 0 give zeros. The loss's offset is not read. Errors: as mmchain; ERR_ARGUMENT for other losses. */
+KILN_API kiln_status kiln_loss_deviance(kiln_matrix *D, const kiln_loss *loss, const kiln_matrix *Eta);
+
+/* d = diag(X^T diag(v) X), that is d_j = sum_i v_i * x_ij^2.   d n x 1; v m x 1 or NULL (ones).
+ * The Jacobi preconditioner of mmchain and, with column means, the column variances.
+ * Determinism: as multiply. */
+KILN_API kiln_status kiln_gram_diagonal(kiln_matrix *d, const kiln_matrix *X, const kiln_matrix *v);
+
+/* The whole matrix, for an X of few columns:  G = (X - 1 c^T)^T diag(v) (X - 1 c^T),  g = (X - 1 c^T)^T v.
+ *   G n x n, dense, symmetric to the bit; g n x 1 or NULL; v m x 1 or NULL (ones); c n x 1 or NULL (zeros): columns about
+ *   their means without a centred X. Entries must be finite, or G is of no use. Results must not be operands.
+ * Cost: on the CPU m n^2 flops dense, nnz^2 / m sparse, one pass over X, work space of up to 64 n^2 doubles, but 128 MB
+ * unless one n^2 is more. On GPUs, and where X streams, a pass over X for every 64 columns.
+ * Sums in double on the CPU, where c is taken off after them if X is sparse: a column whose mean is 1e4 times its spread
+ * then loses 8 of 16 digits. Determinism: on the CPU for any number of threads; on GPUs as mmchain.
+ * Errors: as mmchain. Rows with v_i = 0 cost nothing on the CPU. */
+KILN_API kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, const kiln_matrix *v,
+                               const kiln_matrix *c);
+
+/* W_ij = a_j * X_ij + b_j * Y_ij. W r x k; X and Y r x k or r x 1 (used for each column); a and b have k
+ * entries.
+ * Y NULL: W = a X, b is ignored. A zero coefficient means that its operand is not read. W may be X or Y. */
+KILN_API kiln_status kiln_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                                  const kiln_matrix *Y);
+
+/* W_ij = X_ij * Y_ij. X and Y r x k or r x 1 (used for each column). W may be X or Y. */
+KILN_API kiln_status kiln_times(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y);
+
+/* Element maps W_ij = f(X_ij). W may be X. */
+typedef enum kiln_map_kind {
+    KILN_MAP_ABS = 1,        /* |x| */
+    KILN_MAP_SQUARE = 2,     /* x^2 */
+    KILN_MAP_SQRT = 3,       /* sqrt(x) */
+    KILN_MAP_RECIPROCAL = 4, /* 1/x, and 0 where x = 0 (what scaling by a column's spread needs) */
+    KILN_MAP_EXP = 5         /* e^x */
+} kiln_map_kind;
+KILN_API kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X);
+
+/* Every element = value. */
+KILN_API kiln_status kiln_fill(kiln_matrix *W, double value);
+
+typedef enum kiln_distribution { KILN_UNIFORM = 0, KILN_NORMAL = 1 } kiln_distribution;
+/* Element e of W = the e-th number of stream `stream` of `seed`: uniform in [0,1) or (nearly) standard
+ * normal, the sum of twelve 16-bit uniforms. Philox4x32-10 counters, so the same bits on every device and
+ * thread count. */
+KILN_API kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uint64_t seed,
+                                      uint64_t stream);
+
+/* result[j] = sum_i X_ij * Y_ij for each of the k columns; accumulated in double. X r x k; Y r x k or r x 1
+ * (used for each column). */
+KILN_API kiln_status kiln_dot(double *result, const kiln_matrix *X, const kiln_matrix *Y);
+
+typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 3 } kiln_norm_kind;
+/* result[j] = the norm of column j: sum |x|, sqrt(sum x^2), max |x|. Scaled, so that 1e200 in f64 does not
+ * overflow; NaN anywhere in a column makes its norm NaN. */
+KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind);
+
+/* ---- conjugate gradient ---- */
+
+/* What k independent, preconditioned conjugate gradient recurrences for H E = G work on: H = A + L, L a diagonal, and
+ * A = (X - 1 mean^T)^T diag(weights) (X - 1 mean^T). Q holds L P when a pass over X adds A P to it. What rounding leaves of the
+ * sums of centred rows is not to be magnified by the means: the pass returns these sums, and mean sums is taken off Q. */
+typedef struct kiln_cg {
+    /* (5 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64): the scalars,
+     *   row 0 rho   row 1 whether the column is active (1 or 0)   row 2 the goal: finished once rho <= goal
+     *   row 3 the sum of alpha * rho / 2 so far, by which E^T H E / 2 - G^T E has come down
+     *   row 4 P . L P
+     *   rows 5 + 2 slot and 6 + 2 slot: rho and row 3 after a step, for 0 <= slot < h */
+    kiln_matrix *S;
+    kiln_matrix *E, *G, *P, *Q; /* n x k, 1 <= k <= 64: solution, residual, direction, H P */
+    const kiln_matrix *inverse; /* n x 1: the preconditioner's diagonal; NULL = ones */
+    const kiln_matrix *penalty; /* n x 1: L's diagonal; NULL = l2 throughout */
+    double l2;
+    const kiln_matrix *mean; /* n x 1; NULL = zeros: then shift and sums are not used */
+    kiln_matrix *sums;       /* 1 x k: receives the column sums of weights .* (X - 1 mean^T) P */
+    kiln_matrix *shift;      /* 1 x k: receives -mean^T P, what centres the rows of X P */
+    kiln_matrix *curvature;  /* 1 x k, of S's type: receives P . A P */
+} kiln_cg;
+
+/* Before the first pass: E = 0, rho = G . (inverse .* G), P = inverse .* G, or 0 for columns that are not active; Q = L P. The
+ * caller has filled G and rows 1 to 3 of S. Cost, determinism and errors as kiln_cg_step's. */
+KILN_API kiln_status kiln_cg_begin(const kiln_cg *cg);
+
+/* Q += A P; sums and curvature on the way, in one pass over X. weights m x 1 or NULL (ones).
+ * Cost, determinism, errors: as mmchain. */
+KILN_API kiln_status kiln_cg_pass(const kiln_cg *cg, const kiln_matrix *X, const kiln_matrix *weights);
+
+/* The vector work of a step, column by column, after a pass:
+ *   alpha = rho / (curvature + P . L P);  E += alpha P;  G -= alpha (Q - mean sums);  rho = G . (inverse .* G);
+ *   P = inverse .* G + beta P, beta the ratio of the new rho to the old;  Q = L P, for the next pass to add to.
+ * The scalars stay on the device, so that whole iterations can be queued without waiting. A column that is not active keeps
+ * E and G and gets P = 0; a curvature that is not positive, or a number that is not finite, ends a column before the
+ * step. Cost: reads and writes 9 n k elements. Determinism: run to run.
+ * Errors: ERR_ARGUMENT (shapes, types, aliasing), device errors. */
+KILN_API kiln_status kiln_cg_step(const kiln_cg *cg, int64_t slot);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,84 @@
+/* Kiln: plans and figures, for those who want to see how a choice is made, or to make it. Documented, but not stable: it
+ * may change with any version, and kiln.h does not include it.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_TUNE_H
+#define KILN_TUNE_H
+
+#include "kiln/ops.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------------------ choosing
+ * Where work should run, and why. */
+
+/* Passes over a matrix X with a little work on vectors between them, as iterative algorithms do. */
+typedef struct kiln_work {
+    kiln_format format;      /* of X; 0 = dense */
+    kiln_type type;          /* 0 = f64 */
+    int64_t rows, cols, nnz; /* nnz: a sparse X's */
+    int64_t k;               /* columns of y in a pass; 0 = 1 */
+    int64_t passes;          /* expected; 0 = 1 */
+} kiln_work;
+
+/* What the work is expected to take on a device: seconds = start + move + passes * (pass + overhead). */
+typedef struct kiln_estimate {
+    char device[32], description[160];
+    int chosen;
+    int considered; /* 0: the rest is zero, and `why` says why the device was left out */
+    int measured; /* 0: from pessimistic figures that any such device reaches; 1: from this machine's profile */
+    int streamed;          /* X is larger than the device's memory: every pass moves it again */
+    double bytes;          /* of X */
+    double read, up, down; /* bytes a second of the device's memory, to it and from it (0: nothing moves) */
+    /* opening the device and loading its kernels, if it is not open yet, and the end of the process that used it */
+    double start_seconds;
+    double move_seconds;                   /* X to the device */
+    double pass_seconds, overhead_seconds; /* in each pass: memory; launches, waiting and vectors */
+    double seconds;                        /* all told */
+    char why[160];
+} kiln_estimate;
+
+/* The device on which the work is expected to end first: `host`, an open "cpu" device where the data lie, or the best
+ * GPU, which is opened with host's options. *estimates has a row for each device that came into question (free with
+ * kiln_free). The figures are measured once and kept in the machine's profile in the cache folder. Work so small that
+ * merely starting a GPU would take longer goes to the host without looking for one, unless `thorough`, which measures
+ * what there is. No GPU is no error. */
+KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, int64_t *count,
+                                        kiln_device *host, const kiln_work *work, int thorough);
+
+/* One way for a device to go about mmchain: the launch parameters of the fused-kernels paper, its section 3.3. */
+typedef struct kiln_plan {
+    int64_t number;     /* in the list that it came in */
+    int chosen;         /* kiln_mmchain takes this one */
+    char variant[32];   /* of the kernel; on the CPU "cpu" and the instruction set */
+    int vector, group;  /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
+    int load, rows;     /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
+    int columns;        /* of y, taken in one pass */
+    int cluster;        /* work-groups that share a row; 0 where rows do not go to groups */
+    int stages;         /* tiles of X, or pieces of tiles, on their way; 0 = loads go straight to registers */
+    int shared;         /* elements of w in local memory; 0 = none */
+    int64_t coarsening; /* C: rows that a vector goes through */
+    int64_t groups;     /* work-groups launched */
+    double occupancy;   /* threads that a compute unit holds at once, of those that it can */
+    double bytes;       /* to and from memory */
+    double atomics;     /* on memory */
+    double seconds;     /* predicted */
+    char limit[48];     /* what bounds it, in words */
+} kiln_plan;
+
+/* The plans that the device has for work->k columns of y (v of one column) and an X of this shape, of which no more is
+ * needed. Free with kiln_free. ERR_ARGUMENT where X has no entries. */
+KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
+                                        const kiln_work *work);
+/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. Where X has
+ * been copied into strips (limit: "sums of strips"), there is one way only, and all plans take the same time. */
+KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
+                                       const kiln_matrix *v, const kiln_matrix *y);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
