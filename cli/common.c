@@ -2,13 +2,10 @@
 #define _GNU_SOURCE
 #include "common.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "metrics.h"
 #include "process_end.h"
@@ -238,56 +235,6 @@ int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weigh
     const kiln_matrix *X = kiln_data_X(data);
     int code = take_column(run, weights, kiln_data_weights(data), settings->weights_file, "weights", X);
     return code ? code : take_column(run, offset, kiln_data_offset(data), settings->offset_file, "offset", X);
-}
-
-static int check_output(const char *path) {
-    if (!path) return 0;
-    if (strcmp(path, "-") == 0) {
-        if (!talk_json()) return 0;
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "name a file",
-                         "-: --json needs standard output for its object");
-    }
-    struct stat status;
-    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode))
-        return fail_with(KILN_ERR_IO, WRITING, "", "cannot write %s: it is a folder", path);
-    const char *slash = strrchr(path, '/');
-    char folder[4096] = ".";
-    if (slash) snprintf(folder, sizeof folder, "%.*s", slash == path ? 1 : (int)(slash - path), path);
-    if (access(folder, W_OK | X_OK) == 0) return 0;
-    return fail_with(KILN_ERR_IO, WRITING, "", "cannot write %s: folder %s: %s", path, folder,
-                     strerror(errno));
-}
-
-enum { OUTPUTS = 4 };
-
-static void find_outputs(const char *paths[OUTPUTS], const struct run *run) {
-    const struct settings *settings = run->settings;
-    paths[0] = run->verb - verb_table == VERB_CONVERT ? run->arguments[1] : settings->output;
-    paths[1] = settings->plot;
-    paths[2] = settings->scores;
-    paths[3] = settings->targets_to;
-}
-
-int run_check_outputs(const struct run *run) {
-    const char *paths[OUTPUTS];
-    int code = 0;
-    find_outputs(paths, run);
-    for (int i = 0; !code && i < OUTPUTS; i++) {
-        code = check_output(paths[i]);
-        for (int j = 0; !code && j < i; j++)
-            if (paths[i] && paths[j] && strcmp(paths[i], paths[j]) == 0)
-                code = fail_with(KILN_ERR_ARGUMENT, WORKING, "give each a file of its own",
-                                 "%s: two outputs would be written to it", paths[i]);
-    }
-    return code;
-}
-
-FILE *run_tables(const struct run *run) {
-    const char *paths[OUTPUTS];
-    find_outputs(paths, run);
-    for (int i = 0; i < OUTPUTS; i++)
-        if (paths[i] && strcmp(paths[i], "-") == 0) return stderr;
-    return stdout;
 }
 
 bool model_tensor_shape(const kiln_model *model, const char *name, kiln_type *type, int64_t *rows,

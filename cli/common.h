@@ -35,11 +35,6 @@ int run_load_model(kiln_model **model, const char *path);
 /* The rows' weights and offset, from columns of the data or from files of their own, on the run's device; NULL if there
  * are none. */
 int run_read_columns(struct run *run, const kiln_data *data, kiln_matrix **weights, kiln_matrix **offset);
-/* Before long work: whether the files that the options name, and convert's second argument, can be written, each for
- * itself. "-" does not go with --json. */
-int run_check_outputs(const struct run *run);
-FILE *run_tables(const struct run *run); /* where tables go: to standard error if one of these files is "-" */
-
 kiln_type type_of(const char *name); /* of "f32", "f64"; NULL: KILN_TYPE_DEFAULT */
 const char *type_name(kiln_type type);
 kiln_file_format file_format_of(const char *name);

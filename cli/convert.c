@@ -3,6 +3,7 @@
 #include <strings.h>
 
 #include "common.h"
+#include "files.h"
 #include "progress.h"
 #include "verbs.h"
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "files.h"
 #include "progress.h"
 
 bool cv_wanted(const struct settings *settings) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "choose.h"
+#include "files.h"
 #include "metrics.h"
 #include "output.h"
 #include "progress.h"

@@ -8,6 +8,7 @@
 
 #include "choose.h"
 #include "predict.h"
+#include "files.h"
 #include "progress.h"
 #include "verbs.h"
 

@@ -7,6 +7,7 @@
 
 #include "choose.h"
 #include "cv.h"
+#include "files.h"
 #include "verbs.h"
 
 static const struct algorithm *const algorithms[] = {&algorithm_linreg, &algorithm_logreg, &algorithm_glm,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "choose.h"
+#include "files.h"
 #include "progress.h"
 #include "train.h"
 
