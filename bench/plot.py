@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures of what lies in bench/results, as SVG that reads on light and on dark: rooflines, ratios to peers (after Figures 2 to
 5 of the fused-kernels paper), launch plans (its Figure 6), training and end to end. Needs nothing but Python; the same results
-give the same bytes. Of bench/results also the tables of README.md (bench/tables.py).
+give the same bytes. Of bench/results also the tables of README.md and docs/performance.md (bench/tables.py).
 
 usage: bench/plot.py [--results DIR] [--out DIR] [--check]      default: bench/results, docs/figures
 --check writes nothing and fails where --out is not what would be drawn.
@@ -256,18 +256,21 @@ def current(folder, figures):
 
 
 def renew_tables(results, check):
-    """Those of README.md; whether they were current."""
-    path = os.path.join(HERE, "..", "README.md")
-    with open(path, encoding="utf-8") as file:
-        former = file.read()
-    text = tables.renew(former, results)
-    if text != former and check:
-        print("README.md: its tables are not what bench/tables.py makes of the results")
-    elif text != former:
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-        print(path)
-    return text == former
+    """Those of README.md and docs/performance.md; whether they were current."""
+    same = True
+    for page in ("README.md", os.path.join("docs", "performance.md")):
+        path = os.path.join(HERE, "..", page)
+        with open(path, encoding="utf-8") as file:
+            former = file.read()
+        text = tables.renew(former, results)
+        same = same and text == former
+        if text != former and check:
+            print(f"{page}: its tables are not what bench/tables.py makes of the results")
+        elif text != former:
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            print(path)
+    return same
 
 
 def main():

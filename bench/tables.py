@@ -1,4 +1,4 @@
-"""The tables of README.md, from what lies in bench/results: each stands between two comments, `<!-- table NAME -->` and
+"""The tables of README.md and docs/performance.md, from what lies in bench/results: each stands between two comments, `<!-- table NAME -->` and
 `<!-- end -->`. A row that the results lack is an error, not a gap. bench/plot.py writes them, or checks them."""
 import json
 import os
@@ -94,7 +94,33 @@ def models(results):
                *fastest([ours] + [row for row in rows if row["solver"].startswith("sklearn")])], 0
 
 
-TABLES = {"h200": h200, "h200-newton": newton, "cpu2": cpu, "cpu2-models": models}
+def speed(results):
+    """README's: one row for each kind of work."""
+    yield ["what", "where", "Kiln", "instead", "ratio"], 2
+
+    def row(what, where, ours, theirs, name):
+        text = lambda s: f"{s:.2f} s" if s >= 1 else f"{1000 * s:.3g} ms"
+        return [what, where, text(ours), f"{name} {text(theirs)}", f"{theirs / ours:.1f}"], 0
+
+    one = find(load(results, "h200-dense-cuda.json")["rows"], cols=28, type="float32", k=1)
+    yield row(f"X^T (v .* (X y)), dense {one['rows']:,} x 28, f32", "H200", one["fused_ms"] / 1e3, one["composed_ms"] / 1e3, "cuBLAS")
+    one = find(load(results, "h200-sparse.json")["rows"], case="kdd", type="float64")
+    yield row(f"the same, {one['rows'] / 1e6:.0f} M x {one['columns'] / 1e6:.0f} M, {one['nnz'] / 1e6:.0f} M nonzeros, f64", "H200",
+              one["fused_ms"] / 1e3, one["pair_ms"] / 1e3, "cuSPARSE")
+    one = find(load(results, "h200-newton.json")["rows"], case="dense 11,000,000 x 28")
+    yield row("logistic regression, 11,000,000 x 28, f64", "H200", one["cuda"]["seconds"], one["composed_seconds"], "CuPy")
+    one = find(load(results, "h200-end-to-end.json")["rows"], set="kdd2010")
+    ours, theirs = (sum(one[who].get(phase, 0) for phase in ("read", "move", "build", "compute")) for who in ("fused", "composed"))
+    yield row("linear regression on the second X, from file to solution", "H200", ours, theirs, "CuPy")
+    cases = load(results, "cpu2-logreg.json")["rows"]
+    ours, theirs = (find(cases, dataset="a9a", problem="logistic", solver=solver) for solver in ("kiln", "liblinear"))
+    yield row("logistic regression, a9a (32,561 x 123)", "2 cores", ours["seconds"], theirs["seconds"], "LIBLINEAR")
+    files = load(results, "cpu2-readers.json")
+    ours, theirs = (find(files["rows"], file="sparse.svm", reader=reader) for reader in ("kiln", "sklearn"))
+    yield row("reading a LIBSVM file of 140 MB", "2 cores", ours["seconds"], theirs["seconds"], "scikit-learn")
+
+
+TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "cpu2": cpu, "cpu2-models": models}
 
 
 def draw(rows):
