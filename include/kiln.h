@@ -27,5 +27,6 @@
 #include "kiln/ops.h"
 #include "kiln/data.h"
 #include "kiln/models.h"
+#include "kiln/registry.h"
 
 #endif

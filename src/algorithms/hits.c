@@ -3,6 +3,7 @@
  * The hubs h = A a are needed only once, at the end. All iterates of a graph are sums of products of numbers
  * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
 #include "algorithms/algorithm.h"
+#include "algorithms/registry.h"
 
 struct hits {
     const kiln_matrix *A;
@@ -162,6 +163,35 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------- the registry's row */
+
+/* Vertices are named as the columns of A are. */
+static kiln_status check_names(const kiln_model *model) {
+    return ki_model_check_names(model, "vertices", ki_model_tensor(model, "authorities")->rows);
+}
+
+static const kiln_option options_table[] = {
+    KI_OPTION(kiln_hits_options, norm, INT, 1, 1, 1, 2, NULL,
+              "Scale hubs and authorities so that they (1) or their squares (2) add up to 1."),
+    KI_OPTION(kiln_hits_options, unweighted, FLAG, 0, 0, 0, 1, NULL,
+              "Take every link for 1, whatever its weight and however often it stands in the file."),
+    KI_OPTION(kiln_hits_options, tolerance, POSITIVE, 1e-10, 1e-5, 0, INFINITY, NULL,
+              "Stop when the change of the authorities in one iteration is at most this. One too small to be "
+              "reached, such as 1e-300, goes on until max_iterations ends it."),
+    KI_OPTION(kiln_hits_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
+              "Stop after this many iterations, converged or not."),
+};
+
+const struct ki_algorithm ki_algorithm_hits = {
+    .shown = {"hits", "Rank the vertices of a graph as hubs and authorities",
+              KI_OPTIONS(options_table, kiln_hits_options)},
+    .tensors = {{"hubs", 'm', '1', false, false}, {"authorities", 'n', '1', false, false}},
+    .check = check_names,
+    .instead = "it ranks the vertices of its own graph; its ranks are the tensors 'hubs' and 'authorities'",
+    .passes = {40, 2, false}};
+
+/* --------------------------------------------------------------------------------------------- the whole */
+
 kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                       const kiln_hits_options *options, kiln_report *report) {
     kiln_status status;
@@ -170,9 +200,7 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     double norm;
     if (options) s.options = *options;
     TRY(check(hubs, authorities, A, &s.options));
-    if (s.options.norm == 0) s.options.norm = 1;
-    if (s.options.tolerance == 0) s.options.tolerance = kiln_matrix_type(A) == KILN_F32 ? 1e-5 : 1e-10;
-    if (s.options.max_iterations == 0) s.options.max_iterations = 1000;
+    ki_options_fill(&s.options, &ki_algorithm_hits.shown, kiln_matrix_type(A));
     s.report.tolerance = s.options.tolerance;
     s.report.gap = s.report.r2 = NAN;
     if (s.options.unweighted) TRY(drop_weights(&s));

@@ -1,7 +1,7 @@
 /* Families and links by name, the loss that a model was trained with, and whether that makes it a start for another. */
 #include <stdio.h>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/linear_model.h"
 
 static const char *const families[] = {[KILN_GAUSSIAN] = "gaussian",
                                        [KILN_POISSON] = "poisson",
@@ -41,62 +41,43 @@ kiln_link ki_link_of(const kiln_loss *loss) {
     }
 }
 
-static bool has_tensor(const kiln_model *model, const char *name) {
-    const char *found;
-    for (int64_t i = 0; (found = kiln_model_tensor_info(model, i, NULL, NULL, NULL)); i++)
-        if (strcmp(found, name) == 0) return true;
-    return false;
-}
-
 /* "parameters", 1 x 2: the family's and the link's. */
-static kiln_status read_parameters(kiln_loss *loss, const kiln_model *model) {
-    kiln_status status;
-    kiln_device *device = NULL;
-    kiln_matrix *stored = NULL;
-    double values[2];
-    TRY(kiln_device_open(&device, "cpu", &(kiln_device_options){.threads = 1}));
-    TRY(kiln_model_tensor(&stored, device, KILN_F64, model, "parameters"));
-    if (kiln_matrix_nnz(stored) != 2) TRY(ki_fail(KILN_ERR_MODEL, "tensor 'parameters' must be 1 x 2"));
-    TRY(kiln_matrix_get(values, stored));
-    loss->parameter = values[0];
-    loss->link_power = values[1];
-done:
-    kiln_matrix_free(stored);
-    kiln_device_close(device);
-    return status;
+static void read_parameters(kiln_loss *loss, const kiln_model *model) {
+    const struct ki_tensor *stored = ki_model_tensor(model, "parameters");
+    loss->parameter = ki_tensor_value(stored, 0);
+    loss->link_power = ki_tensor_value(stored, 1);
 }
 
-static kiln_status read_glm(kiln_loss *loss, const kiln_model *model) {
+kiln_status ki_loss_linreg(kiln_loss *loss, const kiln_model *model) {
+    (void)model;
+    loss->kind = KILN_LOSS_SQUARED;
+    return KILN_OK;
+}
+
+kiln_status ki_loss_logreg(kiln_loss *loss, const kiln_model *model) {
+    loss->kind = ki_model_tensor(model, "W")->cols > 1 ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC;
+    return KILN_OK;
+}
+
+kiln_status ki_loss_svm(kiln_loss *loss, const kiln_model *model) {
+    const bool regression = !ki_model_tensor(model, "classes");
+    loss->kind = regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE;
+    if (regression && ki_model_tensor(model, "parameters")) read_parameters(loss, model);
+    return KILN_OK;
+}
+
+kiln_status ki_loss_glm(kiln_loss *loss, const kiln_model *model) {
     const char *family = kiln_model_text(model, "family"), *link = kiln_model_text(model, "link");
-    for (int i = 1; family && i < FAMILIES; i++)
+    loss->kind = KILN_LOSS_GLM;
+    for (int i = 1; i < FAMILIES; i++)
         if (strcmp(families[i], family) == 0) loss->family = (kiln_family)i;
-    if (!loss->family)
-        return ki_fail(KILN_ERR_MODEL, "the model's family '%.40s' is unknown", family ? family : "");
+    if (!loss->family) return ki_fail(KILN_ERR_MODEL, "the model's family '%.40s' is unknown", family);
     bool known = false;
-    for (int i = 0; link && i < LINKS && !known; i++)
+    for (int i = 0; i < LINKS && !known; i++)
         if ((known = strcmp(links[i], link) == 0)) loss->link = (kiln_link)i;
-    if (!known) return ki_fail(KILN_ERR_MODEL, "the model's link '%.40s' is unknown", link ? link : "");
-    return read_parameters(loss, model);
-}
-
-kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model) {
-    if (!loss || !model) return ki_fail(KILN_ERR_ARGUMENT, "kiln_model_loss: an argument is NULL");
-    const char *algorithm = kiln_model_text(model, "algorithm");
-    kiln_loss made = {.kind = KILN_LOSS_SQUARED};
-    int64_t columns = 0;
-    const char *name;
-    for (int64_t i = 0; (name = kiln_model_tensor_info(model, i, NULL, NULL, &columns)); i++)
-        if (strcmp(name, "W") == 0) break;
-    if (strcmp(algorithm, "hits") == 0) return ki_fail(KILN_ERR_MODEL, "a model of hits has no loss");
-    if (strcmp(algorithm, "logreg") == 0) made.kind = columns > 1 ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC;
-    if (strcmp(algorithm, "svm") == 0)
-        made.kind = has_tensor(model, "classes") ? KILN_LOSS_SQUARED_HINGE : KILN_LOSS_SQUARED_EPSILON;
-    if (strcmp(algorithm, "glm") == 0) made.kind = KILN_LOSS_GLM;
-    kiln_status status = made.kind == KILN_LOSS_GLM ? read_glm(&made, model) : KILN_OK;
-    if (status == KILN_OK && made.kind == KILN_LOSS_SQUARED_EPSILON && has_tensor(model, "parameters"))
-        status = read_parameters(&made, model);
-    if (status == KILN_OK) *loss = made;
-    return status;
+    if (!known) return ki_fail(KILN_ERR_MODEL, "the model's link '%.40s' is unknown", link);
+    read_parameters(loss, model);
+    return KILN_OK;
 }
 
 /* Whether X W + b is the mean at a link: the target's value is that at the identity. */

@@ -1,10 +1,6 @@
 /* The record of a run: a trace that grows by doubling, and the names of the rules that stop one. */
 #include "algorithms/algorithm.h"
 
-const char *kiln_version(void) {
-    return KILN_VERSION;
-}
-
 const char *kiln_stop_name(kiln_stop stop) {
     static const char *const names[] = {[KILN_STOP_NONE] = "none",
                                         [KILN_STOP_TOLERANCE] = "tolerance",

@@ -1,9 +1,7 @@
-/* P = X W + 1 b^T, and what the model makes of it: itself, probabilities, means.
+/* The predictions of linear models: P = X W + 1 b^T, and what the model makes of it: itself, probabilities, means.
  *
  * The outer product goes into P first, so that X W is added in the one pass over X that it takes anyway. */
-#include "algorithms/algorithm.h"
-
-#include <string.h>
+#include "algorithms/linear_model.h"
 
 /* P = 1 b^T, or nothing if the model has no intercept; *beta is then 0 and P need not be read. */
 static kiln_status start_with_intercept(kiln_matrix *P, double *beta, const kiln_model *model) {
@@ -11,12 +9,8 @@ static kiln_status start_with_intercept(kiln_matrix *P, double *beta, const kiln
     kiln_type type = kiln_matrix_type(P);
     kiln_matrix *b = NULL, *ones = NULL;
     kiln_status status = KILN_OK;
-    const char *name = NULL;
-    for (int64_t i = 0; (name = kiln_model_tensor_info(model, i, NULL, NULL, NULL)) && strcmp(name, "b") != 0;
-         i++)
-        continue;
-    *beta = name ? 1 : 0;
-    if (!name) return KILN_OK;
+    *beta = ki_model_tensor(model, "b") ? 1 : 0;
+    if (*beta == 0) return KILN_OK;
     TRY(kiln_model_tensor(&b, device, type, model, "b"));
     TRY(kiln_matrix_dense(&ones, device, type, kiln_matrix_rows(P), 1, NULL));
     TRY(kiln_fill(ones, 1));
@@ -27,7 +21,7 @@ done:
     return status;
 }
 
-static kiln_status predict_linear(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+kiln_status ki_predict_linear(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     kiln_matrix *W = NULL, *made = NULL;
     double beta;
     kiln_status status;
@@ -70,11 +64,11 @@ done:
     return status;
 }
 
-static kiln_status predict_logreg(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+kiln_status ki_predict_logreg(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     const kiln_loss softmax = {.kind = KILN_LOSS_SOFTMAX};
     kiln_matrix *Eta = NULL, *pair = NULL;
     kiln_status status;
-    TRY(predict_linear(&Eta, model, X));
+    TRY(ki_predict_linear(&Eta, model, X));
     if (kiln_matrix_cols(Eta) == 1) TRY(pair_of(&pair, Eta));
     kiln_matrix **probabilities = pair ? &pair : &Eta;
     TRY(kiln_loss_mean(*probabilities, &softmax, *probabilities));
@@ -86,39 +80,16 @@ done:
     return status;
 }
 
-static kiln_status predict_glm(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+kiln_status ki_predict_glm(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     kiln_loss loss;
     kiln_matrix *Eta = NULL;
     kiln_status status = kiln_model_loss(&loss, model);
     if (status != KILN_OK) return status;
-    TRY(predict_linear(&Eta, model, X));
+    TRY(ki_predict_linear(&Eta, model, X));
     TRY(kiln_loss_mean(Eta, &loss, Eta));
     *P = Eta;
     Eta = NULL;
 done:
     kiln_matrix_free(Eta);
     return status;
-}
-
-static kiln_status predict_hits(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
-    (void)P, (void)model, (void)X;
-    ki_fail(KILN_ERR_MODEL, "a model of hits ranks the vertices of its own graph, it does not predict");
-    return ki_hint("its ranks are the tensors 'hubs' and 'authorities'");
-}
-
-static const struct {
-    const char *algorithm;
-    kiln_status (*predict)(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
-} predictors[] = {{"linreg", predict_linear},
-                  {"logreg", predict_logreg},
-                  {"glm", predict_glm},
-                  {"svm", predict_linear},
-                  {"hits", predict_hits}};
-
-kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
-    if (!P || !model || !X) return ki_fail(KILN_ERR_ARGUMENT, "kiln_predict: an argument is NULL");
-    const char *algorithm = kiln_model_text(model, "algorithm");
-    for (size_t i = 0; i < sizeof predictors / sizeof *predictors; i++)
-        if (strcmp(predictors[i].algorithm, algorithm) == 0) return predictors[i].predict(P, model, X);
-    return ki_fail(KILN_ERR_INTERNAL, "no prediction for algorithm '%s'", algorithm);
 }

@@ -1,0 +1,56 @@
+/* Kiln: which algorithms there are, and what can be set of each.
+ *
+ * A tool or a binding that reads this table offers a new algorithm, and a new option of an old one, without a line of its own.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_REGISTRY_H
+#define KILN_REGISTRY_H
+
+#include "kiln/base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum kiln_option_kind {
+    KILN_OPTION_FLAG = 1,     /* int, 0 or 1 */
+    KILN_OPTION_INT = 2,      /* int in [least, most] */
+    KILN_OPTION_INTEGER = 3,  /* int64_t in [least, most] */
+    KILN_OPTION_REAL = 4,     /* double in [least, most] */
+    KILN_OPTION_POSITIVE = 5, /* double in (0, most] */
+    KILN_OPTION_CHOICE = 6    /* an enum: `choices` names the numbers from 1 on */
+} kiln_option_kind;
+
+/* A field of an algorithm's options struct. Fields that are arguments rather than settings (warm_start, matrices, arrays, the
+ * control) are not listed. */
+typedef struct kiln_option {
+    const char *name; /* the field's */
+    kiln_option_kind kind;
+    size_t offset;                 /* of the field in the struct */
+    double standard, standard_f32; /* what a field of 0 stands for, for an X in f64 and in f32 */
+    double least, most;
+    const char *choices; /* "gaussian|poisson|..."; NULL but for a choice */
+    const char *help;    /* one sentence or more */
+} kiln_option;
+
+typedef struct kiln_algorithm {
+    const char *name;    /* as in a model's text "algorithm", and kiln_NAME is its function */
+    const char *summary; /* what it does: "Train a linear regression" */
+    const kiln_option *options;
+    int64_t option_count;
+    size_t options_bytes; /* sizeof its options struct */
+} kiln_algorithm;
+
+/* The i-th algorithm, from 0; NULL past the last. Valid for as long as the library is loaded, as all in it. */
+KILN_API const kiln_algorithm *kiln_algorithm_at(int64_t i);
+KILN_API const kiln_algorithm *
+kiln_algorithm_named(const char *name); /* NULL if there is none of that name */
+/* Passes over an X of so many columns that a run is expected to take before it converges, from experience with real data;
+ * max_iterations as in its options, 0 = the default. 1 for a name that is none. */
+KILN_API int64_t kiln_algorithm_passes(const char *name, int64_t columns, int64_t max_iterations);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,58 @@
+/* The algorithms: a line each. The order is that of help and of kiln_algorithm_at. */
+#include "algorithms/registry.h"
+
+#include <string.h>
+
+#define ALGORITHMS(X) X(linreg) X(logreg) X(glm) X(svm) X(hits)
+
+#define DECLARE(name) extern const struct ki_algorithm ki_algorithm_##name;
+#define LIST(name) &ki_algorithm_##name,
+ALGORITHMS(DECLARE)
+static const struct ki_algorithm *const algorithms[] = {ALGORITHMS(LIST)};
+enum { COUNT = sizeof algorithms / sizeof *algorithms };
+
+const struct ki_algorithm *ki_algorithm_named(const char *name) {
+    for (int i = 0; name && i < COUNT; i++)
+        if (strcmp(algorithms[i]->shown.name, name) == 0) return algorithms[i];
+    return NULL;
+}
+
+const kiln_algorithm *kiln_algorithm_at(int64_t i) {
+    return i >= 0 && i < COUNT ? &algorithms[i]->shown : NULL;
+}
+
+const kiln_algorithm *kiln_algorithm_named(const char *name) {
+    const struct ki_algorithm *found = ki_algorithm_named(name);
+    return found ? &found->shown : NULL;
+}
+
+int64_t kiln_algorithm_passes(const char *name, int64_t columns, int64_t max_iterations) {
+    const struct ki_algorithm *found = ki_algorithm_named(name);
+    if (!found) return 1;
+    int64_t iterations = found->passes.iterations;
+    if (found->passes.per_column && columns < iterations) iterations = columns;
+    if (max_iterations > 0 && max_iterations < iterations) iterations = max_iterations;
+    return iterations + found->passes.besides;
+}
+
+void ki_options_fill(void *options, const kiln_algorithm *algorithm, kiln_type type) {
+    for (int64_t i = 0; i < algorithm->option_count; i++) {
+        const kiln_option *option = &algorithm->options[i];
+        const double standard = type == KILN_F32 ? option->standard_f32 : option->standard;
+        void *field = (char *)options + option->offset;
+        switch (option->kind) {
+        case KILN_OPTION_FLAG:
+        case KILN_OPTION_INT:
+        case KILN_OPTION_CHOICE:
+            if (*(int *)field == 0) *(int *)field = (int)standard;
+            break;
+        case KILN_OPTION_INTEGER:
+            if (*(int64_t *)field == 0) *(int64_t *)field = (int64_t)standard;
+            break;
+        case KILN_OPTION_REAL:
+        case KILN_OPTION_POSITIVE:
+            if (*(double *)field == 0) *(double *)field = standard;
+            break;
+        }
+    }
+}

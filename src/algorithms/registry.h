@@ -1,0 +1,56 @@
+/* What the library knows of its algorithms: a row each, in the algorithm's own file, and registry.c lists the rows. Loading and
+ * saving models, kiln_predict, kiln_model_loss and kiln_algorithm_... read them; nothing else knows an algorithm by name. */
+#ifndef KI_REGISTRY_H
+#define KI_REGISTRY_H
+
+#include <stdbool.h>
+
+#include "io/model/model.h"
+#include "kiln.h"
+
+/* A tensor of a model: rows and cols are digits, which are meant, or letters; all that one letter stands for is equal. */
+struct ki_tensor_rule {
+    const char *name;
+    char rows, cols;
+    bool optional, f64; /* f64: only of that type */
+};
+
+enum { KI_RULES = 6, KI_TEXTS = 4 };
+
+struct ki_algorithm {
+    kiln_algorithm shown;
+    /* What a model of it holds. A tensor that is not listed is refused: nobody would have checked it. */
+    struct ki_tensor_rule tensors[KI_RULES];
+    const char *texts[KI_TEXTS];                   /* that a model must have */
+    kiln_status (*check)(const kiln_model *model); /* what shapes do not say; NULL: nothing */
+    /* kiln_model_loss and kiln_predict; NULL: it has none, and `instead` is the hint. */
+    kiln_status (*loss)(kiln_loss *loss, const kiln_model *model);
+    kiln_status (*predict)(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
+    const char *instead;
+    /* Iterations that it takes on most data, each with a pass over X, and passes besides. per_column: it ends after as many
+     * iterations as X has columns. */
+    struct {
+        int64_t iterations, besides;
+        bool per_column;
+    } passes;
+};
+
+/* The row of a model's algorithm: kiln_model_create and kiln_model_load let no model pass without one. */
+const struct ki_algorithm *ki_algorithm_of(const kiln_model *model);
+const struct ki_algorithm *ki_algorithm_named(const char *name); /* NULL if there is none */
+
+/* For a row's check, when all of its rules hold: NULL if an optional tensor is absent. */
+const struct ki_tensor *ki_model_tensor(const kiln_model *model, const char *name);
+double ki_tensor_value(const struct ki_tensor *tensor, int64_t i);
+/* ERR_MODEL unless the text `key` is absent or a JSON array of `count` strings. */
+kiln_status ki_model_check_names(const kiln_model *model, const char *key, int64_t count);
+
+/* Rows of an option table: OPTION(kiln_hits_options, norm, INT, standard, standard_f32, least, most, NULL, "help"). */
+#define KI_OPTION(type, field, kind, standard, standard_f32, least, most, choices, help)                     \
+    { #field, KILN_OPTION_##kind, offsetof(type, field), standard, standard_f32, least, most, choices, help }
+#define KI_OPTIONS(table, type)                                                                              \
+    .options = (table), .option_count = sizeof(table) / sizeof *(table), .options_bytes = sizeof(type)
+/* Options that stand at 0 become what 0 stands for. Where 0 depends on another option the algorithm sets that first. */
+void ki_options_fill(void *options, const kiln_algorithm *algorithm, kiln_type type);
+
+#endif

@@ -1,0 +1,17 @@
+/* A model as its file has it, before anybody has asked whether its algorithm can use it. */
+#ifndef KI_MODEL_H
+#define KI_MODEL_H
+
+#include "io/model/container.h"
+
+struct kiln_model {
+    struct ki_container content;
+};
+
+kiln_status ki_model_new(kiln_model **model,
+                         const char *algorithm); /* empty, but for algorithm and version */
+/* The whole file is checked but for what the algorithm wants: format, checksum, limits, finite numbers. */
+kiln_status ki_model_read(kiln_model **model, const char *path);
+kiln_status ki_model_write(const kiln_model *model, const char *path); /* as a whole or not at all */
+
+#endif

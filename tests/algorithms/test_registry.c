@@ -1,0 +1,155 @@
+/* The registry as a tool reads it: every algorithm, every option, and that the defaults it tells are those that hold. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln.h"
+
+enum { ROWS = 40, COLS = 3 };
+
+static kiln_device *device;
+
+static int open_device(void **state) {
+    (void)state;
+    return kiln_device_open(&device, "cpu", &(kiln_device_options){.threads = 1});
+}
+
+static int close_device(void **state) {
+    (void)state;
+    kiln_device_close(device);
+    return 0;
+}
+
+static void every_algorithm_is_listed_once(void **state) {
+    (void)state;
+    const kiln_algorithm *algorithm;
+    int64_t count = 0;
+    for (; (algorithm = kiln_algorithm_at(count)); count++) {
+        kiln_model *model = NULL;
+        assert_ptr_equal(kiln_algorithm_named(algorithm->name), algorithm);
+        assert_int_equal(kiln_model_create(&model, algorithm->name), KILN_OK);
+        assert_string_equal(kiln_model_text(model, "algorithm"), algorithm->name);
+        kiln_model_free(model);
+        assert_true(strlen(algorithm->summary) > 10);
+        assert_true(kiln_algorithm_passes(algorithm->name, 1000, 0) > 1);
+        assert_true(kiln_algorithm_passes(algorithm->name, 1000, 1) <
+                    kiln_algorithm_passes(algorithm->name, 1000, 0));
+    }
+    assert_true(count >= 5);
+    assert_null(kiln_algorithm_at(-1));
+    assert_null(kiln_algorithm_named("alchemy"));
+    assert_null(kiln_algorithm_named(NULL));
+    assert_int_equal(kiln_algorithm_passes("alchemy", 5, 0), 1);
+    assert_true(kiln_algorithm_passes("linreg", 3, 0) < kiln_algorithm_passes("linreg", 1000, 0));
+}
+
+static size_t bytes_of(kiln_option_kind kind) {
+    switch (kind) {
+    case KILN_OPTION_FLAG:
+    case KILN_OPTION_INT: return sizeof(int);
+    case KILN_OPTION_CHOICE: return sizeof(kiln_family);
+    case KILN_OPTION_INTEGER: return sizeof(int64_t);
+    case KILN_OPTION_REAL:
+    case KILN_OPTION_POSITIVE: return sizeof(double);
+    }
+    return 0;
+}
+
+static int choices(const char *text) {
+    int count = 1;
+    for (; *text; text++) count += *text == '|';
+    return count;
+}
+
+static void options_lie_within_their_struct(void **state) {
+    (void)state;
+    const kiln_algorithm *algorithm;
+    for (int64_t a = 0; (algorithm = kiln_algorithm_at(a)); a++) {
+        char *used = calloc(algorithm->options_bytes, 1);
+        for (int64_t i = 0; i < algorithm->option_count; i++) {
+            const kiln_option *option = &algorithm->options[i];
+            const size_t bytes = bytes_of(option->kind);
+            assert_true(bytes > 0 && option->offset % bytes == 0);
+            assert_true(option->offset + bytes <= algorithm->options_bytes);
+            for (size_t b = 0; b < bytes; b++) assert_int_equal(used[option->offset + b]++, 0);
+            assert_true(option->least <= option->most);
+            assert_true(option->standard == 0 ||
+                        (option->standard >= option->least && option->standard <= option->most));
+            assert_int_equal(option->kind == KILN_OPTION_CHOICE, option->choices != NULL);
+            if (option->choices) assert_int_equal(choices(option->choices), (int)option->most);
+            assert_true(strlen(option->help) > 10 && option->help[strlen(option->help) - 1] == '.');
+        }
+        free(used);
+    }
+}
+
+static const kiln_option *option_of(const char *algorithm, const char *name) {
+    const kiln_algorithm *found = kiln_algorithm_named(algorithm);
+    for (int64_t i = 0; i < found->option_count; i++)
+        if (strcmp(found->options[i].name, name) == 0) return &found->options[i];
+    fail_msg("%s has no option %s", algorithm, name);
+    return NULL;
+}
+
+/* The numbers of a choice are those of the enum: names come in its order. */
+static void choices_are_numbered_as_the_enums(void **state) {
+    (void)state;
+    char families[200] = "", links[200] = "";
+    for (int i = 1; kiln_family_name((kiln_family)i); i++)
+        sprintf(families + strlen(families), "%s%s", i > 1 ? "|" : "", kiln_family_name((kiln_family)i));
+    for (int i = 1; kiln_link_name((kiln_link)i); i++)
+        sprintf(links + strlen(links), "%s%s", i > 1 ? "|" : "", kiln_link_name((kiln_link)i));
+    assert_string_equal(option_of("glm", "family")->choices, families);
+    assert_string_equal(option_of("glm", "link")->choices, links);
+}
+
+/* The default tolerance is what a report says that the residual was compared with. */
+static void told_tolerances_hold(void **state) {
+    (void)state;
+    for (int single = 0; single <= 1; single++) {
+        const kiln_type type = single ? KILN_F32 : KILN_F64;
+        double x[ROWS * COLS], targets[ROWS];
+        kiln_matrix *wide = NULL, *X = NULL, *y = NULL, *W = NULL, *b = NULL, *hubs = NULL, *ranks = NULL;
+        for (int i = 0; i < ROWS * COLS; i++) x[i] = 1 + (i * 37 % 101) / 101.0;
+        for (int i = 0; i < ROWS; i++) targets[i] = i * 7 % 3 == 0;
+        assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, ROWS, COLS, x), KILN_OK);
+        assert_int_equal(kiln_matrix_copy(&X, device, type, wide), KILN_OK);
+        kiln_matrix_free(wide);
+        assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, ROWS, 1, targets), KILN_OK);
+        assert_int_equal(kiln_matrix_copy(&y, device, type, wide), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&W, device, type, COLS, 1, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&b, device, type, 1, 1, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&hubs, device, type, ROWS, 1, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_dense(&ranks, device, type, COLS, 1, NULL), KILN_OK);
+        static const char *const names[] = {"linreg", "logreg", "glm", "svm", "hits"};
+        for (int a = 0; a < 5; a++) {
+            kiln_report report = {0};
+            const kiln_option *tolerance = option_of(names[a], "tolerance");
+            const kiln_status status = a == 0   ? kiln_linreg(W, b, X, y, NULL, &report)
+                                       : a == 1 ? kiln_logreg(W, b, X, y, NULL, &report)
+                                       : a == 2 ? kiln_glm(W, b, X, y, NULL, &report)
+                                       : a == 3 ? kiln_svm(W, b, X, y, NULL, &report)
+                                                : kiln_hits(hubs, ranks, X, NULL, &report);
+            assert_int_equal(status, KILN_OK);
+            assert_true(report.tolerance == (single ? tolerance->standard_f32 : tolerance->standard));
+            kiln_report_free(&report);
+        }
+        kiln_matrix *const all[] = {wide, X, y, W, b, hubs, ranks};
+        for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_algorithm_is_listed_once),
+        cmocka_unit_test(options_lie_within_their_struct),
+        cmocka_unit_test(choices_are_numbered_as_the_enums),
+        cmocka_unit_test(told_tolerances_hold),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
