@@ -56,6 +56,7 @@ int main(int argc, char **argv) {
     int code;
     occupy_standard_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write, reported below */
+    signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow (ulimit -f) */
     talk_begin(false, false, asked_for_json(argc, argv));
     if (parse_command(&command, argc, argv, &problem))
         code = run_verb(&command);

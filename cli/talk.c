@@ -13,10 +13,15 @@ static struct { bool quiet, verbose, json; } manner;
 
 static volatile sig_atomic_t signalled, polled;
 
+static void end_at_once(void) {
+    kiln_abandon_files();
+    _exit(EXIT_INTERRUPTED);
+}
+
 /* Only work that polls can stop in good order; before it begins there is nothing to save. */
 static void on_signal(int number) {
     (void)number;
-    if (signalled || !polled) _exit(EXIT_INTERRUPTED);
+    if (signalled || !polled) end_at_once();
     signalled = 1;
 }
 
@@ -79,7 +84,7 @@ void talk_step(const char *what, int64_t done, int64_t total, double seconds) {
 
 void talk_unpolled(void) {
     polled = 0;
-    if (signalled) _exit(EXIT_INTERRUPTED);
+    if (signalled) end_at_once();
 }
 
 static int on_progress(void *user, const kiln_progress *now) {

@@ -85,6 +85,10 @@ KILN_API const char *kiln_data_schema(const kiln_data *data);
 KILN_API kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
                                      const kiln_control *control);
 
+/* Removes the temporary files of outputs that are being written, by any thread. Only for a program that ends at once: a
+ * handler of signals may call it before _exit (it is async-signal-safe). Writing that goes on after it fails. */
+KILN_API void kiln_abandon_files(void);
+
 #ifdef __cplusplus
 }
 #endif

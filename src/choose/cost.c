@@ -32,12 +32,16 @@ kiln_status ki_work_check(kiln_work *full, const kiln_work *work) {
                        "work: %lld x %lld, %lld entries, %lld columns of y, %lld passes: one is out of range",
                        (long long)made.rows, (long long)made.cols, (long long)made.nnz, (long long)made.k,
                        (long long)made.passes);
-    int64_t entries;
+    int64_t entries, entries_of_y;
     if (!ki_mul3(made.rows, made.cols, 8, &entries)) entries = INT64_MAX;
     if (made.format == KILN_DENSE) made.nnz = entries / 8;
     if (entries == INT64_MAX && made.format == KILN_DENSE)
         return ki_fail(KILN_ERR_ARGUMENT, "shape %lld x %lld is too large", (long long)made.rows,
                        (long long)made.cols);
+    /* What plans count, bytes of all columns of y and more, must stay a number of 64 bits. */
+    if (!ki_mul3(made.rows, 64, made.k, &entries_of_y) || !ki_mul3(made.nnz, 64, made.k, &entries_of_y))
+        return ki_fail(KILN_ERR_ARGUMENT, "%lld rows with %lld entries and %lld columns of y are too many",
+                       (long long)made.rows, (long long)made.nnz, (long long)made.k);
     if (made.nnz > entries / 8)
         return ki_fail(KILN_ERR_ARGUMENT, "%lld entries do not fit %lld x %lld", (long long)made.nnz,
                        (long long)made.rows, (long long)made.cols);

@@ -297,14 +297,14 @@ SCALAR_FN real FN(loss_constant)(int family, real parameter, real y, real s) {
     const real one = (real)1, shape = one / parameter;
     switch (family) {
     case FAMILY_GAUSSIAN: return (real)-0.5 * (real)log(s);
-    case FAMILY_POISSON: return s * (real)lgamma(y + one);
+    case FAMILY_POISSON: return s * (real)LOG_GAMMA(y + one);
     case FAMILY_GAMMA: return s * (real)log(y);
     case FAMILY_INVERSE_GAUSSIAN: return (real)1.5 * s * (real)log(y);
     case FAMILY_BINOMIAL:
-        return (real)lgamma(s * y + one) + (real)lgamma(s - s * y + one) - (real)lgamma(s + one);
+        return (real)LOG_GAMMA(s * y + one) + (real)LOG_GAMMA(s - s * y + one) - (real)LOG_GAMMA(s + one);
     case FAMILY_TWEEDIE: return (real)NAN;
     default:
-        return -s * ((real)lgamma(y + shape) - (real)lgamma(shape) - (real)lgamma(y + one) +
+        return -s * ((real)LOG_GAMMA(y + shape) - (real)LOG_GAMMA(shape) - (real)LOG_GAMMA(y + one) +
                      y * (real)log(parameter));
     }
 }

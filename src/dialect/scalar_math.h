@@ -5,11 +5,20 @@
 
 #if defined(KILN_OPENCL) || defined(KILN_CUDA)
 #define SCALAR_FN DEVICE_FN
+#define LOG_GAMMA lgamma
 #else
 #include <stdint.h>
 #define SCALAR_FN static inline
 typedef uint32_t uint32;
 typedef uint64_t uint64;
+
+/* C's lgamma also writes the global signgam, which threads would race for. The declaration is here as strict C hides it. */
+double lgamma_r(double x, int *sign);
+SCALAR_FN double log_gamma(double x) {
+    int sign;
+    return lgamma_r(x, &sign);
+}
+#define LOG_GAMMA log_gamma
 #endif
 
 /* Philox4x32-10: ten rounds of multiply-and-swap on the counter, the key growing by the golden ratio and

@@ -190,9 +190,11 @@ static kiln_status open_file(struct ki_input *input, const char *path) {
     if (strcmp(path, "-") == 0) {
         input->file.fd = STDIN_FILENO;
     } else {
-        do input->file.fd = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0);
-        while (input->file.fd < 0 && errno == EINTR);
-        if (input->file.fd < 0) return fail_file(input, errno, "open");
+        /* A FIFO without a writer waits here: a signal is the caller's chance to stop. */
+        while ((input->file.fd = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0)) < 0) {
+            if (errno != EINTR) return fail_file(input, errno, "open");
+            TRY(poll_control(input));
+        }
     }
     struct stat about;
     if (fstat(input->file.fd, &about) == 0 && S_ISREG(about.st_mode)) {

@@ -95,7 +95,7 @@ struct decimal {
     const char *digits, *last; /* from the first digit up to behind the last; a '.' may stand between */
 };
 
-static double convert_slowly(const struct decimal *number) {
+static double convert_slowly(const struct decimal *number, bool single) {
     char copy[DIGITS_MAX + 32];
     size_t n = 0;
     int64_t q = number->q;
@@ -116,7 +116,7 @@ static double convert_slowly(const struct decimal *number) {
     if (q > 100000) q = 100000;
     if (q < -100000) q = -100000;
     snprintf(copy + n, sizeof copy - n, "e%d", (int)q);
-    return strtod(copy, NULL);
+    return single ? (double)strtof(copy, NULL) : strtod(copy, NULL);
 }
 
 static double convert(const struct decimal *number) {
@@ -130,7 +130,17 @@ static double convert(const struct decimal *number) {
             return q < 0 ? (double)number->w / tens[-q] : (double)number->w * tens[q];
         if (q >= -POWER_MAX && q <= POWER_MAX && round_product(number->w, (int)q, &value)) return value;
     }
-    return convert_slowly(number);
+    return convert_slowly(number, false);
+}
+
+/* Whether a double lies in the middle between two floats. Only there would rounding it again be wrong, where the first
+ * rounding has moved the number into the middle. */
+static bool between_floats(double value) {
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (fabs(value) >= 0x1p-126) return (bits & 0x1FFFFFFF) == 0x10000000;
+    const double steps = fabs(value) * 0x1p149; /* of the smallest float */
+    return steps - floor(steps) == 0.5;
 }
 
 static inline bool is_digit(char c) {
@@ -197,19 +207,25 @@ static bool parse_digits(const char **text, const char *end, struct decimal *num
     return true;
 }
 
-bool ki_parse_double(const char **text, const char *end, double *value) {
+bool ki_parse_real(const char **text, const char *end, bool single, double *value) {
     const char *p = *text;
     double magnitude;
     bool negative = p < end && *p == '-';
     if (p < end && (*p == '-' || *p == '+')) p++;
     struct decimal number;
-    if (parse_digits(&p, end, &number))
+    if (parse_digits(&p, end, &number)) {
         magnitude = convert(&number);
-    else if (!parse_word(&p, end, &magnitude))
+        if (single && between_floats(magnitude)) magnitude = convert_slowly(&number, true);
+    } else if (!parse_word(&p, end, &magnitude)) {
         return false;
+    }
     *value = negative ? -magnitude : magnitude;
     *text = p;
     return true;
+}
+
+bool ki_parse_double(const char **text, const char *end, double *value) {
+    return ki_parse_real(text, end, false, value);
 }
 
 bool ki_parse_int64(const char **text, const char *end, int64_t *value) {

@@ -11,6 +11,8 @@
  * Decimal with optional sign, fraction and exponent; "nan", "inf", "infinity" in any case. No hexadecimal, no
  * leading white space. Overflow gives infinity, underflow the nearest denormal or 0. */
 bool ki_parse_double(const char **text, const char *end, double *value);
+/* The same, but single: so that the float of *value is the number's, rounded once. */
+bool ki_parse_real(const char **text, const char *end, bool single, double *value);
 /* Decimal digits with optional '-' (or '+'); false if there are none or the value does not fit. */
 bool ki_parse_int64(const char **text, const char *end, int64_t *value);
 

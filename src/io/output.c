@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,30 @@
 #include "core/seams.h"
 #include "core/size.h"
 
-enum { BUFFER_BYTES = 1 << 18 };
+enum { BUFFER_BYTES = 1 << 18, TEMPORARIES = 16 };
+
+/* The temporary files that exist, for kiln_abandon_files: a handler of signals may read the table at any instant. Where more
+ * outputs are open than it holds, the rest have no place in it. */
+static _Atomic(const char *) temporaries[TEMPORARIES];
+
+static void remember(const char *path) {
+    const char *none = NULL;
+    for (int i = 0; i < TEMPORARIES; i++, none = NULL)
+        if (atomic_compare_exchange_strong(&temporaries[i], &none, path)) return;
+}
+
+static void forget(const char *path) {
+    const char *own = path;
+    for (int i = 0; i < TEMPORARIES; i++, own = path)
+        if (atomic_compare_exchange_strong(&temporaries[i], &own, NULL)) return;
+}
+
+void kiln_abandon_files(void) {
+    for (int i = 0; i < TEMPORARIES; i++) {
+        const char *path = atomic_exchange(&temporaries[i], NULL);
+        if (path) unlink(path);
+    }
+}
 
 struct ki_output {
     int fd;
@@ -42,10 +66,19 @@ static kiln_status fail_errno(const char *what, const char *path, int code) {
     char reason[128];
     if (strerror_r(code, reason, sizeof reason) != 0) snprintf(reason, sizeof reason, "error %d", code);
     ki_fail_errno(KILN_ERR_IO, code, "cannot %s %s: %s", what, path, reason);
+    if (code == EFBIG) return ki_hint("the file size is limited: see ulimit -f");
     if (code == ENOSPC || code == EDQUOT) return ki_hint("free some space, or write to another disk");
     if (code == ENOENT) return ki_hint("create the folder first");
     if (code == EACCES || code == EROFS) return ki_hint("choose a folder that you may write to");
     return KILN_ERR_IO;
+}
+
+static kiln_status report(struct ki_output *output) {
+    const kiln_control *control = output->control;
+    if (!control || !control->progress) return KILN_OK;
+    kiln_progress now = {.phase = "write", .done = output->written, .seconds = ki_clock() - output->started};
+    if (!control->progress(control->user, &now)) return KILN_OK;
+    return ki_fail(KILN_ERR_CANCELLED, "writing %s was cancelled", output->name);
 }
 
 /* The folder of path: "a/b" -> "a", "/b" -> "/", "b" -> ".". */
@@ -78,9 +111,11 @@ static bool name_temporary(struct ki_output *output) {
 static kiln_status open_temporary(struct ki_output *output, const struct stat *old) {
     for (int attempt = 0; attempt < 16; attempt++) {
         if (!name_temporary(output)) return fail_errno("create", output->name, errno);
+        remember(output->temporary);
         output->fd = ki_seams.open(output->temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                                    old ? 0600 : 0666);
         if (output->fd >= 0) break;
+        forget(output->temporary);
         if (errno != EEXIST && errno != EINTR) return fail_errno("create", output->name, errno);
     }
     if (output->fd < 0) return fail_errno("create", output->name, EEXIST);
@@ -91,9 +126,13 @@ static kiln_status open_temporary(struct ki_output *output, const struct stat *o
 }
 
 static kiln_status open_direct(struct ki_output *output) {
-    do output->fd = ki_seams.open(output->name, O_WRONLY | O_NOCTTY | O_CLOEXEC, 0);
-    while (output->fd < 0 && errno == EINTR);
-    return output->fd < 0 ? fail_errno("open", output->name, errno) : KILN_OK;
+    /* A FIFO without a reader waits here: a signal is the caller's chance to stop. */
+    while ((output->fd = ki_seams.open(output->name, O_WRONLY | O_NOCTTY | O_CLOEXEC, 0)) < 0) {
+        if (errno != EINTR) return fail_errno("open", output->name, errno);
+        kiln_status status = report(output);
+        if (status != KILN_OK) return status;
+    }
+    return KILN_OK;
 }
 
 static kiln_status open_path(struct ki_output *output, const char *path) {
@@ -187,14 +226,6 @@ static kiln_status compress_all(struct ki_output *output, const unsigned char *b
     return KILN_OK;
 }
 
-static kiln_status report(struct ki_output *output) {
-    const kiln_control *control = output->control;
-    if (!control || !control->progress) return KILN_OK;
-    kiln_progress now = {.phase = "write", .done = output->written, .seconds = ki_clock() - output->started};
-    if (!control->progress(control->user, &now)) return KILN_OK;
-    return ki_fail(KILN_ERR_CANCELLED, "writing %s was cancelled", output->name);
-}
-
 static kiln_status flush(struct ki_output *output, bool last) {
     size_t size = output->used;
     output->used = 0;
@@ -255,6 +286,7 @@ static kiln_status replace_target(struct ki_output *output) {
         status = fail_errno("rename the temporary file to", output->name, errno);
         goto done;
     }
+    forget(output->temporary);
     output->atomic = false; /* nothing is left to remove */
     /* EINVAL: this file system has no way to synchronise a folder. */
     if (folder >= 0 && sync_fd(folder) != 0 && errno != EINVAL)
@@ -277,6 +309,7 @@ void ki_output_abandon(struct ki_output *output) {
     if (!output) return;
     if (output->fd >= 0 && output->fd != STDOUT_FILENO) ki_seams.close(output->fd);
     if (output->atomic) ki_seams.unlink(output->temporary);
+    forget(output->temporary);
     if (output->gzip) deflateEnd(&output->stream);
     ki_free(output);
 }

@@ -4,8 +4,10 @@ usage: safety_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 """
 
 import os
+import signal
 import subprocess
 import sys
+import time
 import unittest
 
 from cli_test import KILN, Case, as_json, kiln
@@ -100,6 +102,75 @@ class Outputs(Case):
     def test_what_is_no_file_may_stand_twice(self):
         kiln("logreg", self.data, "--target", "y", "--cv", 2, "-o", "/dev/null", "--plot", "/dev/null", *CPU)
         kiln("predict", self.model, "-", "-o", "-", *CPU, stdin=LABELS.encode())
+
+
+class Signals(Case):
+    def test_a_signal_ends_the_wait_for_a_fifo(self):
+        fifo = self.path("pipe.csv")
+        os.mkfifo(fifo)
+        model = self.path("pipe.kiln")
+        kiln("logreg", self.write("d.csv", LABELS), "--target", "y", "-o", model, *CPU)
+        for arguments in (["info", fifo], ["linreg", fifo, "--target", "y"], ["predict", model, fifo],
+                          ["predict", fifo, fifo], ["convert", self.path("d.csv"), fifo, "--to", "csv"]):
+            for number in (signal.SIGINT, signal.SIGTERM):
+                with self.subTest(arguments=arguments, number=number):
+                    process = self.start(*arguments, "--device", "cpu")
+                    time.sleep(0.3)
+                    self.assertIsNone(process.poll())
+                    process.send_signal(number)
+                    process.communicate(timeout=10)
+                    self.assertEqual(process.returncode, 130)
+
+    def test_two_signals_leave_no_temporary_file(self):
+        rows = "".join(f"{i % 97},{i % 89},{i % 83}\n" for i in range(300000))
+        data, folder = self.write("big.csv", "a,b,c\n" + rows), self.path("out")
+        os.mkdir(folder)
+        met = 0
+        for _ in range(12):
+            process = self.start("convert", data, os.path.join(folder, "x.csv.gz"), "--device", "cpu")
+            until = time.time() + 20
+            while not os.listdir(folder) and process.poll() is None and time.time() < until:
+                pass
+            process.send_signal(signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+            met += process.wait(20) == 130
+            process.communicate()
+            self.assertLessEqual(set(os.listdir(folder)), {"x.csv.gz"})
+            for name in os.listdir(folder):
+                os.remove(os.path.join(folder, name))
+        self.assertGreater(met, 0)
+
+    def test_a_limit_of_the_file_size_is_an_error(self):
+        data, out = self.write("d.csv", "a,b\n" + "1,2\n" * 50000), self.path("limited.csv")
+        result = subprocess.run(["bash", "-c", f"ulimit -f 4; exec {KILN} convert {data} {out} --device cpu"],
+                                capture_output=True)
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(b"File too large", result.stderr)
+        self.assertIn(b"ulimit", result.stderr)
+        self.assertFalse([name for name in os.listdir(self.folder) if name.endswith(".tmp")])
+
+
+class Memory(Case):
+    """Memory grows with what was read, never with a number in it."""
+
+    def peak(self, *arguments, code=0):
+        """Peak resident bytes of a kiln."""
+        process = self.start(*arguments, "--device", "cpu", "--quiet")
+        out, error = process.stdout.read(), process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(process.returncode, code, error)
+        return usage.ru_maxrss * 1024
+
+    def test_the_largest_index(self):
+        data = self.write("wide.svm", "1 2147483647:1\n")
+        self.assertLess(self.peak("info", data), 100e6)
+        object = as_json("info", data, *CPU)
+        self.assertEqual(object["row_lengths"]["empty_columns"], 2147483646)
+
+    def test_plans_of_endless_shapes(self):
+        for rows, nnz in ((9 * 10**18, 9 * 10**18), (2**62, 2**61), (10**18, 10**17)):
+            kiln("explain", "mmchain", "--rows", rows, "--columns", 2147483647, "--nnz", nnz, "--device", "cpu", code=2)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
  * expected curvature makes its steps those of Fisher scoring, which iteratively reweighted least squares takes too.
  *
  * The figures a fit is judged by come from one more product, Eta = X w + b + offset, and a walk over its rows. */
+#define _DEFAULT_SOURCE
 #include "algorithms/newton/glm.h"
 
 enum { ERRORS_COLUMNS_MAX = 4096 };
@@ -112,13 +113,14 @@ done:
  * parameter and put at deviance / weight. */
 static double akaike(const struct ki_glm *glm, const struct sums *sums, double parameters) {
     const double pi = 3.14159265358979323846, weight = glm->weight, spread = sums->deviance / weight;
+    int sign; /* plain lgamma writes it to a global variable */
     switch (glm->loss.family) {
     case KILN_GAUSSIAN:
         return glm->rows * (log(2 * pi * sums->deviance / glm->rows) + 1) + 2 * sums->constant +
                2 * (parameters + 1);
     case KILN_GAMMA:
         return 2 * (glm->newton.loss / spread - (1 / spread - 1) * sums->constant +
-                    weight * (log(spread) / spread + lgamma(1 / spread))) +
+                    weight * (log(spread) / spread + lgamma_r(1 / spread, &sign))) +
                2 * (parameters + 1);
     case KILN_INVERSE_GAUSSIAN:
         return weight * (log(2 * pi * spread) + 1) + 2 * sums->constant + 2 * (parameters + 1);

@@ -68,7 +68,8 @@ static bool take_name(struct part *part, struct edge *edge, int which, const cha
 static bool take_weight(struct part *part, const kiln_read_options *options, struct edge *edge,
                         const char **text) {
     const char *p = *text, *end = part->end;
-    if (!ki_parse_double(&p, end, &edge->weight) || !(ki_at_line_end(p, end) || *p == ' ' || *p == '\t'))
+    if (!ki_parse_real(&p, end, options->type == KILN_F32, &edge->weight) ||
+        !(ki_at_line_end(p, end) || *p == ' ' || *p == '\t'))
         return ki_expected(&part->fault, *text, end, "a weight");
     if (!options->allow_nonfinite && !ki_is_finite(edge->weight, options->type))
         return ki_fault(&part->fault, KILN_ERR_PARSE, *text,

@@ -38,7 +38,8 @@ static bool parse_value(struct part *part, const struct reader *reader, const ch
         *value = (double)whole;
         return true;
     }
-    if (!ki_parse_double(text, part->end, value)) return ki_expected(&part->fault, at, part->end, "a number");
+    if (!ki_parse_real(text, part->end, reader->options->type == KILN_F32, value))
+        return ki_expected(&part->fault, at, part->end, "a number");
     if (reader->options->allow_nonfinite || ki_is_finite(*value, reader->options->type)) return true;
     return ki_fault(&part->fault, KILN_ERR_PARSE, at, nonfinite_hint, "value '%s'%s",
                     ki_word(at, part->end).text, __builtin_isfinite(*value) ? " is too large for f32" : "");

@@ -71,7 +71,7 @@ static bool parse_labels(struct part *part, const kiln_read_options *options, co
     for (;; p++, count++) {
         const char *at = p;
         double value;
-        if (!ki_parse_double(&p, part->end, &value))
+        if (!ki_parse_real(&p, part->end, options->type == KILN_F32, &value))
             return ki_expected(&part->fault, at, part->end, "a label");
         if (p < part->end && *p == ':')
             return ki_fault(&part->fault, KILN_ERR_PARSE, at, "put a number in front, 0 if it is not known",
@@ -146,7 +146,7 @@ static inline bool parse_entry(struct part *part, const kiln_read_options *optio
     if (p == *text || p == end || *p != ':' || *col < 0 || *col >= INT32_MAX)
         return fail_index(part, options, *text);
     const char *at = ++p;
-    if (!ki_parse_double(&p, end, value) || !ends_word(p, end))
+    if (!ki_parse_real(&p, end, options->type == KILN_F32, value) || !ends_word(p, end))
         return ki_expected(&part->fault, at, part->end, "a number");
     *text = p;
     return check_value(part, options, at, *value);

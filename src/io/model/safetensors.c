@@ -200,6 +200,21 @@ static kiln_status check_structure(const struct source *source) {
     return KILN_OK;
 }
 
+/* Texts of a model may be JSON in turn, which others parse: a tree of empty objects is a hundred times its text. Honest ones
+ * hold names and numbers, so that what opens a value stands at most once in so many bytes. */
+static bool modest(const char *text) {
+    enum { FREE = 256, BYTES_A_VALUE = 12 };
+    int64_t opened = 0, size = 0;
+    bool quoted = false;
+    if (*text != '{' && *text != '[') return true;
+    for (const char *p = text; *p; p++, size++) {
+        if (*p == '"') quoted = !quoted;
+        if (*p == '\\' && p[1]) p++, size++;
+        opened += !quoted && (*p == '{' || *p == '[');
+    }
+    return opened <= FREE + size / BYTES_A_VALUE;
+}
+
 static kiln_status parse_header(json_t **header, const struct source *source) {
     json_error_t error;
     kiln_status status = check_structure(source);
@@ -234,6 +249,9 @@ static kiln_status parse_metadata(struct ki_container *container, char sum[CHECK
         if (ki_safetensors_reserved(key)) continue;
         if (!ki_is_name(key)) return REJECT(source, LENGTH_BYTES, "a metadata key is not a printable name");
         if (!json_is_string(value)) return REJECT(source, LENGTH_BYTES, "metadata '%s' is not text", key);
+        if (!modest(json_string_value(value)))
+            return REJECT(source, LENGTH_BYTES, "metadata '%s' is not that of a model: too many empty values",
+                          key);
         kiln_status status = ki_container_set_text(container, key, json_string_value(value));
         if (status != KILN_OK)
             return status == KILN_ERR_NOMEM ? status : REJECT(source, LENGTH_BYTES, "too many texts");

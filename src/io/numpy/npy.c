@@ -225,7 +225,7 @@ static kiln_status read_file(void **values, const struct source *s, const struct
                              int64_t bytes) {
     const kiln_read_options *options = s->options;
     const int64_t count = s->npy.shape[0] * s->npy.shape[1];
-    const int64_t needed = count * (options->type == KILN_F32 ? 4 : 8);
+    int64_t needed;
     struct ki_numbers numbers = {&s->npy, options->type, NULL, 0, count, options->allow_nonfinite, INT64_MAX};
     struct ki_chunks chunks = {.file = file,
                                .offset = s->header,
@@ -240,6 +240,7 @@ static kiln_status read_file(void **values, const struct source *s, const struct
     TRY(ki_input_take(s->input));
     if (bytes - s->header < s->npy.bytes) TRY(fail_short(s, bytes));
     if (bytes - s->header > s->npy.bytes) TRY(fail_long(s));
+    needed = count * (options->type == KILN_F32 ? 4 : 8); /* count is at most the file's bytes here */
     *values = numbers.values = ki_alloc((size_t)needed);
     if (!*values) TRY(ki_fail_nomem((size_t)needed, "the matrix"));
     if (ki_npy_native(&s->npy, options->type)) chunks.straight = *values;
