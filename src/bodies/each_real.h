@@ -4,7 +4,7 @@
 #define real_bits int32_t
 #define real_bytes 4
 #define FN(name) name##_f32
-#include "bodies/bodies.inc.h"
+#include "bodies/list.h"
 #undef real
 #undef real_bits
 #undef real_bytes
@@ -14,7 +14,7 @@
 #define real_bits int64_t
 #define real_bytes 8
 #define FN(name) name##_f64
-#include "bodies/bodies.inc.h"
+#include "bodies/list.h"
 #undef real
 #undef real_bits
 #undef real_bytes

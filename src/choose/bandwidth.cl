@@ -11,3 +11,6 @@ __kernel void read(__global float *sums, __global const float4 *A, long count) {
     for (; i < count; i += step) sum += A[i].x + A[i].y + A[i].z + A[i].w;
     sums[get_global_id(0)] = sum;
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build

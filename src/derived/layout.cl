@@ -388,3 +388,15 @@ __kernel void rows_list(__global int *list, __global int *segment_row, __global 
     }
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build SORT
+// build SCAN
+// build POPULAR
+// build PACK
+// build TRANSPOSE
+// build TILES
+// build STRIPS GROUP=1024 BUCKET_BITS=10 BUCKETS_MAX=6144
+// build ALIKE
+// build ROWS CLASSES=5
+// build ROWS CLASSES=5 START32

@@ -153,3 +153,7 @@ __kernel GROUP_OF(GROUP) void cg_settle(__global const wide *space, __global wid
     S[(CG_ROWS + 2 * slot) * k + c] = column[CG_RHO];
     S[(CG_ROWS + 2 * slot + 1) * k + c] = column[CG_DECREASE];
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build GROUP=128
+// build GROUP=512 INDEX64

@@ -56,3 +56,7 @@ __kernel void fill_random(__global real *W, long count, long seed, long stream) 
 #endif
     }
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build
+// build INDEX64

@@ -33,3 +33,7 @@ __kernel void loss_deviance(__global real *D, __global const real *Eta, __global
     }
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build
+// build DEVIANCE

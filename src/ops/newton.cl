@@ -45,3 +45,13 @@ __kernel void pairs(__global wide *partial, __global real *out, __global real *o
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build OP=0 GROUP=128
+// build OP=1 GROUP=128
+// build OP=2 GROUP=128
+// build OP=3 GROUP=128 INDEX64
+// build OP=4 GROUP=128
+// build OP=5 GROUP=128
+// build OP=6 GROUP=128
+// build OP=7 GROUP=128

@@ -18,3 +18,7 @@ __kernel void reduce(__global wide *partial, __global const real *X, __global co
     }
     if (lane == 0) partial[group] = shared[0];
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build KIND=0 GROUP=128
+// build KIND=1 GROUP=64 INDEX64

@@ -1,5 +1,6 @@
 /* CPU body of the column reductions (reduce.h). The rows are cut into a fixed number of parts whose sums are
  * added in order, so the result does not depend on the number of threads. */
+#include "ops/reduce.h"
 
 enum { FN(PARTS) = 64 };
 

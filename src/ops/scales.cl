@@ -42,3 +42,6 @@ __kernel GROUP_OF(GROUP) void scales(__global wide *partial, int op, __global co
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build GROUP=128

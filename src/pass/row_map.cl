@@ -108,3 +108,8 @@ __kernel GROUP_OF(128) void mmchain_records(__global real *sums, __global wide *
     }
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build ROWS GROUP=128 VS=32 CURVATURE=0
+// build ROWS GROUP=128 VS=32 CURVATURE=1 INDEX64
+// build RECORDS

@@ -1,11 +1,10 @@
-# Checks every kernel below SOURCE, in each variant of TABLE, as OpenCL C 1.2 and as CUDA C++ (through the stand-ins of
+# Checks every kernel below SOURCE, in each variant that its lines "// build" name, as OpenCL C 1.2 and as CUDA C++ (through the stand-ins of
 # the header CUDA) with the compiler CLANG. f32 kernels are checked as for a device without f64. Kernels with instructions of
 # NVIDIA's are checked as its OpenCL sees them, too, down to the operands of its PTX, whose text is the same as CUDA's.
 if(NOT CLANG)
   message(FATAL_ERROR "clang is needed to check the kernels: apt install clang-14")
 endif()
 file(MAKE_DIRECTORY ${WORK})
-file(STRINGS ${TABLE} rows REGEX "^[^#]")
 file(GLOB_RECURSE kernels ${SOURCE}/*.cl)
 set(failures 0)
 set(checks 0)
@@ -34,10 +33,9 @@ endmacro()
 
 foreach(kernel IN LISTS kernels)
   get_filename_component(file ${kernel} NAME_WE)
-  set(variants ${rows})
-  list(FILTER variants INCLUDE REGEX "^${file}( |$)")
+  file(STRINGS ${kernel} variants REGEX "^// build( |$)")
   if(NOT variants)
-    message(FATAL_ERROR "${TABLE} has no row for ${file}.cl")
+    message(FATAL_ERROR "${file}.cl has no line \"// build OPTION ...\"")
   endif()
   foreach(type F32 F64)
     source_of(opencl opencl ${kernel} ${type})
@@ -49,8 +47,8 @@ foreach(kernel IN LISTS kernels)
       set(without -DNO_F64 -Xclang -cl-ext=-cl_khr_fp64,-cl_khr_int64_base_atomics)
     endif()
     foreach(variant IN LISTS variants)
-      string(REGEX REPLACE "^${file} ?" "" options "${variant}")
-      string(REPLACE " " ";" options "${options}")
+      string(REGEX REPLACE "^// build ?" "" options "${variant}")
+      string(REGEX REPLACE "([^ ]+) ?" "-D\\1;" options "${options}")
       check("OpenCL C" ${file} ${type} "${options}" -x cl -cl-std=CL1.2 -target spir64-unknown-unknown
         -Xclang -finclude-default-header ${without} ${WORK}/${file}_${type}.cl)
       check("CUDA C++" ${file} ${type} "${options}" -x c++ -std=c++17 -include ${CUDA}

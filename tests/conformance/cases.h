@@ -1,9 +1,10 @@
 /* What an operation's case file provides, and what it gets to work with.
  *
  * cases/<op>.c describes an operation once: the problems worth trying, how operands are made for one, the
- * call, the reference, and the flops and bytes it costs. The conformance suite runs every problem on every
- * device; the benchmark runs the same description at one large shape. Both know the library through kiln.h
- * only. */
+ * call, its reference (in the file itself, or in reference.h where several need it), what it must refuse, and the flops
+ * and bytes it costs. The conformance suite runs every problem on every device and every refusal; the benchmark
+ * runs the same description at one large shape, and faults/operations.c small ones in which each allocation fails.
+ * All know the library through kiln.h only. */
 #ifndef CONFORMANCE_CASES_H
 #define CONFORMANCE_CASES_H
 
@@ -106,6 +107,8 @@ struct work {
     struct operand target, weights, offset, shift; /* losses: y, s, offset and b of kiln_loss_gradient */
     struct operand sums, curvature;                /* further destinations */
     double coefficients[2 * MOST_COLUMNS];
+    void *own; /* whatever else an operation needs; free_own frees it */
+    void (*free_own)(void *own);
     double
         scalars[MOST_COLUMNS + 1]; /* results of operations that return numbers; the last one is a canary */
 };
@@ -115,14 +118,19 @@ enum result { RESULT_W, RESULT_SUMS, RESULT_CURVATURE, RESULT_SCALARS, RESULTS }
 /* NULL for the scalars. */
 struct operand *work_result(struct work *work, enum result result);
 
+struct check_context;
+struct refusal_set;
+
 struct operation {
-    const char *name;
+    const char *name; /* that of its file */
     void (*list)(struct problem_list *list);
     kiln_status (*prepare)(struct work *work);
     kiln_status (*run)(struct work *work);
     void (*expect)(struct expected expected[RESULTS], const struct work *work); /* unused ones stay zero */
     double (*flops)(const struct work *work);
     double (*bytes)(const struct work *work); /* that must move: each operand once */
+    /* Calls that must be refused, each in REFUSED of refusals.h; NULL where tests/algorithms has them. */
+    void (*refuse)(struct check_context *context, struct refusal_set *set);
     /* What the benchmark fills a shape into; k = 0: the columns are the k of an element-wise operation. */
     struct problem benchmark;
     bool atomics; /* documented: CSR on a GPU may differ in the last bits from run to run */

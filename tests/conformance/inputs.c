@@ -235,6 +235,8 @@ void work_free(struct work *work) {
     operand_free(&work->shift);
     operand_free(&work->sums);
     operand_free(&work->curvature);
+    if (work->own) work->free_own(work->own);
+    work->own = NULL;
 }
 
 /* ------------------------------------------------------------------------------------- problems */

@@ -7,11 +7,12 @@
 
 #include "suite.h"
 
-extern const struct check check_philox, check_matrix, check_refusals, check_properties, check_cg,
-    check_determinism, check_repeats, check_layouts;
-const struct check *const checks[] = {&check_philox,     &check_matrix,  &check_refusals,
-                                      &check_properties, &check_cg,      &check_determinism,
-                                      &check_repeats,    &check_layouts, NULL};
+#include "check_list.h"
+
+#define DECLARE(name) extern const struct check check_##name;
+CHECK_LIST(DECLARE)
+#define ENTRY(name) &check_##name,
+const struct check *const checks[] = {CHECK_LIST(ENTRY) NULL};
 
 enum { ENTRIES_QUICK = 20000, ENTRIES_NORMAL = 4000000, TALLIES = 1024 };
 enum { ALL_SKIPPED = 77 }; /* exit status of a run that tested nothing, as ctest and automake know it */
@@ -89,18 +90,6 @@ static void run_operation(struct suite *suite, const struct operation *operation
         fflush(stdout);
     }
     free(list.problems);
-}
-
-void check_report(struct check_context *context, bool passed, const char *format, ...) {
-    char text[512];
-    va_list args;
-    context->passed += passed;
-    context->failed += !passed;
-    if (passed && !context->verbose) return;
-    va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    printf("%s %s %s %s\n", passed ? "pass" : "FAIL", context->device_name, type_name(context->type), text);
 }
 
 static void skip(struct suite *suite, const char *name, const char *why) {

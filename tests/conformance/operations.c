@@ -1,25 +1,10 @@
-/* All operations that have cases: the suite and the benchmark go through this list. */
+/* All operations that have cases, in the order of their files' names. The list is of the build's making: see cases.cmake. */
 #include "cases.h"
 
-extern const struct operation operation_mmchain, operation_multiply, operation_gram, operation_gram_diagonal,
-    operation_combine, operation_times, operation_map, operation_fill, operation_fill_random, operation_dot,
-    operation_norm, operation_loss_gradient, operation_loss_hessian, operation_loss_mean,
-    operation_loss_deviance, operation_cg_pass;
+#include "operation_list.h"
 
-const struct operation *const operations[] = {&operation_mmchain,
-                                              &operation_multiply,
-                                              &operation_gram,
-                                              &operation_gram_diagonal,
-                                              &operation_combine,
-                                              &operation_times,
-                                              &operation_map,
-                                              &operation_fill,
-                                              &operation_fill_random,
-                                              &operation_dot,
-                                              &operation_norm,
-                                              &operation_loss_gradient,
-                                              &operation_loss_hessian,
-                                              &operation_loss_mean,
-                                              &operation_loss_deviance,
-                                              &operation_cg_pass,
-                                              NULL};
+#define DECLARE(name) extern const struct operation operation_##name;
+OPERATION_LIST(DECLARE)
+
+#define ENTRY(name) &operation_##name,
+const struct operation *const operations[] = {OPERATION_LIST(ENTRY) NULL};

@@ -1,10 +1,11 @@
 # The conformance suite: on every device with the best instruction set, then on the CPU with the lesser ones and with
 # numbers of threads that do not divide the work evenly. The types run apart, so that ctest -j builds kernels side by side.
-file(GLOB conformance_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/*.c ${CMAKE_CURRENT_LIST_DIR}/cases/*.c
-  ${CMAKE_CURRENT_LIST_DIR}/checks/*.c)
-add_executable(conformance ${conformance_files})
-target_include_directories(conformance PRIVATE ${CMAKE_CURRENT_LIST_DIR} ${CMAKE_SOURCE_DIR}/src)
-target_link_libraries(conformance PRIVATE kiln_flags kiln_static m)
+include(${CMAKE_CURRENT_LIST_DIR}/cases.cmake)
+file(GLOB check_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/checks/*.c)
+add_executable(conformance ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/one_case.c
+  ${CMAKE_CURRENT_LIST_DIR}/options.c ${check_files})
+target_include_directories(conformance PRIVATE ${CMAKE_BINARY_DIR}/conformance)
+target_link_libraries(conformance PRIVATE kiln_cases)
 
 set(KILN_REQUIRED_DEVICES "cpu,opencl" CACHE STRING "Devices that the conformance suite must not skip")
 set(conformance_extent "")

@@ -1,11 +1,13 @@
 /* Every host allocation of every operation fails once: KILN_ERR_NOMEM, nothing lost, and the same call on the
- * same device and matrices then gives the result of an undisturbed run. */
+ * same device and matrices then gives what the reference says, on the CPU with the bits of an undisturbed run. The operations and
+ * their small problems are those of conformance/cases; what is no operation (copies, a whole training) follows. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cases.h"
 #include "core/fake.h"
 #include "faults/brutal.h"
 
@@ -19,7 +21,7 @@ struct operands {
     double result[ROWS * K];
 };
 
-struct operation {
+struct call {
     const char *name;
     void (*run)(struct operands *o);
     const char *only; /* format that it is for: "dense", "csr"; NULL: both */
@@ -27,58 +29,6 @@ struct operation {
 
 static void get(double *values, const kiln_matrix *A) {
     STEP(kiln_matrix_get(values, A));
-}
-
-static void run_mmchain(struct operands *o) {
-    STEP(kiln_mmchain(o->w, 1.5, o->X, o->v, o->cols_k, 0.5, o->cols_k));
-    get(o->result, o->w);
-}
-
-static void run_multiply(struct operands *o) {
-    STEP(kiln_multiply(o->q, 2, KILN_PLAIN, o->X, o->cols_k, 1, o->rows_k));
-    get(o->result, o->q);
-}
-
-static void run_transposed(struct operands *o) {
-    STEP(kiln_multiply(o->w, 2, KILN_TRANSPOSED, o->X, o->rows_k, 1, o->cols_k));
-    get(o->result, o->w);
-}
-
-static void run_gram_diagonal(struct operands *o) {
-    kiln_matrix *d = NULL;
-    STEP(kiln_matrix_dense(&d, o->device, KILN_F64, COLS, 1, NULL));
-    STEP(kiln_gram_diagonal(d, o->X, o->v));
-    get(o->result, d);
-    kiln_matrix_free(d);
-}
-
-static void run_gram(struct operands *o) {
-    kiln_matrix *G = NULL;
-    STEP(kiln_matrix_dense(&G, o->device, KILN_F64, COLS, COLS, NULL));
-    STEP(kiln_gram(G, NULL, o->X, o->v, NULL));
-    get(o->result, G);
-    kiln_matrix_free(G);
-}
-
-static void run_elementwise(struct operands *o) {
-    const double a[K] = {2, 3}, c[K] = {-1, 0.5};
-    STEP(kiln_fill(o->q, 0.25));
-    STEP(kiln_combine(o->q, a, o->rows_k, c, o->q));
-    STEP(kiln_times(o->q, o->q, o->rows_k));
-    STEP(kiln_map(o->q, KILN_MAP_ABS, o->q));
-    get(o->result, o->q);
-}
-
-static void run_random(struct operands *o) {
-    STEP(kiln_fill_random(o->q, KILN_NORMAL, 7, 1));
-    get(o->result, o->q);
-}
-
-static void run_reductions(struct operands *o) {
-    STEP(kiln_dot(o->result, o->rows_k, o->rows_k));
-    STEP(kiln_norm(o->result + K, o->rows_k, KILN_NORM_2));
-    STEP(kiln_norm(o->result + 2 * K, o->rows_k, KILN_NORM_1));
-    STEP(kiln_norm(o->result + 3 * K, o->rows_k, KILN_NORM_MAX));
 }
 
 static void run_copy(struct operands *o) {
@@ -115,24 +65,16 @@ static void run_nothing(struct operands *o) {
     STEP(kiln_device_sync(o->device));
 }
 
-static const struct operation operations[] = {{"opening and creating", run_nothing, NULL},
-                                              {"mmchain", run_mmchain, NULL},
-                                              {"multiply", run_multiply, NULL},
-                                              {"multiply, transposed", run_transposed, NULL},
-                                              {"gram_diagonal", run_gram_diagonal, NULL},
-                                              {"gram", run_gram, NULL},
-                                              {"linreg", run_linreg, NULL},
-                                              {"fill, combine, times, map", run_elementwise, "dense"},
-                                              {"fill_random", run_random, "dense"},
-                                              {"dot, norms", run_reductions, "dense"},
-                                              {"copy, set", run_copy, "dense"},
-                                              {"copy of CSR", run_copy_csr, "csr"}};
-enum { OPERATIONS = sizeof operations / sizeof *operations };
+static const struct call calls[] = {{"opening and creating", run_nothing, NULL},
+                                    {"linreg", run_linreg, NULL},
+                                    {"copy, set", run_copy, "dense"},
+                                    {"copy of CSR", run_copy_csr, "csr"}};
+enum { CALLS = sizeof calls / sizeof *calls };
 
 /* -------------------------------------------------------------------------------------- one run */
 
 struct run {
-    const struct operation *operation;
+    const struct call *call;
     const char *device;
     bool csr, expects;
     double expected[ROWS * K];
@@ -173,8 +115,7 @@ static void compare(struct run *run, const double *result) {
     for (int i = 0; i < ROWS * K; i++) {
         double tolerance = strcmp(run->device, "cpu") ? 1e-9 * (1 + fabs(run->expected[i])) : 0;
         if (!(fabs(result[i] - run->expected[i]) <= tolerance))
-            fail_msg("%s: entry %d is %.17g, not %.17g", run->operation->name, i, result[i],
-                     run->expected[i]);
+            fail_msg("%s: entry %d is %.17g, not %.17g", run->call->name, i, result[i], run->expected[i]);
     }
 }
 
@@ -182,7 +123,7 @@ static void body(void *context) {
     struct run *run = context;
     struct operands o = {0};
     create(&o, run);
-    run->operation->run(&o);
+    run->call->run(&o);
     compare(run, o.result);
     kiln_matrix *const all[] = {o.X, o.rows_k, o.cols_k, o.v, o.w, o.q, o.b};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
@@ -191,19 +132,132 @@ static void body(void *context) {
 
 /* Elsewhere than on the CPU each run opens the driver and loads kernels: once each must do there, and without
  * linreg, whose hundreds of allocations are those of the operations that it calls. */
-static void on_device(const char *device) {
+static void calls_on(const char *device) {
     bool on_cpu = !strcmp(device, "cpu");
-    for (int i = 0; i < OPERATIONS; i++)
+    for (int i = 0; i < CALLS; i++)
         for (int csr = 0; csr < 2; csr++) {
             const char *format = csr ? "csr" : "dense";
-            if (operations[i].run == run_linreg && !on_cpu) continue;
-            if (operations[i].only && strcmp(operations[i].only, format)) continue;
-            struct run run = {.operation = &operations[i], .device = device, .csr = csr};
+            if (calls[i].run == run_linreg && !on_cpu) continue;
+            if (calls[i].only && strcmp(calls[i].only, format)) continue;
+            struct run run = {.call = &calls[i], .device = device, .csr = csr};
             char what[96];
-            snprintf(what, sizeof what, "%s: %s, %s", device, operations[i].name, format);
+            snprintf(what, sizeof what, "%s: %s, %s", device, calls[i].name, format);
             body(&run); /* undisturbed: the result to get again, and the kernels into the cache */
             brutal_memory(what, on_cpu ? 2 : 1, body, &run);
         }
+}
+
+/* ----------------------------------------------------------------------------------- the operations */
+
+struct case_run {
+    const struct operation *operation;
+    const struct problem *problem;
+    const char *device;
+    double *first[RESULTS]; /* of the undisturbed run */
+};
+
+static bool prepared(struct work *work, const struct case_run *run) {
+    kiln_status status = run->operation->prepare(work);
+    if (status == KILN_OK) status = work_fetch(work);
+    if (status == KILN_OK) return true;
+    if (!brutal_fired() || status != KILN_ERR_NOMEM) fail_msg("prepare: %s", kiln_last_error()->message);
+    work_free(work);
+    brutal_relent();
+    return false;
+}
+
+/* What is added to starts from the same values again. */
+static kiln_status reset_and_run(const struct operation *operation, struct work *work) {
+    for (int r = 0; r < RESULTS; r++) {
+        const struct operand *A = work_result(work, (enum result)r);
+        if (A && A->matrix) CHECK_OK(kiln_matrix_set(A->matrix, A->host.values));
+    }
+    CHECK_OK(operation->run(work));
+    return kiln_device_sync(work->device);
+}
+
+/* The CPU gives the same bits again. */
+static void compare_result(struct case_run *run, int result, const struct expected *expected,
+                           const double *got) {
+    int64_t worst;
+    const double ratio = error_ratio(&worst, expected, KILN_F64, got);
+    const size_t bytes = (size_t)expected->count * sizeof *got;
+    if (!(ratio <= expected->gate))
+        fail_msg("%s: element %lld of result %d is %.17g", run->operation->name, (long long)worst, result,
+                 got[worst]);
+    if (strcmp(run->device, "cpu")) return;
+    if (!run->first[result]) {
+        run->first[result] = malloc(bytes + 1);
+        memcpy(run->first[result], got, bytes);
+    }
+    if (memcmp(run->first[result], got, bytes))
+        fail_msg("%s: other bits than undisturbed", run->operation->name);
+}
+
+static void compare_case(struct case_run *run, struct work *work) {
+    struct expected expected[RESULTS] = {{0}};
+    run->operation->expect(expected, work);
+    for (int r = 0; r < RESULTS; r++) {
+        const struct operand *A = work_result(work, (enum result)r);
+        double *got = A ? malloc((size_t)expected[r].count * sizeof *got + 1) : work->scalars;
+        if (expected[r].count > 0) {
+            if (A) STEP(kiln_matrix_get(got, A->matrix));
+            compare_result(run, r, &expected[r], got);
+        }
+        if (A) free(got);
+        expected_free(&expected[r]);
+    }
+}
+
+static void case_body(void *context) {
+    struct case_run *run = context;
+    struct work work = {.problem = run->problem, .type = KILN_F64};
+    STEP(kiln_device_open(&work.device, run->device, NULL));
+    kiln_device *const device = work.device;
+    if (!prepared(&work, run)) {
+        work = (struct work){.problem = run->problem, .type = KILN_F64, .device = device};
+        assert_true(prepared(&work, run));
+    }
+    STEP(reset_and_run(run->operation, &work));
+    compare_case(run, &work);
+    work_free(&work);
+    kiln_device_close(device);
+}
+
+/* The case's smallest problem of that format with something to do in more than one row. */
+static const struct problem *small_problem(const struct problem_list *list, kiln_format format) {
+    const struct problem *best = NULL;
+    for (int64_t i = 0; i < list->count; i++) {
+        const struct problem *p = &list->problems[i];
+        if (p->format != format || p->pattern == PATTERN_NO_ENTRIES || p->rows < 2 || p->cols < 1) continue;
+        if (!best || p->rows * p->cols * p->k < best->rows * best->cols * best->k) best = p;
+    }
+    return best;
+}
+
+static void operation_on(const struct operation *operation, const char *device) {
+    struct problem_list list = {.entries_max = 20000};
+    int tried = 0;
+    operation->list(&list);
+    for (int format = KILN_DENSE; format <= KILN_CSR; format++) {
+        struct case_run run = {.operation = operation, .device = device};
+        char what[96];
+        run.problem = small_problem(&list, (kiln_format)format);
+        if (!run.problem) continue;
+        snprintf(what, sizeof what, "%s: %s, %s", device, operation->name,
+                 format == KILN_CSR ? "csr" : "dense");
+        case_body(&run); /* undisturbed */
+        brutal_memory(what, strcmp(device, "cpu") ? 1 : 2, case_body, &run);
+        for (int r = 0; r < RESULTS; r++) free(run.first[r]);
+        tried++;
+    }
+    free(list.problems);
+    if (!tried) fail_msg("%s has no small problem", operation->name);
+}
+
+static void on_device(const char *device) {
+    calls_on(device);
+    for (int i = 0; operations[i]; i++) operation_on(operations[i], device);
 }
 
 static void on_the_cpu(void **state) {

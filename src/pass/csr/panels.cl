@@ -106,3 +106,9 @@ __kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *su
     out[to] = z ? sum + beta * z[to] : sum;
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build BS=256 Q=4 K=1
+// build BS=64 Q=4 K=8 INDEX64
+// build BS=256 Q=1 K=1 SLICES=1
+// build BS=256 Q=1 K=1 SLICES=32 INDEX64

@@ -125,3 +125,9 @@ __kernel GROUP_OF(BS) void mmchain_strips(__global real *out, __global const int
 #endif
     MAP_END
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build KIND=0 VS=1 BS=1024 Q=4 W=1 R=1 K=1 BUCKET_BITS=10
+// build KIND=0 VS=1 BS=1024 Q=4 W=1 R=1 K=1 BUCKET_BITS=10 MAP=2 LOSS=2 FAMILY=0 LINK=0
+// build KIND=1 VS=1 BS=64 Q=4 W=1 R=1 K=1 BUCKET_BITS=3
+// build KIND=3 VS=1 BS=1024 Q=4 W=1 R=1 K=1 BUCKET_BITS=10 INDEX64

@@ -335,3 +335,9 @@ __kernel GROUP_OF(BS)
     MAP_END
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build CLUSTER KIND=0 VS=256 BS=256 Q=12 W=2 R=1 K=1 C=8 STAGES=6 PIECES=3 LAG=3
+// build CLUSTER KIND=0 VS=128 BS=128 Q=8 W=1 R=2 K=2 C=4 STAGES=5 PIECES=2 LAG=2 MAP=3 INDEX64
+// build CLUSTER KIND=1 VS=256 BS=256 Q=4 W=4 R=2 K=1 C=16 STAGES=8 PIECES=2 LAG=3
+// build CLUSTER KIND=3 VS=128 BS=128 Q=8 W=4 R=1 K=1 C=3 STAGES=4 PIECES=1 LAG=1

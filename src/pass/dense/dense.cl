@@ -191,3 +191,17 @@ __kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const re
     write_plain(out, shared[id], z, alpha, beta, (index_t)(at % n) * k + c);
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=4 K=1
+// build DENSE KIND=0 VS=128 BS=256 Q=2 W=1 R=1 K=8 INDEX64
+// build DENSE KIND=1 VS=1024 BS=1024 Q=1 W=2 R=1 K=1
+// build DENSE KIND=2 VS=2 BS=64 Q=1 W=1 R=2 K=3
+// build DENSE KIND=3 VS=8 BS=64 Q=1 W=4 R=1 K=1
+// build WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=2 K=2
+// build WIDE KIND=1 VS=64 BS=64 Q=1 W=1 R=2 K=1 INDEX64
+// build WIDE KIND=3 VS=512 BS=512 Q=1 W=1 R=2 K=1
+// build FINISH KIND=0 VS=1 BS=1 Q=1 W=1 R=1 K=1
+// build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=4 K=1 MAP=0
+// build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=1 K=4 MAP=3
+// build WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=8 K=1 MAP=2 LOSS=2 FAMILY=0 LINK=0

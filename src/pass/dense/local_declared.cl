@@ -8,3 +8,6 @@ __kernel void local_declared(__global int *out) {
     barrier(CLK_LOCAL_MEM_FENCE);
     out[id] = all[BYTES / 4 - size + id];
 }
+
+/* The variants that differ in text, as the tests build them. */
+// build BYTES=4096

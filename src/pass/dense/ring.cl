@@ -269,3 +269,11 @@ __kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real 
     MAP_END
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build RING KIND=0 VS=8 BS=128 Q=2 W=2 R=4 K=1 C=1 STAGES=4 RING_BYTES=65536
+// build RING KIND=0 VS=32 BS=128 Q=4 W=2 R=2 K=4 C=1 STAGES=4 MAP=3 RING_BYTES=65536
+// build RING KIND=0 VS=128 BS=128 Q=8 W=2 R=1 K=1 C=1 STAGES=3 MAP=2 LOSS=2 FAMILY=0 LINK=0 RING_BYTES=65536
+// build RING KIND=1 VS=128 BS=128 Q=8 W=2 R=1 K=1 C=1 STAGES=3 RING_BYTES=65536
+// build RING KIND=2 VS=16 BS=128 Q=8 W=1 R=2 K=2 C=1 STAGES=3 INDEX64 RING_BYTES=65536
+// build RING KIND=3 VS=128 BS=128 Q=8 W=4 R=1 K=1 C=1 STAGES=3 RING_BYTES=65536

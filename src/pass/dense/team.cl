@@ -463,3 +463,13 @@ __kernel GROUP_OF(256) void mmchain_team_begin(__global real *work, long exchang
     for (long i = (long)get_global_id(0); i < words; i += (long)get_global_size(0)) exchange[i] = 0;
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build TEAM KIND=0 VS=128 BS=128 Q=7 W=2 R=1 K=1 C=12 STAGES=3 LAG=1 TEAMS
+// build TEAM KIND=0 VS=128 BS=128 Q=1 W=4 R=2 K=1 C=7 STAGES=4 LAG=2 TEAMS
+// build TEAM KIND=0 VS=32 BS=128 Q=2 W=2 R=4 K=4 C=1 STAGES=2 LAG=0 MAP=3
+// build TEAM KIND=0 VS=128 BS=128 Q=2 W=2 R=2 K=4 C=8 STAGES=5 LAG=2 MAP=0 INDEX64 TEAMS
+// build TEAM KIND=1 VS=128 BS=128 Q=4 W=1 R=1 K=2 C=1 STAGES=5 LAG=1
+// build TEAM KIND=2 VS=16 BS=256 Q=2 W=2 R=2 K=1 C=1 STAGES=2 LAG=0
+// build TEAM KIND=1 VS=128 BS=128 Q=2 W=2 R=1 K=1 C=16 STAGES=5 LAG=3 TEAMS
+// build TEAM_BEGIN

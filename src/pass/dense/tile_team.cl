@@ -249,3 +249,7 @@ __kernel GROUP_OF(BS) void mmchain_tile_team(__global real *out, __global const 
     write_w(out, w, &t, &at, n);
 }
 #endif
+
+/* The variants that differ in text, as the tests build them. */
+// build TILE_TEAM KIND=0 VS=256 BS=448 Q=6 W=2 R=8 K=8 C=132 STAGES=8 LAG=8 RING_BYTES=65536 TEAMS
+// build TILE_TEAM KIND=0 VS=256 BS=448 Q=3 W=4 R=16 K=4 C=44 STAGES=8 LAG=8 RING_BYTES=65536 INDEX64 TEAMS

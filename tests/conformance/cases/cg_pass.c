@@ -1,6 +1,7 @@
 /* The pass of conjugate gradient: Q += (X - 1 mean^T)^T S (X - 1 mean^T) P as far as it is one over X, the sums of what
  * multiplies X^T, and P . A P. `shift` says whether there are means, which the pass itself does not read. */
 #include "shapes.h"
+#include "refusals.h"
 
 static void add(struct problem_list *list, struct problem problem, int64_t variant) {
     static const unsigned variants[] = {WITH_Z_ALIAS | WITH_SHIFT | WITH_SUMS | WITH_WEIGHTS, WITH_Z_ALIAS,
@@ -85,10 +86,25 @@ static double bytes(const struct work *work) {
            operand_bytes(&work->weights);
 }
 
+/* S or the curvature are not there, or of the wrong shape. */
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    const kiln_cg missing = {.E = s->w, .G = s->w, .P = s->y, .Q = s->w};
+    const kiln_cg wrong = {.S = s->w, .E = s->z, .G = s->z, .P = s->y, .Q = s->w, .curvature = s->w};
+    REFUSED(kiln_cg_pass(NULL, s->X, NULL));
+    REFUSED(kiln_cg_pass(&missing, s->X, NULL));
+    REFUSED(kiln_cg_pass(&wrong, s->X, NULL));
+    REFUSED(kiln_cg_pass(&wrong, NULL, NULL));
+    REFUSED(kiln_cg_begin(&missing));
+    REFUSED(kiln_cg_begin(&wrong));
+    REFUSED(kiln_cg_step(&missing, 0));
+    REFUSED(kiln_cg_step(&wrong, -1));
+}
+
 const struct operation operation_cg_pass = {.name = "cg_pass",
                                             .list = list,
                                             .prepare = prepare,
                                             .run = run,
+                                            .refuse = refuse,
                                             .expect = expect,
                                             .flops = flops,
                                             .bytes = bytes,

@@ -1,6 +1,7 @@
 /* W_ij = a_j * X_ij + b_j * Y_ij, with one-column operands spread over k columns, without Y, in place, and
  * with coefficients of zero, which keep the NaN in their operand out of the result. */
 #include "elementwise.h"
+#include "refusals.h"
 
 static void list(struct problem_list *list) {
     static const unsigned variants[] = {0,
@@ -44,10 +45,24 @@ static double flops(const struct work *work) {
     return (work->y.matrix ? 3 : 1) * (double)work->w.host.nnz;
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    static const double ones[MOST_COLUMNS] = {1, 1};
+    REFUSED(kiln_combine(NULL, ones, s->y, ones, s->z));
+    REFUSED(kiln_combine(s->w, NULL, s->y, ones, s->z));
+    REFUSED(kiln_combine(s->w, ones, NULL, ones, s->z));
+    REFUSED(kiln_combine(s->w, ones, s->y, NULL, s->z));
+    REFUSED(kiln_combine(s->w, ones, s->q, ones, s->z));
+    REFUSED(kiln_combine(s->w, ones, s->y, ones, s->v));
+    REFUSED(kiln_combine(s->w, ones, s->y_type, NULL, NULL));
+    REFUSED(kiln_combine(s->w, ones, s->y, ones, s->y_device));
+    REFUSED(kiln_combine(s->S, ones, s->X, ones, s->X));
+}
+
 const struct operation operation_combine = {.name = "combine",
                                             .list = list,
                                             .prepare = prepare,
                                             .run = run,
+                                            .refuse = refuse,
                                             .expect = expect,
                                             .flops = flops,
                                             .bytes = elementwise_bytes};

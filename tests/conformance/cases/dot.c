@@ -1,5 +1,6 @@
 /* result_j = sum_i X_ij * Y_ij, in double whatever the type; a Y of one column serves all of X's. */
 #include "elementwise.h"
+#include "refusals.h"
 
 static void list(struct problem_list *list) {
     static const int64_t shapes[][2] = {{0, 1},    {0, 3},     {1, 1},    {5, 64},     {257, 1}, {1000, 3},
@@ -32,10 +33,23 @@ static double flops(const struct work *work) {
     return 2 * (double)work->X.host.nnz;
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_dot(NULL, s->y, s->z));
+    REFUSED(kiln_dot(s->canary, NULL, s->z));
+    REFUSED(kiln_dot(s->canary, s->y, NULL));
+    REFUSED(kiln_dot(s->canary, s->y, s->q));
+    REFUSED(kiln_dot(s->canary, s->y, s->v));
+    REFUSED(kiln_dot(s->canary, s->d, s->y));
+    REFUSED(kiln_dot(s->canary, s->y, s->y_type));
+    REFUSED(kiln_dot(s->canary, s->y, s->y_device));
+    REFUSED(kiln_dot(s->canary, s->S, s->X));
+}
+
 const struct operation operation_dot = {.name = "dot",
                                         .list = list,
                                         .prepare = prepare,
                                         .run = run,
+                                        .refuse = refuse,
                                         .expect = expect,
                                         .flops = flops,
                                         .bytes = elementwise_bytes};

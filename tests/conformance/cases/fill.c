@@ -1,5 +1,6 @@
 /* Every element = value. */
 #include "elementwise.h"
+#include "refusals.h"
 
 static void list(struct problem_list *list) {
     static const double values[] = {0, -2.5, 0.1, 1e-300, INFINITY, NAN};
@@ -31,10 +32,16 @@ static double flops(const struct work *work) {
     return 0;
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_fill(NULL, 1));
+    REFUSED(kiln_fill(s->S, 1));
+}
+
 const struct operation operation_fill = {.name = "fill",
                                          .list = list,
                                          .prepare = prepare,
                                          .run = run,
+                                         .refuse = refuse,
                                          .expect = expect,
                                          .flops = flops,
                                          .bytes = elementwise_bytes,

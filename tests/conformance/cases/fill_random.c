@@ -1,5 +1,6 @@
 /* Random numbers by counter: the same bits on every device. The seeds use both halves of key and counter. */
 #include "elementwise.h"
+#include "refusals.h"
 
 static const uint64_t seed = UINT64_C(0xA4093822299F31D0), stream = UINT64_C(0x13198A2E03707344);
 
@@ -36,10 +37,17 @@ static double flops(const struct work *work) {
     return 0;
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_fill_random(NULL, KILN_UNIFORM, 1, 1));
+    REFUSED(kiln_fill_random(s->S, KILN_UNIFORM, 1, 1));
+    REFUSED(kiln_fill_random(s->w, (kiln_distribution)2, 1, 1));
+}
+
 const struct operation operation_fill_random = {.name = "fill_random",
                                                 .list = list,
                                                 .prepare = prepare,
                                                 .run = run,
+                                                .refuse = refuse,
                                                 .expect = expect,
                                                 .flops = flops,
                                                 .bytes = elementwise_bytes};

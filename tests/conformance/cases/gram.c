@@ -1,6 +1,6 @@
 /* G = (X - 1 c)^T diag(v) (X - 1 c) and g = (X - 1 c)^T v: widths around those of tiles and panels, bands of wide ones,
  * sparse rows short and long, rows of weight 0. y is c. */
-#include "cases.h"
+#include "refusals.h"
 
 static void add(struct problem_list *list, int64_t rows, int64_t cols, enum pattern pattern,
                 int64_t per_row) {
@@ -72,10 +72,19 @@ static double bytes(const struct work *work) {
     return operand_bytes(&work->X) + operand_bytes(&work->v) + operand_bytes(&work->w);
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_gram(NULL, s->d, s->X, s->v, NULL));
+    REFUSED(kiln_gram(s->square, s->d, NULL, s->v, NULL));
+    REFUSED(kiln_gram(s->w, s->d, s->X, s->v, NULL));
+    REFUSED(kiln_gram(s->square, s->w, s->square, NULL, NULL));
+    REFUSED(kiln_gram(s->square, NULL, s->square, NULL, NULL));
+}
+
 const struct operation operation_gram = {.name = "gram",
                                          .list = list,
                                          .prepare = prepare,
                                          .run = run,
+                                         .refuse = refuse,
                                          .expect = expect,
                                          .flops = flops,
                                          .bytes = bytes,

@@ -1,5 +1,6 @@
 /* d_j = sum_i v_i * x_ij^2. */
 #include "shapes.h"
+#include "refusals.h"
 
 static void list(struct problem_list *list) {
     struct problem_list shapes = {.entries_max = list->entries_max, .thin = list->thin};
@@ -38,10 +39,20 @@ static double bytes(const struct work *work) {
     return operand_bytes(&work->X) + operand_bytes(&work->v) + operand_bytes(&work->w);
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_gram_diagonal(NULL, s->X, s->v));
+    REFUSED(kiln_gram_diagonal(s->d, NULL, s->v));
+    REFUSED(kiln_gram_diagonal(s->w, s->X, s->v));
+    REFUSED(kiln_gram_diagonal(s->v, s->X, NULL));
+    REFUSED(kiln_gram_diagonal(s->d, s->S, s->q));
+    REFUSED(kiln_gram_diagonal(s->d, s->square, s->d));
+}
+
 const struct operation operation_gram_diagonal = {.name = "gram_diagonal",
                                                   .list = list,
                                                   .prepare = prepare,
                                                   .run = run,
+                                                  .refuse = refuse,
                                                   .expect = expect,
                                                   .flops = flops,
                                                   .bytes = bytes,

@@ -1,5 +1,6 @@
 /* W_ij = f(X_ij) for every f, also at zeros, infinities, NaN and where the result leaves the type's range. */
 #include "elementwise.h"
+#include "refusals.h"
 
 static void list(struct problem_list *list) {
     static const int64_t shapes[][2] = {{0, 1}, {1, 1}, {100, 7}, {70001, 1}};
@@ -45,10 +46,21 @@ static double flops(const struct work *work) {
     return (double)work->w.host.nnz;
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_map(NULL, KILN_MAP_ABS, s->y));
+    REFUSED(kiln_map(s->w, KILN_MAP_ABS, NULL));
+    REFUSED(kiln_map(s->w, (kiln_map_kind)0, s->y));
+    REFUSED(kiln_map(s->w, (kiln_map_kind)(KILN_MAP_EXP + 1), s->y));
+    REFUSED(kiln_map(s->w, KILN_MAP_ABS, s->q));
+    REFUSED(kiln_map(s->w, KILN_MAP_ABS, s->d));
+    REFUSED(kiln_map(s->w, KILN_MAP_ABS, s->y_type));
+}
+
 const struct operation operation_map = {.name = "map",
                                         .list = list,
                                         .prepare = prepare,
                                         .run = run,
+                                        .refuse = refuse,
                                         .expect = expect,
                                         .flops = flops,
                                         .bytes = elementwise_bytes,

@@ -1,6 +1,7 @@
 /* w = alpha * X^T (v .* (X y)) + beta * z: every row of table 1 of the fused-kernels paper, at every awkward
  * shape. */
 #include "shapes.h"
+#include "refusals.h"
 
 static const unsigned variants[] = {WITH_V | WITH_Z,
                                     0,
@@ -95,10 +96,33 @@ static double bytes(const struct work *work) {
            operand_bytes(&work->z) + operand_bytes(&work->w);
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_mmchain(NULL, 1, s->X, s->v, s->y, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, NULL, s->v, s->y, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, NULL, 0, NULL));
+    REFUSED(kiln_mmchain(s->d, 1, s->X, s->v, s->y, 0, NULL));
+    REFUSED(kiln_mmchain(s->p, 1, s->X, s->v, s->y, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->q, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->y, s->z, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->S, s->X, s->z, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->y, 1, s->q));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->y, 0, s->q));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->y_type, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->y_device, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->y, 1, s->y_device));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->S, 0, NULL));
+    REFUSED(kiln_mmchain(s->S, 1, s->X, s->v, s->y, 0, NULL));
+    REFUSED(kiln_mmchain(s->w, 1, s->X, s->v, s->w, 0, NULL));
+    REFUSED(kiln_mmchain(s->square, 1, s->square, NULL, s->square, 0, NULL));
+    REFUSED(kiln_mmchain(s->none, 1, s->X, s->v, s->none, 0, NULL));
+    REFUSED(kiln_mmchain(s->wide, 1, s->X, s->v, s->wide, 0, NULL));
+}
+
 const struct operation operation_mmchain = {.name = "mmchain",
                                             .list = list,
                                             .prepare = prepare,
                                             .run = run,
+                                            .refuse = refuse,
                                             .expect = expect,
                                             .flops = flops,
                                             .bytes = bytes,

@@ -1,5 +1,6 @@
 /* Y = alpha * op(A) B + beta * Z. In struct work A is X, B is y, Y is w and Z is z. */
 #include "shapes.h"
+#include "refusals.h"
 
 static const unsigned variants[] = {0, WITH_Z, WITH_Z_ALIAS, WITH_Z_NAN};
 enum { VARIANTS = sizeof variants / sizeof *variants };
@@ -83,10 +84,28 @@ static double bytes(const struct work *work) {
            operand_bytes(&work->w);
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_multiply(NULL, 1, KILN_PLAIN, s->X, s->y, 0, NULL));
+    REFUSED(kiln_multiply(s->p, 1, KILN_PLAIN, NULL, s->y, 0, NULL));
+    REFUSED(kiln_multiply(s->p, 1, KILN_PLAIN, s->X, NULL, 0, NULL));
+    REFUSED(kiln_multiply(s->p, 1, (kiln_transpose)7, s->X, s->y, 0, NULL));
+    REFUSED(kiln_multiply(s->w, 1, KILN_PLAIN, s->X, s->y, 0, NULL));
+    REFUSED(kiln_multiply(s->p, 1, KILN_PLAIN, s->X, s->q, 0, NULL));
+    REFUSED(kiln_multiply(s->p, 1, KILN_TRANSPOSED, s->X, s->q, 0, NULL));
+    REFUSED(kiln_multiply(s->w, 1, KILN_TRANSPOSED, s->S, s->y, 0, NULL));
+    REFUSED(kiln_multiply(s->p, 1, KILN_PLAIN, s->X, s->y, 1, s->z));
+    REFUSED(kiln_multiply(s->p, 1, KILN_PLAIN, s->X, s->y_type, 0, NULL));
+    REFUSED(kiln_multiply(s->p, 1, KILN_PLAIN, s->S, s->y_device, 0, NULL));
+    REFUSED(kiln_multiply(s->w, 1, KILN_PLAIN, s->square, s->w, 0, NULL));
+    REFUSED(kiln_multiply(s->none, 1, KILN_PLAIN, s->square, s->none, 0, NULL));
+    REFUSED(kiln_multiply(s->wide, 1, KILN_PLAIN, s->square, s->wide, 0, NULL));
+}
+
 const struct operation operation_multiply = {.name = "multiply",
                                              .list = list,
                                              .prepare = prepare,
                                              .run = run,
+                                             .refuse = refuse,
                                              .expect = expect,
                                              .flops = flops,
                                              .bytes = bytes,

@@ -1,6 +1,7 @@
 /* Norms of columns: sum |x|, sqrt(sum x^2), max |x|; huge and tiny values must neither overflow nor vanish,
  * and one NaN makes its column's norm NaN. */
 #include "elementwise.h"
+#include "refusals.h"
 
 static void list(struct problem_list *list) {
     static const int64_t shapes[][2] = {{0, 1},   {0, 3},    {1, 1},     {5, 64},
@@ -55,10 +56,19 @@ static double flops(const struct work *work) {
     return 2 * (double)work->X.host.nnz;
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_norm(NULL, s->y, KILN_NORM_2));
+    REFUSED(kiln_norm(s->canary, NULL, KILN_NORM_2));
+    REFUSED(kiln_norm(s->canary, s->S, KILN_NORM_2));
+    REFUSED(kiln_norm(s->canary, s->y, (kiln_norm_kind)0));
+    REFUSED(kiln_norm(s->canary, s->y, (kiln_norm_kind)4));
+}
+
 const struct operation operation_norm = {.name = "norm",
                                          .list = list,
                                          .prepare = prepare,
                                          .run = run,
+                                         .refuse = refuse,
                                          .expect = expect,
                                          .flops = flops,
                                          .bytes = elementwise_bytes,

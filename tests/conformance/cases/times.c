@@ -1,5 +1,6 @@
 /* W_ij = X_ij * Y_ij. */
 #include "elementwise.h"
+#include "refusals.h"
 
 static void list(struct problem_list *list) {
     static const unsigned variants[] = {0,
@@ -26,10 +27,19 @@ static double flops(const struct work *work) {
     return (double)work->w.host.nnz;
 }
 
+static void refuse(struct check_context *context, struct refusal_set *s) {
+    REFUSED(kiln_times(NULL, s->y, s->z));
+    REFUSED(kiln_times(s->w, NULL, s->z));
+    REFUSED(kiln_times(s->w, s->y, NULL));
+    REFUSED(kiln_times(s->w, s->square, s->z));
+    REFUSED(kiln_times(s->w, s->y, s->y_device));
+}
+
 const struct operation operation_times = {.name = "times",
                                           .list = list,
                                           .prepare = elementwise_prepare,
                                           .run = run,
+                                          .refuse = refuse,
                                           .expect = expect,
                                           .flops = flops,
                                           .bytes = elementwise_bytes};

@@ -1,0 +1,58 @@
+/* Every CPU body: a row here for its signature, and below the file that it is in. This is all that adding one takes.
+ *
+ * BODY(result, name, (parameters)): the file defines FN(name), a static function, for each element type (each_real.h). The rows are
+ * read twice, as the members of struct ki_bodies and as the tables that bodies.c makes for each instruction set. */
+#ifndef KI_BODY_LIST
+struct ki_chain;
+struct ki_gram;
+struct ki_cg;
+struct ki_loss_rows;
+struct ki_pairs;
+struct ki_scales;
+struct ki_sparse_column;
+
+/* clang-format off */
+#define KI_BODY_LIST(BODY)                                                                                   \
+    BODY(kiln_status, chain, (const struct ki_chain *chain))                                                 \
+    BODY(kiln_status, gram, (const struct ki_gram *gram))                                                    \
+    BODY(void, combine, (kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,             \
+                         const kiln_matrix *Y))                                                              \
+    BODY(void, times, (kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y))                          \
+    BODY(void, map, (kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X))                              \
+    BODY(void, fill, (kiln_matrix *W, double value))                                                         \
+    BODY(void, fill_random, (kiln_matrix *W, kiln_distribution distribution, uint64_t seed,                  \
+                             uint64_t stream))                                                               \
+    BODY(void, read, (const kiln_matrix *A, const kiln_matrix *sums))                                        \
+    BODY(void, cg_step, (const struct ki_cg *step))                                                          \
+    BODY(void, reduce, (double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,                \
+                        const double *scale))                                                                \
+    BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
+    BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
+    BODY(void, scales_run, (double *sums, const struct ki_scales *scales))
+/* Those of doubles, whatever the table's type: `name` is the function itself. */
+#define KI_DOUBLE_BODY_LIST(BODY)                                                                            \
+    BODY(double, column_dot, (const struct ki_sparse_column *column, const double *r))                       \
+    BODY(void, column_add, (double *r, const struct ki_sparse_column *column, double step))                  \
+    BODY(void, column_scale, (double *square, double *product, const struct ki_sparse_column *column,        \
+                              const double *value, const double *q))
+/* clang-format on */
+#endif
+
+#ifdef FN /* the bodies themselves, for one element type; what others build on comes first */
+/* clang-format off */
+#include "dialect/simd.h"
+#include "dialect/sparse_row.h"
+#include "dialect/real_math.h"
+#include "dialect/losses.h"
+#include "pass/cpu/chain.cpu.h"
+/* clang-format on */
+#include "choose/bandwidth.cpu.h"
+#include "derived/sparse_columns.cpu.h"
+#include "ops/cg.cpu.h"
+#include "ops/elementwise.cpu.h"
+#include "ops/gram.cpu.h"
+#include "ops/loss_rows.cpu.h"
+#include "ops/newton.cpu.h"
+#include "ops/reduce.cpu.h"
+#include "ops/scales.cpu.h"
+#endif
