@@ -256,7 +256,7 @@ static int run(const struct operation *operation, const struct options *options)
     struct problem problem;
     struct work work = {.problem = &problem, .type = strcmp(options->type, "f32") ? KILN_F64 : KILN_F32};
     kiln_device_options device_options = {.message = say};
-    kiln_device_info info;
+    kiln_device_info info = {0};
     struct report report;
     int code = 1;
     if (!make_problem(&problem, operation, options)) return 2;

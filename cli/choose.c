@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "process_end.h"
+
 enum { ESTIMATES = 4 };
 
 /* What the JSON object tells later. */
@@ -48,7 +50,7 @@ static void say_choice(void) {
 
 static int move_to(struct run *run, kiln_data *data, kiln_device *device) {
     kiln_device *host = run->device;
-    kiln_device_statistics before;
+    kiln_device_statistics before = {0};
     run->device = device;
     kiln_device_get_statistics(device, &before);
     const double start = clock_seconds();
@@ -84,7 +86,8 @@ int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
     int64_t count;
     const double start = clock_seconds();
     talk_unpolled();
-    if (kiln_device_choose(&device, &estimates, &count, run->device, work, 0) != KILN_OK)
+    if (kiln_device_choose(&device, &estimates, &count, run->device, work,
+                           &(kiln_choose_options){.process_end = process_end}) != KILN_OK)
         return fail_library(WORKING);
     chosen.choosing = clock_seconds() - start;
     keep_estimates(estimates, count);

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "metrics.h"
-#include "process_end.h"
 #include "wording.h"
 
 double clock_seconds(void) {
@@ -53,8 +52,7 @@ int run_open_device(struct run *run, const char *standard) {
     const kiln_device_options options = {.threads = (int)run->settings->threads,
                                          .memory = run->settings->memory,
                                          .deterministic = run->settings->deterministic,
-                                         .message = on_message,
-                                         .process_end = process_end};
+                                         .message = on_message};
     if (kiln_device_open(&run->device, name, &options) != KILN_OK) return fail_library(WORKING);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */
@@ -64,7 +62,7 @@ int run_open_device(struct run *run, const char *standard) {
 }
 
 double run_account(struct run *run, const kiln_device_statistics *before, double wall) {
-    kiln_device_statistics after;
+    kiln_device_statistics after = {0};
     kiln_device_get_statistics(run->device, &after);
     double transfer = after.transfer_seconds - before->transfer_seconds;
     double build = after.build_seconds - before->build_seconds;
@@ -150,7 +148,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .threads = (int)settings->threads,
                                  .control = talk_control(0)};
     default_columns(run, &options, used);
-    kiln_device_statistics before;
+    kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
     const kiln_status status = kiln_data_read(data, run->device, path, &options);
@@ -266,7 +264,7 @@ void run_json_shape(json_t *object, const kiln_matrix *X) {
 }
 
 static json_t *memory_json(const kiln_device *device) {
-    kiln_device_statistics s;
+    kiln_device_statistics s = {0};
     json_t *memory = json_object();
     kiln_device_get_statistics(device, &s);
     json_put_count(memory, "peak", s.memory_peak);

@@ -61,7 +61,7 @@ int verb_devices(struct run *run) {
     if (run->settings->start) return start_device(run);
     kiln_device_info *infos = NULL;
     int64_t count = 0;
-    if (kiln_device_list(&infos, &count) != KILN_OK) return fail_library(WORKING);
+    if (kiln_device_list(&infos, &count, sizeof *infos) != KILN_OK) return fail_library(WORKING);
     int code = EXIT_DONE;
     if (talk_json()) {
         json_t *object = run_json(run, "kiln.devices/1"), *array = json_array();

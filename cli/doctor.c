@@ -140,7 +140,8 @@ static int examine_devices(struct run *run, struct examination **exams, int64_t 
     int code = 0;
     *count = 1;
     if (run->settings->device && (code = run_open_device(run, "auto"))) return code;
-    if (!run->settings->device && kiln_device_list(&infos, count) != KILN_OK) return fail_library(WORKING);
+    if (!run->settings->device && kiln_device_list(&infos, count, sizeof *infos) != KILN_OK)
+        return fail_library(WORKING);
     *exams = calloc((size_t)*count + 1, sizeof **exams);
     if (!*exams) code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the list of devices");
     if (!code && run->settings->device) {
@@ -159,7 +160,8 @@ int verb_doctor(struct run *run) {
     kiln_probe *probes = NULL;
     struct examination *exams = NULL;
     int64_t probe_count = 0, count = 0;
-    int code = kiln_probe_machine(&probes, &probe_count) == KILN_OK ? 0 : fail_library(WORKING);
+    int code =
+        kiln_probe_machine(&probes, &probe_count, sizeof *probes) == KILN_OK ? 0 : fail_library(WORKING);
     if (!code) code = examine_devices(run, &exams, &count);
     if (!code) code = tell(run, probes, probe_count, exams, count);
     for (int64_t i = 0; !code && i < count; i++)

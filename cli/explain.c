@@ -6,6 +6,7 @@
 #include "choose.h"
 #include "help.h"
 #include "plans.h"
+#include "process_end.h"
 #include "train.h"
 #include "verbs.h"
 
@@ -151,7 +152,8 @@ static int explain_training(struct run *run, const struct verb *verb) {
     run->device = as.device;
     if (!code) {
         talk_unpolled();
-        if (kiln_device_choose(&device, &estimates, &count, run->device, &work, 1) != KILN_OK)
+        if (kiln_device_choose(&device, &estimates, &count, run->device, &work,
+                               &(kiln_choose_options){.thorough = 1, .process_end = process_end}) != KILN_OK)
             code = fail_library(WORKING);
         else
             code = tell_estimates(run, &work, estimates, count);

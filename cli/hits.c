@@ -119,7 +119,7 @@ static int solve(struct run *run, struct ranking *job) {
         .tolerance = settings->tolerance,
         .max_iterations = settings->max_iterations,
         .control = talk_control(settings->tolerance > 0 ? settings->tolerance : tolerance)};
-    kiln_device_statistics before;
+    kiln_device_statistics before = {0};
     int code = 0;
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();

@@ -113,7 +113,7 @@ static int predict(struct run *run, struct prediction *p) {
     const struct settings *settings = run->settings;
     kiln_type type;
     int64_t rows, columns = 1;
-    kiln_device_statistics before;
+    kiln_device_statistics before = {0};
     int code = read_data(run, p);
     if (code) return code;
     kiln_device_get_statistics(run->device, &before);

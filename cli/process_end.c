@@ -45,7 +45,7 @@ double process_end(void *user, const char *device) {
     pid_t child;
     (void)user;
     say("timing once how long a process takes to end after using device %s", device);
-    if (pipe2(ends, O_CLOEXEC) != 0) return -1;
+    if (pipe2(ends, O_CLOEXEC) != 0) return KILN_NONE;
     const bool spawned = spawn(&child, ends[1], device);
     close(ends[1]);
     const bool started = spawned && read_line(ends[0]);
@@ -53,5 +53,5 @@ double process_end(void *user, const char *device) {
     while (spawned && waitpid(child, &code, 0) < 0 && errno == EINTR) continue;
     const double seconds = clock_seconds() - start;
     close(ends[0]);
-    return started && WIFEXITED(code) && WEXITSTATUS(code) == 0 ? seconds : -1;
+    return started && WIFEXITED(code) && WEXITSTATUS(code) == 0 ? seconds : KILN_NONE;
 }

@@ -175,7 +175,7 @@ static int fail_solving(const struct training *job) {
 
 int train_solve(struct run *run, const struct training *job, const struct problem *problem,
                 kiln_report *report) {
-    kiln_device_statistics before;
+    kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
     if (job->algorithm->solve(job, problem, report) != KILN_OK) return fail_solving(job);

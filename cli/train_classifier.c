@@ -61,7 +61,7 @@ static int prepare_logreg(struct run *run, struct training *job) {
 
 /* The library takes 0 for its default, and a negative number for none. */
 static double without_default(double l2) {
-    return l2 == 0 ? -1 : l2;
+    return l2 == 0 ? KILN_NONE : l2;
 }
 
 static kiln_status solve_logreg(const struct training *job, const struct problem *problem,

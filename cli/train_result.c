@@ -287,7 +287,7 @@ static void tell_people(struct run *run, const struct training *job, const struc
 }
 
 void train_tell_device(const struct run *run) {
-    kiln_device_statistics s;
+    kiln_device_statistics s = {0};
     kiln_device_get_statistics(run->device, &s);
     say("device %s: peak memory %s; %s up, %s down; %lld kernels built, %lld from the cache",
         run->device_info.name, text_bytes((double)s.memory_peak), text_bytes((double)s.bytes_up),

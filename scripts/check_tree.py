@@ -31,6 +31,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "core/range.h"),
     ("src/algorithms/algorithm.h", "core/seams.h"),
     ("src/algorithms/algorithm.h", "core/size.h"),
+    ("src/algorithms/algorithm.h", "core/sized.h"),
     ("src/algorithms/algorithm.h", "core/status.h"),
     ("src/algorithms/algorithm.h", "ops/newton.h"),
     ("src/algorithms/algorithm.h", "ops/scales.h"),

@@ -68,18 +68,6 @@ def make(rows, cols, mean, kind, dtype, seed=1):
     return start.astype(cupy.int64), col, value
 
 
-class Statistics(ctypes.Structure):
-    _fields_ = [("head", ctypes.c_int64 * 2), ("seconds", ctypes.c_double * 2), ("counts", ctypes.c_int64 * 7),
-                ("panel_seconds", ctypes.c_double * 2), ("layout_seconds", ctypes.c_double),
-                ("layout_bytes", ctypes.c_int64)]
-
-
-def statistics(device):
-    found = Statistics()
-    kiln.library.kiln_device_get_statistics(device.handle, ctypes.byref(found))
-    return found
-
-
 def new_csr(device, shape, dtype, start, col, value):
     """Arrays of the host; value None: pattern only."""
     matrix = kiln.Matrix.__new__(kiln.Matrix)
@@ -94,7 +82,7 @@ def run_kiln(device, shape, dtype, host, hv, hy, row, peers=True):
     rows, cols = shape
     X = new_csr(device, shape, dtype, *host)
     v, y, w = device.dense(rows, 1, dtype, hv), device.dense(cols, 1, dtype, hy), device.dense(cols, 1, dtype)
-    before = statistics(device)
+    before = device.statistics()
     times = []
     for _ in range(3):
         begin = time.perf_counter()
@@ -107,7 +95,7 @@ def run_kiln(device, shape, dtype, host, hv, hy, row, peers=True):
     row["transposed_ms"] = median_time(lambda: kiln.multiply(w, 1.0, X, v, transposed=True), device.sync) * 1e3
     q = device.dense(rows, 1, dtype)
     row["plain_ms"] = median_time(lambda: kiln.multiply(q, 1.0, X, y), device.sync) * 1e3
-    after = statistics(device)
+    after = device.statistics()
     row["layout_ms"] = (after.layout_seconds - before.layout_seconds) * 1e3
     row["layout_memory"] = (after.layout_bytes - before.layout_bytes) / row["bytes"]
     if row["columns"] <= 30_000_000 and peers:

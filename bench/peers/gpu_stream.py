@@ -27,19 +27,6 @@ SHAPES = [("dense", "float64", 28), ("dense", "float64", 1000), ("dense", "float
 PER_ROW = 30
 
 
-class Statistics(ctypes.Structure):
-    _fields_ = [("bytes_up", kiln.I64), ("bytes_down", kiln.I64), ("transfer_seconds", kiln.D), ("build_seconds", kiln.D),
-                ("kernels_built", kiln.I64), ("kernels_cached", kiln.I64), ("memory_used", kiln.I64),
-                ("memory_peak", kiln.I64), ("evictions", kiln.I64), ("panels", kiln.I64), ("panel_bytes", kiln.I64),
-                ("panel_seconds", kiln.D), ("panel_wait_seconds", kiln.D)]
-
-
-def statistics(device):
-    found = Statistics()
-    kiln.library.kiln_device_get_statistics(device.handle, ctypes.byref(found))
-    return found
-
-
 def cuda_link(megabytes=1024, repeats=8):
     """Bytes a second from pinned host memory, by the driver's own copy: the best of a few."""
     cuda = ctypes.CDLL("libcuda.so.1")
@@ -119,7 +106,7 @@ def streamed(name, form, dtype, cols, size, link):
     device = kiln.Device(name, memory=size // 4)
     X = place(device, host, dtype)
     w, seconds = passes(device, X, dtype, PASSES + 1)  # the first builds kernels and pins X
-    figures = statistics(device)
+    figures = device.statistics()
     if not figures.panels:
         raise RuntimeError("X was not streamed")
     want, resident = None, "cpu"

@@ -11,15 +11,31 @@ class Error(ctypes.Structure):
     _fields_ = [("status", ctypes.c_int), ("message", ctypes.c_char_p), ("hint", ctypes.c_char_p)]
 
 
-class DeviceOptions(ctypes.Structure):
-    _fields_ = [("threads", ctypes.c_int), ("memory", I64), ("deterministic", ctypes.c_int), ("message", P),
-                ("message_user", P), ("process_end", P)]
+class Sized(ctypes.Structure):
+    """A struct that begins with its size, so that the library refuses one that is too short."""
+
+    def __init__(self, **fields):
+        super().__init__(size=ctypes.sizeof(self), **fields)
 
 
-class DeviceInfo(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char * 32), ("description", ctypes.c_char * 160), ("usable", ctypes.c_int),
+class DeviceOptions(Sized):
+    _fields_ = [("size", ctypes.c_size_t),
+                ("threads", ctypes.c_int), ("memory", I64), ("deterministic", ctypes.c_int), ("message", P),
+                ("message_user", P)]
+
+
+class DeviceInfo(Sized):
+    _fields_ = [("size", ctypes.c_size_t),
+                ("name", ctypes.c_char * 32), ("description", ctypes.c_char * 160), ("usable", ctypes.c_int),
                 ("reason", ctypes.c_char * 256), ("hint", ctypes.c_char * 256), ("memory", I64),
                 ("threads", ctypes.c_int), ("is_gpu", ctypes.c_int), ("has_f64", ctypes.c_int)]
+
+
+class Statistics(Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("bytes_up", I64), ("bytes_down", I64), ("transfer_seconds", D),
+                ("build_seconds", D), ("kernels_built", I64), ("kernels_cached", I64), ("memory_used", I64),
+                ("memory_peak", I64), ("evictions", I64), ("panels", I64), ("panel_bytes", I64), ("panel_seconds", D),
+                ("panel_wait_seconds", D), ("layout_seconds", D), ("layout_bytes", I64)]
 
 
 library = ctypes.CDLL(os.environ.get("KILN_LIBRARY", "libkiln.so"))
@@ -44,6 +60,11 @@ class Device:
         info = DeviceInfo()
         check(library.kiln_device_get_info(self.handle, ctypes.byref(info)))
         return info.name.decode(), info.description.decode()
+
+    def statistics(self):
+        found = Statistics()
+        check(library.kiln_device_get_statistics(self.handle, ctypes.byref(found)))
+        return found
 
     def sync(self):
         check(library.kiln_device_sync(self.handle))
@@ -98,14 +119,16 @@ def mmchain(w, alpha, X, v, y, beta=0.0, z=None):
                                z.handle if z else None))
 
 
-class LinregOptions(ctypes.Structure):
-    _fields_ = [("l2", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
+class LinregOptions(Sized):
+    _fields_ = [("size", ctypes.c_size_t),
+                ("l2", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
                 ("no_preconditioner", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", D),
                 ("max_iterations", I64), ("weights", P), ("progress", P), ("user", P)]
 
 
-class Report(ctypes.Structure):
-    _fields_ = [("converged", ctypes.c_int), ("stopped_by", ctypes.c_int), ("iterations", I64), ("residual", D),
+class Report(Sized):
+    _fields_ = [("size", ctypes.c_size_t),
+                ("converged", ctypes.c_int), ("stopped_by", ctypes.c_int), ("iterations", I64), ("residual", D),
                 ("tolerance", D), ("objective", D), ("rss", D), ("tss", D), ("r2", D), ("deviance", D),
                 ("null_deviance", D), ("dispersion", D), ("aic", D), ("gap", D), ("passes", I64), ("seconds", D), ("trace", P),
                 ("trace_count", I64)]
@@ -124,8 +147,9 @@ def linreg(W, b, X, y, **options):
     return report
 
 
-class LogregOptions(ctypes.Structure):
-    _fields_ = [("l2", D), ("l1", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
+class LogregOptions(Sized):
+    _fields_ = [("size", ctypes.c_size_t),
+                ("l2", D), ("l1", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
                 ("warm_start", ctypes.c_int), ("tolerance", D), ("max_iterations", I64), ("weights", P), ("class_weights", P),
                 ("balanced", ctypes.c_int), ("progress", P), ("user", P)]
 
@@ -138,8 +162,16 @@ def logreg(W, b, X, y, **options):
     return report
 
 
-class GlmOptions(ctypes.Structure):
-    _fields_ = [("family", ctypes.c_int), ("link", ctypes.c_int), ("parameter", D), ("link_power", D), ("l2", D),
+class SvmOptions(Sized):
+    _fields_ = [("size", ctypes.c_size_t),
+                ("regression", ctypes.c_int), ("epsilon", D), ("l2", D), ("no_intercept", ctypes.c_int),
+                ("standardize", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", D), ("max_iterations", I64),
+                ("weights", P), ("class_weights", P), ("balanced", ctypes.c_int), ("progress", P), ("user", P)]
+
+
+class GlmOptions(Sized):
+    _fields_ = [("size", ctypes.c_size_t),
+                ("family", ctypes.c_int), ("link", ctypes.c_int), ("parameter", D), ("link_power", D), ("l2", D),
                 ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", D),
                 ("max_iterations", I64), ("weights", P), ("offset", P), ("standard_errors", P), ("progress", P), ("user", P)]
 

@@ -123,12 +123,6 @@ def objective(problem, X, y, W, b):
 
 def kiln_solver(problem, X, y, device_name, threads):
     import kiln_ctypes as kiln
-
-    class SvmOptions(ctypes.Structure):
-        _fields_ = [("regression", ctypes.c_int), ("epsilon", kiln.D), ("l2", kiln.D), ("no_intercept", ctypes.c_int),
-                    ("standardize", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", kiln.D),
-                    ("max_iterations", kiln.I64), ("weights", kiln.P), ("class_weights", kiln.P), ("balanced", ctypes.c_int),
-                    ("progress", kiln.P), ("user", kiln.P)]
     loss, l2, l1, intercept, _ = PROBLEMS[problem]
     device = kiln.Device(device_name, threads)
     k = len(np.unique(y)) if loss == "softmax" else 1
@@ -139,7 +133,7 @@ def kiln_solver(problem, X, y, device_name, threads):
 
     def solve(tolerance):
         if loss in ("hinge", "epsilon"):
-            options = SvmOptions(regression=loss == "epsilon", epsilon=EPSILON, l2=l2, no_intercept=1, tolerance=tolerance)
+            options = kiln.SvmOptions(regression=loss == "epsilon", epsilon=EPSILON, l2=l2, no_intercept=1, tolerance=tolerance)
             report = kiln.Report()
             kiln.check(kiln.library.kiln_svm(W.handle, b.handle, A.handle, t.handle, ctypes.byref(options),
                                              ctypes.byref(report)))

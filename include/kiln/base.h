@@ -69,6 +69,9 @@ typedef struct kiln_error {
 } kiln_error;
 KILN_API const kiln_error *kiln_last_error(void);
 
+/* "None", where a field's default is something: a field of 0 always means the default that its comment states. */
+#define KILN_NONE (-1)
+
 /* ---------------------------------------------------------------------- progress and cancellation */
 
 typedef struct kiln_progress {

@@ -27,6 +27,7 @@ typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file ha
 typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
 typedef struct kiln_read_options {
+    size_t size;
     kiln_file_format format;
     kiln_type type;     /* element type of X and y; default f64 */
     int zero_based;     /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */

@@ -14,6 +14,7 @@ extern "C" {
 typedef struct kiln_device kiln_device;
 
 typedef struct kiln_device_options {
+    size_t size;
     /* 0 = KILN_NUM_THREADS, which has to be in [1, 4096], else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
     int threads;
     int64_t memory; /* byte budget of the device; 0 = what the device has */
@@ -22,11 +23,7 @@ typedef struct kiln_device_options {
     int deterministic;
     /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
     void (*message)(void *user, const char *text);
-    void *message_user; /* of both functions */
-    /* Seconds that a process takes to end after it has used the device of that name, from when it begins to close it;
-     * negative: cannot be told. kiln_device_choose asks once for each GPU and driver, while it holds none: no process can time
-     * its own end, so that another one must be run for it. NULL: a process's end is not counted. */
-    double (*process_end)(void *user, const char *device);
+    void *message_user;
 } kiln_device_options;
 
 /* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
@@ -38,6 +35,7 @@ KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
 KILN_API void kiln_device_close(kiln_device *device);
 
 typedef struct kiln_device_info {
+    size_t size;
     char name[32];         /* "cpu", "cuda:0", "opencl:0.0" */
     char description[160]; /* e.g. "NVIDIA H200, driver 580.159, NVRTC 13.0" */
     int usable;            /* 1 if kiln_device_open would succeed as far as can be told without opening */
@@ -49,11 +47,13 @@ typedef struct kiln_device_info {
     int has_f64;           /* 1 if its kernels can compute in f64 */
 } kiln_device_info;
 KILN_API kiln_status kiln_device_get_info(const kiln_device *device, kiln_device_info *info);
-/* All devices this machine offers, usable or not, best first. Free with kiln_free. */
-KILN_API kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count);
+/* All devices this machine offers, usable or not, best first. size: sizeof(kiln_device_info), how far
+ * apart the rows lie. Free with kiln_free. */
+KILN_API kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count, size_t size);
 
 /* What the device has done since it was opened. */
 typedef struct kiln_device_statistics {
+    size_t size;
     int64_t bytes_up, bytes_down; /* host to device and back; 0 on the CPU, where nothing moves */
     double transfer_seconds;      /* spent in those copies */
     double build_seconds;         /* spent building kernels or loading them from the cache */
@@ -69,19 +69,22 @@ typedef struct kiln_device_statistics {
     double layout_seconds;
     int64_t layout_bytes;
 } kiln_device_statistics;
-KILN_API void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics);
+KILN_API kiln_status kiln_device_get_statistics(const kiln_device *device,
+                                                kiln_device_statistics *statistics);
 
 /* Waits for all work on the device; reports errors of work queued earlier. */
 KILN_API kiln_status kiln_device_sync(kiln_device *device);
 
 /* What was looked for on this machine: one row each for driver, NVRTC, OpenCL, BLAS, MPI, NCCL, caches. */
 typedef struct kiln_probe {
+    size_t size;
     char what[48]; /* "CUDA driver" */
     int found;
     char detail[256]; /* version and path, or why not */
     char hint[256];   /* the command that would mend it; "" if none */
 } kiln_probe;
-KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count); /* free with kiln_free */
+/* size: sizeof(kiln_probe). Free with kiln_free. */
+KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count, size_t size);
 
 /* Read bandwidth of the device in bytes per second, measured over a buffer far larger than its caches
  * (some tenths of a second; one or two where a processor's caches are of hundreds of MB). Kept in the machine's profile in

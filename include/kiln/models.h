@@ -82,6 +82,7 @@ typedef struct kiln_trace_row {
 /* What a run did. Zero it before the call (kiln_report report = {0}), free its trace with
  * kiln_report_free. */
 typedef struct kiln_report {
+    size_t size;
     int converged; /* 1 only if the criterion was checked on the returned result and held */
     kiln_stop stopped_by;
     int64_t iterations; /* of the main loop */
@@ -103,7 +104,8 @@ typedef struct kiln_report {
 KILN_API void kiln_report_free(kiln_report *report);
 
 typedef struct kiln_linreg_options {
-    double l2;             /* default 0 */
+    size_t size;
+    double l2;             /* default none */
     int no_intercept;      /* default: fit an unpenalised intercept */
     int standardize;       /* penalise coefficients of columns scaled to unit variance; X is not copied */
     int no_preconditioner; /* default: Jacobi */
@@ -175,9 +177,9 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or
  * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). */
 typedef struct kiln_logreg_options {
-    /* 0 = 1, which is C = 1 of LIBLINEAR and scikit-learn, but none where l1 > 0; negative = no such penalty */
-    double l2;
-    double l1;                                 /* default 0 */
+    size_t size;
+    double l2; /* default 1, which is C = 1 of LIBLINEAR and scikit-learn; none where l1 > 0 */
+    double l1; /* default none */
     int no_intercept, standardize, warm_start; /* as kiln_linreg's */
     double tolerance;                          /* default 1e-8 f64, 1e-4 f32 */
     int64_t max_iterations;                    /* Newton steps; default 100 */
@@ -194,12 +196,13 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it) + (l2/2) ||w||^2
  *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x 1. */
 typedef struct kiln_glm_options {
+    size_t size;
     kiln_family family; /* default Gaussian */
     kiln_link link;     /* default the family's */
     double
         parameter; /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
     double link_power;                         /* KILN_LINK_POWER */
-    double l2;                                 /* default 0 */
+    double l2;                                 /* default none */
     int no_intercept, standardize, warm_start; /* as kiln_linreg's; a warm start takes w and b */
     /* as kiln_logreg's, relative to the gradient of the model without columns; default 1e-9 f64, 1e-4 f32 */
     double tolerance;
@@ -247,9 +250,10 @@ KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix 
  * relative error, at two more passes a problem. NaN where a column is not penalised.
  * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */
 typedef struct kiln_svm_options {
+    size_t size;
     int regression;
-    double epsilon; /* regression; default 0 */
-    double l2;      /* 0 = 0.5, which is C = 1 of LIBLINEAR; negative = none */
+    double epsilon; /* regression; default none */
+    double l2;      /* default 0.5, which is C = 1 of LIBLINEAR */
     int no_intercept, standardize, warm_start;
     double tolerance;       /* as kiln_logreg's; default 1e-8 f64, 1e-4 f32 */
     int64_t max_iterations; /* Newton steps for each class; default 100 */
@@ -264,10 +268,12 @@ KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix 
 /* What a model is worth, computed again by slow reference code: plain loops in at least f64, which share nothing with the
  * operations that trained it. */
 typedef struct kiln_verify_options {
-    double l2, l1;
+    size_t size;
+    double l2, l1; /* default none, whatever was trained */
     int standardize;
 } kiln_verify_options;
 typedef struct kiln_verification {
+    size_t size;
     double objective; /* sum_i s_i loss_i and the penalties */
     double
         gradient; /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin or here */
@@ -296,6 +302,7 @@ KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *los
  * Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment, JACM 1999; Ashari et
  * al., PPoPP 2015, table 1. */
 typedef struct kiln_hits_options {
+    size_t size;
     int norm;               /* 1 (default): entries sum to 1; 2: squares do */
     int unweighted;         /* take every stored entry for 1 */
     int warm_start;         /* start from the given authorities; default: all equal */
@@ -308,6 +315,7 @@ KILN_API kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, cons
 
 /* One iteration again by slow reference code, in long double on the host. Of the options norm and unweighted count. */
 typedef struct kiln_hits_verification {
+    size_t size;
     double eigenvalue; /* ||A^T (A a)||, as kiln_report.objective claims */
     double authorities,
         hubs; /* 1-norm of the change that one more iteration would make; of hubs - A a / ||A a|| */

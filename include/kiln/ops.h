@@ -104,6 +104,7 @@ typedef enum kiln_link {
 } kiln_link;
 
 typedef struct kiln_loss {
+    size_t size;
     kiln_loss_kind kind;
     kiln_family family; /* KILN_LOSS_GLM, as link */
     kiln_link link;
@@ -214,6 +215,7 @@ KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_k
  * A = (X - 1 mean^T)^T diag(weights) (X - 1 mean^T). Q holds L P when a pass over X adds A P to it. What rounding leaves of the
  * sums of centred rows is not to be magnified by the means: the pass returns these sums, and mean sums is taken off Q. */
 typedef struct kiln_cg {
+    size_t size;
     /* (5 + 2 h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64): the scalars,
      *   row 0 rho   row 1 whether the column is active (1 or 0)   row 2 the goal: finished once rho <= goal
      *   row 3 the sum of alpha * rho / 2 so far, by which E^T H E / 2 - G^T E has come down

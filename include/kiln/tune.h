@@ -17,6 +17,7 @@ extern "C" {
 
 /* Passes over a matrix X with a little work on vectors between them, as iterative algorithms do. */
 typedef struct kiln_work {
+    size_t size;
     kiln_format format;      /* of X; 0 = dense */
     kiln_type type;          /* 0 = f64 */
     int64_t rows, cols, nnz; /* nnz: a sparse X's */
@@ -41,13 +42,24 @@ typedef struct kiln_estimate {
     char why[160];
 } kiln_estimate;
 
+typedef struct kiln_choose_options {
+    size_t size;
+    int thorough; /* measure what there is; default: as little as decides */
+    /* Seconds that a process takes to end after it has used the device of that name, from when it begins to close it;
+     * KILN_NONE: cannot be told. It is asked once for each GPU and driver, while no GPU is open: no process can time its own
+     * end, so another one must be run for it. Default: a process's end is not counted. */
+    double (*process_end)(void *user, const char *device);
+    void *user;
+} kiln_choose_options;
+
 /* The device on which the work is expected to end first: `host`, an open "cpu" device where the data lie, or the best
  * GPU, which is opened with host's options. *estimates has a row for each device that came into question (free with
  * kiln_free). The figures are measured once and kept in the machine's profile in the cache folder. Work so small that
  * merely starting a GPU would take longer goes to the host without looking for one, unless `thorough`, which measures
  * what there is. No GPU is no error. */
 KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, int64_t *count,
-                                        kiln_device *host, const kiln_work *work, int thorough);
+                                        kiln_device *host, const kiln_work *work,
+                                        const kiln_choose_options *options);
 
 /* One way for a device to go about mmchain: the launch parameters of the fused-kernels paper, its section 3.3. */
 typedef struct kiln_plan {

@@ -11,6 +11,7 @@
 #include "core/range.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "core/status.h"
 #include "kiln.h"
 #include "ops/newton.h"
@@ -42,6 +43,8 @@ kiln_status ki_check_finite(const char *call, const char *name, const kiln_matri
 kiln_status ki_check_weights(const char *call, const kiln_matrix *weights);
 /* ERR_ARGUMENT unless both are >= 0, the default at 0. */
 kiln_status ki_check_iteration(const char *call, double tolerance, int64_t max_iterations);
+/* A penalty's strength, or epsilon: what is given becomes what is meant, 0 the default and KILN_NONE 0. */
+kiln_status ki_check_strength(const char *call, const char *field, double *given, double standard);
 int64_t ki_bytes_of(const kiln_matrix *X); /* that one pass over X reads */
 
 /* Weighted moments of X's columns, n x 1 each on X's device; see moments.c. */
@@ -69,5 +72,7 @@ void ki_columns_free(struct ki_columns *columns);
 
 kiln_link ki_link_of(const kiln_loss *loss); /* a glm's, the family's where it is left to that */
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
+/* The caller's report = ours, with all that it owns; to may be NULL. KI_CHECK_RESULT has accepted it. */
+void ki_report_hand_over(kiln_report *to, kiln_report *from);
 
 #endif

@@ -198,7 +198,8 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     struct hits s = {.A = A, .start = ki_clock()};
     const double one = 1;
     double norm;
-    if (options) s.options = *options;
+    TRY(KI_TAKE(kiln_hits_options, &s.options, options));
+    TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(hubs, authorities, A, &s.options));
     ki_options_fill(&s.options, &ki_algorithm_hits.shown, kiln_matrix_type(A));
     s.report.tolerance = s.options.tolerance;
@@ -214,10 +215,7 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     TRY(kiln_combine(hubs, &one, s.h, NULL, NULL));
     TRY(kiln_combine(authorities, &one, s.a, NULL, NULL));
     s.report.seconds = ki_clock() - s.start;
-    if (report) {
-        *report = s.report;
-        s.report = (kiln_report){0};
-    }
+    ki_report_hand_over(report, &s.report);
 done:
     kiln_report_free(&s.report);
     kiln_matrix_free(s.links);

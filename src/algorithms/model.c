@@ -142,13 +142,14 @@ done:
 /* A model in memory is the caller's to put together, so it is checked when it is used, too. */
 kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model) {
     if (!loss || !model) return ki_fail(KILN_ERR_ARGUMENT, "kiln_model_loss: an argument is NULL");
-    kiln_status status = check_model(model);
+    kiln_status status = KI_CHECK_RESULT(kiln_loss, loss);
+    if (status == KILN_OK) status = check_model(model);
     if (status != KILN_OK) return status;
     const struct ki_algorithm *algorithm = ki_algorithm_of(model);
     if (!algorithm->loss) return ki_fail(KILN_ERR_MODEL, "a model of %s has no loss", algorithm->shown.name);
     kiln_loss made = {.kind = KILN_LOSS_SQUARED};
     status = algorithm->loss(&made, model);
-    if (status == KILN_OK) *loss = made;
+    if (status == KILN_OK) KI_GIVE(kiln_loss, loss, &made);
     return status;
 }
 

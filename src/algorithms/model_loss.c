@@ -113,13 +113,16 @@ static const char *describe(char text[80], const kiln_loss *loss) {
 
 kiln_status kiln_model_check_start(const kiln_model *model, const kiln_loss *loss) {
     static const char call[] = "kiln_model_check_start";
-    kiln_loss theirs;
+    kiln_loss theirs = {0}, own;
     char from[80], to[80];
     if (!model || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    kiln_status status = KI_TAKE(kiln_loss, &own, loss);
+    if (status != KILN_OK) return status;
+    loss = &own;
     if (loss->kind < KILN_LOSS_SQUARED || loss->kind > KILN_LOSS_GLM || !kiln_link_name(loss->link))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d, or no link the number %d", call,
                        (int)loss->kind, (int)loss->link);
-    const kiln_status status = kiln_model_loss(&theirs, model);
+    status = kiln_model_loss(&theirs, model);
     if (status != KILN_OK || of_one_kind(&theirs, loss)) return status;
     ki_fail(KILN_ERR_MODEL,
             "coefficients of %s mean something else than those of %s, and are no start for them",

@@ -81,7 +81,7 @@ done:
 }
 
 kiln_status ki_predict_glm(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
-    kiln_loss loss;
+    kiln_loss loss = {0};
     kiln_matrix *Eta = NULL;
     kiln_status status = kiln_model_loss(&loss, model);
     if (status != KILN_OK) return status;

@@ -12,6 +12,12 @@ const char *kiln_stop_name(kiln_stop stop) {
     return (int)stop >= 0 && (int)stop < count ? names[stop] : "unknown";
 }
 
+void ki_report_hand_over(kiln_report *to, kiln_report *from) {
+    if (!to) return;
+    KI_GIVE(kiln_report, to, from);
+    *from = (kiln_report){0};
+}
+
 void kiln_report_free(kiln_report *report) {
     if (!report) return;
     ki_free(report->trace);

@@ -11,6 +11,7 @@
 #include "core/cache.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "choose/figures.h"
 #include "derived/panels_cpu.h"
 
@@ -28,6 +29,7 @@ struct candidate {
 
 struct choice {
     kiln_work work;
+    kiln_choose_options options;
     struct candidate host, gpu;
 };
 
@@ -108,7 +110,7 @@ static kiln_status recall_gpu(struct choice *choice) {
         status = ki_figures_recall(&gpu->measured, &gpu->figures, host, owner, &choice->work);
         bool told = false;
         if (status == KILN_OK) status = ki_figures_recall_end(&told, &gpu->figures, host, &gpu->info);
-        gpu->known = gpu->measured && (told || !host->options.process_end);
+        gpu->known = gpu->measured && (told || !choice->options.process_end);
         if (host->options.memory > 0) gpu->budget = (double)host->options.memory;
     } else {
         ki_cache_drop_file(cache, host, "gpu", "damaged");
@@ -143,7 +145,7 @@ static kiln_status open_gpu(kiln_device **gpu, char why[160], const kiln_device_
  * would without this one: unused. */
 static kiln_status ask_for_end(struct choice *choice, double *began) {
     struct candidate *gpu = &choice->gpu;
-    const kiln_device_options *options = &choice->host.device->options;
+    const kiln_choose_options *options = &choice->options;
     kiln_status status;
     bool told;
     char name[sizeof gpu->info.name];
@@ -153,9 +155,9 @@ static kiln_status ask_for_end(struct choice *choice, double *began) {
     memcpy(name, gpu->device->info.name, sizeof name);
     kiln_device_close(gpu->device);
     gpu->device = NULL;
-    const double seconds = options->process_end(options->message_user, name);
+    const double seconds = options->process_end(options->user, name);
     *began = ki_clock();
-    TRY(open_gpu(&gpu->device, gpu->why, options));
+    TRY(open_gpu(&gpu->device, gpu->why, &choice->host.device->options));
     if (!gpu->device) return KILN_OK;
     if (seconds >= 0 && seconds <= DBL_MAX) TRY(ki_figures_keep_end(&gpu->figures, gpu->device, seconds));
 done:
@@ -220,8 +222,9 @@ static bool gpu_wins(const struct choice *choice) {
     return choice->gpu.known && seconds_of(choice, &choice->gpu) < seconds_of(choice, &choice->host);
 }
 
-static kiln_status decide(struct choice *choice, bool thorough) {
+static kiln_status decide(struct choice *choice) {
     kiln_status status;
+    const bool thorough = choice->options.thorough != 0;
     TRY(recall_gpu(choice));
     if (!thorough && settled(choice)) {
         choice->gpu.known = false;
@@ -270,7 +273,7 @@ static void explain(kiln_estimate *row, const struct choice *choice, const struc
 }
 
 kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, int64_t *count,
-                               kiln_device *host, const kiln_work *work, int thorough) {
+                               kiln_device *host, const kiln_work *work, const kiln_choose_options *options) {
     struct choice choice = {.work = {0}};
     kiln_status status;
     kiln_estimate *rows = NULL;
@@ -279,8 +282,9 @@ kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, 
     if (!ki_on_cpu(host))
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_choose: host is %s, but must be cpu", host->info.name);
     TRY(ki_work_check(&choice.work, work));
+    TRY(KI_TAKE(kiln_choose_options, &choice.options, options));
     TRY(begin(&choice, host));
-    TRY(decide(&choice, thorough));
+    TRY(decide(&choice));
     rows = ki_calloc(2 * sizeof *rows);
     if (!rows) TRY(ki_fail_nomem(2 * sizeof *rows, "the estimates"));
     const bool on_gpu = gpu_wins(&choice) && choice.gpu.device;

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "core/size.h"
+#include "core/sized.h"
 
 /* Vectors of n x k that an iteration of conjugate gradient reads or writes (kiln_cg_step, and w and y of the pass). */
 static const double VECTORS = 11;
@@ -21,7 +22,9 @@ static const double ROOM = 1.1;
 
 kiln_status ki_work_check(kiln_work *full, const kiln_work *work) {
     if (!work) return ki_fail(KILN_ERR_ARGUMENT, "work is NULL");
-    kiln_work made = *work;
+    kiln_work made;
+    const kiln_status status = KI_TAKE(kiln_work, &made, work);
+    if (status != KILN_OK) return status;
     if (!made.format) made.format = KILN_DENSE;
     if (!made.type) made.type = KILN_F64;
     if (made.k == 0) made.k = 1;

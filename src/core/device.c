@@ -11,6 +11,7 @@
 #include "core/kernels.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "core/upload.h"
 
 /* Best first: the order in which "auto" tries and kiln_device_list reports. */
@@ -59,11 +60,11 @@ int ki_default_threads(void) {
 
 /* Ours has to make sense; OMP_NUM_THREADS may hold a list for nested loops, which is not for us. */
 static kiln_status check_threads(const kiln_device_options *options) {
-    if (options && (options->threads < 0 || options->threads > MOST_THREADS))
+    if (options->threads < 0 || options->threads > MOST_THREADS)
         return ki_fail(KILN_ERR_ARGUMENT, "threads is %d, but must lie in [0, %d]", options->threads,
                        MOST_THREADS);
     const char *text = secure_getenv(own_variable);
-    if ((options && options->threads > 0) || !text || !*text) return KILN_OK;
+    if (options->threads > 0 || !text || !*text) return KILN_OK;
     if (environment_threads(own_variable) && !text[strspn(text, "0123456789")]) return KILN_OK;
     ki_fail(KILN_ERR_ARGUMENT, "%s is '%s', which is no number of threads", own_variable, text);
     return ki_hint("1 to %d, or leave it unset", MOST_THREADS);
@@ -83,9 +84,9 @@ static kiln_status open_on(kiln_device **device, const struct ki_backend *backen
                            const kiln_device_options *options) {
     kiln_device *opened = ki_calloc(sizeof *opened);
     if (!opened) return ki_fail_nomem(sizeof *opened, "a device");
-    if (options) opened->options = *options;
+    opened->options = *options;
     opened->backend = backend;
-    opened->threads = options && options->threads > 0 ? options->threads : ki_default_threads();
+    opened->threads = options->threads > 0 ? options->threads : ki_default_threads();
     kiln_status status = backend->open(opened, selector);
     if (status != KILN_OK) {
         ki_free(opened);
@@ -93,7 +94,7 @@ static kiln_status open_on(kiln_device **device, const struct ki_backend *backen
     }
     opened->info.has_f64 = opened->properties.has_f64;
     opened->budget = opened->properties.memory;
-    if (options && options->memory > 0) opened->budget = options->memory;
+    if (options->memory > 0) opened->budget = options->memory;
     *device = opened;
     return KILN_OK;
 }
@@ -126,13 +127,15 @@ static kiln_status open_auto(kiln_device **device, const kiln_device_options *op
 
 kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_device_options *options) {
     if (!device || !name) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_open: device or name is NULL");
-    kiln_status status = check_threads(options);
+    kiln_device_options own;
+    kiln_status status = KI_TAKE(kiln_device_options, &own, options);
+    if (status == KILN_OK) status = check_threads(&own);
     if (status != KILN_OK) return status;
-    if (options && options->memory < 0)
-        return ki_fail(KILN_ERR_ARGUMENT, "the memory budget is negative: %lld", (long long)options->memory);
+    if (own.memory < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "the memory budget is negative: %lld", (long long)own.memory);
     kiln_device *opened = NULL;
     if (strcmp(name, "auto") == 0) {
-        status = open_auto(&opened, options);
+        status = open_auto(&opened, &own);
     } else {
         size_t length = strcspn(name, ":");
         int i = 0;
@@ -144,7 +147,7 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
             return ki_hint(
                 "auto, cpu, cuda, cuda:1, opencl or opencl:0.0; 'kiln devices' lists what there is");
         }
-        status = open_on(&opened, backends[i], name[length] ? name + length + 1 : "", options);
+        status = open_on(&opened, backends[i], name[length] ? name + length + 1 : "", &own);
     }
     if (status == KILN_OK) *device = opened;
     return status;
@@ -158,7 +161,7 @@ void kiln_device_close(kiln_device *device) {
     ki_free(device);
 }
 
-kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count) {
+kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count, size_t size) {
     if (!infos || !count) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_list: an argument is NULL");
     kiln_device_info *list = NULL;
     int64_t listed = 0;
@@ -169,19 +172,22 @@ kiln_status kiln_device_list(kiln_device_info **infos, int64_t *count) {
             return status;
         }
     }
-    *infos = list;
-    *count = listed;
-    return KILN_OK;
+    return KI_GIVE_ROWS(kiln_device_info, infos, count, size, list, listed);
 }
 
 kiln_status kiln_device_get_info(const kiln_device *device, kiln_device_info *info) {
     if (!device || !info) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_get_info: an argument is NULL");
-    *info = device->info;
-    return KILN_OK;
+    kiln_status status = KI_CHECK_RESULT(kiln_device_info, info);
+    if (status == KILN_OK) KI_GIVE(kiln_device_info, info, &device->info);
+    return status;
 }
 
-void kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics) {
-    if (statistics) *statistics = device ? device->statistics : (kiln_device_statistics){0};
+kiln_status kiln_device_get_statistics(const kiln_device *device, kiln_device_statistics *statistics) {
+    if (!device || !statistics)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_get_statistics: an argument is NULL");
+    kiln_status status = KI_CHECK_RESULT(kiln_device_statistics, statistics);
+    if (status == KILN_OK) KI_GIVE(kiln_device_statistics, statistics, &device->statistics);
+    return status;
 }
 
 void kiln_free(void *memory) {

@@ -15,6 +15,7 @@
 #include "core/cache.h"
 #include "core/library.h"
 #include "core/seams.h"
+#include "core/sized.h"
 
 enum { ROWS_MAX = 24 };
 
@@ -288,7 +289,7 @@ static void probe_zstd(struct report *report) {
 #endif
 }
 
-kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count) {
+kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count, size_t size) {
     if (!probes || !count) return ki_fail(KILN_ERR_ARGUMENT, "kiln_probe_machine: an argument is NULL");
     struct report report = {ki_calloc(ROWS_MAX * sizeof(kiln_probe)), 0};
     if (!report.rows) return ki_fail_nomem(ROWS_MAX * sizeof(kiln_probe), "the list of what was found");
@@ -302,7 +303,5 @@ kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count) {
         ki_free(report.rows);
         return status;
     }
-    *probes = report.rows;
-    *count = report.count;
-    return KILN_OK;
+    return KI_GIVE_ROWS(kiln_probe, probes, count, size, report.rows, report.count);
 }

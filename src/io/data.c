@@ -6,6 +6,7 @@
 #include "core/matrix.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "io/detect.h"
 #include "io/numpy/map.h"
 
@@ -201,11 +202,11 @@ static kiln_status check_names(kiln_file_format format, const char *path, const 
 
 kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
                            const kiln_read_options *options) {
-    kiln_status status = KILN_OK;
     if (!data || !device || !path)
         return ki_fail(KILN_ERR_ARGUMENT, "data, device and path must not be NULL");
-    kiln_read_options full = {.format = KILN_FILE_AUTO};
-    if (options) full = *options;
+    kiln_read_options full;
+    kiln_status status = KI_TAKE(kiln_read_options, &full, options);
+    if (status != KILN_OK) return status;
     if (full.type == KILN_TYPE_DEFAULT) full.type = KILN_F64;
     if (full.threads <= 0) full.threads = device->threads > 0 ? device->threads : 1;
 

@@ -10,6 +10,7 @@
 
 #include "core/kernels.h"
 #include "core/size.h"
+#include "core/sized.h"
 #include "dialect/scalar_math.h"
 #include "bodies/bodies.h"
 #include "pass/chain.h"
@@ -79,8 +80,8 @@ static kiln_status check_state(const char *call, const kiln_cg *on, int64_t slot
 
 static kiln_status check(const char *call, const kiln_cg *on) {
     kiln_status status;
-    if (!on || !on->S || !on->E || !on->G || !on->P || !on->Q || !on->curvature)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: cg, S, E, G, P, Q or curvature is NULL", call);
+    if (!on->S || !on->E || !on->G || !on->P || !on->Q || !on->curvature)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: S, E, G, P, Q or curvature is NULL", call);
     const kiln_matrix *P = on->P;
     if (P->cols < 1 || P->cols > KI_CG_COLUMNS)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: P has %lld columns, but must have 1 to %d", call,
@@ -104,8 +105,11 @@ done:
     return status;
 }
 
-static kiln_status run(const char *call, const kiln_cg *on, int64_t slot) {
+static kiln_status run(const char *call, const kiln_cg *cg, int64_t slot) {
     kiln_status status;
+    kiln_cg own;
+    const kiln_cg *on = &own;
+    TRY(KI_TAKE(kiln_cg, &own, cg));
     TRY(check(call, on));
     TRY(check_state(call, on, slot));
     if (on->P->device->lost) return kiln_device_sync(on->P->device);
@@ -120,6 +124,9 @@ kiln_status kiln_cg_pass(const kiln_cg *cg, const kiln_matrix *X, const kiln_mat
     static const char call[] = "kiln_cg_pass";
     kiln_status status;
     if (!X) return ki_fail(KILN_ERR_ARGUMENT, "%s: X is NULL", call);
+    kiln_cg own;
+    TRY(KI_TAKE(kiln_cg, &own, cg));
+    cg = &own;
     TRY(check(call, cg));
     TRY(check_state(call, cg, 0));
     TRY(ki_check_dense(call, "P", cg->P, X, X->cols, cg->P->cols));

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "core/sized.h"
 #include "pass/chain.h"
 
 static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *A,
@@ -44,14 +45,15 @@ static kiln_link default_link(kiln_family family) {
 }
 
 kiln_status ki_loss_resolve(const char *call, kiln_loss *resolved, const kiln_loss *loss) {
-    if (loss->kind < KILN_LOSS_SQUARED || loss->kind > KILN_LOSS_GLM)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d", call, (int)loss->kind);
-    kiln_status status = loss->kind == KILN_LOSS_GLM ? check_model(call, loss) : KILN_OK;
-    if (status != KILN_OK) return status;
-    *resolved = *loss;
-    if (loss->kind == KILN_LOSS_GLM && loss->link == KILN_LINK_DEFAULT)
-        resolved->link = default_link(loss->family);
-    return KILN_OK;
+    kiln_status status;
+    TRY(KI_TAKE(kiln_loss, resolved, loss));
+    if (resolved->kind < KILN_LOSS_SQUARED || resolved->kind > KILN_LOSS_GLM)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: no loss has the number %d", call, (int)resolved->kind);
+    if (resolved->kind != KILN_LOSS_GLM) return KILN_OK;
+    TRY(check_model(call, resolved));
+    if (resolved->link == KILN_LINK_DEFAULT) resolved->link = default_link(resolved->family);
+done:
+    return status;
 }
 
 static kiln_status check_operands(const char *call, const kiln_loss *loss, const kiln_matrix *X, int64_t k) {
@@ -77,8 +79,9 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
     if (!value || !G || !loss || !X || !W)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: value, G, loss, X or W is NULL", call);
     kiln_loss resolved;
-    const bool softmax = loss->kind == KILN_LOSS_SOFTMAX;
     TRY(ki_loss_resolve(call, &resolved, loss));
+    loss = &resolved;
+    const bool softmax = loss->kind == KILN_LOSS_SOFTMAX;
     TRY(check_operands(call, loss, X, W->cols));
     TRY(ki_check_dense(call, "W", W, X, X->cols, W->cols));
     TRY(ki_check_dense(call, "G", G, X, X->cols, W->cols));
@@ -95,7 +98,7 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
                                         .X = X,
                                         .y = W,
                                         .k = (int)W->cols,
-                                        .loss = &resolved,
+                                        .loss = loss,
                                         .shift = b,
                                         .curvature = C,
                                         .sums = gb,
@@ -110,6 +113,9 @@ kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *
     static const char call[] = "kiln_loss_hessian";
     kiln_status status;
     if (!Q || !loss || !X || !P) return ki_fail(KILN_ERR_ARGUMENT, "%s: Q, loss, X or P is NULL", call);
+    kiln_loss own;
+    TRY(KI_TAKE(kiln_loss, &own, loss));
+    loss = &own;
     const bool softmax = loss->kind == KILN_LOSS_SOFTMAX;
     if (softmax)
         TRY(check_operands(call, loss, X, P->cols));

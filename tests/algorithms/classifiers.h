@@ -186,8 +186,8 @@ static inline void check_answer(const char *what, const struct run *run, const s
                                 const struct question *asked) {
     struct question q = *asked;
     const bool narrow = run->type == KILN_F32;
-    kiln_report report;
-    kiln_device_info info;
+    kiln_report report = {0};
+    kiln_device_info info = {0};
     if (q.tolerance == 0) q.tolerance = narrow ? 1e-4 : 1e-9;
     struct solution s = answer(&report, run, p, &q);
     double *zero = new_doubles((p->n + 1) * s.k);

@@ -81,7 +81,7 @@ static void no_power(struct call *c) {
     c->options.link = KILN_LINK_POWER;
 }
 static void negative_l2(struct call *c) {
-    c->options.l2 = -1;
+    c->options.l2 = -2;
 }
 static void nan_tolerance(struct call *c) {
     c->options.tolerance = NAN;
@@ -152,7 +152,7 @@ static const struct {
     {tweedie_2, KILN_ERR_ARGUMENT, "variance power is 2"},
     {no_alpha, KILN_ERR_ARGUMENT, "alpha is 0"},
     {no_power, KILN_ERR_ARGUMENT, "power of the link is 0"},
-    {negative_l2, KILN_ERR_ARGUMENT, "l2 is -1"},
+    {negative_l2, KILN_ERR_ARGUMENT, "l2 is -2"},
     {nan_tolerance, KILN_ERR_ARGUMENT, "tolerance is nan"},
     {zero_gamma, KILN_ERR_DATA, "row 3 of y is 0, but the family wants a number > 0"},
     {negative_count, KILN_ERR_DATA, "row 5 of y is -1, but the family wants a number >= 0"},
@@ -186,6 +186,7 @@ static void refuses(void **state) {
         c.options.standard_errors = c.errors;
         kiln_report report, before;
         memset(&report, 0x5a, sizeof report);
+        report.size = sizeof report;
         before = report;
         double *w = c.w ? values_of(c.w) : NULL, *b = c.b ? values_of(c.b) : NULL,
                *errors = values_of(c.errors);

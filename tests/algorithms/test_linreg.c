@@ -41,9 +41,9 @@ static void check_shape(const struct shape *shape, const struct run *run) {
     struct problem p = problem_new(shape->m, shape->n, shape->k, shape->density, shape->weighted, 7);
     kiln_linreg_options options = shape->options;
     options.tolerance = run->type == KILN_F32 ? 1e-5 : 1e-12;
-    kiln_report report;
+    kiln_report report = {0};
     struct solution want = reference(&p, &options), got = solve(&report, run, &p, &options);
-    kiln_device_info info;
+    kiln_device_info info = {0};
     assert_ok(kiln_device_get_info(run->device, &info));
     const double off = difference(&got, &want);
     if (!report.converged || report.stopped_by != KILN_STOP_TOLERANCE || !(off <= 100 * options.tolerance))
@@ -74,7 +74,7 @@ static void report_describes_the_result(void **state) {
     for (int intercept = 0; intercept < 2; intercept++) {
         struct problem p = problem_new(80, 5, 2, 1, true, 3);
         const kiln_linreg_options options = {.l2 = 2, .no_intercept = !intercept, .tolerance = 1e-9};
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s =
             solve(&report, &(struct run){devices[0], KILN_F64, KILN_DENSE, NULL}, &p, &options);
         double rss = 0, tss = 0, penalty = 0, total = 0, mean[2] = {0};
@@ -120,7 +120,7 @@ static void criterion_holds_on_the_result(void **state) {
     (void)state;
     struct problem p = problem_new(200, 12, 1, 1, false, 5);
     const kiln_linreg_options options = {.no_intercept = 1, .tolerance = 1e-7};
-    kiln_report report;
+    kiln_report report = {0};
     struct solution s = solve(&report, &(struct run){devices[0], KILN_F64, KILN_DENSE, NULL}, &p, &options);
     double norm = 0, norm_zero = 0;
     for (int j = 0; j < p.n; j++) {
@@ -146,7 +146,7 @@ static void warm_start_goes_on(void **state) {
     (void)state;
     struct problem p = problem_new(200, 25, 70, 1, false, 9);
     struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
-    kiln_report report;
+    kiln_report report = {0};
     kiln_linreg_options options = {.l2 = 1};
     struct solution first = solve(&report, &run, &p, &options);
     assert_true(report.iterations > 5);
@@ -171,9 +171,9 @@ static void iterations_are_capped(void **state) {
     (void)state;
     struct problem p = problem_new(200, 25, 1, 1, false, 11);
     struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
-    kiln_report report;
+    kiln_report report = {0};
     double before = INFINITY;
-    kiln_report all;
+    kiln_report all = {0};
     struct solution converged = solve(&all, &run, &p, &(kiln_linreg_options){.l2 = 0});
     for (int64_t cap = 1; cap <= 4; cap++) {
         struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.max_iterations = cap});
@@ -213,7 +213,7 @@ static void cancelling_keeps_the_result(void **state) {
     struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
     for (int stop_at = 0; stop_at <= 3; stop_at++) {
         struct watcher watcher = {.stop_at = stop_at};
-        kiln_report report, capped;
+        kiln_report report = {0}, capped = {0};
         struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.control = {watch, &watcher}});
         assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
         assert_int_equal(report.converged, 0);

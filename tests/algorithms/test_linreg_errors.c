@@ -169,6 +169,7 @@ static void refuses(void **state) {
         c.options.weights = c.weights;
         kiln_report report, before;
         memset(&report, 0x5a, sizeof report);
+        report.size = sizeof report;
         before = report;
         double *W = c.W ? values_of(c.W) : NULL, *b = c.b ? values_of(c.b) : NULL;
         const kiln_status status = kiln_linreg(c.W, c.b, c.X, c.y, &c.options, &report);

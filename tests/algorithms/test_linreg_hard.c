@@ -45,7 +45,7 @@ static struct problem split(const double *table, int m, int n) {
  * rss. */
 static void certify(struct problem p, const double *certified, double rss, double digits,
                     const kiln_linreg_options *options) {
-    kiln_report report;
+    kiln_report report = {0};
     const struct run run = on_cpu(KILN_F64, KILN_DENSE);
     struct solution s = solve(&report, &run, &p, options);
     for (int j = 0; j < p.n + !options->no_intercept; j++) {
@@ -94,7 +94,7 @@ static void nist_noint1(void **state) {
 static void scales_do_not_matter(void **state) {
     (void)state;
     struct problem p = problem_new(150, 6, 1, 1, false, 21);
-    kiln_report report;
+    kiln_report report = {0};
     for (int c = 0; c < 6; c++) {
         const kiln_type type = c < 3 ? KILN_F32 : KILN_F64;
         const int shift = (c % 3 - 1) * (type == KILN_F32 ? 42 : 490);
@@ -140,7 +140,7 @@ static void means_may_dwarf_spreads(void **state) {
                 p.X[i * 2] = x;
                 centred.X[i * 2] = (x - columns[c].mean) / columns[c].spread;
             }
-            kiln_report report;
+            kiln_report report = {0};
             const struct run run = on_cpu(columns[c].type, KILN_DENSE);
             const kiln_linreg_options o = {.standardize = options == 1, .no_preconditioner = options == 2};
             struct solution got = solve(&report, &run, &p, &o), want = reference(&centred, &o);
@@ -173,7 +173,7 @@ static void hopeless_means_are_centred_at_once(void **state) {
         for (int j = 1; j < N_COLUMNS; j++)
             x[j] += 0.3 * sum; /* correlated: CG needs more than a few steps */
     }
-    kiln_report report;
+    kiln_report report = {0};
     const struct run run = on_cpu(KILN_F64, KILN_DENSE);
     struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
     if (!(fabs(10 * s.W[0] - 3) <= 0.05 && report.iterations < 200))
@@ -206,7 +206,7 @@ static void idle_columns_get_zero(void **state) {
                 struct solution warm = {7, 1, start, &b}, want = reference(&q, &o);
                 struct run run = on_cpu(type, format);
                 if (options == 3) run.start = &warm;
-                kiln_report report;
+                kiln_report report = {0};
                 struct solution got = solve(&report, &run, &p, &o);
                 assert_true(report.converged);
                 for (int j = 3; j < 7; j++) assert_true(got.W[j] == 0);
@@ -232,7 +232,7 @@ static void constant_columns_of_many_rows_get_zero(void **state) {
             for (int i = 0; i < m; i++)
                 for (int j = 0; j < 4; j++)
                     p.X[i * N + j] = type == KILN_F32 ? (float)constants[j] : constants[j];
-            kiln_report report;
+            kiln_report report = {0};
             const struct run run = on_cpu(type, m == 10000 ? KILN_CSR : KILN_DENSE);
             struct solution got = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
             for (int j = 0; j < 4; j++)
@@ -264,7 +264,7 @@ static void collinear_columns_predict_as_well(void **state) {
     static const double tolerances[] = {0, 1e-13, 1e-18}; /* the last cannot be met and must do no harm */
     for (int t = 0; t < 3; t++) {
         const kiln_linreg_options options = {.tolerance = tolerances[t]};
-        kiln_report report;
+        kiln_report report = {0};
         const struct run run = on_cpu(KILN_F64, KILN_CSR);
         struct solution got = solve(&report, &run, &all, &options), want = reference(&some, &options);
         for (int i = 0; i < M; i++) {
@@ -296,7 +296,7 @@ static void constant_targets(void **state) {
         for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
             struct problem p = problem_new(77, 3, 1, 1, true, 61);
             for (int i = 0; i < p.m; i++) p.y[i] = type == KILN_F32 ? (float)values[v] : values[v];
-            kiln_report report;
+            kiln_report report = {0};
             const struct run run = on_cpu(type, KILN_DENSE);
             struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
             assert_true(report.converged && report.iterations == 0 && report.residual == 0 &&
@@ -315,7 +315,7 @@ static void stalls_are_told(void **state) {
     struct problem p = problem_new(200, 10, 1, 1, false, 71);
     for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
         const kiln_linreg_options options = {.tolerance = type == KILN_F32 ? 1e-12 : 1e-20};
-        kiln_report report;
+        kiln_report report = {0};
         const struct run run = on_cpu(type, KILN_DENSE);
         struct solution s = solve(&report, &run, &p, &options), want = reference(&p, &options);
         assert_int_equal(report.stopped_by, KILN_STOP_STALLED);
@@ -343,7 +343,7 @@ static void stalls_among_dependent_columns_end_soon(void **state) {
     }
     for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
         const struct run run = on_cpu(type, KILN_CSR);
-        kiln_report report, far;
+        kiln_report report = {0}, far = {0};
         struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.max_iterations = 5000});
         struct solution t =
             solve(&far, &run, &p, &(kiln_linreg_options){.tolerance = 1e-300, .max_iterations = 5000});
@@ -364,7 +364,7 @@ static void overflow_is_told(void **state) {
     (void)state;
     struct problem p = problem_new(50, 3, 1, 1, false, 81);
     for (int i = 0; i < p.m; i++) p.y[i] *= 1e200;
-    kiln_report report;
+    kiln_report report = {0};
     const struct run run = on_cpu(KILN_F64, KILN_DENSE);
     struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.l2 = 0});
     assert_int_equal(report.stopped_by, KILN_STOP_DIVERGED);

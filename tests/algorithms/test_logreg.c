@@ -85,7 +85,7 @@ static void weights_are_repetitions(void **state) {
     const struct run run = plain_run();
     struct problem p = labelled(60, 4, 3, 1, false, 3), twice = labelled(60, 4, 3, 1, false, 3);
     struct question q = {.classes = 3, .l2 = 1, .tolerance = 1e-11};
-    kiln_report report;
+    kiln_report report = {0};
     p.weights = new_doubles(60);
     free(twice.X);
     free(twice.y);
@@ -129,7 +129,7 @@ static void standardizing_is_scaling(void **state) {
         struct problem p = labelled(90, 4, 2, 1, false, 8);
         struct question q = {.classes = 2, .l2 = 2, .l1 = l1 * 3, .standardize = true, .tolerance = 1e-11};
         double sigma[4];
-        kiln_report report;
+        kiln_report report = {0};
         for (int i = 0; i < 90; i++) p.X[i * 4 + 1] *= 1000;
         struct solution s = answer(&report, &run, &p, &q);
         kiln_report_free(&report);
@@ -150,7 +150,7 @@ static void warm_start_goes_on(void **state) {
     struct run run = plain_run();
     struct problem p = labelled(200, 10, 4, 1, true, 4);
     struct question q = {.classes = 4, .l2 = 1};
-    kiln_report report;
+    kiln_report report = {0};
     struct solution first = answer(&report, &run, &p, &q);
     assert_true(report.iterations > 2);
     const double objective = report.objective;
@@ -188,7 +188,7 @@ static void weak_l1_of_like_columns(void **state) {
     for (int i = 0; i < 3; i++) {
         const struct question q = {
             .classes = 2, .l1 = (const double[]){0.01, 0.1, 1}[i], .l2 = 1e-4 * i, .tolerance = 1e-9};
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s = answer(&report, &run, &p, &q);
         if (report.iterations > 40)
             fail_msg("%lld steps, %lld passes", (long long)report.iterations, (long long)report.passes);
@@ -211,7 +211,7 @@ static void l1_on_faces(void **state) {
         for (int threads = 1; threads < 8; threads += 2) {
             const kiln_device_options options = {.threads = threads, .deterministic = 1};
             struct run run = {.type = KILN_F64, .format = KILN_CSR};
-            kiln_report report;
+            kiln_report report = {0};
             assert_ok(kiln_device_open(&run.device, "cpu", &options));
             struct solution s = answer(&report, &run, &p, &q);
             if (threads == 1) check_answer("faces", &run, &p, &q);

@@ -108,10 +108,10 @@ static void infinite_start(struct call *c) {
     c->options.warm_start = 1;
 }
 static void negative_l1(struct call *c) {
-    c->options.l1 = -1;
+    c->options.l1 = -2;
 }
 static void negative_epsilon(struct call *c) {
-    c->epsilon = -1;
+    c->epsilon = -2;
 }
 static void balanced_regression(struct call *c) {
     c->regression = true;
@@ -149,8 +149,8 @@ static const struct {
     {BOTH, huge_X, KILN_ERR_DATA, "column 0 of X"},
     {BOTH, nan_start, KILN_ERR_DATA, "row 1, column 0 of W is nan"},
     {BOTH, infinite_start, KILN_ERR_DATA, "row 0, column 0 of b is inf"},
-    {LOGREG_ONLY, negative_l1, KILN_ERR_ARGUMENT, "l1 is -1"},
-    {SVM_ONLY, negative_epsilon, KILN_ERR_ARGUMENT, "epsilon is -1"},
+    {LOGREG_ONLY, negative_l1, KILN_ERR_ARGUMENT, "l1 is -2"},
+    {SVM_ONLY, negative_epsilon, KILN_ERR_ARGUMENT, "epsilon is -2"},
     {SVM_ONLY, balanced_regression, KILN_ERR_ARGUMENT, "no classes to weigh"},
 };
 
@@ -186,6 +186,7 @@ static void refuses(void **state) {
             c.options.weights = c.weights;
             kiln_report report, before;
             memset(&report, 0x5a, sizeof report);
+            report.size = sizeof report;
             before = report;
             double *W = c.W ? values_of(c.W) : NULL, *b = c.b ? values_of(c.b) : NULL;
             const kiln_status status = ask(&c, svm, &report);

@@ -23,7 +23,7 @@ static void passes_are_counted(void **state) {
         const struct run run = on(0, KILN_F64);
         struct problem p =
             q->kind == SVR ? problem_new(150, 8, 1, 1, false, 2) : labelled(150, 8, q->classes, 1, false, 2);
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s = answer(&report, &run, &p, q);
         int64_t passes = 2 + 1 + (q->kind == LOGREG ? 0 : 2);
         assert_int_equal(report.trace_count, report.iterations + 1);
@@ -57,7 +57,7 @@ static void two_classes_of_softmax(void **state) {
     for (int d = 0; d < device_count; d++) {
         const struct run run = on(d, KILN_F64);
         struct problem p = labelled(100, 5, 2, 1, true, 12);
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s =
             answer(&report, &run, &p, &(struct question){.classes = 2, .l2 = 1, .tolerance = 1e-11});
         double labels[100];
@@ -101,7 +101,7 @@ static void iterations_are_capped(void **state) {
     for (int l1 = 0; l1 < 2; l1++, before = INFINITY)
         for (int64_t cap = 1; cap <= 3; cap++) {
             const struct question q = {.classes = 3, .l2 = 0.1, .l1 = l1, .max_iterations = cap};
-            kiln_report report;
+            kiln_report report = {0};
             struct solution s = answer(&report, &run, &p, &q);
             assert_true(report.iterations == cap && !report.converged);
             assert_int_equal(report.stopped_by, KILN_STOP_ITERATIONS);
@@ -138,7 +138,7 @@ static void cancelling_keeps_the_result(void **state) {
     for (int stop_at = 0; stop_at <= 12; stop_at += 3) {
         struct watcher watcher = {.stop_at = stop_at};
         const struct question q = {.classes = 3, .l2 = 0.1, .control = {watch, &watcher}};
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s = answer(&report, &run, &p, &q);
         assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
         assert_true(!report.converged && watcher.calls == stop_at + 1);
@@ -166,7 +166,7 @@ static void separable_data_end(void **state) {
                 const struct run run = on(d, type);
                 struct problem p = labelled(60, 3, classes, 1, false, 5);
                 for (int i = 0; i < 60; i++) p.X[3 * i] = p.y[i];
-                kiln_report report;
+                kiln_report report = {0};
                 struct solution s = answer(&report, &run, &p, &(struct question){.classes = classes});
                 assert_finite(&s, &report);
                 assert_true(report.converged && report.iterations < 100);
@@ -188,7 +188,7 @@ static void constant_columns(void **state) {
     }
     for (int i = 0; i < 100; i++) without.y[i] = p.y[i];
     struct question q = {.classes = 2, .l2 = 1, .tolerance = 1e-10};
-    kiln_report report;
+    kiln_report report = {0};
     struct solution s = answer(&report, &run, &p, &q), t;
     assert_true(report.converged && s.W[1] == 0 && s.W[3] == 0 && s.W[0] != 0);
     kiln_report_free(&report);
@@ -215,7 +215,7 @@ static void shifts_and_scales_do_not_matter(void **state) {
     const struct run run = on(0, KILN_F64);
     struct problem p = labelled(300, 4, 2, 1, false, 21);
     const struct question q = {.classes = 2, .l2 = 1, .standardize = true};
-    kiln_report plain, moved;
+    kiln_report plain = {0}, moved = {0};
     struct solution s = answer(&plain, &run, &p, &q);
     for (int i = 0; i < 300; i++) {
         p.X[4 * i] += 1e5;
@@ -276,7 +276,7 @@ static void wild_starts_end(void **state) {
         if (wild) W[0] = W[1] = 1e308, b[0] = -1e308;
         struct solution start = {3, 1, W, b};
         run.start = &start;
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s = answer(&report, &run, &p, &(struct question){.classes = 2, .l2 = 1});
         if (wild)
             assert_true(!report.converged && report.stopped_by == KILN_STOP_DIVERGED && s.W[0] == 1e308 &&
@@ -303,7 +303,7 @@ static void scales_far_apart(void **state) {
         const struct run run = on(0, cases[i].type);
         const struct question q = {.classes = 2, .l2 = 0.1, .standardize = true};
         struct problem p = labelled(200, 3, 2, 1, false, 5);
-        kiln_report plain, report;
+        kiln_report plain = {0}, report = {0};
         struct solution wanted = answer(&plain, &run, &p, &q);
         for (int row = 0; row < 200; row++) p.X[3 * row + 1] *= cases[i].scale;
         struct solution s = answer(&report, &run, &p, &q);
@@ -328,7 +328,7 @@ static void a_class_without_weight(void **state) {
     for (int classes = 2; classes <= 3; classes++) {
         struct problem p = labelled(90, 4, classes, 1, true, 5);
         for (int i = 0; i < 90; i++) p.weights[i] = p.y[i] == -2 ? 0 : 1;
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s = answer(&report, &run, &p, &(struct question){.classes = classes, .l2 = 1});
         assert_finite(&s, &report);
         assert_true(report.converged && s.b[classes == 2 ? 0 : 1] < -5);
@@ -348,7 +348,7 @@ static void nothing_stored(void **state) {
         memset(p.X, 0, 90 * sizeof *p.X);
         int positive = 0;
         for (int i = 0; i < 30; i++) positive += p.y[i] == -2;
-        kiln_report report;
+        kiln_report report = {0};
         struct solution s = answer(&report, &run, &p, &(struct question){.classes = 2, .l2 = 1});
         assert_true(report.converged && s.W[0] == 0 && s.W[1] == 0 && s.W[2] == 0);
         assert_true(fabs(s.b[0] - log(positive / (30.0 - positive))) <= 1e-7);

@@ -194,7 +194,7 @@ static void any_threads_any_run(void **state) {
             for (int run = 0; run < runs; run++) {
                 struct job job = job_new(&trainers[t / 2], threads[c], t % 2);
                 const bool first = c == 0 && run == 0;
-                kiln_report report;
+                kiln_report report = {0};
                 train(&report, &job, (struct start){0});
                 save(&job, in_scratch(first ? "first" : "again"));
                 if (!first && !same_file(in_scratch("first"), in_scratch("again")))
@@ -220,7 +220,7 @@ static void load(struct job *job, const char *path) {
 /* Broken off after so many iterations, saved, loaded on a device of another number of threads, and continued. */
 static void resume(const struct trainer *trainer, int64_t broken_off, bool sparse, const kiln_report *whole) {
     struct job stays = job_new(trainer, 2, sparse), other = job_new(trainer, 3, sparse);
-    kiln_report from_memory, from_file;
+    kiln_report from_memory = {0}, from_file = {0};
     train(&from_memory, &stays, (struct start){.most = broken_off});
     save(&stays, in_scratch("half"));
     load(&other, in_scratch("half"));
@@ -242,7 +242,7 @@ static void a_break_changes_nothing(void **state) {
     (void)state;
     for (int t = 0; t < 2 * TRAINERS; t++) {
         struct job job = job_new(&trainers[t / 2], 2, t % 2);
-        kiln_report whole;
+        kiln_report whole = {0};
         train(&whole, &job, (struct start){0});
         assert_true(whole.converged && whole.iterations > 2);
         for (int64_t at = 1; at < whole.iterations; at += 1 + whole.iterations / 4)

@@ -77,7 +77,7 @@ static void gap_bounds_the_error(void **state) {
                                  .epsilon = 0.2,
                                  .no_intercept = !intercept,
                                  .tolerance = 1e-10};
-            kiln_report report;
+            kiln_report report = {0};
             struct solution s = answer(&report, &run, &p, &q);
             const double least = report.objective;
             assert_true(report.gap >= 0 && report.gap < 1e-8);
@@ -99,7 +99,7 @@ static void no_gap_without_a_penalty(void **state) {
     (void)state;
     const struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
     struct problem p = labelled(300, 4, 2, 1, false, 6);
-    kiln_report report;
+    kiln_report report = {0};
     struct solution s = answer(&report, &run, &p, &(struct question){.kind = SVM, .classes = 2});
     assert_true(report.converged && isnan(report.gap));
     kiln_report_free(&report);
@@ -113,7 +113,7 @@ static void classes_are_problems(void **state) {
     struct run run = {devices[0], KILN_F64, KILN_CSR, NULL};
     struct problem p = labelled(200, 6, 4, 0.5, true, 9);
     struct question q = {.kind = SVM, .classes = 4, .l2 = 1, .tolerance = 1e-10}, one = q;
-    kiln_report report, part;
+    kiln_report report = {0}, part = {0};
     struct solution s = answer(&report, &run, &p, &q);
     double objective = 0, *labels = p.y;
     int64_t iterations = 0;

@@ -85,7 +85,7 @@ static void fit_free(struct fit *fit) {
 
 /* The claims hold; with one coefficient a little off they do not. */
 static void verify(struct fit *fit) {
-    kiln_verification found;
+    kiln_verification found = {0};
     const int64_t count = kiln_matrix_rows(fit->W) * kiln_matrix_cols(fit->W);
     double W[COLS * 3];
     assert_true(fit->report.converged);
@@ -382,7 +382,7 @@ static void no_prediction_of_hits(void **state) {
     (void)state;
     kiln_model *model = NULL;
     kiln_matrix *P = NULL;
-    kiln_loss loss;
+    kiln_loss loss = {0};
     assert_int_equal(kiln_model_create(&model, "hits"), KILN_OK);
     assert_int_equal(kiln_predict(&P, model, X), KILN_ERR_MODEL);
     assert_int_equal(kiln_model_loss(&loss, model), KILN_ERR_MODEL);
@@ -406,7 +406,7 @@ static void rankings(void **state) {
     const double values[] = {2, 1, 1};
     kiln_matrix *A = NULL, *hubs = NULL, *authorities = NULL;
     kiln_report report = {0};
-    kiln_hits_verification found;
+    kiln_hits_verification found = {0};
     assert_int_equal(kiln_matrix_csr(&A, device, KILN_F64, 3, 3, row_start, col, values), KILN_OK);
     assert_int_equal(kiln_matrix_dense(&hubs, device, KILN_F64, 3, 1, NULL), KILN_OK);
     assert_int_equal(kiln_matrix_dense(&authorities, device, KILN_F64, 3, 1, NULL), KILN_OK);
@@ -438,7 +438,7 @@ static void rankings(void **state) {
 
 static void bad_questions(void **state) {
     (void)state;
-    kiln_verification found;
+    kiln_verification found = {0};
     struct fit fit =
         fit_new(1, (kiln_loss){.kind = KILN_LOSS_SQUARED, .y = numbers}, (kiln_verify_options){0});
     assert_int_equal(kiln_verify(NULL, &fit.loss, X, fit.W, fit.b, NULL), KILN_ERR_ARGUMENT);

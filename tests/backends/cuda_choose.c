@@ -34,14 +34,15 @@ static double answer(void *user, const char *device) {
 
 /* The GPU's row. The choice itself means nothing on a stub. */
 static kiln_estimate choose(bool asks, int thorough) {
-    const kiln_device_options options = {
-        .memory = MEMORY, .process_end = asks ? answer : NULL, .message_user = &end};
+    const kiln_device_options options = {.memory = MEMORY};
+    const kiln_choose_options choosing = {
+        .thorough = thorough, .process_end = asks ? answer : NULL, .user = &end};
     kiln_device *host = NULL, *device = NULL;
     kiln_estimate *rows = NULL;
     int64_t count;
     driver->used = 0;
     assert_int_equal(kiln_device_open(&host, "cpu", &options), KILN_OK);
-    assert_int_equal(kiln_device_choose(&device, &rows, &count, host, &work, thorough), KILN_OK);
+    assert_int_equal(kiln_device_choose(&device, &rows, &count, host, &work, &choosing), KILN_OK);
     const kiln_estimate gpu = rows[1];
     kiln_free(rows);
     if (device != host) kiln_device_close(device);

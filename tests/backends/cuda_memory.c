@@ -57,7 +57,7 @@ static int may_stay(const char *call) {
 static struct run run_once(int fail_at, int code, int sticky) {
     struct run run = {KILN_OK, 0, 0, 0};
     const kiln_device_options options = {.memory = BUDGET};
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     kiln_device *device = NULL;
     kiln_matrix *all[6] = {NULL};
     *driver = (struct stub){0};

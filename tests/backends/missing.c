@@ -22,7 +22,7 @@ int main(int count, char **words) {
     /* The list has a row that says the same, and "auto" goes on without it. */
     kiln_device_info *infos = NULL;
     int64_t rows = 0, unusable = 0;
-    if (kiln_device_list(&infos, &rows) != KILN_OK) return 1;
+    if (kiln_device_list(&infos, &rows, sizeof *infos) != KILN_OK) return 1;
     for (int64_t i = 0; i < rows; i++)
         if (strncmp(infos[i].name, words[1], strlen(words[1])) == 0)
             unusable +=

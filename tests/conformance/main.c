@@ -149,7 +149,7 @@ static void run_device(struct suite *suite, const kiln_device_info *info) {
     snprintf(suite->ran + used, sizeof suite->ran - used, " %s", name);
     if (wanted(suite->options.type, "f32")) run_type(suite, device, info, KILN_F32);
     if (wanted(suite->options.type, "f64")) run_type(suite, device, info, KILN_F64);
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     kiln_device_get_statistics(device, &statistics);
     printf("device %s: %lld kernels built, %lld from the cache, %.1f s\n", name,
            (long long)statistics.kernels_built, (long long)statistics.kernels_cached,
@@ -168,7 +168,7 @@ static void run_devices(struct suite *suite) {
     int64_t listed = 0;
     const char *wish = suite->options.device;
     int64_t matched = 0;
-    if (kiln_device_list(&infos, &listed) != KILN_OK) {
+    if (kiln_device_list(&infos, &listed, sizeof *infos) != KILN_OK) {
         printf("FAIL kiln_device_list: %s\n", kiln_last_error()->message);
         suite->failed++;
         return;

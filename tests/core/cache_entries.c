@@ -32,7 +32,7 @@ static void flip(const char *path, off_t at, int with) {
 }
 
 static void next_run_builds(const char *what) {
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     fake.warnings = 0;
     fake_run(&statistics, "f", "");
     if (statistics.kernels_built != 1 || statistics.kernels_cached != 0 || fake.warnings > 1)
@@ -41,14 +41,14 @@ static void next_run_builds(const char *what) {
 }
 
 static void next_run_finds_it(const char *what) {
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     fake.warnings = 0;
     fake_run(&statistics, "f", "");
     if (statistics.kernels_cached != 1 || fake.warnings) fail_msg("%s: not mended", what);
 }
 
 static const char *sound_entry(void) {
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     fake_run(&statistics, "f", "");
     return only_entry();
 }
@@ -242,7 +242,7 @@ static void any_byte_flipped(void **state) {
 /* Two sound entries that change names: the hashes are right, the keys are not. */
 static void swapped(void **state) {
     (void)state;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     char first[512];
     snprintf(first, sizeof first, "%s", sound_entry());
     assert_int_equal(rename(first, world_path("first")), 0);
@@ -261,7 +261,7 @@ static void swapped(void **state) {
 static void keys_are_no_paths(void **state) {
     (void)state;
     static const char *const defines[] = {"../../outside", "/etc/passwd", "-DA=..", "%s%n", ""};
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     for (size_t i = 0; i < sizeof defines / sizeof *defines; i++) {
         fake_run(&statistics, "f", defines[i]);
         assert_int_equal(statistics.kernels_built, 1);
@@ -322,7 +322,7 @@ static int restore_seams(void **state) {
 static void the_oldest_make_room(void **state) {
     (void)state;
     char path[512];
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     assert_int_equal(mkdir(world_path("cache"), 0700), 0);
     for (int i = 0; i < 10; i++) {
         const struct timespec used[2] = {{1000000 + 60 * i, 0}, {1000000 + 60 * i, 0}};
@@ -359,7 +359,7 @@ static void stale_temporaries_are_swept(void **state) {
 
 static void a_hundred_thousand_entries(void **state) {
     (void)state;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     assert_int_equal(mkdir(world_path("cache"), 0700), 0);
     int folder = open(world_path("cache"), O_RDONLY | O_DIRECTORY);
     for (int i = 0; i < 100000; i++) {

@@ -37,7 +37,7 @@ static int temporaries(void) {
 
 /* The folder of the kernels themselves is spared. */
 static int every_call(const struct brutal_file_fault *fault, bool persistent, bool warm) {
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     double figure;
     for (int n = 0;; n++) {
         world_clear(NULL);
@@ -86,7 +86,7 @@ static void every_allocation_fails(void **state) {
         for (int n = 0;; n++) {
             kiln_device device;
             struct ki_kernel *kernel = NULL;
-            kiln_device_statistics statistics;
+            kiln_device_statistics statistics = {0};
             double figure;
             bool found = false;
             world_clear(NULL);

@@ -12,7 +12,7 @@
 
 /* Two runs on a folder that must not be used: both build, each warns once, nothing is written. */
 static void unusable(const char *reason) {
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     for (int run = 0; run < 2; run++) {
         fake.messages = fake.warnings = 0;
         fake_run(&statistics, "f", "");
@@ -30,7 +30,7 @@ static void unusable(const char *reason) {
 }
 
 static void usable(const char *path) {
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     struct stat info;
     fake_run(&statistics, "f", "");
     fake_run(&statistics, "f", "");
@@ -135,7 +135,7 @@ static void deleted_meanwhile(void **state) {
  * place). */
 static void read_only(void **state) {
     (void)state;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     if (geteuid() == 0) {
         assert_int_equal(chmod(world_path("%s", ""), 0755), 0);
         assert_int_equal(mkdir(world_path("cache"), 0500), 0);

@@ -25,7 +25,7 @@ static void worker(int me) {
     for (int round = 0; round < ROUNDS; round++) {
         pthread_barrier_wait(&shared->start);
         for (int i = 0; i < KERNELS; i++) {
-            kiln_device_statistics statistics;
+            kiln_device_statistics statistics = {0};
             char defines[16];
             snprintf(defines, sizeof defines, "-DK=%d", (i + me) % KERNELS);
             fake.warnings = 0;

@@ -142,7 +142,9 @@ static bool choose(kiln_estimate rows[2], const kiln_work *work, int thorough) {
     kiln_device *device = NULL;
     kiln_estimate *estimates = NULL;
     int64_t count = 0;
-    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, work, thorough), KILN_OK);
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, work,
+                                        &(kiln_choose_options){.thorough = thorough}),
+                     KILN_OK);
     assert_int_equal(count, 2);
     memcpy(rows, estimates, 2 * sizeof *rows);
     kiln_free(estimates);
@@ -245,10 +247,10 @@ static void wrong_arguments_of_a_choice(void **state) {
     kiln_estimate *estimates = NULL;
     int64_t count;
     const kiln_work work = {.rows = 1, .cols = 1}, bad = {.rows = -1, .cols = 1};
-    assert_int_equal(kiln_device_choose(NULL, &estimates, &count, host, &work, 0), KILN_ERR_ARGUMENT);
-    assert_int_equal(kiln_device_choose(&device, &estimates, &count, NULL, &work, 0), KILN_ERR_ARGUMENT);
-    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, &bad, 0), KILN_ERR_ARGUMENT);
-    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, NULL, 0), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_device_choose(NULL, &estimates, &count, host, &work, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, NULL, &work, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, &bad, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_device_choose(&device, &estimates, &count, host, NULL, NULL), KILN_ERR_ARGUMENT);
     assert_null(device);
     assert_null(estimates);
 }

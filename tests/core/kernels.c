@@ -12,7 +12,7 @@
 
 static void built_once_then_cached(void **state) {
     (void)state;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     fake_run(&statistics, "f", "-DVS=16");
     assert_true(statistics.kernels_built == 1 && statistics.kernels_cached == 0);
     assert_true(statistics.build_seconds > 0);
@@ -92,7 +92,7 @@ static void development_folder(void **state) {
 
 static void a_changed_source_is_another_kernel(void **state) {
     (void)state;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     fake_run(&statistics, "f", "");
     FILE *file = fopen(world_path("kernels/k.cl"), "w");
     assert_non_null(file);
@@ -104,7 +104,7 @@ static void a_changed_source_is_another_kernel(void **state) {
 
 static void other_driver_is_another_kernel(void **state) {
     (void)state;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     fake_run(&statistics, "f", "");
     kiln_device device;
     struct ki_kernel *kernel;
@@ -134,7 +134,7 @@ static void failed_builds_leave_nothing(void **state) {
 
 static void refused_binaries_are_built_anew(void **state) {
     (void)state;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     fake_run(&statistics, "f", "");
     fake.refuse_loads_once = true;
     fake_run(&statistics, "f", "");

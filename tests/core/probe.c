@@ -21,7 +21,7 @@ static void every_row_is_complete(void **state) {
         "NCCL", "MPI",     "zstd", "OpenCL platforms", "kernel cache"};
     kiln_probe *rows = NULL;
     int64_t count = 0;
-    assert_int_equal(kiln_probe_machine(&rows, &count), KILN_OK);
+    assert_int_equal(kiln_probe_machine(&rows, &count, sizeof *rows), KILN_OK);
     for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) row_of(rows, count, expected[i]);
     for (int64_t i = 0; i < count; i++) {
         assert_true(strlen(rows[i].detail) > 0);
@@ -39,7 +39,7 @@ static void a_named_library_is_not_replaced(void **state) {
         kiln_probe *rows = NULL;
         int64_t count = 0;
         setenv("KILN_BLAS", paths[i], 1);
-        assert_int_equal(kiln_probe_machine(&rows, &count), KILN_OK);
+        assert_int_equal(kiln_probe_machine(&rows, &count, sizeof *rows), KILN_OK);
         unsetenv("KILN_BLAS");
         const kiln_probe *blas = row_of(rows, count, "BLAS");
         assert_false(blas->found);
@@ -52,8 +52,8 @@ static void arguments(void **state) {
     (void)state;
     kiln_probe *rows = NULL;
     int64_t count = 0;
-    assert_int_equal(kiln_probe_machine(NULL, &count), KILN_ERR_ARGUMENT);
-    assert_int_equal(kiln_probe_machine(&rows, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_probe_machine(NULL, &count, sizeof *rows), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_probe_machine(&rows, NULL, sizeof *rows), KILN_ERR_ARGUMENT);
     assert_null(rows);
 }
 

@@ -33,7 +33,7 @@ static void uploads(void **state) {
         kiln_device *device = NULL;
         struct ki_buffer buffer = {0};
         struct pattern pattern = {.bad = BYTES};
-        kiln_device_statistics statistics;
+        kiln_device_statistics statistics = {0};
         if (kiln_device_open(&device, "opencl:0.0", &(kiln_device_options){.threads = threads}) != KILN_OK) {
             print_message("    skip: %s\n", kiln_last_error()->message);
             skip();

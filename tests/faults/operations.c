@@ -282,7 +282,7 @@ static void list_body(void *context) {
     (void)context;
     kiln_device_info *infos = NULL;
     int64_t count = 0;
-    STEP(kiln_device_list(&infos, &count));
+    STEP(kiln_device_list(&infos, &count, sizeof *infos));
     assert_true(count > 0);
     kiln_free(infos);
 }
@@ -291,7 +291,7 @@ static void probe_body(void *context) {
     (void)context;
     kiln_probe *rows = NULL;
     int64_t count = 0;
-    STEP(kiln_probe_machine(&rows, &count));
+    STEP(kiln_probe_machine(&rows, &count, sizeof *rows));
     assert_true(count > 0);
     kiln_free(rows);
 }

@@ -187,7 +187,7 @@ static void compare(const struct world *want, const struct world *got) {
 
 static void with_budgets(kiln_format format, kiln_type type) {
     struct world plenty, little;
-    kiln_device_statistics with, without;
+    kiln_device_statistics with = {0}, without = {0};
     int64_t bytes = 0;
     live(&plenty, format, type, 0, &without, &bytes);
     assert_int_equal(without.panels, 0);
@@ -232,7 +232,7 @@ static void deterministic(void **state) {
     const kiln_device_options options = {
         .memory = 100000, .deterministic = 1, .message = count_message, .message_user = &messages};
     struct world o = {.type = KILN_F32, .results = calloc(RESULTS, sizeof(double))};
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     OK(kiln_device_open(&o.device, device_name, &options));
     o.X = sparse(&o);
     o.y = dense(&o, COLS, 1, 2);

@@ -90,7 +90,7 @@ static void on_device(const char *name, int64_t memory) {
     const kiln_device_options options = {.memory = memory};
     kiln_device *device = NULL, *cpu = NULL;
     kiln_data *data = NULL;
-    kiln_device_statistics statistics;
+    kiln_device_statistics statistics = {0};
     static double back[ELEMENTS];
     if (kiln_device_open(&device, name, &options) != KILN_OK) {
         print_message("    skip %s: %s\n", name, kiln_last_error()->message);

@@ -16,9 +16,6 @@ static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, c
     TRY(ki_check_matrix(call, "W", W, X, cols, k));
     if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, X, 1, k));
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, rows, 1));
-    if (!(options->l2 >= 0) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be a number >= 0", call,
-                       options->l2);
     TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
     if (rows == 0 || cols == 0)
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, rows == 0 ? "rows" : "columns");
@@ -203,9 +200,7 @@ static void hand_over_report(kiln_report *to, struct ki_system *system) {
     report->passes = system->passes;
     report->gap = NAN;
     report->seconds = ki_clock() - system->start;
-    if (!to) return;
-    *to = *report;
-    *report = (kiln_report){0};
+    ki_report_hand_over(to, report);
 }
 
 kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
@@ -213,7 +208,9 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     kiln_status status;
     struct ki_system system = {.X = X, .start = ki_clock(), .report.converged = 1};
     double *intercepts = NULL;
-    if (options) system.options = *options;
+    TRY(KI_TAKE(kiln_linreg_options, &system.options, options));
+    TRY(KI_CHECK_RESULT(kiln_report, report));
+    TRY(ki_check_strength(call, "l2", &system.options.l2, 0));
     TRY(check_arguments(W, b, X, y, &system.options));
     TRY(ki_check_finite(call, "y", y, false));
     if (system.options.weights) TRY(ki_check_weights(call, system.options.weights));

@@ -22,7 +22,7 @@ static void limit_cycle(struct ki_block *t, int64_t taken, bool cut, bool helped
 
 static kiln_status block_new(struct ki_block *t) {
     kiln_status status;
-    kiln_device_info info;
+    kiln_device_info info = {0};
     const struct ki_system *system = t->system;
     kiln_device *device = kiln_matrix_device(system->X);
     const kiln_type type = kiln_matrix_type(system->X);

@@ -12,9 +12,6 @@ enum { ERRORS_COLUMNS_MAX = 4096 };
 static kiln_status check_options(const kiln_glm_options *options, const kiln_matrix *X) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(X), count = n + !options->no_intercept;
-    if (!(options->l2 >= 0) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be a number >= 0", ki_glm_call,
-                       options->l2);
     if (options->standard_errors) {
         if (options->l2 > 0)
             return ki_fail(KILN_ERR_ARGUMENT,
@@ -216,13 +213,16 @@ static kiln_status scaled_errors(kiln_matrix **E, const struct ki_glm *glm, doub
 kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                      const kiln_glm_options *options, kiln_report *report) {
     kiln_status status;
-    const kiln_glm_options defaults = {0};
+    kiln_glm_options own;
     const double start = ki_clock(), one = 1;
     struct figures figures;
     double *unit = NULL;
     kiln_matrix *errors = NULL;
-    if (!options) options = &defaults;
-    struct ki_glm glm = {.X = X, .options = options};
+    struct ki_glm glm = {.X = X, .options = &own};
+    TRY(KI_TAKE(kiln_glm_options, &own, options));
+    TRY(KI_CHECK_RESULT(kiln_report, report));
+    options = &own;
+    TRY(ki_check_strength(ki_glm_call, "l2", &own.l2, 0));
     TRY(check_operands(w, b, X, y, options));
     glm.newton = engine(X, options, start);
     glm.loss = (kiln_loss){.kind = KILN_LOSS_GLM,

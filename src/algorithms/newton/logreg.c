@@ -7,22 +7,13 @@
 
 static const char call[] = "kiln_logreg";
 
-static kiln_status check_options(const kiln_logreg_options *options) {
-    if (isnan(options->l2) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be finite", call, options->l2);
-    if (!(options->l1 >= 0) || isinf(options->l1))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l1 is %g, but must be a number >= 0", call,
-                       options->l1);
-    return ki_check_iteration(call, options->tolerance, options->max_iterations);
-}
-
 static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_logreg_options *options) {
     kiln_status status;
     if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
     TRY(ki_check_matrix(call, "y", y, X, kiln_matrix_rows(X), 1));
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, kiln_matrix_rows(X), 1));
-    TRY(check_options(options));
+    TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
     if (kiln_matrix_rows(X) == 0 || kiln_matrix_cols(X) == 0)
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, kiln_matrix_rows(X) == 0 ? "rows" : "columns");
     TRY(ki_check_finite(call, "y", y, false));
@@ -44,13 +35,12 @@ done:
 
 static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *labels,
                                const kiln_logreg_options *options) {
-    const double l2 = options->l2 == 0 && options->l1 == 0 ? 1 : fmax(options->l2, 0);
     const double tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-4 : 1e-8;
     return (struct ki_newton){.call = call,
                               .X = X,
                               .weights = labels->weights,
                               .k = labels->count == 2 ? 1 : (int)labels->count,
-                              .l2 = l2,
+                              .l2 = options->l2,
                               .l1 = options->l1,
                               .no_intercept = options->no_intercept != 0,
                               .standardize = options->standardize != 0,
@@ -63,11 +53,15 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
                         const kiln_logreg_options *options, kiln_report *report) {
     kiln_status status;
     const double start = ki_clock();
-    const kiln_logreg_options defaults = {0};
+    kiln_logreg_options own;
     struct ki_labels labels = {0};
     struct ki_newton newton = {0};
     kiln_matrix *target = NULL;
-    if (!options) options = &defaults;
+    TRY(KI_TAKE(kiln_logreg_options, &own, options));
+    TRY(KI_CHECK_RESULT(kiln_report, report));
+    options = &own;
+    TRY(ki_check_strength(call, "l1", &own.l1, 0));
+    TRY(ki_check_strength(call, "l2", &own.l2, own.l1 > 0 ? 0 : 1));
     TRY(check_data(X, y, options));
     TRY(ki_labels_new(
         &labels, call, y,

@@ -163,9 +163,7 @@ kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_m
     made->seconds = ki_clock() - newton->start;
     made->rss = made->tss = made->r2 = NAN;
     made->deviance = made->null_deviance = made->dispersion = made->aic = made->gap = NAN;
-    if (!report) return KILN_OK;
-    *report = *made;
-    *made = (kiln_report){0};
+    ki_report_hand_over(report, made);
 done:
     return status;
 }

@@ -73,7 +73,7 @@ bool ki_newton_factored(const struct ki_newton_work *work) {
 
 /* That of a Gram matrix of all rows; *host: that of its factor. In passes. */
 static double price_of(const struct ki_newton *newton, double size, double *host) {
-    kiln_device_info info;
+    kiln_device_info info = {0};
     *host = INFINITY;
     const double rows = fmax((double)kiln_matrix_rows(newton->X), 1), k = newton->k;
     const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), n = (double)kiln_matrix_cols(newton->X);

@@ -30,11 +30,6 @@ static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y, const 
     if (!X || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, X ? "y" : "X");
     TRY(ki_check_matrix(call, "y", y, X, kiln_matrix_rows(X), 1));
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, kiln_matrix_rows(X), 1));
-    if (isnan(options->l2) || isinf(options->l2))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.l2 is %g, but must be finite", call, options->l2);
-    if (!(options->epsilon >= 0) || isinf(options->epsilon))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s_options.epsilon is %g, but must be a number >= 0", call,
-                       options->epsilon);
     if (options->regression && (options->class_weights || options->balanced))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: a regression has no classes to weigh", call);
     TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
@@ -67,7 +62,7 @@ static kiln_status machine_new(struct machine *m, double start) {
                                    .X = m->X,
                                    .weights = m->weights,
                                    .k = 1,
-                                   .l2 = options->l2 == 0 ? 0.5 : fmax(options->l2, 0),
+                                   .l2 = options->l2,
                                    .no_intercept = options->no_intercept != 0,
                                    .standardize = options->standardize != 0,
                                    .tolerance = options->tolerance > 0 ? options->tolerance : tolerance,
@@ -248,9 +243,14 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
                      const kiln_svm_options *options, kiln_report *report) {
     kiln_status status;
     const double start = ki_clock();
-    const kiln_svm_options defaults = {0};
-    if (!options) options = &defaults;
-    struct machine m = {.options = options, .X = X, .y = y, .weights = options->weights, .problems = 1};
+    kiln_svm_options own;
+    struct machine m = {.options = &own, .X = X, .y = y, .problems = 1};
+    TRY(KI_TAKE(kiln_svm_options, &own, options));
+    TRY(KI_CHECK_RESULT(kiln_report, report));
+    options = &own;
+    TRY(ki_check_strength(call, "l2", &own.l2, 0.5));
+    TRY(ki_check_strength(call, "epsilon", &own.epsilon, 0));
+    m.weights = own.weights;
     TRY(check_data(X, y, options));
     if (!options->regression) {
         TRY(ki_labels_new(

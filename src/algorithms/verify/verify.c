@@ -282,7 +282,7 @@ static kiln_status check(const kiln_loss *loss, const kiln_matrix *X, const kiln
                          const kiln_matrix *b) {
     static const char call[] = "kiln_verify";
     kiln_status status = KILN_OK;
-    if (!loss || !X || !W || !loss->y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    if (!X || !W || !loss->y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     const int64_t k = kiln_matrix_cols(W), rows = kiln_matrix_rows(X);
     if (k < 1) return ki_fail(KILN_ERR_ARGUMENT, "%s: W has no columns", call);
     TRY(ki_check_matrix(call, "W", W, X, kiln_matrix_cols(X), k));
@@ -306,19 +306,25 @@ static kiln_status check_labels(const struct facts *f) {
 
 kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const kiln_matrix *X,
                         const kiln_matrix *W, const kiln_matrix *b, const kiln_verify_options *options) {
-    kiln_status status = check(loss, X, W, b);
-    if (status != KILN_OK) return status;
-    if (!result) return ki_fail(KILN_ERR_ARGUMENT, "kiln_verify: result is NULL");
-    struct facts f = {.rows = kiln_matrix_rows(X),
-                      .cols = kiln_matrix_cols(X),
-                      .targets = kiln_matrix_cols(loss->y),
-                      .k = kiln_matrix_cols(W),
-                      .loss = loss};
+    static const char call[] = "kiln_verify";
+    kiln_status status;
+    kiln_loss own;
+    struct facts f = {.loss = &own};
     kiln_verification made = {0};
     long double dual = 0;
-    if (options) f.options = *options;
-    const bool hinge = loss->kind == KILN_LOSS_SQUARED_HINGE || loss->kind == KILN_LOSS_SQUARED_EPSILON;
-    const bool together = loss->kind == KILN_LOSS_SOFTMAX;
+    if (!result || !loss) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(KI_TAKE(kiln_loss, &own, loss));
+    TRY(KI_TAKE(kiln_verify_options, &f.options, options));
+    TRY(ki_check_strength(call, "l2", &f.options.l2, 0));
+    TRY(ki_check_strength(call, "l1", &f.options.l1, 0));
+    TRY(KI_CHECK_RESULT(kiln_verification, result));
+    TRY(check(&own, X, W, b));
+    f.rows = kiln_matrix_rows(X);
+    f.cols = kiln_matrix_cols(X);
+    f.targets = kiln_matrix_cols(own.y);
+    f.k = kiln_matrix_cols(W);
+    const bool hinge = own.kind == KILN_LOSS_SQUARED_HINGE || own.kind == KILN_LOSS_SQUARED_EPSILON;
+    const bool together = own.kind == KILN_LOSS_SOFTMAX;
     TRY(load(&f, X, W, b));
     TRY(check_labels(&f));
     TRY(measure_columns(&f));
@@ -330,7 +336,7 @@ kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const 
     made.gap = NAN;
     if (hinge) made.gap = made.objective > 0 ? fmax(made.objective - (double)dual, 0) / made.objective : 0;
     if (hinge && isnan((double)dual)) made.gap = NAN;
-    *result = made;
+    KI_GIVE(kiln_verification, result, &made);
 done:
     unload(&f);
     return status;

@@ -50,11 +50,13 @@ static void follow_links(struct ranking *r) {
 kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln_matrix *A, const kiln_matrix *hubs,
                              const kiln_matrix *authorities, const kiln_hits_options *options) {
     static const char call[] = "kiln_verify_hits";
-    static const kiln_hits_options plain = {0};
-    struct ranking r = {.options = options ? options : &plain};
-    kiln_status status = KILN_OK;
+    kiln_hits_options own;
+    struct ranking r = {.options = &own};
+    kiln_status status;
     if (!result || !A || !hubs || !authorities)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(KI_TAKE(kiln_hits_options, &own, options));
+    TRY(KI_CHECK_RESULT(kiln_hits_verification, result));
     const int norm = r.options->norm ? r.options->norm : 1;
     if (norm != 1 && norm != 2)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_hits_options.norm is %d, but must be 1 or 2", norm);
@@ -65,9 +67,10 @@ kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln_matrix *
     const long double hub_norm = norm_of(r.h, r.A.rows, norm), eigenvalue = norm_of(r.a, r.A.cols, norm);
     if (!(hub_norm > 0) || !(eigenvalue > 0))
         TRY(ki_fail(KILN_ERR_DATA, "%s: no link leads to an authority above 0", call));
-    *result = (kiln_hits_verification){.eigenvalue = (double)eigenvalue,
-                                       .authorities = distance(r.a, eigenvalue, r.authorities, r.A.cols),
-                                       .hubs = distance(r.h, hub_norm, r.hubs, r.A.rows)};
+    const kiln_hits_verification made = {.eigenvalue = (double)eigenvalue,
+                                         .authorities = distance(r.a, eigenvalue, r.authorities, r.A.cols),
+                                         .hubs = distance(r.h, hub_norm, r.hubs, r.A.rows)};
+    KI_GIVE(kiln_hits_verification, result, &made);
 done:
     ki_copy_free(&r.A);
     ki_free(r.hubs);

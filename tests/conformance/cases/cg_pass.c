@@ -42,7 +42,7 @@ static kiln_status prepare(struct work *work) {
 
 static kiln_status run(struct work *work) {
     const int64_t n = work->problem->cols, k = work->problem->k;
-    kiln_device_info info;
+    kiln_device_info info = {0};
     kiln_matrix *S = NULL, *E = NULL, *G = NULL, *curvature = NULL;
     float narrow[MOST_COLUMNS];
     kiln_status status = kiln_device_get_info(work->device, &info);

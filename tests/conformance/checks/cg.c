@@ -132,7 +132,7 @@ struct on_device {
 /* E, P and shift hold what must not be read. */
 static kiln_status upload(struct on_device *d, struct check_context *context, const struct recurrences *r) {
     const kiln_type type = context->type;
-    kiln_device_info info;
+    kiln_device_info info = {0};
     double waste[ROWS * MOST];
     for (int i = 0; i < ROWS * MOST; i++) waste[i] = (double)NAN;
     kiln_status status = kiln_device_get_info(context->device, &info);

@@ -1,0 +1,61 @@
+/* Public structs that may grow. Each begins with `size_t size`, the caller's sizeof, and fields are only ever appended; so a
+ * program and a library of different releases agree on what both know.
+ *
+ * Nothing of the caller's beyond its size is read or written. The library works on a full struct of its own. */
+#ifndef KI_SIZED_H
+#define KI_SIZED_H
+
+#include <stddef.h>
+
+#include "core/status.h"
+
+/* The last field of the first release's layout, which a size of 0 stands for. A field that is appended changes nothing here. */
+#define KI_LAST_kiln_device_options message_user
+#define KI_LAST_kiln_device_info has_f64
+#define KI_LAST_kiln_device_statistics layout_bytes
+#define KI_LAST_kiln_probe hint
+#define KI_LAST_kiln_loss offset
+#define KI_LAST_kiln_cg curvature
+#define KI_LAST_kiln_read_options control
+#define KI_LAST_kiln_report trace_count
+#define KI_LAST_kiln_linreg_options control
+#define KI_LAST_kiln_logreg_options control
+#define KI_LAST_kiln_glm_options control
+#define KI_LAST_kiln_svm_options control
+#define KI_LAST_kiln_verify_options standardize
+#define KI_LAST_kiln_verification gap
+#define KI_LAST_kiln_hits_options control
+#define KI_LAST_kiln_hits_verification hubs
+#define KI_LAST_kiln_work passes
+#define KI_LAST_kiln_choose_options user
+
+struct ki_layout {
+    const char *name;
+    size_t first, now; /* bytes: of the first release, without padding at its end; of this one */
+};
+#define KI_LAYOUT(type)                                                                                      \
+    (&(const struct ki_layout){                                                                              \
+        #type, offsetof(type, KI_LAST_##type) + sizeof(((type *)NULL)->KI_LAST_##type), sizeof(type)})
+
+/* *own = what the caller gave, with the fields that it does not know 0; all 0 if given is NULL. own->size = sizeof *own.
+ * ERR_ARGUMENT: an impossible size. ERR_UNSUPPORTED: fields that this library does not know are not 0. */
+#define KI_TAKE(type, own, given)                                                                            \
+    ki_take(1 ? (own) : (type *)NULL, 1 ? (given) : (const type *)NULL, KI_LAYOUT(type))
+/* The size of a result that is to be filled; NULL passes. To be called before work begins. */
+#define KI_CHECK_RESULT(type, given) ki_check_size(1 ? (given) : (const type *)NULL, KI_LAYOUT(type))
+/* *given = *own as far as the caller's struct reaches, but for its size; fields beyond *own become 0. given may be NULL. */
+#define KI_GIVE(type, given, own)                                                                            \
+    ki_give(1 ? (given) : (type *)NULL, 1 ? (own) : (const type *)NULL, KI_LAYOUT(type))
+/* *given = a list of *count rows that lie `size` bytes apart, the caller's sizeof, from a list of full ones that
+ * ki_free takes and that this call takes over. */
+#define KI_GIVE_ROWS(type, given, count, size, rows, listed)                                                 \
+    ki_give_rows(1 ? (void **)(given) : (void **)(type **)NULL, (count), (size), 1 ? (rows) : (type *)NULL,  \
+                 (listed), KI_LAYOUT(type))
+
+kiln_status ki_take(void *own, const void *given, const struct ki_layout *layout);
+kiln_status ki_check_size(const void *given, const struct ki_layout *layout);
+void ki_give(void *given, const void *own, const struct ki_layout *layout);
+kiln_status ki_give_rows(void **given, int64_t *count, size_t size, void *rows, int64_t listed,
+                         const struct ki_layout *layout);
+
+#endif
