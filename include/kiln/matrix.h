@@ -26,6 +26,13 @@ KILN_API kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kil
 KILN_API kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                      int64_t cols, const int64_t *row_start, const int32_t *col,
                                      const void *values);
+/* A sparse matrix with the row starts and columns of `pattern`, which it shares, and values of its own: nnz of them, copied, in
+ * the order of pattern's; NULL: ones. type: KILN_TYPE_DEFAULT is pattern's. The structure takes memory once, and both matrices
+ * may be freed in any order. A pattern whose values lie in a file stays there: its structure is read once more.
+ * Errors: ERR_ARGUMENT (pattern is dense), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors. Cost: the values' copy; on a GPU, what
+ * passes have derived from a pattern that shared nothing so far is made anew when it is next due. */
+KILN_API kiln_status kiln_matrix_like(kiln_matrix **A, const kiln_matrix *pattern, kiln_type type,
+                                      const void *values);
 /* B = A on another device and/or of another type. type KILN_TYPE_DEFAULT keeps A's. */
 KILN_API kiln_status kiln_matrix_copy(kiln_matrix **B, kiln_device *device, kiln_type type,
                                       const kiln_matrix *A);
@@ -38,7 +45,9 @@ KILN_API kiln_type kiln_matrix_type(const kiln_matrix *A);
 KILN_API kiln_format kiln_matrix_format(const kiln_matrix *A);
 KILN_API kiln_device *kiln_matrix_device(const kiln_matrix *A);
 
-/* Copies the values of a dense matrix out (get) or in (set), rows*cols elements of its type. */
+/* Copies the values out (get) or in (set), nnz elements of its type: rows*cols of a dense matrix, of a sparse one those of its
+ * entries. Set makes anew, when it is next due, what passes have derived from the values of a sparse matrix. Errors:
+ * ERR_ARGUMENT, ERR_UNSUPPORTED (set; the values lie in a file), device errors. */
 KILN_API kiln_status kiln_matrix_get(void *values, const kiln_matrix *A);
 KILN_API kiln_status kiln_matrix_set(kiln_matrix *A, const void *values);
 /* Copies the three arrays of a CSR matrix out; any of them may be NULL. */

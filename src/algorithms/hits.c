@@ -42,23 +42,13 @@ static kiln_status check(const kiln_matrix *hubs, const kiln_matrix *authorities
 static kiln_status drop_weights(struct hits *s) {
     kiln_status status = KILN_OK;
     const kiln_matrix *A = s->A;
-    int64_t *row_start = NULL;
-    int32_t *col = NULL;
     if (kiln_matrix_format(A) != KILN_CSR)
         return (ki_fail(KILN_ERR_UNSUPPORTED,
                         "kiln_hits_options.unweighted: a dense A stores every entry, zeros too"),
                 ki_hint("give the graph as a sparse matrix"));
-    row_start = ki_alloc((size_t)(kiln_matrix_rows(A) + 1) * sizeof *row_start);
-    col = ki_alloc((size_t)kiln_matrix_nnz(A) * sizeof *col);
-    if (!row_start || !col)
-        TRY(ki_fail_nomem((size_t)kiln_matrix_nnz(A) * sizeof *col, "the links without weights"));
-    TRY(kiln_matrix_get_csr(row_start, col, NULL, A));
-    TRY(kiln_matrix_csr(&s->links, kiln_matrix_device(A), kiln_matrix_type(A), kiln_matrix_rows(A),
-                        kiln_matrix_cols(A), row_start, col, NULL));
+    TRY(kiln_matrix_like(&s->links, A, KILN_TYPE_DEFAULT, NULL));
     s->A = s->links;
 done:
-    ki_free(row_start);
-    ki_free(col);
     return status;
 }
 

@@ -22,8 +22,8 @@ static kiln_status check_shape(const kiln_device *device, kiln_type type, int64_
     return KILN_OK;
 }
 
-static kiln_status new_matrix(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
-                              int64_t rows, int64_t cols) {
+kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
+                            int64_t rows, int64_t cols) {
     kiln_status status = check_shape(device, type, rows, cols);
     if (status != KILN_OK) return status;
     kiln_matrix *made = ki_calloc(sizeof *made);
@@ -45,7 +45,7 @@ kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, 
     kiln_status status;
     kiln_matrix *made = NULL;
     int64_t bytes = 0;
-    TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
+    TRY(ki_matrix_shell(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     TRY(ki_device_alloc(device, &made->values, bytes));
     *A = made;
@@ -73,7 +73,7 @@ kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kiln_type ty
     kiln_matrix *made = NULL;
     kiln_status status;
     int64_t bytes = 0;
-    TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
+    TRY(ki_matrix_shell(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     status = ki_device_alloc(device, &made->values, bytes);
     if (status == KILN_ERR_DEVICE_NOMEM)
@@ -96,7 +96,7 @@ kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_typ
     kiln_matrix *made = NULL;
     void *const memory[KI_PARTS] = {values, NULL, NULL};
     int64_t bytes = 0;
-    TRY(new_matrix(&made, device, type, KILN_DENSE, rows, cols));
+    TRY(ki_matrix_shell(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     TRY(ki_matrix_place(made, memory));
     *A = made;
@@ -111,7 +111,7 @@ kiln_status ki_matrix_adopt_csr(kiln_matrix **A, kiln_device *device, kiln_type 
     kiln_status status;
     kiln_matrix *made = NULL;
     void *const memory[KI_PARTS] = {values, row_start, col};
-    TRY(new_matrix(&made, device, type, KILN_CSR, rows, cols));
+    TRY(ki_matrix_shell(&made, device, type, KILN_CSR, rows, cols));
     made->nnz = nnz;
     TRY(ki_matrix_place(made, memory));
     *A = made;
@@ -123,7 +123,7 @@ done:
 
 kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                  int64_t cols, int64_t nnz, int64_t *row_start, struct ki_file *file) {
-    kiln_status status = new_matrix(A, device, type, row_start ? KILN_CSR : KILN_DENSE, rows, cols);
+    kiln_status status = ki_matrix_shell(A, device, type, row_start ? KILN_CSR : KILN_DENSE, rows, cols);
     if (status != KILN_OK) return status;
     (*A)->nnz = nnz;
     (*A)->host[KI_ROW_START] = row_start;
@@ -132,12 +132,31 @@ kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type
     return KILN_OK;
 }
 
+static void return_lent(struct ki_lender *lender) {
+    if (!lender || --lender->users > 0) return;
+    if (lender->release) lender->release(lender->user);
+    ki_free(lender);
+}
+
+void ki_matrix_clear(kiln_matrix *A) {
+    kiln_matrix *S = A->structure;
+    if (A->layout) (void)A->layout_drop(A, false);
+    if (ki_matrix_resident(A)) ki_structure_release(A);
+    for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
+        if (!(A->lent_buffers & 1u << part)) ki_device_release(A->device, ki_matrix_part(A, part));
+    ki_matrix_drop_host(A);
+    return_lent(A->lender);
+    ki_memory_leave(A);
+    if (S && --S->users == 0) {
+        S->users = 1; /* it is a hidden matrix to the last */
+        ki_matrix_clear(S);
+        ki_free(S);
+    }
+}
+
 void kiln_matrix_free(kiln_matrix *A) {
     if (!A) return;
-    if (A->layout) (void)A->layout_drop(A, false);
-    for (int part = 0; part < KI_PARTS; part++) ki_device_release(A->device, ki_matrix_part(A, part));
-    ki_matrix_drop_host(A);
-    ki_memory_leave(A);
+    ki_matrix_clear(A);
     ki_free(A);
 }
 
@@ -185,14 +204,19 @@ static kiln_status check_columns(const int64_t *row_start, const int32_t *col, i
     return status;
 }
 
-/* n ones of the type, for pattern-only matrices. */
-static void fill_ones(void *values, kiln_type type, int64_t n) {
-    for (int64_t i = 0; i < n; i++) {
+kiln_status ki_values_copy(void **copy, kiln_type type, int64_t n, const void *values) {
+    const size_t bytes = (size_t)(n * ki_type_bytes(type));
+    void *made = ki_alloc(bytes);
+    if (!made) return ki_fail_nomem(bytes, "the values of a sparse matrix");
+    if (values && n > 0) memcpy(made, values, bytes);
+    for (int64_t i = 0; !values && i < n; i++) {
         if (type == KILN_F32)
-            ((float *)values)[i] = 1;
+            ((float *)made)[i] = 1;
         else
-            ((double *)values)[i] = 1;
+            ((double *)made)[i] = 1;
     }
+    *copy = made;
+    return KILN_OK;
 }
 
 kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols,
@@ -213,17 +237,10 @@ kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type
     TRY(check_columns(row_start, col, rows, cols));
     own_start = ki_alloc((size_t)(rows + 1) * 8);
     own_col = ki_alloc((size_t)nnz * 4);
-    own_values = ki_alloc((size_t)(nnz * ki_type_bytes(type)));
-    if (!own_start || !own_col || !own_values) {
-        status = ki_fail_nomem((size_t)nnz * (size_t)(4 + ki_type_bytes(type)), "a sparse matrix");
-        goto done;
-    }
+    if (!own_start || !own_col) TRY(ki_fail_nomem((size_t)nnz * 4, "a sparse matrix"));
+    TRY(ki_values_copy(&own_values, type, nnz, values));
     memcpy(own_start, row_start, (size_t)(rows + 1) * 8);
     if (nnz > 0) memcpy(own_col, col, (size_t)nnz * 4);
-    if (!values)
-        fill_ones(own_values, type, nnz);
-    else if (nnz > 0)
-        memcpy(own_values, values, (size_t)(nnz * ki_type_bytes(type)));
     TRY(ki_matrix_adopt_csr(A, device, type, rows, cols, nnz, own_start, own_col, own_values));
     return KILN_OK;
 done:
@@ -301,39 +318,36 @@ kiln_device *kiln_matrix_device(const kiln_matrix *A) {
     return A ? A->device : NULL;
 }
 
-static kiln_status check_dense(const kiln_matrix *A, const void *values, const char *call) {
-    if (!A || !values) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
-    if (A->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: the matrix is not dense", call);
-    return KILN_OK;
-}
-
 /* One of A's arrays to host memory, wherever it lies. */
 static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
     const int64_t bytes = ki_matrix_part_bytes(A, part);
-    if (ki_matrix_resident(A))
-        return ki_device_download(A->device, to, ki_matrix_part((kiln_matrix *)(uintptr_t)A, part), 0, bytes);
-    if (!A->host[part]) return ki_matrix_read(to, A, part, 0, A->nnz);
-    memcpy(to, A->host[part], (size_t)bytes);
+    kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
+    if (ki_matrix_resident(owner))
+        return ki_device_download(owner->device, to, ki_matrix_part(owner, part), 0, bytes);
+    if (!owner->host[part]) return ki_matrix_read(to, owner, part, 0, owner->nnz);
+    memcpy(to, owner->host[part], (size_t)bytes);
     return KILN_OK;
 }
 
 kiln_status kiln_matrix_get(void *values, const kiln_matrix *A) {
-    kiln_status status = check_dense(A, values, "kiln_matrix_get");
-    return status == KILN_OK ? fetch(values, A, KI_VALUES) : status;
+    if (!A || !values) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get: an argument is NULL");
+    return fetch(values, A, KI_VALUES);
 }
 
 kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
-    kiln_status status = check_dense(A, values, "kiln_matrix_set");
-    if (status != KILN_OK) return status;
+    if (!A || !values) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_set: an argument is NULL");
     if (!ki_matrix_resident(A) && A->file)
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
                        A->file->name);
+    const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
+    kiln_status status = ki_matrix_plain(A);
+    if (status != KILN_OK) return status;
     if (!ki_matrix_resident(A)) {
-        memcpy(A->host[KI_VALUES], values, (size_t)ki_matrix_bytes(A));
+        memcpy(A->host[KI_VALUES], values, (size_t)bytes);
         return KILN_OK;
     }
     ki_matrix_drop_host(A);
-    return ki_device_upload(A->device, &A->values, 0, values, ki_matrix_bytes(A));
+    return ki_device_upload(A->device, &A->values, 0, values, bytes);
 }
 
 kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, const kiln_matrix *A) {

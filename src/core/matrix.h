@@ -9,6 +9,13 @@ enum { KI_VALUES, KI_ROW_START, KI_COL, KI_PARTS };
 
 struct ki_file;
 
+/* Whoever lent memory to a matrix and to those that share it: told once, when the last of them is gone. */
+struct ki_lender {
+    int users;
+    void (*release)(void *user);
+    void *user;
+};
+
 struct kiln_matrix {
     kiln_device *device;
     kiln_type type;
@@ -18,6 +25,10 @@ struct kiln_matrix {
     struct ki_buffer values;    /* dense: rows*cols, row-major; CSR: nnz */
     struct ki_buffer row_start; /* CSR: rows+1 of int64_t */
     struct ki_buffer col;       /* CSR: nnz of int32_t */
+    /* CSR matrices that share their row starts and columns (core/share.c): the hidden matrix that owns these, and no values;
+     * row_start and col above are its buffers then, as long as this matrix is on the device. NULL: they are its own. */
+    kiln_matrix *structure;
+    int users; /* of a hidden matrix; 0 = this is a matrix like any other */
     /* What passes derived from a CSR matrix on this device, NULL = nothing, and what frees it: to restore, col gets the
      * columns' own numbers again (a GPU's struct ki_layout, derived/layout.h, or the CPU's struct ki_wide, derived/panels_cpu.h). */
     void *layout;
@@ -27,11 +38,15 @@ struct kiln_matrix {
     bool pinned;          /* the device reads the host copy at full speed */
     bool streams; /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
     bool view;    /* rows of another matrix, which owns the buffers and is held */
-    int held;     /* by operations under way */
+    int held;     /* by operations under way; a hidden matrix by those on the device that share it */
+    int leaving;  /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
+    struct ki_lender
+        *lender; /* of the arrays in lent_host and lent_buffers, a bit a part; NULL: all is its own */
+    unsigned lent_host, lent_buffers;
     kiln_matrix *newer, *older; /* of the device's, by last use */
 };
 
-/* Before anything but a pass reads col, and before the matrix leaves its device. */
+/* Before anything but a pass reads col, before values of a CSR matrix are written, and before the matrix leaves its device. */
 static inline kiln_status ki_matrix_plain(const kiln_matrix *A) {
     return A->layout ? A->layout_drop((kiln_matrix *)(uintptr_t)A, true) : KILN_OK;
 }
@@ -57,6 +72,25 @@ static inline int ki_matrix_parts(const kiln_matrix *A) {
     return A->format == KILN_CSR ? KI_PARTS : 1;
 }
 
+/* The parts that A itself owns: [first, end). */
+static inline int ki_matrix_first(const kiln_matrix *A) {
+    return A->users ? KI_ROW_START : KI_VALUES;
+}
+
+static inline int ki_matrix_end(const kiln_matrix *A) {
+    return A->structure ? KI_ROW_START : ki_matrix_parts(A);
+}
+
+/* The matrix that owns a part of A. */
+static inline const kiln_matrix *ki_matrix_owner(const kiln_matrix *A, int part) {
+    return A->structure && part != KI_VALUES ? A->structure : A;
+}
+
+/* A part in host memory; NULL where there is no valid copy. */
+static inline void *ki_matrix_host(const kiln_matrix *A, int part) {
+    return ki_matrix_owner(A, part)->host[part];
+}
+
 static inline int64_t ki_matrix_part_bytes(const kiln_matrix *A, int part) {
     return part == KI_ROW_START ? (A->rows + 1) * 8 : A->nnz * (part == KI_COL ? 4 : ki_type_bytes(A->type));
 }
@@ -67,8 +101,16 @@ static inline int64_t ki_matrix_bytes(const kiln_matrix *A) {
     return bytes;
 }
 
+/* ... of what is its own. */
+static inline int64_t ki_matrix_own_bytes(const kiln_matrix *A) {
+    int64_t bytes = 0;
+    for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
+        bytes += ki_matrix_part_bytes(A, part);
+    return bytes;
+}
+
 static inline bool ki_matrix_resident(const kiln_matrix *A) {
-    return A->values.handle != 0;
+    return (A->users ? A->row_start : A->values).handle != 0;
 }
 
 /* Gives a new matrix its arrays, host memory from ki_alloc: no copy on the CPU, an upload elsewhere, or they stay in host
@@ -76,13 +118,25 @@ static inline bool ki_matrix_resident(const kiln_matrix *A) {
 kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]);
 /* A has a valid copy outside its device. */
 static inline bool ki_matrix_clean(const kiln_matrix *A) {
-    return A->host[KI_VALUES] || A->file;
+    return A->host[ki_matrix_first(A)] || A->file;
 }
 
 /* A matrix whose values, and columns, lie in a file, which belongs to it from then on, as does row_start (NULL if dense).
  * The file has been checked. Passes on the CPU stream it; other devices may also bring it. */
 kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                  int64_t cols, int64_t nnz, int64_t *row_start, struct ki_file *file);
+/* Makes A, a CSR matrix in memory, one whose row starts and columns can be shared (core/share.c). */
+kiln_status ki_matrix_share(kiln_matrix *A);
+/* A sharing matrix is on its device, or leaves it: its structure comes along and stays as long. */
+kiln_status ki_structure_hold(kiln_matrix *A);
+void ki_structure_release(kiln_matrix *A);
+/* Frees what a matrix consists of, but for the struct itself. */
+void ki_matrix_clear(kiln_matrix *A);
+/* A matrix that has no arrays yet. */
+kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
+                            int64_t rows, int64_t cols);
+/* Values in memory of their own, from ki_alloc; NULL: ones. */
+kiln_status ki_values_copy(void **copy, kiln_type type, int64_t n, const void *values);
 /* A dense matrix whose values are not yet written. */
 kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
 /* Take host arrays from ki_alloc over (see ki_matrix_place); on success they belong to the matrix, on failure

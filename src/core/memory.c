@@ -76,18 +76,29 @@ void ki_device_release(kiln_device *device, struct ki_buffer *buffer) {
 /* -------------------------------------------------------------------------------------- allocation */
 
 static int64_t resident_bytes(const kiln_matrix *A) {
-    return A->values.bytes + A->row_start.bytes + A->col.bytes;
+    int64_t bytes = 0;
+    for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
+        bytes += ki_matrix_part((kiln_matrix *)(uintptr_t)A, part)->bytes;
+    return bytes;
 }
 
+/* What lies in the caller's device memory leaves no room behind. */
 static bool evictable(const kiln_matrix *A) {
-    return ki_matrix_resident(A) && A->held == 0;
+    return ki_matrix_resident(A) && A->held == 0 && !A->lent_buffers;
 }
 
+/* A structure leaves once all have left that share it. */
 int64_t ki_memory_room(const kiln_device *device) {
     int64_t bytes = device->budget - device->statistics.memory_used;
     if (device->memory.held == 0) bytes += device->scratch.bytes;
-    for (const kiln_matrix *A = device->memory.oldest; A && !ki_on_cpu(device); A = A->newer)
-        if (evictable(A)) bytes += resident_bytes(A);
+    if (ki_on_cpu(device)) return bytes;
+    for (kiln_matrix *A = device->memory.oldest; A; A = A->newer) A->leaving = 0;
+    for (const kiln_matrix *A = device->memory.oldest; A; A = A->newer) {
+        if (!evictable(A)) continue;
+        bytes += resident_bytes(A);
+        kiln_matrix *S = A->structure;
+        if (S && ++S->leaving == S->held && !S->lent_buffers) bytes += resident_bytes(S);
+    }
     return bytes;
 }
 
@@ -239,20 +250,22 @@ void ki_memory_leave(kiln_matrix *A) {
 
 void ki_matrix_pin(kiln_matrix *A) {
     const struct ki_backend *backend = A->device->backend;
-    int part = 0;
+    const int first = ki_matrix_first(A);
+    int part = first;
+    if (A->structure) ki_matrix_pin(A->structure);
     if (A->pinned || A->file || !backend->pin) return;
-    while (part < ki_matrix_parts(A) &&
+    while (part < ki_matrix_end(A) &&
            backend->pin(A->device, A->host[part], ki_matrix_part_bytes(A, part)) == KILN_OK)
         part++;
-    A->pinned = part == ki_matrix_parts(A);
+    A->pinned = part == ki_matrix_end(A);
     if (A->pinned || A->device->lost) return;
     ki_device_message(A->device, "host memory cannot be pinned, which makes transfers slower: %s",
                       kiln_last_error()->message);
-    while (part > 0) backend->unpin(A->device, A->host[--part]);
+    while (part > first) backend->unpin(A->device, A->host[--part]);
 }
 
 void ki_matrix_unpin(kiln_matrix *A) {
-    for (int part = 0; A->pinned && part < ki_matrix_parts(A); part++)
+    for (int part = ki_matrix_first(A); A->pinned && part < ki_matrix_end(A); part++)
         if (!A->device->lost) A->device->backend->unpin(A->device, A->host[part]);
     A->pinned = false;
 }
@@ -260,25 +273,27 @@ void ki_matrix_unpin(kiln_matrix *A) {
 void ki_matrix_drop_host(kiln_matrix *A) {
     ki_matrix_unpin(A);
     for (int part = 0; part < KI_PARTS; part++) {
-        ki_free(A->host[part]);
+        if (!(A->lent_host & 1u << part)) ki_free(A->host[part]);
         A->host[part] = NULL;
     }
+    A->lent_host = 0;
     ki_file_close(A->file);
     A->file = NULL;
 }
 
 static void drop_resident(kiln_matrix *A) {
-    for (int part = 0; part < ki_matrix_parts(A); part++) {
+    for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++) {
         struct ki_buffer *buffer = ki_matrix_part(A, part);
         ki_memory_count(A->device, -buffer->bytes);
         if (buffer->handle) give_back(A->device, buffer);
     }
+    ki_structure_release(A);
 }
 
 /* Parts are written back all or none. */
 static kiln_status write_back(kiln_matrix *A) {
     kiln_status status = KILN_OK;
-    for (int part = 0; part < ki_matrix_parts(A); part++) {
+    for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++) {
         const int64_t bytes = ki_matrix_part_bytes(A, part);
         A->host[part] = ki_alloc((size_t)bytes);
         if (!A->host[part]) TRY(ki_fail_nomem((size_t)bytes, "a matrix that the device has no room for"));
@@ -301,6 +316,14 @@ kiln_status ki_matrix_to_host(kiln_matrix *A) {
     return KILN_OK;
 }
 
+kiln_status ki_matrix_to_stream(kiln_matrix *A) {
+    kiln_matrix *S = A->structure;
+    kiln_status status = ki_matrix_to_host(A);
+    if (status != KILN_OK || !S || ki_on_cpu(A->device)) return status;
+    if (S->held == 0) return ki_matrix_to_host(S);
+    return ki_matrix_clean(S) ? KILN_OK : write_back(S);
+}
+
 static kiln_status evict(kiln_matrix *A) {
     kiln_status status = ki_matrix_to_host(A);
     if (status == KILN_OK) A->device->statistics.evictions++;
@@ -320,8 +343,9 @@ static kiln_status fill_from_file(void *of, void *to, int64_t offset, int64_t by
 
 kiln_status ki_matrix_bring(kiln_matrix *A) {
     kiln_status status;
-    TRY(ki_memory_check(A->device, ki_matrix_bytes(A)));
-    for (int part = 0; part < ki_matrix_parts(A); part++) {
+    A->held++; /* its first arrays must not leave to make room for its last */
+    TRY(ki_memory_check(A->device, ki_matrix_own_bytes(A)));
+    for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++) {
         const int64_t bytes = ki_matrix_part_bytes(A, part);
         TRY(ki_device_alloc(A->device, ki_matrix_part(A, part), bytes));
         if (A->host[part])
@@ -330,9 +354,11 @@ kiln_status ki_matrix_bring(kiln_matrix *A) {
             TRY(ki_upload_filled(A->device, ki_matrix_part(A, part), bytes, fill_from_file,
                                  &(struct file_array){A, part}));
     }
+    TRY(ki_structure_hold(A));
 done:
+    A->held--;
     if (status != KILN_OK)
-        for (int part = 0; part < ki_matrix_parts(A); part++)
+        for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
             ki_device_release(A->device, ki_matrix_part(A, part));
     return status;
 }

@@ -63,6 +63,8 @@ void ki_memory_leave(kiln_matrix *A);
 /* A's arrays to host memory and its blocks back to the device, or from host memory to the device; all or none. */
 kiln_status ki_matrix_to_host(kiln_matrix *A);
 kiln_status ki_matrix_bring(kiln_matrix *A);
+/* A to host memory, and a copy of the structure that it shares, which may stay on the device for others. */
+kiln_status ki_matrix_to_stream(kiln_matrix *A);
 void ki_matrix_drop_host(kiln_matrix *A); /* its host copy */
 /* Lets the device read A's host copy at full speed; where that cannot be, the user is told. */
 void ki_matrix_pin(kiln_matrix *A);

@@ -6,10 +6,11 @@
 #include "core/seams.h"
 
 static kiln_status place_on_cpu(kiln_matrix *A, void *const memory[KI_PARTS]) {
-    const int64_t bytes = ki_matrix_bytes(A);
+    const int64_t bytes = ki_matrix_own_bytes(A);
     kiln_status status = ki_memory_check(A->device, bytes);
+    if (status == KILN_OK) status = ki_structure_hold(A);
     if (status != KILN_OK) return status;
-    for (int part = 0; part < ki_matrix_parts(A); part++)
+    for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
         *ki_matrix_part(A, part) =
             (struct ki_buffer){(uintptr_t)memory[part], ki_matrix_part_bytes(A, part), 0};
     ki_memory_count(A->device, bytes);
@@ -38,8 +39,22 @@ static void move_file(kiln_matrix *A, kiln_device *device) {
     ki_memory_join(A);
 }
 
+/* Shared or lent memory stays where it is: A becomes a copy. */
+static kiln_status move_copy(kiln_matrix *A, kiln_device *device) {
+    kiln_matrix *copy = NULL;
+    kiln_status status = kiln_matrix_copy(&copy, device, KILN_TYPE_DEFAULT, A);
+    if (status != KILN_OK) return status;
+    ki_matrix_clear(A);
+    ki_memory_leave(copy);
+    *A = *copy;
+    ki_memory_join(A);
+    ki_free(copy);
+    return KILN_OK;
+}
+
 kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     if (A->device == device) return KILN_OK;
+    if (A->structure || A->lender) return move_copy(A, device);
     const bool from_cpu = ki_on_cpu(A->device);
     void *memory[KI_PARTS];
     kiln_status status;

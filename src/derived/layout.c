@@ -72,10 +72,10 @@ static int64_t bytes_of_rows(const struct ki_rows *rows) {
 static int64_t bytes_of(const struct ki_layout *layout) {
     const struct ki_transpose *T = &layout->transpose;
     const struct ki_tiles *tiles = &layout->tiles;
-    int64_t bytes = bytes_of_rows(&layout->rows) + layout->slots.bytes + T->row.bytes + T->value.bytes +
-                    T->columns.bytes + tiles->start.bytes + tiles->entry.bytes + tiles->value.bytes +
-                    bytes_of_rows(&tiles->pieces) + layout->strips.start.bytes + layout->strips.entry.bytes +
-                    layout->strips.value.bytes;
+    int64_t bytes = bytes_of_rows(&layout->rows) + layout->slots.bytes + layout->col.bytes + T->row.bytes +
+                    T->value.bytes + T->columns.bytes + tiles->start.bytes + tiles->entry.bytes +
+                    tiles->value.bytes + bytes_of_rows(&tiles->pieces) + layout->strips.start.bytes +
+                    layout->strips.entry.bytes + layout->strips.value.bytes;
     const struct ki_bands *const parts[] = {&T->cut, &T->whole};
     for (int i = 0; i < 2; i++) bytes += parts[i]->start.bytes + bytes_of_rows(&parts[i]->rows);
     return bytes;
@@ -86,9 +86,13 @@ static kiln_status drop(kiln_matrix *X, bool restore) {
     struct ki_layout *layout = X->layout;
     kiln_device *device = X->device;
     kiln_status status = KILN_OK;
-    if (restore && layout->coded && !device->lost) status = ki_layout_decode(layout, X);
-    struct ki_buffer *const parts[] = {&layout->slots,   &layout->y_hot,    &layout->w_hot,    &layout->dots,
-                                       &layout->factors, &layout->partials, &layout->band_sums};
+    if (layout->col.handle)
+        X->col = X->structure->col;
+    else if (restore && layout->coded && !device->lost)
+        status = ki_layout_decode(layout, X);
+    struct ki_buffer *const parts[] = {&layout->col,      &layout->slots,    &layout->y_hot,
+                                       &layout->w_hot,    &layout->dots,     &layout->factors,
+                                       &layout->partials, &layout->band_sums};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) ki_device_release(device, parts[i]);
     ki_layout_drop_rows(device, &layout->rows);
     ki_layout_drop_transpose(device, &layout->transpose);

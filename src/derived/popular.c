@@ -61,6 +61,17 @@ done:
     return status;
 }
 
+/* Columns that others share are left alone: X gets a copy to code. */
+static kiln_status own_columns(struct ki_layout *layout, const kiln_matrix *X) {
+    kiln_status status;
+    TRY(ki_device_alloc(X->device, &layout->col, X->nnz * 4));
+    const struct ki_arg args[] = {ki_arg_buffer(&layout->col), ki_arg_buffer(&X->col), ki_arg_i64(X->nnz)};
+    TRY(ki_layout_for_all(X->device, "popular_copy", "-DPOPULAR", KILN_F32, X->nnz, args, 3));
+    ((kiln_matrix *)(uintptr_t)X)->col = layout->col;
+done:
+    return status;
+}
+
 /* Entries of popular columns get their slot in place of the column. */
 static kiln_status encode(struct ki_layout *layout, const kiln_matrix *X) {
     kiln_device *device = X->device;
@@ -68,6 +79,7 @@ static kiln_status encode(struct ki_layout *layout, const kiln_matrix *X) {
     kiln_status status;
     TRY(ki_device_alloc(device, &rank, X->cols * 4));
     TRY(fill(device, &rank, X->cols, -1));
+    if (X->structure) TRY(own_columns(layout, X));
     const struct ki_arg ranks[] = {ki_arg_buffer(&rank), ki_arg_buffer(&layout->slots),
                                    ki_arg_i64(layout->coded)};
     TRY(ki_layout_for_all(device, "popular_rank", "-DPOPULAR", KILN_F32, layout->coded, ranks, 3));

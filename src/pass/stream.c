@@ -27,7 +27,7 @@ struct stream {
 /* ---------------------------------------------------------------------------------------- panels */
 
 static int64_t row_start(const kiln_matrix *X, int64_t row) {
-    return X->format == KILN_DENSE ? row * X->cols : ((const int64_t *)X->host[KI_ROW_START])[row];
+    return X->format == KILN_DENSE ? row * X->cols : ((const int64_t *)ki_matrix_host(X, KI_ROW_START))[row];
 }
 
 static int64_t panel_bytes(const kiln_matrix *X, int64_t first, int64_t rows) {
@@ -89,7 +89,8 @@ static kiln_status prepare(struct stream *s, int64_t i) {
     const double begun = ki_clock();
     kiln_status status = KILN_OK;
     if (!s->feeder) host[KI_VALUES] = (char *)X->host[KI_VALUES] + panel->begin * ki_type_bytes(X->type);
-    if (!s->feeder && X->format == KILN_CSR) host[KI_COL] = (int32_t *)X->host[KI_COL] + panel->begin;
+    if (!s->feeder && X->format == KILN_CSR)
+        host[KI_COL] = (int32_t *)ki_matrix_host(X, KI_COL) + panel->begin;
     int64_t *start = host[KI_ROW_START];
     for (int64_t r = 0; X->format == KILN_CSR && r <= panel->rows; r++)
         start[r] = row_start(X, panel->first + r) - panel->begin;
@@ -307,7 +308,7 @@ kiln_status ki_chain_stream(const struct ki_chain *chain) {
     const double start = ki_clock();
     bool begun = false;
     kiln_status status;
-    TRY(ki_matrix_to_host(X));
+    TRY(ki_matrix_to_stream(X));
     if (!X->streams)
         ki_device_message(X->device,
                           "%.1f MB do not fit into the memory of %s: every pass moves them in panels",
