@@ -5,16 +5,19 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/arguments.h"
 #include "core/cache.h"
-#include "core/kernels.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
+#include "choose/bandwidth.cl"
 
 enum { GROUP = 256, REPEATS = 8 };
 
+KI_ARGUMENTS(read);
+
 /* One read of all of A; the sum is written out so that no compiler drops the reading. */
-static kiln_status read_once(const kiln_matrix *A, const kiln_matrix *sums) {
+static kiln_status read_once(const kiln_matrix *A, kiln_matrix *sums) {
     kiln_device *device = A->device;
     struct ki_kernel *kernel;
     kiln_status status = KILN_OK;
@@ -22,9 +25,9 @@ static kiln_status read_once(const kiln_matrix *A, const kiln_matrix *sums) {
         ki_bodies(A)->read(A, sums);
         return KILN_OK;
     }
-    const struct ki_arg args[] = {ki_arg_values(sums), ki_arg_values(A), ki_arg_i64(A->nnz / 4)};
     TRY(ki_kernel_get(&kernel, device, "bandwidth", "read", A->type, ""));
-    TRY(ki_kernel_launch(device, kernel, sums->nnz / GROUP, GROUP, args, 3));
+    TRY(ki_kernel_launch(device, kernel, sums->nnz / GROUP, GROUP,
+                         KI_PACK(read, A, .sums = sums, .A = A, .count = A->nnz / 4)));
     TRY(kiln_device_sync(device));
 done:
     return status;

@@ -1,5 +1,12 @@
 /* GPU body of the bandwidth measurement: sixteen bytes a load, four loads under way in each thread. */
-__kernel void read(__global float *sums, __global const float4 *A, long count) {
+
+#define ARGUMENTS_read(FIRST, NEXT)                                                                          \
+    FIRST(OUT, float, sums)                                                                                  \
+    NEXT(IN, float4, A)                                                                                      \
+    NEXT(VALUE, long, count)
+
+#ifndef KI_HOST
+__kernel void read(PARAMETERS(read)) {
     const long step = (long)get_global_size(0);
     long i = (long)get_global_id(0);
     float sum = 0.0f;
@@ -14,3 +21,4 @@ __kernel void read(__global float *sums, __global const float4 *A, long count) {
 
 /* The variants that differ in text, as the tests build them. */
 // build
+#endif

@@ -11,7 +11,7 @@
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 #if defined(C) && C > 1 && !defined(CLUSTERS)
-#define TEAM_PARAMETERS , __global real *work_space, long exchange_at
+#define TEAM_PARAMETERS MORE_PARAMETERS(team)
 #else
 #define TEAM_PARAMETERS
 #endif

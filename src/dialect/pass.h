@@ -125,10 +125,7 @@ DEVICE_FN void apply_map(real *p, const struct row_operands *o, index_t row, int
 }
 
 #else
-#define MAP_PARAMETERS                                                                                       \
-    , __global const real *shift, __global const real *target, __global const real *weights,                 \
-        __global const real *offset, __global real *curvature, real parameter, real power,                   \
-        __global wide *records, long records_at
+#define MAP_PARAMETERS MORE_PARAMETERS(row_map)
 #define MAP_OPERANDS , target, weights, offset
 #define MAP_STATE(writer) , shift, curvature, parameter, power, writer, record
 #define MAP_ARGUMENTS(writer) , shift, target, weights, offset, curvature, parameter, power, writer, record

@@ -8,12 +8,17 @@
 
 #include <stdio.h>
 
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "dialect/scalar_math.h"
 #include "bodies/bodies.h"
+#include "ops/cg.cl"
 #include "pass/chain.h"
+
+KI_ARGUMENTS(cg_update);
+KI_ARGUMENTS(cg_direction);
+KI_ARGUMENTS(cg_settle);
 
 static kiln_status step_gpu(const struct ki_cg *step) {
     enum { STEPS = 3 };
@@ -40,24 +45,19 @@ static kiln_status step_gpu(const struct ki_cg *step) {
         shares = ki_min(shares, resident);
     }
     TRY(ki_device_scratch(device, &space, 3 * shares * k * ki_type_bytes(ki_wide_type(device))));
-    const struct ki_arg scratch = ki_arg_buffer(&space), rows = ki_arg_i64(n), cols = ki_arg_i32((int32_t)k);
-    const struct ki_arg E = ki_arg_values(on->E), G = ki_arg_values(on->G);
-    const struct ki_arg P = ki_arg_values(on->P), Q = ki_arg_values(on->Q);
-    const struct ki_arg inverse = ki_arg_values(on->inverse), penalty = ki_arg_values(on->penalty);
-    const struct ki_arg mean = ki_arg_values(on->mean),
-                        sums = ki_arg_values((const kiln_matrix *)(on->mean ? on->sums : NULL));
-    const struct ki_arg shift = ki_arg_values(on->mean ? on->shift : NULL), slot = ki_arg_i32(step->slot);
-    const struct ki_arg curvature = ki_arg_values((const kiln_matrix *)on->curvature);
-    const struct ki_arg l2 = ki_arg_real(on->P->type, on->l2), groups = ki_arg_i32((int32_t)(shares * k));
-    const struct ki_arg begin = ki_arg_i32(step->slot == KI_CG_BEGIN);
-    const struct ki_arg state = ki_arg_values((const kiln_matrix *)on->S);
-    const struct ki_arg first[] = {scratch, state, curvature, G, Q, inverse, mean, sums, rows, cols, begin};
-    const struct ki_arg second[] = {scratch, state,   curvature, E,    G,    P,    Q,
-                                    inverse, penalty, l2,        rows, cols, begin};
-    const struct ki_arg third[] = {scratch, ki_arg_values(on->S), curvature, shift, groups, cols, slot};
-    TRY(ki_kernel_launch(device, kernels[0], shares * k, group, first, 11));
-    TRY(ki_kernel_launch(device, kernels[1], shares * k, group, second, 13));
-    TRY(ki_kernel_launch(device, kernels[2], k, group, third, 7));
+    const int32_t cols = (int32_t)k, groups = (int32_t)(shares * k), begin = step->slot == KI_CG_BEGIN;
+    TRY(ki_kernel_launch(device, kernels[0], shares * k, group,
+                         KI_PACK(cg_update, on->P, .space = &space, .S = on->S, .curvature = on->curvature,
+                                 .G = on->G, .Q = on->Q, .inverse = on->inverse, .mean = on->mean,
+                                 .sums = on->mean ? on->sums : NULL, .n = n, .k = cols, .begin = begin)));
+    TRY(ki_kernel_launch(device, kernels[1], shares * k, group,
+                         KI_PACK(cg_direction, on->P, .space = &space, .S = on->S, .curvature = on->curvature,
+                                 .E = on->E, .G = on->G, .P = on->P, .Q = on->Q, .inverse = on->inverse,
+                                 .penalty = on->penalty, .l2 = on->l2, .n = n, .k = cols, .begin = begin)));
+    TRY(ki_kernel_launch(device, kernels[2], k, group,
+                         KI_PACK(cg_settle, on->P, .space = &space, .S = on->S, .curvature = on->curvature,
+                                 .shift = on->mean ? on->shift : NULL, .groups = groups, .k = cols,
+                                 .slot = step->slot)));
 done:
     return status;
 }

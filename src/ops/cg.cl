@@ -10,6 +10,44 @@
  * mean . P follows P's own recurrence, so that no launch but the first reads the means. What rounding makes of it shifts
  * all rows of a pass alike, and that is what the correction of Q by the rows' sums takes out again. */
 
+#define ARGUMENTS_cg_update(FIRST, NEXT)                                                                     \
+    FIRST(SPACE, wide, space)                                                                                \
+    NEXT(IN, wide, S)                                                                                        \
+    NEXT(IN, wide, curvature)                                                                                \
+    NEXT(OUT, real, G)                                                                                       \
+    NEXT(IN, real, Q)                                                                                        \
+    NEXT(IN, real, inverse)                                                                                  \
+    NEXT(IN, real, mean)                                                                                     \
+    NEXT(IN, real, sums)                                                                                     \
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, begin)
+
+#define ARGUMENTS_cg_direction(FIRST, NEXT)                                                                  \
+    FIRST(SPACE, wide, space)                                                                                \
+    NEXT(IN, wide, S)                                                                                        \
+    NEXT(IN, wide, curvature)                                                                                \
+    NEXT(OUT, real, E)                                                                                       \
+    NEXT(IN, real, G)                                                                                        \
+    NEXT(OUT, real, P)                                                                                       \
+    NEXT(OUT, real, Q)                                                                                       \
+    NEXT(IN, real, inverse)                                                                                  \
+    NEXT(IN, real, penalty)                                                                                  \
+    NEXT(VALUE, real, l2)                                                                                    \
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, begin)
+
+#define ARGUMENTS_cg_settle(FIRST, NEXT)                                                                     \
+    FIRST(TABLE, wide, space)                                                                                \
+    NEXT(OUT, wide, S)                                                                                       \
+    NEXT(IN, wide, curvature)                                                                                \
+    NEXT(OUT, real, shift)                                                                                   \
+    NEXT(VALUE, int, groups)                                                                                 \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, slot)
+
+#ifndef KI_HOST
 DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
     const int lane = (int)get_local_id(0);
     shared[lane] = sum;
@@ -53,9 +91,7 @@ DEVICE_FN wide length_of(__global const wide *S, __global const wide *curvature,
 }
 
 /* G -= alpha (Q - mean sums) */
-__kernel GROUP_OF(GROUP) void cg_update(__global wide *space, __global const wide *S, __global const wide *curvature,
-                                        __global real *G, __global const real *Q, __global const real *inverse,
-                                        __global const real *mean, __global const real *sums, long n, int k, int begin) {
+__kernel GROUP_OF(GROUP) void cg_update(PARAMETERS(cg_update)) {
     LOCAL wide shared[GROUP];
     const int c = COLUMN, groups = (int)get_num_groups(0);
     const real excess = mean && !begin ? sums[c] : REAL(0.0);
@@ -90,10 +126,7 @@ __kernel GROUP_OF(GROUP) void cg_update(__global wide *space, __global const wid
 }
 
 /* E += alpha P, then P = inverse .* G + beta P, or 0 for a column that is finished, and Q = L P. */
-__kernel GROUP_OF(GROUP) void cg_direction(__global wide *space, __global const wide *S, __global const wide *curvature,
-                                           __global real *E, __global const real *G, __global real *P, __global real *Q,
-                                           __global const real *inverse, __global const real *penalty, real l2, long n,
-                                           int k, int begin) {
+__kernel GROUP_OF(GROUP) void cg_direction(PARAMETERS(cg_direction)) {
     LOCAL wide shared[GROUP];
     const int c = COLUMN, groups = (int)get_num_groups(0);
     const wide next = gather(space, groups / k, c, k, shared);
@@ -128,8 +161,7 @@ __kernel GROUP_OF(GROUP) void cg_direction(__global wide *space, __global const 
 }
 
 /* The new state and -mean . P. A group a column; `groups` are those of the launches before. */
-__kernel GROUP_OF(GROUP) void cg_settle(__global const wide *space, __global wide *S, __global const wide *curvature,
-                                        __global real *shift, int groups, int k, int slot) {
+__kernel GROUP_OF(GROUP) void cg_settle(PARAMETERS(cg_settle)) {
     LOCAL wide shared[GROUP];
     const int c = (int)get_group_id(0);
     const bool begin = slot < 0;
@@ -157,3 +189,4 @@ __kernel GROUP_OF(GROUP) void cg_settle(__global const wide *space, __global wid
 /* The variants that differ in text, as the tests build them. */
 // build GROUP=128
 // build GROUP=512 INDEX64
+#endif

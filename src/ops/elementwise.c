@@ -2,12 +2,21 @@
  * m x k matrices beside X, so that they cost little next to a pass over X. */
 #include <stdio.h>
 
+#include "core/arguments.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
+#include "ops/elementwise.cl"
 #include "ops/elementwise.h"
 
-enum { GROUP = 128 };
+enum { GROUP = 128, TILE = 16 };
+
+KI_ARGUMENTS(combine_one);
+KI_ARGUMENTS(combine_tile);
+KI_ARGUMENTS(times);
+KI_ARGUMENTS(map);
+KI_ARGUMENTS(fill);
+KI_ARGUMENTS(fill_random);
 
 static kiln_status check_target(const char *call, const kiln_matrix *W) {
     if (!W) return ki_fail(KILN_ERR_ARGUMENT, "%s: W is NULL", call);
@@ -39,30 +48,34 @@ static kiln_status launch(kiln_matrix *W, const char *function, const char *defi
 
 /* The coefficients travel by value, so that a launch needs no buffer of its own: sixteen columns at a
  * time. */
+static kiln_status combine_tiles(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                                 const kiln_matrix *Y) {
+    const int k = (int)W->cols;
+    kiln_status status = KILN_OK;
+    for (int first = 0; first < k && status == KILN_OK; first += TILE) {
+        struct combine_tile_arguments args = {.W = W,
+                                              .X = X,
+                                              .Y = Y,
+                                              .rows = W->rows,
+                                              .k = k,
+                                              .first = first,
+                                              .x_cols = (int)X->cols,
+                                              .y_cols = Y ? (int)Y->cols : k};
+        for (int c = 0; c < TILE && first + c < k; c++) {
+            args.a[c] = a[first + c];
+            args.b[c] = Y ? b[first + c] : 0;
+        }
+        struct ki_arg packed[combine_tile_count];
+        status = launch(W, "combine_tile", "", combine_tile_pack(packed, W, &args), combine_tile_count);
+    }
+    return status;
+}
+
 static kiln_status combine_gpu(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
                                const kiln_matrix *Y) {
-    enum { TILE = 16 };
-    const int64_t k = W->cols;
-    for (int64_t first = 0; first < k; first += TILE) {
-        const int64_t width = ki_min(k - first, TILE);
-        struct ki_arg args[8 + 2 * TILE];
-        int n = 0;
-        args[n++] = ki_arg_values(W);
-        args[n++] = ki_arg_values(X);
-        args[n++] = ki_arg_values(Y);
-        args[n++] = ki_arg_i64(W->rows);
-        args[n++] = ki_arg_i32((int32_t)k);
-        args[n++] = ki_arg_i32((int32_t)first);
-        args[n++] = ki_arg_i32(X->cols == 1 ? 1 : (int32_t)k);
-        args[n++] = ki_arg_i32(Y && Y->cols == 1 ? 1 : (int32_t)k);
-        const int64_t tile = k == 1 ? 1 : TILE;
-        for (int64_t c = 0; c < tile; c++) args[n++] = ki_arg_real(W->type, c < width ? a[first + c] : 0);
-        for (int64_t c = 0; c < tile; c++)
-            args[n++] = ki_arg_real(W->type, Y && c < width ? b[first + c] : 0);
-        kiln_status status = launch(W, k == 1 ? "combine_one" : "combine_tile", "", args, n);
-        if (status != KILN_OK) return status;
-    }
-    return KILN_OK;
+    if (W->cols > 1) return combine_tiles(W, a, X, b, Y);
+    return launch(W, "combine_one", "",
+                  KI_PACK(combine_one, W, .W = W, .X = X, .Y = Y, .rows = W->rows, .a = *a, .b = Y ? *b : 0));
 }
 
 kiln_status kiln_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
@@ -105,13 +118,10 @@ kiln_status kiln_times(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *
         ki_bodies(W)->times(W, X, Y);
         return KILN_OK;
     }
-    const struct ki_arg args[] = {ki_arg_values(W),
-                                  ki_arg_values(X),
-                                  ki_arg_values(Y),
-                                  ki_arg_i64(W->nnz),
-                                  ki_arg_i32(X->cols == 1 ? (int32_t)W->cols : 1),
-                                  ki_arg_i32(Y->cols == 1 ? (int32_t)W->cols : 1)};
-    TRY(launch(W, "times", "", args, 6));
+    TRY(launch(W, "times", "",
+               KI_PACK(times, W, .W = W, .X = X, .Y = Y, .count = W->nnz,
+                       .x_share = X->cols == 1 ? (int)W->cols : 1,
+                       .y_share = Y->cols == 1 ? (int)W->cols : 1)));
 done:
     return status;
 }
@@ -128,9 +138,7 @@ kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
         ki_bodies(W)->map(W, kind, X);
         return KILN_OK;
     }
-    const struct ki_arg args[] = {ki_arg_values(W), ki_arg_values(X), ki_arg_i64(W->nnz),
-                                  ki_arg_i32((int32_t)kind)};
-    TRY(launch(W, "map", "", args, 4));
+    TRY(launch(W, "map", "", KI_PACK(map, W, .W = W, .X = X, .count = W->nnz, .kind = (int)kind)));
 done:
     return status;
 }
@@ -143,8 +151,7 @@ kiln_status kiln_fill(kiln_matrix *W, double value) {
         ki_bodies(W)->fill(W, value);
         return KILN_OK;
     }
-    const struct ki_arg args[] = {ki_arg_values(W), ki_arg_i64(W->nnz), ki_arg_real(W->type, value)};
-    TRY(launch(W, "fill", "", args, 3));
+    TRY(launch(W, "fill", "", KI_PACK(fill, W, .W = W, .count = W->nnz, .value = value)));
 done:
     return status;
 }
@@ -160,9 +167,9 @@ kiln_status kiln_fill_random(kiln_matrix *W, kiln_distribution distribution, uin
         ki_bodies(W)->fill_random(W, distribution, seed, stream);
         return KILN_OK;
     }
-    const struct ki_arg args[] = {ki_arg_values(W), ki_arg_i64(W->nnz), ki_arg_i64((int64_t)seed),
-                                  ki_arg_i64((int64_t)stream)};
-    TRY(launch(W, "fill_random", distribution == KILN_NORMAL ? "-DNORMAL" : "", args, 4));
+    TRY(launch(
+        W, "fill_random", distribution == KILN_NORMAL ? "-DNORMAL" : "",
+        KI_PACK(fill_random, W, .W = W, .count = W->nnz, .seed = (int64_t)seed, .stream = (int64_t)stream)));
 done:
     return status;
 }

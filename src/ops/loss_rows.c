@@ -1,34 +1,33 @@
 /* Functions of the rows of Eta = X W + 1 b + offset: the mean response, and what a fitted model is judged by. */
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "ops/elementwise.h"
 #include "ops/loss.h"
+#include "ops/loss_rows.cl"
+
+KI_ARGUMENTS(loss_mean);
+KI_ARGUMENTS(softmax_mean);
+KI_ARGUMENTS(loss_deviance);
 
 static kiln_status run_gpu(const struct ki_loss_rows *rows) {
     const kiln_loss *loss = rows->loss;
     const kiln_matrix *Eta = rows->Eta;
-    struct ki_arg args[9] = {ki_arg_values(rows->out), ki_arg_values(Eta)};
-    if (rows->deviance) {
-        args[2] = ki_arg_values(loss->y);
-        args[3] = ki_arg_values(loss->weights);
-        args[4] = ki_arg_i64(Eta->rows);
-        args[5] = ki_arg_i32((int32_t)loss->family);
-        args[6] = ki_arg_i32((int32_t)loss->link);
-        args[7] = ki_arg_real(Eta->type, loss->parameter);
-        args[8] = ki_arg_real(Eta->type, loss->link_power);
-        return ki_launch_elements(rows->out, Eta->rows, "loss_rows", "loss_deviance", "-DDEVIANCE", args, 9);
-    }
-    if (loss->kind == KILN_LOSS_SOFTMAX) {
-        args[2] = ki_arg_i64(Eta->rows);
-        args[3] = ki_arg_i32((int32_t)Eta->cols);
-        return ki_launch_elements(rows->out, Eta->rows, "loss_rows", "softmax_mean", "", args, 4);
-    }
-    args[2] = ki_arg_i64(Eta->nnz);
-    args[3] = ki_arg_i32((int32_t)loss->kind);
-    args[4] = ki_arg_i32((int32_t)loss->link);
-    args[5] = ki_arg_real(Eta->type, loss->link_power);
-    return ki_launch_elements(rows->out, Eta->nnz, "loss_rows", "loss_mean", "", args, 6);
+    kiln_matrix *out = rows->out;
+    if (rows->deviance)
+        return ki_launch_elements(out, Eta->rows, "loss_rows", "loss_deviance", "-DDEVIANCE",
+                                  KI_PACK(loss_deviance, Eta, .D = out, .Eta = Eta, .y = loss->y,
+                                          .weights = loss->weights, .rows = Eta->rows,
+                                          .family = (int)loss->family, .link = (int)loss->link,
+                                          .parameter = loss->parameter, .power = loss->link_power));
+    if (loss->kind == KILN_LOSS_SOFTMAX)
+        return ki_launch_elements(
+            out, Eta->rows, "loss_rows", "softmax_mean", "",
+            KI_PACK(softmax_mean, Eta, .M = out, .Eta = Eta, .rows = Eta->rows, .k = (int32_t)Eta->cols));
+    return ki_launch_elements(out, Eta->nnz, "loss_rows", "loss_mean", "",
+                              KI_PACK(loss_mean, Eta, .M = out, .Eta = Eta, .count = Eta->nnz,
+                                      .kind = (int)loss->kind, .link = (int)loss->link,
+                                      .power = loss->link_power));
 }
 
 static kiln_status run(struct ki_loss_rows *rows) {

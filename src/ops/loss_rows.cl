@@ -2,15 +2,41 @@
  * that one build serves all losses: which one it is comes with the launch. The deviance has a build of its own, as its many
  * logarithms of the gamma function take a compiler half a second, for which who merely predicts need not wait. */
 
+#define ARGUMENTS_loss_mean(FIRST, NEXT)                                                                     \
+    FIRST(OUT, real, M)                                                                                      \
+    NEXT(IN, real, Eta)                                                                                      \
+    NEXT(VALUE, long, count)                                                                                 \
+    NEXT(VALUE, int, kind)                                                                                   \
+    NEXT(VALUE, int, link)                                                                                   \
+    NEXT(VALUE, real, power)
+
+#define ARGUMENTS_softmax_mean(FIRST, NEXT)                                                                  \
+    FIRST(OUT, real, M)                                                                                      \
+    NEXT(IN, real, Eta)                                                                                      \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, k)
+
+#define ARGUMENTS_loss_deviance(FIRST, NEXT)                                                                 \
+    FIRST(OUT, real, D)                                                                                      \
+    NEXT(IN, real, Eta)                                                                                      \
+    NEXT(IN, real, y)                                                                                        \
+    NEXT(IN, real, weights)                                                                                  \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, family)                                                                                 \
+    NEXT(VALUE, int, link)                                                                                   \
+    NEXT(VALUE, real, parameter)                                                                             \
+    NEXT(VALUE, real, power)
+
+#ifndef KI_HOST
 #define FOR_EACH(i, count)                                                                                   \
     for (index_t i = (index_t)get_global_id(0); i < (index_t)(count); i += (index_t)get_global_size(0))
 
 #ifndef DEVIANCE
-__kernel void loss_mean(__global real *M, __global const real *Eta, long count, int kind, int link, real power) {
+__kernel void loss_mean(PARAMETERS(loss_mean)) {
     FOR_EACH(i, count) M[i] = mean_row(kind, link, power, Eta[i]);
 }
 
-__kernel void softmax_mean(__global real *M, __global const real *Eta, long rows, int k) {
+__kernel void softmax_mean(PARAMETERS(softmax_mean)) {
     FOR_EACH(row, rows) {
         real largest = Eta[row * k], sum = REAL(0.0);
         for (int c = 1; c < k; c++) largest = Eta[row * k + c] > largest ? Eta[row * k + c] : largest;
@@ -24,8 +50,7 @@ __kernel void softmax_mean(__global real *M, __global const real *Eta, long rows
 }
 
 #else
-__kernel void loss_deviance(__global real *D, __global const real *Eta, __global const real *y,
-                            __global const real *weights, long rows, int family, int link, real parameter, real power) {
+__kernel void loss_deviance(PARAMETERS(loss_deviance)) {
     FOR_EACH(row, rows) {
         real d[3];
         deviance_row(family, link, parameter, power, y[row], weights ? weights[row] : REAL(1.0), Eta[row], d);
@@ -37,3 +62,4 @@ __kernel void loss_deviance(__global real *D, __global const real *Eta, __global
 /* The variants that differ in text, as the tests build them. */
 // build
 // build DEVIANCE
+#endif

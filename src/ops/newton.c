@@ -4,13 +4,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "bodies/bodies.h"
+#include "ops/newton.cl"
 
 enum { GROUP = 128, SUMS = 3 };
+
+KI_ARGUMENTS(pairs);
 
 /* Adds up what the groups left, in order. */
 static kiln_status gather(double *sums, kiln_device *device, const struct ki_buffer *partial, int64_t groups,
@@ -32,29 +35,21 @@ static kiln_status run_gpu(double *sums, const struct ki_pairs *p) {
     kiln_status status;
     const kiln_matrix *W = p->out.w;
     kiln_device *device = W->device;
-    const struct ki_pair *const pairs[] = {&p->out, &p->second, &p->x, &p->y, &p->inverse};
     const int64_t element = device->properties.has_f64 ? 8 : 4, count = W->nnz + W->cols;
     const int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)device->properties.compute_units * 8);
     struct ki_buffer partial;
     struct ki_kernel *kernel;
-    struct ki_arg args[16];
     char defines[64];
-    int n = 0;
     snprintf(defines, sizeof defines, "-DOP=%d -DGROUP=%d%s", (int)p->op, GROUP,
              count > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
     TRY(ki_kernel_get(&kernel, device, "newton", "pairs", W->type, defines));
     TRY(ki_device_scratch(device, &partial, groups * SUMS * element));
-    args[n++] = ki_arg_buffer(&partial);
-    for (int i = 0; i < 5; i++) {
-        args[n++] = ki_arg_values(pairs[i]->w);
-        args[n++] = ki_arg_values(pairs[i]->b);
-    }
-    args[n++] = ki_arg_values(p->mean);
-    args[n++] = ki_arg_values(p->column);
-    args[n++] = ki_arg_i64(W->nnz);
-    args[n++] = ki_arg_i32((int32_t)W->cols);
-    args[n++] = ki_arg_real(W->type, p->scalar);
-    TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, n));
+    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
+                         KI_PACK(pairs, W, .partial = &partial, .out = p->out.w, .out_b = p->out.b,
+                                 .second = p->second.w, .second_b = p->second.b, .x = p->x.w, .x_b = p->x.b,
+                                 .y = p->y.w, .y_b = p->y.b, .inverse = p->inverse.w,
+                                 .inverse_b = p->inverse.b, .mean = p->mean, .column = p->column,
+                                 .count = W->nnz, .k = (int32_t)W->cols, .scalar = p->scalar)));
     if (sums) TRY(gather(sums, device, &partial, groups, element));
 done:
     return status;

@@ -1,10 +1,26 @@
 /* GPU body of a Newton step's vector work (ops/newton.h): OP's formula for each element, coefficients first, then
  * intercepts; each group leaves its three sums. */
 
-__kernel void pairs(__global wide *partial, __global real *out, __global real *out_b, __global real *second,
-                    __global real *second_b, __global const real *x, __global const real *x_b, __global const real *y,
-                    __global const real *y_b, __global const real *inverse, __global const real *inverse_b,
-                    __global const real *mean, __global const real *column, long count, int k, real scalar) {
+#define ARGUMENTS_pairs(FIRST, NEXT)                                                                         \
+    FIRST(SPACE, wide, partial)                                                                              \
+    NEXT(OUT, real, out)                                                                                     \
+    NEXT(OUT, real, out_b)                                                                                   \
+    NEXT(OUT, real, second)                                                                                  \
+    NEXT(OUT, real, second_b)                                                                                \
+    NEXT(IN, real, x)                                                                                        \
+    NEXT(IN, real, x_b)                                                                                      \
+    NEXT(IN, real, y)                                                                                        \
+    NEXT(IN, real, y_b)                                                                                      \
+    NEXT(IN, real, inverse)                                                                                  \
+    NEXT(IN, real, inverse_b)                                                                                \
+    NEXT(IN, real, mean)                                                                                     \
+    NEXT(IN, real, column)                                                                                   \
+    NEXT(VALUE, long, count)                                                                                 \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, real, scalar)
+
+#ifndef KI_HOST
+__kernel void pairs(PARAMETERS(pairs)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);
     wide sums[3] = {0, 0, 0};
@@ -55,3 +71,4 @@ __kernel void pairs(__global wide *partial, __global real *out, __global real *o
 // build OP=5 GROUP=128
 // build OP=6 GROUP=128
 // build OP=7 GROUP=128
+#endif

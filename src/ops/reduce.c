@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "dialect/scalar_math.h"
 #include "bodies/bodies.h"
+#include "ops/reduce.cl"
+
+KI_ARGUMENTS(reduce);
 
 /* What the groups of a launch leave, added up in order. */
 static double join_column(const void *partials, kiln_type type, int64_t groups, int64_t columns, int64_t c,
@@ -41,12 +44,10 @@ static kiln_status reduce_columns(double *result, const kiln_matrix *X, const ki
              X->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
     TRY(ki_device_scratch(device, &partial, bytes));
     TRY(ki_kernel_get(&kernel, device, "reduce", "reduce", X->type, defines));
-    const struct ki_arg args[] = {ki_arg_buffer(&partial),      ki_arg_values(X),
-                                  ki_arg_values(Y ? Y : X),     ki_arg_i64(X->rows),
-                                  ki_arg_i32((int32_t)X->cols), ki_arg_i32((int32_t)(Y ? Y : X)->cols),
-                                  ki_arg_i32((int32_t)first),   ki_arg_i32((int32_t)columns),
-                                  ki_arg_real(wide_type, scale)};
-    TRY(ki_kernel_launch(device, kernel, groups * columns, GROUP, args, 9));
+    TRY(ki_kernel_launch(device, kernel, groups * columns, GROUP,
+                         KI_PACK(reduce, X, .partial = &partial, .X = X, .Y = Y ? Y : X, .rows = X->rows,
+                                 .k = (int32_t)X->cols, .y_cols = (int32_t)(Y ? Y : X)->cols,
+                                 .first = (int32_t)first, .count = (int32_t)columns, .scale = scale)));
     TRY(ki_device_download(device, host, &partial, 0, bytes));
     for (int64_t c = 0; c < columns; c++)
         result[first + c] = join_column(host, wide_type, groups, columns, c, kind);

@@ -1,8 +1,19 @@
 /* GPU body of the column reductions: each group leaves the reduction of its rows of one of `count` columns from
  * `first` (KIND of ops/reduce.h), in `wide` and in a fixed order: partial[share of the rows][count]. */
 
-__kernel void reduce(__global wide *partial, __global const real *X, __global const real *Y, long rows, int k,
-                     int y_cols, int first, int count, wide scale) {
+#define ARGUMENTS_reduce(FIRST, NEXT)                                                                        \
+    FIRST(SPACE, wide, partial)                                                                              \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(IN, real, Y)                                                                                        \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, y_cols)                                                                                 \
+    NEXT(VALUE, int, first)                                                                                  \
+    NEXT(VALUE, int, count)                                                                                  \
+    NEXT(VALUE, wide, scale)
+
+#ifndef KI_HOST
+__kernel void reduce(PARAMETERS(reduce)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0), group = (int)get_group_id(0), column = first + group % count;
     const index_t step = (index_t)(get_num_groups(0) / count) * GROUP;
@@ -22,3 +33,4 @@ __kernel void reduce(__global wide *partial, __global const real *X, __global co
 /* The variants that differ in text, as the tests build them. */
 // build KIND=0 GROUP=128
 // build KIND=1 GROUP=64 INDEX64
+#endif

@@ -3,12 +3,15 @@
 
 #include <stdio.h>
 
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
+#include "ops/scales.cl"
 
 enum { GROUP = 128, SUMS = 2 };
+
+KI_ARGUMENTS(scales);
 
 /* Adds up what the groups left, in order. */
 static kiln_status gather(double sums[SUMS], kiln_device *device, const struct ki_buffer *partial,
@@ -32,31 +35,19 @@ static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     const kiln_type wide = ki_wide_type(device);
     const int64_t n = square->rows, element = ki_type_bytes(wide);
     const int64_t groups = ki_min(ki_ceil_div(n, GROUP), (int64_t)device->properties.compute_units * 16);
-    const double numbers[] = {s->weight, s->doubted, s->rounded, s->noise, s->l2};
     struct ki_buffer partial;
     struct ki_kernel *kernel;
-    struct ki_arg args[24];
-    int count = 0;
     TRY(ki_kernel_get(&kernel, device, "scales", "scales", square->type,
                       n > KILN_INDEX32_LIMIT ? "-DGROUP=128 -DINDEX64" : "-DGROUP=128"));
     TRY(ki_device_scratch(device, &partial, groups * SUMS * element));
-    args[count++] = ki_arg_buffer(&partial);
-    args[count++] = ki_arg_i32((int32_t)s->op);
-    args[count++] = ki_arg_values((const kiln_matrix *)s->square);
-    args[count++] = ki_arg_values(s->mean);
-    args[count++] = ki_arg_values(s->centred);
-    args[count++] = ki_arg_values(s->inverse);
-    args[count++] = ki_arg_values(s->penalty);
-    args[count++] = ki_arg_values(s->kept);
-    args[count++] = ki_arg_values(s->probes);
-    args[count++] = ki_arg_values(s->probe_sums);
-    args[count++] = ki_arg_i32(s->probes ? (int32_t)s->probes->cols : 0);
-    args[count++] = ki_arg_i64(n);
-    for (int i = 0; i < 5; i++) args[count++] = ki_arg_real(wide, numbers[i]);
-    args[count++] = ki_arg_i32(s->intercept);
-    args[count++] = ki_arg_i32(s->standardize);
-    args[count++] = ki_arg_i32(s->plain);
-    TRY(ki_kernel_launch(device, kernel, groups, GROUP, args, count));
+    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
+                         KI_PACK(scales, square, .partial = &partial, .op = (int)s->op, .square = square,
+                                 .mean = s->mean, .centred = s->centred, .inverse = s->inverse,
+                                 .penalty = s->penalty, .kept = s->kept, .probes = s->probes,
+                                 .probe_sums = s->probe_sums, .k = s->probes ? (int32_t)s->probes->cols : 0,
+                                 .n = n, .weight = s->weight, .doubted = s->doubted, .rounded = s->rounded,
+                                 .noise = s->noise, .l2 = s->l2, .intercept = s->intercept,
+                                 .standardize = s->standardize, .plain = s->plain)));
     if (sums) TRY(gather(sums, device, &partial, groups, element));
 done:
     return status;

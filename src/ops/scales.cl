@@ -1,11 +1,30 @@
 /* GPU body of ops/scales.h: OP's formula for each column; each group leaves its two sums. The operation is an argument, as one
  * built kernel then serves all, and all threads go the same way. */
 
-__kernel GROUP_OF(GROUP) void scales(__global wide *partial, int op, __global const real *square, __global real *mean,
-                                     __global real *centred, __global real *inverse, __global real *penalty,
-                                     __global real *kept, __global const real *probes, __global const real *probe_sums,
-                                     int k, long n, wide weight, wide doubted, wide rounded, wide noise, wide l2,
-                                     int intercept, int standardize, int plain) {
+#define ARGUMENTS_scales(FIRST, NEXT)                                                                        \
+    FIRST(SPACE, wide, partial)                                                                              \
+    NEXT(VALUE, int, op)                                                                                     \
+    NEXT(IN, real, square)                                                                                   \
+    NEXT(OUT, real, mean)                                                                                    \
+    NEXT(OUT, real, centred)                                                                                 \
+    NEXT(OUT, real, inverse)                                                                                 \
+    NEXT(OUT, real, penalty)                                                                                 \
+    NEXT(OUT, real, kept)                                                                                    \
+    NEXT(IN, real, probes)                                                                                   \
+    NEXT(IN, real, probe_sums)                                                                               \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, wide, weight)                                                                                \
+    NEXT(VALUE, wide, doubted)                                                                               \
+    NEXT(VALUE, wide, rounded)                                                                               \
+    NEXT(VALUE, wide, noise)                                                                                 \
+    NEXT(VALUE, wide, l2)                                                                                    \
+    NEXT(VALUE, int, intercept)                                                                              \
+    NEXT(VALUE, int, standardize)                                                                            \
+    NEXT(VALUE, int, plain)
+
+#ifndef KI_HOST
+__kernel GROUP_OF(GROUP) void scales(PARAMETERS(scales)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);
     wide sums[2] = {0, 0};
@@ -45,3 +64,4 @@ __kernel GROUP_OF(GROUP) void scales(__global wide *partial, int op, __global co
 
 /* The variants that differ in text, as the tests build them. */
 // build GROUP=128
+#endif

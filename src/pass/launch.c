@@ -3,8 +3,13 @@
 
 #include <stdio.h>
 
+#include "core/arguments.h"
 #include "core/size.h"
+#include "dialect/chain_arguments.h"
 #include "pass/dense/team.h"
+
+KI_ARGUMENTS(dense);
+KI_ARGUMENTS(team);
 
 int ki_power_of_two(int64_t at_least) {
     int p = 1;
@@ -69,36 +74,26 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
                              8 * (exchange_at(plan, chain, work) + ki_team_words(plan)));
 }
 
-int ki_chain_args(struct ki_arg *args, const struct ki_chain *chain) {
-    const kiln_type type = chain->X->type;
-    args[0] = ki_arg_values(chain->v);
-    args[1] = ki_arg_values(chain->y);
-    args[2] = ki_arg_values(chain->z);
-    args[3] = ki_arg_real(type, chain->alpha);
-    args[4] = ki_arg_real(type, chain->beta);
-    args[5] = ki_arg_i64(chain->X->rows);
-    return 6;
-}
-
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
                            const struct ki_buffer *out, const struct ki_work *work, int first) {
     const kiln_matrix *X = chain->X;
-    struct ki_arg args[15 + KI_MAP_ARGS];
-    int n = 0;
-    args[n++] = ki_arg_buffer(out);
-    args[n++] = ki_arg_values(X);
-    n += ki_chain_args(args + n, chain);
-    args[n++] = ki_arg_i32((int32_t)X->cols);
-    args[n++] = ki_arg_i32(chain->k);
-    args[n++] = ki_arg_i32(first);
-    args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
+    struct ki_arg args[dense_count + KI_MAP_ARGS + team_count + 1];
+    int n = dense_count;
+    dense_pack(args, X,
+               &(struct dense_arguments){.out = out,
+                                         .X = X,
+                                         KI_CHAIN_VALUES(chain),
+                                         .n = (int32_t)X->cols,
+                                         .k = chain->k,
+                                         .first = first,
+                                         .v_cols = chain->v ? (int32_t)chain->v->cols : 0});
     n += ki_map_args(args + n, chain, work);
     if (plan->team) {
         const int64_t at = exchange_at(plan, chain, work);
-        args[n++] = ki_arg_buffer(&work->buffer);
-        args[n++] = ki_arg_i64(at);
         const kiln_status begun = ki_team_begin(plan, chain, &work->buffer, at);
         if (begun != KILN_OK) return begun;
+        team_pack(args + n, X, &(struct team_arguments){.work_space = &work->buffer, .exchange_at = at});
+        n += team_count;
     }
     if (plan->local_bytes && !X->device->properties.local_declared)
         args[n++] = ki_arg_local(plan->local_bytes);

@@ -44,8 +44,10 @@ kiln_status ki_chain_candidates(struct ki_candidate **list, int *count, int *cho
 /* Runs a checked chain with a plan from that list. */
 kiln_status ki_chain_run_plan(const struct ki_chain *chain, const struct ki_plan *plan);
 
-/* The arguments v, y, z, alpha, beta and rows of a kernel that makes the whole chain; how many they are. */
-int ki_chain_args(struct ki_arg *args, const struct ki_chain *chain);
+/* The values of ARGUMENTS_chain (dialect/chain_arguments.h) among those of a kernel that makes the whole chain. */
+#define KI_CHAIN_VALUES(chain)                                                                               \
+    .v = (chain)->v, .y = (chain)->y, .z = (chain)->z, .alpha = (chain)->alpha, .beta = (chain)->beta,       \
+    .rows = (chain)->X->rows
 
 /* Whether rows go through more than v .* q, which kernels are built for. */
 static inline bool ki_chain_maps(const struct ki_chain *chain) {

@@ -1,6 +1,30 @@
 /* The softmax maps on their own, for more classes than one launch of a pass holds, and the end of every pass with a map: the
  * sum of the groups' records (dialect/pass.h). */
 
+#define ARGUMENTS_mmchain_map(FIRST, NEXT)                                                                   \
+    FIRST(OUT, real, eta)                                                                                    \
+    NEXT(IN, real, v)                                                                                        \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(IN, real, shift)                                                                                    \
+    NEXT(IN, real, target)                                                                                   \
+    NEXT(IN, real, weights)                                                                                  \
+    NEXT(OUT, real, curvature)                                                                               \
+    NEXT(SPACE, wide, records)                                                                               \
+    NEXT(VALUE, long, records_at)
+
+#define ARGUMENTS_mmchain_records(FIRST, NEXT)                                                               \
+    FIRST(OUT, real, sums)                                                                                   \
+    NEXT(OUT, wide, products)                                                                                \
+    NEXT(SPACE, wide, records)                                                                               \
+    NEXT(VALUE, long, records_at)                                                                            \
+    NEXT(VALUE, int, groups)                                                                                 \
+    NEXT(VALUE, int, size)                                                                                   \
+    NEXT(VALUE, int, head)                                                                                   \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, first)
+
+#ifndef KI_HOST
 /* eta (rows x k) = X y on entry, what multiplies X^T on return. VS threads share a row, so that a row's numbers are one piece
  * of memory to them and k may be what it likes: the row stays where it is, in the cache, and is walked over two or three
  * times. The formulas are softmax_row's and softmax_curve_row's in dialect/losses.h. A group's record is the sum of its
@@ -23,10 +47,7 @@ DEVICE_FN real over_row(LOCAL_PTR real *part, real mine, bool largest) {
     return all;
 }
 
-__kernel GROUP_OF(GROUP) void mmchain_map(__global real *eta, __global const real *v, long rows, int k,
-                                         __global const real *shift, __global const real *target,
-                                         __global const real *weights, __global real *curvature,
-                                         __global wide *records, long records_at) {
+__kernel GROUP_OF(GROUP) void mmchain_map(PARAMETERS(mmchain_map)) {
     LOCAL real part[GROUP];
     LOCAL wide losses[GROUP];
     const int id = (int)get_local_id(0), lane = id % VS;
@@ -85,8 +106,7 @@ __kernel GROUP_OF(GROUP) void mmchain_map(__global real *eta, __global const rea
 /* Group c adds up the c-th number of every record, in order: the first `head` are products, or the loss, which
  * stays in the first record, from where the host reads it; the others are sums. */
 #ifdef RECORDS
-__kernel GROUP_OF(128) void mmchain_records(__global real *sums, __global wide *products, __global wide *records,
-                                            long records_at, int groups, int size, int head, int k, int first) {
+__kernel GROUP_OF(128) void mmchain_records(PARAMETERS(mmchain_records)) {
     LOCAL wide tree[128];
     const int id = (int)get_local_id(0), c = (int)get_group_id(0);
     wide sum = 0;
@@ -113,3 +133,4 @@ __kernel GROUP_OF(128) void mmchain_records(__global real *sums, __global wide *
 // build ROWS GROUP=128 VS=32 CURVATURE=0
 // build ROWS GROUP=128 VS=32 CURVATURE=1 INDEX64
 // build RECORDS
+#endif

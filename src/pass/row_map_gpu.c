@@ -2,10 +2,17 @@
  * classes than one launch holds. */
 #include <stdio.h>
 
+#include "core/arguments.h"
 #include "core/size.h"
+#include "dialect/chain_arguments.h"
 #include "pass/launch.h"
+#include "pass/row_map.cl"
 
 enum { GROUP = 128 };
+
+KI_ARGUMENTS(row_map);
+KI_ARGUMENTS(mmchain_map);
+KI_ARGUMENTS(mmchain_records);
 
 void ki_map_defines(char *text, const struct ki_chain *chain) {
     const kiln_loss *loss = chain->loss;
@@ -20,20 +27,20 @@ void ki_map_defines(char *text, const struct ki_chain *chain) {
 }
 
 int ki_map_args(struct ki_arg *args, const struct ki_chain *chain, const struct ki_work *work) {
-    const kiln_type type = chain->X->type;
-    const kiln_loss *loss = chain->loss;
-    int n = 0;
+    static const kiln_loss none;
+    const kiln_loss *loss = chain->loss ? chain->loss : &none;
     if (!ki_chain_maps(chain)) return 0;
-    args[n++] = ki_arg_values(chain->shift);
-    args[n++] = ki_arg_values(loss ? loss->y : NULL);
-    args[n++] = ki_arg_values(loss ? loss->weights : NULL);
-    args[n++] = ki_arg_values(loss ? loss->offset : NULL);
-    args[n++] = ki_arg_values(chain->curvature);
-    args[n++] = ki_arg_real(type, loss ? loss->parameter : 0);
-    args[n++] = ki_arg_real(type, loss ? loss->link_power : 0);
-    args[n++] = ki_arg_buffer(&work->buffer);
-    args[n++] = ki_arg_i64(work->records_at);
-    return n;
+    row_map_pack(args, chain->X,
+                 &(struct row_map_arguments){.shift = chain->shift,
+                                             .target = loss->y,
+                                             .weights = loss->weights,
+                                             .offset = loss->offset,
+                                             .curvature = chain->curvature,
+                                             .parameter = loss->parameter,
+                                             .power = loss->link_power,
+                                             .records = &work->buffer,
+                                             .records_at = work->records_at});
+    return row_map_count;
 }
 
 kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *work, int64_t groups,
@@ -44,11 +51,11 @@ kiln_status ki_map_records(const struct ki_chain *chain, const struct ki_work *w
     kiln_status status =
         ki_kernel_get(&kernel, X->device, "row_map", "mmchain_records", X->type, "-DRECORDS");
     if (status != KILN_OK) return status;
-    const struct ki_arg args[] = {
-        ki_arg_values(chain->sums),   ki_arg_values(chain->products), ki_arg_buffer(&work->buffer),
-        ki_arg_i64(work->records_at), ki_arg_i32((int32_t)groups),    ki_arg_i32(record),
-        ki_arg_i32(record - columns), ki_arg_i32(chain->k),           ki_arg_i32(first)};
-    return ki_kernel_launch(X->device, kernel, record, GROUP, args, 9);
+    return ki_kernel_launch(X->device, kernel, record, GROUP,
+                            KI_PACK(mmchain_records, X, .sums = chain->sums, .products = chain->products,
+                                    .records = &work->buffer, .records_at = work->records_at,
+                                    .groups = (int32_t)groups, .size = record, .head = record - columns,
+                                    .k = chain->k, .first = first));
 }
 
 kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *work) {
@@ -80,12 +87,11 @@ static kiln_status map_rows(const struct ki_chain *chain, kiln_matrix *eta) {
     TRY(ki_kernel_resident(X->device, &plan.groups, kernel, GROUP));
     plan.groups = ki_min(plan.groups, ki_ceil_div(X->rows * VS, GROUP));
     TRY(ki_plan_work(&work, &plan, chain, 0));
-    const struct ki_arg args[] = {ki_arg_values(eta),           ki_arg_values(chain->v),
-                                  ki_arg_i64(X->rows),          ki_arg_i32(chain->k),
-                                  ki_arg_values(chain->shift),  ki_arg_values(loss->y),
-                                  ki_arg_values(loss->weights), ki_arg_values(chain->curvature),
-                                  ki_arg_buffer(&work.buffer),  ki_arg_i64(work.records_at)};
-    TRY(ki_kernel_launch(X->device, kernel, plan.groups, GROUP, args, 10));
+    TRY(ki_kernel_launch(X->device, kernel, plan.groups, GROUP,
+                         KI_PACK(mmchain_map, X, .eta = eta, .v = chain->v, .rows = X->rows, .k = chain->k,
+                                 .shift = chain->shift, .target = loss->y, .weights = loss->weights,
+                                 .curvature = chain->curvature, .records = &work.buffer,
+                                 .records_at = work.records_at)));
     TRY(ki_map_records(chain, &work, plan.groups, 0, 0));
     TRY(ki_map_value(chain, &work));
 done:

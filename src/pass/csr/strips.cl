@@ -9,6 +9,17 @@
  *
  * An entry is a word, its row within the strip above the `bits` bits of its column within a panel. dialect/pass.h names the
  * other defines. */
+
+#define ARGUMENTS_mmchain_strips(FIRST, NEXT)                                                                \
+    FIRST(OUT, real, out)                                                                                    \
+    NEXT(TABLE, int, start)                                                                                  \
+    NEXT(TABLE, int, entry)                                                                                  \
+    NEXT(TABLE, real, X)                                                                                     \
+    NEXT(VALUE, real, same)                                                                                  \
+    ARGUMENTS_chain(NEXT, NEXT) NEXT(VALUE, int, height) NEXT(VALUE, int, buckets) NEXT(VALUE, int, panels)  \
+        NEXT(VALUE, int, bits) NEXT(VALUE, int, v_cols)
+
+#ifndef KI_HOST
 #define PANEL(p) start[strip * buckets + ((p) < panels ? (p) << (bits - BUCKET_BITS) : buckets)]
 #define COLUMN(e) ((int)((e) & (((uint32)1 << bits) - 1)))
 #define ROW(e) ((int)((e) >> bits))
@@ -88,12 +99,7 @@ DEVICE_FN void add_sums(LOCAL_PTR const real *factors, __global const int *entry
 }
 
 /* out holds beta z already, unless PLAIN. */
-__kernel GROUP_OF(BS) void mmchain_strips(__global real *out, __global const int *start,
-                                          __global const int *entry, __global const real *X, real same,
-                                          __global const real *v, __global const real *y,
-                                          __global const real *z, real alpha, real beta, long rows,
-                                          int height, int buckets, int panels, int bits,
-                                          int v_cols MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
+__kernel GROUP_OF(BS) void mmchain_strips(PARAMETERS(mmchain_strips) MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
     const int id = (int)get_local_id(0);
     const long strip = (long)get_group_id(0), row0 = strip * height;
     const int here = row0 + height < rows ? height : (int)(rows - row0);
@@ -131,3 +137,4 @@ __kernel GROUP_OF(BS) void mmchain_strips(__global real *out, __global const int
 // build KIND=0 VS=1 BS=1024 Q=4 W=1 R=1 K=1 BUCKET_BITS=10 MAP=2 LOSS=2 FAMILY=0 LINK=0
 // build KIND=1 VS=1 BS=64 Q=4 W=1 R=1 K=1 BUCKET_BITS=3
 // build KIND=3 VS=1 BS=1024 Q=4 W=1 R=1 K=1 BUCKET_BITS=10 INDEX64
+#endif

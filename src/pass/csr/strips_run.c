@@ -1,12 +1,16 @@
 /* The launch of a pass over strips (pass/csr/strips.cl). */
 #include <stdio.h>
 
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/size.h"
+#include "dialect/chain_arguments.h"
 #include "pass/launch.h"
+#include "pass/csr/strips.cl"
 #include "pass/csr/strips.h"
 
-enum { LOADS = 4, ARGS = 20 + KI_MAP_ARGS };
+enum { LOADS = 4 };
+
+KI_ARGUMENTS(mmchain_strips);
 
 static kiln_status kernel_of(struct ki_kernel **kernel, const struct ki_strips *strips,
                              const struct ki_chain *chain) {
@@ -27,26 +31,27 @@ kiln_status ki_strips_pass(const struct ki_layout *layout, const struct ki_chain
     const int group = ki_strips_group(X->device);
     struct ki_kernel *kernel;
     struct ki_work work = {{0}, 0};
-    struct ki_arg args[ARGS];
+    struct ki_arg args[mmchain_strips_count + KI_MAP_ARGS + 1];
     int64_t resident;
-    int n = 0;
+    int n = mmchain_strips_count;
     kiln_status status;
     TRY(kernel_of(&kernel, strips, chain));
     /* Where the API wants to be told of so much local memory before the launch. */
     if (X->device->backend->resident_clusters)
         TRY(ki_kernel_resident_clusters(X->device, &resident, kernel, group, 1, local));
     if (ki_chain_maps(chain)) TRY(ki_plan_work(&work, &plan, chain, 0));
-    args[n++] = ki_arg_values(chain->out);
-    args[n++] = ki_arg_buffer(&strips->start);
-    args[n++] = ki_arg_buffer(&strips->entry);
-    args[n++] = ki_arg_buffer(layout->alike ? NULL : &strips->value);
-    args[n++] = ki_arg_real(X->type, layout->value);
-    n += ki_chain_args(args + n, chain);
-    args[n++] = ki_arg_i32(strips->height);
-    args[n++] = ki_arg_i32(strips->buckets);
-    args[n++] = ki_arg_i32(strips->panels);
-    args[n++] = ki_arg_i32(strips->bits);
-    args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
+    mmchain_strips_pack(args, X,
+                        &(struct mmchain_strips_arguments){.out = chain->out,
+                                                           .start = &strips->start,
+                                                           .entry = &strips->entry,
+                                                           .X = layout->alike ? NULL : &strips->value,
+                                                           .same = layout->value,
+                                                           KI_CHAIN_VALUES(chain),
+                                                           .height = strips->height,
+                                                           .buckets = strips->buckets,
+                                                           .panels = strips->panels,
+                                                           .bits = strips->bits,
+                                                           .v_cols = chain->v ? (int32_t)chain->v->cols : 0});
     n += ki_map_args(args + n, chain, &work);
     args[n++] = ki_arg_local(local);
     TRY(ki_kernel_launch(X->device, kernel, strips->count, group, args, n));

@@ -264,9 +264,7 @@ DEVICE_FN void release(const struct tiles *t, const struct place *gone, const st
 }
 
 __kernel GROUP_OF(BS)
-    CLUSTER_OF(C) void mmchain_cluster(__global real *out, __global const real *X, __global const real *v,
-                                       __global const real *y, __global const real *z, real alpha, real beta,
-                                       long rows, int n, int k, int first, int v_cols MAP_PARAMETERS) {
+    CLUSTER_OF(C) void mmchain_cluster(PARAMETERS(dense) MAP_PARAMETERS) {
     LOCAL ulong full[STAGES], used[STAGES], come[ROUNDS];
     LOCAL real parts[ROUNDS][PARTS][V];
     MAP_BEGIN

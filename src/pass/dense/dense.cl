@@ -2,6 +2,21 @@
  *
  * A vector of VS adjacent threads shares a row (Ashari et al., PPoPP 2015): their dot product with y, summed within the
  * group, meets the row again while it is still in registers. dialect/pass.h names the defines. */
+
+#define ARGUMENTS_mmchain_finish(FIRST, NEXT)                                                                \
+    FIRST(OUT, real, out)                                                                                    \
+    NEXT(TABLE, real, partial)                                                                               \
+    NEXT(IN, real, z)                                                                                        \
+    NEXT(VALUE, real, alpha)                                                                                 \
+    NEXT(VALUE, real, beta)                                                                                  \
+    NEXT(VALUE, int, groups)                                                                                 \
+    NEXT(VALUE, int, n)                                                                                      \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, first)                                                                                  \
+    NEXT(VALUE, int, columns)                                                                                \
+    NEXT(VALUE, int, width)
+
+#ifndef KI_HOST
 #define TL (Q * W)
 
 /* Loops over a thread's w that end in barriers: without it a GPU's compiler moves all of w out of the registers, with it those
@@ -15,9 +30,7 @@
 /* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
  * partial[group][K][n]. */
 #ifdef DENSE
-__kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real *X, __global const real *v,
-                                         __global const real *y, __global const real *z, real alpha, real beta,
-                                         long rows, int n, int k, int first, int v_cols MAP_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
     LOCAL real scratch[R * BS];
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
     MAP_BEGIN
@@ -105,9 +118,7 @@ __kernel GROUP_OF(BS) void mmchain_dense(__global real *out, __global const real
 /* Rows wider than the registers: the group reads its R rows once for the dot products and again, from the cache where
  * they fit, for w, which lives in the group's partial. VS = BS, so that a thread always meets the same columns. */
 #ifdef WIDE
-__kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real *X, __global const real *v,
-                                        __global const real *y, __global const real *z, real alpha, real beta,
-                                        long rows, int n, int k, int first, int v_cols MAP_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_wide(PARAMETERS(dense) MAP_PARAMETERS) {
     LOCAL real scratch[R * BS];
     const int id = (int)get_local_id(0);
     MAP_BEGIN
@@ -165,9 +176,7 @@ __kernel GROUP_OF(BS) void mmchain_wide(__global real *out, __global const real 
  * unit of the memory, and shares the partials out to 256 / width threads an element: with few columns there are many partials,
  * and each thread's loads come one after the other. width is a power of two from 8 to 256. */
 #ifdef FINISH
-__kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const real *partial, __global const real *z,
-                                           real alpha, real beta, int groups, int n, int k, int first, int columns,
-                                           int width) {
+__kernel GROUP_OF(256) void mmchain_finish(PARAMETERS(mmchain_finish)) {
     LOCAL real shared[256];
     const int id = (int)get_local_id(0), shares = 256 / width;
     const long size = (long)n * columns, at = (long)get_group_id(0) * width + id % width;
@@ -205,3 +214,4 @@ __kernel GROUP_OF(256) void mmchain_finish(__global real *out, __global const re
 // build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=4 K=1 MAP=0
 // build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=1 K=4 MAP=3
 // build WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=8 K=1 MAP=2 LOSS=2 FAMILY=0 LINK=0
+#endif

@@ -1,8 +1,12 @@
 /* Running a pass over a dense X: the kernel of the chosen layout, then the sum of what its groups have found. */
 #include <stdio.h>
 
+#include "core/arguments.h"
 #include "core/size.h"
+#include "pass/dense/dense.cl"
 #include "pass/dense/dense.h"
+
+KI_ARGUMENTS(mmchain_finish);
 
 static kiln_status find_finish(struct ki_kernel **kernel, const struct ki_chain *chain) {
     char defines[96];
@@ -25,18 +29,11 @@ static kiln_status finish(const struct ki_plan *plan, const struct ki_chain *cha
                           const struct ki_buffer *partial, int first) {
     const kiln_matrix *X = chain->X;
     const int width = finish_width(plan, chain);
-    const struct ki_arg args[] = {ki_arg_values(chain->out),
-                                  ki_arg_buffer(partial),
-                                  ki_arg_values(chain->z),
-                                  ki_arg_real(X->type, chain->alpha),
-                                  ki_arg_real(X->type, chain->beta),
-                                  ki_arg_i32((int32_t)(plan->groups / plan->C)),
-                                  ki_arg_i32((int32_t)X->cols),
-                                  ki_arg_i32(chain->k),
-                                  ki_arg_i32(first),
-                                  ki_arg_i32(plan->K),
-                                  ki_arg_i32(width)};
-    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, width), 256, args, 11);
+    return ki_kernel_launch(X->device, kernel, ki_ceil_div(X->cols * plan->K, width), 256,
+                            KI_PACK(mmchain_finish, X, .out = chain->out, .partial = partial, .z = chain->z,
+                                    .alpha = chain->alpha, .beta = chain->beta,
+                                    .groups = (int32_t)(plan->groups / plan->C), .n = (int32_t)X->cols,
+                                    .k = chain->k, .first = first, .columns = plan->K, .width = width));
 }
 
 /* Dense: one partial w a group, then their sum. PLAIN writes its result directly. */

@@ -2,14 +2,16 @@
 
 #include <stdio.h>
 
-#include "core/kernels.h"
+#include "core/arguments.h"
+#include "pass/dense/local_declared.cl"
 
 enum { GROUP = 64 };
 
+KI_ARGUMENTS(local_declared);
+
 static bool runs(kiln_device *device, struct ki_kernel *kernel, const struct ki_buffer *out) {
-    const struct ki_arg args[] = {ki_arg_buffer(out)};
     int32_t found[GROUP];
-    if (ki_kernel_launch(device, kernel, 1, GROUP, args, 1) != KILN_OK ||
+    if (ki_kernel_launch(device, kernel, 1, GROUP, KI_PACK(local_declared, NULL, .out = out)) != KILN_OK ||
         ki_device_download(device, found, out, 0, sizeof found) != KILN_OK)
         return false;
     for (int i = 0; i < GROUP; i++)

@@ -199,9 +199,7 @@ DEVICE_FN void write_w(__global real *out, const struct tiles *t, const real (*w
 
 /* The work on tile i + 1 up to the point where it needs other warps is done before tile i is finished: what the sums wait
  * for is hidden. What warps exchange alternates between two places, so that one barrier a tile will do. */
-__kernel GROUP_OF(BS) void mmchain_ring(__global real *out, __global const real *X, __global const real *v,
-                                        __global const real *y, __global const real *z, real alpha, real beta, long rows,
-                                        int n, int k, int first, int v_cols MAP_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
     RING_BEGIN
     LOCAL ulong full[STAGES];
     LOCAL uint done[STAGES];

@@ -5,8 +5,12 @@
 
 #include <string.h>
 
+#include "core/arguments.h"
 #include "core/size.h"
 #include "pass/dense/dense.h"
+#include "pass/dense/team.cl"
+
+KI_ARGUMENTS(mmchain_team_begin);
 
 enum {
     UNIT_LOCAL = 227 * 1024, /* of an H200's unit, which OpenCL does not tell */
@@ -37,9 +41,10 @@ kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *cha
     kiln_device *device = chain->X->device;
     kiln_status status;
     const int64_t words = ki_team_words(plan);
-    const struct ki_arg args[] = {ki_arg_buffer(buffer), ki_arg_i64(at), ki_arg_i64(words)};
     TRY(ki_kernel_get(&kernel, device, "team", "mmchain_team_begin", chain->X->type, "-DTEAM_BEGIN"));
-    TRY(ki_kernel_launch(device, kernel, ki_min(ki_ceil_div(words, 256), 1024), 256, args, 3));
+    TRY(ki_kernel_launch(
+        device, kernel, ki_min(ki_ceil_div(words, 256), 1024), 256,
+        KI_PACK(mmchain_team_begin, NULL, .work = buffer, .exchange_at = at, .words = words)));
 done:
     return status;
 }

@@ -12,6 +12,13 @@
  * the end of the step before.
  *
  * A tile is NV * R rows; out has one partial w a team, partial[team][K][n]. dialect/pass.h names the other defines. */
+
+#define ARGUMENTS_mmchain_team_begin(FIRST, NEXT)                                                            \
+    FIRST(SPACE, real, work)                                                                                 \
+    NEXT(VALUE, long, exchange_at)                                                                           \
+    NEXT(VALUE, long, words)
+
+#ifndef KI_HOST
 #ifdef TEAM
 #define TL (Q * W)
 #define V (K * R) /* dot products of a vector's rows, number r * K + c */
@@ -373,10 +380,7 @@ DEVICE_FN void write_w(__global real *out, const real (*wr)[TL], const struct st
     }
 }
 
-__kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real *X, __global const real *v,
-                                        __global const real *y, __global const real *z, real alpha, real beta,
-                                        long rows, int n, int k, int first,
-                                        int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_team(PARAMETERS(dense) MAP_PARAMETERS TEAM_PARAMETERS) {
     LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
     LOCAL real sums[2][NV][V]; /* of a tile's rows: dot products, then factors */
     LOCAL struct arrivals arrivals;
@@ -458,7 +462,7 @@ __kernel GROUP_OF(BS) void mmchain_team(__global real *out, __global const real 
 
 /* The places of an exchange before a launch: no step has come, no group has begun. */
 #ifdef TEAM_BEGIN
-__kernel GROUP_OF(256) void mmchain_team_begin(__global real *work, long exchange_at, long words) {
+__kernel GROUP_OF(256) void mmchain_team_begin(PARAMETERS(mmchain_team_begin)) {
     __global ulong *exchange = (__global ulong *)work + exchange_at;
     for (long i = (long)get_global_id(0); i < words; i += (long)get_global_size(0)) exchange[i] = 0;
 }
@@ -473,3 +477,4 @@ __kernel GROUP_OF(256) void mmchain_team_begin(__global real *work, long exchang
 // build TEAM KIND=2 VS=16 BS=256 Q=2 W=2 R=2 K=1 C=1 STAGES=2 LAG=0
 // build TEAM KIND=1 VS=128 BS=128 Q=2 W=2 R=1 K=1 C=16 STAGES=5 LAG=3 TEAMS
 // build TEAM_BEGIN
+#endif

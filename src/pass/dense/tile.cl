@@ -221,10 +221,7 @@ DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at,
 #endif
 
 __kernel GROUP_OF(BS)
-    CLUSTER_OF(C) void mmchain_tile(__global real *out, __global const real *X, __global const real *v,
-                                    __global const real *y, __global const real *z, real alpha, real beta,
-                                    long rows, int n, int k, int first,
-                                    int v_cols MAP_PARAMETERS TEAM_PARAMETERS) {
+    CLUSTER_OF(C) void mmchain_tile(PARAMETERS(dense) MAP_PARAMETERS TEAM_PARAMETERS) {
     RING_BEGIN
     LOCAL ulong full[STAGES]; /* a tile of the ring has come */
 #if JOINT

@@ -211,10 +211,7 @@ DEVICE_FN void begin(LOCAL_PTR ulong *full, const struct desk *desk, LOCAL_PTR i
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-__kernel GROUP_OF(BS) void mmchain_tile_team(__global real *out, __global const real *X,
-                                             __global const real *v, __global const real *y,
-                                             __global const real *z, real alpha, real beta, long rows, int n,
-                                             int k, int first, int v_cols TEAM_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_tile_team(PARAMETERS(dense) TEAM_PARAMETERS) {
     RING_BEGIN
     LOCAL ulong full[STAGES], ready[STAGES], given[PARTS], taken[PARTS];
     LOCAL struct sums parts[PARTS][SHARERS], factors[STAGES];
