@@ -135,16 +135,6 @@ void choose_json(const struct run *run, json_t *object) {
     json_put(object, "choice", choice);
 }
 
-/* Iterations that the verb's solver takes on most data, each with one pass, and passes besides. */
-static const struct {
-    const char *verb;
-    int64_t iterations, besides;
-    bool per_column; /* conjugate gradient ends after as many iterations as X has columns */
-} experience[] = {
-    {"linreg", 40, 5, true}, {"logreg", 60, 10, false}, {"glm", 60, 10, false},
-    {"svm", 60, 10, false},  {"hits", 40, 2, false},    {"predict", 0, 1, false},
-};
-
 /* Models that are trained: one for each value of the penalty in each fold, and the one that is kept. */
 static int64_t trainings(const struct settings *settings) {
     const int64_t ridge = settings->C.count > settings->l2.count ? settings->C.count : settings->l2.count;
@@ -154,13 +144,6 @@ static int64_t trainings(const struct settings *settings) {
 }
 
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns) {
-    for (size_t i = 0; i < sizeof experience / sizeof *experience; i++) {
-        if (strcmp(experience[i].verb, verb->name) != 0) continue;
-        int64_t iterations = experience[i].iterations;
-        if (experience[i].per_column && columns < iterations) iterations = columns;
-        if (settings->max_iterations && settings->max_iterations < iterations)
-            iterations = settings->max_iterations;
-        return (iterations + experience[i].besides) * (iterations > 0 ? trainings(settings) : 1);
-    }
-    return 1;
+    if (!kiln_algorithm_named(verb->name)) return 1;
+    return kiln_algorithm_passes(verb->name, columns, settings->max_iterations) * trainings(settings);
 }

@@ -84,8 +84,9 @@ static void say_what_was_read(const kiln_data *data, const char *path, double se
 
 /* Whether a target may be text: for those who tell classes apart, and for those who only look. */
 static bool takes_classes(const struct run *run) {
-    const ptrdiff_t verb = run->verb - verb_table;
-    return verb == VERB_LOGREG || (verb == VERB_SVM && !run->settings->regression) || verb == VERB_INFO;
+    const unsigned kinds = run->verb->kinds;
+    return (kinds & (VERB_BIT(LOGREG) | VERB_BIT(INFO))) ||
+           ((kinds & VERB_BIT(SVM)) && !run->settings->regression);
 }
 
 json_t *model_options(const kiln_model *model) {
@@ -96,10 +97,10 @@ json_t *model_options(const kiln_model *model) {
 /* What is not given is what training used, as with the columns of the features. */
 static void default_columns(const struct run *run, kiln_read_options *options, const json_t *used) {
     const struct settings *settings = run->settings;
-    const ptrdiff_t verb = run->verb - verb_table;
-    if (!options->offset && !settings->offset_file && (verb == VERB_PREDICT || verb == VERB_VERIFY))
+    const unsigned kinds = run->verb->kinds;
+    if (!options->offset && !settings->offset_file && (kinds & (VERB_BIT(PREDICT) | VERB_BIT(VERIFY))))
         options->offset = json_string_value(json_object_get(used, "offset"));
-    if (!options->weights && !settings->weights_file && verb == VERB_VERIFY)
+    if (!options->weights && !settings->weights_file && (kinds & VERB_BIT(VERIFY)))
         options->weights = json_string_value(json_object_get(used, "weights"));
 }
 

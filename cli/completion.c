@@ -38,7 +38,7 @@ static void bash_values(void) {
         printf("    --%s", option->name);
         if (option->letter) printf("|-%c", option->letter);
         printf(") ");
-        if (option->choices || option->kind == OPTION_PATH) {
+        if (option->choices || file_option(option)) {
             bash_offer(option->choices);
             printf("; ");
         }
@@ -67,11 +67,11 @@ static void bash(void) {
            kiln_version());
     bash_values();
     printf("    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n        ");
-    for (int v = 0; v < VERB_COUNT; v++) printf("%s%s", v ? "|" : "", verb_table[v].name);
+    for (int v = 0; v < verb_count; v++) printf("%s%s", v ? "|" : "", verb_table[v].name);
     printf(") verb=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n    case $verb in\n");
-    for (int v = 0; v < VERB_COUNT; v++) bash_verb(&verb_table[v]);
+    for (int v = 0; v < verb_count; v++) bash_verb(&verb_table[v]);
     printf("    *) COMPREPLY=($(compgen -W '");
-    for (int v = 0; v < VERB_COUNT; v++) printf("%s ", verb_table[v].name);
+    for (int v = 0; v < verb_count; v++) printf("%s ", verb_table[v].name);
     printf("--help --version' -- \"$word\")) ;;\n    esac\n}\ncomplete -o filenames -F _kiln kiln\n");
 }
 
@@ -84,7 +84,7 @@ static void zsh_option(const struct option *option) {
         printf("(");
         choices(option->choices, ' ');
         printf(")");
-    } else if (option->kind == OPTION_PATH) {
+    } else if (file_option(option)) {
         printf("_files");
     }
     printf("' \\\n");
@@ -93,11 +93,11 @@ static void zsh_option(const struct option *option) {
 static void zsh(void) {
     printf("#compdef kiln\n# zsh completion for kiln %s\n_kiln() {\n    local -a verbs\n    verbs=(\n",
            kiln_version());
-    for (int v = 0; v < VERB_COUNT; v++)
+    for (int v = 0; v < verb_count; v++)
         printf("        '%s:%s'\n", verb_table[v].name, verb_table[v].summary);
     printf("    )\n    if (( CURRENT == 2 )); then\n        _describe verb verbs\n        return\n    fi\n"
            "    local verb=$words[2]\n    shift words\n    (( CURRENT-- ))\n    case $verb in\n");
-    for (int v = 0; v < VERB_COUNT; v++) {
+    for (int v = 0; v < verb_count; v++) {
         printf("    %s)\n        _arguments \\\n", verb_table[v].name);
         for (int i = 0; i < option_count; i++)
             if (option_applies(&option_table[i], &verb_table[v])) zsh_option(&option_table[i]);
@@ -115,7 +115,7 @@ static void zsh(void) {
 
 static void fish(void) {
     printf("# fish completion for kiln %s\ncomplete -c kiln -f\n", kiln_version());
-    for (int v = 0; v < VERB_COUNT; v++) {
+    for (int v = 0; v < verb_count; v++) {
         printf("complete -c kiln -n __fish_use_subcommand -a %s -d '", verb_table[v].name);
         brief(verb_table[v].summary, "");
         printf("'\n");
@@ -129,12 +129,11 @@ static void fish(void) {
     }
     for (int i = 0; i < option_count; i++) {
         printf("complete -c kiln -n '__fish_seen_subcommand_from");
-        for (int v = 0; v < VERB_COUNT; v++)
+        for (int v = 0; v < verb_count; v++)
             if (option_applies(&option_table[i], &verb_table[v])) printf(" %s", verb_table[v].name);
         printf("' -l %s", option_table[i].name);
         if (option_table[i].letter) printf(" -s %c", option_table[i].letter);
-        if (option_table[i].kind != OPTION_FLAG)
-            printf(option_table[i].kind == OPTION_PATH ? " -r -F" : " -x");
+        if (option_table[i].kind != OPTION_FLAG) printf(file_option(&option_table[i]) ? " -r -F" : " -x");
         if (option_table[i].choices) {
             printf(" -a '");
             choices(option_table[i].choices, ' ');

@@ -165,12 +165,9 @@ static int explain_training(struct run *run, const struct verb *verb) {
 }
 
 int verb_explain(struct run *run) {
-    static const char *const algorithms[] = {"linreg", "logreg", "glm", "svm", "hits"};
     const char *what = run->arguments[0];
     if (strcmp(what, "mmchain") == 0) return explain_mmchain(run);
-    for (size_t i = 0; i < sizeof algorithms / sizeof *algorithms; i++)
-        if (strcmp(what, algorithms[i]) == 0 && verb_named(what))
-            return explain_training(run, verb_named(what));
+    if (kiln_algorithm_named(what) && verb_named(what)) return explain_training(run, verb_named(what));
     return fail_with(KILN_ERR_ARGUMENT, WORKING,
                      "mmchain, or an algorithm with its data: kiln explain linreg DATA",
                      "nothing to explain about '%s'", what);

@@ -8,10 +8,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OUTPUTS = 5, INPUTS = MAX_ARGUMENTS + 4 };
+enum { OUTPUTS = 8, INPUTS = MAX_ARGUMENTS + 4 };
 
 struct place {
-    const char *path, *what; /* path NULL: not given; what: "the data", "-o" */
+    const char *path; /* NULL: not given */
+    char what[40];    /* "the data", "-o" */
 };
 
 static bool is_standard(const char *path, bool output) {
@@ -22,25 +23,31 @@ static bool is_standard(const char *path, bool output) {
 
 static void find_outputs(struct place outputs[OUTPUTS], const struct run *run) {
     const struct settings *settings = run->settings;
-    const bool converts = run->verb - verb_table == VERB_CONVERT;
-    outputs[0] =
-        converts ? (struct place){run->arguments[1], "the output"} : (struct place){settings->output, "-o"};
-    outputs[1] = (struct place){settings->plot, "--plot"};
-    outputs[2] = (struct place){settings->scores, "--scores"};
-    outputs[3] = (struct place){settings->targets_to, "--targets-to"};
-    outputs[4] = (struct place){"-", "standard output"}; /* for tables and --json */
+    int count = 0;
+    for (int i = 0; i < OUTPUTS; i++) outputs[i] = (struct place){NULL, ""};
+    if (run->verb->kinds & VERB_BIT(CONVERT))
+        outputs[count++] = (struct place){run->arguments[1], "the output"};
+    for (int i = 0; i < option_count && count < OUTPUTS - 1; i++) {
+        const struct option *option = &option_table[i];
+        if (option->kind != OPTION_OUTPUT || !option_applies(option, run->verb)) continue;
+        const char *base = option->place == IN_OWN ? settings->own.bytes : (const char *)settings;
+        outputs[count].path = *(const char *const *)(base + option->offset);
+        snprintf(outputs[count++].what, sizeof outputs->what, "%s%s", option->letter ? "-" : "--",
+                 option->letter ? (const char[]){option->letter, 0} : option->name);
+    }
+    outputs[OUTPUTS - 1] = (struct place){"-", "standard output"}; /* for tables and --json */
 }
 
 static void find_inputs(struct place inputs[INPUTS], const struct run *run) {
     const struct settings *settings = run->settings;
-    const ptrdiff_t verb = run->verb - verb_table;
-    const bool model_first = verb == VERB_PREDICT || verb == VERB_VERIFY;
+    const unsigned kinds = run->verb->kinds;
+    const bool model_first = kinds & (VERB_BIT(PREDICT) | VERB_BIT(VERIFY));
     int count = 0;
     for (int i = 0; i < run->count; i++) {
-        const bool word = (verb == VERB_EXPLAIN || verb == VERB_TUNE) && i == 0;
-        const bool output = verb == VERB_CONVERT && i == 1;
-        inputs[count++] = (struct place){word || output ? NULL : run->arguments[i],
-                                         model_first && i == 0 ? "the model" : "the data"};
+        const bool word = (kinds & (VERB_BIT(EXPLAIN) | VERB_BIT(TUNE))) && i == 0;
+        const bool output = (kinds & VERB_BIT(CONVERT)) && i == 1;
+        inputs[count++] = (struct place){word || output ? NULL : run->arguments[i], "the data"};
+        if (model_first && i == 0) strcpy(inputs[0].what, "the model");
     }
     inputs[count++] = (struct place){settings->target_file, "--target-file"};
     inputs[count++] = (struct place){settings->weights_file, "--weights-file"};

@@ -67,15 +67,14 @@ static void print_overview(FILE *file) {
             "kiln %s: machine learning on large sparse and dense data, at the speed of memory\n\n"
             "usage: kiln VERB [ARGUMENT ...] [OPTION ...]\n\nVerbs\n",
             kiln_version());
-    for (int v = 0; v < VERB_COUNT; v++) {
+    for (int v = 0; v < verb_count; v++) {
         char name[80];
         snprintf(name, sizeof name, "%s %s", verb_table[v].name, verb_table[v].arguments);
         fprintf(file, "  %-24s  %s\n", name, verb_table[v].summary);
     }
     fprintf(file, "\nOptions of every verb\n");
-    unsigned every = (1u << VERB_COUNT) - 1;
     for (int i = 0; i < option_count; i++)
-        if (option_table[i].verbs == every) print_option(file, &option_table[i], NULL);
+        if (option_table[i].verbs == EVERY_VERB) print_option(file, &option_table[i], NULL);
     fprintf(file, "\nExamples\n");
     print_lines(file, "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
                       "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
@@ -93,14 +92,14 @@ void help_print(FILE *file, const struct verb *verb) {
 }
 
 const struct verb *verb_named(const char *name) {
-    for (int v = 0; v < VERB_COUNT; v++)
+    for (int v = 0; v < verb_count; v++)
         if (strcmp(verb_table[v].name, name) == 0) return &verb_table[v];
     return NULL;
 }
 
 const char *verb_nearest(const char *word) {
     struct suggestion nearest = {word, NULL, 0};
-    for (int v = 0; v < VERB_COUNT; v++) suggest_consider(&nearest, verb_table[v].name);
+    for (int v = 0; v < verb_count; v++) suggest_consider(&nearest, verb_table[v].name);
     return nearest.best;
 }
 

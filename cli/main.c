@@ -55,6 +55,7 @@ int main(int argc, char **argv) {
     struct usage_problem problem;
     int code;
     occupy_standard_descriptors();
+    commands_begin();
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write, reported below */
     signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow (ulimit -f) */
     talk_begin(false, false, asked_for_json(argc, argv));

@@ -109,7 +109,7 @@ static void see_also(const struct verb *except) {
     heading("See also");
     if (except) printf("\\fBkiln\\fR(1)");
     const char *comma = except ? ", " : "";
-    for (int v = 0; v < VERB_COUNT; v++) {
+    for (int v = 0; v < verb_count; v++) {
         if (&verb_table[v] == except) continue;
         printf("%s\\fBkiln\\-%s\\fR(1)", comma, verb_table[v].name);
         comma = ", ";
@@ -141,14 +141,13 @@ static void page_of_kiln(void) {
     heading("Synopsis");
     printf("\\fBkiln\\fR \\fIVERB\\fR [\\fIARGUMENT\\fR ...] [\\fIOPTION\\fR ...]\n");
     heading("Description");
-    for (int v = 0; v < VERB_COUNT; v++) {
+    for (int v = 0; v < verb_count; v++) {
         printf(".TP\n\\fBkiln %s\\fR \\fI%s\\fR\n", verb_table[v].name, verb_table[v].arguments);
         paragraph(verb_table[v].summary);
     }
     heading("Options of every verb");
-    unsigned every = (1u << VERB_COUNT) - 1;
     for (int i = 0; i < option_count; i++)
-        if (option_table[i].verbs == every) option_entry(&option_table[i], NULL);
+        if (option_table[i].verbs == EVERY_VERB) option_entry(&option_table[i], NULL);
     exit_codes();
     environment();
     see_also(NULL);

@@ -1,4 +1,5 @@
 /* The option table. An option has the same name, letter and meaning in every verb that takes it. */
+#include "commands.h"
 #include "options.h"
 
 #include <math.h>
@@ -7,24 +8,24 @@
 
 const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", "Output"};
 
-#define BIT(verb) (1u << VERB_##verb)
+#define BIT(verb) VERB_BIT(verb)
 #define CLASSIFIES (BIT(LOGREG) | BIT(SVM))
 #define TRAINS (BIT(LINREG) | BIT(GLM) | CLASSIFIES)
-#define SOLVES (TRAINS | BIT(HITS))
+#define SOLVES BIT(ALGORITHM)
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
 #define LABELLED (TRAINS | BIT(PREDICT) | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define WEIGHTED (TRAINS | BIT(PREDICT) | BIT(VERIFY))
 #define OFFSETS (BIT(GLM) | BIT(PREDICT) | BIT(VERIFY))
-#define READS (LABELLED | BIT(HITS))
+#define READS (LABELLED | SOLVES)
 #define WRITES (SOLVES | BIT(PREDICT))
-#define EVERY ((1u << VERB_COUNT) - 1)
-#define AT(field) offsetof(struct settings, field)
+#define EVERY EVERY_VERB
+#define AT(field) .offset = offsetof(struct settings, field)
 #define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges"
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
 
-const struct option option_table[] = {
-    {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0; logreg 1; svm 0.5", 0, INFINITY,
+const struct option tool_options[] = {
+    {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
      "Strength of the penalty (l2/2)*||w||^2, alpha of Ridge in scikit-learn. The intercept is not "
      "penalised. FROM:TO:COUNT is a path of values, each the same factor from the next.",
      AT(l2)},
@@ -45,18 +46,15 @@ const struct option option_table[] = {
      "is for the "
      "columns as they are.",
      AT(standardize)},
-    {"tolerance", 0, OPTION_POSITIVE, GROUP_MODEL, SOLVES, "NUMBER", NULL,
-     "1e-8, of f32 1e-4; linreg 1e-12, of f32 1e-5; glm 1e-9, of f32 1e-4; hits 1e-10, of f32 1e-5", 0,
-     INFINITY,
+    {"tolerance", 0, OPTION_POSITIVE, GROUP_MODEL, SOLVES, "NUMBER", NULL, NULL, 0, INFINITY,
      "Stop when the residual is at most this: the gradient, its columns scaled, relative to that of the "
      "start at zero (linreg: of the normal equations; glm: at the best constant mean), or the change of the "
      "authorities in one iteration "
      "(hits). One too small to be reached, such as 1e-300, goes on until rounding or --max-iterations ends "
      "it.",
      AT(tolerance)},
-    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL,
-     "100 steps of Newton's method; linreg 1000; hits 1000; explain as in training", 1, 9e18,
-     "Stop after this many iterations, converged or not.", AT(max_iterations)},
+    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL, "as in training", 1,
+     9e18, "Stop after this many iterations, converged or not.", AT(max_iterations)},
     {"class-weight", 0, OPTION_TEXT, GROUP_MODEL, CLASSIFIES, "WEIGHTS", "balanced", NULL, ANY,
      "Multiply the rows of a class by a weight: LABEL=WEIGHT,LABEL=WEIGHT, or balanced, which gives all "
      "classes "
@@ -100,17 +98,11 @@ const struct option option_table[] = {
      "Start from this model instead of from zero; the data are encoded as its training data were. The model "
      "is only a start: the same optimum to the tolerance, not the same digits.",
      AT(warm_start)},
-    {"no-preconditioner", 0, OPTION_FLAG, GROUP_MODEL, BIT(LINREG), NULL, NULL, NULL, ANY,
-     "Plain conjugate gradient, without scaling by the diagonal.", AT(no_preconditioner)},
     {"probabilities", 0, OPTION_FLAG, GROUP_OUTPUT, BIT(PREDICT), NULL, NULL, NULL, ANY,
      "Print the probability of each class (logreg) instead of the label.", AT(probabilities)},
     {"decision", 0, OPTION_FLAG, GROUP_OUTPUT, BIT(PREDICT), NULL, NULL, NULL, ANY,
      "Print the linear predictor x.w + b, for glm with the offset, instead of labels or means.",
      AT(decision)},
-    {"norm", 0, OPTION_INTEGER, GROUP_MODEL, BIT(HITS), "P", NULL, "1", 1, 2,
-     "Scale hubs and authorities so that they (1) or their squares (2) add up to 1.", AT(norm)},
-    {"unweighted", 0, OPTION_FLAG, GROUP_MODEL, BIT(HITS), NULL, NULL, NULL, ANY,
-     "Take every link for 1, whatever its weight and however often it stands in the file.", AT(unweighted)},
 
     {"target", 0, OPTION_TEXT, GROUP_DATA, LABELLED, "COLUMN", NULL, NULL, ANY,
      "CSV: the name of the column to predict; several are separated by commas.", AT(target)},
@@ -129,7 +121,7 @@ const struct option option_table[] = {
      AT(format)},
     {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", OUTPUTS, "auto", ANY,
      "Format of the output; auto goes by its name.", AT(to)},
-    {"targets-to", 0, OPTION_PATH, GROUP_DATA, BIT(CONVERT), "FILE", NULL, NULL, ANY,
+    {"targets-to", 0, OPTION_OUTPUT, GROUP_DATA, BIT(CONVERT), "FILE", NULL, NULL, ANY,
      "Write the targets to a file of their own: npz, npy and mtx have no place for them.", AT(targets_to)},
     {"zero-based", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
      "LIBSVM: feature indices count from 0, as LightGBM writes them. Without it they count from 1.",
@@ -177,17 +169,12 @@ const struct option option_table[] = {
     {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "0", 0, 9e18,
      "Seed of random numbers, of the folds of --cv for instance.", AT(seed)},
 
-    {"output", 'o', OPTION_PATH, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,
+    {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,
      "Write the model or the predictions (predict; without it to standard output) to FILE, as a "
      "whole or "
      "not at all. - is standard output.",
      AT(output)},
-    {"scores", 0, OPTION_PATH, GROUP_OUTPUT, BIT(HITS), "FILE", NULL, NULL, ANY,
-     "Write a line for each vertex: its name, hub and authority, separated by tabs. - is standard output.",
-     AT(scores)},
-    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, BIT(HITS), "K", NULL, "10", 1, 1000000,
-     "Show the K strongest hubs and authorities.", AT(top)},
-    {"plot", 0, OPTION_PATH, GROUP_OUTPUT, BIT(TUNE) | TRAINS, "FILE", NULL, NULL, ANY,
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(TUNE) | TRAINS, "FILE", NULL, NULL, ANY,
      "Draw the result (of tune, of --cv, of a path) to FILE, as SVG. - is standard output.", AT(plot)},
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Print one JSON object on standard output, for errors too.", AT(json)},
@@ -199,9 +186,31 @@ const struct option option_table[] = {
     {"version", 'V', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY, "Show the version.",
      AT(version)},
 };
-const int option_count = sizeof option_table / sizeof *option_table;
+const int tool_option_count = sizeof tool_options / sizeof *tool_options;
+
+/* "1e-5" for 0.00001, "1000" for 1000. */
+static const char *short_number(char text[32], double value) {
+    snprintf(text, 32, value < 1e-3 ? "%.0e" : "%g", value);
+    char *zero = strstr(text, "e-0");
+    if (zero) memmove(zero + 2, zero + 3, strlen(zero + 2));
+    return text;
+}
+
+/* As the library's registry has it: "1e-12, of f32 1e-5". */
+static bool registry_standard(char text[STANDARD_ROOM], const struct option *option,
+                              const struct verb *verb) {
+    const kiln_option *told = verb ? algorithm_option(verb->name, option->name) : NULL;
+    if (!told || told->standard == 0 || told->kind == KILN_OPTION_CHOICE) return false;
+    char number[32];
+    const int length = snprintf(text, STANDARD_ROOM, "%s", short_number(number, told->standard));
+    if (told->standard_f32 != told->standard)
+        snprintf(text + length, STANDARD_ROOM - (size_t)length, ", of f32 %s",
+                 short_number(number, told->standard_f32));
+    return true;
+}
 
 const char *option_standard(char text[STANDARD_ROOM], const struct option *option, const struct verb *verb) {
+    if (registry_standard(text, option, verb)) return text;
     snprintf(text, STANDARD_ROOM, "%s", option->standard ? option->standard : "");
     const size_t name = verb ? strlen(verb->name) : 0, general = strcspn(text, ";");
     for (char *at = text + general; verb && *at; at += strcspn(at, ";")) {

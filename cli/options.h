@@ -16,8 +16,8 @@ struct range {
 struct settings {
     struct range l2, C, l1;
     double tolerance, link_power, variance_power, alpha, epsilon;
-    bool no_intercept, standardize, no_preconditioner, regression, standard_errors, unweighted;
-    int64_t max_iterations, folds, norm, top;
+    bool no_intercept, standardize, regression, standard_errors;
+    int64_t max_iterations, folds;
     const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
     const char *class_weight, *warm_start, *family, *link, *select;
     bool probabilities, decision;
@@ -26,17 +26,23 @@ struct settings {
     const char *device, *type;
     bool deterministic;
     int64_t threads, memory, seed;
-    const char *output, *plot, *scores;
+    const char *output, *plot;
     int64_t rows, columns, nnz, k; /* explain, tune: a shape */
     const char *skew;
     bool exhaustive, start;
     bool json, quiet, verbose, help, version;
+    /* The options struct of the verb's algorithm as the registry describes it, and what the verb's own options set. */
+    union {
+        max_align_t aligned;
+        char bytes[512];
+    } algorithm, own;
 };
 
 enum option_kind {
     OPTION_FLAG,     /* bool */
     OPTION_TEXT,     /* const char * */
     OPTION_PATH,     /* const char *, completed as a file name */
+    OPTION_OUTPUT,   /* the same, of a file that is written */
     OPTION_CHOICE,   /* const char *, one of `choices` */
     OPTION_INTEGER,  /* int64_t in [least, most] */
     OPTION_REAL,     /* double in [least, most] */
@@ -53,7 +59,6 @@ enum verb_id {
     VERB_LOGREG,
     VERB_GLM,
     VERB_SVM,
-    VERB_HITS,
     VERB_PREDICT,
     VERB_VERIFY,
     VERB_INFO,
@@ -66,27 +71,50 @@ enum verb_id {
     VERB_MAN,
     VERB_HELP,
     VERB_VERSION,
-    VERB_COUNT
+    VERB_ALGORITHM, /* whatever reads data and makes a model of them */
+    VERB_KINDS
 };
+#define VERB_BIT(verb) (1u << VERB_##verb)
+#define EVERY_VERB (~0u)
+
+enum option_place {
+    IN_SETTINGS,
+    IN_ALGORITHM, /* settings.algorithm: a field of the algorithm's options struct; a flag is an int */
+    IN_OWN        /* settings.own: a field of a struct of the verb's */
+};
+
+struct verb;
 
 struct option {
     const char *name;
     char letter; /* '\0' = none */
     enum option_kind kind;
     enum option_group group;
-    unsigned verbs;      /* bit 1 << verb_id */
+    unsigned verbs;      /* VERB_BITs */
     const char *value;   /* what help calls its value */
     const char *choices; /* OPTION_CHOICE: separated by '|'; also offered by completion for OPTION_TEXT */
     const char *
         standard; /* the default, as help shows it, and where verbs have others these: "0; logreg 1"; NULL: none */
     double least, most;
     const char *help;
-    size_t offset; /* in struct settings */
+    size_t offset; /* in its place */
+    enum option_place place;
+    const struct verb
+        *only;   /* the verb that it belongs to, by its own row or by the registry's; NULL: `verbs` says */
+    bool narrow; /* IN_ALGORITHM: the field is an int */
 };
-extern const struct option option_table[];
-extern const int option_count;
+
+/* All options and all verbs, once commands_begin has collected them: those of the tool (options.c, verbs.c), those of the
+ * algorithms' files (cli/algorithms), and those that the library's registry tells (kiln/registry.h). */
+enum { OPTIONS_MOST = 320, VERBS_MOST = 48 };
+extern struct option option_table[OPTIONS_MOST];
+extern int option_count;
+void commands_begin(void);
+extern const struct option tool_options[];
+extern const int tool_option_count;
 
 struct run;
+struct verifying;
 struct verb {
     const char *name, *arguments;
     int least, most;         /* number of arguments */
@@ -95,8 +123,18 @@ struct verb {
     const char *description; /* paragraphs, separated by an empty line */
     const char *examples;    /* lines */
     int (*run)(struct run *run);
+    unsigned kinds; /* VERB_BITs: the options that it takes */
+    /* Of an algorithm. own: its options besides the tool's and the registry's. verify: recomputes what a model claims. */
+    const struct option *own;
+    int own_count;
+    int (*verify)(struct run *run, struct verifying *v);
+    const char *otherwise; /* options of the registry that it sets in another way: "balanced|"; NULL: none */
+    const char *predict_instead; /* where its models predict nothing: what else there is */
 };
-extern const struct verb verb_table[VERB_COUNT];
+extern struct verb verb_table[VERBS_MOST];
+extern int verb_count;
+extern const struct verb tool_verbs[];
+extern const int tool_verb_count;
 
 /* What happens at an exit code; for the help and the man pages. */
 struct exit_meaning {
@@ -106,7 +144,7 @@ struct exit_meaning {
 extern const struct exit_meaning exit_meanings[];
 extern const int exit_meaning_count;
 
-enum { MAX_ARGUMENTS = 2, MAX_OPTIONS = 128 };
+enum { MAX_ARGUMENTS = 2 };
 struct command {
     const struct verb *verb; /* NULL: none was named */
     const char *arguments[MAX_ARGUMENTS];
@@ -125,8 +163,12 @@ struct usage_problem {
 /* Options may stand anywhere, also before the verb; "--" ends them. False: *problem says what is wrong. */
 bool parse_command(struct command *command, int argc, char **argv, struct usage_problem *problem);
 
+static inline bool file_option(const struct option *option) {
+    return option->kind == OPTION_PATH || option->kind == OPTION_OUTPUT;
+}
+
 static inline bool option_applies(const struct option *option, const struct verb *verb) {
-    return !verb || (option->verbs >> (verb - verb_table) & 1u);
+    return !verb || (option->only ? option->only == verb : (option->verbs & verb->kinds) != 0);
 }
 
 #endif

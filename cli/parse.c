@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "commands.h"
 #include "help.h"
 #include "suggest.h"
 
@@ -17,7 +18,7 @@ struct parser {
     struct command *command;
     struct usage_problem *problem;
     const char *verb_name;
-    bool given[MAX_OPTIONS]; /* option_table[i] was given */
+    const char *given[OPTIONS_MOST]; /* the value of option_table[i], for a flag its name; NULL: not given */
 };
 
 static bool complain(struct usage_problem *problem, const char *format, ...) {
@@ -105,28 +106,58 @@ static bool bad_value(struct parser *parser, const struct option *option, const 
     return hint(parser->problem, "from %g to %g", option->least, option->most);
 }
 
+/* The number that an algorithm's enum gives a name: its place in the list, from 1. */
+static int number_of_choice(const char *choices, const char *text) {
+    int number = 1;
+    for (const char *at = choices; strncmp(at, text, strlen(text)) != 0 || !strchr("|", at[strlen(text)]);
+         number++)
+        at += strcspn(at, "|") + 1;
+    return number;
+}
+
+static void *field_of(const struct parser *parser, const struct option *option) {
+    struct settings *settings = &parser->command->settings;
+    char *const places[] = {[IN_SETTINGS] = (char *)settings,
+                            [IN_ALGORITHM] = settings->algorithm.bytes,
+                            [IN_OWN] = settings->own.bytes};
+    return places[option->place] + option->offset;
+}
+
 static bool set_value(struct parser *parser, const struct option *option, const char *text) {
-    void *field = (char *)&parser->command->settings + option->offset;
+    void *field = field_of(parser, option);
+    const bool algorithms = option->place == IN_ALGORITHM;
     char *end = NULL;
     double real = 0;
     long long integer = 0;
     errno = 0;
     switch (option->kind) {
-    case OPTION_FLAG: *(bool *)field = true; return true;
+    case OPTION_FLAG:
+        if (algorithms)
+            *(int *)field = 1;
+        else
+            *(bool *)field = true;
+        return true;
     case OPTION_TEXT:
     case OPTION_PATH:
+    case OPTION_OUTPUT:
         if (!*text) return complain(parser->problem, "--%s: the value is empty", option->name);
         *(const char **)field = text;
         return true;
     case OPTION_CHOICE:
         if (!is_choice(option->choices, text)) return bad_value(parser, option, text);
-        *(const char **)field = text;
+        if (algorithms)
+            *(int *)field = number_of_choice(option->choices, text);
+        else
+            *(const char **)field = text;
         return true;
     case OPTION_INTEGER:
         integer = strtoll(text, &end, 10);
         if (end == text || *end || errno || (double)integer < option->least || (double)integer > option->most)
             return bad_value(parser, option, text);
-        *(int64_t *)field = integer;
+        if (algorithms && option->narrow)
+            *(int *)field = (int)integer;
+        else
+            *(int64_t *)field = integer;
         return true;
     case OPTION_REAL:
     case OPTION_POSITIVE:
@@ -184,15 +215,18 @@ static bool unknown_option(struct parser *parser, const char *text, size_t lengt
 /* Takes the value of option argv[*i] from `attached` or from the next word. */
 static bool take_value(struct parser *parser, const struct option *option, const char *attached, int argc,
                        char **argv, int *i) {
-    parser->given[option - option_table] = true;
-    if (option->kind == OPTION_FLAG) return set_value(parser, option, NULL);
-    if (attached) return set_value(parser, option, attached);
+    const char **given = &parser->given[option - option_table];
+    *given = option->kind == OPTION_FLAG ? option->name : attached;
+    if (option->kind == OPTION_FLAG && !option->only)
+        return set_value(parser, option, NULL); /* --help, --json */
+    if (*given) return true;
     if (*i + 1 >= argc || strncmp(argv[*i + 1], "--", 2) == 0) {
         complain(parser->problem, "--%s needs a value", option->name);
         return hint(parser->problem, "--%s %s", option->name,
                     option->choices ? option->choices : option->value);
     }
-    return set_value(parser, option, argv[++*i]);
+    *given = argv[++*i];
+    return true;
 }
 
 static bool parse_long(struct parser *parser, int argc, char **argv, int *i) {
@@ -250,11 +284,44 @@ static bool take_word(struct parser *parser, const char *word) {
                 command->verb->arguments, *command->verb->arguments ? " " : "");
 }
 
-/* kiln explain logreg DATA takes what kiln logreg DATA takes. */
-static bool takes(const struct command *command, const struct option *option) {
-    const bool explains = command->verb == &verb_table[VERB_EXPLAIN] && command->count > 0;
+/* The option of that name which the verb takes: its own, or the registry's, where several verbs have one. kiln explain logreg
+ * DATA takes what kiln logreg DATA takes. NULL: none. */
+static const struct option *option_for(const struct command *command, const char *name) {
+    const struct verb *verb = command->verb;
+    const bool explains = verb && (verb->kinds & VERB_BIT(EXPLAIN)) && command->count > 0;
     const struct verb *explained = explains ? verb_named(command->arguments[0]) : NULL;
-    return option_applies(option, command->verb) || (explained && option_applies(option, explained));
+    for (int i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        if (strcmp(option->name, name) != 0) continue;
+        if (option_applies(option, verb) || (explained && option_applies(option, explained))) return option;
+    }
+    return NULL;
+}
+
+/* Values are set when the verb is known, which may stand behind them. */
+static bool set_values(struct parser *parser) {
+    struct command *command = parser->command;
+    const struct verb *verb = command->verb;
+    for (int i = 0; i < option_count; i++) {
+        if (!parser->given[i]) continue;
+        const struct option *option = option_for(command, option_table[i].name);
+        if (option && !set_value(parser, option, parser->given[i])) return false;
+        if (option) continue;
+        complain(parser->problem, "%s does not take --%s", verb->name, option_table[i].name);
+        return hint(parser->problem, "kiln %s --help lists the options", verb->name);
+    }
+    return true;
+}
+
+/* What the tool has a row of its own for goes into the algorithm's options, too. */
+static void mirror(struct command *command) {
+    struct settings *settings = &command->settings;
+    const kiln_option *tolerance = algorithm_option(command->verb->name, "tolerance"),
+                      *most = algorithm_option(command->verb->name, "max-iterations");
+    const kiln_algorithm *algorithm = kiln_algorithm_named(command->verb->name);
+    if (algorithm) *(size_t *)settings->algorithm.bytes = algorithm->options_bytes; /* its first field */
+    if (tolerance) *(double *)(settings->algorithm.bytes + tolerance->offset) = settings->tolerance;
+    if (most) *(int64_t *)(settings->algorithm.bytes + most->offset) = settings->max_iterations;
 }
 
 /* Whether the options go with the verb, and whether there are enough arguments. */
@@ -262,11 +329,8 @@ static bool check(struct parser *parser) {
     struct command *command = parser->command;
     const struct verb *verb = command->verb;
     if (!verb || command->settings.help || command->settings.version) return true;
-    for (int i = 0; i < option_count; i++) {
-        if (!parser->given[i] || takes(command, &option_table[i])) continue;
-        complain(parser->problem, "%s does not take --%s", verb->name, option_table[i].name);
-        return hint(parser->problem, "kiln %s --help lists the options", verb->name);
-    }
+    if (!set_values(parser)) return false;
+    mirror(command);
     if (command->count >= verb->least) return true;
     complain(parser->problem, "%s needs %s", verb->name, verb->arguments);
     return hint(parser->problem, "usage: kiln %s %s [OPTION ...]", verb->name, verb->arguments);

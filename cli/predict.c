@@ -7,19 +7,32 @@
 #include <string.h>
 
 #include "choose.h"
+#include "help.h"
 #include "predict.h"
 #include "files.h"
 #include "progress.h"
 #include "verbs.h"
+
+static bool is_linear(const kiln_model *model) {
+    kiln_type type;
+    int64_t rows, cols;
+    return model_tensor_shape(model, "W", &type, &rows, &cols);
+}
 
 /* What is asked for must be something that the model has. */
 static int check_settings(const struct run *run, const struct prediction *p) {
     const struct settings *settings = run->settings;
     const char *algorithm = kiln_model_text(p->model, "algorithm");
     const bool probable = strcmp(algorithm, "logreg") == 0;
-    if (strcmp(algorithm, "hits") == 0)
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, "kiln hits --scores FILE writes every vertex's scores",
-                         "a model of hits ranks the vertices of its graph and predicts nothing");
+    const kiln_algorithm *known = kiln_algorithm_named(algorithm);
+    const struct verb *verb = verb_named(algorithm);
+    if (known && !known->predicts)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL,
+                         verb && verb->predict_instead ? verb->predict_instead : "",
+                         "a model of %s predicts nothing", algorithm);
+    if (settings->decision && !is_linear(p->model))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "", "--decision: a model of %s has no linear predictor",
+                         algorithm);
     if (settings->probabilities && settings->decision)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them",
                          "--probabilities and --decision together");
@@ -45,7 +58,8 @@ static int read_data(struct run *run, struct prediction *p) {
     int64_t rows, cols;
     int code = run_load_model(&p->model, run->arguments[0]);
     if (!code) code = check_settings(run, p);
-    if (!code && kiln_model_loss(&p->loss, p->model) != KILN_OK) code = fail_library(USING_MODEL);
+    if (!code && is_linear(p->model) && kiln_model_loss(&p->loss, p->model) != KILN_OK)
+        code = fail_library(USING_MODEL);
     if (!code) code = choose_reader(run);
     if (code) return code;
     if ((code = classes_of_model(run, &p->classes, p->model))) return code;
@@ -89,6 +103,7 @@ static int take_means(struct prediction *p) {
     int code = 0;
     if (kiln_predict(&P, p->model, kiln_data_X(p->data)) != KILN_OK) return fail_library(USING_MODEL);
     p->means = values_of(P, &code);
+    if (!is_linear(p->model)) p->columns = kiln_matrix_cols(P);
     kiln_matrix_free(P);
     return code;
 }
@@ -97,7 +112,7 @@ static int measure(struct prediction *p) {
     const kiln_matrix *y = kiln_data_y(p->data);
     const int64_t targets = p->classes.count ? 1 : p->columns;
     int code = 0;
-    if (!y || kiln_matrix_cols(y) != targets || !p->rows) return 0;
+    if (!y || kiln_matrix_cols(y) != targets || !p->rows || !is_linear(p->model)) return 0;
     if (!(p->labels = values_of(y, &code))) return code;
     if (p->weights && !(p->weight = values_of(p->weights, &code))) return code;
     if (p->classes.count)

@@ -21,7 +21,7 @@ const struct algorithm *algorithm_named(const char *name) {
 
 double train_tolerance(const struct training *job) {
     if (job->settings->tolerance > 0) return job->settings->tolerance;
-    return kiln_matrix_type(job->W) == KILN_F32 ? job->algorithm->tolerance_f32 : job->algorithm->tolerance;
+    return algorithm_standard(job->algorithm->name, "tolerance", kiln_matrix_type(job->W));
 }
 
 /* -------------------------------------------------------------------------------------- before it */
@@ -195,7 +195,7 @@ static int solve_last(struct run *run, struct training *job) {
 
 /* Without a path. */
 static struct penalty penalty_of(const struct settings *settings, const struct algorithm *algorithm) {
-    struct penalty penalty = {settings->l1.from, algorithm->l2};
+    struct penalty penalty = {settings->l1.from, algorithm_standard(algorithm->name, "l2", KILN_F64)};
     if (settings->C.count)
         penalty.l2 = algorithm->l2_of_C(settings->C.from);
     else if (settings->l2.count)

@@ -5,6 +5,7 @@
 
 #include <kiln/tune.h>
 
+#include "commands.h"
 #include "common.h"
 #include "metrics.h"
 
@@ -31,8 +32,6 @@ struct problem {
 
 struct algorithm {
     const char *name, *title;
-    double tolerance, tolerance_f32, l2; /* what stands for options that are not given */
-    int64_t max_iterations;
     /* What can be said of the options before the data are read; sets the loss. NULL: nothing. Returns 0 or an exit code. */
     int (*check)(struct training *job);
     /* What the targets are, once the data are there and before a device is chosen: finds the classes. NULL: nothing. Returns 0

@@ -85,10 +85,6 @@ static const char *score_log_loss(const struct training *job) {
 
 const struct algorithm algorithm_logreg = {.name = "logreg",
                                            .title = "logistic regression",
-                                           .tolerance = 1e-8,
-                                           .tolerance_f32 = 1e-4,
-                                           .l2 = 1,
-                                           .max_iterations = 100,
                                            .inspect = find_classes,
                                            .prepare = prepare_logreg,
                                            .solve = solve_logreg,
@@ -142,10 +138,6 @@ static const char *score_svm(const struct training *job) {
 
 const struct algorithm algorithm_svm = {.name = "svm",
                                         .title = "support vector machine",
-                                        .tolerance = 1e-8,
-                                        .tolerance_f32 = 1e-4,
-                                        .l2 = 0.5,
-                                        .max_iterations = 100,
                                         .check = check_svm,
                                         .inspect = inspect_svm,
                                         .prepare = prepare_svm,

@@ -32,15 +32,19 @@ static const char *join(struct advice *advice) {
     return advice->text;
 }
 
+static bool takes_penalty(const struct run *run) {
+    return run->verb->kinds & (VERB_BIT(LINREG) | VERB_BIT(LOGREG) | VERB_BIT(GLM) | VERB_BIT(SVM));
+}
+
 /* Whatever makes rounding matter less. */
 static void add_precision(struct advice *advice, const struct run *run, kiln_type type) {
-    const bool linear = run->verb - verb_table != VERB_HITS;
+    const bool linear = takes_penalty(run);
     add(advice, type == KILN_F32 ? "--type f64" : NULL);
     add(advice, linear && !run->settings->standardize ? "--standardize" : NULL);
 }
 
 static void add_penalty(struct advice *advice, const struct run *run) {
-    if (run->verb - verb_table == VERB_HITS) return;
+    if (!takes_penalty(run)) return;
     add(advice, run->settings->C.count ? "a smaller --C" : "a larger --l2");
 }
 

@@ -93,9 +93,6 @@ static const char *score_deviance(const struct training *job) {
 
 const struct algorithm algorithm_glm = {.name = "glm",
                                         .title = "generalised linear model",
-                                        .tolerance = 1e-9,
-                                        .tolerance_f32 = 1e-4,
-                                        .max_iterations = 100,
                                         .check = check_glm,
                                         .prepare = prepare_glm,
                                         .solve = solve_glm,

@@ -8,9 +8,9 @@ static int prepare_linreg(struct run *run, struct training *job) {
 
 static kiln_status solve_linreg(const struct training *job, const struct problem *problem,
                                 kiln_report *report) {
-    const struct settings *settings = job->settings;
+    const kiln_linreg_options *given = (const void *)job->settings->algorithm.bytes;
     const kiln_linreg_options options = {.l2 = problem->penalty.l2,
-                                         .no_preconditioner = settings->no_preconditioner,
+                                         .no_preconditioner = given->no_preconditioner,
                                          SHARED_OPTIONS(job, problem)};
     return kiln_linreg(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
@@ -22,9 +22,6 @@ static const char *score_numbers(const struct training *job) {
 
 const struct algorithm algorithm_linreg = {.name = "linreg",
                                            .title = "linear regression",
-                                           .tolerance = 1e-12,
-                                           .tolerance_f32 = 1e-5,
-                                           .max_iterations = 1000,
                                            .prepare = prepare_linreg,
                                            .solve = solve_linreg,
                                            .score = score_numbers};

@@ -76,10 +76,14 @@ static json_t *options_json(const struct training *job) {
     json_put_flag(object, "intercept", !settings->no_intercept);
     json_put_flag(object, "standardize", settings->standardize);
     if (job->loss.kind == KILN_LOSS_SQUARED)
-        json_put_flag(object, "preconditioner", !settings->no_preconditioner);
+        json_put_flag(
+            object, "preconditioner",
+            !((const kiln_linreg_options *)(const void *)settings->algorithm.bytes)->no_preconditioner);
     json_put_number(object, "tolerance", job->report.tolerance);
     json_put_count(object, "max_iterations",
-                   settings->max_iterations ? settings->max_iterations : job->algorithm->max_iterations);
+                   settings->max_iterations
+                       ? settings->max_iterations
+                       : (int64_t)algorithm_standard(job->algorithm->name, "max-iterations", KILN_F64));
     if (job->classes.count) {
         json_put_text(object, "class_weight", settings->class_weight);
         json_put_number(object, "l1", job->penalty.l1);

@@ -1,7 +1,9 @@
-/* The verb table. A new verb is a row here, a bit in the options that it takes, and its file. */
+/* The verb table. A new verb is a row here, a bit in the options that it takes, and its file; an algorithm has its row in its
+ * own file, in cli/algorithms. */
 #include "verbs.h"
 
 #include "options.h"
+#include "verify.h"
 
 #define FORMATS                                                                                              \
     "DATA is a LIBSVM, Matrix Market, CSV, npy or npz file, plain or through gzip or zstd; - is standard "   \
@@ -13,177 +15,150 @@
     "reported, and not kept. The first Ctrl-C stops at the next iteration and keeps what there is; the "     \
     "second stops at once."
 
-const struct verb verb_table[VERB_COUNT] = {
-    [VERB_LINREG] = {"linreg", "DATA", 1, 1, NULL, "Train a linear regression",
-                     "Least squares with an L2 penalty, by preconditioned conjugate gradient: minimises 1/2 "
-                     "sum_i s_i (x_i.w + b - "
-                     "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" FORMATS "\n\n" SUMMARY,
-                     "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
-                     "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
-                     "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
-                     "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
-                     verb_train},
-    [VERB_LOGREG] = {"logreg", "DATA", 1, 1, NULL, "Train a logistic regression",
-                     "Two classes or more (true softmax), with L2, L1 or both: minimises sum_i s_i loss(y_i, "
-                     "x_i.W + b) + l1 "
-                     "sum|W| + (l2/2) ||W||^2 by a trust-region Newton method. The classes are the distinct "
-                     "values of the "
-                     "target, numbers or, in CSV, text.\n\n" FORMATS "\n\n" SUMMARY,
-                     "kiln logreg a9a.svm.gz --C 1 -o a9a.kiln\n"
-                     "kiln logreg iris.csv --target species --standardize -o iris.kiln\n"
-                     "kiln logreg a9a.svm.gz --l1 0.1:100:10 --cv 5 --select one-se -o sparse.kiln\n"
-                     "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
-                     verb_train},
-    [VERB_GLM] =
-        {"glm", "DATA", 1, 1, NULL, "Train a generalised linear model",
-         "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
-         "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
-         "dispersion and AIC; on request standard errors. A row of weight 2 is one of half the variance, not "
-         "two "
-         "rows: in the dispersion it counts once.\n\n" FORMATS "\n\n" SUMMARY,
-         "kiln glm claims.csv --target count --family poisson --offset log_exposure\n"
-         "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
-         "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
-         verb_train},
-    [VERB_SVM] =
-        {"svm", "DATA", 1, 1, NULL, "Train a linear support vector machine",
-         "With the squared hinge, in the primal: minimises sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 / 2 + "
-         "(l2/2) ||w||^2, several classes each against the rest; with --regression max(0, |x_i.w + b - "
-         "y_i| - epsilon)^2 / 2. The duality gap in the summary bounds how far the objective can be from "
-         "its optimum.\n\n" FORMATS "\n\n" SUMMARY,
-         "kiln svm a9a.svm.gz --C 1 -o a9a.kiln\n"
-         "kiln svm houses.csv --target price --regression --epsilon 0.1 --standardize",
-         verb_train},
-    [VERB_HITS] =
-        {"hits", "GRAPH", 1, 1, NULL, "Rank the vertices of a graph as hubs and authorities",
-         "Kleinberg's HITS: a good authority is what good hubs link to, a good hub links to good "
-         "authorities. "
-         "Computes the fixed point of authorities = A^T hubs, hubs = A authorities by power iteration, each "
-         "iteration one pass over the matrix A of the links.\n\n"
-         "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
-         "names "
-         "are numbers or any text; a link that stands several times adds up), or any sparse or dense matrix, "
-         "Matrix Market for instance, plain or through gzip or zstd; - is standard input, with --format "
-         "edges."
-         "\n\n"
-         "The strongest hubs and authorities go to standard output. Where parts of a graph that are not "
-         "connected "
-         "are equally strong the result depends on the start and is not unique.",
-         "kiln hits wiki-Vote.txt.gz --top 5\n"
-         "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
-         verb_hits},
-    [VERB_PREDICT] =
-        {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
-         "Writes the model's prediction for each row of DATA, one row a line: numbers (linreg, "
-         "glm, svm --regression; "
-         "several targets are separated by spaces), or the label of the class (logreg, svm), or "
-         "what --probabilities "
-         "and --decision ask for. Numbers are the shortest decimals that read back to the same "
-         "bits. With -o to a name in .csv there are a header and commas, to one in .npy an array of "
-         "numbers.\n\n" FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
-         "training. Where DATA has targets, the metrics "
-         "follow on standard error: R2, RSS and RMSE, the deviance of glm, or accuracy, log "
-         "loss, AUC and the table of "
-         "true and predicted classes. With --json and no -o the object holds the predictions.",
-         "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
-         "kiln predict a9a.kiln test.svm --probabilities | head",
-         verb_predict},
-    [VERB_VERIFY] =
-        {"verify", "MODEL DATA", 2, 2, NULL, "Check the claims of a model against its training data",
-         "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "
-         "and "
-         "for hits the "
-         "eigenvalue and the change that one more iteration would make, again, "
-         "by slow reference code that shares nothing with training, and compares them with what the model "
-         "file claims. "
-         "DATA are what the model was trained on, with the same --weights-file and --offset-file.\n\n" FORMATS
-         "\n\nExit code 0 if all claims hold, else 4.",
-         "kiln verify flights.kiln data/flights.csv.gz\n"
-         "kiln verify a9a.kiln a9a.svm.gz --json",
-         verb_verify},
-    [VERB_INFO] = {"info", "FILE", 1, 1, NULL, "Describe a data file or a model",
-                   "For data: format, shape, stored entries, density, a histogram of row lengths, statistics "
-                   "of the targets, and "
-                   "how fast the file was read. For a model: algorithm, options, metrics, tensors, and the "
-                   "largest coefficients "
-                   "with the names of their columns. Standard input is taken for data.",
-                   "kiln info data/flights.csv.gz --target arr_delay\n"
-                   "kiln info flights.kiln --json",
-                   verb_info},
-    [VERB_CONVERT] = {"convert", "IN OUT", 2, 2, NULL, "Convert data between formats",
-                      "Reads IN and writes OUT in the format that its name says (.svm .mtx .csv .npy .npz, "
-                      "with .gz compressed), as "
-                      "a whole or not at all. OUT - is standard output and needs --to. With --type f32 the "
-                      "numbers are rounded to 32 "
-                      "bits.",
-                      "kiln convert train.svm.gz X.npz --targets-to y.npy\n"
-                      "kiln convert matrix.mtx - --to csv | head",
-                      verb_convert},
-    [VERB_DEVICES] =
-        {"devices", "", 0, 0, NULL, "List the devices of this machine",
-         "One row for each device, usable or not, best first: --device auto takes the first usable one, but "
-         "never a processor that is offered through OpenCL. For those that are not usable: why, and what "
-         "to do. With --start: one of them is started, and how long that took is told before it is closed.",
-         "kiln devices\nkiln devices --json\nkiln devices --start --device cuda", verb_devices},
-    [VERB_DOCTOR] =
-        {"doctor", "", 0, 0, NULL, "Check what this machine has and lacks",
-         "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "
-         "what is missing the command that brings it. Then each usable device computes a small product that "
-         "is checked against plain loops, and its memory bandwidth is measured; --device restricts this to "
-         "one. Exit code 0, unless a usable device fails.",
-         "kiln doctor\nkiln doctor --device cpu --json", verb_doctor},
-    [VERB_EXPLAIN] = {"explain", "WHAT [DATA]", 1, 2, "mmchain|linreg|logreg|glm|svm|hits",
-                      "Say why Kiln does what it does",
-                      "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "
-                      "not exist: kernel variant, "
-                      "threads that share a row (VS) and in a work-group (BS), work-groups that share a row "
-                      "(CL), tiles of X under "
-                      "way (ST), rows that a vector goes through "
-                      "(C), elements a thread holds "
-                      "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, "
-                      "and which one is taken.\n\n"
-                      "kiln explain linreg DATA (or another algorithm): what training on DATA is expected to "
-                      "take on each device: "
-                      "start, transfer, and the passes over X with what goes on beside them; --device auto "
-                      "takes the fastest. It takes all options of the algorithm, as --cv and paths make "
-                      "passes. The "
-                      "figures are measured once and kept in the machine's profile in the cache folder.",
-                      "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
-                      "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
-                      "kiln explain linreg data/flights.csv.gz --target arr_delay",
-                      verb_explain},
-    [VERB_TUNE] =
-        {"tune", "WHAT", 1, 1, "mmchain", "Measure the plans that Kiln chooses from",
-         "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain "
-         "with each of the plans that kiln "
-         "explain lists, "
-         "and prints measured beside predicted times, the rank of the model's choice, and what it loses to "
-         "the best. "
-         "Changes nothing. Of the plans those predicted fastest are measured, or with --exhaustive all.",
-         "kiln tune mmchain --rows 500000 --columns 1024 --nnz 5000000 --skew zipf\n"
-         "kiln tune mmchain --rows 11000000 --columns 28 --device cuda --exhaustive --plot plans.svg",
-         verb_tune},
-    [VERB_COMPLETION] = {"completion", "SHELL", 1, 1, "bash|zsh|fish",
-                         "Print completion for bash, zsh or fish",
-                         "Prints a completion script for SHELL: bash, zsh or fish.",
-                         "source <(kiln completion bash)\n"
-                         "kiln completion zsh > \"${fpath[1]}/_kiln\"\n"
-                         "kiln completion fish > ~/.config/fish/completions/kiln.fish",
-                         verb_completion},
-    [VERB_MAN] =
-        {"man", "[VERB]", 0, 1,
-         "linreg|logreg|glm|svm|hits|predict|verify|info|convert|devices|doctor|explain|tune|completion|man|"
-         "help|version",
-         "Print a man page", "Prints the man page of kiln or of one of its verbs, in roff for man(1).",
-         "kiln man linreg | man -l -", verb_man},
-    [VERB_HELP] =
-        {"help", "[VERB]", 0, 1,
-         "linreg|logreg|glm|svm|hits|predict|verify|info|convert|devices|doctor|explain|tune|completion|man|"
-         "help|version",
-         "Show help", "The same as kiln --help and kiln VERB --help.", "kiln help linreg", verb_help},
-    [VERB_VERSION] = {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.",
-                      "kiln version --json", verb_version},
+const struct verb tool_verbs[] = {
+    {"linreg", "DATA", 1, 1, NULL, "Train a linear regression",
+     "Least squares with an L2 penalty, by preconditioned conjugate gradient: minimises 1/2 "
+     "sum_i s_i (x_i.w + b - "
+     "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" FORMATS "\n\n" SUMMARY,
+     "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
+     "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
+     "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
+     "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
+     verb_train, .kinds = VERB_BIT(LINREG) | VERB_BIT(ALGORITHM), .verify = verify_linear},
+    {"logreg", "DATA", 1, 1, NULL, "Train a logistic regression",
+     "Two classes or more (true softmax), with L2, L1 or both: minimises sum_i s_i loss(y_i, "
+     "x_i.W + b) + l1 "
+     "sum|W| + (l2/2) ||W||^2 by a trust-region Newton method. The classes are the distinct "
+     "values of the "
+     "target, numbers or, in CSV, text.\n\n" FORMATS "\n\n" SUMMARY,
+     "kiln logreg a9a.svm.gz --C 1 -o a9a.kiln\n"
+     "kiln logreg iris.csv --target species --standardize -o iris.kiln\n"
+     "kiln logreg a9a.svm.gz --l1 0.1:100:10 --cv 5 --select one-se -o sparse.kiln\n"
+     "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
+     verb_train, .kinds = VERB_BIT(LOGREG) | VERB_BIT(ALGORITHM), .verify = verify_linear,
+     .otherwise = "balanced"},
+    {"glm", "DATA", 1, 1, NULL, "Train a generalised linear model",
+     "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
+     "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
+     "dispersion and AIC; on request standard errors. A row of weight 2 is one of half the variance, not "
+     "two "
+     "rows: in the dispersion it counts once.\n\n" FORMATS "\n\n" SUMMARY,
+     "kiln glm claims.csv --target count --family poisson --offset log_exposure\n"
+     "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
+     "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
+     verb_train, .kinds = VERB_BIT(GLM) | VERB_BIT(ALGORITHM), .verify = verify_linear,
+     .otherwise = "parameter"},
+    {"svm", "DATA", 1, 1, NULL, "Train a linear support vector machine",
+     "With the squared hinge, in the primal: minimises sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 / 2 + "
+     "(l2/2) ||w||^2, several classes each against the rest; with --regression max(0, |x_i.w + b - "
+     "y_i| - epsilon)^2 / 2. The duality gap in the summary bounds how far the objective can be from "
+     "its optimum.\n\n" FORMATS "\n\n" SUMMARY,
+     "kiln svm a9a.svm.gz --C 1 -o a9a.kiln\n"
+     "kiln svm houses.csv --target price --regression --epsilon 0.1 --standardize",
+     verb_train, .kinds = VERB_BIT(SVM) | VERB_BIT(ALGORITHM), .verify = verify_linear,
+     .otherwise = "balanced"},
+    {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
+     "Writes the model's prediction for each row of DATA, one row a line: numbers (linreg, "
+     "glm, svm --regression; "
+     "several targets are separated by spaces), or the label of the class (logreg, svm), or "
+     "what --probabilities "
+     "and --decision ask for. Numbers are the shortest decimals that read back to the same "
+     "bits. With -o to a name in .csv there are a header and commas, to one in .npy an array of "
+     "numbers.\n\n" FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
+     "training. Where DATA has targets, the metrics "
+     "follow on standard error: R2, RSS and RMSE, the deviance of glm, or accuracy, log "
+     "loss, AUC and the table of "
+     "true and predicted classes. With --json and no -o the object holds the predictions.",
+     "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
+     "kiln predict a9a.kiln test.svm --probabilities | head",
+     verb_predict, .kinds = VERB_BIT(PREDICT)},
+    {"verify", "MODEL DATA", 2, 2, NULL, "Check the claims of a model against its training data",
+     "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "
+     "and "
+     "for hits the "
+     "eigenvalue and the change that one more iteration would make, again, "
+     "by slow reference code that shares nothing with training, and compares them with what the model "
+     "file claims. "
+     "DATA are what the model was trained on, with the same --weights-file and --offset-file.\n\n" FORMATS
+     "\n\nExit code 0 if all claims hold, else 4.",
+     "kiln verify flights.kiln data/flights.csv.gz\n"
+     "kiln verify a9a.kiln a9a.svm.gz --json",
+     verb_verify, .kinds = VERB_BIT(VERIFY)},
+    {"info", "FILE", 1, 1, NULL, "Describe a data file or a model",
+     "For data: format, shape, stored entries, density, a histogram of row lengths, statistics "
+     "of the targets, and "
+     "how fast the file was read. For a model: algorithm, options, metrics, tensors, and the "
+     "largest coefficients "
+     "with the names of their columns. Standard input is taken for data.",
+     "kiln info data/flights.csv.gz --target arr_delay\n"
+     "kiln info flights.kiln --json",
+     verb_info, .kinds = VERB_BIT(INFO)},
+    {"convert", "IN OUT", 2, 2, NULL, "Convert data between formats",
+     "Reads IN and writes OUT in the format that its name says (.svm .mtx .csv .npy .npz, "
+     "with .gz compressed), as "
+     "a whole or not at all. OUT - is standard output and needs --to. With --type f32 the "
+     "numbers are rounded to 32 "
+     "bits.",
+     "kiln convert train.svm.gz X.npz --targets-to y.npy\n"
+     "kiln convert matrix.mtx - --to csv | head",
+     verb_convert, .kinds = VERB_BIT(CONVERT)},
+    {"devices", "", 0, 0, NULL, "List the devices of this machine",
+     "One row for each device, usable or not, best first: --device auto takes the first usable one, but "
+     "never a processor that is offered through OpenCL. For those that are not usable: why, and what "
+     "to do. With --start: one of them is started, and how long that took is told before it is closed.",
+     "kiln devices\nkiln devices --json\nkiln devices --start --device cuda", verb_devices,
+     .kinds = VERB_BIT(DEVICES)},
+    {"doctor", "", 0, 0, NULL, "Check what this machine has and lacks",
+     "Says what was found of drivers, compilers and libraries that are looked for at run time, and for "
+     "what is missing the command that brings it. Then each usable device computes a small product that "
+     "is checked against plain loops, and its memory bandwidth is measured; --device restricts this to "
+     "one. Exit code 0, unless a usable device fails.",
+     "kiln doctor\nkiln doctor --device cpu --json", verb_doctor, .kinds = VERB_BIT(DOCTOR)},
+    {"explain", "WHAT [DATA]", 1, 2, NULL /* commands.c */, "Say why Kiln does what it does",
+     "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "
+     "not exist: kernel variant, "
+     "threads that share a row (VS) and in a work-group (BS), work-groups that share a row "
+     "(CL), tiles of X under "
+     "way (ST), rows that a vector goes through "
+     "(C), elements a thread holds "
+     "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, "
+     "and which one is taken.\n\n"
+     "kiln explain linreg DATA (or another algorithm): what training on DATA is expected to "
+     "take on each device: "
+     "start, transfer, and the passes over X with what goes on beside them; --device auto "
+     "takes the fastest. It takes all options of the algorithm, as --cv and paths make "
+     "passes. The "
+     "figures are measured once and kept in the machine's profile in the cache folder.",
+     "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
+     "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
+     "kiln explain linreg data/flights.csv.gz --target arr_delay",
+     verb_explain, .kinds = VERB_BIT(EXPLAIN)},
+    {"tune", "WHAT", 1, 1, "mmchain", "Measure the plans that Kiln chooses from",
+     "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain "
+     "with each of the plans that kiln "
+     "explain lists, "
+     "and prints measured beside predicted times, the rank of the model's choice, and what it loses to "
+     "the best. "
+     "Changes nothing. Of the plans those predicted fastest are measured, or with --exhaustive all.",
+     "kiln tune mmchain --rows 500000 --columns 1024 --nnz 5000000 --skew zipf\n"
+     "kiln tune mmchain --rows 11000000 --columns 28 --device cuda --exhaustive --plot plans.svg",
+     verb_tune, .kinds = VERB_BIT(TUNE)},
+    {"completion", "SHELL", 1, 1, "bash|zsh|fish", "Print completion for bash, zsh or fish",
+     "Prints a completion script for SHELL: bash, zsh or fish.",
+     "source <(kiln completion bash)\n"
+     "kiln completion zsh > \"${fpath[1]}/_kiln\"\n"
+     "kiln completion fish > ~/.config/fish/completions/kiln.fish",
+     verb_completion, .kinds = VERB_BIT(COMPLETION)},
+    {"man", "[VERB]", 0, 1, NULL /* commands.c */, "Print a man page",
+     "Prints the man page of kiln or of one of its verbs, in roff for man(1).", "kiln man linreg | man -l -",
+     verb_man, .kinds = VERB_BIT(MAN)},
+    {"help", "[VERB]", 0, 1, NULL /* commands.c */, "Show help",
+     "The same as kiln --help and kiln VERB --help.", "kiln help linreg", verb_help, .kinds = VERB_BIT(HELP)},
+    {"version", "", 0, 0, NULL, "Show the version", "Prints the version of kiln.", "kiln version --json",
+     verb_version, .kinds = VERB_BIT(VERSION)},
 };
+
+const int tool_verb_count = sizeof tool_verbs / sizeof *tool_verbs;
 
 const struct exit_meaning exit_meanings[] = {
     {0, "done"},

@@ -5,7 +5,6 @@
 struct run;
 
 int verb_train(struct run *run); /* linreg, logreg, glm, svm */
-int verb_hits(struct run *run);
 int verb_predict(struct run *run);
 int verb_verify(struct run *run);
 int verb_info(struct run *run);

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "help.h"
 #include "progress.h"
 #include "verbs.h"
 
@@ -75,8 +76,11 @@ static int verify(struct run *run, struct verifying *v) {
     const char *report = kiln_model_text(v->model, "report");
     v->options = model_options(v->model);
     v->report = report ? json_loads(report, 0, NULL) : NULL;
-    const bool hits = strcmp(kiln_model_text(v->model, "algorithm"), "hits") == 0;
-    return hits ? verify_hits(run, v) : verify_linear(run, v);
+    const char *algorithm = kiln_model_text(v->model, "algorithm");
+    const struct verb *verb = verb_named(algorithm);
+    if (verb && verb->verify) return verb->verify(run, v);
+    return fail_with(KILN_ERR_MODEL, USING_MODEL, "", "nothing is known to verify in a model of %s",
+                     algorithm);
 }
 
 int verb_verify(struct run *run) {

@@ -24,7 +24,6 @@ struct verifying {
 
 /* The verbs' parts: read the data, recompute, claim. */
 int verify_linear(struct run *run, struct verifying *v);
-int verify_hits(struct run *run, struct verifying *v);
 
 /* found is claimed but for so many digits, relative, or for `slack`; found is at most `factor` times claimed, or `least`. NaN: cannot be
  * judged. */

@@ -40,6 +40,7 @@ typedef struct kiln_algorithm {
     const kiln_option *options;
     int64_t option_count;
     size_t options_bytes; /* sizeof its options struct */
+    int predicts;         /* 1: kiln_predict takes its models */
 } kiln_algorithm;
 
 /* The i-th algorithm, from 0; NULL past the last. Valid for as long as the library is loaded, as all in it. */

@@ -123,36 +123,40 @@ static const kiln_option svm_options[] = {
 
 /* -------------------------------------------------------------------------------------------- the rows */
 
-const struct ki_algorithm ki_algorithm_linreg = {
-    .shown = {"linreg", "Train a linear regression", KI_OPTIONS(linreg_options, kiln_linreg_options)},
-    .tensors = {WEIGHTS},
-    .check = check_linear,
-    .loss = ki_loss_linreg,
-    .predict = ki_predict_linear,
-    .passes = {40, 5, true}};
+const struct ki_algorithm ki_algorithm_linreg = {.shown = {"linreg", "Train a linear regression",
+                                                           KI_OPTIONS(linreg_options, kiln_linreg_options),
+                                                           .predicts = 1},
+                                                 .tensors = {WEIGHTS},
+                                                 .check = check_linear,
+                                                 .loss = ki_loss_linreg,
+                                                 .predict = ki_predict_linear,
+                                                 .passes = {40, 5, true}};
 
-const struct ki_algorithm ki_algorithm_logreg = {
-    .shown = {"logreg", "Train a logistic regression", KI_OPTIONS(logreg_options, kiln_logreg_options)},
-    .tensors = {WEIGHTS, {"classes", 'c', '1', false, true}},
-    .check = check_classifier,
-    .loss = ki_loss_logreg,
-    .predict = ki_predict_logreg,
-    .passes = {60, 10, false}};
+const struct ki_algorithm ki_algorithm_logreg = {.shown = {"logreg", "Train a logistic regression",
+                                                           KI_OPTIONS(logreg_options, kiln_logreg_options),
+                                                           .predicts = 1},
+                                                 .tensors = {WEIGHTS, {"classes", 'c', '1', false, true}},
+                                                 .check = check_classifier,
+                                                 .loss = ki_loss_logreg,
+                                                 .predict = ki_predict_logreg,
+                                                 .passes = {60, 10, false}};
 
-const struct ki_algorithm ki_algorithm_glm = {
-    .shown = {"glm", "Train a generalised linear model", KI_OPTIONS(glm_options, kiln_glm_options)},
-    .tensors = {{"W", 'n', '1', false, false},
-                {"b", '1', '1', true, false},
-                {"parameters", '1', '2', false, false},
-                {"standard_errors", 'e', '1', true, false}},
-    .texts = {"family", "link"},
-    .check = check_glm,
-    .loss = ki_loss_glm,
-    .predict = ki_predict_glm,
-    .passes = {60, 10, false}};
+const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generalised linear model",
+                                                        KI_OPTIONS(glm_options, kiln_glm_options),
+                                                        .predicts = 1},
+                                              .tensors = {{"W", 'n', '1', false, false},
+                                                          {"b", '1', '1', true, false},
+                                                          {"parameters", '1', '2', false, false},
+                                                          {"standard_errors", 'e', '1', true, false}},
+                                              .texts = {"family", "link"},
+                                              .check = check_glm,
+                                              .loss = ki_loss_glm,
+                                              .predict = ki_predict_glm,
+                                              .passes = {60, 10, false}};
 
 const struct ki_algorithm ki_algorithm_svm = {
-    .shown = {"svm", "Train a linear support vector machine", KI_OPTIONS(svm_options, kiln_svm_options)},
+    .shown = {"svm", "Train a linear support vector machine", KI_OPTIONS(svm_options, kiln_svm_options),
+              .predicts = 1},
     .tensors = {WEIGHTS, {"classes", 'c', '1', true, true}, {"parameters", '1', '2', true, false}},
     .check = check_svm,
     .loss = ki_loss_svm,

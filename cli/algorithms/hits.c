@@ -1,0 +1,315 @@
+/* kiln hits: read a graph, rank its vertices, show the strongest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics.h"
+#include "output.h"
+#include "solve.h"
+#include "train.h"
+#include "verify.h"
+
+enum { TOP = 10, NAMES_MOST = 8 << 20 }; /* bytes of names that fit well within a model's header */
+
+struct wanted {
+    const char *scores;
+    int64_t top;
+};
+
+struct top {
+    int64_t *vertices, count;
+};
+
+struct ranking {
+    kiln_matrix *hubs, *authorities;
+    double *hub, *authority; /* on the host */
+    struct top hubs_top, authorities_top;
+};
+
+/* The vertex's name, or its number from 1 as in Matrix Market. */
+static const char *vertex_name(const kiln_data *data, int64_t vertex, char *buffer) {
+    const char *name = kiln_data_feature_name(data, vertex);
+    if (name && kiln_matrix_rows(kiln_data_X(data)) == kiln_matrix_cols(kiln_data_X(data))) return name;
+    snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)vertex + 1);
+    return buffer;
+}
+
+static json_t *names_json(const kiln_data *data) {
+    size_t bytes = 0;
+    if (!kiln_data_feature_name(data, 0)) return json_null();
+    const int64_t count = kiln_matrix_cols(kiln_data_X(data));
+    for (int64_t i = 0; i < count; i++) bytes += strlen(kiln_data_feature_name(data, i)) + 3;
+    if (bytes > NAMES_MOST) {
+        say("the names of %s vertices are too long for a model and are left out; --scores writes them",
+            text_count(count));
+        return json_null();
+    }
+    json_t *array = json_array();
+    for (int64_t i = 0; i < count; i++) json_add(array, json_text(kiln_data_feature_name(data, i)));
+    return array;
+}
+
+static bool same_vertices(const kiln_model *model, const kiln_data *data) {
+    const char *text = kiln_model_text(model, "vertices");
+    json_t *names = text ? json_loads(text, 0, NULL) : NULL;
+    bool same = true;
+    for (size_t i = 0; same && kiln_data_feature_name(data, 0) && i < json_array_size(names); i++) {
+        const char *name = json_string_value(json_array_get(names, i));
+        same = name && strcmp(name, kiln_data_feature_name(data, (int64_t)i)) == 0;
+    }
+    json_decref(names);
+    return same;
+}
+
+/* ------------------------------------------------------------------------------------------ the run */
+
+/* A list of links with one odd line, or with commas, is told for rows of a matrix, and ranking those would be nonsense. */
+static int check_format(struct solving *s) {
+    const struct run *run = s->run;
+    const kiln_data *data = s->data;
+    const kiln_file_format format = kiln_data_format(data);
+    const char *given = run->settings->format;
+    if ((format != KILN_FILE_CSV && format != KILN_FILE_LIBSVM) || (given && strcmp(given, "auto") != 0))
+        return 0;
+    return fail_with(
+        KILN_ERR_DATA, READING,
+        "--format edges for lines of two vertices and perhaps a weight; --format csv or libsvm if "
+        "each line is the row of a matrix",
+        "%s does not look like a list of links, but like rows of numbers",
+        strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
+}
+
+static int prepare(struct solving *s) {
+    struct ranking *ranking = s->state;
+    const kiln_matrix *A = solving_X(s);
+    kiln_type type;
+    int64_t rows = 0, cols = 0;
+    int code = solve_allocate(&ranking->hubs, s, kiln_matrix_rows(A), 1);
+    if (code) return code;
+    if (!s->warm) return solve_allocate(&ranking->authorities, s, kiln_matrix_cols(A), 1);
+    if (!model_tensor_shape(s->warm, "authorities", &type, &rows, &cols) || rows != kiln_matrix_cols(A) ||
+        !same_vertices(s->warm, s->data))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same vertices in the same order are needed",
+                         "%s is no ranking of this graph's vertices", s->run->settings->warm_start);
+    return solve_take(&ranking->authorities, s, "authorities");
+}
+
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    struct ranking *ranking = s->state;
+    kiln_hits_options options = *(const kiln_hits_options *)s->options;
+    options.warm_start = s->warm != NULL;
+    options.control = *control;
+    return kiln_hits(ranking->hubs, ranking->authorities, solving_X(s), &options, &s->report);
+}
+
+static int find_top(struct top *top, const double *values, int64_t count, int64_t most) {
+    if (!(top->vertices = malloc((size_t)most * sizeof *top->vertices)))
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld vertices", (long long)most);
+    top->count = solve_find_top(top->vertices, values, count, most);
+    return 0;
+}
+
+static int finish(struct solving *s) {
+    struct ranking *ranking = s->state;
+    const struct wanted *wanted = s->own;
+    const int64_t most = wanted->top ? wanted->top : TOP;
+    int code = 0;
+    if ((ranking->hub = values_of(ranking->hubs, &code)))
+        ranking->authority = values_of(ranking->authorities, &code);
+    if (!code) code = find_top(&ranking->hubs_top, ranking->hub, kiln_matrix_rows(solving_X(s)), most);
+    if (!code)
+        code = find_top(&ranking->authorities_top, ranking->authority, kiln_matrix_cols(solving_X(s)), most);
+    return code;
+}
+
+static void free_ranking(struct solving *s) {
+    struct ranking *ranking = s->state;
+    free(ranking->hub);
+    free(ranking->authority);
+    free(ranking->hubs_top.vertices);
+    free(ranking->authorities_top.vertices);
+    kiln_matrix_free(ranking->hubs);
+    kiln_matrix_free(ranking->authorities);
+}
+
+/* ---------------------------------------------------------------------------------------- results */
+
+static kiln_status keep(kiln_model *model, const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    kiln_status status = kiln_model_set_tensor(model, "hubs", ranking->hubs);
+    if (status == KILN_OK) status = kiln_model_set_tensor(model, "authorities", ranking->authorities);
+    return status == KILN_OK ? train_set_json(model, "vertices", names_json(s->data)) : status;
+}
+
+static int write_scores(const struct solving *s) {
+    const struct ranking *job = s->state;
+    const char *path = ((const struct wanted *)s->own)->scores;
+    struct output output;
+    const kiln_matrix *A = solving_X(s);
+    const int single = kiln_matrix_type(A) == KILN_F32;
+    const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    const int code = path ? output_open(&output, path) : 0;
+    if (code || !path) return code;
+    for (int64_t i = 0; i < (rows > cols ? rows : cols) && !ferror(output.file) && !talk_interrupted(); i++) {
+        text_shortest(text, i < rows ? job->hub[i] : NAN, single);
+        fprintf(output.file, "%s\t%s\t", vertex_name(s->data, i, name), text);
+        text_shortest(text, i < cols ? job->authority[i] : NAN, single);
+        fprintf(output.file, "%s\n", text);
+    }
+    if (!talk_interrupted() || s->report.stopped_by == KILN_STOP_CANCELLED) return output_commit(&output);
+    output_abandon(&output);
+    return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no scores were written");
+}
+
+static json_t *top_json(const struct solving *s, const double *values, const struct top *top) {
+    json_t *array = json_array();
+    char name[SHORTEST_ROOM];
+    for (int64_t i = 0; i < top->count; i++) {
+        json_t *object = json_object();
+        json_put_text(object, "vertex", vertex_name(s->data, top->vertices[i], name));
+        json_put_number(object, "value", values[top->vertices[i]]);
+        json_add(array, object);
+    }
+    return array;
+}
+
+static void put_json(json_t *object, const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    json_put_text(object, "scores", ((const struct wanted *)s->own)->scores);
+    json_put(object, "authorities", top_json(s, ranking->authority, &ranking->authorities_top));
+    json_put(object, "hubs", top_json(s, ranking->hub, &ranking->hubs_top));
+}
+
+static void print_head(FILE *file, const struct solving *s) {
+    const kiln_matrix *A = solving_X(s);
+    fprintf(file, "hubs and authorities: %s x %s, %s\n", text_count(kiln_matrix_rows(A)),
+            text_count(kiln_matrix_cols(A)), text_plural(kiln_matrix_nnz(A), "link"));
+}
+
+static void print_list(FILE *file, const struct solving *s, const char *title, const double *values,
+                       const struct top *top) {
+    char name[SHORTEST_ROOM];
+    fprintf(file, "%s\n", title);
+    for (int64_t i = 0; i < top->count; i++)
+        fprintf(file, "  %13.6g  %s\n", values[top->vertices[i]],
+                vertex_name(s->data, top->vertices[i], name));
+}
+
+static void print_top(FILE *file, const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    print_list(file, s, "authorities", ranking->authority, &ranking->authorities_top);
+    print_list(file, s, "hubs", ranking->hub, &ranking->hubs_top);
+}
+
+/* ----------------------------------------------------------------------------------------- verify */
+
+/* What a ranking claims: that one more iteration over the same graph would hardly change it. */
+struct ranks {
+    kiln_matrix *hubs, *authorities;
+    kiln_hits_verification found;
+};
+
+static int read_graph(struct run *run, struct verifying *v, struct ranks *ranks) {
+    kiln_type type = KILN_F64;
+    int64_t hubs, authorities, columns;
+    if (!model_tensor_shape(v->model, "hubs", &type, &hubs, &columns) ||
+        !model_tensor_shape(v->model, "authorities", &type, &authorities, &columns) ||
+        isnan(verify_number(v->report, "eigenvalue")))
+        return verify_no_claims();
+    int code = run_open_device(run, "cpu");
+    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
+    if (code) return code;
+    const kiln_matrix *A = kiln_data_X(v->data);
+    if (hubs != kiln_matrix_rows(A) || authorities != kiln_matrix_cols(A) ||
+        !same_vertices(v->model, v->data))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the graph that was ranked is needed",
+                         "%s is no ranking of the vertices of %s", run->arguments[0], run->arguments[1]);
+    if (kiln_model_tensor(&ranks->hubs, run->device, type, v->model, "hubs") != KILN_OK ||
+        kiln_model_tensor(&ranks->authorities, run->device, type, v->model, "authorities") != KILN_OK)
+        return fail_library(USING_MODEL);
+    return 0;
+}
+
+static int judge_ranks(struct run *run, struct verifying *v, struct ranks *ranks) {
+    const kiln_hits_options options = {.norm = (int)json_integer_value(json_object_get(v->options, "norm")),
+                                       .unweighted = json_is_true(json_object_get(v->options, "unweighted"))};
+    const bool single = kiln_matrix_type(ranks->hubs) == KILN_F32;
+    const double digits = single ? 1e-4 : 1e-9, factor = single ? 10 : 2;
+    const double claimed = fmax(verify_number(v->report, "residual"), verify_number(v->options, "tolerance"));
+    double start = clock_seconds();
+    if (kiln_verify_hits(&ranks->found, kiln_data_X(v->data), ranks->hubs, ranks->authorities, &options) !=
+        KILN_OK)
+        return fail_library(READING);
+    run->seconds.solve = clock_seconds() - start;
+    claim_equal(v, "eigenvalue", "eigenvalue", verify_number(v->report, "eigenvalue"),
+                ranks->found.eigenvalue, digits, 0);
+    claim_bound(v, "authorities", "authorities", claimed, ranks->found.authorities, factor, 0);
+    claim_bound(v, "hubs", "hubs", claimed, ranks->found.hubs, factor, 0);
+    return 0;
+}
+
+static int verify_hits(struct run *run, struct verifying *v) {
+    struct ranks ranks = {0};
+    int code = read_graph(run, v, &ranks);
+    if (!code) code = judge_ranks(run, v, &ranks);
+    kiln_matrix_free(ranks.hubs);
+    kiln_matrix_free(ranks.authorities);
+    return code;
+}
+/* ---------------------------------------------------------------------------------------- the verb */
+
+static int run_hits(struct run *run) {
+    static const struct solver solver = {.schema = "kiln.ranking/1",
+                                         .objective = "eigenvalue",
+                                         .bytes = sizeof(struct ranking),
+                                         .check = check_format,
+                                         .prepare = prepare,
+                                         .solve = solve,
+                                         .finish = finish,
+                                         .keep = keep,
+                                         .write = write_scores,
+                                         .json = put_json,
+                                         .head = print_head,
+                                         .print = print_top,
+                                         .free = free_ranking};
+    return solve_run(run, &solver);
+}
+
+static const struct option own[] = {
+    {"scores", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
+     "Write a line for each vertex: its name, hub and authority, separated by tabs. - is standard output.",
+     .offset = offsetof(struct wanted, scores)},
+    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "K", NULL, "10", 1, 1000000,
+     "Show the K strongest hubs and authorities.", .offset = offsetof(struct wanted, top)},
+};
+
+const struct verb verb_of_hits = {
+    "hits",
+    "GRAPH",
+    1,
+    1,
+    NULL,
+    "Rank the vertices of a graph as hubs and authorities",
+    "Kleinberg's HITS: a good authority is what good hubs link to, a good hub links to good "
+    "authorities. "
+    "Computes the fixed point of authorities = A^T hubs, hubs = A authorities by power iteration, each "
+    "iteration one pass over the matrix A of the links.\n\n"
+    "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
+    "names "
+    "are numbers or any text; a link that stands several times adds up), or any sparse or dense matrix, "
+    "Matrix Market for instance, plain or through gzip or zstd; - is standard input, with --format "
+    "edges."
+    "\n\n"
+    "The strongest hubs and authorities go to standard output. Where parts of a graph that are not "
+    "connected "
+    "are equally strong the result depends on the start and is not unique.",
+    "kiln hits wiki-Vote.txt.gz --top 5\n"
+    "kiln hits graph.mtx --norm 2 --scores scores.tsv -o ranks.kiln",
+    .run = run_hits,
+    .kinds = VERB_BIT(ALGORITHM),
+    .own = own,
+    .own_count = sizeof own / sizeof *own,
+    .verify = verify_hits,
+    .predict_instead = "kiln hits --scores FILE writes every vertex's scores",
+};

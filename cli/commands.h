@@ -1,0 +1,14 @@
+/* What the tool reads in the library's registry of algorithms. */
+#ifndef CLI_COMMANDS_H
+#define CLI_COMMANDS_H
+
+#include <kiln.h>
+
+#include "options.h"
+
+/* The registry's row of an option, by the name of the option or of its field; NULL if the algorithm has none such. */
+const kiln_option *algorithm_option(const char *algorithm, const char *name);
+/* What holds where the option is not given. */
+double algorithm_standard(const char *algorithm, const char *name, kiln_type type);
+
+#endif

@@ -1,0 +1,54 @@
+/* A run of an algorithm that is no linear model, the same for all: read the data, choose a device, solve, keep the model, write
+ * what else was asked for, tell. What differs is a row of functions, struct solver. */
+#ifndef CLI_SOLVE_H
+#define CLI_SOLVE_H
+
+#include "common.h"
+
+struct solving;
+
+/* Each int is 0 or an exit code; each function but prepare and solve may be NULL. */
+struct solver {
+    const char *schema;              /* of the JSON object: "kiln.ranking/1" */
+    const char *objective;           /* what report.objective is called: "eigenvalue" */
+    size_t bytes;                    /* of its own state, which begins zeroed: solving.state */
+    int (*check)(struct solving *s); /* the data, once they are read and before a device is chosen */
+    int (*prepare)(
+        struct solving *s); /* on the device that was chosen: its matrices, from s->warm if there is one */
+    kiln_status (*solve)(struct solving *s, const kiln_control *control); /* fills s->report */
+    int (*finish)(struct solving *s);                                /* brings to the host what is told */
+    kiln_status (*keep)(kiln_model *model, const struct solving *s); /* tensors and texts of its own */
+    int (*write)(const struct solving *s);                           /* files that its own options name */
+    void (*json)(json_t *object, const struct solving *s);           /* keys of its own */
+    void (*head)(FILE *file, const struct solving *s);               /* its first line */
+    void (*print)(FILE *file, const struct solving *s);              /* and what comes last */
+    void (*free)(struct solving *s);
+    int64_t (*width)(const struct solving *s); /* columns that a pass takes at once; NULL: 1 */
+};
+
+struct solving {
+    struct run *run;
+    const struct solver *solver;
+    kiln_data *data;
+    kiln_model *warm; /* NULL without --warm-start */
+    kiln_report report;
+    void *state;         /* the solver's own */
+    const void *options; /* the algorithm's options struct, as given; 0 where it was not */
+    const void *own;     /* what the verb's own options set */
+};
+
+int solve_run(struct run *run, const struct solver *solver);
+
+static inline const kiln_matrix *solving_X(const struct solving *s) {
+    return kiln_data_X(s->data);
+}
+
+/* A dense matrix on the run's device, of the type of the data. */
+int solve_allocate(kiln_matrix **A, const struct solving *s, int64_t rows, int64_t cols);
+/* The same, from a tensor of --warm-start. */
+int solve_take(kiln_matrix **A, const struct solving *s, const char *tensor);
+
+/* Numbers of the `top` largest values, largest first, ties by number; how many there are. By insertion: top is small. */
+int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int64_t top);
+
+#endif
