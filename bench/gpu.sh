@@ -2,7 +2,7 @@
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder, each step in less than ten minutes.
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
-#   doctor 5    conformance 400*   cli 60*      planted 5*   sanitize 400*
+#   doctor 5    conformance 400*   plans-agree 300*   cli 60*      planted 5*   sanitize 400*
 #   dense 60    dense-opencl 90    sparse 150   newton 60   models 200*    linreg 40   iteration 20   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
@@ -69,6 +69,22 @@ suite() {
     fi
 }
 
+# agree DEVICE: conformance --plans, 8 parts a type side by side.
+agree() {
+    parts="$out/logs/plans-$(echo "$1" | tr : -).d"
+    mkdir -p "$parts"
+    rm -f "$parts"/*
+    for type in f32 f64; do for part in 0 1 2 3 4 5 6 7; do echo "$type $part"; done; done |
+        PARTS="$parts" COMMAND="$build/tests/conformance --plans --device $1 --each ${EACH:-6}" xargs -P "$cores" -L 1 sh -c '
+            timeout 540 $COMMAND --type "$0" --part "$1/8" >"$PARTS/$0.$1" 2>&1 || echo "FAILED ($?) $0 $1" >>"$PARTS/failed"'
+    grep -h "^FAIL" "$parts"/f??.? | cut -c1-300 | head -n 40
+    awk '/ passed, .* failed, / { p += $1; f += $3 } END { print p " plans agree, " f " do not" }' "$parts"/f??.?
+    if [ -e "$parts/failed" ]; then
+        cat "$parts/failed"
+        return 1
+    fi
+}
+
 # sanitize TOOL: small problems of every operation, and enough of some for several turns of the kernels that keep rings.
 sanitize() {
     tool="compute-sanitizer --tool $1 --print-limit 20 --error-exitcode 9"
@@ -92,6 +108,10 @@ for wanted in "$@"; do
             if [ "$device" = cpu ]; then jobs=2; else jobs=$cores; fi
             name="conformance-$(echo "$device" | tr : -)"
             TAIL=50 step "$name" suite "$name.d" "$build/tests/conformance" --device "$device"
+        done ;;
+    plans-agree) # every plan of the dense passes, chosen or not; EACH bounds how many of a variant and shape
+        for device in ${DEVICES:-cuda:0 opencl:1.0}; do
+            TAIL=20 step "plans-$(echo "$device" | tr : -)" agree "$device"
         done ;;
     planted) # a store past the end, which memcheck must find: proof that the sanitizer sees our kernels
         mkdir -p "$out/kernels"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""mmchain on dense X of 4 GB on a GPU, from 8 to 100,000 columns, for 1 to 8 columns of y, against the measured read bandwidth
+"""mmchain on dense X of 4 GB on a GPU, from 1 to 100,000 columns, odd numbers of them too, for 1 to 8 columns of y, against the measured read bandwidth
 and, on CUDA, against cuBLAS gemv + product + gemv (through PyTorch) for one column.
 
 usage: gpu_dense.py [--device cuda|opencl] [--columns N,...] [--json FILE] [--commit TEXT]
@@ -16,7 +16,8 @@ import numpy as np
 import kiln_ctypes as kiln
 from gpu_common import median_time, relative_error
 
-COLUMNS = (8, 28, 100, 256, 1000, 1024, 2048, 4096, 6000, 8192, 12000, 20000, 50000, 100000)
+COLUMNS = (1, 3, 7, 8, 13, 28, 100, 101, 256, 999, 1000, 1001, 1024, 2048, 4096, 5003, 6000, 8192, 12000, 12001, 20000, 20001, 49999,
+           50000, 100000)
 SEVERAL = (28, 256, 1024, 4096, 20000, 50000, 100000)
 BYTES, CHECKED_BYTES = 4_000_000_000, 100_000_000
 

@@ -6,6 +6,13 @@
 #if defined(KILN_CUDA) || (defined(KILN_NVIDIA) && KILN_NVIDIA >= 90)
 #define BULK
 #endif
+
+/* Elements that a copy is a multiple of, and begins at one of: 16 bytes. */
+#ifdef REAL_F64
+#define BULK_UNIT 2
+#else
+#define BULK_UNIT 4
+#endif
 #if defined(BULK) && (defined(RING) || defined(CLUSTER) || defined(TEAM) || defined(TILE) ||                 \
                       defined(TILE_WHOLE) || defined(TILE_TEAM))
 

@@ -31,10 +31,10 @@ int ki_plan_columns(const struct ki_chain *chain) {
 
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
-    char defines[272 + KI_MAP_DEFINES], ring[64] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
+    char defines[272 + KI_MAP_DEFINES], ring[96] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
     if (plan->stages)
-        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DPIECES=%d -DLAG=%d%s", plan->C, plan->stages,
-                 plan->pieces, plan->lag, plan->team ? " -DTEAMS" : "");
+        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DPIECES=%d -DLAG=%d -DSURE=%d%s", plan->C,
+                 plan->stages, plan->pieces, plan->lag, plan->sure, plan->team ? " -DTEAMS" : "");
     if (plan->local_bytes && X->device->properties.local_declared)
         snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
     /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the end. */

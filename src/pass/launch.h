@@ -11,6 +11,7 @@ struct ki_plan {
     const char *variant;         /* its define: DENSE, RING, CSR ... */
     int VS, BS;                  /* threads in a vector, which shares a row, and in a work-group */
     int Q, W, R, K;              /* loads a thread and row, elements a load, rows a step, columns of y */
+    int sure;                    /* RING and TEAM: loads that are within the row, or slice, in every thread */
     int shared_w;                /* CSR: elements of w in local memory, 0 = none */
     int C;                       /* dense: groups that share a row, */
     bool team;                   /* ... and exchange their sums through memory, else a cluster */

@@ -60,6 +60,20 @@ static void count(struct suite *suite, struct tally *tally, bool passed) {
     suite->failed += !passed;
 }
 
+void suite_report(struct suite *suite, struct tally *tally, bool passed, double ratio, double gate,
+                  const char *format, ...) {
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    count(suite, tally, passed);
+    tally->ratio = fmax(tally->ratio, ratio);
+    if (gate > 0) tally->of_gate = fmax(tally->of_gate, ratio / gate);
+    if (!passed || suite->options.verbose) printf("%s %s\n", passed ? "pass" : "FAIL", text);
+    fflush(stdout);
+}
+
 static struct problem_list list_problems(const struct options *options, const struct operation *operation,
                                          const kiln_device_info *info) {
     struct problem_list list = {.entries_max = ENTRIES_NORMAL};
@@ -77,17 +91,12 @@ static void run_operation(struct suite *suite, const struct operation *operation
     bool atomics = operation->atomics && strcmp(info->name, "cpu") != 0;
     for (int64_t i = 0; i < list.count; i++) {
         struct outcome outcome = run_case(operation, &list.problems[i], device, type, atomics);
-        char text[512];
+        char text[512], bound[64];
         problem_describe(text, sizeof text, &list.problems[i]);
-        count(suite, tally, outcome.passed);
-        tally->ratio = fmax(tally->ratio, outcome.ratio);
-        if (outcome.gate > 0) tally->of_gate = fmax(tally->of_gate, outcome.ratio / outcome.gate);
-        if (!outcome.passed)
-            printf("FAIL %s %s %s %s: %s\n", operation->name, info->name, type_name(type), text, outcome.why);
-        else if (suite->options.verbose)
-            printf("pass %s %s %s %s: %.3g of %.3g\n", operation->name, info->name, type_name(type), text,
-                   outcome.ratio, outcome.gate);
-        fflush(stdout);
+        snprintf(bound, sizeof bound, "%.3g of %.3g", outcome.ratio, outcome.gate);
+        suite_report(suite, tally, outcome.passed, outcome.ratio, outcome.gate, "%s %s %s %s: %s",
+                     operation->name, info->name, type_name(type), text,
+                     outcome.passed ? bound : outcome.why);
     }
     free(list.problems);
 }
@@ -123,6 +132,11 @@ static void run_type(struct suite *suite, kiln_device *device, const kiln_device
         char name[48];
         snprintf(name, sizeof name, "%s %s", info->name, type_name(type));
         skip(suite, name, kiln_last_error()->message);
+        return;
+    }
+    if (suite->options.plans) {
+        run_plans(suite, &suite->options, new_tally(suite, info->name, "plans", type), device, info->name,
+                  type);
         return;
     }
     for (int i = 0; operations[i]; i++)

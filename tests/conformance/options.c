@@ -7,13 +7,16 @@
 
 static const char usage[] =
     "usage: conformance [--device NAME] [--op NAME] [--type f32|f64] [--require NAME,...] [--threads N]\n"
-    "                   [--quick] [--large] [--all] [-v]\n"
+    "                   [--quick] [--large] [--all] [-v] [--plans [--each N] [--part I/N]]\n"
     "  --device   only this device, or all of a backend: cpu, opencl, opencl:0.1, cuda\n"
     "  --op       only this operation or check\n"
     "  --require  fail if one of these was not tested\n"
     "  --quick    small problems only, for slow tools\n"
     "  --all      every width also on OpenCL processors, whose compiler is slow\n"
     "  --large    also a matrix of 30 million columns\n"
+    "  --plans    every plan of mmchain that the device lists, chosen or not, in place of the operations\n"
+    "  --each     at most so many plans of a variant and shape, evenly over the list\n"
+    "  --part     one of N processes that share the shapes, I from 0\n"
     "  -v         a line for each case\n";
 
 static bool parse(struct options *options, int argc, char **argv) {
@@ -34,6 +37,13 @@ static bool parse(struct options *options, int argc, char **argv) {
             options->all = true;
         else if (!strcmp(argv[i], "--large"))
             options->large = true;
+        else if (!strcmp(argv[i], "--plans"))
+            options->plans = true;
+        else if (!strcmp(argv[i], "--each") && value)
+            options->each = atoi(argv[++i]);
+        else if (!strcmp(argv[i], "--part") && value &&
+                 sscanf(value, "%d/%d", &options->part, &options->parts) == 2)
+            i++;
         else if (!strcmp(argv[i], "--threads") && value)
             options->threads = atoi(argv[++i]);
         else
@@ -66,7 +76,9 @@ static bool known_operation(const char *name) {
 }
 
 bool parse_options(struct options *options, int argc, char **argv) {
-    if (parse(options, argc, argv) && (wanted(options->type, "f32") || wanted(options->type, "f64")))
+    options->parts = 1;
+    if (parse(options, argc, argv) && (wanted(options->type, "f32") || wanted(options->type, "f64")) &&
+        options->each >= 0 && options->part >= 0 && options->part < options->parts)
         return known_operation(options->operation);
     fputs(usage, stderr);
     return false;

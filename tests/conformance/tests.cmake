@@ -3,7 +3,7 @@
 include(${CMAKE_CURRENT_LIST_DIR}/cases.cmake)
 file(GLOB check_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/checks/*.c)
 add_executable(conformance ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/one_case.c
-  ${CMAKE_CURRENT_LIST_DIR}/options.c ${check_files})
+  ${CMAKE_CURRENT_LIST_DIR}/options.c ${CMAKE_CURRENT_LIST_DIR}/plans.c ${check_files})
 target_include_directories(conformance PRIVATE ${CMAKE_BINARY_DIR}/conformance)
 target_link_libraries(conformance PRIVATE kiln_cases)
 
@@ -16,6 +16,7 @@ foreach(type f32 f64)
   add_test(NAME conformance_${type} COMMAND conformance --type ${type} --require ${KILN_REQUIRED_DEVICES}
     ${conformance_extent})
 endforeach()
+add_test(NAME conformance_plans COMMAND conformance --plans --quick --device opencl --require opencl)
 set(sanitized_extent "")
 if(KILN_SANITIZE) # every loop is then many times slower
   set(sanitized_extent --quick)
@@ -25,5 +26,5 @@ add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3 ${sa
 add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 ${sanitized_extent})
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
-set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads
+set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads conformance_plans
   PROPERTIES TIMEOUT 600)

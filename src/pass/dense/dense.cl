@@ -27,6 +27,14 @@
 #define UNROLLED_W
 #endif
 
+/* The r-th row of a vector in a step. Its rows lie side by side; where threads have rows of their own, those of neighbouring threads
+ * do, so that a warp's loads are of one piece of memory. */
+#if VS == 1
+#define ROW_OF(r) (row0 + (r) * NV + vector)
+#else
+#define ROW_OF(r) (row0 + vector * R + (r))
+#endif
+
 /* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
  * partial[group][K][n]. */
 #ifdef DENSE
@@ -48,15 +56,14 @@ __kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
 #endif
         }
     for (long row0 = (long)get_group_id(0) * NV * R; row0 < rows; row0 += step) {
-        const long row = row0 + vector * R;
         real x[R][TL];
 #pragma unroll
         for (int r = 0; r < R; r++)
 #pragma unroll
             for (int q = 0; q < Q; q++) {
                 const int j = (lane + q * VS) * W;
-                if (row + r < rows && j < n)
-                    load_wide(&x[r][q * W], X + (index_t)(row + r) * n + j);
+                if (ROW_OF(r) < rows && j < n)
+                    load_wide(&x[r][q * W], X + (index_t)ROW_OF(r) * n + j);
                 else
 #pragma unroll
                     for (int s = 0; s < W; s++) x[r][q * W + s] = REAL(0.0);
@@ -78,17 +85,17 @@ __kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
         }
 #pragma unroll
         for (int r = 0; r < R; r++) {
-            if (row + r >= rows) continue;
+            if (ROW_OF(r) >= rows) continue;
 #if PLAIN
 #pragma unroll
             for (int c = 0; c < K; c++)
                 if (lane == 0 && first + c < k)
-                    write_plain(out, p[c][r], z, alpha, beta, (index_t)(row + r) * k + first + c);
+                    write_plain(out, p[c][r], z, alpha, beta, (index_t)ROW_OF(r) * k + first + c);
 #else
             real factor[K];
 #pragma unroll
             for (int c = 0; c < K; c++) factor[c] = p[c][r];
-            row_factors(factor, v, y, (index_t)(row + r), first, k, v_cols MAP_ARGUMENTS(lane == 0));
+            row_factors(factor, v, y, (index_t)ROW_OF(r), first, k, v_cols MAP_ARGUMENTS(lane == 0));
 #pragma unroll
             for (int c = 0; c < K; c++)
 #pragma unroll

@@ -19,6 +19,7 @@
  * 3 % (TEAM); of CLUSTER, within 6 %, 1.5 %. Registers, on-chip memory, units and bandwidth are the device's. */
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/size.h"
 #include "pass/dense/dense.h"
@@ -147,8 +148,10 @@ static double dense_rate(const struct view *v, double row_bytes, double loads_a_
 /* Nanoseconds in which the vectors of a group add up their w, element after element, each with its barriers. */
 static double ending(const struct ki_plan *plan) {
     const int elements = plan->K * plan->Q * plan->W, vectors = plan->BS / plan->VS;
+    const int wide =
+        plan->BS / (int)ki_max(plan->VS, 32); /* what a ring's warps have added up by then counts once */
     if (vectors == 1) return 0;
-    return elements * (plan->stages ? 130 + 4.2 * (vectors - 1) : 755 + 1.84 * (vectors - 1));
+    return elements * (plan->stages ? 130 + 4.2 * (wide - 1) : 755 + 1.84 * (vectors - 1));
 }
 
 double ki_dense_unit_memory(const kiln_device *device) {
@@ -180,8 +183,9 @@ static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *c
     const double words = chain->X->type == KILN_F64 ? 2 : 1, load = plan->Q * plan->W, K = plan->K,
                  R = plan->R;
     const double map = ki_chain_maps(chain) ? 16 : 0,
-                 scratch = plan->VS > 32 ? (chain->X->device->properties.shuffles ? 12 - 4 * words : 8) : 0;
-    if (plan->stages && !plan->local_bytes) return ki_team_registers(plan, chain);
+                 scratch =
+                     plan->VS > 32 ? (chain->X->device->properties.architecture ? 8 : 12 - 4 * words) : 0;
+    if (strcmp(plan->variant, "TEAM") == 0) return ki_team_registers(plan, chain);
     const double found = plan->C > 1    ? 45 + words * (2 * load * K + 1.2 * K * R)
                          : plan->stages ? 37 + words * (2.5 * load * K + 1.2 * K * R)
                                         : 8 + scratch + words * (2 * load * K + 1.1 * R * load + 2 * K * R);
@@ -215,9 +219,10 @@ void ki_dense_predict(struct ki_candidate *candidate, const struct ki_chain *cha
                            .lag = plan->lag,
                            .cluster = plan->C,
                            .vector_warps = plan->VS > 32 ? plan->VS / 32 : 1,
-                           .conflicts = plan->local_bytes ? bank_conflicts(plan, X->cols, size) : 1,
+                           .conflicts =
+                               plan->stages && plan->C == 1 ? bank_conflicts(plan, X->cols, size) : 1,
                            .memory = ki_dense_unit_memory(X->device)};
-    const bool team = plan->stages && !plan->local_bytes;
+    const bool team = strcmp(plan->variant, "TEAM") == 0;
     const double rate = units * (team           ? team_rate(&v, &limit)
                                  : plan->C > 1  ? cluster_rate(&v, &limit)
                                  : plan->stages ? ring_rate(&v, &limit)

@@ -62,8 +62,10 @@ static bool fit_ring(struct ki_plan *plan, int64_t *groups, const struct ki_chai
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
     const int64_t size = ki_type_bytes(X->type), rows = (int64_t)plan->R * (plan->BS / plan->VS);
-    const int64_t tile = ki_ceil_div(rows * X->cols * size, 16) * 16;
-    if (tile == 0 || rows * X->cols * size % 16 != 0) return false;
+    const int64_t beyond =
+        plan->W * size < 16 ? 16 - size : 0; /* where a tile begins and ends between copies */
+    const int64_t tile = ki_ceil_div(rows * X->cols * size + beyond, 16) * 16;
+    if (X->cols == 0) return false;
     plan->stages = RING_MAX;
     if (ring_static(plan, chain) > device->local_bytes && !device->local_declared) return false;
     const int64_t most = ki_max(device->local_max, device->local_declared) + GROUP_BYTES;
@@ -100,8 +102,9 @@ static bool fit_pieces(struct ki_plan *plan, const struct ki_chain *chain) {
 /* Elements of a row a thread, so that VS threads hold `columns`: in twos of the widest load, so that matrices of about the
  * same width share a kernel. In clusters there is no room for more than it takes. */
 static int64_t load_of(const struct ki_plan *plan, int64_t columns, int64_t widest) {
-    const int64_t load = ki_ceil_div(columns, plan->VS),
-                  grain = load > widest && plan->C == 1 ? 2 * widest : widest;
+    const int64_t load = ki_ceil_div(columns, plan->VS), grain = plan->W < widest && plan->C == 1 ? plan->W
+                                                                 : load > widest && plan->C == 1  ? 2 * widest
+                                                                                                  : widest;
     return ki_max(ki_ceil_div(load, grain) * grain, plan->W);
 }
 
@@ -109,7 +112,9 @@ static void offer_rings(struct list *list, struct ki_plan plan, const struct ki_
     plan.file = "ring";
     plan.function = "mmchain_ring";
     plan.variant = "RING";
-    if (plan.C > 1 || plan.R * plan.K > 32 || plan.R > plan.VS) return;
+    /* Rows of threads alone need no exchange; of others more rows than threads gain nothing. */
+    if (plan.C > 1 || plan.R * plan.K > 32 || (plan.R > plan.VS && plan.VS > 1)) return;
+    plan.sure = (int)(chain->X->cols / (plan.VS * plan.W));
     int stages = 0;
     for (int64_t share = 1, groups; share <= 6; share++) {
         if (plan.BS * share > 1536 || !fit_ring(&plan, &groups, chain, share)) continue;

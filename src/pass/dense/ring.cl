@@ -7,18 +7,20 @@
  * shared memory twice, for the dot product and for w (dialect/pass.h names the defines). Rows too wide for one group are
  * cluster.cl's.
  *
- * A tile is NV * R rows; out has one partial w a group, partial[group][K][n]. */
+ * A tile is NV * R rows, one piece of memory, whose copy begins and ends at multiples of 16 bytes, up to 12 bytes before its
+ * first row and behind its last: rows of any length come by bulk copies. out has one partial w a group, partial[group][K][n].
+ * The first SURE of the Q loads of a row are within it in every thread. */
 #if defined(BULK) && defined(RING)
 #define TL (Q * W)
 #define TILE (NV * R)
 #define WARPS (BS / 32)
 
-/* The columns of a row that a thread owns; zeros beyond `width`. */
-DEVICE_FN void load_slice(real *x, LOCAL_PTR const real *row, int lane, int width) {
+/* The columns of a row that a thread owns; zeros beyond its end. */
+DEVICE_FN void load_slice(real *x, LOCAL_PTR const real *row, int lane, int n) {
 #pragma unroll
     for (int q = 0; q < Q; q++) {
         const int j = (lane + q * VS) * W;
-        if (j < width) {
+        if (q < SURE || j < n) {
             load_local(&x[q * W], row + j);
         } else {
 #pragma unroll
@@ -37,7 +39,6 @@ struct tiles {
 };
 
 DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *memory, LOCAL_PTR ulong *full, long rows, int n) {
-    const int unit = 16 / (int)sizeof(real); /* tiles begin at multiples of 16 bytes */
     struct tiles t;
     t.X = X;
     t.ring = memory;
@@ -46,7 +47,7 @@ DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *me
     t.n = n;
     t.part = (long)get_group_id(0);
     t.parts = (long)get_num_groups(0);
-    t.size = (TILE * n + unit - 1) / unit * unit;
+    t.size = (TILE * n + (W == BULK_UNIT ? 0 : BULK_UNIT - 1) + BULK_UNIT - 1) / BULK_UNIT * BULK_UNIT;
     const long all = (rows + TILE - 1) / TILE;
     t.count = t.part < all ? (all - t.part + t.parts - 1) / t.parts : 0;
     return t;
@@ -56,22 +57,30 @@ DEVICE_FN long first_row(const struct tiles *t, long i) {
     return (t->part + i * t->parts) * TILE;
 }
 
-/* The row that this thread's vector takes as its r-th of the i-th tile. */
-DEVICE_FN LOCAL_PTR const real *row_of(const struct tiles *t, long i, int r) {
-    return t->ring + (long)(int)(i % STAGES) * t->size + (r * NV + (int)get_local_id(0) / VS) * t->n;
+/* Elements that the copy of a tile begins before its first row, which is `row`. */
+DEVICE_FN int early(const struct tiles *t, long row) {
+    return W == BULK_UNIT ? 0 : (int)((uint)row * (uint)t->n % BULK_UNIT);
 }
 
-/* Starts the copy of the i-th tile. One thread calls it. A tile of whole rows is one piece of memory, which at the end of X
- * need not be a multiple of 16 bytes. */
+/* The first row that this thread's vector takes of the i-th tile; the others are NV rows apart. */
+DEVICE_FN LOCAL_PTR const real *rows_of(const struct tiles *t, long i) {
+    return t->ring + (int)(i % STAGES) * t->size + early(t, first_row(t, i)) + (int)get_local_id(0) / VS * t->n;
+}
+
+/* Starts the copy of the i-th tile. One thread calls it. The last bytes of X may be less than a copy takes. */
 DEVICE_FN void fetch(const struct tiles *t, long i) {
     const long row = first_row(t, i);
-    const int rows = t->rows - row < TILE ? (int)(t->rows - row) : TILE, stage = (int)(i % STAGES);
-    LOCAL_PTR real *to = t->ring + (long)stage * t->size;
-    __global const real *from = t->X + row * t->n;
-    const int unit = 16 / (int)sizeof(real), all = rows * t->n, whole = all / unit * unit;
-    for (int e = whole; e < all; e++) to[e] = from[e];
-    ticket_expect(&t->full[stage], whole * (uint)sizeof(real));
-    if (whole > 0) bulk_copy(to, from, whole * (uint)sizeof(real), &t->full[stage]);
+    const int rows = t->rows - row < TILE ? (int)(t->rows - row) : TILE, stage = (int)(i % STAGES), before = early(t, row);
+    LOCAL_PTR real *to = t->ring + stage * t->size;
+    __global const real *from = t->X + (row * t->n - before);
+    const long left = (t->rows - row) * t->n + before;
+    int all = (before + rows * t->n + BULK_UNIT - 1) / BULK_UNIT * BULK_UNIT;
+    if (all > left) {
+        all = (int)left / BULK_UNIT * BULK_UNIT;
+        for (int e = all; e < (int)left; e++) to[e] = from[e];
+    }
+    ticket_expect(&t->full[stage], all * (uint)sizeof(real));
+    if (all > 0) bulk_copy(to, from, all * (uint)sizeof(real), &t->full[stage]);
 }
 
 DEVICE_FN void wait_full(const struct tiles *t, long i) {
@@ -86,18 +95,20 @@ DEVICE_FN real sum_warps(LOCAL_PTR const real *parts, int vector) {
     return sum;
 }
 
-/* A step's numbers: the dot products of R rows with K columns, number c * R + r. */
+/* A step's numbers: the dot products of R rows with K columns, number c * R + r. Each stands beside those of the group's other
+ * vectors, or of other warps where these are smaller. */
 #define V (K * R)
 #define LANES (VS < 32 ? VS : 32)
+#define PLACES (BS / LANES)
 #define ROWS_A_LANE (R > LANES ? R / LANES : 1)
 
-/* p = this thread's share of the dot products of the i-th tile's rows with y. */
+/* p = this thread's share of the dot products of the i-th tile's rows with y. Nobody uses those of rows behind the last. */
 DEVICE_FN void dots(real *p, const struct tiles *t, long i, const real (*yr)[TL]) {
-    const int id = (int)get_local_id(0), vector = id / VS;
+    LOCAL_PTR const real *row = rows_of(t, i);
 #pragma unroll
-    for (int r = 0; r < R; r++) {
+    for (int r = 0; r < R; r++, row += NV * t->n) {
         real x[TL];
-        load_slice(x, row_of(t, i, r), id % VS, first_row(t, i) + r * NV + vector < t->rows ? t->n : 0);
+        load_slice(x, row, (int)get_local_id(0) % VS, t->n);
 #pragma unroll
         for (int c = 0; c < K; c++) {
             real sum = REAL(0.0);
@@ -150,7 +161,7 @@ DEVICE_FN void map_rows(LOCAL_PTR real *sums, const struct tiles *t, long i, con
         if (row < 0) continue;
         real factor[K];
 #pragma unroll
-        for (int c = 0; c < K; c++) factor[c] = FUSED || PLAIN ? sums[c * R + r] : REAL(0.0);
+        for (int c = 0; c < K; c++) factor[c] = FUSED || PLAIN ? sums[(c * R + r) * PLACES] : REAL(0.0);
 #if PLAIN
 #pragma unroll
         for (int c = 0; c < K; c++)
@@ -158,42 +169,49 @@ DEVICE_FN void map_rows(LOCAL_PTR real *sums, const struct tiles *t, long i, con
 #else
         apply_map(factor, &operands[m], (index_t)row, first, k MAP_STATE(writer));
 #pragma unroll
-        for (int c = 0; c < K; c++) sums[c * R + r] = factor[c];
+        for (int c = 0; c < K; c++) sums[(c * R + r) * PLACES] = factor[c];
 #endif
     }
 }
 
 DEVICE_FN void scatter(real (*wr)[TL], const struct tiles *t, long i, LOCAL_PTR const real *factors) {
     const int id = (int)get_local_id(0);
+    const long all = t->rows - first_row(t, i);
+    const int left = all < TILE ? (int)all : TILE;
+    LOCAL_PTR const real *row = rows_of(t, i);
 #pragma unroll
-    for (int r = 0; r < R; r++) {
+    for (int r = 0; r < R; r++, row += NV * t->n) {
         real x[TL];
-        if (first_row(t, i) + r * NV + id / VS >= t->rows) continue;
-        load_slice(x, row_of(t, i, r), id % VS, t->n);
+        if (r * NV + id / VS >= left) continue;
+        load_slice(x, row, id % VS, t->n);
 #pragma unroll
         for (int c = 0; c < K; c++)
 #pragma unroll
-            for (int e = 0; e < TL; e++) wr[c][e] += factors[c * R + r] * (SQUARES ? x[e] * x[e] : x[e]);
+            for (int e = 0; e < TL; e++)
+                wr[c][e] += factors[(c * R + r) * PLACES] * (SQUARES ? x[e] * x[e] : x[e]);
     }
 }
 
-/* The vectors of the group add up their w, in order, where the ring was. Unrolled, or the compiler moves all of wr out of
- * the registers. */
+/* The vectors of the group add up their w: those of a warp by exchanging registers, then warps or wider vectors in order, where
+ * the ring was. Unrolled, or the compiler moves all of wr out of the registers. */
+#define SPAN (VS < 32 ? 32 : VS)
 DEVICE_FN void write_w(__global real *out, const struct tiles *t, const real (*wr)[TL]) {
-    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    const int id = (int)get_local_id(0);
 #pragma unroll
     for (int c = 0; c < K; c++)
 #pragma unroll
         for (int e = 0; e < TL; e++) {
             real sum = wr[c][e];
-#if NV > 1
+#pragma unroll
+            for (int step = 16; step >= VS; step /= 2) sum += shuffle_xor(0xffffffffu, sum, step);
+#if BS > SPAN
             barrier(CLK_LOCAL_MEM_FENCE);
             t->ring[id] = sum;
             barrier(CLK_LOCAL_MEM_FENCE);
-            for (int other = 1; vector == 0 && other < NV; other++) sum += t->ring[other * VS + lane];
+            for (int other = SPAN; id < VS && other < BS; other += SPAN) sum += t->ring[other + id];
 #endif
-            const int j = (lane + e / W * VS) * W + e % W;
-            if (vector == 0 && j < t->n) out[(t->part * K + c) * t->n + j] = sum;
+            const int j = (id + e / W * VS) * W + e % W;
+            if (id < VS && j < t->n) out[(t->part * K + c) * t->n + j] = sum;
         }
 }
 
@@ -203,7 +221,7 @@ __kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
     RING_BEGIN
     LOCAL ulong full[STAGES];
     LOCAL uint done[STAGES];
-    LOCAL real own[2][BS / LANES][V]; /* of each vector, or of each warp of a wider one */
+    LOCAL real own[2][V][PLACES];
 #if VS > 32
     LOCAL real scratch[2][V][WARPS];
 #endif
@@ -234,7 +252,7 @@ __kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
         }
 #endif
         if (more) wait_full(&t, i + 1);
-        LOCAL_PTR real *sums = own[i & 1][id / LANES];
+        LOCAL_PTR real *sums = &own[i & 1][0][id / LANES];
 #if FUSED || PLAIN
         if (more) {
             real p[V];
@@ -242,11 +260,11 @@ __kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
 #if VS > 32
             lane_sums(&scratch[i + 1 & 1][0][id / 32], WARPS, p);
 #else
-            lane_sums(own[i + 1 & 1][id / LANES], 1, p);
+            lane_sums(&own[i + 1 & 1][0][id / LANES], PLACES, p);
 #endif
         }
 #if VS > 32
-        for (int s = id % 32; s < V && i >= 0; s += 32) sums[s] = sum_warps(scratch[i & 1][s], id / VS);
+        for (int s = id % 32; s < V && i >= 0; s += 32) sums[s * PLACES] = sum_warps(scratch[i & 1][s], id / VS);
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 #endif
@@ -269,9 +287,9 @@ __kernel GROUP_OF(BS) void mmchain_ring(PARAMETERS(dense) MAP_PARAMETERS) {
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build RING KIND=0 VS=8 BS=128 Q=2 W=2 R=4 K=1 C=1 STAGES=4 RING_BYTES=65536
-// build RING KIND=0 VS=32 BS=128 Q=4 W=2 R=2 K=4 C=1 STAGES=4 MAP=3 RING_BYTES=65536
-// build RING KIND=0 VS=128 BS=128 Q=8 W=2 R=1 K=1 C=1 STAGES=3 MAP=2 LOSS=2 FAMILY=0 LINK=0 RING_BYTES=65536
-// build RING KIND=1 VS=128 BS=128 Q=8 W=2 R=1 K=1 C=1 STAGES=3 RING_BYTES=65536
-// build RING KIND=2 VS=16 BS=128 Q=8 W=1 R=2 K=2 C=1 STAGES=3 INDEX64 RING_BYTES=65536
-// build RING KIND=3 VS=128 BS=128 Q=8 W=4 R=1 K=1 C=1 STAGES=3 RING_BYTES=65536
+// build RING KIND=0 VS=8 BS=128 Q=2 W=2 R=4 K=1 C=1 SURE=1 STAGES=4 RING_BYTES=65536
+// build RING KIND=0 VS=32 BS=128 Q=4 W=2 R=2 K=4 C=1 SURE=1 STAGES=4 MAP=3 RING_BYTES=65536
+// build RING KIND=0 VS=128 BS=128 Q=8 W=2 R=1 K=1 C=1 SURE=1 STAGES=3 MAP=2 LOSS=2 FAMILY=0 LINK=0 RING_BYTES=65536
+// build RING KIND=1 VS=128 BS=128 Q=8 W=2 R=1 K=1 C=1 SURE=1 STAGES=3 RING_BYTES=65536
+// build RING KIND=2 VS=16 BS=128 Q=8 W=1 R=2 K=2 C=1 SURE=1 STAGES=3 INDEX64 RING_BYTES=65536
+// build RING KIND=3 VS=128 BS=128 Q=8 W=4 R=1 K=1 C=1 SURE=1 STAGES=3 RING_BYTES=65536

@@ -31,7 +31,7 @@ int64_t ki_team_words(const struct ki_plan *plan) {
     /* For each of the tiles on their way all groups' parts, and the sums beside them. */
     if (strcmp(plan->variant, "TILE_TEAM") == 0) return HEAD + teams * plan->stages * (plan->C + 1) * numbers;
     const int64_t place =
-        plan->local_bytes ? plan->C * plan->R * 8 : ki_ceil_div(plan->C * numbers, LINE) * LINE;
+        strcmp(plan->variant, "TEAM") ? plan->C * plan->R * 8 : ki_ceil_div(plan->C * numbers, LINE) * LINE;
     return HEAD + teams * (2 * plan->lag + 2) * place;
 }
 
@@ -65,13 +65,25 @@ int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain
     return ki_min(ki_unit_registers(chain) / (plan->BS * share) / 8 * 8, REGISTERS_MAX);
 }
 
-/* Bytes of on-chip memory that a group declares. */
+/* Bytes of on-chip memory for a group's tiles: bulk copies of rows that are no multiples of 16 bytes bring some of what is before
+ * and behind them. */
+static int64_t room_of(const struct ki_plan *plan, const struct ki_chain *chain) {
+    const int64_t size = ki_type_bytes(chain->X->type);
+    return plan->stages * plan->R * ((int64_t)plan->Q * plan->W * plan->BS * size + 16);
+}
+
+/* Bytes that it takes beside them. */
 static int64_t declared(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = ki_type_bytes(chain->X->type), numbers = (int64_t)plan->K * plan->R;
     const int64_t vectors = plan->BS / plan->VS, parts = plan->VS > 32 ? plan->VS / 32 : 0;
-    return size *
-               (plan->stages * plan->R * plan->Q * plan->W * plan->BS + numbers * 2 * vectors * (1 + parts)) +
-           8 * plan->stages + (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 64;
+    return size * numbers * 2 * vectors * (1 + parts) + 8 * plan->stages +
+           (ki_chain_maps(chain) ? 8 * plan->BS : 0) + 64;
+}
+
+/* A compute unit's on-chip memory. OpenCL does not tell. */
+static int64_t unit_local(const struct ki_chain *chain) {
+    const struct ki_properties *device = &chain->X->device->properties;
+    return (device->architecture ? device->local_max : UNIT_LOCAL) + GROUP_LOCAL;
 }
 
 /* As many tiles as a group has room for. */
@@ -79,8 +91,9 @@ static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *ch
     const int least = plan->VS <= 32 ? 2 : 3;
     if (ki_team_registers(plan, chain) > REGISTERS_MAX) return false;
     for (plan->stages = STAGES_MAX; plan->stages >= least; plan->stages--) {
-        if (declared(plan, chain) > room) continue;
-        *groups = ki_min(ki_dense_groups(plan, chain), UNIT_LOCAL / (declared(plan, chain) + GROUP_LOCAL));
+        const int64_t all = room_of(plan, chain) + declared(plan, chain);
+        if (all > room) continue;
+        *groups = ki_min(ki_dense_groups(plan, chain), unit_local(chain) / (all + GROUP_LOCAL));
         return *groups >= 1;
     }
     return false;
@@ -89,17 +102,20 @@ static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *ch
 static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
                        void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
     const struct ki_properties *device = &chain->X->device->properties;
-    const int64_t most_room = ki_max(device->local_declared, ki_min(device->local_bytes, 48 * 1024));
+    const bool given = device->architecture > 0; /* by CUDA, at launch */
+    const int64_t most_room =
+        given ? device->local_max : ki_max(device->local_declared, ki_min(device->local_bytes, 48 * 1024));
     int stages = 0;
     if (plan.K * plan.R > 32 || plan.C * plan.K * plan.R > PAIRS_MAX) return;
     for (int share = 1; share <= 4; share++) {
         int64_t groups = 0;
-        const int64_t room = ki_min(most_room, (UNIT_LOCAL + GROUP_LOCAL) / share - GROUP_LOCAL);
+        const int64_t room = ki_min(most_room, unit_local(chain) / share - GROUP_LOCAL);
         if (!fit(&plan, &groups, chain, room)) return;
         /* A team waits for all of its groups; how many a unit holds is known of compute capability 9.0 alone. */
-        if (plan.C > (device->local_declared ? groups : 1) * device->compute_units) continue;
+        if (plan.C > (given || device->local_declared ? groups : 1) * device->compute_units) continue;
         if (plan.stages == stages) continue; /* the same kernel in as many groups */
         stages = plan.stages;
+        plan.local_bytes = given ? room_of(&plan, chain) : 0;
         /* A team's sums are asked for a step before they are used. */
         const int most = plan.C == 1 ? (plan.VS > 32) : (int)ki_min(ki_max(plan.stages - 2, 1), LAG_MAX);
         for (plan.lag = ki_min(most, 2); plan.lag <= most; plan.lag++) {
@@ -120,7 +136,8 @@ static void offer_slices(struct ki_plan plan, const struct ki_chain *chain,
     plan.W = (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
     for (plan.VS = plan.C == 1 ? 4 : 128; plan.VS <= 512; plan.VS *= 2) {
         plan.Q = (int)ki_ceil_div(slice, plan.VS * plan.W);
-        const int64_t load = (int64_t)plan.Q * plan.W;
+        const int64_t load = (int64_t)plan.Q * plan.W, shortest = X->cols - slice * (plan.C - 1);
+        plan.sure = (int)(shortest / (plan.VS * plan.W));
         if (load * plan.K * size / 2 > LOAD_WORDS || 4 * slice < 3 * load * plan.VS) continue;
         for (plan.BS = (int)ki_max(plan.VS, 128); plan.BS <= (plan.VS <= 32 ? 256 : ki_max(plan.VS, 128));
              plan.BS *= 2)
@@ -135,8 +152,13 @@ void ki_team_plans(const struct ki_chain *chain, int least,
                                 12, 13, 14, 16, 18, 22, 26, 33, 44, 52, 66};
     if (!device->shuffles || device->group_max < 512) return;
     /* One group alone is ring.cl's, where it has as much memory as CUDA's. */
-    const size_t begin = device->local_declared ? 1 : 0;
-    for (int K = (int)ki_max(least, ki_plan_columns(chain) / 2); K <= ki_plan_columns(chain); K *= 2)
+    const size_t begin = device->local_declared || device->architecture >= 90 ? 1 : 0;
+    /* More than two columns of y are tensor cores' (tile.cl), where rows are whole words of theirs. */
+    const bool tensor = (device->local_declared || device->architecture >= 90) &&
+                        chain->kind == KI_CHAIN_FUSED &&
+                        chain->X->cols * ki_type_bytes(chain->X->type) % 8 == 0;
+    const int most = tensor ? (int)ki_min(ki_plan_columns(chain), 2) : ki_plan_columns(chain);
+    for (int K = (int)ki_max(least, ki_plan_columns(chain) / 2); K <= most; K *= 2)
         for (size_t c = begin; c < sizeof teams / sizeof *teams; c++) {
             if (teams[c] > 1 && chain->X->cols < 1024) break;
             const struct ki_plan plan = {.file = "team",

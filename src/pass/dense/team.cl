@@ -1,9 +1,9 @@
-/* GPU body of the passes over a dense X where groups have no clusters, or little local memory (NVIDIA's OpenCL):
- * out = alpha X^T (v .* (X y)) + beta z and its halves, for wide rows and for several columns of y.
+/* GPU body of the passes over a dense X whose rows several groups share, and where there is no copy engine also of narrower ones:
+ * out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
  * The next STAGES tiles are on their way into local memory, so that what is under way does not depend on registers: by one
- * thread's bulk copies of whole rows (dialect/bulk.h), or, where the device has none or rows are no multiples of 16 bytes, by
- * every thread's copies of its own elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot
+ * thread's bulk copies of whole rows (dialect/bulk.h), from a multiple of 16 bytes to a multiple of 16 bytes, or, where the device
+ * has none, by every thread's copies of its own elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot
  * products of a tile are summed together, each exchange between lanes halving them (dialect/group_sum.h), and meet the tile LAG
  * steps later, still in local memory, to make w.
  *
@@ -45,9 +45,14 @@
 #define copies_wait(pending) (void)0
 #endif
 
-#if defined(BULK) && (defined(KILN_OPENCL) || __CUDA_ARCH__ >= 900) && C > 1 &&                              \
-    (W == 4 || (W == 2 && defined(REAL_F64)))
+#if defined(BULK) && (defined(KILN_OPENCL) || __CUDA_ARCH__ >= 900) && C > 1
 #define WHOLE_ROWS
+#define PITCH (TL * BS + (W == BULK_UNIT ? 0 : BULK_UNIT)) /* of a row in a tile */
+#endif
+#ifdef KILN_CUDA /* gives it at launch */
+#define ROOM_BEGIN real *const room = ring;
+#else
+#define ROOM_BEGIN LOCAL real room[STAGES * R * (TL * BS + BULK_UNIT)] ALIGNED_16;
 #endif
 
 /* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
@@ -83,8 +88,32 @@ DEVICE_FN int column_of(int q) {
     return ((int)get_local_id(0) % VS + q * VS) * W;
 }
 
-DEVICE_FN LOCAL_PTR real *place_of(LOCAL_PTR real *room, int i, int r, int q) {
-    return room + ((((int)((uint)i % STAGES) * R + r) * Q + q) * BS + (int)get_local_id(0)) * W;
+#ifdef WHOLE_ROWS
+/* Elements that a row's copy begins before the slice. */
+DEVICE_FN int early(const struct strip *t, long row) {
+    return W == BULK_UNIT ? 0 : (int)((uint)row * (uint)t->n % BULK_UNIT);
+}
+
+DEVICE_FN LOCAL_PTR real *place_of(const struct strip *t, LOCAL_PTR real *room, int i, int r) {
+    return room + ((int)((uint)i % STAGES) * R + r) * PITCH + early(t, row_of(t, i, r)) + (int)get_local_id(0) * W;
+}
+#else
+DEVICE_FN LOCAL_PTR real *place_of(const struct strip *t, LOCAL_PTR real *room, int i, int r) {
+    return room + (((int)((uint)i % STAGES) * R + r) * Q * BS + (int)get_local_id(0)) * W;
+}
+#endif
+
+/* The thread's q-th load of a row in its place. Copies of rows that are no multiples of 16 bytes bring some of what is beyond the
+ * slice; else there are zeros (clear_room). */
+DEVICE_FN void load_from(real *x, const struct strip *t, LOCAL_PTR const real *place, int q) {
+#if defined(WHOLE_ROWS) && W < BULK_UNIT
+    if (q >= SURE && column_of(q) >= t->width) {
+#pragma unroll
+        for (int s = 0; s < W; s++) x[s] = REAL(0.0);
+        return;
+    }
+#endif
+    load_local(x, place + q * BS * W);
 }
 
 /* ------------------------------------------------------------------------------------------ tiles come */
@@ -102,14 +131,24 @@ DEVICE_FN void begin_arrivals(LOCAL_PTR struct arrivals *a) {
     tickets_begin();
 }
 
+/* One thread calls it. The last bytes of X may be less than a copy takes. */
 DEVICE_FN void fetch_rows(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR ulong *ticket, int i) {
-    const uint bytes = (uint)t->width * (uint)sizeof(real);
     const long row = row_of(t, i, 0), left = t->rows - row;
     const int rows = left < R ? (int)left : R;
-    ticket_expect(ticket, (uint)rows * bytes);
-    for (int r = 0; r < rows; r++)
-        bulk_copy(room + ((uint)i % STAGES * R + (uint)r) * (TL * BS), t->X + (row + r) * t->n + t->base,
-                  bytes, ticket);
+    uint bytes = 0;
+    for (int r = 0; r < rows; r++) {
+        const int before = early(t, row + r);
+        const long from = (row + r) * t->n + t->base - before, end = t->rows * t->n - from;
+        LOCAL_PTR real *to = room + ((uint)i % STAGES * R + (uint)r) * PITCH;
+        int all = (before + t->width + BULK_UNIT - 1) & -BULK_UNIT;
+        if (W < BULK_UNIT && end < all) {
+            all = (int)end & -BULK_UNIT;
+            for (int e = all; e < (int)end; e++) to[e] = t->X[from + e];
+        }
+        if (all > 0) bulk_copy(to, t->X + from, (uint)all * (uint)sizeof(real), ticket);
+        bytes += (uint)all * (uint)sizeof(real);
+    }
+    ticket_expect(ticket, bytes);
 }
 
 DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR struct arrivals *a, int i) {
@@ -147,7 +186,7 @@ DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR stru
 #pragma unroll
             for (int q = 0; q < Q; q++)
                 if (row < t->rows && column_of(q) < t->width)
-                    COPY_ASYNC(place_of(room, i, r, q), from + column_of(q));
+                    COPY_ASYNC(place_of(t, room, i, r) + q * BS * W, from + column_of(q));
         }
     }
     copies_commit();
@@ -155,14 +194,15 @@ DEVICE_FN void fetch(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR stru
 #endif
 
 /* This thread's share of a tile's dot products. */
-DEVICE_FN void dots(real *p, LOCAL_PTR real *room, int i, const real (*yr)[TL]) {
+DEVICE_FN void dots(real *p, const struct strip *t, LOCAL_PTR real *room, int i, const real (*yr)[TL]) {
 #pragma unroll
     for (int r = 0; r < R; r++) {
+        LOCAL_PTR const real *place = place_of(t, room, i, r);
         EACH_COLUMN(c) p[r * K + c] = REAL(0.0);
 #pragma unroll
         for (int q = 0; q < Q; q++) {
             real x[W];
-            load_local(x, place_of(room, i, r, q));
+            load_from(x, t, place, q);
             EACH_COLUMN(c)
 #pragma unroll
             for (int s = 0; s < W; s++) p[r * K + c] += x[s] * yr[c][q * W + s];
@@ -176,12 +216,13 @@ DEVICE_FN void scatter(real (*wr)[TL], const struct strip *t, LOCAL_PTR real *ro
 #pragma unroll
     for (int r = 0; r < R; r++) {
         if (row_of(t, i, r) >= t->rows) continue;
+        LOCAL_PTR const real *place = place_of(t, room, i, r);
         real f[K];
         EACH_COLUMN(c) f[c] = factors[r * K + c];
 #pragma unroll
         for (int q = 0; q < Q; q++) {
             real x[W];
-            load_local(x, place_of(room, i, r, q));
+            load_from(x, t, place, q);
             EACH_COLUMN(c)
 #pragma unroll
             for (int s = 0; s < W; s++) wr[c][q * W + s] += f[c] * (SQUARES ? x[s] * x[s] : x[s]);
@@ -345,13 +386,15 @@ DEVICE_FN void begin_columns(real (*wr)[TL], real (*yr)[TL], const struct strip 
     }
 }
 
-/* What lies beyond the slice is zero, and stays so. */
+/* What lies beyond the slice is zero, and stays so where copies end with it. */
 DEVICE_FN void clear_room(LOCAL_PTR real *room, const struct strip *t) {
+#if !defined(WHOLE_ROWS) || W == BULK_UNIT
     for (int i = 0; i < STAGES; i++)
         for (int r = 0; r < R; r++)
             for (int q = 0; q < Q; q++)
                 for (int s = 0; s < W; s++)
-                    if (column_of(q) >= t->width) place_of(room, i, r, q)[s] = REAL(0.0);
+                    if (column_of(q) >= t->width) place_of(t, room, i, r)[q * BS * W + s] = REAL(0.0);
+#endif
 }
 
 /* The vectors of the group add up their w, column by column of y, where the tiles were. */
@@ -381,7 +424,7 @@ DEVICE_FN void write_w(__global real *out, const real (*wr)[TL], const struct st
 }
 
 __kernel GROUP_OF(BS) void mmchain_team(PARAMETERS(dense) MAP_PARAMETERS TEAM_PARAMETERS) {
-    LOCAL real room[STAGES * R * TL * BS] ALIGNED_16;
+    ROOM_BEGIN
     LOCAL real sums[2][NV][V]; /* of a tile's rows: dot products, then factors */
     LOCAL struct arrivals arrivals;
 #if VS > LANES
@@ -414,7 +457,7 @@ __kernel GROUP_OF(BS) void mmchain_team(PARAMETERS(dense) MAP_PARAMETERS TEAM_PA
 #if FUSED || PLAIN
         if (i < t.count) {
             real p[V];
-            dots(p, room, i, yr);
+            dots(p, &t, room, i, yr);
 #if VS > LANES
             lane_sums(&parts[i & 1][vector][0][lane / LANES], p);
 #else
@@ -469,12 +512,12 @@ __kernel GROUP_OF(256) void mmchain_team_begin(PARAMETERS(mmchain_team_begin)) {
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build TEAM KIND=0 VS=128 BS=128 Q=7 W=2 R=1 K=1 C=12 STAGES=3 LAG=1 TEAMS
-// build TEAM KIND=0 VS=128 BS=128 Q=1 W=4 R=2 K=1 C=7 STAGES=4 LAG=2 TEAMS
-// build TEAM KIND=0 VS=32 BS=128 Q=2 W=2 R=4 K=4 C=1 STAGES=2 LAG=0 MAP=3
-// build TEAM KIND=0 VS=128 BS=128 Q=2 W=2 R=2 K=4 C=8 STAGES=5 LAG=2 MAP=0 INDEX64 TEAMS
-// build TEAM KIND=1 VS=128 BS=128 Q=4 W=1 R=1 K=2 C=1 STAGES=5 LAG=1
-// build TEAM KIND=2 VS=16 BS=256 Q=2 W=2 R=2 K=1 C=1 STAGES=2 LAG=0
-// build TEAM KIND=1 VS=128 BS=128 Q=2 W=2 R=1 K=1 C=16 STAGES=5 LAG=3 TEAMS
+// build TEAM KIND=0 VS=128 BS=128 Q=7 W=2 R=1 K=1 C=12 SURE=1 STAGES=3 LAG=1 TEAMS
+// build TEAM KIND=0 VS=128 BS=128 Q=1 W=4 R=2 K=1 C=7 SURE=1 STAGES=4 LAG=2 TEAMS
+// build TEAM KIND=0 VS=32 BS=128 Q=2 W=2 R=4 K=4 C=1 SURE=1 STAGES=2 LAG=0 MAP=3
+// build TEAM KIND=0 VS=128 BS=128 Q=2 W=2 R=2 K=4 C=8 SURE=1 STAGES=5 LAG=2 MAP=0 INDEX64 TEAMS
+// build TEAM KIND=1 VS=128 BS=128 Q=4 W=1 R=1 K=2 C=1 SURE=1 STAGES=5 LAG=1
+// build TEAM KIND=2 VS=16 BS=256 Q=2 W=2 R=2 K=1 C=1 SURE=1 STAGES=2 LAG=0
+// build TEAM KIND=1 VS=128 BS=128 Q=2 W=2 R=1 K=1 C=16 SURE=1 STAGES=5 LAG=3 TEAMS
 // build TEAM_BEGIN
 #endif
