@@ -209,6 +209,19 @@ typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 
  * overflow; NaN anywhere in a column makes its norm NaN. */
 KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind);
 
+/* ---- many vectors at once ---- */
+
+typedef enum kiln_batch_kind {
+    KILN_BATCH_SUM = 1, /* sum of x; 0 of none */
+    KILN_BATCH_MAX = 2  /* the largest x, NaN where there is one; minus infinity of none */
+} kiln_batch_kind;
+
+/* result[i] = the reduction of row i of X.   X dense, m x n; result m x 1.
+ * Sums in double (on devices that have it). Cost: one read of X. Determinism: run to run.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), device errors.
+ * Source: Polok and Smrz, "Fast linear algebra on GPU", HPCC 2012. */
+KILN_API kiln_status kiln_batch_reduce(kiln_matrix *result, kiln_batch_kind kind, const kiln_matrix *X);
+
 /* ---- conjugate gradient ---- */
 
 /* What k independent, preconditioned conjugate gradient recurrences for H E = G work on: H = A + L, L a diagonal, and

@@ -26,6 +26,7 @@ struct ki_sparse_column;
     BODY(void, cg_step, (const struct ki_cg *step))                                                          \
     BODY(void, reduce, (double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,                \
                         const double *scale))                                                                \
+    BODY(void, batch_reduce, (kiln_matrix *result, int kind, const kiln_matrix *X))                          \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
     BODY(void, scales_run, (double *sums, const struct ki_scales *scales))
@@ -48,6 +49,7 @@ struct ki_sparse_column;
 /* clang-format on */
 #include "choose/bandwidth.cpu.h"
 #include "derived/sparse_columns.cpu.h"
+#include "ops/batch.cpu.h"
 #include "ops/cg.cpu.h"
 #include "ops/elementwise.cpu.h"
 #include "ops/gram.cpu.h"
