@@ -15,10 +15,10 @@ static int measure_linreg(struct training *job) {
     double weight = (double)kiln_matrix_rows(kiln_data_X(job->data));
     if (job->weights && kiln_norm(&weight, job->weights, KILN_NORM_1) != KILN_OK)
         return fail_library(WORKING);
-    metrics_add(&job->metrics, "r2", "R2", job->report.r2);
-    metrics_add(&job->metrics, "rss", "RSS", job->report.rss);
+    metrics_add(&job->metrics, "r2", "R2", kiln_report_figure(&job->report, "r2"));
+    metrics_add(&job->metrics, "rss", "RSS", kiln_report_figure(&job->report, "rss"));
     metrics_add(&job->metrics, "rmse", "RMSE",
-                sqrt(job->report.rss / (weight * (double)kiln_matrix_cols(job->W))));
+                sqrt(kiln_report_figure(&job->report, "rss") / (weight * (double)kiln_matrix_cols(job->W))));
     return 0;
 }
 
@@ -60,9 +60,11 @@ int train_measure(struct run *run, struct training *job) {
     (void)run;
     if (job->loss.kind == KILN_LOSS_SQUARED) return measure_linreg(job);
     if (job->loss.kind == KILN_LOSS_GLM) {
-        metrics_add(&job->metrics, "null_deviance", "null dev.", job->report.null_deviance);
-        metrics_add(&job->metrics, "dispersion", "dispersion", job->report.dispersion);
-        metrics_add(&job->metrics, "aic", "AIC", job->report.aic);
+        metrics_add(&job->metrics, "null_deviance", "null dev.",
+                    kiln_report_figure(&job->report, "null_deviance"));
+        metrics_add(&job->metrics, "dispersion", "dispersion",
+                    kiln_report_figure(&job->report, "dispersion"));
+        metrics_add(&job->metrics, "aic", "AIC", kiln_report_figure(&job->report, "aic"));
     }
     return train_evaluate(&job->metrics, job, NULL);
 }
@@ -114,7 +116,7 @@ static json_t *report_json(const struct training *job) {
     json_put_text(object, "stopped_by", kiln_stop_name(job->report.stopped_by));
     json_put_number(object, "residual", job->report.residual);
     json_put_number(object, "objective", job->report.objective);
-    if (has_gap(job)) json_put_number(object, "gap", job->report.gap);
+    if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(&job->report, "gap"));
     return object;
 }
 
@@ -255,7 +257,7 @@ static int tell_json(struct run *run, const struct training *job, const struct c
     json_put_number(object, "residual", report->residual);
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, "objective", report->objective);
-    if (has_gap(job)) json_put_number(object, "gap", report->gap);
+    if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(report, "gap"));
     json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
     json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);
@@ -281,8 +283,8 @@ static void tell_people(struct run *run, const struct training *job, const struc
             report->tolerance);
     metrics_print(file, &job->metrics, 2);
     fprintf(file, "  objective   %s\n", text_number(report->objective));
-    if (has_gap(job) && isfinite(report->gap))
-        fprintf(file, "  gap         %s, relative\n", text_number(report->gap));
+    if (has_gap(job) && isfinite(kiln_report_figure(report, "gap")))
+        fprintf(file, "  gap         %s, relative\n", text_number(kiln_report_figure(report, "gap")));
     fprintf(file, "  time        %s: read %s, transfer %s, build %s, solve %s\n",
             text_seconds(clock_seconds() - run->started), text_seconds(seconds->read),
             text_seconds(seconds->transfer), text_seconds(seconds->build), text_seconds(seconds->solve));

@@ -57,7 +57,8 @@ static kiln_status fit(kiln_device *device, const char *path, const char *target
     if ((status = kiln_matrix_dense(&b, device, KILN_F64, 1, kiln_matrix_cols(y), NULL))) goto done;
     if ((status = kiln_linreg(W, b, X, y, &options, &report))) goto done;
     printf("%s after %lld iterations (%s), R2 = %.4f\n", report.converged ? "converged" : "stopped",
-           (long long)report.iterations, kiln_stop_name(report.stopped_by), report.r2);
+           (long long)report.iterations, kiln_stop_name(report.stopped_by),
+           kiln_report_figure(&report, "r2"));
     if (n <= 1024 && kiln_matrix_cols(y) == 1 && !(status = kiln_matrix_get(w, W))) print_largest(data, w, n);
     if (!status) status = save(data, W, b, model_path);
 done:

@@ -40,6 +40,8 @@ class Statistics(Sized):
 
 library = ctypes.CDLL(os.environ.get("KILN_LIBRARY", "libkiln.so"))
 library.kiln_last_error.restype = ctypes.POINTER(Error)
+library.kiln_report_figure.restype = D
+library.kiln_report_figure_name.restype = ctypes.c_char_p
 library.kiln_version.restype = ctypes.c_char_p
 library.kiln_matrix_free.argtypes = [P]
 library.kiln_device_close.argtypes = [P]
@@ -129,9 +131,17 @@ class LinregOptions(Sized):
 class Report(Sized):
     _fields_ = [("size", ctypes.c_size_t),
                 ("converged", ctypes.c_int), ("stopped_by", ctypes.c_int), ("iterations", I64), ("residual", D),
-                ("tolerance", D), ("objective", D), ("rss", D), ("tss", D), ("r2", D), ("deviance", D),
-                ("null_deviance", D), ("dispersion", D), ("aic", D), ("gap", D), ("passes", I64), ("seconds", D), ("trace", P),
-                ("trace_count", I64)]
+                ("tolerance", D), ("objective", D), ("passes", I64), ("seconds", D), ("trace", P), ("trace_count", I64), ("figures", P)]
+
+    def take_figures(self):
+        """Every figure becomes an attribute; then the library's memory is freed."""
+        for i in range(64):
+            name = library.kiln_report_figure_name(ctypes.byref(self), I64(i))
+            if not name:
+                break
+            setattr(self, name.decode(), library.kiln_report_figure(ctypes.byref(self), name))
+        library.kiln_report_free(ctypes.byref(self))
+        return self
 
 
 def multiply(Y, alpha, A, B, beta=0.0, Z=None, transposed=False):
@@ -143,8 +153,7 @@ def linreg(W, b, X, y, **options):
     report = Report()
     check(library.kiln_linreg(W.handle, b.handle, X.handle, y.handle, ctypes.byref(LinregOptions(**options)),
                               ctypes.byref(report)))
-    library.kiln_report_free(ctypes.byref(report))
-    return report
+    return report.take_figures()
 
 
 class LogregOptions(Sized):
@@ -158,8 +167,7 @@ def logreg(W, b, X, y, **options):
     report = Report()
     check(library.kiln_logreg(W.handle, b.handle, X.handle, y.handle, ctypes.byref(LogregOptions(**options)),
                               ctypes.byref(report)))
-    library.kiln_report_free(ctypes.byref(report))
-    return report
+    return report.take_figures()
 
 
 class SvmOptions(Sized):
@@ -182,5 +190,4 @@ def glm(w, b, X, y, **options):
     options = {key: value.handle if isinstance(value, Matrix) else value for key, value in options.items()}
     check(library.kiln_glm(w.handle, b.handle if b else None, X.handle, y.handle, ctypes.byref(GlmOptions(**options)),
                            ctypes.byref(report)))
-    library.kiln_report_free(ctypes.byref(report))
-    return report
+    return report.take_figures()

@@ -137,7 +137,7 @@ def kiln_solver(problem, X, y, device_name, threads):
             report = kiln.Report()
             kiln.check(kiln.library.kiln_svm(W.handle, b.handle, A.handle, t.handle, ctypes.byref(options),
                                              ctypes.byref(report)))
-            kiln.library.kiln_report_free(ctypes.byref(report))
+            report.take_figures()
         else:
             report = kiln.logreg(W, b, A, t, l2=l2 or -1, l1=l1, no_intercept=not intercept, tolerance=tolerance)
         return lambda: (W.numpy(), b.numpy(), f"{report.iterations} steps, {report.passes} passes")

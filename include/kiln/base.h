@@ -72,6 +72,13 @@ KILN_API const kiln_error *kiln_last_error(void);
 /* "None", where a field's default is something: a field of 0 always means the default that its comment states. */
 #define KILN_NONE (-1)
 
+/* Where a number must lie: least <= x <= most, but least < x if `open`. */
+typedef struct kiln_range {
+    double least, most;
+    int open;
+    const char *hint; /* what to do about a number outside; NULL = no advice */
+} kiln_range;
+
 /* ---------------------------------------------------------------------- progress and cancellation */
 
 typedef struct kiln_progress {

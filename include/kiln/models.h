@@ -79,29 +79,38 @@ typedef struct kiln_trace_row {
     double radius; /* Newton methods: the trust region's, after this step; else 0 */
 } kiln_trace_row;
 
-/* What a run did. Zero it before the call (kiln_report report = {0}), free its trace with
- * kiln_report_free. */
+/* What a run did. Zero it before the call (kiln_report report = {0}), free what it
+ * holds with kiln_report_free. */
 typedef struct kiln_report {
     size_t size;
     int converged; /* 1 only if the criterion was checked on the returned result and held */
     kiln_stop stopped_by;
-    int64_t iterations; /* of the main loop */
-    double residual;    /* the criterion's value at the returned result */
-    double tolerance;   /* what it was compared with */
-    double objective;   /* at the returned result */
-    /* weighted sums of squares over all targets: residual; about the means of y, with and without intercept;
-     * 1 - rss/tss (NaN if tss = 0) */
-    double rss, tss, r2;
-    /* kiln_glm: sum_i s_i d(y_i, mu_i), at the result and for the best constant mu (with offset and link as given); the
-     * dispersion's estimate, Pearson chi^2 / (m - parameters), 1 where the family fixes it; Akaike's criterion */
-    double deviance, null_deviance, dispersion, aic;
-    double gap; /* kiln_svm: the relative duality gap, an upper bound of the objective's error; else NaN */
+    int64_t iterations;    /* of the main loop */
+    double residual;       /* the criterion's value at the returned result */
+    double tolerance;      /* what it was compared with */
+    double objective;      /* at the returned result */
     int64_t passes;        /* over X, all told */
     double seconds;        /* in the solver */
     kiln_trace_row *trace; /* row 0 is the start */
     int64_t trace_count;
+    struct kiln_figures *figures; /* kiln_report_figure reads them */
 } kiln_report;
+/* Frees the trace and the figures. NULL is allowed. */
 KILN_API void kiln_report_free(kiln_report *report);
+
+/* What else the algorithm has to say of its result, by name; NaN if it does not say that.
+ *   linreg  "rss", "tss"     weighted sums of squares over all targets: residual; about the means of y, with and without
+ *                            intercept
+ *           "r2"             1 - rss/tss; NaN if tss = 0
+ *   glm     "deviance"       sum_i s_i d(y_i, mu_i), d as in kiln_loss_deviance
+ *           "null_deviance"  that of the best intercept alone, with offset and link as given
+ *           "dispersion"     Pearson's statistic / (rows of weight > 0 - parameters), NaN where that divisor is not positive; 1
+ *                            for Poisson, binomial and negative binomial
+ *           "aic"            Akaike's criterion, as kiln_glm's comment has it
+ *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error */
+KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
+/* The name of the i-th figure in the report, in the order above; NULL past the last. */
+KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
 
 typedef struct kiln_linreg_options {
     size_t size;
@@ -222,10 +231,7 @@ typedef struct kiln_glm_options {
  * others) in a trust region: a step that takes a mean out of the family's range, or does not lower the
  * objective, is shortened. Begins at the best constant mean; without an intercept at w = 0, or, where the link has no mean for
  * eta = 0, at a regression of the linked responses.
- * What the report says of the fit: deviance sum_i s_i d(y_i, mu_i) (d as in kiln_loss_deviance); null_deviance, that of the
- * best intercept alone, with the offset; dispersion, 1 for Poisson, binomial and negative binomial, else Pearson's statistic
- * / (rows of weight > 0 - parameters), NaN where that divisor is not positive; aic as R's glm counts it: -2 log-likelihood +
- * 2 parameters, and for Gaussian, gamma and inverse Gaussian the dispersion put at deviance / weights and counted as a
+ * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters, and for Gaussian, gamma and inverse Gaussian the dispersion put at deviance / weights and counted as a
  * parameter (statsmodels does not count it); NaN for Tweedie, whose density has no closed form. parameters = n and the
  * intercept; only with standard errors, which find them, columns that depend on others are not counted.
  * Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report
@@ -245,7 +251,7 @@ KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix 
  * Two classes: W n x 1, positive for the second; 3 <= K <= 65536: W n x K, one against the rest, one problem after the
  * other in the report: iterations, passes and objectives are added, residual is the largest; regression: W n x 1.
  * Intercept, standardisation, weights, stopping rule, cost, determinism, errors: as kiln_logreg's.
- * report->gap = (objective - D) / objective, D the dual's objective at t_i = -s_i d loss / d eta_i, of which either the
+ * The figure "gap" is (objective - D) / objective, D the dual's objective at t_i = -s_i d loss / d eta_i, of which either the
  * positive or the negative ones are scaled so that sum t = 0 where there is an intercept: an upper bound of the objective's
  * relative error, at two more passes a problem. NaN where a column is not penalised.
  * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */

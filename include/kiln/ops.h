@@ -77,12 +77,6 @@ typedef enum kiln_family {
         7 /* variance mu + alpha mu^2, alpha > 0 = the loss's parameter, given, not estimated */
 } kiln_family;
 
-/* Where a number must lie: least <= x <= most, but least < x if `open`. */
-typedef struct kiln_range {
-    double least, most;
-    int open;
-    const char *hint; /* what to do about a number outside; NULL = no advice */
-} kiln_range;
 /* The y that a family has a place for; parameter: Tweedie's variance power. */
 KILN_API kiln_range kiln_family_range(kiln_family family, double parameter);
 

@@ -71,6 +71,11 @@ kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X,
 void ki_columns_free(struct ki_columns *columns);
 
 kiln_link ki_link_of(const kiln_loss *loss); /* a glm's, the family's where it is left to that */
+enum { KI_FIGURES = 16 };                    /* the most that a report holds */
+/* Room for figures, to be made before work begins, so that nothing fails once there is a result. */
+kiln_status ki_report_begin(kiln_report *report);
+/* name: a literal, and new. */
+void ki_report_figure(kiln_report *report, const char *name, double value);
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
 /* The caller's report = ours, with all that it owns; to may be NULL. KI_CHECK_RESULT has accepted it. */
 void ki_report_hand_over(kiln_report *to, kiln_report *from);

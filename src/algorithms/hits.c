@@ -193,7 +193,6 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     TRY(check(hubs, authorities, A, &s.options));
     ki_options_fill(&s.options, &ki_algorithm_hits.shown, kiln_matrix_type(A));
     s.report.tolerance = s.options.tolerance;
-    s.report.gap = s.report.r2 = NAN;
     if (s.options.unweighted) TRY(drop_weights(&s));
     TRY(begin(&s, authorities));
     TRY(iterate(&s));

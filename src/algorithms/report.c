@@ -1,4 +1,4 @@
-/* The record of a run: a trace that grows by doubling, and the names of the rules that stop one. */
+/* The record of a run: a trace that grows by doubling, figures by name, and the names of the rules that stop a run. */
 #include "algorithms/algorithm.h"
 
 const char *kiln_stop_name(kiln_stop stop) {
@@ -12,6 +12,37 @@ const char *kiln_stop_name(kiln_stop stop) {
     return (int)stop >= 0 && (int)stop < count ? names[stop] : "unknown";
 }
 
+struct kiln_figures {
+    int count;
+    struct {
+        const char *name; /* a literal */
+        double value;
+    } rows[KI_FIGURES];
+};
+
+kiln_status ki_report_begin(kiln_report *report) {
+    report->figures = ki_calloc(sizeof *report->figures);
+    return report->figures ? KILN_OK : ki_fail_nomem(sizeof *report->figures, "the report");
+}
+
+void ki_report_figure(kiln_report *report, const char *name, double value) {
+    struct kiln_figures *figures = report->figures;
+    figures->rows[figures->count].name = name;
+    figures->rows[figures->count++].value = value;
+}
+
+double kiln_report_figure(const kiln_report *report, const char *name) {
+    const struct kiln_figures *figures = report ? report->figures : NULL;
+    for (int i = 0; figures && name && i < figures->count; i++)
+        if (strcmp(figures->rows[i].name, name) == 0) return figures->rows[i].value;
+    return NAN;
+}
+
+const char *kiln_report_figure_name(const kiln_report *report, int64_t i) {
+    const struct kiln_figures *figures = report ? report->figures : NULL;
+    return figures && i >= 0 && i < figures->count ? figures->rows[i].name : NULL;
+}
+
 void ki_report_hand_over(kiln_report *to, kiln_report *from) {
     if (!to) return;
     KI_GIVE(kiln_report, to, from);
@@ -21,6 +52,8 @@ void ki_report_hand_over(kiln_report *to, kiln_report *from) {
 void kiln_report_free(kiln_report *report) {
     if (!report) return;
     ki_free(report->trace);
+    ki_free(report->figures);
+    report->figures = NULL;
     report->trace = NULL;
     report->trace_count = 0;
 }

@@ -196,9 +196,10 @@ static kiln_status set_intercepts(kiln_matrix *b, double *values) {
 static void hand_over_report(kiln_report *to, struct ki_system *system) {
     kiln_report *report = &system->report;
     report->tolerance = system->options.tolerance;
-    report->r2 = report->tss > 0 ? 1 - report->rss / report->tss : NAN;
+    ki_report_figure(report, "rss", system->rss);
+    ki_report_figure(report, "tss", system->tss);
+    ki_report_figure(report, "r2", system->tss > 0 ? 1 - system->rss / system->tss : (double)NAN);
     report->passes = system->passes;
-    report->gap = NAN;
     report->seconds = ki_clock() - system->start;
     ki_report_hand_over(to, report);
 }
@@ -222,6 +223,7 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     system.blocks = ki_ceil_div(k, KI_BLOCK);
     intercepts = ki_alloc((size_t)k * sizeof *intercepts);
     if (!intercepts) TRY(ki_fail_nomem((size_t)k * sizeof *intercepts, "the intercepts"));
+    TRY(ki_report_begin(&system.report));
     TRY(system_new(&system));
     TRY(system.blocks > 1 ? solve_blocks(&system, W, intercepts, y)
                           : solve_at_once(&system, W, intercepts, y));

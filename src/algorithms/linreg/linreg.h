@@ -28,6 +28,7 @@ struct ki_system {
     int64_t blocks;        /* of targets, KI_BLOCK in each */
     double start;          /* the clock when the solver began */
     bool cancelled;
+    double rss, tss; /* of the targets solved so far */
     kiln_report report;
 };
 

@@ -217,7 +217,7 @@ static kiln_status measure_zero(struct ki_block *t) {
     for (int j = 0; j < t->k; j++) {
         const double level = t->b[j] + mean[j]; /* one of them is the mean of y, the other 0 */
         const bool constant = tss[j] <= 64 * epsilon * epsilon * (tss[j] + system->weight * level * level);
-        if (!constant) system->report.tss += tss[j];
+        if (!constant) system->tss += tss[j];
         const bool none = (constant && !system->options.no_intercept) ||
                           t->norm[j] <= 16 * epsilon * sqrt(system->magnification * t->rss[j]);
         t->reference[j] = none && isfinite(t->rss[j]) ? 0 : t->norm[j];
@@ -310,7 +310,7 @@ static void conclude(const struct ki_block *t) {
     const double residual = ki_block_relative(t, t->norm);
     if (isnan(residual) || residual > report->residual) report->residual = residual;
     report->objective += ki_block_objective(t);
-    for (int j = 0; j < t->k; j++) report->rss += t->rss[j];
+    for (int j = 0; j < t->k; j++) t->system->rss += t->rss[j];
 }
 
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y) {

@@ -242,12 +242,11 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(judge(&figures, &glm, (double)parameters));
     if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
+    ki_report_figure(&glm.newton.report, "deviance", figures.deviance);
+    ki_report_figure(&glm.newton.report, "null_deviance", figures.null_deviance);
+    ki_report_figure(&glm.newton.report, "dispersion", figures.dispersion);
+    ki_report_figure(&glm.newton.report, "aic", figures.aic);
     TRY(ki_newton_hand_over(&glm.newton, w, b, report));
-    if (!report) goto done;
-    report->deviance = figures.deviance;
-    report->null_deviance = figures.null_deviance;
-    report->dispersion = figures.dispersion;
-    report->aic = figures.aic;
 done:
     ki_newton_close(&glm.newton);
     kiln_matrix_free(glm.ones);

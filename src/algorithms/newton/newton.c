@@ -161,8 +161,6 @@ kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_m
     if (W) TRY(copy(newton, W, newton->W));
     if (b) TRY(copy(newton, b, newton->b));
     made->seconds = ki_clock() - newton->start;
-    made->rss = made->tss = made->r2 = NAN;
-    made->deviance = made->null_deviance = made->dispersion = made->aic = made->gap = NAN;
     ki_report_hand_over(report, made);
 done:
     return status;

@@ -58,8 +58,7 @@ kiln_status ki_newton_open(struct ki_newton *newton);
  * not, it is returned as it is, DIVERGED. */
 kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
                             const struct ki_newton_start *start);
-/* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's, and the report, whose figures
- * of other algorithms become NaN. W, b and the report may be NULL. */
+/* The engine's W and b = those given, for a warm start (b NULL: zeros); theirs = the engine's, and the report. W, b and the report may be NULL. */
 kiln_status ki_newton_set_start(struct ki_newton *newton, const kiln_matrix *W, const kiln_matrix *b);
 kiln_status ki_newton_hand_over(struct ki_newton *newton, kiln_matrix *W, kiln_matrix *b,
                                 kiln_report *report);

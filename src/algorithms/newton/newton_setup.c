@@ -88,6 +88,7 @@ done:
 kiln_status ki_newton_open(struct ki_newton *newton) {
     kiln_status status;
     const int64_t cols = kiln_matrix_cols(newton->X);
+    TRY(ki_report_begin(&newton->report));
     newton->report.converged = 1;
     newton->report.tolerance = newton->tolerance;
     struct ki_newton_work *work = newton->work = ki_calloc(sizeof *work);

@@ -231,10 +231,10 @@ static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, 
     const double objective = m->newton.report.objective;
     TRY(ki_vector_set(W, m->W));
     if (b) TRY(ki_vector_set(b, m->b));
-    TRY(ki_newton_hand_over(&m->newton, NULL, NULL, report));
     /* at zero, the gap is one of rounding; so is a negative one */
-    if (report) report->gap = objective > 0 ? fmax(objective - m->dual, 0) / objective : 0;
-    if (report && isnan(m->dual)) report->gap = NAN;
+    const double gap = objective > 0 ? fmax(objective - m->dual, 0) / objective : 0;
+    ki_report_figure(&m->newton.report, "gap", isnan(m->dual) ? (double)NAN : gap);
+    TRY(ki_newton_hand_over(&m->newton, NULL, NULL, report));
 done:
     return status;
 }
