@@ -26,6 +26,30 @@ KILN_API kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kil
 KILN_API kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                      int64_t cols, const int64_t *row_start, const int32_t *col,
                                      const void *values);
+/* Memory that holds a matrix already: a NumPy or SciPy array's, or what DLPack hands over. */
+typedef struct kiln_memory {
+    size_t size;
+    kiln_type type; /* of values */
+    int64_t rows, cols;
+    void *values;                /* dense: rows*cols, row-major; sparse: one for each entry */
+    const void *row_start;       /* rows+1 numbers as for kiln_matrix_csr; NULL = dense */
+    const int32_t *col;          /* of each entry; NULL if dense */
+    int row_start_bits;          /* 32, as SciPy has them, or 64; 0 = 64 */
+    int on_device;               /* the arrays lie in the memory of a CUDA device; 0 = in host memory */
+    int trusted;                 /* row_start and col are right and need no check; 0 = they are checked */
+    void (*release)(void *user); /* told once that Kiln is done with the arrays; NULL = nobody is */
+    void *user;
+} kiln_memory;
+/* A matrix over the caller's memory, without a copy of values and columns; row starts of 32 bits are widened. The arrays must
+ * stay, and row_start and col must not change, until release is called: by kiln_matrix_free, after the last of the matrices that
+ * share the structure. Memory of a CUDA device must have no work of others pending on it.
+ * On the CPU, and in device memory, an operation that writes the matrix writes the caller's values, and what the caller writes
+ * between two calls is seen; after a sparse matrix has been used, only through kiln_matrix_set. Host memory for a GPU is uploaded
+ * when it is needed, and results do not go back to it.
+ * Host arrays begin at multiples of their element's size, device memory at multiples of 256 bytes, as allocators give it. Lent
+ * memory counts against no budget. Errors: those of kiln_matrix_csr; ERR_UNSUPPORTED (on_device for an OpenCL device). On failure
+ * release is not called. Cost: the check of a sparse structure, one pass over col, which is downloaded from device memory. */
+KILN_API kiln_status kiln_matrix_wrap(kiln_matrix **A, kiln_device *device, const kiln_memory *memory);
 /* A sparse matrix with the row starts and columns of `pattern`, which it shares, and values of its own: nnz of them, copied, in
  * the order of pattern's; NULL: ones. type: KILN_TYPE_DEFAULT is pattern's. The structure takes memory once, and both matrices
  * may be freed in any order. A pattern whose values lie in a file stays there: its structure is read once more.

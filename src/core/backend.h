@@ -41,6 +41,7 @@ struct ki_properties {
     int64_t alloc_max;     /* bytes in one allocation at most */
     int64_t align;         /* of offsets into a buffer, in bytes */
     bool has_f64;
+    bool addresses; /* handles are addresses, which a caller may have of memory that is its own */
     bool
         gathers; /* a CPU with AVX-512 that gathers and scatters faster than it loads and stores one by one */
     char cache_key[192]; /* what built kernels depend on: API, compiler, driver and architecture versions */

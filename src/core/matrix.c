@@ -140,6 +140,8 @@ static void return_lent(struct ki_lender *lender) {
 
 void ki_matrix_clear(kiln_matrix *A) {
     kiln_matrix *S = A->structure;
+    if (A->lent_buffers && !A->device->lost)
+        (void)A->device->backend->sync(A->device); /* queued work may use them */
     if (A->layout) (void)A->layout_drop(A, false);
     if (ki_matrix_resident(A)) ki_structure_release(A);
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
@@ -160,7 +162,7 @@ void kiln_matrix_free(kiln_matrix *A) {
     ki_free(A);
 }
 
-static kiln_status check_row_start(const int64_t *row_start, int64_t rows) {
+kiln_status ki_csr_check_starts(const int64_t *row_start, int64_t rows) {
     if (row_start[0] != 0)
         return ki_fail(KILN_ERR_DATA, "row_start[0] is %lld, but must be 0", (long long)row_start[0]);
     for (int64_t i = 0; i < rows; i++)
@@ -172,7 +174,7 @@ static kiln_status check_row_start(const int64_t *row_start, int64_t rows) {
 
 /* Column numbers in range and distinct within each row: `seen[c]` holds the last row that had column c.
  * Skipped for rows that ascend, which need no memory. */
-static kiln_status check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols) {
+kiln_status ki_csr_check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols) {
     int64_t *seen = NULL;
     kiln_status status = KILN_OK;
     for (int64_t i = 0; i < rows && status == KILN_OK; i++) {
@@ -228,13 +230,13 @@ kiln_status kiln_matrix_csr(kiln_matrix **A, kiln_device *device, kiln_type type
     kiln_status status;
     int64_t bytes = 0;
     TRY(check_shape(device, type, rows, cols));
-    TRY(check_row_start(row_start, rows));
+    TRY(ki_csr_check_starts(row_start, rows));
     int64_t nnz = row_start[rows];
     if (nnz > 0 && !col) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_csr: col is NULL");
     if (!ki_mul(nnz, 8, &bytes) || !ki_mul(rows + 1, 8, &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "%lld rows with %lld entries are too many", (long long)rows,
                        (long long)nnz);
-    TRY(check_columns(row_start, col, rows, cols));
+    TRY(ki_csr_check_columns(row_start, col, rows, cols));
     own_start = ki_alloc((size_t)(rows + 1) * 8);
     own_col = ki_alloc((size_t)nnz * 4);
     if (!own_start || !own_col) TRY(ki_fail_nomem((size_t)nnz * 4, "a sparse matrix"));

@@ -284,9 +284,13 @@ void ki_matrix_drop_host(kiln_matrix *A) {
 static void drop_resident(kiln_matrix *A) {
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++) {
         struct ki_buffer *buffer = ki_matrix_part(A, part);
-        ki_memory_count(A->device, -buffer->bytes);
-        if (buffer->handle) give_back(A->device, buffer);
+        if (!(A->lent_buffers & 1u << part)) {
+            ki_memory_count(A->device, -buffer->bytes);
+            if (buffer->handle) give_back(A->device, buffer);
+        }
+        *buffer = (struct ki_buffer){0, 0, 0};
     }
+    A->lent_buffers = 0;
     ki_structure_release(A);
 }
 

@@ -87,7 +87,7 @@ static kiln_status drop(kiln_matrix *X, bool restore) {
     kiln_device *device = X->device;
     kiln_status status = KILN_OK;
     if (layout->col.handle)
-        X->col = X->structure->col;
+        X->col = layout->plain;
     else if (restore && layout->coded && !device->lost)
         status = ki_layout_decode(layout, X);
     struct ki_buffer *const parts[] = {&layout->col,      &layout->slots,    &layout->y_hot,

@@ -72,8 +72,8 @@ struct ki_layout {
     double value; /* of every entry, if alike */
     struct ki_rows rows;
     int64_t coded;
-    struct ki_buffer
-        col; /* the coded columns of an X that shares its structure; else they stand in X's own */
+    /* The coded columns of an X whose own are shared or lent, and these; else they stand in X's own. */
+    struct ki_buffer col, plain;
     struct ki_buffer slots;           /* the columns in the order of their slots */
     bool tiled, transposed, stripped; /* one of them, maybe without entries */
     struct ki_tiles tiles;

@@ -61,12 +61,13 @@ done:
     return status;
 }
 
-/* Columns that others share are left alone: X gets a copy to code. */
+/* Columns that others share, or have lent, are left alone: X gets a copy to code. */
 static kiln_status own_columns(struct ki_layout *layout, const kiln_matrix *X) {
     kiln_status status;
     TRY(ki_device_alloc(X->device, &layout->col, X->nnz * 4));
     const struct ki_arg args[] = {ki_arg_buffer(&layout->col), ki_arg_buffer(&X->col), ki_arg_i64(X->nnz)};
     TRY(ki_layout_for_all(X->device, "popular_copy", "-DPOPULAR", KILN_F32, X->nnz, args, 3));
+    layout->plain = X->col;
     ((kiln_matrix *)(uintptr_t)X)->col = layout->col;
 done:
     return status;
@@ -79,7 +80,7 @@ static kiln_status encode(struct ki_layout *layout, const kiln_matrix *X) {
     kiln_status status;
     TRY(ki_device_alloc(device, &rank, X->cols * 4));
     TRY(fill(device, &rank, X->cols, -1));
-    if (X->structure) TRY(own_columns(layout, X));
+    if (X->structure || X->lent_buffers) TRY(own_columns(layout, X));
     const struct ki_arg ranks[] = {ki_arg_buffer(&rank), ki_arg_buffer(&layout->slots),
                                    ki_arg_i64(layout->coded)};
     TRY(ki_layout_for_all(device, "popular_rank", "-DPOPULAR", KILN_F32, layout->coded, ranks, 3));

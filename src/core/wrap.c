@@ -1,0 +1,193 @@
+/* A matrix over the caller's memory. Host memory is the CPU's values, row starts and columns themselves, and to a GPU a host copy
+ * that is valid until the matrix is written to; device memory is used where it lies. What is lent is never written but as the
+ * matrix is, never freed, and returned once: when the matrix and all that share its structure are gone. */
+#include <string.h>
+
+#include "core/matrix.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "core/sized.h"
+
+struct wrap {
+    kiln_device *device;
+    const kiln_memory *memory;
+    bool in_place;         /* device memory */
+    int64_t nnz, *start;   /* row starts in host memory, ours; NULL: the caller's serve */
+    void *array[KI_PARTS]; /* what the matrix gets */
+    unsigned lent;         /* of these, the caller's */
+};
+
+static kiln_status check_place(struct wrap *w) {
+    const kiln_memory *memory = w->memory;
+    w->in_place = memory->on_device && !ki_on_cpu(w->device);
+    if (!w->in_place || w->device->properties.addresses) return KILN_OK;
+    ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_wrap: device %s has no pointers into its memory",
+            w->device->info.name);
+    return ki_hint("host memory, or a cuda device");
+}
+
+/* NULL passes: whether there should be something is known later. */
+static kiln_status check_alignment(const void *array, int64_t element, const char *name) {
+    if ((uintptr_t)array % (uintptr_t)element == 0) return KILN_OK;
+    ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: %s does not begin at a multiple of %lld bytes", name,
+            (long long)element);
+    return ki_hint("copy it: kiln_matrix_dense, kiln_matrix_csr");
+}
+
+static kiln_status check_arrays(const struct wrap *w) {
+    const kiln_memory *memory = w->memory;
+    const int bits = memory->row_start_bits;
+    const int64_t align = w->in_place ? w->device->properties.align : 1;
+    kiln_status status;
+    if (bits != 0 && bits != 32 && bits != 64)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: row_start_bits is %d, but must be 32 or 64",
+                       bits);
+    TRY(check_alignment(memory->values, ki_max(align, ki_type_bytes(memory->type)), "values"));
+    TRY(check_alignment(memory->col, ki_max(align, 4), "col"));
+    TRY(check_alignment(memory->row_start, ki_max(align, bits == 32 ? 4 : 8), "row_start"));
+done:
+    return status;
+}
+
+/* An array of the caller's in host memory: itself, or what *copy then has to be freed. */
+static kiln_status to_host(const void **array, void **copy, const struct wrap *w, const void *from,
+                           int64_t bytes) {
+    *array = from;
+    if (!w->in_place || bytes == 0) return KILN_OK;
+    const struct ki_buffer buffer = {(uintptr_t)from, bytes, 0};
+    *copy = ki_alloc((size_t)bytes);
+    if (!*copy) return ki_fail_nomem((size_t)bytes, "the check of a matrix in device memory");
+    *array = *copy;
+    return ki_device_download(w->device, *copy, &buffer, 0, bytes);
+}
+
+static kiln_status check_columns(const struct wrap *w, const int64_t *start) {
+    const void *col;
+    void *copy = NULL;
+    kiln_status status;
+    TRY(ki_csr_check_starts(start, w->memory->rows));
+    TRY(to_host(&col, &copy, w, w->memory->col, w->nnz * 4));
+    TRY(ki_csr_check_columns(start, col, w->memory->rows, w->memory->cols));
+done:
+    ki_free(copy);
+    return status;
+}
+
+/* Row starts of 32 bits are widened, which takes little beside what they point to. */
+static kiln_status take_starts(struct wrap *w) {
+    const kiln_memory *memory = w->memory;
+    const bool narrow = memory->row_start_bits == 32;
+    const int64_t count = memory->rows + 1;
+    const void *given = NULL;
+    void *copy = NULL;
+    kiln_status status;
+    TRY(to_host(&given, &copy, w, memory->row_start, count * (narrow ? 4 : 8)));
+    if (narrow) {
+        w->start = ki_alloc((size_t)count * 8);
+        if (!w->start) TRY(ki_fail_nomem((size_t)count * 8, "row starts of 64 bits"));
+        for (int64_t i = 0; i < count; i++) w->start[i] = ((const int32_t *)given)[i];
+    }
+    const int64_t *start = narrow ? w->start : given;
+    w->nnz = start[memory->rows];
+    if (start[0] != 0 || w->nnz < 0)
+        TRY(ki_fail(KILN_ERR_DATA, "row_start begins with %lld and ends with %lld, but must begin with 0",
+                    (long long)start[0], (long long)w->nnz));
+    if (w->nnz > 0 && !memory->col) TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: col is NULL"));
+    if (!memory->trusted) TRY(check_columns(w, start));
+done:
+    ki_free(copy);
+    return status;
+}
+
+/* The caller's arrays, or in place of empty ones and of narrow row starts our own. */
+static kiln_status take_arrays(struct wrap *w, const kiln_matrix *A) {
+    const kiln_memory *memory = w->memory;
+    void *const given[KI_PARTS] = {memory->values, w->start ? NULL : (void *)(uintptr_t)memory->row_start,
+                                   (void *)(uintptr_t)memory->col};
+    w->array[KI_ROW_START] = w->start;
+    w->start = NULL;
+    for (int part = 0; part < ki_matrix_parts(A); part++) {
+        if (w->array[part]) continue;
+        w->array[part] = ki_matrix_part_bytes(A, part) > 0 ? given[part] : ki_alloc(0);
+        if (!w->array[part]) return ki_fail_nomem(1, "an empty array");
+        if (ki_matrix_part_bytes(A, part) > 0) w->lent |= 1u << part;
+    }
+    return KILN_OK;
+}
+
+/* Device memory, or the CPU's: what is not lent is counted, and uploaded. */
+static kiln_status place_here(kiln_matrix *A, struct wrap *w) {
+    kiln_status status = KILN_OK;
+    A->lent_buffers = w->lent;
+    for (int part = 0; part < ki_matrix_parts(A); part++) {
+        struct ki_buffer *buffer = ki_matrix_part(A, part);
+        const int64_t bytes = ki_matrix_part_bytes(A, part);
+        const bool lent = w->lent & 1u << part;
+        if (lent || ki_on_cpu(A->device)) {
+            *buffer = (struct ki_buffer){(uintptr_t)w->array[part], bytes, 0};
+            w->array[part] = NULL;
+            if (!lent) ki_memory_count(A->device, bytes);
+        } else {
+            TRY(ki_device_alloc(A->device, buffer, bytes));
+            TRY(ki_device_upload(A->device, buffer, 0, w->array[part], bytes));
+        }
+    }
+done:
+    return status;
+}
+
+static void place_on_host(kiln_matrix *A, struct wrap *w) {
+    A->lent_host = w->lent;
+    memcpy(A->host, w->array, sizeof A->host);
+    memset(w->array, 0, sizeof w->array);
+}
+
+static kiln_status wrap(kiln_matrix **A, struct wrap *w) {
+    const kiln_memory *memory = w->memory;
+    const kiln_format format = memory->row_start ? KILN_CSR : KILN_DENSE;
+    kiln_matrix *made = NULL;
+    struct ki_lender *lender = NULL;
+    kiln_status status;
+    int64_t bytes;
+    TRY(ki_matrix_shell(&made, w->device, memory->type, format, memory->rows, memory->cols));
+    TRY(check_place(w));
+    TRY(check_arrays(w));
+    if (memory->rows >= INT64_MAX / 8)
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "%lld rows are too many", (long long)memory->rows));
+    if (format == KILN_CSR)
+        TRY(take_starts(w));
+    else if (!ki_mul(memory->rows, memory->cols, &w->nnz))
+        w->nnz = INT64_MAX;
+    if (!ki_mul(w->nnz, 8, &bytes))
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: the matrix is too large"));
+    if (w->nnz > 0 && !memory->values) TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: values is NULL"));
+    made->nnz = w->nnz;
+    lender = ki_alloc(sizeof *lender);
+    if (!lender) TRY(ki_fail_nomem(sizeof *lender, "a matrix"));
+    TRY(take_arrays(w, made));
+    if (w->in_place || ki_on_cpu(w->device))
+        TRY(place_here(made, w));
+    else
+        place_on_host(made, w);
+    *lender = (struct ki_lender){1, memory->release, memory->user};
+    made->lender = lender;
+    *A = made;
+    made = NULL;
+    lender = NULL;
+done:
+    ki_free(lender);
+    kiln_matrix_free(made);
+    return status;
+}
+
+kiln_status kiln_matrix_wrap(kiln_matrix **A, kiln_device *device, const kiln_memory *memory) {
+    if (!A || !memory) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: A or memory is NULL");
+    kiln_memory own;
+    struct wrap w = {.device = device, .memory = &own};
+    kiln_status status = KI_TAKE(kiln_memory, &own, memory);
+    if (status == KILN_OK) status = wrap(A, &w);
+    ki_free(w.start);
+    for (int part = 0; part < KI_PARTS; part++)
+        if (!(w.lent & 1u << part)) ki_free(w.array[part]);
+    return status;
+}
