@@ -40,6 +40,18 @@ EXCEPTIONS = {
     ("src/pass/csr/csr_run.c", "ops/elementwise.h"),
     ("src/pass/stream.c", "ops/elementwise.h"),
 }
+# Room -> rooms whose functions it may call besides those that it may include from, by their public names.
+MAY_CALL = {
+    "src/choose": ["ops"],  # rates are measured by running operations
+    "src/algorithms": ["core", "ops", "derived", "choose", "io"],
+}
+# Passes add vectors up as the element-wise operations do, and streaming runs the pass over each panel of rows by the function
+# that the whole pass came through.
+CALL_EXCEPTIONS = {
+    ("src/pass", "ki_combine_all"),
+    ("src/pass", "kiln_fill"),
+    ("src/pass", "ki_chain_run_here"),
+}
 VENDOR = re.compile(r"^(cuda|nvrtc|cublas|cusparse|nccl|mpi|CL/|OpenCL/)")
 # Calls that must go through core/seams.h, and the files that are the seam.
 RAW_CALL = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|posix_memalign|abort|exit|assert)\s*\(")
@@ -63,12 +75,43 @@ def check_includes(folder, path, text):
             yield f"{name}: {folder} must not include {target}"
 
 
+def code_of(text):
+    """Without comments and strings, the lines where they were."""
+    code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
+    return re.sub(r'"(\\.|[^"\\])*"', '""', code)
+
+
+DEFINITION = re.compile(r"^(?!static|typedef|#|\s)[\w ]+?\**\b(ki_\w+|kiln_\w+)\([^;{]*\)\s*\{", re.M)
+CALL = re.compile(r"\b(ki_\w+|kiln_\w+)\(")
+
+
+def find_rooms():
+    """Function -> the room of src/ that defines it."""
+    rooms = {}
+    for path in files("src"):
+        if path.suffix == ".c":
+            room = path.relative_to(ROOT / "src").parts[0]
+            rooms.update((name, room) for name in DEFINITION.findall(code_of(path.read_text())))
+    return rooms
+
+
+def check_rooms(folder, path, text, rooms):
+    """Calls upward need no include where the public header declares the function."""
+    name = str(path.relative_to(ROOT))
+    own = folder.removeprefix("src/")
+    may = {own, *MAY_INCLUDE[folder], *MAY_CALL.get(folder, [])}
+    for number, line in enumerate(code_of(text).split("\n"), 1):
+        for called in CALL.findall(line):
+            room = rooms.get(called, own)
+            if room not in may and (folder, called) not in CALL_EXCEPTIONS:
+                yield f"{name}:{number}: {folder} must not call {called} of src/{room}"
+
+
 def check_calls(path, text):
     name = str(path.relative_to(ROOT))
     if name in RAW_ALLOWED or not name.startswith("src/"):
         return
-    code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
-    code = re.sub(r'"(\\.|[^"\\])*"', '""', code)
+    code = code_of(text)
     for number, line in enumerate(code.split("\n"), 1):
         found = RAW_CALL.search(line)
         if found:
@@ -77,11 +120,14 @@ def check_calls(path, text):
 
 def main():
     problems = []
+    rooms = find_rooms()
     for folder in MAY_INCLUDE:
         for path in files(folder):
             text = path.read_text()
             problems += check_includes(folder, path, text)
             problems += check_calls(path, text)
+            if folder.startswith("src/") and path.suffix == ".c":
+                problems += check_rooms(folder, path, text, rooms)
     for problem in problems:
         print(problem)
     print(f"check_tree: {len(problems)} problems")

@@ -1,5 +1,5 @@
-/* What algorithms share: the one header of the library besides kiln.h that they include. What they compute,
- * they compute through kiln.h's operations, so any user could have written them. */
+/* What algorithms share: the header of the library besides kiln.h that they include. What they compute, they compute through
+ * kiln.h's operations and the few of ops/ and derived/ below, which are not public: docs/architecture.md says which and why. */
 #ifndef KI_ALGORITHM_H
 #define KI_ALGORITHM_H
 

@@ -67,21 +67,19 @@ static kiln_status values_on_host(kiln_matrix *A, const void *values) {
     return KILN_OK;
 }
 
-kiln_status kiln_matrix_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
-                              int64_t cols, const void *values) {
-    if (!A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_dense: A is NULL");
+kiln_status ki_matrix_dense(kiln_matrix **A, bool *unset, kiln_device *device, kiln_type type, int64_t rows,
+                            int64_t cols, const void *values) {
     kiln_matrix *made = NULL;
     kiln_status status;
     int64_t bytes = 0;
     TRY(ki_matrix_shell(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     status = ki_device_alloc(device, &made->values, bytes);
+    *unset = status == KILN_OK && !values;
     if (status == KILN_ERR_DEVICE_NOMEM)
         TRY(values_on_host(made, values));
     else if (status == KILN_OK && values)
         TRY(ki_device_upload(device, &made->values, 0, values, bytes));
-    else if (status == KILN_OK)
-        TRY(kiln_fill(made, 0.0));
     if (status != KILN_OK) goto done;
     *A = made;
     made = NULL;

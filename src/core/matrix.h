@@ -143,6 +143,9 @@ kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type
 kiln_status ki_values_copy(void **copy, kiln_type type, int64_t n, const void *values);
 /* A dense matrix whose values are not yet written. */
 kiln_status ki_matrix_new(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows, int64_t cols);
+/* kiln_matrix_dense, but that without values what lies on the device is still to be set: *unset. */
+kiln_status ki_matrix_dense(kiln_matrix **A, bool *unset, kiln_device *device, kiln_type type, int64_t rows,
+                            int64_t cols, const void *values);
 /* Take host arrays from ki_alloc over (see ki_matrix_place); on success they belong to the matrix, on failure
  * to the caller. The CSR form trusts its arrays: the caller has checked them. */
 kiln_status ki_matrix_adopt_dense(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,

@@ -79,8 +79,9 @@ kiln_status kiln_model_tensor(kiln_matrix **A, kiln_device *device, kiln_type ty
     const struct ki_tensor *tensor = ki_container_tensor(&model->content, name);
     if (!tensor) return ki_fail(KILN_ERR_MODEL, "the model has no tensor '%s'", name);
     kiln_matrix *stored = NULL;
+    bool unset; /* not with values */
     kiln_status status =
-        kiln_matrix_dense(&stored, device, tensor->type, tensor->rows, tensor->cols, tensor->values);
+        ki_matrix_dense(&stored, &unset, device, tensor->type, tensor->rows, tensor->cols, tensor->values);
     if (status == KILN_OK && type != KILN_TYPE_DEFAULT && type != tensor->type) {
         kiln_matrix *converted = NULL;
         status = kiln_matrix_copy(&converted, device, type, stored);
