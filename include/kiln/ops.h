@@ -22,11 +22,12 @@ extern "C" {
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z. Rows with v_i = 0 may be left out: NaN and infinity in
  *   them need not show.
  * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 128 copies of w (one a thread where these are more than
- * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into tiles,
- * which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
+ * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into panels of
+ * columns, which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
  * 1 MB, also where a few columns do, and in the first pass. A GPU's second pass over a sparse X of 2^20 entries or more whose w
- * does not fit on chip copies it, too: into tiles where the cache does not hold y and w either, or, for one column of y, into
- * strips where it does and no columns are popular (kiln_device_statistics.layout_bytes; at most 1.2 times X). GPUs: one pass
+ * does not fit on chip copies the column numbers where a few columns hold a tenth of the entries, and the other columns' entries where
+ * the cache does not hold y and w either; a deterministic device's first pass transposes X. Both together take at most 1.6 times X
+ * and 4 bytes a column (kiln_device_statistics.layout_bytes), and go when memory is short. GPUs: one pass
  * per 4 to 8 columns of y, as the launch model chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with
  * CUDA from compute capability 9.0 on.
  * Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to some
@@ -35,7 +36,7 @@ extern "C" {
  * and elsewhere beyond some 8,192, they are read a second time, from the cache as far as they fit there. A team's groups
  * wait for each other: through OpenCL, which cannot start them together, two devices opened on one GPU and used at the same time
  * can hold each other up for ever. With CUDA they take turns.
- * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; tiles add up in another order than rows.
+ * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; panels add up in another order than rows.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
  * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
 KILN_API kiln_status kiln_mmchain(kiln_matrix *w, double alpha, const kiln_matrix *X, const kiln_matrix *v,
@@ -46,7 +47,7 @@ typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpo
 /* Y = alpha * op(A) B + beta * Z, op(A) = A or A^T.
  *   A m x n, dense or CSR; B n x k (m x k transposed); Y, Z m x k (n x k transposed); 1 <= k <= 65536;
  *   Z NULL or beta = 0: not read. Y may be Z; Y must not be B.
- * Determinism: CSR on GPUs uses atomics: transposed, and plain where passes over A have made a copy in strips or tiles.
+ * Determinism: CSR on GPUs uses atomics: transposed, and plain where passes over A have made a copy in panels.
  * Source: as mmchain. */
 KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
                                    const kiln_matrix *B, double beta, const kiln_matrix *Z);

@@ -85,8 +85,7 @@ typedef struct kiln_plan {
  * needed. Free with kiln_free. ERR_ARGUMENT where X has no entries. */
 KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                         const kiln_work *work);
-/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. Where X has
- * been copied into strips (limit: "sums of strips"), there is one way only, and all plans take the same time. */
+/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. */
 KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
                                        const kiln_matrix *v, const kiln_matrix *y);
 

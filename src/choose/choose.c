@@ -35,7 +35,7 @@ struct choice {
 
 /* Whether X is thin is a question to the processor alone: a GPU has other ways. */
 static struct ki_cost cost_of(const struct choice *choice, const struct candidate *candidate) {
-    const bool thin = candidate == &choice->host && !ki_wide_fits(&choice->work);
+    const bool thin = candidate == &choice->host && !ki_cpu_panels_fit(&choice->work);
     return ki_cost_of(&candidate->figures, &choice->work, candidate->budget, thin);
 }
 

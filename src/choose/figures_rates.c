@@ -178,7 +178,7 @@ static double rate_beside(double entry, double row, int64_t per_row) {
     return 1 / fmax(entry - row / (double)per_row, 0.1 * entry);
 }
 
-/* Columns that are alike are taken in tiles on a processor if there are so many, which vectors as long must not outweigh;
+/* Columns that are alike are taken in panels on a processor if there are so many, which vectors as long must not outweigh;
  * others row by row. */
 static kiln_status measure_wide(double *entry, kiln_device *device, kiln_type type, int64_t cols) {
     const struct pattern alike = {cols, LONG_ROW, 4, 0}, skewed = {cols, LONG_ROW, 2, 1};

@@ -134,7 +134,14 @@ static kiln_status run_numbered(const struct ki_chain *chain, const kiln_plan *p
     if (!found || found->VS != plan->vector || found->BS != plan->group)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_mmchain_with: plan %lld is none of this shape's %d",
                        (long long)plan->number, n);
-    return ki_chain_run_plan(chain, found);
+    kiln_device *device = chain->X->device;
+    const struct ki_operand operands[] = {
+        {chain->out, true}, {chain->X, false}, {chain->v, false}, {chain->y, false}};
+    kiln_status status = ki_operands_hold(device, operands, 4);
+    if (status != KILN_OK) return status;
+    status = ki_chain_run_plan(chain, found);
+    ki_operands_release(device, operands, 4);
+    return status;
 }
 
 static kiln_status run_on_gpu(const struct ki_chain *chain, const kiln_plan *plan) {

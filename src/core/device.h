@@ -21,7 +21,7 @@ struct kiln_device {
     bool lost;       /* a sticky error happened: every later call fails at once, frees are no-ops */
     int64_t budget;  /* bytes; what does not fit drives out what was used least recently */
     kiln_device_statistics statistics;
-    struct ki_buffer scratch; /* grown on demand, reused by every operation */
+    struct ki_buffer scratch, spaces[KI_SPACES]; /* grown on demand, reused by every operation */
     struct ki_memory memory;
     struct ki_kernel *kernels; /* list of what was built or loaded */
     struct ki_cache *cache;    /* disk cache of built kernels; NULL until first use */

@@ -46,16 +46,15 @@ static kiln_status new_kernel(struct ki_kernel **kernel, const char *file, const
 /* Everything that the binary depends on, and inputs only: what a compiler prints may differ from run to run.
  */
 static kiln_status cache_key(char **key, const kiln_device *device, const char *source, const char *defines) {
-    static const char format[] =
-        "kiln %s\nbuild %s\nindex limit %lld\nbackend %s\nplatform %s\noptions %s\nsource %s\n";
+    static const char format[] = "kiln %s\nbuild %s\nbackend %s\nplatform %s\noptions %s\nsource %s\n";
     char source_hash[65];
     ki_sha256_hex(source_hash, source, strlen(source));
     size_t bytes = sizeof format + 128 + strlen(ki_build_id) + strlen(device->properties.cache_key) +
                    strlen(device->backend->name) + strlen(defines) + sizeof source_hash;
     char *text = ki_alloc(bytes);
     if (!text) return ki_fail_nomem(bytes, "a kernel's key");
-    snprintf(text, bytes, format, KILN_VERSION, ki_build_id, (long long)KILN_INDEX32_LIMIT,
-             device->backend->name, device->properties.cache_key, defines, source_hash);
+    snprintf(text, bytes, format, KILN_VERSION, ki_build_id, device->backend->name,
+             device->properties.cache_key, defines, source_hash);
     *key = text;
     return KILN_OK;
 }

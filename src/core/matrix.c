@@ -140,7 +140,7 @@ void ki_matrix_clear(kiln_matrix *A) {
     kiln_matrix *S = A->structure;
     if (A->lent_buffers && !A->device->lost)
         (void)A->device->backend->sync(A->device); /* queued work may use them */
-    if (A->layout) (void)A->layout_drop(A, false);
+    ki_slots_drop(A);
     if (ki_matrix_resident(A)) ki_structure_release(A);
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
         if (!(A->lent_buffers & 1u << part)) ki_device_release(A->device, ki_matrix_part(A, part));
@@ -340,8 +340,7 @@ kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
                        A->file->name);
     const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
-    kiln_status status = ki_matrix_plain(A);
-    if (status != KILN_OK) return status;
+    ki_slots_drop(A);
     if (!ki_matrix_resident(A)) {
         memcpy(A->host[KI_VALUES], values, (size_t)bytes);
         return KILN_OK;
@@ -354,8 +353,7 @@ kiln_status kiln_matrix_get_csr(int64_t *row_start, int32_t *col, void *values, 
     if (!A) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_csr: A is NULL");
     if (A->format != KILN_CSR)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_get_csr: the matrix is not sparse");
-    kiln_status status = col ? ki_matrix_plain(A) : KILN_OK;
-    if (status != KILN_OK) return status;
+    kiln_status status = KILN_OK;
     if (row_start) TRY(fetch(row_start, A, KI_ROW_START));
     if (col) TRY(fetch(col, A, KI_COL));
     if (values) TRY(fetch(values, A, KI_VALUES));

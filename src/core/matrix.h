@@ -3,6 +3,7 @@
 #define KI_MATRIX_H
 
 #include "core/device.h"
+#include "core/slots.h"
 
 /* The arrays of a matrix, in the order in which what follows counts them. */
 enum { KI_VALUES, KI_ROW_START, KI_COL, KI_PARTS };
@@ -28,14 +29,11 @@ struct kiln_matrix {
     /* CSR matrices that share their row starts and columns (core/share.c): the hidden matrix that owns these, and no values;
      * row_start and col above are its buffers then, as long as this matrix is on the device. NULL: they are its own. */
     kiln_matrix *structure;
-    int users; /* of a hidden matrix; 0 = this is a matrix like any other */
-    /* What passes derived from a CSR matrix on this device, NULL = nothing, and what frees it: to restore, col gets the
-     * columns' own numbers again (a GPU's struct ki_layout, derived/layout.h, or the CPU's struct ki_wide, derived/panels_cpu.h). */
-    void *layout;
-    kiln_status (*layout_drop)(kiln_matrix *A, bool restore);
-    void *host[KI_PARTS]; /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
-    struct ki_file *file; /* where values and columns may be read instead (core/file.h); NULL = nowhere */
-    bool pinned;          /* the device reads the host copy at full speed */
+    int users;             /* of a hidden matrix; 0 = this is a matrix like any other */
+    struct ki_slot *slots; /* what was derived from it on this device */
+    void *host[KI_PARTS];  /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
+    struct ki_file *file;  /* where values and columns may be read instead (core/file.h); NULL = nowhere */
+    bool pinned;           /* the device reads the host copy at full speed */
     bool streams; /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
     bool view;    /* rows of another matrix, which owns the buffers and is held */
     int held;     /* by operations under way; a hidden matrix by those on the device that share it */
@@ -45,11 +43,6 @@ struct kiln_matrix {
     unsigned lent_host, lent_buffers;
     kiln_matrix *newer, *older; /* of the device's, by last use */
 };
-
-/* Before anything but a pass reads col, before values of a CSR matrix are written, and before the matrix leaves its device. */
-static inline kiln_status ki_matrix_plain(const kiln_matrix *A) {
-    return A->layout ? A->layout_drop((kiln_matrix *)(uintptr_t)A, true) : KILN_OK;
-}
 
 static inline int64_t ki_type_bytes(kiln_type type) {
     return type == KILN_F32 ? 4 : 8;

@@ -87,13 +87,21 @@ static bool evictable(const kiln_matrix *A) {
     return ki_matrix_resident(A) && A->held == 0 && !A->lent_buffers;
 }
 
+static int64_t work_bytes(const kiln_device *device) {
+    int64_t bytes = device->scratch.bytes;
+    for (int i = 0; i < KI_SPACES; i++) bytes += device->spaces[i].bytes;
+    return bytes;
+}
+
 /* A structure leaves once all have left that share it. */
 int64_t ki_memory_room(const kiln_device *device) {
     int64_t bytes = device->budget - device->statistics.memory_used;
-    if (device->memory.held == 0) bytes += device->scratch.bytes;
-    if (ki_on_cpu(device)) return bytes;
-    for (kiln_matrix *A = device->memory.oldest; A; A = A->newer) A->leaving = 0;
-    for (const kiln_matrix *A = device->memory.oldest; A; A = A->newer) {
+    if (device->memory.held == 0) bytes += work_bytes(device);
+    for (kiln_matrix *A = device->memory.oldest; A; A = A->newer) {
+        A->leaving = 0;
+        if (A->held == 0) bytes += ki_slots_bytes(A);
+    }
+    for (const kiln_matrix *A = device->memory.oldest; A && !ki_on_cpu(device); A = A->newer) {
         if (!evictable(A)) continue;
         bytes += resident_bytes(A);
         kiln_matrix *S = A->structure;
@@ -133,15 +141,34 @@ static kiln_matrix *victim(const kiln_device *device) {
 
 static kiln_status evict(kiln_matrix *A);
 
-/* Gives one thing up: kept blocks, then work space that nobody uses, then a matrix. *made = false: there was none. */
+static void drop_space(kiln_device *device, struct ki_buffer *space) {
+    ki_memory_count(device, -space->bytes);
+    if (space->handle) give_back(device, space);
+}
+
+static void drop_work_space(kiln_device *device) {
+    drop_space(device, &device->scratch);
+    for (int i = 0; i < KI_SPACES; i++) drop_space(device, &device->spaces[i]);
+}
+
+/* The newest slot of the least recently used matrix that has any. */
+static bool drop_slot(const kiln_device *device) {
+    for (const kiln_matrix *A = device->memory.oldest; A; A = A->newer)
+        if (A->held == 0 && ki_slots_drop_one(A)) return true;
+    return false;
+}
+
+/* Gives one thing up: kept blocks, then work space that nobody uses, then what was derived from a matrix, then a matrix.
+ * *made = false: there was none. */
 static kiln_status make_room(kiln_device *device, bool *made) {
     kiln_matrix *A;
     *made = true;
     if (device->memory.idle_count > 0) {
         drop_idle(device);
-    } else if (device->memory.held == 0 && device->scratch.handle) {
-        ki_memory_count(device, -device->scratch.bytes);
-        give_back(device, &device->scratch);
+    } else if (device->memory.held == 0 && work_bytes(device) > 0) {
+        drop_work_space(device);
+    } else if (drop_slot(device)) {
+        return KILN_OK;
     } else if (!ki_on_cpu(device) && (A = victim(device))) {
         return evict(A);
     } else {
@@ -150,8 +177,21 @@ static kiln_status make_room(kiln_device *device, bool *made) {
     return KILN_OK;
 }
 
+static kiln_status make_room_for(kiln_device *device, int64_t bytes, bool *made) {
+    kiln_status status = KILN_OK;
+    while (*made && bytes > device->budget - device->statistics.memory_used - device->memory.idle_bytes)
+        TRY(make_room(device, made));
+done:
+    return status;
+}
+
+kiln_status ki_memory_make_room(kiln_device *device, int64_t bytes) {
+    bool made = true;
+    const kiln_status status = ki_memory_check(device, bytes);
+    return status == KILN_OK ? make_room_for(device, bytes, &made) : status;
+}
+
 kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
-    const struct ki_memory *memory = &device->memory;
     const int64_t needed =
         ki_max(bytes, 8); /* Zero-sized matrices are legal, zero-sized allocations are not. */
     struct ki_buffer block = {0, 0, 0};
@@ -162,8 +202,7 @@ kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64
     TRY(ki_memory_check(device, bytes));
     TRY(check_piece(device, bytes));
     do {
-        while (made && bytes > device->budget - device->statistics.memory_used - memory->idle_bytes)
-            TRY(make_room(device, &made));
+        TRY(make_room_for(device, bytes, &made));
         status = device->backend->alloc(device, &block, needed);
         if (status != KILN_ERR_DEVICE_NOMEM) break;
         /* The driver has less than the budget says. */
@@ -176,14 +215,27 @@ done:
     return KILN_OK;
 }
 
-kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
-    if (device->scratch.bytes < bytes) {
-        ki_device_release(device, &device->scratch);
-        kiln_status status = ki_device_alloc(device, &device->scratch, bytes);
+static kiln_status grow(kiln_device *device, struct ki_buffer *space, struct ki_buffer *buffer,
+                        int64_t bytes) {
+    if (space->bytes < bytes) {
+        ki_device_release(device, space);
+        kiln_status status = ki_device_alloc(device, space, bytes);
         if (status != KILN_OK) return status;
     }
-    *buffer = device->scratch;
+    *buffer = *space;
     return KILN_OK;
+}
+
+kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes) {
+    return grow(device, &device->scratch, buffer, bytes);
+}
+
+kiln_status ki_device_space(kiln_device *device, int number, struct ki_buffer *buffer, int64_t bytes) {
+    return grow(device, &device->spaces[number], buffer, bytes);
+}
+
+void ki_device_spaces_release(kiln_device *device) {
+    for (int i = 0; i < KI_SPACES; i++) ki_device_release(device, &device->spaces[i]);
 }
 
 static void drop_staging(kiln_device *device, struct ki_staging *staging) {
@@ -219,6 +271,7 @@ kiln_status ki_device_staging(kiln_device *device, enum ki_staging_use use, void
 void ki_memory_clear(kiln_device *device) {
     for (int use = 0; use < KI_STAGING_USES; use++) drop_staging(device, &device->memory.staging[use]);
     ki_device_release(device, &device->scratch);
+    ki_device_spaces_release(device);
     while (device->memory.idle_count > 0) drop_idle(device);
 }
 
@@ -310,8 +363,7 @@ done:
 
 kiln_status ki_matrix_to_host(kiln_matrix *A) {
     if (!ki_matrix_resident(A)) return KILN_OK;
-    kiln_status plain = ki_matrix_plain(A);
-    if (plain != KILN_OK) return plain;
+    ki_slots_drop(A);
     if (!ki_matrix_clean(A)) {
         kiln_status status = write_back(A);
         if (status != KILN_OK) return status;
@@ -388,7 +440,10 @@ static kiln_status hold(const struct ki_operand *operands, int count) {
     for (; i < count; i++) {
         if (!(A = owner_of(&operands[i]))) continue;
         if (!ki_matrix_resident(A)) TRY(ki_matrix_bring(A));
-        if (operands[i].written) ki_matrix_drop_host(A);
+        if (operands[i].written) {
+            ki_matrix_drop_host(A);
+            ki_slots_drop(A);
+        }
         ki_memory_leave(A);
         ki_memory_join(A);
     }

@@ -1,8 +1,10 @@
 /* The memory of a device: a budget, freed blocks kept for reuse, and matrices that come and go.
  *
- * A matrix has its arrays on the device, in host memory, or both (struct ki_host in core/matrix.h). What does not fit
- * drives out what was used least recently: matrices whose host copy is valid are merely dropped, and only where that is
- * not enough are others written back first. They return when an operation needs them. */
+ * A matrix has its arrays on the device, in host memory, or both (core/matrix.h). What does not fit drives out what no
+ * operation holds. First goes what was derived from the matrices used least recently: the device makes it again from what it
+ * has, which takes a few passes over X, while a matrix would have to come back over a bus that is ten to a hundred times slower
+ * than the device's memory. Then go matrices, the least recently used first: those whose host copy is valid are merely dropped,
+ * and only where that is not enough are others written back. They return when an operation needs them. */
 #ifndef KI_MEMORY_H
 #define KI_MEMORY_H
 
@@ -10,7 +12,7 @@
 
 #include "core/backend.h"
 
-enum { KI_IDLE_BLOCKS = 16 };
+enum { KI_IDLE_BLOCKS = 16, KI_SPACES = 8 };
 
 /* Host memory on its way to a device: panels, and uploads that may be under way beside them. */
 enum ki_staging_use { KI_STAGING_PANELS, KI_STAGING_UPLOAD, KI_STAGING_USES };
@@ -42,6 +44,10 @@ kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64
 void ki_device_release(kiln_device *device, struct ki_buffer *buffer);
 /* Work space of at least `bytes`, contents undefined, valid until the next call on the device. */
 kiln_status ki_device_scratch(kiln_device *device, struct ki_buffer *buffer, int64_t bytes);
+/* The same beside it, for operations that need several: space `number` of KI_SPACES is valid until it is asked for again.
+ * release gives all of them back. */
+kiln_status ki_device_space(kiln_device *device, int number, struct ki_buffer *buffer, int64_t bytes);
+void ki_device_spaces_release(kiln_device *device);
 /* Host memory of at least `bytes` for uploads, contents undefined, valid until the next call for the same use. */
 kiln_status ki_device_staging(kiln_device *device, enum ki_staging_use use, void **memory, int64_t bytes);
 /* Bytes that could be had if all went that is not in use. */
@@ -72,5 +78,7 @@ void ki_matrix_unpin(kiln_matrix *A);
 void ki_memory_count(kiln_device *device, int64_t bytes); /* taken, or with a minus given back */
 /* ERR_DEVICE_NOMEM (CPU: ERR_NOMEM) if so much is more than that room. */
 kiln_status ki_memory_check(const kiln_device *device, int64_t bytes);
+/* The same, and what stands in the way goes. */
+kiln_status ki_memory_make_room(kiln_device *device, int64_t bytes);
 
 #endif

@@ -7,7 +7,7 @@
 
 static kiln_status place_on_cpu(kiln_matrix *A, void *const memory[KI_PARTS]) {
     const int64_t bytes = ki_matrix_own_bytes(A);
-    kiln_status status = ki_memory_check(A->device, bytes);
+    kiln_status status = ki_memory_make_room(A->device, bytes);
     if (status == KILN_OK) status = ki_structure_hold(A);
     if (status != KILN_OK) return status;
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)
@@ -58,6 +58,7 @@ kiln_status ki_matrix_move(kiln_matrix *A, kiln_device *device) {
     const bool from_cpu = ki_on_cpu(A->device);
     void *memory[KI_PARTS];
     kiln_status status;
+    ki_slots_drop(A);
     if (!from_cpu) {
         TRY(ki_matrix_to_host(A));
         ki_matrix_unpin(A);

@@ -23,12 +23,9 @@ void ki_structure_release(kiln_matrix *A) {
     A->row_start = A->col = (struct ki_buffer){0, 0, 0};
 }
 
-/* A GPU's passes may have coded A's columns, which then are given back their numbers. */
 kiln_status ki_matrix_share(kiln_matrix *A) {
     if (A->structure) return KILN_OK;
     const unsigned structure = 1u << KI_ROW_START | 1u << KI_COL;
-    kiln_status status = ki_on_cpu(A->device) ? KILN_OK : ki_matrix_plain(A);
-    if (status != KILN_OK) return status;
     kiln_matrix *S = ki_calloc(sizeof *S);
     if (!S) return ki_fail_nomem(sizeof *S, "a shared structure");
     ki_matrix_unpin(A);

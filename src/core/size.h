@@ -32,10 +32,4 @@ static inline int64_t ki_ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);
 }
 
-/* Offsets of up to this many elements use 32-bit indices in GPU kernels, larger ones 64-bit. A test build
- * lowers it, so that the 64-bit paths are walked with small data. */
-#ifndef KILN_INDEX32_LIMIT
-#define KILN_INDEX32_LIMIT INT32_MAX
-#endif
-
 #endif

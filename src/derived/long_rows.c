@@ -7,32 +7,31 @@
  * others, or few, stay with them. */
 #include <stdio.h>
 
+#include "core/limits.h"
+#include "core/seams.h"
 #include "core/size.h"
-#include "derived/layout_parts.h"
+#include "derived/parts.h"
 
-/* Entries that a warp walks through, at least and at most, before others have long finished. LAUNCH_ENTRIES taken one by one,
- * beyond those in registers, cost what a list does: a launch, in which each group loads y and hands its sums over (15 to 20 us
- * on an H200). */
-#if KILN_INDEX32_LIMIT < 1 << 20
-enum { SEGMENTED_LEAST = 24, SEGMENTED_MOST = 40, LAUNCH_ENTRIES = 16 };
-#else
-enum { SEGMENTED_LEAST = KI_SEGMENT / 8, SEGMENTED_MOST = KI_SEGMENT / 2, LAUNCH_ENTRIES = 1 << 20 };
-#endif
 enum { COUNTERS = KI_ROW_CLASSES + 1 };
 
-void ki_layout_drop_rows(kiln_device *device, struct ki_rows *rows) {
+int64_t ki_rows_bytes(const struct ki_rows *rows) {
+    return rows->list.bytes + rows->segment_row.bytes + rows->segment_number.bytes;
+}
+
+void ki_rows_release(kiln_device *device, struct ki_rows *rows) {
     ki_device_release(device, &rows->list);
     ki_device_release(device, &rows->segment_row);
     ki_device_release(device, &rows->segment_number);
     *rows = (struct ki_rows){.longest = INT32_MAX};
 }
 
-struct ki_lengths ki_layout_lengths(const kiln_device *device, int64_t nnz, int64_t rows) {
+struct ki_lengths ki_rows_lengths(const kiln_device *device, int64_t nnz, int64_t rows) {
     const int64_t often = 8 * (nnz / ki_max(rows, 1));
-    return (struct ki_lengths){.vector = ki_layout_vector(device, nnz, rows),
-                               .least = KI_TURNS,
-                               .segmented = (int)ki_min(ki_max(often, SEGMENTED_LEAST), SEGMENTED_MOST),
-                               .segment = KI_SEGMENT};
+    return (struct ki_lengths){
+        .vector = ki_rows_vector(device, nnz, rows),
+        .least = KI_TURNS,
+        .segmented = (int)ki_min(ki_max(often, ki_limits.segmented_least), ki_limits.segmented_most),
+        .segment = ki_limits.segment};
 }
 
 /* Rows that are listed in classes below this one. */
@@ -64,7 +63,9 @@ static int classes_left(const int32_t ends[COUNTERS], int first) {
     for (; class < first + 2 && class < KI_ROW_CLASSES; class ++)
         beyond +=
             (double)(ends[class] - below(ends, class)) * (1.25 * (KI_TURNS << class) - (KI_TURNS << first));
-    return beyond <= LAUNCH_ENTRIES && below(ends, class) == ends[KI_ROW_CLASSES - 1] ? class - first : 0;
+    return beyond <= ki_limits.launch_entries && below(ends, class) == ends[KI_ROW_CLASSES - 1]
+               ? class - first
+               : 0;
 }
 
 /* Two classes a list, for vectors that suit the longer one; vectors of 2^suits threads suit the rows that are in none. */
@@ -102,13 +103,13 @@ static kiln_status list(struct ki_rows *rows, kiln_device *device, const struct 
                                   ki_arg_i32(base),
                                   ki_arg_i32(listed),
                                   ki_arg_i64(chunk)};
-    TRY(ki_layout_in_ranges(device, "rows_list", defines, KILN_F32, count, args, 13));
+    TRY(ki_derive_in_ranges(device, "rows_list", defines, KILN_F32, count, args, 13));
 done:
     return status;
 }
 
-kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
-                           int64_t count, struct ki_lengths lengths, bool compact) {
+kiln_status ki_rows_list(struct ki_rows *rows, kiln_device *device, const struct ki_buffer *start,
+                         int64_t count, struct ki_lengths lengths, bool compact) {
     char defines[48];
     struct ki_buffer counter = {0};
     int32_t ends[COUNTERS];
@@ -121,10 +122,9 @@ kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const stru
         ki_arg_buffer(&counter),   ki_arg_buffer(start),          ki_arg_i64(count),
         ki_arg_i32(lengths.least), ki_arg_i32(lengths.segmented), ki_arg_i32(lengths.segment),
         ki_arg_i64(chunk)};
-    TRY(ki_layout_in_ranges(device, "rows_count", defines, KILN_F32, count, args, 7));
+    TRY(ki_derive_in_ranges(device, "rows_count", defines, KILN_F32, count, args, 7));
     TRY(ki_scan(device, KILN_F32, &counter, COUNTERS * threads));
-    for (int i = 0; i < COUNTERS; i++)
-        TRY(ki_layout_number_at(&ends[i], device, &counter, (i + 1) * threads));
+    for (int i = 0; i < COUNTERS; i++) TRY(ki_number_at(&ends[i], device, &counter, (i + 1) * threads));
     const int of_mean = first_long(ends, count, lengths.vector);
     int suits = of_mean, first = suits + classes_left(ends, suits);
     /* Where many are left that way, vectors of twice as many threads suit all of them better. */
@@ -137,6 +137,29 @@ kiln_status ki_layout_rows(struct ki_rows *rows, kiln_device *device, const stru
         TRY(list(rows, device, start, count, lengths, defines, &counter, ends, first));
 done:
     ki_device_release(device, &counter);
-    if (status != KILN_OK) ki_layout_drop_rows(device, rows);
+    if (status != KILN_OK) ki_rows_release(device, rows);
+    return status;
+}
+
+/* ---- the rows of X ---- */
+
+static void drop(kiln_device *device, void *data) {
+    ki_rows_release(device, data);
+    ki_free(data);
+}
+
+const struct ki_slot_kind ki_slot_rows = {.name = "lists of long rows", .drop = drop};
+
+kiln_status ki_rows_make(const kiln_matrix *X) {
+    struct ki_rows *rows = ki_calloc(sizeof *rows);
+    kiln_status status;
+    if (!rows) return ki_fail_nomem(sizeof *rows, ki_slot_rows.name);
+    rows->longest = INT32_MAX;
+    TRY(ki_rows_list(rows, X->device, &X->row_start, X->rows, ki_rows_lengths(X->device, X->nnz, X->rows),
+                     false));
+    TRY(ki_slot_put(X, &ki_slot_rows, rows, ki_rows_bytes(rows)));
+    return KILN_OK;
+done:
+    drop(X->device, rows);
     return status;
 }

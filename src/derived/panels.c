@@ -1,73 +1,83 @@
-/* Tiles: a stable distribution of the entries over panels of columns. A work-group counts and moves those of one block of
- * rows, in the order of the rows, so that the counters of all blocks, panel by panel, are at once where each tile begins. */
-#include "core/size.h"
-#include "derived/layout_parts.h"
+/* Panels: a stable distribution of the entries over panels of columns. A work-group counts and moves those of one block of
+ * rows, in the order of the rows, so that the counters of all blocks, panel by panel, are at once where each begins. */
+#include "core/limits.h"
+#include "core/seams.h"
+#include "derived/parts.h"
 
-/* A panel of y and one of w, of 16 MB each in f64, leave the second cache level (50 MB) room for what streams through. */
-#if KILN_INDEX32_LIMIT < 1 << 20
-enum { PANEL_BITS = 6, HEIGHT = 16 };
-#else
-enum { PANEL_BITS = 21, HEIGHT = 2048 };
-#endif
-enum { PANELS_MAX = 32, GROUP = 128 }; /* counters in local memory: as in layout.cl */
+enum { PANELS_MAX = 32, GROUP = 128 }; /* counters in local memory: as in derived.cl */
 
-static void shape(struct ki_tiles *tiles, const kiln_matrix *X) {
-    tiles->bits = PANEL_BITS;
-    while (ki_ceil_div(X->cols, (int64_t)1 << tiles->bits) > PANELS_MAX) tiles->bits++;
-    tiles->height = (int)ki_min(HEIGHT, (int64_t)1 << (32 - tiles->bits));
-    tiles->panels = ki_ceil_div(X->cols, (int64_t)1 << tiles->bits);
-    tiles->blocks = ki_ceil_div(X->rows, tiles->height);
+static void shape(struct ki_panels *panels, const kiln_matrix *X) {
+    panels->bits = ki_limits.panel_bits;
+    while (ki_ceil_div(X->cols, (int64_t)1 << panels->bits) > PANELS_MAX) panels->bits++;
+    panels->height = (int)ki_min(ki_limits.panel_height, (int64_t)1 << (32 - panels->bits));
+    panels->count = ki_ceil_div(X->cols, (int64_t)1 << panels->bits);
+    panels->blocks = ki_ceil_div(X->rows, panels->height);
 }
 
-static kiln_status distribute(struct ki_layout *layout, const kiln_matrix *X, const char *function) {
-    struct ki_tiles *tiles = &layout->tiles;
+static kiln_status distribute(const struct ki_panels *panels, const kiln_matrix *X,
+                              const struct ki_popular *popular, bool values, const char *function) {
     struct ki_kernel *kernel;
     kiln_status status;
-    TRY(ki_kernel_get(&kernel, X->device, "layout", function, X->type, "-DTILES"));
-    const struct ki_arg args[] = {ki_arg_buffer(&tiles->start),
+    TRY(ki_kernel_get(&kernel, X->device, "derived", function, X->type, "-DPANELS"));
+    const struct ki_arg args[] = {ki_arg_buffer(&panels->start),
                                   ki_arg_buffer(&X->row_start),
-                                  ki_arg_buffer(&X->col),
+                                  ki_arg_buffer(popular->count ? &popular->code : &X->col),
                                   ki_arg_i64(X->rows),
-                                  ki_arg_i32((int32_t)tiles->panels),
-                                  ki_arg_i32(tiles->bits),
-                                  ki_arg_i32(tiles->height),
-                                  ki_arg_buffer(layout->alike ? NULL : &X->values),
-                                  ki_arg_buffer(&tiles->entry),
-                                  ki_arg_buffer(layout->alike ? NULL : &tiles->value)};
-    TRY(ki_kernel_launch(X->device, kernel, tiles->blocks, GROUP, args, 10));
+                                  ki_arg_i32((int32_t)panels->count),
+                                  ki_arg_i32(panels->bits),
+                                  ki_arg_i32(panels->height),
+                                  ki_arg_buffer(values ? &X->values : NULL),
+                                  ki_arg_buffer(&panels->entry),
+                                  ki_arg_buffer(values ? &panels->value : NULL)};
+    TRY(ki_kernel_launch(X->device, kernel, panels->blocks, GROUP, args, 10));
 done:
     return status;
 }
 
-void ki_layout_drop_tiles(kiln_device *device, struct ki_tiles *tiles) {
-    ki_device_release(device, &tiles->start);
-    ki_device_release(device, &tiles->entry);
-    ki_device_release(device, &tiles->value);
-    ki_layout_drop_rows(device, &tiles->pieces);
+static void drop(kiln_device *device, void *data) {
+    struct ki_panels *panels = data;
+    ki_device_release(device, &panels->start);
+    ki_device_release(device, &panels->entry);
+    ki_device_release(device, &panels->value);
+    ki_rows_release(device, &panels->pieces);
+    ki_free(panels);
 }
 
-kiln_status ki_layout_tiles(struct ki_layout *layout, const kiln_matrix *X) {
+const struct ki_slot_kind ki_slot_panels = {
+    .name = "panels of columns", .of = &ki_slot_popular, .drop = drop};
+
+static kiln_status fill(struct ki_panels *panels, const kiln_matrix *X, const struct ki_popular *popular,
+                        bool values) {
     kiln_device *device = X->device;
-    struct ki_tiles *tiles = &layout->tiles;
     int32_t entries;
     kiln_status status;
-    shape(tiles, X);
-    const int64_t count = tiles->panels * tiles->blocks;
-    TRY(ki_device_alloc(device, &tiles->start, (count + 1) * 4));
-    TRY(distribute(layout, X, "tile_count"));
-    TRY(ki_scan(device, X->type, &tiles->start, count));
-    TRY(ki_layout_number_at(&entries, device, &tiles->start, count));
-    tiles->entries = entries;
-    if (entries > 0) {
-        TRY(ki_device_alloc(device, &tiles->entry, tiles->entries * 4));
-        if (!layout->alike)
-            TRY(ki_device_alloc(device, &tiles->value, tiles->entries * ki_type_bytes(X->type)));
-        TRY(distribute(layout, X, "tile_move"));
-        TRY(ki_layout_rows(&tiles->pieces, device, &tiles->start, count,
-                           (struct ki_lengths){.vector = 1, .least = INT32_MAX, .segment = KI_PIECE}, true));
-    }
-    layout->tiled = true;
+    shape(panels, X);
+    const int64_t count = panels->count * panels->blocks;
+    TRY(ki_device_alloc(device, &panels->start, (count + 1) * 4));
+    TRY(distribute(panels, X, popular, values, "panels_count"));
+    TRY(ki_scan(device, X->type, &panels->start, count));
+    TRY(ki_number_at(&entries, device, &panels->start, count));
+    panels->entries = entries;
+    if (entries == 0) goto done;
+    TRY(ki_device_alloc(device, &panels->entry, panels->entries * 4));
+    if (values) TRY(ki_device_alloc(device, &panels->value, panels->entries * ki_type_bytes(X->type)));
+    TRY(distribute(panels, X, popular, values, "panels_move"));
+    TRY(ki_rows_list(&panels->pieces, device, &panels->start, count,
+                     (struct ki_lengths){.vector = 1, .least = INT32_MAX, .segment = ki_limits.piece}, true));
 done:
-    if (status != KILN_OK) ki_layout_drop_tiles(device, tiles);
+    return status;
+}
+
+kiln_status ki_panels_make(const kiln_matrix *X, const struct ki_popular *popular, bool values) {
+    struct ki_panels *panels = ki_calloc(sizeof *panels);
+    kiln_status status;
+    if (!panels) return ki_fail_nomem(sizeof *panels, ki_slot_panels.name);
+    TRY(fill(panels, X, popular, values));
+    TRY(ki_slot_put(X, &ki_slot_panels, panels,
+                    panels->start.bytes + panels->entry.bytes + panels->value.bytes +
+                        ki_rows_bytes(&panels->pieces)));
+    return KILN_OK;
+done:
+    drop(X->device, panels);
     return status;
 }

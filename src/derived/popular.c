@@ -1,25 +1,25 @@
-/* Popular columns: which they are, their numbers in X, and their y and w, which lie together. */
+/* Popular columns: which they are, the copy of X's column numbers that has their ranks, and their y and w, which lie together in
+ * the order of the ranks. X's own numbers stay, for whoever else reads X, at the price of 4 bytes an entry: a third of an X in
+ * f64, half of one in f32. */
+#include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
-#include "derived/layout_parts.h"
+#include "derived/parts.h"
 
-#if KILN_INDEX32_LIMIT < 1 << 20
-enum { CODED = 48 };
-#else
-enum { CODED = 1 << 21 }; /* columns whose y and w stay in the second cache level */
-#endif
+/* Part of X's entries that the columns on chip must hold for them to be worth it. */
+static const double CHIP_SHARE = 0.1;
 enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
 
 static kiln_status fill(kiln_device *device, const struct ki_buffer *values, int64_t n, int value) {
     const struct ki_arg args[] = {ki_arg_buffer(values), ki_arg_i64(n), ki_arg_i32(value)};
-    return ki_layout_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n, args, 3);
+    return ki_derive_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n, args, 3);
 }
 
-kiln_status ki_layout_count(const struct ki_buffer *count, const kiln_matrix *X) {
+static kiln_status count_entries(const struct ki_buffer *count, const kiln_matrix *X) {
     const struct ki_arg args[] = {ki_arg_buffer(count), ki_arg_buffer(&X->col), ki_arg_i64(X->nnz)};
     kiln_status status = fill(X->device, count, X->cols, 0);
     if (status != KILN_OK) return status;
-    return ki_layout_for_all(X->device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz, args, 3);
+    return ki_derive_for_all(X->device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz, args, 3);
 }
 
 /* The columns in descending order of their frequency, which is `count`. A frequency beyond KEY_MOST counts as that many. */
@@ -30,11 +30,11 @@ static kiln_status rank_columns(struct ki_sort *sorted, struct ki_sort *other, s
     struct ki_buffer *const parts[] = {&sorted->key, &sorted->payload, &other->key, &other->payload};
     kiln_status status;
     TRY(ki_device_alloc(device, count, n * 4));
-    TRY(ki_layout_count(count, X));
+    TRY(count_entries(count, X));
     for (int i = 0; i < 4; i++) TRY(ki_device_alloc(device, parts[i], n * 4));
     const struct ki_arg keys[] = {ki_arg_buffer(&sorted->key), ki_arg_buffer(&sorted->payload),
                                   ki_arg_buffer(count), ki_arg_i64(n), ki_arg_i32(KEY_MOST)};
-    TRY(ki_layout_for_all(device, "popular_keys", "-DPOPULAR", KILN_F32, n, keys, 5));
+    TRY(ki_derive_for_all(device, "popular_keys", "-DPOPULAR", KILN_F32, n, keys, 5));
     TRY(ki_sort(device, KILN_F32, sorted, other, n, KEY_BITS));
 done:
     return status;
@@ -51,7 +51,7 @@ static kiln_status count_on_chip(double *entries, const struct ki_sort *sorted, 
     TRY(ki_device_alloc(X->device, &first, chip * 4));
     const struct ki_arg args[] = {ki_arg_buffer(&first), ki_arg_buffer(count),
                                   ki_arg_buffer(&sorted->payload), ki_arg_i64(chip)};
-    TRY(ki_layout_for_all(X->device, "popular_counts", "-DPOPULAR", KILN_F32, chip, args, 4));
+    TRY(ki_derive_for_all(X->device, "popular_counts", "-DPOPULAR", KILN_F32, chip, args, 4));
     TRY(ki_device_download(X->device, counts, &first, 0, chip * 4));
     for (int64_t s = 0; s < chip; s++) sum += counts[s];
     *entries = sum;
@@ -61,55 +61,48 @@ done:
     return status;
 }
 
-/* Columns that others share, or have lent, are left alone: X gets a copy to code. */
-static kiln_status own_columns(struct ki_layout *layout, const kiln_matrix *X) {
-    kiln_status status;
-    TRY(ki_device_alloc(X->device, &layout->col, X->nnz * 4));
-    const struct ki_arg args[] = {ki_arg_buffer(&layout->col), ki_arg_buffer(&X->col), ki_arg_i64(X->nnz)};
-    TRY(ki_layout_for_all(X->device, "popular_copy", "-DPOPULAR", KILN_F32, X->nnz, args, 3));
-    layout->plain = X->col;
-    ((kiln_matrix *)(uintptr_t)X)->col = layout->col;
-done:
-    return status;
-}
-
-/* Entries of popular columns get their slot in place of the column. */
-static kiln_status encode(struct ki_layout *layout, const kiln_matrix *X) {
+static kiln_status encode(const struct ki_popular *popular, const kiln_matrix *X) {
     kiln_device *device = X->device;
     struct ki_buffer rank = {0};
     kiln_status status;
     TRY(ki_device_alloc(device, &rank, X->cols * 4));
     TRY(fill(device, &rank, X->cols, -1));
-    if (X->structure || X->lent_buffers) TRY(own_columns(layout, X));
-    const struct ki_arg ranks[] = {ki_arg_buffer(&rank), ki_arg_buffer(&layout->slots),
-                                   ki_arg_i64(layout->coded)};
-    TRY(ki_layout_for_all(device, "popular_rank", "-DPOPULAR", KILN_F32, layout->coded, ranks, 3));
-    const struct ki_arg codes[] = {ki_arg_buffer(&X->col), ki_arg_buffer(&rank), ki_arg_i64(X->nnz)};
-    TRY(ki_layout_for_all(device, "popular_encode", "-DPOPULAR", KILN_F32, X->nnz, codes, 3));
+    const struct ki_arg ranks[] = {ki_arg_buffer(&rank), ki_arg_buffer(&popular->columns),
+                                   ki_arg_i64(popular->count)};
+    TRY(ki_derive_for_all(device, "popular_rank", "-DPOPULAR", KILN_F32, popular->count, ranks, 3));
+    const struct ki_arg codes[] = {ki_arg_buffer(&popular->code), ki_arg_buffer(&X->col),
+                                   ki_arg_buffer(&rank), ki_arg_i64(X->nnz)};
+    TRY(ki_derive_for_all(device, "popular_encode", "-DPOPULAR", KILN_F32, X->nnz, codes, 4));
 done:
     ki_device_release(device, &rank);
     return status;
 }
 
-kiln_status ki_layout_popular(struct ki_layout *layout, const kiln_matrix *X, int64_t chip, double share) {
+static void drop(kiln_device *device, void *data) {
+    struct ki_popular *popular = data;
+    ki_device_release(device, &popular->columns);
+    ki_device_release(device, &popular->code);
+    ki_free(popular);
+}
+
+const struct ki_slot_kind ki_slot_popular = {.name = "popular columns", .drop = drop};
+
+static kiln_status find(struct ki_popular *popular, const kiln_matrix *X, int64_t chip) {
     kiln_device *device = X->device;
     struct ki_sort sorted = {{0}, {0}, {0}}, other = {{0}, {0}, {0}};
     struct ki_buffer count = {0};
-    const int64_t coded = ki_min(X->cols, CODED);
+    const int64_t most = ki_min(X->cols, ki_limits.popular_columns);
     double on_chip = 0;
     kiln_status status;
     TRY(rank_columns(&sorted, &other, &count, X));
     TRY(count_on_chip(&on_chip, &sorted, &count, X, ki_min(chip, X->cols)));
     ki_device_release(device, &count);
-    if (on_chip < share * (double)X->nnz) goto done;
-    TRY(ki_device_alloc(device, &layout->slots, coded * 4));
-    layout->coded = coded;
-    const struct ki_arg copied[] = {ki_arg_buffer(&layout->slots), ki_arg_buffer(&sorted.payload),
-                                    ki_arg_i64(coded)};
-    TRY(ki_layout_for_all(device, "popular_copy", "-DPOPULAR", KILN_F32, coded, copied, 3));
-    ki_sort_drop(device, &sorted);
-    ki_sort_drop(device, &other);
-    TRY(encode(layout, X));
+    if (on_chip < CHIP_SHARE * (double)X->nnz) goto done;
+    TRY(ki_device_alloc(device, &popular->columns, most * 4));
+    const struct ki_arg copied[] = {ki_arg_buffer(&popular->columns), ki_arg_buffer(&sorted.payload),
+                                    ki_arg_i64(most)};
+    TRY(ki_derive_for_all(device, "popular_copy", "-DPOPULAR", KILN_F32, most, copied, 3));
+    popular->count = most;
 done:
     ki_device_release(device, &count);
     ki_sort_drop(device, &sorted);
@@ -117,41 +110,42 @@ done:
     return status;
 }
 
-kiln_status ki_layout_decode(const struct ki_layout *layout, const kiln_matrix *X) {
-    const struct ki_arg args[] = {ki_arg_buffer(&X->col), ki_arg_buffer(&layout->slots), ki_arg_i64(X->nnz)};
-    kiln_status status =
-        ki_layout_for_all(X->device, "popular_decode", "-DPOPULAR", KILN_F32, X->nnz, args, 3);
-    return status == KILN_OK ? X->device->backend->sync(X->device) : status;
-}
-
-kiln_status ki_layout_pack(struct ki_layout *layout, const kiln_matrix *X, const kiln_matrix *y, bool sums,
-                           int k, int first, int columns) {
-    kiln_device *device = X->device;
-    const int64_t n = layout->coded * columns, bytes = n * ki_type_bytes(X->type);
+kiln_status ki_popular_make(const kiln_matrix *X, int64_t chip) {
+    struct ki_popular *popular = ki_calloc(sizeof *popular);
     kiln_status status;
-    if (y) TRY(ki_layout_work(device, &layout->y_hot, bytes));
-    if (sums) TRY(ki_layout_work(device, &layout->w_hot, bytes));
-    const struct ki_arg args[] = {ki_arg_buffer(y ? &layout->y_hot : NULL),
-                                  ki_arg_buffer(sums ? &layout->w_hot : NULL),
-                                  ki_arg_values(y),
-                                  ki_arg_buffer(&layout->slots),
-                                  ki_arg_i64(layout->coded),
-                                  ki_arg_i32(k),
-                                  ki_arg_i32(first),
-                                  ki_arg_i32(columns)};
-    TRY(ki_layout_for_all(device, "pack_hot", "-DPACK", X->type, n, args, 8));
+    if (!popular) return ki_fail_nomem(sizeof *popular, ki_slot_popular.name);
+    TRY(find(popular, X, chip));
+    if (popular->count) {
+        TRY(ki_device_alloc(X->device, &popular->code, X->nnz * 4));
+        TRY(encode(popular, X));
+    }
+    TRY(ki_slot_put(X, &ki_slot_popular, popular, popular->columns.bytes + popular->code.bytes));
+    return KILN_OK;
 done:
+    drop(X->device, popular);
     return status;
 }
 
-kiln_status ki_layout_unpack(struct ki_layout *layout, const kiln_matrix *X, kiln_matrix *out, int k,
-                             int first, int columns) {
-    const struct ki_arg args[] = {ki_arg_values(out),
-                                  ki_arg_buffer(&layout->w_hot),
-                                  ki_arg_buffer(&layout->slots),
-                                  ki_arg_i64(layout->coded),
-                                  ki_arg_i32(k),
+kiln_status ki_popular_pack(const struct ki_popular *popular, const struct ki_buffer *y_hot,
+                            const struct ki_buffer *w_hot, const kiln_matrix *X, const kiln_matrix *y,
+                            int first, int columns) {
+    const struct ki_arg args[] = {ki_arg_buffer(y ? y_hot : NULL),
+                                  ki_arg_buffer(w_hot),
+                                  ki_arg_values(y),
+                                  ki_arg_buffer(&popular->columns),
+                                  ki_arg_i64(popular->count),
+                                  ki_arg_i32(y ? (int32_t)y->cols : 0),
                                   ki_arg_i32(first),
                                   ki_arg_i32(columns)};
-    return ki_layout_for_all(X->device, "unpack_hot", "-DPACK", X->type, layout->coded * columns, args, 7);
+    return ki_derive_for_all(X->device, "pack_hot", "-DPACK", X->type, popular->count * columns, args, 8);
+}
+
+kiln_status ki_popular_unpack(const struct ki_popular *popular, kiln_matrix *out,
+                              const struct ki_buffer *w_hot, int first, int columns) {
+    const struct ki_arg args[] = {
+        ki_arg_values(out),         ki_arg_buffer(w_hot),           ki_arg_buffer(&popular->columns),
+        ki_arg_i64(popular->count), ki_arg_i32((int32_t)out->cols), ki_arg_i32(first),
+        ki_arg_i32(columns)};
+    return ki_derive_for_all(out->device, "unpack_hot", "-DPACK", out->type, popular->count * columns, args,
+                             7);
 }

@@ -1,7 +1,7 @@
 /* Sorting by counting, six bits of the key at a time, and sums of counts: each thread has a range of elements and counters
  * of its own, so that no order is lost and nothing is added atomically. */
 #include "core/size.h"
-#include "derived/layout_parts.h"
+#include "derived/parts.h"
 
 enum { DIGIT_BITS = 6, DIGITS = 1 << DIGIT_BITS, RANGES_MAX = 65536, RANGE_LEAST = 64 };
 
@@ -18,9 +18,9 @@ kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer 
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
-    TRY(ki_kernel_get(&sum, device, "layout", "scan_sum", type, "-DSCAN"));
-    TRY(ki_kernel_get(&middle, device, "layout", "scan_sums", type, "-DSCAN"));
-    TRY(ki_kernel_get(&apply, device, "layout", "scan_apply", type, "-DSCAN"));
+    TRY(ki_kernel_get(&sum, device, "derived", "scan_sum", type, "-DSCAN"));
+    TRY(ki_kernel_get(&middle, device, "derived", "scan_sums", type, "-DSCAN"));
+    TRY(ki_kernel_get(&apply, device, "derived", "scan_apply", type, "-DSCAN"));
     TRY(ki_device_scratch(device, &sums, threads * 4));
     const struct ki_arg first[] = {ki_arg_buffer(&sums), ki_arg_buffer(values), ki_arg_i64(n),
                                    ki_arg_i64(chunk)};
@@ -66,8 +66,8 @@ kiln_status ki_sort(kiln_device *device, kiln_type type, struct ki_sort *data, s
     int64_t chunk;
     kiln_status status = KILN_OK;
     if (n == 0) return KILN_OK;
-    TRY(ki_kernel_get(&kernels[0], device, "layout", "sort_count", type, "-DSORT"));
-    TRY(ki_kernel_get(&kernels[1], device, "layout", "sort_move", type, "-DSORT"));
+    TRY(ki_kernel_get(&kernels[0], device, "derived", "sort_count", type, "-DSORT"));
+    TRY(ki_kernel_get(&kernels[1], device, "derived", "sort_move", type, "-DSORT"));
     TRY(ki_device_alloc(device, &counter, (ki_ranges(&chunk, n) * DIGITS + 1) * 4));
     for (int shift = 0; shift < bits; shift += DIGIT_BITS) {
         TRY(sort_digit(device, kernels, &counter, data, other, n, type, shift));

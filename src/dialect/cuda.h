@@ -95,16 +95,6 @@ DEVICE_FN int count_local(volatile int *address, int more) {
     return atomicAdd((int *)address, more);
 }
 
-/* What another lane of the warp has. All lanes make the call. */
-#define FROM_LANES
-DEVICE_FN real real_of_lane(real x, int lane) {
-    return __shfl_sync(0xffffffffu, x, lane);
-}
-
-DEVICE_FN int int_of_lane(int x, int lane) {
-    return __shfl_sync(0xffffffffu, x, lane);
-}
-
 DEVICE_FN void warp_sync() {
     __syncwarp();
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "core/arguments.h"
+#include "core/limits.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "dialect/scalar_math.h"
@@ -35,7 +36,7 @@ static kiln_status step_gpu(const struct ki_cg *step) {
     kiln_status status;
     /* A thread's batch reaches beyond the last row. */
     snprintf(defines, sizeof defines, "-DGROUP=%d%s", (int)group,
-             on->P->nnz > KILN_INDEX32_LIMIT / 2 ? " -DINDEX64" : "");
+             on->P->nnz > ki_limits.index32 / 2 ? " -DINDEX64" : "");
     /* As many groups as run at once in each of the launches: one that had to wait would find the memory half idle. */
     for (int i = 0; i < STEPS; i++) {
         int64_t resident;

@@ -4,6 +4,7 @@
 
 #include "core/arguments.h"
 #include "core/seams.h"
+#include "core/limits.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "ops/elementwise.cl"
@@ -34,7 +35,7 @@ kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, 
                                const char *defines, const struct ki_arg *args, int args_count) {
     struct ki_kernel *kernel;
     char all[160];
-    snprintf(all, sizeof all, "%s%s", defines, W->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
+    snprintf(all, sizeof all, "%s%s", defines, W->nnz > ki_limits.index32 ? " -DINDEX64" : "");
     kiln_status status = ki_kernel_get(&kernel, W->device, file, function, W->type, all);
     if (status != KILN_OK) return status;
     int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)W->device->properties.compute_units * 32);

@@ -6,6 +6,7 @@
 
 #include "core/arguments.h"
 #include "core/seams.h"
+#include "core/limits.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "bodies/bodies.h"
@@ -41,7 +42,7 @@ static kiln_status run_gpu(double *sums, const struct ki_pairs *p) {
     struct ki_kernel *kernel;
     char defines[64];
     snprintf(defines, sizeof defines, "-DOP=%d -DGROUP=%d%s", (int)p->op, GROUP,
-             count > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
+             count > ki_limits.index32 ? " -DINDEX64" : "");
     TRY(ki_kernel_get(&kernel, device, "newton", "pairs", W->type, defines));
     TRY(ki_device_scratch(device, &partial, groups * SUMS * element));
     TRY(ki_kernel_launch(device, kernel, groups, GROUP,

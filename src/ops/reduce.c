@@ -7,6 +7,7 @@
 
 #include "core/arguments.h"
 #include "core/seams.h"
+#include "core/limits.h"
 #include "core/size.h"
 #include "dialect/scalar_math.h"
 #include "bodies/bodies.h"
@@ -41,7 +42,7 @@ static kiln_status reduce_columns(double *result, const kiln_matrix *X, const ki
     void *host = ki_alloc((size_t)bytes);
     if (!host) return ki_fail_nomem((size_t)bytes, "a reduction");
     snprintf(defines, sizeof defines, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
-             X->nnz > KILN_INDEX32_LIMIT ? " -DINDEX64" : "");
+             X->nnz > ki_limits.index32 ? " -DINDEX64" : "");
     TRY(ki_device_scratch(device, &partial, bytes));
     TRY(ki_kernel_get(&kernel, device, "reduce", "reduce", X->type, defines));
     TRY(ki_kernel_launch(device, kernel, groups * columns, GROUP,

@@ -5,6 +5,7 @@
 
 #include "core/arguments.h"
 #include "core/seams.h"
+#include "core/limits.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
 #include "ops/scales.cl"
@@ -38,7 +39,7 @@ static kiln_status run_gpu(double *sums, const struct ki_scales *s) {
     struct ki_buffer partial;
     struct ki_kernel *kernel;
     TRY(ki_kernel_get(&kernel, device, "scales", "scales", square->type,
-                      n > KILN_INDEX32_LIMIT ? "-DGROUP=128 -DINDEX64" : "-DGROUP=128"));
+                      n > ki_limits.index32 ? "-DGROUP=128 -DINDEX64" : "-DGROUP=128"));
     TRY(ki_device_scratch(device, &partial, groups * SUMS * element));
     TRY(ki_kernel_launch(device, kernel, groups, GROUP,
                          KI_PACK(scales, square, .partial = &partial, .op = (int)s->op, .square = square,

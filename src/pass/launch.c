@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/arguments.h"
+#include "core/limits.h"
 #include "core/size.h"
 #include "dialect/chain_arguments.h"
 #include "pass/dense/team.h"
@@ -22,7 +23,7 @@ const char *ki_index_define(const struct ki_chain *chain, int64_t own) {
     const int64_t columns = ki_max(chain->k, ki_plan_columns(chain));
     const int64_t operands = ki_max(chain->X->nnz, ki_max(chain->X->rows, chain->X->cols) * columns);
     const int64_t reach = ki_max(operands, own);
-    return reach > KILN_INDEX32_LIMIT - KILN_INDEX32_LIMIT / 1024 ? " -DINDEX64" : "";
+    return reach > ki_limits.index32 - ki_limits.index32 / 1024 ? " -DINDEX64" : "";
 }
 
 int ki_plan_columns(const struct ki_chain *chain) {

@@ -143,6 +143,7 @@ static kiln_matrix *rows_of(kiln_matrix *view, const kiln_matrix *A, const struc
     if (!A) return NULL;
     *view = *A;
     view->view = true;
+    view->slots = NULL;
     view->rows = panel->rows;
     view->nnz = panel->rows * A->cols;
     view->values.offset += panel->first * A->cols * ki_type_bytes(A->type);
@@ -237,6 +238,7 @@ static void free_slots(struct stream *s) {
     s->feeder = NULL;
     for (int slot = 0; slot < KI_SLOTS; slot++)
         for (int part = 0; part < KI_PARTS; part++) ki_device_release(s->device, &s->slots[slot][part]);
+    ki_device_spaces_release(s->device); /* which passes over smaller panels would find in their way */
     kiln_matrix_free(s->sums);
     kiln_matrix_free(s->products);
     s->sums = s->products = NULL;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "low_limits.h"
 #include "suite.h"
 
 #include "check_list.h"
@@ -169,6 +170,10 @@ static void run_device(struct suite *suite, const kiln_device_info *info) {
            (long long)statistics.kernels_built, (long long)statistics.kernels_cached,
            statistics.build_seconds);
     kiln_device_close(device);
+    if (suite->options.low_limits && !suite->options.operation && statistics.layout_seconds == 0) {
+        printf("FAIL %s: low limits, but nothing was derived from any X\n", name);
+        suite->failed++;
+    }
 }
 
 /* "cpu", "opencl" and "opencl:0.1" all want the device "opencl:0.1". */
@@ -236,6 +241,7 @@ static void print_table(const struct suite *suite) {
 int main(int argc, char **argv) {
     static struct suite suite;
     if (!parse_options(&suite.options, argc, argv)) return 2;
+    if (suite.options.low_limits) ki_limits = low_limits;
     run_devices(&suite);
     check_required(&suite);
     print_table(&suite);

@@ -7,13 +7,14 @@
 
 static const char usage[] =
     "usage: conformance [--device NAME] [--op NAME] [--type f32|f64] [--require NAME,...] [--threads N]\n"
-    "                   [--quick] [--large] [--all] [-v] [--plans [--each N] [--part I/N]]\n"
+    "                   [--quick] [--large] [--all] [--low-limits] [-v] [--plans [--each N] [--part I/N]]\n"
     "  --device   only this device, or all of a backend: cpu, opencl, opencl:0.1, cuda\n"
     "  --op       only this operation or check\n"
     "  --require  fail if one of these was not tested\n"
     "  --quick    small problems only, for slow tools\n"
     "  --all      every width also on OpenCL processors, whose compiler is slow\n"
     "  --large    also a matrix of 30 million columns\n"
+    "  --low-limits  small problems cross the sizes from which on other ways are taken\n"
     "  --plans    every plan of mmchain that the device lists, chosen or not, in place of the operations\n"
     "  --each     at most so many plans of a variant and shape, evenly over the list\n"
     "  --part     one of N processes that share the shapes, I from 0\n"
@@ -37,6 +38,8 @@ static bool parse(struct options *options, int argc, char **argv) {
             options->all = true;
         else if (!strcmp(argv[i], "--large"))
             options->large = true;
+        else if (!strcmp(argv[i], "--low-limits"))
+            options->low_limits = true;
         else if (!strcmp(argv[i], "--plans"))
             options->plans = true;
         else if (!strcmp(argv[i], "--each") && value)

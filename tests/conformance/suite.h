@@ -6,7 +6,7 @@
 
 struct options {
     const char *device, *operation, *type, *require;
-    bool verbose, quick, large, all, plans;
+    bool verbose, quick, large, all, low_limits, plans;
     int threads, each, part, parts;
 };
 /* False: it was said on standard error what is wrong with the command line. */

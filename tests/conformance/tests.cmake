@@ -4,7 +4,7 @@ include(${CMAKE_CURRENT_LIST_DIR}/cases.cmake)
 file(GLOB check_files CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/checks/*.c)
 add_executable(conformance ${CMAKE_CURRENT_LIST_DIR}/main.c ${CMAKE_CURRENT_LIST_DIR}/one_case.c
   ${CMAKE_CURRENT_LIST_DIR}/options.c ${CMAKE_CURRENT_LIST_DIR}/plans.c ${check_files})
-target_include_directories(conformance PRIVATE ${CMAKE_BINARY_DIR}/conformance)
+target_include_directories(conformance PRIVATE ${CMAKE_BINARY_DIR}/conformance ${CMAKE_CURRENT_LIST_DIR}/..)
 target_link_libraries(conformance PRIVATE kiln_cases)
 
 set(KILN_REQUIRED_DEVICES "cpu,opencl" CACHE STRING "Devices that the conformance suite must not skip")
@@ -24,7 +24,12 @@ endif()
 add_test(NAME conformance_scalar COMMAND conformance --device cpu --threads 1 ${sanitized_extent})
 add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3 ${sanitized_extent})
 add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 ${sanitized_extent})
+# Limits so low that small problems take every way: 64-bit indices, and all that is derived from a sparse X. Neither depends on
+# the element type: one is enough for the devices that build kernels slowly.
+add_test(NAME conformance_low_limits COMMAND conformance --low-limits --quick --type f64 --require ${KILN_REQUIRED_DEVICES})
+add_test(NAME conformance_low_limits_f32 COMMAND conformance --low-limits --device cpu --type f32 ${sanitized_extent})
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
 set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads conformance_plans
+  conformance_low_limits conformance_low_limits_f32
   PROPERTIES TIMEOUT 600)

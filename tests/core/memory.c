@@ -1,9 +1,11 @@
 /* Who leaves a device that is short of memory, in which order, and that nothing is lost on the way. */
+#include <stdio.h>
 #include <string.h>
 
 #include "backends/check.h"
 #include "core/fake.h"
 #include "core/matrix.h"
+#include "core/seams.h"
 #include "faults/brutal.h"
 
 enum { COUNT = 100, BYTES = COUNT * 8 };
@@ -213,6 +215,80 @@ static void idle_work_space_goes_before_matrices(void **state) {
     free_all(all, 2);
 }
 
+static void drop_block(kiln_device *of, void *data) {
+    ki_device_release(of, data);
+    ki_free(data);
+}
+
+static const struct ki_slot_kind numbers = {.name = "numbers", .drop = drop_block};
+static const struct ki_slot_kind sums = {.name = "sums of numbers", .of = &numbers, .drop = drop_block};
+static const struct ki_slot_kind note = {.name = "a note", .drop = drop_block};
+
+static void derive(const kiln_matrix *A, const struct ki_slot_kind *kind, int64_t bytes) {
+    struct ki_buffer *block = ki_calloc(sizeof *block);
+    assert_non_null(block);
+    if (bytes > 0) assert_int_equal(ki_device_alloc(&device, block, bytes), KILN_OK);
+    assert_int_equal(ki_slot_put(A, kind, block, bytes), KILN_OK);
+}
+
+/* The letters of A's slots. */
+static const char *slots_of(const kiln_matrix *A) {
+    static char text[4];
+    snprintf(text, sizeof text, "%s%s%s", ki_slot_get(A, &numbers) ? "n" : "",
+             ki_slot_get(A, &sums) ? "s" : "", ki_slot_get(A, &note) ? "-" : "");
+    return text;
+}
+
+static void what_is_derived_goes_before_matrices(void **state) {
+    (void)state;
+    kiln_matrix *all[3];
+    room_for(4);
+    all[0] = make(0);
+    all[1] = make(1000);
+    derive(all[0], &numbers, BYTES / 2);
+    derive(all[0], &sums, BYTES / 2);
+    derive(all[0], &note, 0);
+    derive(all[1], &numbers, BYTES);
+    assert_int_equal(device.statistics.layout_bytes, 2 * BYTES);
+    assert_int_equal(ki_memory_room(&device), device.budget);
+    /* The newest of the least recently used first, and what takes nothing stays. */
+    all[2] = make(2000);
+    assert_string_equal(slots_of(all[0]), "n-");
+    assert_string_equal(slots_of(all[1]), "n");
+    assert_string_equal(resident(all, 3), "abc");
+    assert_int_equal(device.statistics.layout_bytes, BYTES + BYTES / 2);
+    /* A held matrix keeps what it has. */
+    struct ki_buffer block = {0};
+    const struct ki_operand operand = {all[0], false};
+    assert_int_equal(ki_operands_hold(&device, &operand, 1), KILN_OK);
+    assert_int_equal(ki_device_alloc(&device, &block, BYTES), KILN_OK);
+    assert_string_equal(slots_of(all[0]), "n-");
+    assert_string_equal(slots_of(all[1]), "");
+    ki_operands_release(&device, &operand, 1);
+    assert_int_equal(device.statistics.evictions, 0);
+    /* A matrix that leaves takes everything along. */
+    assert_int_equal(ki_matrix_to_host(all[0]), KILN_OK);
+    assert_string_equal(slots_of(all[0]), "");
+    assert_int_equal(device.statistics.layout_bytes, 0);
+    ki_device_release(&device, &block);
+    free_all(all, 3);
+}
+
+static void slots_go_with_what_they_are_of(void **state) {
+    (void)state;
+    device.budget = 100 * BYTES;
+    kiln_matrix *A = make(0);
+    derive(A, &numbers, BYTES);
+    derive(A, &note, 0);
+    derive(A, &sums, BYTES);
+    ki_slot_drop(A, &numbers);
+    assert_string_equal(slots_of(A), "-");
+    ki_slot_drop(A, &numbers);
+    derive(A, &numbers, BYTES);
+    kiln_matrix_free(A);
+    assert_int_equal(device.statistics.layout_bytes, 0);
+}
+
 /* Every host allocation fails once while sparse and dense matrices come and go. */
 static void body(void *context) {
     (void)context;
@@ -263,6 +339,8 @@ int main(void) {
                                        TEST(driver_has_less),
                                        TEST(freed_blocks_serve_again),
                                        TEST(idle_work_space_goes_before_matrices),
+                                       TEST(what_is_derived_goes_before_matrices),
+                                       TEST(slots_go_with_what_they_are_of),
                                        TEST(faults_lose_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

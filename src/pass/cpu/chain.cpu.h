@@ -5,7 +5,7 @@
  * there are depends on the shape alone, and so the result does not depend on the number of threads, wherever copies for
  * sixteen threads are small beside X; where they are not, there is one part a thread, unless the device was opened as
  * deterministic. A dense X of very many columns is shared by the threads column by column (shared.cpu.h), a sparse one
- * taken in tiles (panels.cpu.h). */
+ * taken in panels (panels.cpu.h). */
 
 #include "pass/cpu/row_map.cpu.h"
 
@@ -296,12 +296,12 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     const bool needs_y = chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;
     struct FN(pass) pass = {.chain = chain, .n = X->cols, .k = chain->k};
     kiln_status status = KILN_OK;
-    const struct ki_wide *tiles = NULL;
+    const struct ki_cpu_panels *panels = NULL;
     if (chain->k == 1 && chain->kind != KI_CHAIN_SQUARES) {
-        status = ki_wide_get(&tiles, X, copies, chain->kind == KI_CHAIN_FUSED);
+        status = ki_cpu_panels_get(&panels, X, copies, chain->kind == KI_CHAIN_FUSED);
         if (status != KILN_OK) return status;
     }
-    if (tiles) return FN(wide_chain)(chain, tiles);
+    if (panels) return FN(panels_chain)(chain, panels);
     pass.narrow = FN(is_narrow)(chain);
     pass.batch = pass.narrow ? LANES : FN(dense_batch)(chain);
     pass.block = FN(dense_block_rows)(chain, pass.batch);

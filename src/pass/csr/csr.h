@@ -1,8 +1,8 @@
 /* Passes over a sparse X on a GPU: how they are laid out (csr_model.c), for those that launch them. */
-#ifndef KI_MMCHAIN_CSR_H
-#define KI_MMCHAIN_CSR_H
+#ifndef KI_PASS_CSR_H
+#define KI_PASS_CSR_H
 
-#include "derived/layout.h"
+#include "derived/derived.h"
 #include "pass/launch.h"
 
 /* Threads that share an entry. */

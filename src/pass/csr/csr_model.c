@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/limits.h"
 #include "core/size.h"
-#include "derived/layout.h"
 #include "pass/csr/csr.h"
 
 enum { SUMS_TOGETHER = 4 }; /* of f32 (dialect/cuda.h) */
@@ -18,7 +18,7 @@ static int64_t room_of(const struct ki_plan *plan, const struct ki_chain *chain,
 /* Whether all of w, or of y, would be on chip. */
 static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
     const bool gpu = chain->X->device->properties.is_gpu;
-    return chain->X->cols <= room_of(plan, chain, gpu ? KI_CHIP_BYTES : KI_CHIP_BYTES_CPU);
+    return chain->X->cols <= room_of(plan, chain, gpu ? ki_limits.chip_bytes : ki_limits.chip_bytes_cpu);
 }
 
 /* What the memory adds four at a time, or eight columns of y side by side, is slower on chip, but for the sums that many
@@ -26,13 +26,13 @@ static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_device *device = chain->X->device;
     const bool sums = chain->kind != KI_CHAIN_PLAIN && !device->options.deterministic;
-    const int64_t more = KI_CHIP_BYTES / 8 * 11;
-    int64_t bytes = KI_CHIP_BYTES;
-    if (!device->properties.is_gpu) return room_of(plan, chain, KI_CHIP_BYTES_CPU);
+    const int64_t more = ki_limits.chip_bytes / 8 * 11;
+    int64_t bytes = ki_limits.chip_bytes;
+    if (!device->properties.is_gpu) return room_of(plan, chain, ki_limits.chip_bytes_cpu);
     if (sums && plan->W == SUMS_TOGETHER)
-        bytes = KI_CHIP_BYTES / 16;
+        bytes = ki_limits.chip_bytes / 16;
     else if (sums && plan->K == 8 && !fits(plan, chain))
-        bytes = KI_CHIP_BYTES / 8;
+        bytes = ki_limits.chip_bytes / 8;
     else if (plan->K == 1 && chain->X->cols > room_of(plan, chain, more))
         bytes = more;
     return room_of(plan, chain, bytes);
@@ -48,8 +48,8 @@ static int largest_group(const struct ki_chain *chain) {
     const bool heavy = chain->map != KI_ROW_SCALE || device->warp == 1; /* takes registers */
     const bool few = X->nnz < 8 * 2048 * (int64_t)device->compute_units;
     const bool twice = !few && chain->kind != KI_CHAIN_PLAIN && K <= 2 &&
-                       2 * X->cols * K * ki_type_bytes(X->type) <= KI_CHIP_BYTES / 2;
-    const bool many = K == 1 && ki_layout_vector(X->device, X->nnz, X->rows) <= 2 &&
+                       2 * X->cols * K * ki_type_bytes(X->type) <= ki_limits.chip_bytes / 2;
+    const bool many = K == 1 && ki_rows_vector(X->device, X->nnz, X->rows) <= 2 &&
                       X->rows / 16 >= (int64_t)device->compute_units * 1024;
     return (int)ki_min(!device->is_gpu  ? 64
                        : twice && many  ? 256
@@ -73,7 +73,7 @@ static int columns_a_thread(const struct ki_chain *chain) {
 
 int ki_csr_vector(const kiln_device *device, int64_t nnz, int64_t rows, const struct ki_rows *known,
                   int lanes) {
-    const int vector = known && known->vector ? known->vector : ki_layout_vector(device, nnz, rows);
+    const int vector = known && known->vector ? known->vector : ki_rows_vector(device, nnz, rows);
     return (int)ki_min(vector * lanes, device->properties.is_gpu ? 32 : 8);
 }
 
@@ -160,12 +160,11 @@ static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) 
 
 /* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200 (bench/results/h200-sparse.json
  * and, for single ones, h200-sparse-parts.json), scaled by the memory's bandwidth. What is too large for the cache goes through
- * tiles, or, on a deterministic device, through the transpose. Columns count as equally frequent, for nothing is known of
+ * panels, or, on a deterministic device, through the transpose. Columns count as equally frequent, for nothing is known of
  * them here; popular ones make it faster. */
 void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain) {
-    static const double chip = 230e9, cached_load = 180e9, cached_sum = 100e9, tile_load = 125e9,
-                        tile_sum = 95e9, band_load = 80e9, load = 52e9, strip = 250e9, H200 = 4.55e12,
-                        launches = 8e-6;
+    static const double chip = 230e9, cached_load = 180e9, cached_sum = 100e9, panel_load = 125e9,
+                        panel_sum = 95e9, band_load = 80e9, load = 52e9, H200 = 4.55e12, launches = 8e-6;
     enum { CACHED = 16 << 20 };
     const kiln_matrix *X = chain->X;
     const struct ki_properties *device = &X->device->properties;
@@ -177,20 +176,12 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     const bool cached = X->cols * chain->k * element <= CACHED, exact = X->device->options.deterministic;
     const bool on_chip =
         X->cols <= (scatters ? candidate->plan.shared_w : ki_csr_chip_columns(&candidate->plan, chain));
-    const bool strips = scatters && !on_chip && chain->k == 1 && ki_layout_strips_expected(X);
     double seconds = 0;
     if (gathers && !on_chip)
-        seconds += operations / (strips               ? strip
-                                 : cached             ? cached_load
-                                 : exact || !scatters ? load
-                                                      : tile_load);
+        seconds += operations / (cached ? cached_load : exact || !scatters ? load : panel_load);
     if (scatters)
-        seconds += operations / (on_chip  ? chip
-                                 : strips ? strip
-                                 : cached ? cached_sum
-                                 : exact  ? band_load
-                                          : tile_sum);
-    if (device->is_gpu && !strips) seconds *= loss_of(&candidate->plan, chain);
+        seconds += operations / (on_chip ? chip : cached ? cached_sum : exact ? band_load : panel_sum);
+    if (device->is_gpu) seconds *= loss_of(&candidate->plan, chain);
     candidate->bytes =
         (int64_t)passes * (X->nnz * (4 + element) + X->rows * 8) + (X->rows + 2 * X->cols) * element;
     candidate->atomics = scatters && !on_chip ? X->nnz * chain->k : 0;
@@ -201,8 +192,7 @@ void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain
     snprintf(candidate->limit, sizeof candidate->limit, "%s",
              stream > seconds * H200 / bandwidth ? "memory bandwidth"
              : on_chip                           ? "sums on chip"
-             : strips                            ? "sums of strips"
              : cached                            ? "sums in the cache"
              : exact                             ? "sums through the transpose"
-                                                 : "sums in tiles");
+                                                 : "sums in panels");
 }

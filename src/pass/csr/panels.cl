@@ -1,14 +1,14 @@
-/* The passes over a tiled part of a sparse X (derived/layout.h): its columns are cut into panels so narrow that a panel of y, and
- * of w, stays in the second cache level, while the entries, panel by panel, stream past it once. A random load or addition
+/* The passes over the part of a sparse X that lies in panels (derived/derived.h): its columns are cut so narrow that a panel of y,
+ * and of w, stays in the second cache level, while the entries, panel by panel, stream past it once. A random load or addition
  * that hits there costs a fifth of one that does not.
  *
- *   tile_dots   dots (rows x K) += (part of X) y
- *   tile_sums   out += alpha (part of X)^T factors
- *   bands_sum   rows of out = sum of bands + beta z, for the deterministic pass (derived/transpose.c)
+ *   panels_dots   dots (rows x K) += (part of X) y
+ *   panels_sums   out += alpha (part of X)^T factors
+ *   bands_sum     out = sum of bands + beta z, for the deterministic pass (derived/transpose.c)
  *
- * A panel is cut into tiles of `height` rows, and an entry is one word: its row within the tile above the `bits` bits of its column
- * within the panel. Tiles come in the order of their panels, and groups are started in the order of their numbers. A group
- * takes a piece of a tile, `piece` entries at most, and K adjacent threads an entry: its column of y is then read, and of w
+ * A panel is cut into blocks of `height` rows, and an entry is one word: its row within the block above the `bits` bits of its
+ * column within the panel. Blocks come in the order of their panels, and groups are started in the order of their numbers. A
+ * group takes a piece of a block, `piece` entries at most, and K adjacent threads an entry: its column of y is then read, and of w
  * added to, as one piece of memory. */
 #define SLOTS (BS / K)
 #define TURN (SLOTS * Q)
@@ -18,10 +18,10 @@
 
 #define PIECE_BEGIN                                                                                          \
     const int id = (int)get_local_id(0), column = id % K, slot = id / K;                                     \
-    const int tile = piece_tile[get_group_id(0)];                                                            \
-    const int begin = start[tile] + piece_number[get_group_id(0)] * piece;                                   \
-    const int end = start[tile + 1] - begin < piece ? start[tile + 1] : begin + piece;                       \
-    const index_t row0 = (index_t)(tile % blocks) * height, column0 = (index_t)(tile / blocks) << bits;
+    const int block = piece_block[get_group_id(0)];                                                            \
+    const int begin = start[block] + piece_number[get_group_id(0)] * piece;                                   \
+    const int end = start[block + 1] - begin < piece ? start[block + 1] : begin + piece;                       \
+    const index_t row0 = (index_t)(block % blocks) * height, column0 = (index_t)(block / blocks) << bits;
 
 #define LOAD_ENTRIES                                                                                         \
     uint32 e[Q];                                                                                             \
@@ -33,12 +33,12 @@
     }
 
 /* Without values, all of them are `same`. */
-#define TILES                                                                                                \
+#define ENTRIES                                                                                                \
     __global const int *entry, __global const real *X, real same, __global const int *start,                 \
-        __global const int *piece_tile, __global const int *piece_number, int piece, int blocks, int height, \
+        __global const int *piece_block, __global const int *piece_number, int piece, int blocks, int height, \
         int bits
 
-__kernel GROUP_OF(BS) void tile_dots(__global real *dots, TILES, __global const real *y, int k, int first) {
+__kernel GROUP_OF(BS) void panels_dots(__global real *dots, ENTRIES, __global const real *y, int k, int first) {
     LOCAL real product[BS * Q];
     LOCAL int row_of[TURN];
     PIECE_BEGIN
@@ -64,7 +64,7 @@ __kernel GROUP_OF(BS) void tile_dots(__global real *dots, TILES, __global const 
     }
 }
 
-__kernel GROUP_OF(BS) void tile_sums(__global real *out, TILES, int squared, real alpha, __global const real *factors,
+__kernel GROUP_OF(BS) void panels_sums(__global real *out, ENTRIES, int squared, real alpha, __global const real *factors,
                                      int factors_k, int factors_first, int k, int first) {
     PIECE_BEGIN
     for (int turn = begin; turn < end; turn += TURN) {
@@ -86,10 +86,9 @@ __kernel GROUP_OF(BS) void tile_sums(__global real *out, TILES, int squared, rea
 
 #ifdef SLICES
 #define SUMS (BS / SLICES)
-/* Rows of out, those in `column` from `at` on, or all = the sum of what `count` bands of rows left + beta z, always in the
- * same order: SLICES threads add up every SLICES-th band each. A band has left `size` elements, `width` of a row. */
-__kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *sums, __global const int *column, int at,
-                                     __global const real *z, real beta, int count, long size, int width, int k, int first) {
+/* out = the sum of what `count` bands of rows left + beta z, always in the same order: SLICES threads add up every SLICES-th
+ * band each. A band has left `size` elements, `width` of a row. */
+__kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *sums, __global const real *z, real beta, int count, long size, int width, int k, int first) {
     LOCAL real part[BS];
     const int id = (int)get_local_id(0), slice = id / SUMS;
     const long i = (long)get_group_id(0) * SUMS + id % SUMS;
@@ -102,7 +101,7 @@ __kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *su
     barrier(CLK_LOCAL_MEM_FENCE);
     if (slice > 0 || i >= size) return;
     for (int s = 1; s < SLICES; s++) sum += part[s * SUMS + id];
-    const index_t row = column ? column[at + i / width] : i / width, to = row * k + first + (index_t)(i % width);
+    const index_t to = (index_t)(i / width) * k + first + (index_t)(i % width);
     out[to] = z ? sum + beta * z[to] : sum;
 }
 #endif

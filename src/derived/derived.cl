@@ -1,5 +1,5 @@
-/* What a sparse matrix's layout is made with, once (derived/layout.c): sorting, sums of counts, the popular columns, the
- * tiles of the others, the transpose, and the long rows. Each build takes the kernels that one define names.
+/* What is derived from a sparse matrix is made with these, once (derived/derived.h): sorting, sums of counts, the popular
+ * columns, the panels of the others, the transpose, and the long rows. Each build takes the kernels that one define names.
  *
  * A thread works through a range of `chunk` elements of its own, in order: so counting sorts are stable and lists come out
  * in the order of their elements, the same from run to run. */
@@ -86,7 +86,7 @@ __kernel void popular_fill(__global int *values, long n, int value) {
     FOR_ALL(i, n) values[i] = value;
 }
 
-/* The counts of the columns of the first n slots. */
+/* The counts of the columns of the first n ranks. */
 __kernel void popular_counts(__global int *to, __global const int *count, __global const int *column,
                              long n) {
     FOR_ALL(s, n) to[s] = count[column[s]];
@@ -96,19 +96,15 @@ __kernel void popular_copy(__global int *to, __global const int *from, long n) {
     FOR_ALL(i, n) to[i] = from[i];
 }
 
-__kernel void popular_rank(__global int *rank, __global const int *slots, long coded) {
-    FOR_ALL(s, coded) rank[slots[s]] = (int)s;
+__kernel void popular_rank(__global int *rank, __global const int *columns, long count) {
+    FOR_ALL(r, count) rank[columns[r]] = (int)r;
 }
 
-__kernel void popular_encode(__global int *col, __global const int *rank, long nnz) {
+__kernel void popular_encode(__global int *code, __global const int *col, __global const int *rank, long nnz) {
     FOR_ALL(e, nnz) {
-        const int slot = rank[col[e]];
-        if (slot >= 0) col[e] = ~slot;
+        const int found = rank[col[e]];
+        code[e] = found >= 0 ? ~found : col[e];
     }
-}
-
-__kernel void popular_decode(__global int *col, __global const int *slots, long nnz) {
-    FOR_ALL(e, nnz) if (col[e] < 0) col[e] = slots[~col[e]];
 }
 #endif
 
@@ -119,26 +115,26 @@ __kernel void zero(__global real *values, long n) {
 }
 
 __kernel void pack_hot(__global real *y_hot, __global real *w_hot, __global const real *y,
-                       __global const int *slots, long coded, int k, int first, int columns) {
-    FOR_ALL(i, coded * columns) {
-        const long s = i / columns;
+                       __global const int *popular, long count, int k, int first, int columns) {
+    FOR_ALL(i, count * columns) {
+        const long r = i / columns;
         const int j = (int)(i % columns);
-        if (y) y_hot[i] = first + j < k ? y[(long)slots[s] * k + first + j] : REAL(0.0);
+        if (y) y_hot[i] = first + j < k ? y[(long)popular[r] * k + first + j] : REAL(0.0);
         if (w_hot) w_hot[i] = REAL(0.0);
     }
 }
 
-__kernel void unpack_hot(__global real *out, __global const real *w_hot, __global const int *slots,
-                         long coded, int k, int first, int columns) {
-    FOR_ALL(i, coded * columns) {
+__kernel void unpack_hot(__global real *out, __global const real *w_hot, __global const int *popular,
+                         long count, int k, int first, int columns) {
+    FOR_ALL(i, count * columns) {
         const int j = (int)(i % columns);
-        if (first + j < k) out[(long)slots[i / columns] * k + first + j] += w_hot[i];
+        if (first + j < k) out[(long)popular[i / columns] * k + first + j] += w_hot[i];
     }
 }
 #endif
 
-/* ---- the transpose: the columns by how they are cut into bands, and entries, to be sorted by band and column ---- */
-#if defined(TRANSPOSE) || defined(TILES) || defined(STRIPS)
+/* ---- the transpose: entries, to be sorted by band of rows and column ---- */
+#if defined(TRANSPOSE) || defined(PANELS)
 /* The last of the rows from `low` up to `high` that begins at entry e or before. */
 DEVICE_FN long row_of(__global const long *row_start, long low, long high, long e) {
     while (high - low > 1) {
@@ -153,43 +149,27 @@ DEVICE_FN long row_of(__global const long *row_start, long low, long high, long 
 #endif
 
 #ifdef TRANSPOSE
-/* Columns and whether they have fewer than `least` entries. */
-__kernel void transpose_columns(__global int *few, __global int *column, __global const int *count, long n,
-                                long least) {
-    FOR_ALL(c, n) {
-        few[c] = count[c] < least;
-        column[c] = (int)c;
-    }
-}
-
-/* The number of each listed column's first band: the first `cut` columns have `bands` each, the others one. */
-__kernel void transpose_numbers(__global int *number, __global const int *column, long n, long cut,
-                                long bands) {
-    FOR_ALL(i, n) number[column[i]] = (int)(i < cut ? i : i + cut * (bands - 1));
-}
-
-/* The next band's number of a column that is cut is larger by how many are. */
+/* A key is the number of a column in a band of `height` rows. */
 __kernel void transpose_list(__global const long *row_start, __global const int *col, __global const real *X,
                              long rows, __global int *key, __global int *row, __global real *value, long nnz,
-                             long chunk, __global const int *number, int cut, int height) {
+                             long chunk, int cols, int height) {
     if (FROM >= nnz) return;
     long at = row_of(row_start, 0, rows, FROM);
     for (long e = FROM; e < UP_TO(nnz); e++) {
         while (row_start[at + 1] <= e) at++;
-        const int first = number ? number[col[e]] : col[e];
-        key[e] = first < cut ? first + (int)(at / height) * cut : first;
+        key[e] = col[e] + (int)(at / height) * cols;
         row[e] = (int)at;
         if (X) value[e] = X[e];
     }
 }
 
-/* Where each of n numbers, from `base` on, begins among the sorted entries. */
-__kernel void transpose_starts(__global int *start, __global const int *key, long entries, long n, int base) {
+/* Where each of n numbers begins among the sorted entries. */
+__kernel void transpose_starts(__global int *start, __global const int *key, long entries, long n) {
     FOR_ALL(c, n + 1) {
         long low = 0, high = entries;
         while (low < high) {
             const long middle = (low + high) / 2;
-            if (key[middle] < base + c)
+            if (key[middle] < c)
                 low = middle + 1;
             else
                 high = middle;
@@ -199,50 +179,50 @@ __kernel void transpose_starts(__global int *start, __global const int *key, lon
 }
 #endif
 
-/* ---- tiles: a group for each block of `height` rows, which counts and then moves its entries that are not coded. Counters
- * of a thread lie side by side with the other threads' of the same panel. ---- */
-#ifdef TILES
-#define TILE_GROUP 128
+/* ---- panels: a group for each block of `height` rows, which counts and then moves its entries that are not in popular
+ * columns, whose codes are negative. Counters of a thread lie side by side with the other threads' of the same panel. ---- */
+#ifdef PANELS
+#define PANELS_GROUP 128
 #define PANELS_MAX 32
 #define BLOCK                                                                                                \
     const int id = (int)get_local_id(0), block = (int)get_group_id(0), blocks = (int)get_num_groups(0);      \
     const long row0 = (long)block * height, row1 = row0 + height < rows ? row0 + height : rows;              \
     const long begin = row_start[row0], end = row_start[row1];                                               \
-    for (int p = 0; p < panels; p++) counts[p * TILE_GROUP + id] = 0;
+    for (int p = 0; p < panels; p++) counts[p * PANELS_GROUP + id] = 0;
 
-__kernel GROUP_OF(TILE_GROUP) void tile_count(__global int *start, __global const long *row_start,
+__kernel GROUP_OF(PANELS_GROUP) void panels_count(__global int *start, __global const long *row_start,
                                               __global const int *col, long rows, int panels, int bits,
                                               int height, __global const real *X, __global int *entry,
                                               __global real *value) {
-    LOCAL int counts[PANELS_MAX * TILE_GROUP];
+    LOCAL int counts[PANELS_MAX * PANELS_GROUP];
     BLOCK
-    for (long e = begin + id; e < end; e += TILE_GROUP)
-        if (col[e] >= 0) counts[(col[e] >> bits) * TILE_GROUP + id]++;
+    for (long e = begin + id; e < end; e += PANELS_GROUP)
+        if (col[e] >= 0) counts[(col[e] >> bits) * PANELS_GROUP + id]++;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (id < panels) {
         int sum = 0;
-        for (int i = 0; i < TILE_GROUP; i++) sum += counts[id * TILE_GROUP + (id + i) % TILE_GROUP];
+        for (int i = 0; i < PANELS_GROUP; i++) sum += counts[id * PANELS_GROUP + (id + i) % PANELS_GROUP];
         start[(long)id * blocks + block] = sum;
     }
 }
 
 /* A thread has a range of its own here, for the order of the entries is kept. */
-__kernel GROUP_OF(TILE_GROUP) void tile_move(__global int *start, __global const long *row_start,
+__kernel GROUP_OF(PANELS_GROUP) void panels_move(__global int *start, __global const long *row_start,
                                              __global const int *col, long rows, int panels, int bits,
                                              int height, __global const real *X, __global int *entry,
                                              __global real *value) {
-    LOCAL int counts[PANELS_MAX * TILE_GROUP];
+    LOCAL int counts[PANELS_MAX * PANELS_GROUP];
     BLOCK
-    const long chunk = (end - begin + TILE_GROUP - 1) / TILE_GROUP;
+    const long chunk = (end - begin + PANELS_GROUP - 1) / PANELS_GROUP;
     const long from = begin + id * chunk, up_to = from + chunk < end ? from + chunk : end;
     for (long e = from; e < up_to; e++)
-        if (col[e] >= 0) counts[(col[e] >> bits) * TILE_GROUP + id]++;
+        if (col[e] >= 0) counts[(col[e] >> bits) * PANELS_GROUP + id]++;
     barrier(CLK_LOCAL_MEM_FENCE);
     if (id < panels) {
         int sum = start[(long)id * blocks + block];
-        for (int i = 0; i < TILE_GROUP; i++) {
-            const int count = counts[id * TILE_GROUP + i];
-            counts[id * TILE_GROUP + i] = sum;
+        for (int i = 0; i < PANELS_GROUP; i++) {
+            const int count = counts[id * PANELS_GROUP + i];
+            counts[id * PANELS_GROUP + i] = sum;
             sum += count;
         }
     }
@@ -252,75 +232,9 @@ __kernel GROUP_OF(TILE_GROUP) void tile_move(__global int *start, __global const
     for (long e = from; e < up_to; e++) {
         while (row_start[row + 1] <= e) row++;
         if (col[e] < 0) continue;
-        const int to = counts[(col[e] >> bits) * TILE_GROUP + id]++;
+        const int to = counts[(col[e] >> bits) * PANELS_GROUP + id]++;
         entry[to] = (int)((uint32)(row - row0) << bits | ((uint32)col[e] & (((uint32)1 << bits) - 1)));
         if (X) value[to] = X[e];
-    }
-}
-#endif
-
-/* ---- strips of rows, sorted by column: their entries are first put into buckets of 2^BUCKET_BITS columns, a group for
- * each strip, then each bucket is sorted by a group of its own ---- */
-#ifdef STRIPS
-/* counts[i] = base + the sum of those before i. */
-DEVICE_FN void local_scan(LOCAL_PTR int *counts, int n, int base, LOCAL_PTR int *part) {
-    const int id = (int)get_local_id(0), chunk = (n + GROUP - 1) / GROUP;
-    const int from = id * chunk, to = from + chunk < n ? from + chunk : n;
-    int sum = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = from; i < to; i++) sum += counts[i];
-    part[id] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    sum = base;
-    for (int i = 0; i < id; i++) sum += part[i];
-    for (int i = from; i < to; i++) {
-        const int count = counts[i];
-        counts[i] = sum;
-        sum += count;
-    }
-    barrier(CLK_LOCAL_MEM_FENCE);
-}
-
-__kernel GROUP_OF(GROUP) void strip_cut(__global int *start, __global const long *row_start,
-                                        __global const int *col, __global const real *X, long rows,
-                                        int height, int buckets, int bits, __global int *entry,
-                                        __global real *value) {
-    LOCAL int counts[BUCKETS_MAX];
-    LOCAL int part[GROUP];
-    const int id = (int)get_local_id(0);
-    const long strip = (long)get_group_id(0), row0 = strip * height;
-    const long row1 = row0 + height < rows ? row0 + height : rows, begin = row_start[row0],
-               end = row_start[row1];
-    for (int b = id; b < buckets; b += GROUP) counts[b] = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (long e = begin + id; e < end; e += GROUP) count_local(counts + (col[e] >> BUCKET_BITS), 1);
-    local_scan(counts, buckets, (int)begin, part);
-    for (int b = id; b < buckets; b += GROUP) start[strip * buckets + b] = counts[b];
-    if (id == 0 && row1 == rows) start[(strip + 1) * buckets] = (int)end;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (long e = begin + id; e < end; e += GROUP) {
-        const int to = count_local(counts + (col[e] >> BUCKET_BITS), 1);
-        const long row = row_of(row_start, row0, row1, e) - row0;
-        entry[to] = (int)((uint32)row << bits | ((uint32)col[e] & (((uint32)1 << bits) - 1)));
-        if (X) value[to] = X[e];
-    }
-}
-
-__kernel GROUP_OF(GROUP) void strip_sort(__global const int *start, __global const int *entry,
-                                         __global const real *value, __global int *entry_to,
-                                         __global real *value_to) {
-    LOCAL int counts[1 << BUCKET_BITS];
-    LOCAL int part[GROUP];
-    const int id = (int)get_local_id(0), begin = start[get_group_id(0)], end = start[get_group_id(0) + 1];
-    for (int c = id; c < 1 << BUCKET_BITS; c += GROUP) counts[c] = 0;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int e = begin + id; e < end; e += GROUP)
-        count_local(counts + (entry[e] & ((1 << BUCKET_BITS) - 1)), 1);
-    local_scan(counts, 1 << BUCKET_BITS, begin, part);
-    for (int e = begin + id; e < end; e += GROUP) {
-        const int to = count_local(counts + (entry[e] & ((1 << BUCKET_BITS) - 1)), 1);
-        entry_to[to] = entry[e];
-        if (value) value_to[to] = value[e];
     }
 }
 #endif
@@ -395,8 +309,7 @@ __kernel void rows_list(__global int *list, __global int *segment_row, __global 
 // build POPULAR
 // build PACK
 // build TRANSPOSE
-// build TILES
-// build STRIPS GROUP=1024 BUCKET_BITS=10 BUCKETS_MAX=6144
+// build PANELS
 // build ALIKE
 // build ROWS CLASSES=5
 // build ROWS CLASSES=5 START32

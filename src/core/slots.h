@@ -1,0 +1,35 @@
+/* What is derived from a matrix once and kept with it: slots, found by their kind.
+ *
+ * The matrix itself stays as it is, so that `const` ones have slots, too. What lies in a slot is complete: it is made first and
+ * put there then. It goes when the matrix leaves its device, is freed, or memory is short (core/memory.h), one slot at a time;
+ * whoever asks for it makes it again. A kind is a constant of the file that makes such things, so that a new one needs no
+ * change here. */
+#ifndef KI_SLOTS_H
+#define KI_SLOTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "kiln.h"
+
+struct ki_slot_kind {
+    const char *name;              /* in words */
+    const struct ki_slot_kind *of; /* another kind that it was derived from and goes with; or NULL */
+    void (*drop)(kiln_device *device, void *data); /* frees data and all that it refers to */
+};
+
+struct ki_slot;
+
+/* What A has of that kind, or NULL. Held matrices (core/memory.h) keep what was found. */
+void *ki_slot_get(const kiln_matrix *A, const struct ki_slot_kind *kind);
+/* Gives A something that it does not have yet, which takes `bytes` of the device's memory; on failure it stays the caller's.
+ * Slots that take nothing are not dropped for want of memory. */
+kiln_status ki_slot_put(const kiln_matrix *A, const struct ki_slot_kind *kind, void *data, int64_t bytes);
+/* Drops a slot, if there is one, and those derived from it. */
+void ki_slot_drop(const kiln_matrix *A, const struct ki_slot_kind *kind);
+void ki_slots_drop(const kiln_matrix *A);
+/* Bytes in A's slots, and dropping the newest slot that has any; false if none has. */
+int64_t ki_slots_bytes(const kiln_matrix *A);
+bool ki_slots_drop_one(const kiln_matrix *A);
+
+#endif
