@@ -25,8 +25,7 @@ MAY_INCLUDE = {
     "bench": [],
     "examples": [],
 }
-# The one private header that algorithms may use lies in their own folder and may take this from below; passes add
-# vectors up as the element-wise operations do.
+# The one private header that algorithms may use lies in their own folder and may take this from below.
 EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "core/range.h"),
     ("src/algorithms/algorithm.h", "core/seams.h"),
@@ -37,20 +36,11 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "ops/scales.h"),
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),
     ("src/algorithms/registry.h", "io/model/model.h"),
-    ("src/pass/csr/csr_run.c", "ops/elementwise.h"),
-    ("src/pass/stream.c", "ops/elementwise.h"),
 }
 # Room -> rooms whose functions it may call besides those that it may include from, by their public names.
 MAY_CALL = {
     "src/choose": ["ops"],  # rates are measured by running operations
     "src/algorithms": ["core", "ops", "derived", "choose", "io"],
-}
-# Passes add vectors up as the element-wise operations do, and streaming runs the pass over each panel of rows by the function
-# that the whole pass came through.
-CALL_EXCEPTIONS = {
-    ("src/pass", "ki_combine_all"),
-    ("src/pass", "kiln_fill"),
-    ("src/pass", "ki_chain_run_here"),
 }
 VENDOR = re.compile(r"^(cuda|nvrtc|cublas|cusparse|nccl|mpi|CL/|OpenCL/)")
 # Calls that must go through core/seams.h, and the files that are the seam.
@@ -103,7 +93,7 @@ def check_rooms(folder, path, text, rooms):
     for number, line in enumerate(code_of(text).split("\n"), 1):
         for called in CALL.findall(line):
             room = rooms.get(called, own)
-            if room not in may and (folder, called) not in CALL_EXCEPTIONS:
+            if room not in may:
                 yield f"{name}:{number}: {folder} must not call {called} of src/{room}"
 
 

@@ -46,6 +46,7 @@ struct ki_sparse_column;
 #include "dialect/real_math.h"
 #include "dialect/losses.h"
 #include "pass/cpu/chain.cpu.h"
+#include "pass/cpu/combine.cpu.h"
 /* clang-format on */
 #include "choose/bandwidth.cpu.h"
 #include "derived/sparse_columns.cpu.h"

@@ -22,3 +22,7 @@ typedef long index_t;
 #else
 typedef int index_t;
 #endif
+
+/* Each thread walks over elements a grid apart. */
+#define FOR_EACH(i, count)                                                                                   \
+    for (index_t i = (index_t)get_global_id(0); i < (index_t)(count); i += (index_t)get_global_size(0))

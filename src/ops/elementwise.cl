@@ -1,25 +1,5 @@
 /* GPU body of the element-wise operations. Each thread walks over elements a grid apart. */
 
-#define ARGUMENTS_combine_one(FIRST, NEXT)                                                                   \
-    FIRST(OUT, real, W)                                                                                      \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, Y)                                                                                        \
-    NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, real, a)                                                                                     \
-    NEXT(VALUE, real, b)
-
-#define ARGUMENTS_combine_tile(FIRST, NEXT)                                                                  \
-    FIRST(OUT, real, W)                                                                                      \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, Y)                                                                                        \
-    NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, int, k)                                                                                      \
-    NEXT(VALUE, int, first)                                                                                  \
-    NEXT(VALUE, int, x_cols)                                                                                 \
-    NEXT(VALUE, int, y_cols)                                                                                 \
-    NEXT(SIXTEEN, real, a)                                                                                   \
-    NEXT(SIXTEEN, real, b)
-
 #define ARGUMENTS_times(FIRST, NEXT)                                                                         \
     FIRST(OUT, real, W)                                                                                      \
     NEXT(IN, real, X)                                                                                        \
@@ -34,11 +14,6 @@
     NEXT(VALUE, long, count)                                                                                 \
     NEXT(VALUE, int, kind)
 
-#define ARGUMENTS_fill(FIRST, NEXT)                                                                          \
-    FIRST(OUT, real, W)                                                                                      \
-    NEXT(VALUE, long, count)                                                                                 \
-    NEXT(VALUE, real, value)
-
 #define ARGUMENTS_fill_random(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, W)                                                                                      \
     NEXT(VALUE, long, count)                                                                                 \
@@ -46,34 +21,6 @@
     NEXT(VALUE, long, stream)
 
 #ifndef KI_HOST
-#define FOR_EACH(i, count)                                                                                   \
-    for (index_t i = (index_t)get_global_id(0); i < (index_t)(count); i += (index_t)get_global_size(0))
-
-/* W = a X + b Y for one column. A zero coefficient does not read its operand. */
-__kernel void combine_one(PARAMETERS(combine_one)) {
-    FOR_EACH(i, rows) {
-        real sum = a != REAL(0.0) ? a * X[i] : REAL(0.0);
-        if (b != REAL(0.0)) sum += b * Y[i];
-        W[i] = sum;
-    }
-}
-
-/* Sixteen columns from `first`; x_cols and y_cols are 1 where an operand's one column serves all. */
-__kernel void combine_tile(PARAMETERS(combine_tile)) {
-    const real a[16] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
-    const real b[16] = {b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15};
-    const int width = k - first < 16 ? k - first : 16;
-    FOR_EACH(row, rows) {
-        for (int c = 0; c < width; c++) {
-            const index_t column = first + c;
-            real sum = REAL(0.0);
-            if (a[c] != REAL(0.0)) sum = a[c] * X[x_cols == 1 ? row : row * x_cols + column];
-            if (b[c] != REAL(0.0)) sum += b[c] * Y[y_cols == 1 ? row : row * y_cols + column];
-            W[row * k + column] = sum;
-        }
-    }
-}
-
 /* x_share, y_share: how many neighbouring elements of W one element of the operand serves. */
 __kernel void times(PARAMETERS(times)) {
     FOR_EACH(i, count) W[i] = X[i / x_share] * Y[i / y_share];
@@ -81,10 +28,6 @@ __kernel void times(PARAMETERS(times)) {
 
 __kernel void map(PARAMETERS(map)) {
     FOR_EACH(i, count) W[i] = map_value(X[i], kind);
-}
-
-__kernel void fill(PARAMETERS(fill)) {
-    FOR_EACH(i, count) W[i] = value;
 }
 
 __kernel void fill_random(PARAMETERS(fill_random)) {

@@ -98,7 +98,7 @@ kiln_status kiln_loss_gradient(double *value, kiln_matrix *G, kiln_matrix *gb, k
                                         .X = X,
                                         .y = W,
                                         .k = (int)W->cols,
-                                        .loss = loss,
+                                        .loss = *loss,
                                         .shift = b,
                                         .curvature = C,
                                         .sums = gb,
@@ -139,7 +139,7 @@ kiln_status kiln_loss_hessian(kiln_matrix *Q, kiln_matrix *qb, const kiln_loss *
                                         .y = P,
                                         .z = beta != 0 ? Z : NULL,
                                         .k = (int)P->cols,
-                                        .loss = softmax ? loss : NULL,
+                                        .loss = softmax ? *loss : (kiln_loss){0},
                                         .shift = pb,
                                         .sums = qb}));
 done:

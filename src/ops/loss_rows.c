@@ -2,7 +2,7 @@
 #include "core/arguments.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
-#include "ops/elementwise.h"
+#include "pass/combine.h"
 #include "ops/loss.h"
 #include "ops/loss_rows.cl"
 

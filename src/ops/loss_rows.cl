@@ -28,9 +28,6 @@
     NEXT(VALUE, real, power)
 
 #ifndef KI_HOST
-#define FOR_EACH(i, count)                                                                                   \
-    for (index_t i = (index_t)get_global_id(0); i < (index_t)(count); i += (index_t)get_global_size(0))
-
 #ifndef DEVIANCE
 __kernel void loss_mean(PARAMETERS(loss_mean)) {
     FOR_EACH(i, count) M[i] = mean_row(kind, link, power, Eta[i]);

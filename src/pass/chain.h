@@ -30,7 +30,7 @@ struct ki_chain {
     int k;
     /* FUSED only; zero elsewhere. */
     enum ki_row_map map;
-    const kiln_loss *loss;    /* all maps but SCALE */
+    kiln_loss loss;           /* all maps but SCALE */
     const kiln_matrix *shift; /* 1 x k, added to X y; NULL = zeros */
     kiln_matrix *curvature;   /* LOSS m x 1, SOFTMAX_LOSS m x k; may be NULL */
     kiln_matrix

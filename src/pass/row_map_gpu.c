@@ -5,6 +5,7 @@
 #include "core/arguments.h"
 #include "core/size.h"
 #include "dialect/chain_arguments.h"
+#include "pass/combine.h"
 #include "pass/launch.h"
 #include "pass/row_map.cl"
 
@@ -15,8 +16,8 @@ KI_ARGUMENTS(mmchain_map);
 KI_ARGUMENTS(mmchain_records);
 
 void ki_map_defines(char *text, const struct ki_chain *chain) {
-    const kiln_loss *loss = chain->loss;
-    const bool glm = loss && loss->kind == KILN_LOSS_GLM;
+    const kiln_loss *loss = &chain->loss;
+    const bool glm = loss->kind == KILN_LOSS_GLM;
     *text = '\0';
     if (!ki_chain_maps(chain)) return;
     if (chain->map == KI_ROW_LOSS)
@@ -27,8 +28,7 @@ void ki_map_defines(char *text, const struct ki_chain *chain) {
 }
 
 int ki_map_args(struct ki_arg *args, const struct ki_chain *chain, const struct ki_work *work) {
-    static const kiln_loss none;
-    const kiln_loss *loss = chain->loss ? chain->loss : &none;
+    const kiln_loss *loss = &chain->loss;
     if (!ki_chain_maps(chain)) return 0;
     row_map_pack(args, chain->X,
                  &(struct row_map_arguments){.shift = chain->shift,
@@ -75,7 +75,7 @@ kiln_status ki_map_value(const struct ki_chain *chain, const struct ki_work *wor
 static kiln_status map_rows(const struct ki_chain *chain, kiln_matrix *eta) {
     enum { VS = 32 };
     const kiln_matrix *X = chain->X;
-    const kiln_loss *loss = chain->loss;
+    const kiln_loss *loss = &chain->loss;
     char defines[96];
     struct ki_plan plan = {.BS = GROUP, .K = 0};
     struct ki_kernel *kernel;
@@ -109,7 +109,7 @@ static kiln_status add_columns(const struct ki_chain *chain, const kiln_matrix *
     column.cols = 1;
     column.view = true;
     TRY(ki_matrix_new(&ones, X->device, X->type, X->rows, 1));
-    TRY(kiln_fill(ones, 1));
+    TRY(ki_set_all(ones, 1));
     TRY(ki_chain_gpu(&(struct ki_chain){
         .kind = KI_CHAIN_TRANSPOSED, .out = &column, .alpha = 1, .X = eta, .y = ones, .k = 1}));
 done:

@@ -1,15 +1,13 @@
 /* A pass over X that is too large for its device:  for each panel X_i of rows  w += alpha X_i^T (v_i .* (X_i y)).
  *
  * Two panels' room on the device: while one is computed with, the next is on its way (double buffering). A panel is a matrix
- * of its own to the bodies and kernels, and row-wise operands are taken at its rows; what is summed over rows goes on from
- * panel to panel. */
+ * of its own to the bodies and kernels; pass/roles.h takes the operands at its rows and adds up. */
 #include <string.h>
 
 #include "core/feeder.h"
 #include "core/seams.h"
 #include "core/size.h"
-#include "ops/elementwise.h"
-#include "pass/chain.h"
+#include "pass/roles.h"
 
 struct stream {
     const struct ki_chain *chain;
@@ -19,9 +17,8 @@ struct stream {
     int ahead;                      /* places in host memory */
     void *host[KI_AHEAD][KI_PARTS]; /* what is on its way, panel i at i % ahead */
     struct ki_buffer slots[KI_SLOTS][KI_PARTS];
-    struct ki_feeder *feeder;     /* NULL where X lies in host memory */
-    kiln_matrix *sums, *products; /* of one panel; NULL where none are wanted */
-    double value;
+    struct ki_feeder *feeder; /* NULL where X lies in host memory */
+    struct ki_sums sums;
 };
 
 /* ---------------------------------------------------------------------------------------- panels */
@@ -138,54 +135,10 @@ static kiln_status wait_uploads(struct stream *s) {
 
 /* ---------------------------------------------------------------------------------------- computing */
 
-/* A's rows that belong to the panel. */
-static kiln_matrix *rows_of(kiln_matrix *view, const kiln_matrix *A, const struct ki_panel *panel) {
-    if (!A) return NULL;
-    *view = *A;
-    view->view = true;
-    view->slots = NULL;
-    view->rows = panel->rows;
-    view->nnz = panel->rows * A->cols;
-    view->values.offset += panel->first * A->cols * ki_type_bytes(A->type);
-    return view;
-}
-
 static kiln_status compute(struct stream *s, int64_t i) {
-    const struct ki_chain *whole = s->chain;
-    const struct ki_panel *panel = &s->panels[i];
-    const bool plain = whole->kind == KI_CHAIN_PLAIN, fused = whole->kind == KI_CHAIN_FUSED;
-    kiln_matrix X, out, v, y, z, curvature, loss_y, weights, offset;
-    struct ki_chain part = *whole;
-    kiln_loss loss;
-    double value = 0;
-    kiln_status status;
+    kiln_matrix X;
     view_panel(&X, s, i);
-    part.X = &X;
-    if (fused) part.v = rows_of(&v, whole->v, panel);
-    if (!fused && !plain) part.y = rows_of(&y, whole->y, panel);
-    if (plain) part.out = rows_of(&out, whole->out, panel);
-    if (plain) part.z = rows_of(&z, whole->z, panel);
-    if (!plain && i > 0) {
-        part.z = whole->out;
-        part.beta = 1;
-    }
-    if (whole->loss) {
-        loss = *whole->loss;
-        loss.y = rows_of(&loss_y, loss.y, panel);
-        loss.weights = rows_of(&weights, loss.weights, panel);
-        loss.offset = rows_of(&offset, loss.offset, panel);
-        part.loss = &loss;
-    }
-    part.curvature = rows_of(&curvature, whole->curvature, panel);
-    if (whole->sums && i > 0) part.sums = s->sums;
-    if (whole->products && i > 0) part.products = s->products;
-    if (whole->value) part.value = &value;
-    TRY(ki_chain_run_here(&part));
-    s->value += value;
-    if (whole->sums && i > 0) TRY(ki_combine_all(whole->sums, 1, whole->sums, 1, s->sums));
-    if (whole->products && i > 0) TRY(ki_combine_all(whole->products, 1, whole->products, 1, s->products));
-done:
-    return status;
+    return ki_sums_add(&s->sums, &X, s->panels[i].first);
 }
 
 /* -------------------------------------------------------------------------------------------- pass */
@@ -225,9 +178,7 @@ static kiln_status make_slots(struct stream *s) {
         for (int part = 0; part < ki_matrix_parts(X); part++)
             TRY(ki_device_alloc(s->device, &s->slots[slot][part], slot_bytes(s, part)));
     TRY(make_places(s));
-    const kiln_matrix *products = s->chain->products;
-    if (s->chain->sums && !s->sums) TRY(ki_matrix_new(&s->sums, s->device, X->type, 1, s->chain->k));
-    if (products && !s->products) TRY(ki_matrix_new(&s->products, s->device, products->type, 1, s->chain->k));
+    TRY(ki_sums_begin(&s->sums, s->chain));
     if (X->file) TRY(ki_feeder_start(&s->feeder, X, s->panels, s->count, s->host, s->ahead));
 done:
     return status;
@@ -239,9 +190,7 @@ static void free_slots(struct stream *s) {
     for (int slot = 0; slot < KI_SLOTS; slot++)
         for (int part = 0; part < KI_PARTS; part++) ki_device_release(s->device, &s->slots[slot][part]);
     ki_device_spaces_release(s->device); /* which passes over smaller panels would find in their way */
-    kiln_matrix_free(s->sums);
-    kiln_matrix_free(s->products);
-    s->sums = s->products = NULL;
+    ki_sums_end(&s->sums);
 }
 
 static void count_panel(struct stream *s, int64_t i) {
@@ -323,7 +272,7 @@ kiln_status ki_chain_stream(const struct ki_chain *chain) {
         target /= 2; /* the pass needed more work space than was left */
         TRY(cut(&s, target));
     }
-    if (status == KILN_OK && chain->value) *chain->value = s.value;
+    if (status == KILN_OK && chain->value) *chain->value = s.sums.value;
     X->device->statistics.panel_seconds += ki_clock() - start;
 done:
     ki_free(s.panels);

@@ -69,7 +69,7 @@ static void check_shape(kiln_device *device, kiln_type type, int64_t rows, int64
                                    .alpha = 1,
                                    .k = k,
                                    .X = &X,
-                                   .loss = &loss,
+                                   .loss = loss,
                                    .sums = &sums};
     struct ki_candidate *list = NULL;
     int count = 0, chosen = -1;

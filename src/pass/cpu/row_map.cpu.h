@@ -68,7 +68,7 @@ static void FN(scale_block)(const struct ki_chain *chain, real *q, int64_t row, 
 
 static void FN(softmax_block)(const struct ki_chain *chain, real *q, int64_t row, int64_t count) {
     const int k = chain->k;
-    const real *s = chain->loss->weights ? VALUES(chain->loss->weights) + row : NULL;
+    const real *s = chain->loss.weights ? VALUES(chain->loss.weights) + row : NULL;
     for (int64_t i = 0; i < count; i++) {
         FN(softmax_curve_row)(q + i * k, k, VALUES(chain->v) + (row + i) * k);
         for (int c = 0; s && c < k; c++) q[i * k + c] *= s[i];
@@ -77,7 +77,7 @@ static void FN(softmax_block)(const struct ki_chain *chain, real *q, int64_t row
 
 static void FN(loss_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q, int64_t row,
                            int64_t count) {
-    const kiln_loss *loss = chain->loss;
+    const kiln_loss *loss = &chain->loss;
     const real *offset = loss->offset ? VALUES(loss->offset) + row : NULL;
     const real *s = loss->weights ? VALUES(loss->weights) + row : NULL;
     real value[FN(BLOCK_ROWS)], curve[FN(BLOCK_ROWS)];
@@ -105,8 +105,8 @@ static void FN(lower_to_peak)(real *eta, int k) {
 static void FN(softmax_loss_block)(const struct ki_chain *chain, struct FN(tally) * tally, real *q,
                                    int64_t row, int64_t count) {
     const int k = chain->k;
-    const real *y = VALUES(chain->loss->y) + row;
-    const real *s = chain->loss->weights ? VALUES(chain->loss->weights) + row : NULL;
+    const real *y = VALUES(chain->loss.y) + row;
+    const real *s = chain->loss.weights ? VALUES(chain->loss.weights) + row : NULL;
     real value[FN(BLOCK_ROWS)];
     int label[FN(BLOCK_ROWS)];
     for (int64_t i = 0; i < count; i++) {

@@ -6,7 +6,7 @@
  *
  * derived/derived.h says what X has of these; what it has not, the rows do. */
 #include "core/seams.h"
-#include "ops/elementwise.h"
+#include "pass/combine.h"
 #include "pass/csr/panels.h"
 #include "pass/csr/stage.h"
 
@@ -144,7 +144,8 @@ done:
 }
 
 static kiln_status begin_with_z(const struct ki_chain *chain) {
-    return chain->z ? ki_combine_all(chain->out, chain->beta, chain->z, 0, NULL) : kiln_fill(chain->out, 0.0);
+    return chain->z ? ki_combine_all(chain->out, chain->beta, chain->z, 0, NULL)
+                    : ki_set_all(chain->out, 0.0);
 }
 
 /* Rows of y that go on chip beside plan->shared_w of w, which may become fewer. */

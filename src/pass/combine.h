@@ -1,6 +1,6 @@
-/* How the element-wise operations launch their kernels. */
-#ifndef KI_ELEMENTWISE_H
-#define KI_ELEMENTWISE_H
+/* Sums of dense matrices, for passes and for the operations above them; and how kernels over elements are launched. */
+#ifndef KI_COMBINE_H
+#define KI_COMBINE_H
 
 #include "core/kernels.h"
 
@@ -9,7 +9,10 @@
 kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
                                const char *defines, const struct ki_arg *args, int args_count);
 
-/* kiln_combine with the same coefficients for every column. */
+/* kiln_combine and kiln_fill of checked operands; _all with the same coefficients for every column. */
+kiln_status ki_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                       const kiln_matrix *Y);
 kiln_status ki_combine_all(kiln_matrix *W, double a, const kiln_matrix *X, double b, const kiln_matrix *Y);
+kiln_status ki_set_all(kiln_matrix *W, double value);
 
 #endif

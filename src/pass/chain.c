@@ -1,0 +1,82 @@
+/* A pass: its operands on the device, X with them or in panels, and the CPU body or GPU kernels. Before it, the checks that
+ * all operations share. */
+#include "pass/chain.h"
+
+#include "bodies/bodies.h"
+#include "pass/combine.h"
+#include "pass/roles.h"
+
+kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
+                             const kiln_matrix *like) {
+    if (!A) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is NULL", call, name);
+    if (A->device != like->device)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s lies on device %s, another operand on %s", call, name,
+                       A->device->info.name, like->device->info.name);
+    if (A->type != like->type)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %s, another operand is %s", call, name,
+                       ki_type_name(A->type), ki_type_name(like->type));
+    if (ki_on_cpu(A->device) && A->streams) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "%s: %s lies in a file, and only passes over it are possible", call,
+                name);
+        return ki_hint("read the file without mapping it");
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
+                           int64_t rows, int64_t cols) {
+    kiln_status status = ki_check_operand(call, name, A, like);
+    if (status != KILN_OK) return status;
+    if (A->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense", call, name);
+    if (A->rows != rows || A->cols != cols)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %lld x %lld, but must be %lld x %lld", call, name,
+                       (long long)A->rows, (long long)A->cols, (long long)rows, (long long)cols);
+    return KILN_OK;
+}
+
+kiln_status ki_check_columns(const char *call, const char *name, int64_t k) {
+    if (k >= 1 && k <= KI_COLUMNS_MAX) return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: %s has %lld columns, but must have 1 to %d", call, name,
+                   (long long)k, KI_COLUMNS_MAX);
+}
+
+/* out = beta z where X has no entries at all. */
+static kiln_status without_entries(const struct ki_chain *chain) {
+    if (!chain->z) return ki_set_all(chain->out, 0.0);
+    return ki_combine_all(chain->out, chain->beta, chain->z, 0, NULL);
+}
+
+kiln_status ki_chain_run_here(const struct ki_chain *chain) {
+    const kiln_matrix *X = chain->X;
+    const bool plain = chain->map == KI_ROW_SCALE && !chain->sums && !chain->products;
+    if (X->nnz == 0 && plain) return without_entries(chain);
+    return ki_on_cpu(X->device) ? ki_chain_bodies(chain)->chain(chain) : ki_chain_gpu(chain);
+}
+
+/* With X on the device if it can be there beside the others, else streamed. A pass allocates before it writes, so that one
+ * that found too little memory can be begun again; not so where the driver failed it later, which would tell if z, already
+ * overwritten, were read again. */
+static kiln_status run_with_X(const struct ki_chain *chain) {
+    kiln_device *device = chain->X->device;
+    const struct ki_operand X = {chain->X, false};
+    if (chain->X->streams) return ki_chain_stream(chain);
+    kiln_status status = ki_operands_hold(device, &X, 1);
+    if (status == KILN_ERR_DEVICE_NOMEM) return ki_chain_stream(chain);
+    if (status != KILN_OK) return status;
+    status = ki_chain_run_here(chain);
+    ki_operands_release(device, &X, 1);
+    if (status == KILN_ERR_DEVICE_NOMEM && chain->z != chain->out) return ki_chain_stream(chain);
+    return status;
+}
+
+kiln_status ki_chain_run(const struct ki_chain *chain) {
+    kiln_device *device = chain->X->device;
+    struct ki_operand operands[KI_CHAIN_OPERANDS];
+    if (device->lost) return kiln_device_sync(device);
+    ki_chain_operands(operands, chain);
+    kiln_status status = ki_operands_hold(device, operands, KI_CHAIN_OPERANDS);
+    if (status != KILN_OK) return status;
+    status = run_with_X(chain);
+    ki_operands_release(device, operands, KI_CHAIN_OPERANDS);
+    return status;
+}

@@ -1,0 +1,93 @@
+/* W = a X + b Y and W = value: what passes do with their results, and the public operations behind their checks. */
+#include "pass/combine.h"
+
+#include <stdio.h>
+
+#include "bodies/bodies.h"
+#include "core/arguments.h"
+#include "core/limits.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "pass/combine.cl"
+
+enum { GROUP = 128, TILE = 16 };
+
+KI_ARGUMENTS(combine_one);
+KI_ARGUMENTS(combine_tile);
+KI_ARGUMENTS(fill);
+
+kiln_status ki_launch_elements(kiln_matrix *W, int64_t count, const char *file, const char *function,
+                               const char *defines, const struct ki_arg *args, int args_count) {
+    struct ki_kernel *kernel;
+    char all[160];
+    snprintf(all, sizeof all, "%s%s", defines, W->nnz > ki_limits.index32 ? " -DINDEX64" : "");
+    kiln_status status = ki_kernel_get(&kernel, W->device, file, function, W->type, all);
+    if (status != KILN_OK) return status;
+    int64_t groups = ki_min(ki_ceil_div(count, GROUP), (int64_t)W->device->properties.compute_units * 32);
+    return ki_kernel_launch(W->device, kernel, groups, GROUP, args, args_count);
+}
+
+/* The coefficients travel by value, so that a launch needs no buffer of its own: sixteen columns at a
+ * time. */
+static kiln_status combine_tiles(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                                 const kiln_matrix *Y) {
+    const int k = (int)W->cols;
+    kiln_status status = KILN_OK;
+    for (int first = 0; first < k && status == KILN_OK; first += TILE) {
+        struct combine_tile_arguments args = {.W = W,
+                                              .X = X,
+                                              .Y = Y,
+                                              .rows = W->rows,
+                                              .k = k,
+                                              .first = first,
+                                              .x_cols = (int)X->cols,
+                                              .y_cols = Y ? (int)Y->cols : k};
+        for (int c = 0; c < TILE && first + c < k; c++) {
+            args.a[c] = a[first + c];
+            args.b[c] = Y ? b[first + c] : 0;
+        }
+        struct ki_arg packed[combine_tile_count];
+        status = ki_launch_elements(W, W->nnz, "combine", "combine_tile", "",
+                                    combine_tile_pack(packed, W, &args), combine_tile_count);
+    }
+    return status;
+}
+
+static kiln_status combine_gpu(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                               const kiln_matrix *Y) {
+    if (W->cols > 1) return combine_tiles(W, a, X, b, Y);
+    return ki_launch_elements(
+        W, W->nnz, "combine", "combine_one", "",
+        KI_PACK(combine_one, W, .W = W, .X = X, .Y = Y, .rows = W->rows, .a = *a, .b = Y ? *b : 0));
+}
+
+kiln_status ki_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
+                       const kiln_matrix *Y) {
+    if (W->nnz == 0) return KILN_OK;
+    if (!ki_on_cpu(W->device)) return combine_gpu(W, a, X, b, Y);
+    ki_bodies(W)->combine(W, a, X, b, Y);
+    return KILN_OK;
+}
+
+kiln_status ki_combine_all(kiln_matrix *W, double a, const kiln_matrix *X, double b, const kiln_matrix *Y) {
+    const int64_t k = W->cols;
+    if (W == X && a == 1 && b == 0) return KILN_OK;
+    double *each = ki_alloc((size_t)(2 * k) * sizeof *each);
+    if (!each) return ki_fail_nomem((size_t)(2 * k) * sizeof *each, "coefficients");
+    for (int64_t c = 0; c < k; c++) {
+        each[c] = a;
+        each[k + c] = b;
+    }
+    const kiln_status status = ki_combine(W, each, X, each + k, Y);
+    ki_free(each);
+    return status;
+}
+
+kiln_status ki_set_all(kiln_matrix *W, double value) {
+    if (W->nnz == 0) return KILN_OK;
+    if (!ki_on_cpu(W->device))
+        return ki_launch_elements(W, W->nnz, "combine", "fill", "",
+                                  KI_PACK(fill, W, .W = W, .count = W->nnz, .value = value));
+    ki_bodies(W)->fill(W, value);
+    return KILN_OK;
+}
