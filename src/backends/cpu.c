@@ -78,15 +78,6 @@ static bool gathers(void) {
 #endif
 }
 
-/* A megabyte where the C library does not tell. */
-static int64_t core_cache(void) {
-    int64_t bytes = 0;
-#ifdef _SC_LEVEL2_CACHE_SIZE
-    bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
-#endif
-    return bytes > 0 ? bytes : 1 << 20;
-}
-
 static kiln_status cpu_open(kiln_device *device, const char *selector) {
     if (*selector) {
         ki_fail(KILN_ERR_ARGUMENT, "device 'cpu:%s': the CPU is one device", selector);
@@ -102,7 +93,6 @@ static kiln_status cpu_open(kiln_device *device, const char *selector) {
     device->properties = (struct ki_properties){.compute_units = device->threads,
                                                 .warp = 1,
                                                 .cache = last_cache(),
-                                                .core_cache = core_cache(),
                                                 .gathers = gathers(),
                                                 .memory = device->info.memory,
                                                 .alloc_max = device->info.memory,

@@ -33,7 +33,6 @@ struct ki_properties {
     const char
         *registers_option; /* a build's: before the most registers of a thread; NULL if there is none */
     int64_t cache;         /* bytes of the last cache level; 0 = not told */
-    int64_t core_cache;    /* bytes of a CPU core's own second cache level */
     double bandwidth;      /* bytes a second that the memory is built for; 0 = not told */
     int64_t registers;     /* of 32 bits in a compute unit; 0 = not told */
     int architecture;      /* compute capability times ten on CUDA, else 0 */

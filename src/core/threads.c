@@ -22,7 +22,6 @@ enum {
     TEAMS = 16,
     MEMBERS = 255,
     SPINS = 5000,         /* of 10 to 50 ns: what an algorithm does between two loops is rarely longer */
-    MEETING_SPINS = 3000, /* one of many meetings: the others are on their way */
     RANGES_PER_THREAD = 4 /* evens out threads held up */
 };
 #define CLOSED UINT32_MAX
@@ -187,68 +186,6 @@ void ki_parallel(int threads, int parts, loop_body *body, void *arg) {
         run_loop(team, parts, body, arg);
     else
         for (int part = 0; part < parts; part++) body(arg, part);
-}
-
-struct together {
-    void (*body)(void *arg, int part, int parts);
-    void *arg;
-    int parts;
-};
-
-static void run_together(void *of, int part) {
-    const struct together *together = of;
-    together->body(together->arg, part, together->parts);
-}
-
-/* No more parts than the team has threads, the caller among them: one that waits inside its part takes no other, so that each of
- * the rest finds a thread, and all of them wake for the loop. */
-void ki_together(int threads, void (*body)(void *arg, int part, int parts), void *arg) {
-    struct team *team = gather(threads);
-    struct together together = {body, arg, 1};
-    if (team && team->members + 1 < threads) threads = team->members + 1;
-    if (team) together.parts = threads;
-    if (team)
-        run_loop(team, together.parts, run_together, &together);
-    else
-        run_together(&together, 0);
-}
-
-void ki_meeting_open(struct ki_meeting *meeting) {
-    atomic_init(&meeting->round, 0);
-    atomic_init(&meeting->arrived, 0);
-    atomic_init(&meeting->sleepers, 0);
-    pthread_mutex_init(&meeting->mutex, NULL);
-    pthread_cond_init(&meeting->over, NULL);
-}
-
-void ki_meeting_close(struct ki_meeting *meeting) {
-    pthread_cond_destroy(&meeting->over);
-    pthread_mutex_destroy(&meeting->mutex);
-}
-
-/* The last to arrive begins a new round. Until then nobody arrives anew, so that the count can be taken back before. A thread
- * about to sleep says so before it looks at the round a last time, and the last one looks for sleepers after it has changed the
- * round: one of them sees the other. */
-uint32_t ki_arrive(struct ki_meeting *meeting, int parts) {
-    const uint32_t round = atomic_load(&meeting->round);
-    if (atomic_fetch_add(&meeting->arrived, 1) + 1 < parts) return round;
-    atomic_store(&meeting->arrived, 0);
-    atomic_store(&meeting->round, round + 1);
-    if (atomic_load(&meeting->sleepers) == 0) return round;
-    pthread_mutex_lock(&meeting->mutex);
-    pthread_cond_broadcast(&meeting->over);
-    pthread_mutex_unlock(&meeting->mutex);
-    return round;
-}
-
-void ki_await(struct ki_meeting *meeting, uint32_t round) {
-    for (int i = 0; i < MEETING_SPINS && atomic_load(&meeting->round) == round; i++) breathe();
-    if (atomic_load(&meeting->round) != round) return;
-    pthread_mutex_lock(&meeting->mutex);
-    atomic_fetch_add(&meeting->sleepers, 1);
-    while (atomic_load(&meeting->round) == round) pthread_cond_wait(&meeting->over, &meeting->mutex);
-    atomic_fetch_sub(&meeting->sleepers, 1);
-    pthread_mutex_unlock(&meeting->mutex);
 }
 
 struct ranges {

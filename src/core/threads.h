@@ -12,29 +12,6 @@
  * not call ki_parallel. */
 void ki_parallel(int threads, int parts, void (*body)(void *arg, int part), void *arg);
 
-/* Calls body(arg, part, parts) once for each part in [0, parts), all at the same time, each on a thread of its own: unlike those
- * of ki_parallel they may wait for each other. There are `threads` of them, or as many as the system grants, one at least, so
- * that results must not depend on `parts` either. body must not call ki_parallel. */
-void ki_together(int threads, void (*body)(void *arg, int part, int parts), void *arg);
-
-/* Where such parts wait for each other. */
-struct ki_meeting {
-    _Atomic uint32_t round;
-    char apart[60]; /* those who look at the round do not hold up those who arrive */
-    atomic_int arrived, sleepers;
-    pthread_mutex_t mutex;
-    pthread_cond_t over;
-};
-
-void ki_meeting_open(struct ki_meeting *meeting);
-/* Says that this one of `parts` threads has come, and returns the round that it has come to. */
-uint32_t ki_arrive(struct ki_meeting *meeting, int parts);
-/* Returns when all have come to that round. What they wrote before is then seen by this one. Nobody may come to the next round
- * before. */
-void ki_await(struct ki_meeting *meeting, uint32_t round);
-/* Once all parts have returned. */
-void ki_meeting_close(struct ki_meeting *meeting);
-
 /* The beginning of part `part` when [0, count) is cut into `parts` parts of about equal length; part == parts
  * gives count. */
 static inline int64_t ki_part_begin(int64_t count, int part, int parts) {

@@ -1,5 +1,4 @@
-/* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again, and after a fork.
- * ki_together, ki_arrive and ki_await: what all parts wrote before a meeting, all see after it. */
+/* ki_parallel and ki_parallel_ranges: every part once, from any number of threads at a time, again and again, and after a fork. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <setjmp.h>
@@ -157,66 +156,10 @@ static void ranges_cover(void **state) {
             }
 }
 
-enum { ROUNDS = 400 };
-
-struct exchange {
-    struct ki_meeting meeting[2];
-    int said[4][16]; /* of a round and those around it, as a part may be ahead of another */
-    int behind;      /* rounds that a part goes on before it listens */
-    int parts;
-    atomic_int wrong, done;
-};
-
-static void talk(void *arg, int part, int parts) {
-    struct exchange *exchange = arg;
-    uint32_t come[2];
-    for (int round = 0; round < ROUNDS; round++) {
-        const int heard = round - exchange->behind;
-        int sum = 0;
-        exchange->said[round % 4][part] = round + part;
-        come[round % 2] = ki_arrive(&exchange->meeting[round % 2], parts);
-        if (heard < 0) continue;
-        ki_await(&exchange->meeting[heard % 2], come[heard % 2]);
-        for (int other = 0; other < parts; other++) sum += exchange->said[heard % 4][other];
-        if (sum != parts * heard + parts * (parts - 1) / 2) atomic_fetch_add(&exchange->wrong, 1);
-    }
-    if (part == 0) exchange->parts = parts;
-    atomic_fetch_add(&exchange->done, 1);
-}
-
-/* How many sums of a round were not those of its parts, after all parts have run. */
-static int wrong_sums(int threads, int behind) {
-    struct exchange exchange = {.behind = behind};
-    for (int i = 0; i < 2; i++) ki_meeting_open(&exchange.meeting[i]);
-    ki_together(threads, talk, &exchange);
-    for (int i = 0; i < 2; i++) ki_meeting_close(&exchange.meeting[i]);
-    if (exchange.parts < 1 || exchange.parts > threads || exchange.done != exchange.parts) return -1;
-    return exchange.wrong;
-}
-
-static void *many_meetings(void *arg) {
-    int *wrong = arg;
-    for (int threads = 1; threads <= 6; threads++)
-        *wrong += wrong_sums(threads, 0) != 0 || wrong_sums(threads, 1) != 0 || wrong_parts(3, 7) != 0;
-    return NULL;
-}
-
-static void parts_meet(void **state) {
-    (void)state;
-    int wrong[3] = {0};
-    pthread_t other[2];
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(pthread_create(&other[i], NULL, many_meetings, &wrong[1 + i]), 0);
-    many_meetings(&wrong[0]);
-    for (int i = 0; i < 2; i++) pthread_join(other[i], NULL);
-    for (int i = 0; i < 3; i++) assert_int_equal(wrong[i], 0);
-}
-
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
-        cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
-        cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover),
-        cmocka_unit_test(parts_meet),        cmocka_unit_test(no_more_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_part_once),   cmocka_unit_test(loops_in_a_row),
+                                       cmocka_unit_test(callers_at_a_time), cmocka_unit_test(after_fork),
+                                       cmocka_unit_test(parts_cover),       cmocka_unit_test(ranges_cover),
+                                       cmocka_unit_test(no_more_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,8 +4,7 @@
  * with y and, while it is still in the cache, scattered into w. The copies are added up in order at the end. How many parts
  * there are depends on the shape alone, and so the result does not depend on the number of threads, wherever copies for
  * sixteen threads are small beside X; where they are not, there is one part a thread, unless the device was opened as
- * deterministic. A dense X of very many columns is shared by the threads column by column (shared.cpu.h), a sparse one
- * taken in panels (panels.cpu.h). */
+ * deterministic. A sparse X of very many columns is taken in panels (panels.cpu.h). */
 
 #include "pass/cpu/row_map.cpu.h"
 
@@ -288,8 +287,6 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     return KILN_OK;
 }
 
-#include "pass/cpu/shared.cpu.h"
-
 static kiln_status FN(chain)(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const bool dense = X->format == KILN_DENSE, copies = chain->kind != KI_CHAIN_PLAIN;
@@ -310,7 +307,6 @@ static kiln_status FN(chain)(const struct ki_chain *chain) {
     const int64_t of_y =
         pass.several ? FN(several_size)(pass.n, pass.k) : pass.k * (dense ? pass.padded : pass.n);
     if (copies) pass.copy = ki_ceil_div(of_y, 64) * 64;
-    if (FN(is_shared)(chain)) return FN(shared_chain)(&pass);
     FN(plan_parts)(&pass);
     FN(plan_folds)(&pass);
     pass.interleaved = FN(interleaves)(chain);

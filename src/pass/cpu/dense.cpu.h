@@ -3,8 +3,7 @@
  *
  * Memory is to be busy all the time and not only while products are formed. So a block is scattered in one walk with the
  * products of the next one, and the reading of X does not pause. The hardware's own prefetching begins anew at each row and
- * each page: asking ahead for what the walk comes to, two rows at a time, reads faster than a plain loop over X does. Rows so
- * long that four of them, y and w leave no room in the second-level cache are shared by the threads (shared.cpu.h). */
+ * each page: asking ahead for what the walk comes to, two rows at a time, reads faster than a plain loop over X does. */
 
 enum {
     FN(BATCH) = 4,         /* rows taken together: y and w are loaded once for them */
