@@ -6,20 +6,61 @@
  * the memory adds W of them in one operation (SUMS_TOGETHER) they are adjacent.
  *
  * Where w gathers decides the speed, since sums to one address queue. Columns are counted from the most popular one on, as
- * far as that is known: with CODED, col holds ~slot for the popular columns (derived/layout.h), whose y and w lie together in
- * y_hot and w_hot, K elements a slot. The first chip_w of them gather in local memory, the others in w_hot, which is small
+ * far as that is known: with CODED, col holds ~rank for the popular columns (derived/popular.c), whose y and w lie together in
+ * y_hot and w_hot, K elements a rank. The first chip_w of them gather in local memory, the others in w_hot, which is small
  * enough for the second cache level; the first chip_y elements of y are in local memory, too. Without CODED the numbers of
- * the columns stand for their popularity, and all of w is in local memory where it fits. Columns that are not coded are
- * rare: they are scattered here one by one, or (rare_too = 0) not at all, but by what comes afterwards, a pass over the
- * transpose or over tiles, for which the rows' factors are stored. What tiles add to the rows' dot products, `dots`, was
- * found before. With TILED they hold all entries: only the middle step is left to do here. ALL_NEAR: all of y is in local
- * memory. BANDS: rows that follow each other gather from the same part of y, which the first cache level holds, so a group
- * takes those that lie together.
+ * the columns stand for their popularity, and all of w is in local memory where it fits.
+ *
+ * DOTS says which entries are multiplied with y here, and SUMS which are scattered into w: 0 none, 1 those in popular columns,
+ * 2 all. The others are what comes before, panels, which leave their part of the rows' dot products in `dots`, and afterwards,
+ * panels or a pass over the transpose, for which the rows' factors are stored. With neither, only the middle step is done here.
+ * ALL_NEAR: all of y is in local memory. BANDS: rows that follow each other gather from the same part of y, which the first
+ * cache level holds, so a group takes those that lie together.
  *
  * dialect/pass.h names the other defines; LONG selects the kernels for the rows that are too long for one vector. */
 
+/* Of both kernels. Columns [first, first + K) of out's k, and [y_first, y_first + K) of y's y_k. */
+#define ARGUMENTS_csr(FIRST, NEXT)                                                                           \
+    FIRST(SPACE, real, out)                                                                                  \
+    NEXT(TABLE, start_t, row_start)                                                                          \
+    NEXT(TABLE, int, col)                                                                                    \
+    NEXT(TABLE, real, X)                                                                                     \
+    NEXT(VALUE, real, same)                                                                                  \
+    NEXT(IN, real, v)                                                                                        \
+    NEXT(TABLE, real, y)                                                                                     \
+    NEXT(TABLE, real, z)                                                                                     \
+    NEXT(VALUE, real, alpha)                                                                                 \
+    NEXT(VALUE, real, beta)                                                                                  \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, first)                                                                                  \
+    NEXT(VALUE, int, v_cols)                                                                                 \
+    NEXT(VALUE, int, y_k)                                                                                    \
+    NEXT(VALUE, int, y_first)                                                                                \
+    NEXT(TABLE, real, y_hot)                                                                                 \
+    NEXT(SPACE, real, w_hot)                                                                                 \
+    NEXT(TABLE, real, dots)                                                                                  \
+    NEXT(SPACE, real, factors)
+
+/* The rows of X, or those in `list`, but for rows longer than `longest`. */
+#define ARGUMENTS_mmchain_csr(FIRST, NEXT)                                                                   \
+    ARGUMENTS_csr(FIRST, NEXT)                                                                               \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(TABLE, int, list)                                                                                   \
+    NEXT(VALUE, int, list_at)                                                                                \
+    NEXT(VALUE, int, longest)                                                                                \
+    NEXT(VALUE, int, chip_w)                                                                                 \
+    NEXT(VALUE, int, chip_y)
+
+/* The segments of long rows. */
+#define ARGUMENTS_mmchain_csr_long(FIRST, NEXT)                                                              \
+    ARGUMENTS_csr(FIRST, NEXT)                                                                               \
+    NEXT(SPACE, real, partials)                                                                              \
+    NEXT(TABLE, int, segment_row)                                                                            \
+    NEXT(TABLE, int, segment_number)
+
+#ifndef KI_HOST
 #ifdef START32
-typedef int start_t; /* of the transpose of a layout */
+typedef int start_t; /* of the transpose */
 #else
 typedef long start_t;
 #endif
@@ -38,8 +79,29 @@ typedef long start_t;
 #define EACH_OWN(i) _Pragma("unroll") for (int i = 0; i < W; i++)
 
 /* Without values, all of them are `same`. */
-DEVICE_FN real entry_value(__global const real *X, real same, index_t e) {
-    const real x = X ? load_once(X + e) : same;
+struct entries {
+    __global const int *col;
+    __global const real *X;
+    real same;
+};
+
+/* What products gather from: columns of y, the first `columns` of which are there; by rank, y of popular columns, and as much of
+ * that as is near. */
+struct gathered {
+    __global const real *y, *hot;
+    LOCAL_PTR real *chip;
+    int near, k, first, columns;
+};
+
+/* Where sums go: w, and by rank, w of popular columns, and as much of that as is near. */
+struct summed {
+    __global real *w, *hot;
+    LOCAL_PTR real *chip;
+    int near, k, first;
+};
+
+DEVICE_FN real entry_value(const struct entries *A, index_t e) {
+    const real x = A->X ? load_once(A->X + e) : A->same;
 #if SQUARES || defined(SQUARED)
     return x * x;
 #else
@@ -47,43 +109,41 @@ DEVICE_FN real entry_value(__global const real *X, real same, index_t e) {
 #endif
 }
 
-/* sum += x * (row c of y), of whose columns, from y_first of y_k on, the thread's own count. There is no branch: with one, the
- * loads of a row's entries would wait for each other. */
-DEVICE_FN void add_products(real *sum, bool in, int c, real x, int lane, __global const real *y,
-                            __global const real *y_hot, LOCAL_PTR real *chip, int chip_y, int rare_too,
-                            int y_k, int y_first, int columns) {
+/* sum += x * (row c of y), of whose columns the thread's own count. There is no branch: with one, the loads of a row's entries
+ * would wait for each other. */
+DEVICE_FN void add_products(real *sum, bool in, int c, real x, int lane, const struct gathered *from) {
 #ifdef CODED
-    const int slot = ~c;
+    const int rank = ~c;
     const bool hot = in && c < 0;
 #else
-    const int slot = c;
-    const bool hot = in && c < chip_y;
+    const int rank = c;
+    const bool hot = in && c < from->near;
 #endif
 #ifdef ALL_NEAR
-    EACH_OWN(i) sum[i] += x * (in ? chip[slot * K + OWN(lane, i)] : REAL(0.0));
+    EACH_OWN(i) sum[i] += x * (in ? from->chip[rank * K + OWN(lane, i)] : REAL(0.0));
 #else
-    const bool near = hot && slot < chip_y, far = in && !hot && rare_too;
-    __global const real *const row = y + ((index_t)c * y_k + y_first);
+    const bool all = DOTS == 2, near = hot && rank < from->near, far = all && in && !hot;
+    __global const real *const row = from->y + ((index_t)c * from->k + from->first);
     real element[W];
-#ifdef CODED
-    if (c >= 0 && !rare_too) x = REAL(0.0); /* an infinity times nothing would not be nothing */
+#if defined(CODED) && DOTS != 2
+    if (c >= 0) x = REAL(0.0); /* an infinity times nothing would not be nothing */
 #endif
 #if defined(BANDS)
-    EACH_OWN(i) element[i] = far && OWN(lane, i) < columns ? row[OWN(lane, i)] : REAL(0.0);
+    EACH_OWN(i) element[i] = far && OWN(lane, i) < from->columns ? row[OWN(lane, i)] : REAL(0.0);
 #elif defined(SUMS_TOGETHER) && W == SUMS_TOGETHER
-    load_kept_together(element, row + OWN(lane, 0), far && OWN(lane, 0) < columns);
+    load_kept_together(element, row + OWN(lane, 0), far && OWN(lane, 0) < from->columns);
 #else
-    EACH_OWN(i) element[i] = far && OWN(lane, i) < columns ? load_kept(row + OWN(lane, i)) : REAL(0.0);
+    EACH_OWN(i) element[i] = far && OWN(lane, i) < from->columns ? load_kept(row + OWN(lane, i)) : REAL(0.0);
 #endif
     EACH_OWN(i) {
-        const int at = slot * K + OWN(lane, i);
+        const int at = rank * K + OWN(lane, i);
 #if defined(CODED) && defined(KILN_CUDA) /* one load, from wherever it is */
-        const real *const from = near ? chip : y_hot;
-        element[i] = hot ? from[at] : element[i];
+        const real *const here = near ? from->chip : from->hot;
+        element[i] = hot ? here[at] : element[i];
 #else
-        const real on_chip = near ? chip[at] : REAL(0.0);
+        const real on_chip = near ? from->chip[at] : REAL(0.0);
 #ifdef CODED
-        const real cached = hot && !near ? y_hot[at] : REAL(0.0);
+        const real cached = hot && !near ? from->hot[at] : REAL(0.0);
         element[i] = near ? on_chip : hot ? cached : element[i];
 #else
         element[i] = near ? on_chip : element[i];
@@ -95,38 +155,37 @@ DEVICE_FN void add_products(real *sum, bool in, int c, real x, int lane, __globa
 }
 
 /* Row c of w += f * x, of which these are the thread's own columns. */
-DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, __global real *out, __global real *w_hot,
-                             LOCAL_PTR real *chip, int chip_w, int rare_too, int k, int first) {
+DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, const struct summed *to) {
 #ifdef CODED
-    const int slot = ~c;
+    const int rank = ~c;
     const bool rare = c >= 0;
 #else
-    const int slot = c;
-    const bool rare = c >= chip_w;
+    const int rank = c;
+    const bool rare = c >= to->near;
 #endif
-    if (rare && !rare_too) return;
-    if (!rare && slot < chip_w) {
+    if (rare && SUMS != 2) return;
+    if (!rare && rank < to->near) {
         EACH_OWN(i)
-        if (first + OWN(lane, i) < k) atomic_add_local(chip + (slot * K + OWN(lane, i)), f[i] * x);
+        if (to->first + OWN(lane, i) < to->k) atomic_add_local(to->chip + (rank * K + OWN(lane, i)), f[i] * x);
         return;
     }
-    __global real *const row = rare ? out + ((index_t)c * k + first) : w_hot + slot * K;
+    __global real *const row = rare ? to->w + ((index_t)c * to->k + to->first) : to->hot + rank * K;
 #if defined(SUMS_TOGETHER) && W == SUMS_TOGETHER
     real product[W];
     EACH_OWN(i) product[i] = f[i] * x;
-    if (first + OWN(lane, 0) < k) atomic_add_together(row + OWN(lane, 0), product);
+    if (to->first + OWN(lane, 0) < to->k) atomic_add_together(row + OWN(lane, 0), product);
 #else
-    EACH_OWN(i) if (first + OWN(lane, i) < k) atomic_add_global(row + OWN(lane, i), f[i] * x);
+    EACH_OWN(i) if (to->first + OWN(lane, i) < to->k) atomic_add_global(row + OWN(lane, i), f[i] * x);
 #endif
 }
 
 /* Entries e, e + TOGETHER, ... before `end`, COUNT of them at most: all loads are under way at once. */
 #define LOAD_COLUMNS(COUNT, c, e, end)                                                                       \
     _Pragma("unroll") for (int t = 0; t < COUNT; t++) c[t] =                                                 \
-        (e) + t * TOGETHER < (end) ? load_once_int(col + ((e) + t * TOGETHER)) : 0;
+        (e) + t * TOGETHER < (end) ? load_once_int(A.col + ((e) + t * TOGETHER)) : 0;
 #define LOAD_VALUES(COUNT, x, e, end)                                                                        \
     _Pragma("unroll") for (int t = 0; t < COUNT; t++) x[t] =                                                 \
-        (e) + t * TOGETHER < (end) ? entry_value(X, same, (e) + t * TOGETHER) : REAL(0.0);
+        (e) + t * TOGETHER < (end) ? entry_value(&A, (e) + t * TOGETHER) : REAL(0.0);
 #ifdef LONG
 #define BATCH 8
 #else
@@ -134,26 +193,20 @@ DEVICE_FN void entry_scatter(const real *f, int c, real x, int lane, __global re
 #endif
 
 /* The products and the scatter of a thread's entries from e on that are not in registers. */
-DEVICE_FN void dot_entries(real *sum, index_t e, index_t end, __global const int *col, __global const real *X,
-                           real same, int lane, __global const real *y, __global const real *y_hot,
-                           LOCAL_PTR real *chip, int chip_y, int rare_too, int y_k, int y_first,
-                           int columns) {
+DEVICE_FN void dot_entries(real *sum, index_t e, index_t end, struct entries A, int lane,
+                           const struct gathered *from) {
     for (; e < end; e += BATCH * TOGETHER) {
         int c[BATCH];
         real x[BATCH];
         LOAD_COLUMNS(BATCH, c, e, end)
         LOAD_VALUES(BATCH, x, e, end)
 #pragma unroll
-        for (int t = 0; t < BATCH; t++)
-            add_products(sum, e + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip, chip_y, rare_too, y_k,
-                         y_first, columns);
+        for (int t = 0; t < BATCH; t++) add_products(sum, e + t * TOGETHER < end, c[t], x[t], lane, from);
     }
 }
 
-DEVICE_FN void scatter_entries(const real *f, index_t e, index_t end, __global const int *col,
-                               __global const real *X, real same, int lane, __global real *out,
-                               __global real *w_hot, LOCAL_PTR real *chip, int chip_w, int rare_too, int k,
-                               int first) {
+DEVICE_FN void scatter_entries(const real *f, index_t e, index_t end, struct entries A, int lane,
+                               const struct summed *to) {
     for (; e < end; e += BATCH * TOGETHER) {
         int c[BATCH];
         real x[BATCH];
@@ -161,8 +214,7 @@ DEVICE_FN void scatter_entries(const real *f, index_t e, index_t end, __global c
         LOAD_VALUES(BATCH, x, e, end)
 #pragma unroll
         for (int t = 0; t < BATCH; t++)
-            if (e + t * TOGETHER < end)
-                entry_scatter(f, c[t], x[t], lane, out, w_hot, chip, chip_w, rare_too, k, first);
+            if (e + t * TOGETHER < end) entry_scatter(f, c[t], x[t], lane, to);
     }
 }
 
@@ -195,26 +247,24 @@ DEVICE_FN real pick(const real *p, int column) {
 #endif
 }
 
-/* The element of y that belongs to element i of y_hot. */
-DEVICE_FN real hot_y(int i, __global const real *y, __global const real *y_hot, int y_k, int y_first,
-                     int columns) {
+/* The element of y that belongs to element i of what is near. */
+DEVICE_FN real hot_y(int i, const struct gathered *from) {
 #ifdef CODED
-    return y_hot[i];
+    return from->hot[i];
 #else
-    return i % K < columns ? y[(index_t)(i / K) * y_k + y_first + i % K] : REAL(0.0);
+    return i % K < from->columns ? from->y[(index_t)(i / K) * from->k + from->first + i % K] : REAL(0.0);
 #endif
 }
 
 /* Sums that gathered on chip go to memory. */
-DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real *out, __global real *w_hot,
-                          int k, int first) {
+DEVICE_FN void flush_chip(const struct summed *to) {
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int i = (int)get_local_id(0); i < chip_w * K; i += BS) {
-        if (chip[i] == REAL(0.0)) continue;
+    for (int i = (int)get_local_id(0); i < to->near * K; i += BS) {
+        if (to->chip[i] == REAL(0.0)) continue;
 #ifdef CODED
-        atomic_add_global(w_hot + i, chip[i]);
+        atomic_add_global(to->hot + i, to->chip[i]);
 #else
-        atomic_add_global(out + ((index_t)(i / K) * k + first + i % K), chip[i]);
+        atomic_add_global(to->w + ((index_t)(i / K) * to->k + to->first + i % K), to->chip[i]);
 #endif
     }
 }
@@ -228,7 +278,7 @@ DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real 
 #ifndef LONG
 /* Waiting for memory is the most of a row's time. So it is found a row ahead where a row lies. Where y is gathered from the
  * cache, the columns that say from where are asked for a row ahead, too, which costs registers: elsewhere it makes passes slower. */
-#if defined(CODED) && K == 1
+#if defined(CODED) && K == 1 && (DOTS || SUMS)
 #define COLUMNS_AHEAD 1
 #else
 #define COLUMNS_AHEAD 0
@@ -239,7 +289,7 @@ DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real 
         found_begin = (index_t)row_start[found];                                                             \
         found_end = (index_t)row_start[found + 1];                                                           \
     }
-#ifdef TILED
+#if !DOTS && !SUMS
 #define TAKE_ROW next_begin = next_end = 0;
 #else
 #define TAKE_ROW                                                                                             \
@@ -251,13 +301,8 @@ DEVICE_FN void flush_chip(LOCAL_PTR const real *chip, int chip_w, __global real 
     next = found;                                                                                            \
     next_here = (number) < last;                                                                             \
     TAKE_ROW
-/* The rows of X, or those in `list`, but for rows longer than `longest`. out holds beta z already, unless PLAIN. */
-__kernel GROUP_OF(BS) void mmchain_csr(
-    __global real *out, __global const start_t *row_start, __global const int *col, __global const real *X,
-    real same, __global const real *v, __global const real *y, __global const real *z, real alpha, real beta,
-    long rows, int k, int first, int v_cols, __global const real *y_hot, __global real *w_hot,
-    __global const real *dots, __global real *factors, int rare_too, __global const int *list, int list_at,
-    int longest, int y_k, int y_first, int chip_w, int chip_y MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
+/* out holds beta z already, unless PLAIN. */
+__kernel GROUP_OF(BS) void mmchain_csr(PARAMETERS(mmchain_csr) MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
     LOCAL real scratch[SCRATCH(BS)];
     const int id = (int)get_local_id(0), place = id % VS, vector = id / VS, lane = place % LANES,
               slot = place / LANES;
@@ -272,10 +317,12 @@ __kernel GROUP_OF(BS) void mmchain_csr(
     index_t found_begin = 0, found_end = 0, next_begin, next_end;
     bool next_here;
     LOCAL_BEGIN(chip)
-    LOCAL_PTR real *const chip_ys = chip + chip_w * K;
+    const struct entries A = {col, X, same};
+    const struct gathered from = {y, y_hot, chip + chip_w * K, chip_y, y_k, y_first, k - first};
+    const struct summed to = {out, w_hot, chip, chip_w, k, first};
     MAP_BEGIN
-    for (int i = id; i < chip_w * K; i += BS) chip[i] = REAL(0.0);
-    for (int i = id; i < chip_y * K; i += BS) chip_ys[i] = hot_y(i, y, y_hot, y_k, y_first, k - first);
+    for (int i = id; i < chip_w * K; i += BS) to.chip[i] = REAL(0.0);
+    for (int i = id; i < chip_y * K; i += BS) from.chip[i] = hot_y(i, &from);
     barrier(CLK_LOCAL_MEM_FENCE);
 
     long at = row_first + vector;
@@ -293,8 +340,11 @@ __kernel GROUP_OF(BS) void mmchain_csr(
         const long row = next;
         const bool here = next_here;
         const index_t begin = next_begin, end = next_end;
+        real p[K], sum[W];
+#if DOTS || SUMS
         int c[Q];
-        real x[Q], p[K], sum[W];
+        real x[Q];
+#endif
         EACH_OWN(i) sum[i] = slot == 0 && here && dots ? dots[(index_t)row * K + OWN(lane, i)] : REAL(0.0);
 #if COLUMNS_AHEAD
 #pragma unroll
@@ -304,17 +354,19 @@ __kernel GROUP_OF(BS) void mmchain_csr(
         LOAD_COLUMNS(Q, next_c, next_begin + slot, next_end)
         FIND_ROW(at + 2 * stride)
 #else
+#if DOTS || SUMS
         LOAD_COLUMNS(Q, c, begin + slot, end)
         LOAD_VALUES(Q, x, begin + slot, end)
+#endif
         FIND_ROW(at + stride)
 #endif
-#if FUSED || PLAIN
+#if DOTS
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            add_products(sum, begin + slot + t * TOGETHER < end, c[t], x[t], lane, y, y_hot, chip_ys, chip_y,
-                         !dots, y_k, y_first, k - first);
-        dot_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, y, y_hot, chip_ys, chip_y,
-                    !dots, y_k, y_first, k - first);
+            add_products(sum, begin + slot + t * TOGETHER < end, c[t], x[t], lane, &from);
+        dot_entries(sum, begin + slot + Q * TOGETHER, end, A, lane, &from);
+#endif
+#if FUSED || PLAIN
         column_sums(p, sum, lane, scratch);
 #endif
         if (here) {
@@ -330,28 +382,21 @@ __kernel GROUP_OF(BS) void mmchain_csr(
             }
 #endif
         }
-#if !PLAIN && !defined(FACTORS_ONLY)
+#if SUMS
 #pragma unroll
         for (int t = 0; t < Q; t++)
-            if (begin + slot + t * TOGETHER < end)
-                entry_scatter(sum, c[t], x[t], lane, out, w_hot, chip, chip_w, rare_too, k, first);
-        scatter_entries(sum, begin + slot + Q * TOGETHER, end, col, X, same, lane, out, w_hot, chip, chip_w,
-                        rare_too, k, first);
+            if (begin + slot + t * TOGETHER < end) entry_scatter(sum, c[t], x[t], lane, &to);
+        scatter_entries(sum, begin + slot + Q * TOGETHER, end, A, lane, &to);
 #endif
     }
-    flush_chip(chip, chip_w, out, w_hot, k, first);
+    flush_chip(&to);
     MAP_END
 }
 
 #else
 /* Long rows, a group for each segment of SEGMENT entries: LONG 1 leaves the dot products of the segments in `partials`, LONG
  * 2 adds those of a row up and goes on as above. */
-__kernel GROUP_OF(BS) void mmchain_csr_long(
-    __global real *out, __global const start_t *row_start, __global const int *col, __global const real *X,
-    real same, __global const real *v, __global const real *y, __global const real *z, real alpha, real beta,
-    int k, int first, int v_cols, __global const real *y_hot, __global real *w_hot, __global const real *dots,
-    __global real *factors, int rare_too, int y_k, int y_first, __global real *partials,
-    __global const int *segment_row, __global const int *segment_number MAP_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_csr_long(PARAMETERS(mmchain_csr_long) MAP_PARAMETERS) {
     LOCAL real scratch[SCRATCH(BS)];
     const int id = (int)get_local_id(0), lane = id % LANES, slot = id / LANES;
     const long segment = (long)get_group_id(0);
@@ -363,11 +408,12 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(
     const index_t row_begin = (index_t)row_start[row], row_end = (index_t)row_start[row + 1];
     const index_t begin = row_begin + (index_t)number * SEGMENT;
     const index_t end = row_end - begin < SEGMENT ? row_end : begin + SEGMENT;
+    const struct entries A = {col, X, same};
     real p[K], sum[W];
     EACH_OWN(i) sum[i] = REAL(0.0);
 #if LONG == 1
-    dot_entries(sum, begin + slot, end, col, X, same, lane, y, y_hot, (LOCAL_PTR real *)0, 0, !dots, y_k,
-                y_first, k - first);
+    const struct gathered from = {y, y_hot, (LOCAL_PTR real *)0, 0, y_k, y_first, k - first};
+    dot_entries(sum, begin + slot, end, A, lane, &from);
     column_sums(p, sum, lane, scratch);
     EACH_OWN(i) if (slot == 0) partials[segment * K + OWN(lane, i)] = pick(p, OWN(lane, i));
 #else
@@ -391,9 +437,9 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(
         sum[i] = alpha * pick(p, OWN(lane, i));
         if (factors && number == 0 && slot == 0) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
     }
-#ifndef FACTORS_ONLY
-    scatter_entries(sum, begin + slot, end, col, X, same, lane, out, w_hot, (LOCAL_PTR real *)0, 0, rare_too,
-                    k, first);
+#if SUMS
+    const struct summed to = {out, w_hot, (LOCAL_PTR real *)0, 0, k, first};
+    scatter_entries(sum, begin + slot, end, A, lane, &to);
 #endif
 #endif
     MAP_END
@@ -402,24 +448,27 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build CSR KIND=0 VS=8 BS=1024 Q=4 W=1 R=1 K=1 ALL_NEAR
-// build CSR KIND=0 VS=8 BS=1024 Q=4 W=1 R=1 K=1 CODED
-// build CSR KIND=0 VS=32 BS=1024 Q=4 W=1 R=1 K=1 CODED
-// build CSR KIND=0 VS=16 BS=1024 Q=6 W=4 R=1 K=8 CODED INDEX64
-// build CSR KIND=0 VS=4 BS=64 Q=6 W=1 R=1 K=1 CODED FACTORS_ONLY
-// build CSR KIND=0 VS=8 BS=512 Q=4 W=1 R=1 K=1 CODED MAP=2 LOSS=2 FAMILY=0 LINK=0
-// build CSR KIND=0 VS=8 BS=1024 Q=6 W=1 R=1 K=1 CODED MAP=0
-// build CSR KIND=1 VS=4 BS=1024 Q=4 W=1 R=1 K=1 CODED
-// build CSR KIND=0 VS=1 BS=1024 Q=1 W=1 R=1 K=1 TILED
-// build CSR KIND=1 VS=1 BS=1024 Q=4 W=1 R=1 K=1 START32
-// build CSR KIND=1 VS=1 BS=1024 Q=4 W=1 R=1 K=1 START32 BANDS SQUARED
-// build CSR KIND=1 VS=8 BS=1024 Q=4 W=4 R=1 K=8 START32 BANDS INDEX64
-// build CSR KIND=1 VS=8 BS=64 Q=1 W=1 R=1 K=4
-// build CSR KIND=2 VS=1 BS=1024 Q=3 W=1 R=1 K=1
-// build CSR KIND=2 VS=2 BS=256 Q=2 W=1 R=1 K=2 CODED
-// build CSR KIND=3 VS=16 BS=1024 Q=4 W=1 R=1 K=1
-// build CSR KIND=0 VS=256 BS=256 Q=4 W=1 R=1 K=1 CODED LONG=1 SEGMENT=2048
-// build CSR KIND=0 VS=256 BS=256 Q=4 W=1 R=1 K=1 CODED LONG=2 SEGMENT=2048
-// build CSR KIND=1 VS=256 BS=256 Q=4 W=1 R=1 K=1 START32 LONG=2 SEGMENT=2048
-// build CSR KIND=0 VS=256 BS=256 Q=1 W=4 R=1 K=8 LONG=2 SEGMENT=2048 MAP=1 INDEX64
-// build CSR KIND=0 VS=32 BS=256 Q=1 W=2 R=1 K=8 INDEX64 MAP=1
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=8 BS=1024 Q=4 W=1 R=1 K=1 ALL_NEAR
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=8 BS=1024 Q=4 W=1 R=1 K=1 CODED
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=32 BS=1024 Q=4 W=1 R=1 K=1 CODED
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=16 BS=1024 Q=6 W=4 R=1 K=8 CODED INDEX64
+// build CSR KIND=0 DOTS=2 SUMS=0 VS=4 BS=64 Q=6 W=1 R=1 K=1 CODED
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=8 BS=512 Q=4 W=1 R=1 K=1 CODED MAP=2 LOSS=2 FAMILY=0 LINK=0
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=8 BS=1024 Q=6 W=1 R=1 K=1 CODED MAP=0
+// build CSR KIND=1 DOTS=2 SUMS=0 VS=4 BS=1024 Q=4 W=1 R=1 K=1 CODED
+// build CSR KIND=0 DOTS=0 SUMS=0 VS=1 BS=1024 Q=1 W=1 R=1 K=1
+// build CSR KIND=1 DOTS=2 SUMS=0 VS=1 BS=1024 Q=4 W=1 R=1 K=1 START32
+// build CSR KIND=1 DOTS=2 SUMS=0 VS=1 BS=1024 Q=4 W=1 R=1 K=1 START32 BANDS SQUARED
+// build CSR KIND=1 DOTS=2 SUMS=0 VS=8 BS=1024 Q=4 W=4 R=1 K=8 START32 BANDS INDEX64
+// build CSR KIND=1 DOTS=2 SUMS=0 VS=8 BS=64 Q=1 W=1 R=1 K=4
+// build CSR KIND=2 DOTS=0 SUMS=2 VS=1 BS=1024 Q=3 W=1 R=1 K=1
+// build CSR KIND=2 DOTS=0 SUMS=2 VS=2 BS=256 Q=2 W=1 R=1 K=2 CODED
+// build CSR KIND=3 DOTS=0 SUMS=2 VS=16 BS=1024 Q=4 W=1 R=1 K=1
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=256 BS=256 Q=4 W=1 R=1 K=1 CODED LONG=1 SEGMENT=2048
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=256 BS=256 Q=4 W=1 R=1 K=1 CODED LONG=2 SEGMENT=2048
+// build CSR KIND=1 DOTS=2 SUMS=0 VS=256 BS=256 Q=4 W=1 R=1 K=1 START32 LONG=2 SEGMENT=2048
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=256 BS=256 Q=1 W=4 R=1 K=8 LONG=2 SEGMENT=2048 MAP=1 INDEX64
+// build CSR KIND=0 DOTS=2 SUMS=2 VS=32 BS=256 Q=1 W=2 R=1 K=8 INDEX64 MAP=1
+// build CSR KIND=0 DOTS=1 SUMS=1 VS=8 BS=1024 Q=4 W=1 R=1 K=1 CODED
+// build CSR KIND=1 DOTS=1 SUMS=0 VS=256 BS=256 Q=4 W=1 R=1 K=1 CODED LONG=1 SEGMENT=2048
+#endif

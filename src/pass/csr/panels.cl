@@ -10,6 +10,48 @@
  * column within the panel. Blocks come in the order of their panels, and groups are started in the order of their numbers. A
  * group takes a piece of a block, `piece` entries at most, and K adjacent threads an entry: its column of y is then read, and of w
  * added to, as one piece of memory. */
+
+/* Of the passes over panels. Without values X, all of them are `same`. */
+#define ARGUMENTS_panels(FIRST, NEXT)                                                                        \
+    FIRST(TABLE, int, entry)                                                                                 \
+    NEXT(TABLE, real, X)                                                                                     \
+    NEXT(VALUE, real, same)                                                                                  \
+    NEXT(TABLE, int, start)                                                                                  \
+    NEXT(TABLE, int, piece_block)                                                                            \
+    NEXT(TABLE, int, piece_number)                                                                           \
+    NEXT(VALUE, int, piece)                                                                                  \
+    NEXT(VALUE, int, blocks)                                                                                 \
+    NEXT(VALUE, int, height)                                                                                 \
+    NEXT(VALUE, int, bits)                                                                                   \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, first)
+
+#define ARGUMENTS_panels_dots(FIRST, NEXT)                                                                   \
+    ARGUMENTS_panels(FIRST, NEXT)                                                                            \
+    NEXT(SPACE, real, dots)                                                                                  \
+    NEXT(IN, real, y)
+
+#define ARGUMENTS_panels_sums(FIRST, NEXT)                                                                   \
+    ARGUMENTS_panels(FIRST, NEXT)                                                                            \
+    NEXT(OUT, real, out)                                                                                     \
+    NEXT(VALUE, int, squared)                                                                                \
+    NEXT(VALUE, real, alpha)                                                                                 \
+    NEXT(TABLE, real, factors)                                                                               \
+    NEXT(VALUE, int, factors_k)                                                                              \
+    NEXT(VALUE, int, factors_first)
+
+#define ARGUMENTS_bands_sum(FIRST, NEXT)                                                                     \
+    FIRST(OUT, real, out)                                                                                    \
+    NEXT(TABLE, real, sums)                                                                                  \
+    NEXT(IN, real, z)                                                                                        \
+    NEXT(VALUE, real, beta)                                                                                  \
+    NEXT(VALUE, int, count)                                                                                  \
+    NEXT(VALUE, long, size)                                                                                  \
+    NEXT(VALUE, int, width)                                                                                  \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, first)
+
+#ifndef KI_HOST
 #define SLOTS (BS / K)
 #define TURN (SLOTS * Q)
 #define COLUMN(e) ((e) & (((uint32)1 << bits) - 1))
@@ -32,13 +74,7 @@
         x[t] = i >= end ? REAL(0.0) : X ? load_once(X + i) : same;                                       \
     }
 
-/* Without values, all of them are `same`. */
-#define ENTRIES                                                                                                \
-    __global const int *entry, __global const real *X, real same, __global const int *start,                 \
-        __global const int *piece_block, __global const int *piece_number, int piece, int blocks, int height, \
-        int bits
-
-__kernel GROUP_OF(BS) void panels_dots(__global real *dots, ENTRIES, __global const real *y, int k, int first) {
+__kernel GROUP_OF(BS) void panels_dots(PARAMETERS(panels_dots)) {
     LOCAL real product[BS * Q];
     LOCAL int row_of[TURN];
     PIECE_BEGIN
@@ -64,8 +100,7 @@ __kernel GROUP_OF(BS) void panels_dots(__global real *dots, ENTRIES, __global co
     }
 }
 
-__kernel GROUP_OF(BS) void panels_sums(__global real *out, ENTRIES, int squared, real alpha, __global const real *factors,
-                                     int factors_k, int factors_first, int k, int first) {
+__kernel GROUP_OF(BS) void panels_sums(PARAMETERS(panels_sums)) {
     PIECE_BEGIN
     for (int turn = begin; turn < end; turn += TURN) {
         LOAD_ENTRIES
@@ -88,7 +123,7 @@ __kernel GROUP_OF(BS) void panels_sums(__global real *out, ENTRIES, int squared,
 #define SUMS (BS / SLICES)
 /* out = the sum of what `count` bands of rows left + beta z, always in the same order: SLICES threads add up every SLICES-th
  * band each. A band has left `size` elements, `width` of a row. */
-__kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *sums, __global const real *z, real beta, int count, long size, int width, int k, int first) {
+__kernel GROUP_OF(BS) void bands_sum(PARAMETERS(bands_sum)) {
     LOCAL real part[BS];
     const int id = (int)get_local_id(0), slice = id / SUMS;
     const long i = (long)get_group_id(0) * SUMS + id % SUMS;
@@ -111,3 +146,4 @@ __kernel GROUP_OF(BS) void bands_sum(__global real *out, __global const real *su
 // build BS=64 Q=4 K=8 INDEX64
 // build BS=256 Q=1 K=1 SLICES=1
 // build BS=256 Q=1 K=1 SLICES=32 INDEX64
+#endif

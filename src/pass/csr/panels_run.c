@@ -3,13 +3,18 @@
 
 #include <stdio.h>
 
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/limits.h"
 #include "core/size.h"
 #include "pass/launch.h"
+#include "pass/csr/panels.cl"
+
+KI_ARGUMENTS(panels_dots);
+KI_ARGUMENTS(panels_sums);
+KI_ARGUMENTS(bands_sum);
 
 /* Loads under way a thread: more take registers from threads (measured: 2 and 4 alike, 8 slower). */
-enum { LOADS = 4, GROUP = 256, GROUP_CPU = 64, ARGS = 24, BUSY = 1 << 16 };
+enum { LOADS = 4, GROUP = 256, GROUP_CPU = 64, BUSY = 1 << 16 };
 
 static int group_of(const kiln_matrix *X) {
     return X->device->properties.is_gpu ? GROUP : GROUP_CPU;
@@ -24,35 +29,25 @@ static kiln_status kernel_of(struct ki_kernel **kernel, const struct ki_chain *c
     return ki_kernel_get(kernel, X->device, "panels", function, X->type, defines);
 }
 
-static int panel_args(struct ki_arg *args, int n, const struct ki_derived *derived, kiln_type type) {
-    const struct ki_panels *panels = derived->panels;
-    args[n++] = ki_arg_buffer(&panels->entry);
-    args[n++] = ki_arg_buffer(derived->alike ? NULL : &panels->value);
-    args[n++] = ki_arg_real(type, derived->value);
-    args[n++] = ki_arg_buffer(&panels->start);
-    args[n++] = ki_arg_buffer(&panels->pieces.segment_row);
-    args[n++] = ki_arg_buffer(&panels->pieces.segment_number);
-    args[n++] = ki_arg_i32(ki_limits.piece);
-    args[n++] = ki_arg_i32((int32_t)panels->blocks);
-    args[n++] = ki_arg_i32(panels->height);
-    args[n++] = ki_arg_i32(panels->bits);
-    return n;
-}
+/* The values of ARGUMENTS_panels. */
+#define PANEL_VALUES(derived, chain, begin)                                                                  \
+    .entry = &(derived)->panels->entry, .X = (derived)->alike ? NULL : &(derived)->panels->value,            \
+    .same = (derived)->value, .start = &(derived)->panels->start,                                            \
+    .piece_block = &(derived)->panels->pieces.segment_row,                                                   \
+    .piece_number = &(derived)->panels->pieces.segment_number, .piece = ki_limits.piece,                     \
+    .blocks = (int32_t)(derived)->panels->blocks, .height = (derived)->panels->height,                       \
+    .bits = (derived)->panels->bits, .k = (chain)->k, .first = begin
 
 kiln_status ki_panels_dots(const struct ki_derived *derived, const struct ki_chain *chain,
                            const struct ki_buffer *dots, int K, int first) {
     const kiln_matrix *X = chain->X;
     struct ki_kernel *kernel;
-    struct ki_arg args[ARGS];
     kiln_status status;
     TRY(ki_derived_zero(X, dots, X->rows * K));
     TRY(kernel_of(&kernel, chain, "panels_dots", K));
-    args[0] = ki_arg_buffer(dots);
-    int n = panel_args(args, 1, derived, X->type);
-    args[n++] = ki_arg_values(chain->y);
-    args[n++] = ki_arg_i32(chain->k);
-    args[n++] = ki_arg_i32(first);
-    TRY(ki_kernel_launch(X->device, kernel, derived->panels->pieces.segments, group_of(X), args, n));
+    TRY(ki_kernel_launch(
+        X->device, kernel, derived->panels->pieces.segments, group_of(X),
+        KI_PACK(panels_dots, X, PANEL_VALUES(derived, chain, first), .dots = dots, .y = chain->y)));
 done:
     return status;
 }
@@ -61,19 +56,13 @@ kiln_status ki_panels_sums(const struct ki_derived *derived, const struct ki_cha
                            double alpha, const struct ki_buffer *factors, int factors_k, int factors_first) {
     const kiln_matrix *X = chain->X;
     struct ki_kernel *kernel;
-    struct ki_arg args[ARGS];
     kiln_status status;
     TRY(kernel_of(&kernel, chain, "panels_sums", K));
-    args[0] = ki_arg_values(chain->out);
-    int n = panel_args(args, 1, derived, X->type);
-    args[n++] = ki_arg_i32(chain->kind == KI_CHAIN_SQUARES);
-    args[n++] = ki_arg_real(X->type, alpha);
-    args[n++] = ki_arg_buffer(factors);
-    args[n++] = ki_arg_i32(factors_k);
-    args[n++] = ki_arg_i32(factors_first);
-    args[n++] = ki_arg_i32(chain->k);
-    args[n++] = ki_arg_i32(first);
-    TRY(ki_kernel_launch(X->device, kernel, derived->panels->pieces.segments, group_of(X), args, n));
+    TRY(ki_kernel_launch(X->device, kernel, derived->panels->pieces.segments, group_of(X),
+                         KI_PACK(panels_sums, X, PANEL_VALUES(derived, chain, first), .out = chain->out,
+                                 .squared = chain->kind == KI_CHAIN_SQUARES, .alpha = alpha,
+                                 .factors = factors, .factors_k = factors_k,
+                                 .factors_first = factors_first)));
 done:
     return status;
 }
@@ -96,12 +85,10 @@ kiln_status ki_bands_sum(const struct ki_transpose *transpose, const struct ki_c
     snprintf(defines, sizeof defines, "-DBS=%d -DQ=1 -DK=1 -DSLICES=%d%s", group, slices,
              ki_index_define(chain, size * bands));
     TRY(ki_kernel_get(&kernel, X->device, "panels", "bands_sum", X->type, defines));
-    const struct ki_arg args[] = {ki_arg_values(chain->out),  ki_arg_buffer(sums),
-                                  ki_arg_values(chain->z),    ki_arg_real(X->type, chain->beta),
-                                  ki_arg_i32((int32_t)bands), ki_arg_i64(size),
-                                  ki_arg_i32(width),          ki_arg_i32(chain->k),
-                                  ki_arg_i32(first)};
-    TRY(ki_kernel_launch(X->device, kernel, ki_ceil_div(size, group / slices), group, args, 9));
+    TRY(ki_kernel_launch(X->device, kernel, ki_ceil_div(size, group / slices), group,
+                         KI_PACK(bands_sum, X, .out = chain->out, .sums = sums, .z = chain->z,
+                                 .beta = chain->beta, .count = (int32_t)bands, .size = size, .width = width,
+                                 .k = chain->k, .first = first)));
 done:
     return status;
 }

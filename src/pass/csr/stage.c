@@ -3,9 +3,14 @@
 
 #include <stdio.h>
 
+#include "core/arguments.h"
 #include "core/limits.h"
+#include "pass/csr/csr.cl"
 
-enum { LONG_GROUP = 256, LONG_GROUP_CPU = 64, ARGS = 32 + KI_MAP_ARGS };
+KI_ARGUMENTS(mmchain_csr);
+KI_ARGUMENTS(mmchain_csr_long);
+
+enum { LONG_GROUP = 256, LONG_GROUP_CPU = 64 };
 enum { ROW_LAUNCHES = 1 + KI_ROW_LISTS };
 
 static bool maps(const struct ki_stage *stage) {
@@ -19,47 +24,23 @@ static void defines_of(char *text, size_t bytes, const struct ki_stage *stage, i
     const struct ki_csr *A = &stage->A;
     const bool near = !A->coded && stage->chip_y >= stage->chain->X->cols && !*more;
     const bool squared = A->transposed && stage->chain->kind == KI_CHAIN_SQUARES;
-    const bool nothing = stage->dots_of == KI_PART_NONE && stage->sums_of == KI_PART_NONE;
-    const bool factors_only = stage->sums_of == KI_PART_NONE && stage->kind != KI_CHAIN_PLAIN;
     if (map) ki_map_defines(map_defines, stage->chain);
-    snprintf(text, bytes, "-DCSR -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=1 -DK=%d%s%s%s%s%s%s%s%s%s%s",
-             (int)stage->kind, VS, BS, plan->Q, plan->W, plan->K, A->coded ? " -DCODED" : "",
-             nothing ? " -DTILED" : "", near ? " -DALL_NEAR" : "", A->bands ? " -DBANDS" : "",
-             A->transposed ? " -DSTART32" : "", factors_only ? " -DFACTORS_ONLY" : "",
-             squared ? " -DSQUARED" : "", more, ki_index_define(stage->chain, A->rows * stage->out.k),
-             map_defines);
+    snprintf(text, bytes,
+             "-DCSR -DKIND=%d -DDOTS=%d -DSUMS=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=1 -DK=%d%s%s%s%s%s%s%s%s",
+             (int)stage->kind, (int)stage->dots_of, (int)stage->sums_of, VS, BS, plan->Q, plan->W, plan->K,
+             A->coded ? " -DCODED" : "", near ? " -DALL_NEAR" : "", A->bands ? " -DBANDS" : "",
+             A->transposed ? " -DSTART32" : "", squared ? " -DSQUARED" : "", more,
+             ki_index_define(stage->chain, A->rows * stage->out.k), map_defines);
 }
 
-/* What the kernels for short and for long rows have in common. */
-static int begin_args(struct ki_arg *args, const struct ki_stage *stage) {
-    const struct ki_chain *chain = stage->chain;
-    const kiln_type type = chain->X->type;
-    int n = 0;
-    args[n++] = ki_arg_buffer(stage->out.values);
-    args[n++] = ki_arg_buffer(stage->A.start);
-    args[n++] = ki_arg_buffer(stage->A.col);
-    args[n++] = ki_arg_buffer(stage->A.values);
-    args[n++] = ki_arg_real(type, stage->A.same);
-    args[n++] = ki_arg_values(chain->v);
-    args[n++] = ki_arg_buffer(stage->y.values);
-    args[n++] = ki_arg_buffer(stage->z);
-    args[n++] = ki_arg_real(type, stage->alpha);
-    args[n++] = ki_arg_real(type, stage->beta);
-    return n;
-}
-
-static int middle_args(struct ki_arg *args, int n, const struct ki_stage *stage) {
-    const struct ki_chain *chain = stage->chain;
-    args[n++] = ki_arg_i32(stage->out.k);
-    args[n++] = ki_arg_i32(stage->out.first);
-    args[n++] = ki_arg_i32(chain->v ? (int32_t)chain->v->cols : 0);
-    args[n++] = ki_arg_buffer(&stage->y_hot);
-    args[n++] = ki_arg_buffer(&stage->w_hot);
-    args[n++] = ki_arg_buffer(&stage->dots);
-    args[n++] = ki_arg_buffer(&stage->factors);
-    args[n++] = ki_arg_i32(stage->sums_of == KI_PART_ALL);
-    return n;
-}
+/* The values of ARGUMENTS_csr. */
+#define STAGE_VALUES(stage)                                                                                  \
+    .out = (stage)->out.values, .row_start = (stage)->A.start, .col = (stage)->A.col,                        \
+    .X = (stage)->A.values, .same = (stage)->A.same, .v = (stage)->chain->v, .y = (stage)->y.values,         \
+    .z = (stage)->z, .alpha = (stage)->alpha, .beta = (stage)->beta, .k = (stage)->out.k,                    \
+    .first = (stage)->out.first, .v_cols = (stage)->chain->v ? (int32_t)(stage)->chain->v->cols : 0,         \
+    .y_k = (stage)->y.k, .y_first = (stage)->y.first, .y_hot = &(stage)->y_hot, .w_hot = &(stage)->w_hot,    \
+    .dots = &(stage)->dots, .factors = &(stage)->factors
 
 /* Records of a launch begin behind those of `groups` groups. */
 static struct ki_work records_from(const struct ki_work *work, const struct ki_stage *stage, int64_t groups) {
@@ -102,18 +83,14 @@ done:
 
 static kiln_status launch_rows(const struct rows_launch *launch, const struct ki_stage *stage,
                                const struct ki_work *work) {
-    struct ki_arg args[ARGS];
+    struct ki_arg args[mmchain_csr_count + KI_MAP_ARGS + 1];
+    int n = mmchain_csr_count;
     if (launch->rows == 0) return KILN_OK;
-    int n = begin_args(args, stage);
-    args[n++] = ki_arg_i64(launch->rows);
-    n = middle_args(args, n, stage);
-    args[n++] = ki_arg_buffer(launch->list);
-    args[n++] = ki_arg_i32(launch->list_at);
-    args[n++] = ki_arg_i32(launch->longest);
-    args[n++] = ki_arg_i32(stage->y.k);
-    args[n++] = ki_arg_i32(stage->y.first);
-    args[n++] = ki_arg_i32(stage->plan.shared_w);
-    args[n++] = ki_arg_i32(stage->chip_y);
+    mmchain_csr_pack(
+        args, stage->chain->X,
+        &(struct mmchain_csr_arguments){STAGE_VALUES(stage), .rows = launch->rows, .list = launch->list,
+                                        .list_at = launch->list_at, .longest = launch->longest,
+                                        .chip_w = stage->plan.shared_w, .chip_y = stage->chip_y});
     if (maps(stage)) n += ki_map_args(args + n, stage->chain, work);
     args[n++] = ki_arg_local(local_bytes(stage));
     return ki_kernel_launch(stage->chain->X->device, launch->kernel, launch->groups, stage->plan.BS, args, n);
@@ -153,18 +130,17 @@ static kiln_status launch_segments(const struct ki_stage *stage, int which, cons
     const int BS = device->properties.is_gpu ? LONG_GROUP : LONG_GROUP_CPU;
     const bool map = which == 2 && maps(stage);
     struct ki_kernel *kernel;
-    struct ki_arg args[ARGS];
+    struct ki_arg args[mmchain_csr_long_count + KI_MAP_ARGS];
+    int n = mmchain_csr_long_count;
     char defines[384], more[48];
     kiln_status status;
     snprintf(more, sizeof more, " -DLONG=%d -DSEGMENT=%d", which, ki_limits.segment);
     defines_of(defines, sizeof defines, stage, BS, BS, map, more);
     TRY(ki_kernel_get(&kernel, device, "csr", "mmchain_csr_long", stage->chain->X->type, defines));
-    int n = middle_args(args, begin_args(args, stage), stage);
-    args[n++] = ki_arg_i32(stage->y.k);
-    args[n++] = ki_arg_i32(stage->y.first);
-    args[n++] = ki_arg_buffer(partials);
-    args[n++] = ki_arg_buffer(&lists->segment_row);
-    args[n++] = ki_arg_buffer(&lists->segment_number);
+    mmchain_csr_long_pack(args, stage->chain->X,
+                          &(struct mmchain_csr_long_arguments){STAGE_VALUES(stage), .partials = partials,
+                                                               .segment_row = &lists->segment_row,
+                                                               .segment_number = &lists->segment_number});
     if (map) n += ki_map_args(args + n, stage->chain, work);
     TRY(ki_kernel_launch(device, kernel, lists->segments, BS, args, n));
 done:
