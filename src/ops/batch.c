@@ -2,8 +2,11 @@
 #include <stdio.h>
 
 #include "bodies/bodies.h"
-#include "core/kernels.h"
+#include "core/arguments.h"
 #include "core/size.h"
+#include "ops/batch.cl"
+
+KI_ARGUMENTS(batch_reduce);
 
 static kiln_status reduce_gpu(kiln_matrix *result, kiln_batch_kind kind, const kiln_matrix *X) {
     enum { GROUP = 128 };
@@ -13,9 +16,9 @@ static kiln_status reduce_gpu(kiln_matrix *result, kiln_batch_kind kind, const k
     snprintf(defines, sizeof defines, "-DKIND=%d -DGROUP=%d", (int)kind, GROUP);
     const kiln_status status = ki_kernel_get(&kernel, X->device, "batch", "batch_reduce", X->type, defines);
     if (status != KILN_OK) return status;
-    const struct ki_arg args[] = {ki_arg_values(result), ki_arg_values(X), ki_arg_i64(X->rows),
-                                  ki_arg_i64(X->cols)};
-    return ki_kernel_launch(X->device, kernel, groups, GROUP, args, 4);
+    return ki_kernel_launch(
+        X->device, kernel, groups, GROUP,
+        KI_PACK(batch_reduce, X, .result = result, .X = X, .count = X->rows, .length = X->cols));
 }
 
 kiln_status kiln_batch_reduce(kiln_matrix *result, kiln_batch_kind kind, const kiln_matrix *X) {

@@ -1,10 +1,18 @@
 /* GPU body of kiln_batch_reduce: a group goes from vector to vector. KIND is kiln_batch_kind. */
+
+#define ARGUMENTS_batch_reduce(FIRST, NEXT)                                                                  \
+    FIRST(OUT, real, result)                                                                                 \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(VALUE, long, count)                                                                                 \
+    NEXT(VALUE, long, length)
+
+#ifndef KI_HOST
 DEVICE_FN wide joined(wide a, wide b) {
     if (KIND == 1) return a + b;
     return b > a || b != b ? b : a;
 }
 
-__kernel GROUP_OF(GROUP) void batch_reduce(__global real *result, __global const real *X, long count, long length) {
+__kernel GROUP_OF(GROUP) void batch_reduce(PARAMETERS(batch_reduce)) {
     LOCAL wide shared[GROUP];
     const int lane = (int)get_local_id(0);
     for (long v = (long)get_group_id(0); v < count; v += (long)get_num_groups(0)) {
@@ -24,3 +32,4 @@ __kernel GROUP_OF(GROUP) void batch_reduce(__global real *result, __global const
 /* The variants that differ in text, as the tests build them. */
 // build KIND=1 GROUP=128
 // build KIND=2 GROUP=128
+#endif
