@@ -71,98 +71,9 @@ double run_account(struct run *run, const kiln_device_statistics *before, double
     return fmax(wall - transfer - build, 0);
 }
 
-static void say_what_was_read(const kiln_data *data, const char *path, double seconds) {
-    const kiln_matrix *X = kiln_data_X(data);
-    const char *name = strcmp(path, "-") == 0 ? "standard input" : path;
-    double bytes = (double)kiln_data_bytes(data);
-    bool sparse = kiln_matrix_format(X) == KILN_CSR;
-    say("read %s: %s x %s, %s%s %s; %s in %s, %s/s", name, text_plural(kiln_matrix_rows(X), "row"),
-        text_plural(kiln_matrix_cols(X), "column"), sparse ? text_count(kiln_matrix_nnz(X)) : "",
-        sparse ? " entries, sparse" : "dense", type_name(kiln_matrix_type(X)), text_bytes(bytes),
-        text_seconds(seconds), text_bytes(bytes / fmax(seconds, 1e-6)));
-}
-
-/* Whether a target may be text: for those who tell classes apart, and for those who only look. */
-static bool takes_classes(const struct run *run) {
-    const unsigned kinds = run->verb->kinds;
-    return (kinds & (VERB_BIT(LOGREG) | VERB_BIT(INFO))) ||
-           ((kinds & VERB_BIT(SVM)) && !run->settings->regression);
-}
-
 json_t *model_options(const kiln_model *model) {
     const char *text = kiln_model_text(model, "options");
     return text ? json_loads(text, 0, NULL) : NULL;
-}
-
-/* What is not given is what training used, as with the columns of the features. */
-static void default_columns(const struct run *run, kiln_read_options *options, const json_t *used) {
-    const struct settings *settings = run->settings;
-    const unsigned kinds = run->verb->kinds;
-    if (!options->offset && !settings->offset_file && (kinds & (VERB_BIT(PREDICT) | VERB_BIT(VERIFY))))
-        options->offset = json_string_value(json_object_get(used, "offset"));
-    if (!options->weights && !settings->weights_file && (kinds & VERB_BIT(VERIFY)))
-        options->weights = json_string_value(json_object_get(used, "weights"));
-}
-
-static int check_width(const kiln_data *data, const char *path, const kiln_model *model) {
-    const int64_t cols = kiln_matrix_cols(kiln_data_X(data));
-    kiln_type type;
-    int64_t trained, targets;
-    if (!model_tensor_shape(model, "W", &type, &trained, &targets) || trained == cols) return 0;
-    return fail_with(
-        KILN_ERR_MODEL, USING_MODEL, "use the data's own model, or name the target column or file",
-        "the model was trained on %s, %s has %s", text_plural(trained, "column"), path, text_count(cols));
-}
-
-static bool begins(const char *text, const char *with) {
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-/* A column that nobody named but the model, which was trained with it, makes the data unfit for the model. */
-static int fail_reading(const kiln_read_options *options, const struct settings *settings) {
-    const kiln_error *error = kiln_last_error();
-    const bool offset = options->offset != settings->offset && begins(error->message, "offset '");
-    const bool weights = options->weights != settings->weights && begins(error->message, "weights '");
-    if (error->status != KILN_ERR_ARGUMENT || !(offset || weights)) return fail_library(READING);
-    return fail_with(KILN_ERR_MODEL, USING_MODEL,
-                     offset ? "--offset names another column, --offset-file a file"
-                            : "--weights names another column, --weights-file a file",
-                     "%s: %s, and the model was trained with it", error->file, error->message);
-}
-
-int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
-    const struct settings *settings = run->settings;
-    json_t *used = model ? model_options(model) : NULL;
-    kiln_read_options options = {.format = file_format_of(settings->format),
-                                 .type = type,
-                                 .zero_based = settings->zero_based,
-                                 .target = settings->target,
-                                 .target_range = run->target_range,
-                                 .text_targets = takes_classes(run),
-                                 .target_file = settings->target_file,
-                                 .weights = settings->weights,
-                                 .offset = settings->offset,
-                                 .allow_nonfinite = settings->allow_nonfinite,
-                                 .map = settings->map,
-                                 .strict = settings->strict,
-                                 .model = model,
-                                 .threads = (int)settings->threads,
-                                 .control = talk_control(0)};
-    default_columns(run, &options, used);
-    kiln_device_statistics before = {0};
-    kiln_device_get_statistics(run->device, &before);
-    double start = clock_seconds();
-    const kiln_status status = kiln_data_read(data, run->device, path, &options);
-    const int code = status == KILN_OK ? 0 : fail_reading(&options, settings);
-    json_decref(used);
-    if (code) return code;
-    double seconds = run_account(run, &before, clock_seconds() - start);
-    run->seconds.read += seconds;
-    say_what_was_read(*data, path, seconds);
-    if (settings->zero_based && kiln_data_format(*data) != KILN_FILE_LIBSVM)
-        return fail_with(KILN_ERR_ARGUMENT, READING, "leave it out", "--zero-based: %s is no LIBSVM file",
-                         path);
-    return model ? check_width(*data, path, model) : 0;
 }
 
 int run_load_model(kiln_model **model, const char *path) {

@@ -22,6 +22,10 @@ struct settings {
     const char *class_weight, *warm_start, *family, *link, *select;
     bool probabilities, decision;
     const char *format, *target, *target_file, *to, *targets_to;
+    const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
+    const char *missing, *missing_words, *unseen, *extra_columns;
+    bool decimal_comma;
+    int64_t max_columns, max_levels, max_name;
     bool zero_based, allow_nonfinite, strict, map;
     const char *device, *type;
     bool deterministic;
@@ -144,7 +148,7 @@ struct exit_meaning {
 extern const struct exit_meaning exit_meanings[];
 extern const int exit_meaning_count;
 
-enum { MAX_ARGUMENTS = 2 };
+enum { MAX_ARGUMENTS = 4096 };
 struct command {
     const struct verb *verb; /* NULL: none was named */
     const char *arguments[MAX_ARGUMENTS];

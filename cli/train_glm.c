@@ -91,9 +91,22 @@ static const char *score_deviance(const struct training *job) {
     return "mean_deviance";
 }
 
+/* Classes are numbered 0, 1, ... in the order of their names; a binomial target has two. */
+static int inspect_glm(struct training *job) {
+    const char *none = kiln_data_class_name(job->data, 0, 0), *one = kiln_data_class_name(job->data, 0, 1);
+    if (!none) return 0;
+    if (!one || kiln_data_class_name(job->data, 0, 2))
+        return fail_with(KILN_ERR_DATA, READING, "kiln logreg tells any number of classes apart",
+                         "the target has %s: a binomial one has two",
+                         one ? "three classes or more" : "one class");
+    say("binomial target: 1 is '%s', 0 is '%s'", one, none);
+    return 0;
+}
+
 const struct algorithm algorithm_glm = {.name = "glm",
                                         .title = "generalised linear model",
                                         .check = check_glm,
+                                        .inspect = inspect_glm,
                                         .prepare = prepare_glm,
                                         .solve = solve_glm,
                                         .score = score_deviance};

@@ -99,6 +99,7 @@ static json_t *options_json(const struct training *job) {
         json_put_text(object, "offset_file", settings->offset_file);
     }
     if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) json_put_number(object, "epsilon", settings->epsilon);
+    json_put_text(object, "missing", settings->missing);
     json_put_text(object, "weights", settings->weights);
     json_put_text(object, "weights_file", settings->weights_file);
     json_put_text(object, "warm_start", settings->warm_start);

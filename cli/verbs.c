@@ -16,7 +16,7 @@
     "second stops at once."
 
 const struct verb tool_verbs[] = {
-    {"linreg", "DATA", 1, 1, NULL, "Train a linear regression",
+    {"linreg", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a linear regression",
      "Least squares with an L2 penalty, by preconditioned conjugate gradient: minimises 1/2 "
      "sum_i s_i (x_i.w + b - "
      "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" FORMATS "\n\n" SUMMARY,
@@ -25,7 +25,7 @@ const struct verb tool_verbs[] = {
      "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
      "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
      verb_train, .kinds = VERB_BIT(LINREG) | VERB_BIT(ALGORITHM), .verify = verify_linear},
-    {"logreg", "DATA", 1, 1, NULL, "Train a logistic regression",
+    {"logreg", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a logistic regression",
      "Two classes or more (true softmax), with L2, L1 or both: minimises sum_i s_i loss(y_i, "
      "x_i.W + b) + l1 "
      "sum|W| + (l2/2) ||W||^2 by a trust-region Newton method. The classes are the distinct "
@@ -37,7 +37,7 @@ const struct verb tool_verbs[] = {
      "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
      verb_train, .kinds = VERB_BIT(LOGREG) | VERB_BIT(ALGORITHM), .verify = verify_linear,
      .otherwise = "balanced"},
-    {"glm", "DATA", 1, 1, NULL, "Train a generalised linear model",
+    {"glm", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a generalised linear model",
      "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
      "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
      "dispersion and AIC; on request standard errors. A row of weight 2 is one of half the variance, not "
@@ -48,7 +48,7 @@ const struct verb tool_verbs[] = {
      "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
      verb_train, .kinds = VERB_BIT(GLM) | VERB_BIT(ALGORITHM), .verify = verify_linear,
      .otherwise = "parameter"},
-    {"svm", "DATA", 1, 1, NULL, "Train a linear support vector machine",
+    {"svm", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a linear support vector machine",
      "With the squared hinge, in the primal: minimises sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 / 2 + "
      "(l2/2) ||w||^2, several classes each against the rest; with --regression max(0, |x_i.w + b - "
      "y_i| - epsilon)^2 / 2. The duality gap in the summary bounds how far the objective can be from "
@@ -57,7 +57,7 @@ const struct verb tool_verbs[] = {
      "kiln svm houses.csv --target price --regression --epsilon 0.1 --standardize",
      verb_train, .kinds = VERB_BIT(SVM) | VERB_BIT(ALGORITHM), .verify = verify_linear,
      .otherwise = "balanced"},
-    {"predict", "MODEL DATA", 2, 2, NULL, "Predict with a model",
+    {"predict", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Predict with a model",
      "Writes the model's prediction for each row of DATA, one row a line: numbers (linreg, "
      "glm, svm --regression; "
      "several targets are separated by spaces), or the label of the class (logreg, svm), or "
@@ -72,7 +72,8 @@ const struct verb tool_verbs[] = {
      "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
      "kiln predict a9a.kiln test.svm --probabilities | head",
      verb_predict, .kinds = VERB_BIT(PREDICT)},
-    {"verify", "MODEL DATA", 2, 2, NULL, "Check the claims of a model against its training data",
+    {"verify", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL,
+     "Check the claims of a model against its training data",
      "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "
      "and "
      "for hits the "
@@ -84,7 +85,7 @@ const struct verb tool_verbs[] = {
      "kiln verify flights.kiln data/flights.csv.gz\n"
      "kiln verify a9a.kiln a9a.svm.gz --json",
      verb_verify, .kinds = VERB_BIT(VERIFY)},
-    {"info", "FILE", 1, 1, NULL, "Describe a data file or a model",
+    {"info", "FILE...", 1, MAX_ARGUMENTS, NULL, "Describe a data file or a model",
      "For data: format, shape, stored entries, density, a histogram of row lengths, statistics "
      "of the targets, and "
      "how fast the file was read. For a model: algorithm, options, metrics, tensors, and the "
@@ -114,7 +115,7 @@ const struct verb tool_verbs[] = {
      "is checked against plain loops, and its memory bandwidth is measured; --device restricts this to "
      "one. Exit code 0, unless a usable device fails.",
      "kiln doctor\nkiln doctor --device cpu --json", verb_doctor, .kinds = VERB_BIT(DOCTOR)},
-    {"explain", "WHAT [DATA]", 1, 2, NULL /* commands.c */, "Say why Kiln does what it does",
+    {"explain", "WHAT [DATA...]", 1, MAX_ARGUMENTS, NULL /* commands.c */, "Say why Kiln does what it does",
      "kiln explain mmchain: the plans for a pass over an X of the given shape, which need "
      "not exist: kernel variant, "
      "threads that share a row (VS) and in a work-group (BS), work-groups that share a row "

@@ -26,6 +26,28 @@ typedef enum kiln_file_format {
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
 typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
+/* What becomes of missing values in a CSV file: empty fields, NA, NaN, and the words of kiln_read_options.missing_words. */
+typedef enum kiln_missing {
+    KILN_MISSING_DEFAULT =
+        0, /* what the model remembers; else an error in numeric columns, a level in text columns */
+    KILN_MISSING_ERROR = 1,
+    KILN_MISSING_DROP = 2, /* the row is left out */
+    KILN_MISSING_MEAN = 3, /* a number becomes the column's mean; text that is missing is the empty level */
+    KILN_MISSING_INDICATOR =
+        4 /* the same, and a feature "COLUMN missing" is 1 there, for columns with missing numbers */
+} kiln_missing;
+
+/* A level that the model has not seen. DEFAULT is ZERO. */
+typedef enum kiln_unseen {
+    KILN_UNSEEN_DEFAULT = 0,
+    KILN_UNSEEN_ERROR = 1,
+    KILN_UNSEEN_ZERO = 2,     /* no level of the column */
+    KILN_UNSEEN_REFERENCE = 3 /* as the column's reference level, or without one its first */
+} kiln_unseen;
+
+/* Columns that the model does not know. DEFAULT ignores them with a warning (kiln_data_warning). */
+typedef enum kiln_extra { KILN_EXTRA_DEFAULT = 0, KILN_EXTRA_IGNORE = 1, KILN_EXTRA_ERROR = 2 } kiln_extra;
+
 typedef struct kiln_read_options {
     size_t size;
     kiln_file_format format;
@@ -47,6 +69,22 @@ typedef struct kiln_read_options {
      * it in. On the CPU only mmchain, multiply, the losses, gram and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
     int map;
     const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
+    /* CSV, each a list of column names separated by commas, or NULL. With a model its own say counts instead. */
+    const char *features;              /* only these are features */
+    const char *ignore;                /* these are none */
+    const char *categorical, *numeric; /* text, whatever it looks like; numbers */
+    const char *reference;             /* COLUMN=LEVEL, ...: the level that gets no feature */
+    kiln_missing missing;
+    const char *missing_words; /* further words that mean "missing", separated by commas */
+    int decimal_comma;         /* 1,5 is one and a half */
+    kiln_unseen unseen;        /* with a model */
+    kiln_extra extra_columns;  /* with a model; in sparse formats too */
+    /* Limits of a CSV file, against memory that is many times its size; 0 = 100,000 columns, 1,000,000 levels of a column,
+     * 4,096 bytes of a name or a level. */
+    int64_t max_columns, max_levels, max_name;
+    const char *const
+        *more; /* more_count further files, whose rows follow those of the first; of the same columns */
+    int64_t more_count;
     int64_t limit; /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
     int threads;   /* parsing threads; 0 = the device's */
     kiln_control control;
@@ -79,6 +117,28 @@ KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
 KILN_API int64_t kiln_data_bytes(const kiln_data *data); /* bytes after decompression */
 /* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
 KILN_API const char *kiln_data_schema(const kiln_data *data);
+/* What is odd about the file but no error: text of warning i = 0, 1, ..., which begins with its place FILE:LINE:COLUMN where
+ * it has one; *hint (may be NULL) says what to do, or is "". NULL behind the last. */
+KILN_API const char *kiln_data_warning(const kiln_data *data, int64_t i, const char **hint);
+
+typedef enum kiln_column_role {
+    KILN_COLUMN_FEATURE = 0,
+    KILN_COLUMN_TARGET = 1,
+    KILN_COLUMN_WEIGHTS = 2,
+    KILN_COLUMN_OFFSET = 3,
+    KILN_COLUMN_IGNORED = 4
+} kiln_column_role;
+/* A column of a CSV file. levels counts those of text, missing fields not among them. With missing = MEAN or INDICATOR
+ * missing counts fields, and least, most and mean are those of the numbers that are there; else 0 and NaN. */
+typedef struct kiln_column {
+    const char *name;
+    kiln_column_role role;
+    int text;
+    int64_t levels, missing;
+    double least, most, mean;
+} kiln_column;
+/* Column i of the file, or of the first of several; NULL if there is none, or the file is no CSV. */
+KILN_API const kiln_column *kiln_data_column(const kiln_data *data, int64_t i);
 
 /* Writes atomically (temporary file, fsync, rename, fsync of the folder); format AUTO goes by the name. A
  * name ending in .gz compresses. CSV and LIBSVM print the shortest decimals that read back to the same

@@ -9,6 +9,7 @@
 #include "core/sized.h"
 #include "io/detect.h"
 #include "io/numpy/map.h"
+#include "io/table.h"
 
 static void free_names(char **names, int64_t count) {
     for (int64_t i = 0; names && i < count; i++) ki_free(names[i]);
@@ -34,7 +35,19 @@ void ki_table_clear(struct ki_table *table) {
     ki_free(table->weights);
     ki_free(table->offset);
     ki_free(table->schema);
+    ki_bytes_free(&table->warnings.text);
+    ki_free(table->columns);
+    ki_free(table->column_names);
     memset(table, 0, sizeof *table);
+}
+
+static const char *format_title(kiln_file_format format) {
+    static const char *const titles[] = {
+        [KILN_FILE_LIBSVM] = "LIBSVM", [KILN_FILE_MATRIX_MARKET] = "Matrix Market",
+        [KILN_FILE_CSV] = "CSV",       [KILN_FILE_NPY] = ".npy",
+        [KILN_FILE_NPZ] = ".npz",      [KILN_FILE_EDGES] = "an edge list",
+    };
+    return titles[format];
 }
 
 static ki_reader *reader_of(kiln_file_format format) {
@@ -46,18 +59,75 @@ static ki_reader *reader_of(kiln_file_format format) {
     return readers[format];
 }
 
-/* Reads a whole file into a table; its format goes to *format, its size to *bytes. */
+/* A model with a schema was trained on a table with named columns, and what has none is not what it knows. */
+static kiln_status check_model_format(kiln_file_format format, const char *path,
+                                      const kiln_read_options *options, struct ki_warnings *warnings) {
+    const char *schema = options->model ? kiln_model_text(options->model, "schema") : NULL;
+    const struct ki_place place = {.file = path, .offset = -1};
+    if (schema && *schema && format != KILN_FILE_CSV) {
+        ki_fail_at(KILN_ERR_MODEL, &place,
+                   "the model was trained on a CSV file, whose columns have names, this is %s",
+                   format_title(format));
+        return ki_hint("give it CSV with the columns that the training data had");
+    }
+    if (!options->model || (schema && *schema) || format != KILN_FILE_CSV) return KILN_OK;
+    return ki_warn(
+        warnings, &place, "see to it that the columns are those of training, in the same order",
+        "the model was trained on data without column names, so that columns are taken by their place");
+}
+
+/* Reads one file into a table; its format goes to *format, its size is added to *bytes. */
+static kiln_status read_one(struct ki_table *table, kiln_file_format *format, int64_t *bytes,
+                            const char *path, const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    struct ki_input *input = NULL;
+    TRY(ki_input_open(&input, path, options->limit, &options->control));
+    TRY(*format == KILN_FILE_AUTO ? ki_detect_format(format, input) : ki_detect_foreign(input));
+    TRY(check_model_format(*format, ki_input_name(input), options, &table->warnings));
+    TRY(reader_of(*format)(table, input, options));
+    *bytes += ki_input_offset(input) + table->more_bytes;
+done:
+    ki_input_close(input);
+    return status;
+}
+
+/* CSV reads all files itself, as they share their levels. */
+static kiln_status read_more(struct ki_table *table, kiln_file_format first, int64_t *bytes,
+                             const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    struct ki_table more = {.rows = 0};
+    if (first == KILN_FILE_CSV) return KILN_OK;
+    if (options->more_count > 0 && first == KILN_FILE_EDGES) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "edge lists are not read as one");
+        return ki_hint("join them, for instance with cat");
+    }
+    for (int64_t i = 0; i < options->more_count; i++) {
+        kiln_file_format format = options->format;
+        TRY(read_one(&more, &format, bytes, options->more[i], options));
+        if (format != first) {
+            const struct ki_place place = {.file = options->more[i], .offset = -1};
+            TRY(ki_fail_at(KILN_ERR_DATA, &place, "this is %s, the first file is %s", format_title(format),
+                           format_title(first)));
+        }
+        TRY(ki_table_append(table, &more, options->type, options->more[i]));
+        ki_table_clear(&more);
+    }
+done:
+    ki_table_clear(&more);
+    return status;
+}
+
 static kiln_status read_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes,
                               const char *path, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
-    struct ki_input *input = NULL;
+    if (options->map && options->more_count > 0) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "of several files none can stay on disk (kiln_read_options.map)");
+        return ki_hint("join them into one");
+    }
     if (options->map) return ki_map_table(table, format, bytes, path, options);
-    TRY(ki_input_open(&input, path, options->limit, &options->control));
-    if (*format == KILN_FILE_AUTO) TRY(ki_detect_format(format, input));
-    TRY(reader_of(*format)(table, input, options));
-    *bytes = ki_input_offset(input);
+    TRY(read_one(table, format, bytes, path, options));
+    TRY(read_more(table, *format, bytes, options));
 done:
-    ki_input_close(input);
     return status;
 }
 
@@ -79,6 +149,7 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     plain.model = NULL;
     plain.target = plain.weights = plain.offset = NULL;
     plain.map = 0;
+    plain.more_count = 0;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_format(&format, input));
     if (format != KILN_FILE_NPY && format != KILN_FILE_NPZ && format != KILN_FILE_MATRIX_MARKET)
@@ -119,16 +190,18 @@ static int64_t model_columns(const kiln_model *model) {
     return 0;
 }
 
-/* Formats that do not say how many columns there are get as many as was asked for or the model knows. */
-static kiln_status widen(struct ki_table *table, const kiln_read_options *options) {
+/* Formats that do not say how many columns there are get as many as was asked for or the model knows, and no more than
+ * the model knows. */
+static kiln_status fit_columns(struct ki_table *table, const char *path, const kiln_read_options *options) {
     if (table->format == KILN_DENSE) {
         if (table->cols >= options->cols) return KILN_OK;
         return ki_fail(KILN_ERR_DATA, "the data have %lld dense columns, at least %lld were asked for",
                        (long long)table->cols, (long long)options->cols);
     }
-    int64_t least = ki_max(options->cols, model_columns(options->model));
-    if (!table->feature_names) table->cols = ki_max(table->cols, least);
-    return KILN_OK;
+    const int64_t known = model_columns(options->model), least = ki_max(options->cols, known);
+    if (table->feature_names) return KILN_OK;
+    table->cols = ki_max(table->cols, least);
+    return known > 0 ? ki_table_narrow(table, options->type, known, options->extra_columns, path) : KILN_OK;
 }
 
 /* Hands the table's arrays over to matrices, its names to the data. */
@@ -164,8 +237,14 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     data->class_names = table->class_names;
     data->class_count = table->class_count;
     data->schema = table->schema;
+    data->warnings = table->warnings;
+    data->columns = table->columns;
+    data->column_count = table->column_count;
+    data->column_names = table->column_names;
     table->feature_names = table->target_names = NULL;
-    table->name_text = table->schema = NULL;
+    table->name_text = table->schema = table->column_names = NULL;
+    table->warnings = (struct ki_warnings){.count = 0};
+    table->columns = NULL;
     table->class_names = NULL;
     table->class_count = NULL;
 done:
@@ -180,6 +259,14 @@ static kiln_status check_options(const kiln_read_options *options) {
     if (options->cols < 0 || options->cols > INT32_MAX)
         return ki_fail(KILN_ERR_ARGUMENT, "%lld columns: 0 to 2147483647 are possible",
                        (long long)options->cols);
+    if ((unsigned)options->missing > KILN_MISSING_INDICATOR ||
+        (unsigned)options->unseen > KILN_UNSEEN_REFERENCE ||
+        (unsigned)options->extra_columns > KILN_EXTRA_ERROR)
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "unknown way with missing values, unseen levels or further columns");
+    if (options->max_columns < 0 || options->max_levels < 0 || options->max_name < 0 ||
+        options->more_count < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "a negative limit or number of files");
     if (options->limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "a negative byte limit");
     return KILN_OK;
 }
@@ -220,7 +307,7 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
     TRY(read_table(&table, &made->format, &made->bytes, path, &full));
     TRY(check_names(made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));
-    TRY(widen(&table, &full));
+    TRY(fit_columns(&table, path, &full));
     TRY(convert(made, device, &table, full.type));
     *data = made;
 done:
@@ -270,6 +357,9 @@ void kiln_data_free(kiln_data *data) {
     kiln_matrix_free(data->weights);
     kiln_matrix_free(data->offset);
     ki_free(data->schema);
+    ki_bytes_free(&data->warnings.text);
+    ki_free(data->columns);
+    ki_free(data->column_names);
     ki_free(data);
 }
 
@@ -312,4 +402,16 @@ int64_t kiln_data_bytes(const kiln_data *data) {
 
 const char *kiln_data_schema(const kiln_data *data) {
     return data && data->schema ? data->schema : "";
+}
+
+const char *kiln_data_warning(const kiln_data *data, int64_t i, const char **hint) {
+    if (!data || i < 0 || i >= data->warnings.count) return NULL;
+    const char *text = data->warnings.text.data;
+    for (int64_t k = 0; k < 2 * i; k++) text += strlen(text) + 1;
+    if (hint) *hint = text + strlen(text) + 1;
+    return text;
+}
+
+const kiln_column *kiln_data_column(const kiln_data *data, int64_t i) {
+    return data && i >= 0 && i < data->column_count ? &data->columns[i] : NULL;
 }

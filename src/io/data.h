@@ -2,7 +2,14 @@
 #ifndef KI_DATA_H
 #define KI_DATA_H
 
+#include "io/bytes.h"
 #include "io/input.h"
+
+/* Pairs of text and hint, NUL-terminated each. */
+struct ki_warnings {
+    struct ki_bytes text;
+    int64_t count;
+};
 
 struct kiln_data {
     kiln_matrix *X, *y, *weights, *offset; /* all but X NULL if there are none */
@@ -11,6 +18,10 @@ struct kiln_data {
     char ***class_names; /* as the table's */
     int64_t *class_count;
     char *schema;
+    struct ki_warnings warnings;
+    kiln_column *columns; /* column_count of them, names in column_names */
+    int64_t column_count;
+    char *column_names;
     kiln_file_format format;
     int64_t bytes; /* after decompression */
 };
@@ -32,8 +43,16 @@ struct ki_table {
     char **
         *class_names; /* for each target, if it is text, class_count of names in order, else NULL; or NULL */
     int64_t *class_count;
-    char *schema; /* JSON text of how columns were encoded, or NULL */
+    char *schema;       /* JSON text of how columns were encoded, or NULL */
+    int64_t more_bytes; /* that a CSV reader took from further files */
+    struct ki_warnings warnings;
+    kiln_column *columns; /* of the file, column_count of them, or NULL; their names lie in column_names */
+    int64_t column_count;
+    char *column_names;
 };
+/* Adds a warning; place may be NULL, hint "". */
+kiln_status ki_warn(struct ki_warnings *warnings, const struct ki_place *place, const char *hint,
+                    const char *format, ...) KI_PRINTF(4, 5);
 void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct */
 
 /* A reader fills a zeroed table, or fails and leaves it to the caller to clear. options->type is F32 or F64

@@ -26,6 +26,35 @@ static kiln_status fail_wrong_kind(const struct ki_input *input, const char *wha
     return ki_hint("%s", hint);
 }
 
+/* Formats that others write and Kiln does not read, and what does. */
+static kiln_status refuse_foreign(const struct ki_input *input, const char *text, size_t size) {
+    static const struct {
+        const char *mark, *what, *hint;
+    } foreign[] = {
+        {"PAR1\x15", "a Parquet file",
+         "python3 -c \"import pandas; pandas.read_parquet('FILE').to_csv('FILE.csv', index=False)\""},
+        {"ARROW1", "an Arrow (Feather) file",
+         "python3 -c \"import pandas; pandas.read_feather('FILE').to_csv('FILE.csv', index=False)\""},
+        {"\x89HDF\r\n", "an HDF5 file", "write its table as CSV, or its matrix as .npy"},
+        {"SQLite format 3", "an SQLite database",
+         "sqlite3 -header -csv FILE 'select * from TABLE' > FILE.csv"},
+        {"\xd0\xcf\x11\xe0", "an Excel file", "save the sheet as CSV"},
+        {"%PDF", "a PDF document", "data are CSV, LIBSVM, Matrix Market, .npy or .npz"},
+        {"<!DOCTYPE", "a web page", "was it a download that failed?"},
+        {"<html", "a web page", "was it a download that failed?"},
+        {"BZh91AY&SY", "compressed with bzip2", "bunzip2 it: gzip and zstd are read"},
+        {"\xfd"
+         "7zXZ",
+         "compressed with xz", "unxz it: gzip and zstd are read"},
+        {"\xff\xfe", "text in UTF-16", "iconv -f utf-16 -t utf-8 FILE > NEW"},
+        {"\xfe\xff", "text in UTF-16", "iconv -f utf-16 -t utf-8 FILE > NEW"},
+    };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
+        if (begins_with(text, size, foreign[i].mark))
+            return fail_wrong_kind(input, foreign[i].what, foreign[i].hint);
+    return KILN_OK;
+}
+
 static kiln_status detect_by_mark(kiln_file_format *format, const struct ki_input *input, const char *text,
                                   size_t size) {
     static const struct {
@@ -43,7 +72,7 @@ static kiln_status detect_by_mark(kiln_file_format *format, const struct ki_inpu
         return fail_wrong_kind(input, "a Kiln model, not data", "did you swap the arguments?");
     if (begins_with(text, size, "\x1f\x8b") || begins_with(text, size, "\x28\xb5\x2f\xfd"))
         return fail_wrong_kind(input, "compressed twice", "take one layer off: only one is read");
-    return KILN_OK;
+    return refuse_foreign(input, text, size);
 }
 
 static bool ends_with(const char *name, size_t size, const char *ending) {
@@ -118,14 +147,20 @@ static bool looks_like_edges(const char *text, size_t size) {
     return words > 0;
 }
 
+static kiln_status peek(char **text, size_t *size, struct ki_input *input) {
+    *text = ki_alloc(PEEK_BYTES + 1);
+    if (!*text) return ki_fail_nomem(PEEK_BYTES + 1, "telling the format");
+    kiln_status status = ki_input_peek(input, *text, PEEK_BYTES, size);
+    if (status == KILN_OK) (*text)[*size] = '\0';
+    return status;
+}
+
 kiln_status ki_detect_format(kiln_file_format *format, struct ki_input *input) {
     kiln_status status = KILN_OK;
     kiln_file_format found = KILN_FILE_AUTO;
     size_t size = 0;
-    char *text = ki_alloc(PEEK_BYTES + 1);
-    if (!text) return ki_fail_nomem(PEEK_BYTES + 1, "telling the format");
-    TRY(ki_input_peek(input, text, PEEK_BYTES, &size));
-    text[size] = '\0';
+    char *text = NULL;
+    TRY(peek(&text, &size, input));
     TRY(detect_by_mark(&found, input, text, size));
     if (found == KILN_FILE_AUTO) found = detect_by_name(ki_input_name(input));
     if (found == KILN_FILE_AUTO) found = detect_by_text(text, size);
@@ -133,6 +168,17 @@ kiln_status ki_detect_format(kiln_file_format *format, struct ki_input *input) {
     if (found == KILN_FILE_CSV && ends_with(name, bare_length(name), ".txt") && looks_like_edges(text, size))
         found = KILN_FILE_EDGES;
     *format = found;
+done:
+    ki_free(text);
+    return status;
+}
+
+kiln_status ki_detect_foreign(struct ki_input *input) {
+    kiln_status status = KILN_OK;
+    size_t size = 0;
+    char *text = NULL;
+    TRY(peek(&text, &size, input));
+    TRY(refuse_foreign(input, text, size));
 done:
     ki_free(text);
     return status;

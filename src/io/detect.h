@@ -8,4 +8,7 @@
  * lines. */
 kiln_status ki_detect_format(kiln_file_format *format, struct ki_input *input);
 
+/* ERR_PARSE if the input is of a kind that Kiln does not read, such as Parquet; for formats that the caller has named. */
+kiln_status ki_detect_foreign(struct ki_input *input);
+
 #endif

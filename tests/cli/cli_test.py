@@ -138,7 +138,7 @@ class Usage(Case):
     def test_bad_usage(self):
         for arguments in (
             ["linreg"],
-            ["linreg", "a", "b"],
+            ["convert", "a", "b", "c"],
             ["predict", "a"],
             ["devices", "--l2", "1"],
             ["linreg", "a", "--l2", "-1"],

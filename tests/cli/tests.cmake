@@ -12,3 +12,6 @@ set_tests_properties(cli_models PROPERTIES TIMEOUT 600)
 add_test(NAME cli_safety COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/safety_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_safety PROPERTIES TIMEOUT 600)
+add_test(NAME cli_tables COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/tables_test.py $<TARGET_FILE:kiln_cli>
+  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
+set_tests_properties(cli_tables PROPERTIES TIMEOUT 600)

@@ -7,7 +7,10 @@
 #include "io/data.h"
 
 enum {
+    KI_CSV_COLUMN_LIMIT = 100000,     /* unless max_columns says otherwise; so with the next two */
     KI_CSV_LEVEL_LIMIT = 1000000,     /* levels of one text column */
+    KI_CSV_NAME_LIMIT = 4096,         /* bytes of a column's name or of a level */
+    KI_CSV_MODEL_LIMIT = 100000000,   /* levels of a column that a model may have */
     KI_CSV_LARGEST_RECORD = 64 << 20, /* bytes; an unclosed quote is noticed here at the latest */
 };
 
@@ -25,13 +28,22 @@ enum ki_csv_fault {
     KI_CSV_MISSING,     /* nothing, or NA, in a numeric column */
     KI_CSV_NONFINITE,   /* NaN, infinity, or too large for the type */
     KI_CSV_RANGE,       /* a target or weight that must not be */
-    KI_CSV_NOMEM
+    KI_CSV_UNSEEN,      /* a level that the model does not know, where that is an error */
+    KI_CSV_NOMEM,
+    KI_CSV_FAULTS
 };
 
 struct ki_csv_field {
     const char *text; /* what stands between the quotes, "" still doubled, if quoted */
     int64_t size;
     bool quoted;
+};
+
+/* How a field becomes a number. */
+struct ki_csv_numbers {
+    const struct ki_bytes
+        *missing; /* words that mean "missing", NUL-terminated each; beside these nothing, NA and NaN */
+    bool decimal_comma, single; /* 1,5; single: for f32, rounded once */
 };
 
 /* Eight bytes, the first one lowest, whatever the machine's order. */
@@ -56,7 +68,12 @@ char ki_csv_delimiter(const char *text, const char *end);
 enum ki_csv_kind { KI_CSV_NUMBER, KI_CSV_NOTHING, KI_CSV_TEXT };
 /* Reads a field as a number; blanks around it are allowed. KI_CSV_NOTHING: empty, NA, or nan (*value is NaN).
  */
-enum ki_csv_kind ki_csv_number(const struct ki_csv_field *field, double *value);
+enum ki_csv_kind ki_csv_number(const struct ki_csv_field *field, const struct ki_csv_numbers *numbers,
+                               double *value);
+/* Whether the field is one of the words for "missing", or with `na` nothing, NA or NaN. */
+bool ki_csv_missing(const struct ki_csv_field *field, const struct ki_csv_numbers *numbers, bool na);
+/* Adds the words of a list separated by commas. */
+kiln_status ki_csv_add_words(struct ki_bytes *words, const char *list);
 /* The field's text without doubled quotes, appended to out; false if there is no memory. */
 bool ki_csv_unquote(struct ki_bytes *out, const struct ki_csv_field *field);
 bool ki_csv_utf8(const char *text, int64_t size); /* valid UTF-8 without NUL */
@@ -96,8 +113,16 @@ enum ki_csv_role { KI_CSV_WEIGHTS, KI_CSV_OFFSET, KI_CSV_ROLES };
 struct ki_csv_column {
     char *name;
     bool text, target;
-    int32_t levels; /* how many, if text */
-    int64_t field;  /* where the column stands in the file */
+    bool forced;           /* `text` is what the options say, not what the first rows look like */
+    bool imputed;          /* a number that is missing becomes `mean` */
+    bool indicator;        /* and one feature more is 1 there */
+    int32_t levels;        /* how many, if text */
+    int32_t reference;     /* number of the level that has no feature, by arrival; -1: none */
+    char *reference_level; /* its name, or NULL */
+    int32_t first;         /* of a model's schema: number of the first level */
+    int64_t field;         /* where the column stands in the file */
+    int64_t missing;       /* with the numbers' statistics below: set by ki_csv_describe */
+    double least, most, mean;
 };
 
 struct ki_csv_schema {
@@ -106,25 +131,87 @@ struct ki_csv_schema {
     struct ki_csv_column *targets;
     int64_t target_count;
     struct ki_csv_column roles[KI_CSV_ROLES]; /* name NULL: no column has the role */
-    bool frozen;                              /* from a model: no level is added */
+    struct ki_csv_column *ignored; /* columns that nobody wants, those with a role among them in a model */
+    int64_t ignored_count;
+    struct ki_bytes missing_words;
+    kiln_missing missing; /* never DEFAULT once the schema is made */
+    bool frozen;          /* from a model: no level is added */
 };
 
 void ki_csv_schema_free(struct ki_csv_schema *schema);
 /* Names of the file's columns become columns, targets and roles, as the options name them. */
-kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char *const *names, int64_t count,
+kiln_status ki_csv_schema_from_header(struct ki_csv_schema *schema, char **names, int64_t count,
                                       const kiln_read_options *options, const struct ki_place *place);
 /* From a model's schema text, which is not trusted; its levels are added to levels, those of targets to classes. */
 kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv_levels *levels,
                                      struct ki_csv_levels *classes, const char *text);
 /* Finds the schema's columns among the file's. A target of the options replaces the schema's own. */
-kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, char *const *names, int64_t count,
-                                const kiln_read_options *options, const struct ki_place *place);
+kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, struct ki_warnings *warnings,
+                                char *const *names, int64_t count, const kiln_read_options *options,
+                                const struct ki_place *place);
+/* The place of a name among count names, or -1. */
+int64_t ki_csv_find_name(char *const *names, int64_t count, const char *name);
+/* The error for a name that the file does not have; what: "target". */
+kiln_status ki_csv_unknown_column(const char *what, const char *name, char *const *names, int64_t count,
+                                  const struct ki_place *place);
+/* A schema that the model's text should not have; returns its status. */
+kiln_status ki_csv_bad_schema(const char *reason);
 
-/* Numbers the features - a numeric column is one, a text column one a level, levels in the order of their
- * bytes - and fills table->cols, feature_names, target_names and schema. (*feature)[i] for column i, then for
- * each level: its feature; the first one for a text column. Allocated with ki_alloc. */
+/* A level where it stands among the features; number: in order of arrival. */
+struct ki_csv_entry {
+    int32_t column, number;
+    const char *text;
+};
+/* table->schema, the text that a model keeps; entries: all levels in order. csv_schema_text.c */
+kiln_status ki_csv_write_schema(struct ki_table *table, const struct ki_csv_schema *schema,
+                                const struct ki_csv_entry *entries);
+
+/* ------------------------------------------------------------- what the options say (csv_choices.c) */
+
+enum { KI_CSV_FEATURE = 1, KI_CSV_IGNORE = 2, KI_CSV_CATEGORICAL = 4, KI_CSV_NUMERIC = 8 };
+/* What the options say of each of the file's columns: bits, from ki_alloc. */
+kiln_status ki_csv_choices(unsigned char **bits, char *const *names, int64_t count,
+                           const kiln_read_options *options, const struct ki_place *place);
+/* Sets reference_level of the columns that kiln_read_options.reference names. */
+kiln_status ki_csv_choose_references(struct ki_csv_schema *schema, const char *text,
+                                     const struct ki_place *place);
+/* Finds each column's reference among the levels that came; ERR_ARGUMENT where there is no such level. */
+kiln_status ki_csv_find_references(struct ki_csv_schema *schema, const struct ki_csv_levels *levels,
+                                   const struct ki_place *place);
+
+/* Numbers the features - a numeric column is one, and one more if it has an indicator, a text column one a level but its
+ * reference, levels in the order of their bytes - and fills table->cols, feature_names, target_names and schema.
+ * (*feature)[i]: for column i; (*feature)[count + i]: for its indicator; behind these one for each level. -1: none.
+ * Allocated with ki_alloc. */
 kiln_status ki_csv_schema_finish(int32_t **feature, struct ki_table *table,
                                  const struct ki_csv_schema *schema, const struct ki_csv_levels *levels);
+
+/* --------------------------------------------------------------------------- missing (csv_impute.c) */
+
+/* Values as the chunks left them: dense, rows x count with NaN where a number is missing; or sparse, ids[e] the column of
+ * entry e, count + column for its indicator, 2 count + level. */
+struct ki_csv_entries {
+    bool sparse;
+    kiln_type type;
+    int64_t rows, count; /* of entries; dense: rows x columns */
+    void *values;
+    int32_t *ids;
+    int64_t *row_start;
+};
+/* Sets missing, least, most and mean of numeric columns (of a frozen schema all but the mean that the model remembers) and
+ * missing of text columns. ERR_DATA: a column to be imputed without a single number. */
+kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
+                            const struct ki_csv_levels *levels, const struct ki_place *place);
+/* Puts means where numbers are missing. */
+void ki_csv_impute(const struct ki_csv_schema *schema, const struct ki_csv_entries *entries);
+/* Replaces ids by features; entries without a feature are left out. */
+void ki_csv_number_entries(struct ki_csv_entries *entries, const int32_t *feature, int threads);
+/* Dense rows with their means and indicators, rows x cols, from ki_alloc: in place of ki_csv_impute. */
+kiln_status ki_csv_with_indicators(void **wide, const struct ki_csv_schema *schema,
+                                   const struct ki_csv_entries *entries, const int32_t *feature,
+                                   int64_t cols);
+/* table->columns, in the order of the file. */
+kiln_status ki_csv_list_columns(struct ki_table *table, const struct ki_csv_schema *schema);
 
 /* ---------------------------------------------------------------------------- classes (csv_classes.c) */
 

@@ -1,5 +1,7 @@
 /* What is wrong with a CSV file, in words: a fault that a thread noted, with its place. The line is counted
  * only now. */
+#include <stdio.h>
+
 #include "core/range.h"
 #include "io/csv/csv_parse.h"
 
@@ -27,29 +29,87 @@ static kiln_status fail_range(const char *value, const char *name, const kiln_ra
     return range->hint ? ki_hint("%s", range->hint) : status;
 }
 
-static kiln_status fail_value(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
-                              const struct ki_place *place) {
-    char value[64], name[64];
-    ki_csv_excerpt(value, error->field.text, error->field.size);
-    ki_csv_excerpt(name, error->column->name, (int64_t)strlen(error->column->name));
-    switch (error->fault) {
-    case KI_CSV_MISSING:
-        ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in %s '%s': missing", value,
-                   error->column->text ? "target" : "numeric column", name);
-        return ki_hint("remove the row or fill the value");
+static kiln_status fail_word(const struct ki_csv_found *found, const char *name) {
+    ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in numeric column '%s': expected a number",
+               found->value, name);
+    if (found->column->target)
+        return ki_hint("a target is a number here; kiln logreg and kiln svm take classes by name "
+                       "(kiln_read_options.text_targets)");
+    if (found->column->forced)
+        return ki_hint("kiln_read_options.numeric says so; correct the value or remove the row");
+    return ki_hint("the column's first rows are numbers; correct the value or remove the row; "
+                   "kiln_read_options.missing_words takes such a word for a missing value, "
+                   "kiln_read_options.categorical the column for text");
+}
+
+static kiln_status fail_missing(const struct ki_csv_found *found, const char *name) {
+    const bool target = found->column->target;
+    ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in %s '%s': missing", found->value,
+               found->column->text ? "target" : "numeric column", name);
+    return ki_hint(
+        target ? "remove the row or fill the value; kiln_read_options.missing drop leaves such rows out"
+               : "remove the row or fill the value; kiln_read_options.missing drop|mean|indicator does it");
+}
+
+static kiln_status fail_value(const struct ki_csv_found *found, const struct ki_csv_layout *layout) {
+    char name[64];
+    ki_csv_excerpt(name, found->column->name, (int64_t)strlen(found->column->name));
+    switch (found->fault) {
+    case KI_CSV_MISSING: return fail_missing(found, name);
     case KI_CSV_NONFINITE:
-        ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in column '%s' is not a finite %s", value, name,
-                   layout->type == KILN_F32 ? "f32" : "f64");
+        ki_fail_at(KILN_ERR_PARSE, &found->place, "value '%s' in column '%s' is not a finite %s",
+                   found->value, name, layout->type == KILN_F32 ? "f32" : "f64");
         return ki_hint("repair or remove the row; --allow-nonfinite accepts such values");
-    case KI_CSV_RANGE: return fail_range(value, name, ki_csv_range(layout, error->column), place);
-    default:
-        ki_fail_at(KILN_ERR_PARSE, place, "value '%s' in numeric column '%s': expected a number", value,
-                   name);
-        return error->column->target
-                   ? ki_hint("a target is a number here; kiln logreg and kiln svm take classes by name "
-                             "(kiln_read_options.text_targets)")
-                   : ki_hint("the column's first rows are numbers; correct the value or remove the row");
+    case KI_CSV_RANGE:
+        return fail_range(found->value, name, ki_csv_range(layout, found->column), &found->place);
+    case KI_CSV_UNSEEN:
+        ki_fail_at(KILN_ERR_MODEL, &found->place, "level '%s' of column '%s' was not seen in training",
+                   found->value, name);
+        return ki_hint(
+            "kiln_read_options.unseen zero|reference takes it for no level, or for the reference level");
+    default: return fail_word(found, name);
     }
+}
+
+/* -------------------------------------------------------------------------------- all of one kind */
+
+void ki_csv_report_add(struct ki_csv_report *report, const struct ki_csv_problems *problems, const char *name,
+                       const struct ki_block *text) {
+    for (int i = 0; i < KI_CSV_FAULTS; i++) report->count[i] += problems->count[i];
+    for (int i = 0; i < problems->used && report->used < KI_CSV_KEPT; i++) {
+        const struct ki_csv_error *error = &problems->kept[i];
+        if (report->used > 0 && error->fault != report->kept[0].fault) continue;
+        struct ki_csv_found *found = &report->kept[report->used++];
+        found->fault = error->fault;
+        found->column = error->column;
+        found->place = ki_csv_place(name, text, error->at);
+        ki_csv_excerpt(found->value, error->field.text, error->field.size);
+    }
+}
+
+/* "...; 177 such values, the next: line 19 'deck', line 20 'deck'" */
+static kiln_status add_others(const struct ki_csv_report *report) {
+    struct ki_error_copy first;
+    char others[400] = "";
+    size_t used = 0;
+    ki_error_keep(&first);
+    for (int i = 1; i < report->used; i++) {
+        char name[64];
+        const struct ki_csv_found *found = &report->kept[i];
+        ki_csv_excerpt(name, found->column->name, (int64_t)strlen(found->column->name));
+        used += (size_t)snprintf(others + used, sizeof others - used, "%s line %lld '%s'", i > 1 ? "," : "",
+                                 (long long)found->place.line, name);
+        if (used >= sizeof others) break;
+    }
+    ki_fail_at(first.error.status, &report->kept[0].place, "%s; %lld such values, the next:%s", first.message,
+               (long long)report->count[report->kept[0].fault], others);
+    return *first.hint ? ki_hint("%s", first.hint) : first.error.status;
+}
+
+kiln_status ki_csv_report_fail(const struct ki_csv_report *report, const struct ki_csv_layout *layout) {
+    if (report->used == 0) return KILN_OK;
+    const kiln_status status = fail_value(&report->kept[0], layout);
+    return report->count[report->kept[0].fault] > 1 ? add_others(report) : status;
 }
 
 kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
@@ -75,6 +135,6 @@ kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_la
         ki_fail_at(KILN_ERR_PARSE, &place, "the row has %lld fields, the first line has %lld",
                    (long long)error->count, (long long)layout->fields);
         return ki_hint("a delimiter within a field needs quotes around the field");
-    default: return fail_value(error, layout, &place);
+    default: return ki_fail(KILN_ERR_INTERNAL, "a CSV fault without words: %d", (int)error->fault);
     }
 }

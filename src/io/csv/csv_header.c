@@ -48,15 +48,34 @@ static kiln_status name_column(char **named, const char *file, const struct ki_b
     return KILN_OK;
 }
 
-static bool is_header(const struct ki_csv_field *fields, int64_t count) {
+static bool is_header(const struct ki_csv_field *fields, int64_t count,
+                      const struct ki_csv_numbers *numbers) {
     bool any_number = false;
     for (int64_t i = 0; i < count; i++) {
         double value;
-        enum ki_csv_kind kind = ki_csv_number(&fields[i], &value);
+        enum ki_csv_kind kind = ki_csv_number(&fields[i], numbers, &value);
         if (kind == KI_CSV_TEXT) return true;
         any_number |= kind == KI_CSV_NUMBER;
     }
     return !any_number;
+}
+
+/* "1 3:1 11:0.5", or of several labels "1,3 4:1": a label, then words of which each begins with a number and a colon. */
+static bool looks_like_libsvm(const char *p, const char *end) {
+    const char *newline = memchr(p, '\n', (size_t)(end - p));
+    if (newline) end = newline;
+    int entries = 0;
+    while (p < end && strchr("+-.,0123456789eE", *p)) p++;
+    while (p < end && (*p == ' ' || *p == '\t')) {
+        while (p < end && (*p == ' ' || *p == '\t')) p++;
+        const char *word = p;
+        while (p < end && *p >= '0' && *p <= '9') p++;
+        if (p == word) break;
+        if (p == end || *p != ':') return false;
+        while (p < end && *p != ' ' && *p != '\t' && *p != '\r') p++;
+        entries++;
+    }
+    return entries > 0 && (p == end || *p == '\r' || *p == '#');
 }
 
 static char choose_delimiter(const char *file, const char *begin, const char *end) {
@@ -78,27 +97,65 @@ static kiln_status read_names(char ***names, int64_t count, const char *file, co
     return check_names(*names, count, &place);
 }
 
-kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const char *file,
-                               const struct ki_block *text, const char **rest) {
+static kiln_status check_first_line(const char *file, const struct ki_block *text, const char *begin,
+                                    const char *end) {
+    struct ki_place place = {file, 1, 1, 0};
+    if (begin == end) {
+        ki_fail_at(KILN_ERR_PARSE, &place, "the file has no lines");
+        return ki_hint("a CSV file begins with a line of column names");
+    }
+    if (!looks_like_libsvm(begin, end)) return KILN_OK;
+    place = ki_csv_place(file, text, begin);
+    ki_fail_at(KILN_ERR_PARSE, &place, "this is LIBSVM, a label and INDEX:VALUE words, not CSV");
+    return ki_hint("kiln_read_options.format libsvm, or a name that ends in .svm");
+}
+
+/* Columns, and the bytes of their names, are many times larger in memory than commas in a file. */
+static kiln_status check_limits(const struct ki_csv_layout *layout, const kiln_read_options *options,
+                                const char *file, const struct ki_block *text, const char *begin) {
+    const int64_t most = options->max_columns ? options->max_columns : KI_CSV_COLUMN_LIMIT;
+    const struct ki_place place = ki_csv_place(file, text, begin);
+    if (layout->fields > INT32_MAX / 4)
+        return ki_fail_at(KILN_ERR_LIMIT, &place, "the file has 2^29 columns or more");
+    if (layout->fields <= most) return KILN_OK;
+    ki_fail_at(KILN_ERR_LIMIT, &place, "the first line has %lld columns, more than %lld",
+               (long long)layout->fields, (long long)most);
+    return ki_hint("if they are meant, kiln_read_options.max_columns %lld", (long long)layout->fields);
+}
+
+static kiln_status check_name_sizes(const struct ki_csv_field *fields, int64_t count,
+                                    const kiln_read_options *options, const char *file,
+                                    const struct ki_block *text) {
+    const int64_t most = options->max_name ? options->max_name : KI_CSV_NAME_LIMIT;
+    for (int64_t i = 0; i < count; i++) {
+        if (fields[i].size <= most) continue;
+        const struct ki_place place = ki_csv_place(file, text, fields[i].text);
+        ki_fail_at(KILN_ERR_LIMIT, &place, "the name of column %lld has %lld bytes, more than %lld",
+                   (long long)i + 1, (long long)fields[i].size, (long long)most);
+        return ki_hint("is the first line a header? if so, kiln_read_options.max_name %lld",
+                       (long long)fields[i].size);
+    }
+    return KILN_OK;
+}
+
+kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const kiln_read_options *options,
+                               const char *file, const struct ki_block *text, const char **rest) {
     kiln_status status = KILN_OK;
     struct ki_csv_field *fields = NULL;
     struct ki_csv_error error = {0};
     const char *end = text->text + text->size, *begin = ki_csv_skip_blank(text->text, end), *p = begin;
-    if (begin == end) {
-        struct ki_place place = {file, 1, 1, 0};
-        ki_fail_at(KILN_ERR_PARSE, &place, "the file has no lines");
-        return ki_hint("a CSV file begins with a line of column names");
-    }
+    TRY(check_first_line(file, text, begin, end));
     layout->delimiter = choose_delimiter(file, begin, end);
     error.fault = ki_csv_split(&p, end, layout->delimiter, NULL, 0, &layout->fields);
     error.at = p;
     if (error.fault) return ki_csv_fail(&error, layout, file, text);
-    if (layout->fields > INT32_MAX) return ki_fail(KILN_ERR_LIMIT, "the file has 2^31 columns or more");
+    TRY(check_limits(layout, options, file, text, begin));
     fields = ki_alloc((size_t)layout->fields * sizeof *fields);
     if (!fields) return ki_fail_nomem((size_t)layout->fields * sizeof *fields, "the first line's fields");
     p = begin;
     ki_csv_split(&p, end, layout->delimiter, fields, layout->fields, &layout->fields);
-    bool header = is_header(fields, layout->fields);
+    bool header = is_header(fields, layout->fields, &layout->numbers);
+    TRY(check_name_sizes(fields, layout->fields, options, file, text));
     TRY(read_names(names, layout->fields, file, text, fields, header));
     *rest = header ? p : begin;
 done:

@@ -1,12 +1,14 @@
 /* Which columns are text: decided by the first rows, once, so that the answer does not hang on what a million
  * rows may hold. */
+#include <stdio.h>
+
 #include "io/csv/csv_parse.h"
 
 enum { SAMPLE_ROWS = 1000 };
 
 /* What the first rows hold in one column. */
 struct sample {
-    int64_t numbers, words, with_comma;
+    int64_t numbers, words, with_comma, dates;
     struct ki_csv_field word; /* the first */
 };
 
@@ -22,37 +24,95 @@ static bool is_comma_number(const struct ki_csv_field *field) {
     return digit && comma;
 }
 
-static void look_at(struct sample *samples, const struct ki_csv_field *fields, int64_t count) {
+/* 2024-12-31, 31.12.2024, 12/31/2024, perhaps with a time behind. */
+static bool is_date(const struct ki_csv_field *field) {
+    int digits[3] = {0}, part = 0;
+    char separator = '\0';
+    for (int64_t i = 0; i < field->size; i++) {
+        const char c = field->text[i];
+        if (c >= '0' && c <= '9') {
+            digits[part]++;
+            continue;
+        }
+        if (part == 2)
+            return digits[2] > 0 && (c == ' ' || c == 'T') && digits[0] + digits[1] + digits[2] <= 8;
+        if (!strchr("-/.", c) || (separator && c != separator) || digits[part] == 0) return false;
+        separator = c;
+        part++;
+    }
+    const bool year = digits[0] == 4 || digits[2] == 4;
+    return part == 2 && year && digits[1] <= 2 && digits[1] > 0 && digits[0] + digits[2] <= 6 &&
+           digits[2] > 0;
+}
+
+static void look_at(struct sample *samples, const struct ki_csv_field *fields, int64_t count,
+                    const struct ki_csv_numbers *numbers) {
     for (int64_t i = 0; i < count; i++) {
         double value;
-        enum ki_csv_kind kind = ki_csv_number(&fields[i], &value);
+        enum ki_csv_kind kind = ki_csv_number(&fields[i], numbers, &value);
         samples[i].numbers += kind == KI_CSV_NUMBER;
         if (kind != KI_CSV_TEXT) continue;
         if (samples[i].words++ == 0) samples[i].word = fields[i];
         samples[i].with_comma += is_comma_number(&fields[i]);
+        samples[i].dates += is_date(&fields[i]);
     }
+}
+
+/* What is probably not meant: text in a column of numbers, dates as levels. */
+static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_column *column,
+                             const struct sample *s, const char *name, const struct ki_block *text) {
+    char shown[64], called[64], hint[400];
+    const struct ki_place place = ki_csv_place(name, text, s->word.text);
+    ki_csv_excerpt(shown, s->word.text, s->word.size);
+    ki_csv_excerpt(called, column->name, (int64_t)strlen(column->name));
+    if (s->dates == s->words) {
+        snprintf(hint, sizeof hint,
+                 "split it into numbers, such as year, month and day, or leave it out: "
+                 "kiln_read_options.ignore '%s'",
+                 called);
+        return ki_warn(warnings, &place, hint,
+                       "column '%s' holds dates, such as '%s', each of which is taken as a level", called,
+                       shown);
+    }
+    if (s->numbers < s->words) return KILN_OK;
+    snprintf(hint, sizeof hint,
+             "kiln_read_options.missing_words '%s' takes such words for missing values; "
+             "kiln_read_options.categorical '%s' says that text is meant",
+             shown, called);
+    return ki_warn(warnings, &place, hint,
+                   "column '%s' is taken as text: %lld of its first %lld values are no numbers, "
+                   "the first '%s'",
+                   called, (long long)s->words, (long long)(s->words + s->numbers), shown);
 }
 
 /* A column is text if at least a tenth of its sampled values are not numbers: one stray word in a numeric
  * column is an error later on, not a million levels. */
-static kiln_status decide(struct ki_csv_column *columns, int64_t count, const char *name,
-                          const struct ki_block *text, const struct sample *samples) {
+static kiln_status decide(struct ki_csv_column *columns, int64_t count, struct ki_warnings *warnings,
+                          const char *name, const struct ki_block *text, const struct sample *samples) {
     for (int64_t i = 0; i < count; i++) {
         struct ki_csv_column *column = &columns[i];
         const struct sample *s = &samples[column->field];
+        if (column->forced) continue;
         column->text = s->words > 0 && s->words >= (s->words + s->numbers + 9) / 10;
-        if (!column->text || s->words != s->with_comma) continue;
-        char shown[64];
-        struct ki_place place = ki_csv_place(name, text, s->word.text);
-        ki_fail_at(KILN_ERR_PARSE, &place, "value '%s' in column '%s': a number with a comma",
-                   ki_csv_excerpt(shown, s->word.text, s->word.size), column->name);
-        return ki_hint("write numbers with a decimal point and without thousands separators");
+        if (!column->text) continue;
+        if (s->words == s->with_comma) {
+            char shown[64];
+            struct ki_place place = ki_csv_place(name, text, s->word.text);
+            ki_fail_at(KILN_ERR_PARSE, &place, "value '%s' in column '%s': a number with a comma",
+                       ki_csv_excerpt(shown, s->word.text, s->word.size), column->name);
+            return ki_hint("kiln_read_options.decimal_comma reads 1,5 as one and a half; else write numbers "
+                           "with a decimal "
+                           "point and without thousands separators");
+        }
+        const kiln_status status = warn_kind(warnings, column, s, name, text);
+        if (status != KILN_OK) return status;
     }
     return KILN_OK;
 }
 
-kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, const struct ki_csv_layout *layout,
-                                const char *name, const struct ki_block *text, const char *rest) {
+kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings *warnings,
+                                const struct ki_csv_layout *layout, const char *name,
+                                const struct ki_block *text, const char *rest) {
     const char *end = text->text + text->size;
     int64_t count = layout->fields;
     struct ki_csv_field *fields = ki_alloc((size_t)count * sizeof *fields);
@@ -62,10 +122,16 @@ kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, const struct ki_cs
     for (int row = 0; row < SAMPLE_ROWS && (rest = ki_csv_skip_blank(rest, end)) < end; row++) {
         int64_t found;
         if (ki_csv_split(&rest, end, layout->delimiter, fields, count, &found) || found != count) break;
-        look_at(samples, fields, count);
+        look_at(samples, fields, count, &layout->numbers);
     }
-    TRY(decide(schema->columns, schema->count, name, text, samples));
-    if (layout->text_targets) TRY(decide(schema->targets, schema->target_count, name, text, samples));
+    TRY(decide(schema->columns, schema->count, warnings, name, text, samples));
+    if (layout->text_targets)
+        TRY(decide(schema->targets, schema->target_count, warnings, name, text, samples));
+    for (int64_t i = 0; i < schema->count; i++) {
+        struct ki_csv_column *column = &schema->columns[i];
+        column->imputed = !column->text && schema->missing >= KILN_MISSING_MEAN;
+        column->indicator = !column->text && schema->missing == KILN_MISSING_INDICATOR;
+    }
 done:
     ki_free(fields);
     ki_free(samples);

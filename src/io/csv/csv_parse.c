@@ -39,8 +39,8 @@ static bool row_room(struct ki_csv_chunk *chunk, const struct ki_csv_layout *lay
     int64_t count = layout->schema->count, targets = layout->schema->target_count, real = sizeof(double);
     for (int i = 0; i < KI_CSV_ROLES; i++)
         if (!ki_bytes_room(&chunk->roles[i], real)) return false;
-    return ki_bytes_room(&chunk->values, count * real) && ki_bytes_room(&chunk->y, targets * real) &&
-           ki_bytes_room(&chunk->ids, count * (int64_t)sizeof(int32_t)) &&
+    return ki_bytes_room(&chunk->values, 2 * count * real) && ki_bytes_room(&chunk->y, targets * real) &&
+           ki_bytes_room(&chunk->ids, 2 * count * (int64_t)sizeof(int32_t)) &&
            ki_bytes_room(&chunk->row_ends, sizeof(int64_t));
 }
 
@@ -48,11 +48,52 @@ static bool fits(double value, kiln_type type) {
     return isfinite(value) && (type == KILN_F64 || isfinite((float)value));
 }
 
-/* Notes a fault of a field; returns the fault. */
+static struct ki_csv_error error_of(enum ki_csv_fault fault, const struct ki_csv_column *column,
+                                    const struct ki_csv_field *field) {
+    return (struct ki_csv_error){fault, field->text, *field, column, 0};
+}
+
+/* Notes what is wrong with a value. The reader goes on, so that all of a file's problems are told at once. */
 static enum ki_csv_fault note(struct ki_csv_chunk *chunk, enum ki_csv_fault fault,
                               const struct ki_csv_column *column, const struct ki_csv_field *field) {
-    chunk->error = (struct ki_csv_error){fault, field->text, *field, column, 0};
-    return fault;
+    struct ki_csv_problems *problems = &chunk->problems;
+    problems->count[fault]++;
+    if (problems->used < KI_CSV_KEPT && (problems->used == 0 || problems->kept[0].fault == fault))
+        problems->kept[problems->used++] = error_of(fault, column, field);
+    return KI_CSV_FINE;
+}
+
+static const struct ki_csv_field *field_of(const struct ki_csv_chunk *chunk,
+                                           const struct ki_csv_column *column) {
+    return (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
+}
+
+/* Where the chunk's arrays ended before a row, to which a row that is left out takes them back. */
+struct mark {
+    int64_t values, ids, y, misses, roles[KI_CSV_ROLES];
+};
+
+static struct mark mark_row(const struct ki_csv_chunk *chunk) {
+    struct mark mark = {chunk->values.size, chunk->ids.size, chunk->y.size, chunk->misses.size, {0}};
+    for (int i = 0; i < KI_CSV_ROLES; i++) mark.roles[i] = chunk->roles[i].size;
+    return mark;
+}
+
+static void drop_row(struct ki_csv_chunk *chunk, const struct mark *mark) {
+    chunk->values.size = mark->values;
+    chunk->ids.size = mark->ids;
+    chunk->y.size = mark->y;
+    chunk->misses.size = mark->misses;
+    for (int i = 0; i < KI_CSV_ROLES; i++) chunk->roles[i].size = mark->roles[i];
+    chunk->dropped++;
+}
+
+/* Whether the row is left out for this field. */
+static bool drops(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                  const struct ki_csv_column *column, const struct ki_csv_field *field, bool *drop) {
+    if (layout->schema->missing != KILN_MISSING_DROP) return false;
+    if (chunk->dropped == 0 && !*drop) chunk->first_dropped = error_of(KI_CSV_MISSING, column, field);
+    return *drop = true;
 }
 
 /* Up to eight digits, perhaps behind a minus sign, without a loop whose end would be mispredicted: digits are
@@ -75,16 +116,20 @@ static bool short_integer(const struct ki_csv_field *field, double *value) {
     return true;
 }
 
-static enum ki_csv_fault number(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
-                                const struct ki_csv_column *column, double *value) {
-    const struct ki_csv_field *field =
-        (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
-    if (chunk->end - field->text >= 8 && short_integer(field, value)) return KI_CSV_FINE;
-    enum ki_csv_kind kind = ki_csv_number(field, value);
-    if (kind == KI_CSV_TEXT) return note(chunk, KI_CSV_WORD, column, field);
-    if (layout->allow_nonfinite) return KI_CSV_FINE;
-    if (kind == KI_CSV_NOTHING) return note(chunk, KI_CSV_MISSING, column, field);
-    return fits(*value, layout->type) ? KI_CSV_FINE : note(chunk, KI_CSV_NONFINITE, column, field);
+/* NaN stands for a number that is missing, for the mean to come. */
+static void number(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                   const struct ki_csv_column *column, double *value, bool *drop) {
+    const struct ki_csv_field *field = field_of(chunk, column);
+    if (chunk->end - field->text >= 8 && short_integer(field, value)) return;
+    enum ki_csv_kind kind = ki_csv_number(field, &layout->numbers, value);
+    if (kind == KI_CSV_TEXT) {
+        note(chunk, KI_CSV_WORD, column, field);
+    } else if (kind == KI_CSV_NOTHING) {
+        if (column->imputed || drops(chunk, layout, column, field, drop) || layout->allow_nonfinite) return;
+        note(chunk, KI_CSV_MISSING, column, field);
+    } else if (!layout->allow_nonfinite && !fits(*value, layout->type)) {
+        note(chunk, KI_CSV_NONFINITE, column, field);
+    }
 }
 
 const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct ki_csv_column *column) {
@@ -94,13 +139,16 @@ const kiln_range *ki_csv_range(const struct ki_csv_layout *layout, const struct 
 }
 
 /* A target, a weight or an offset. */
-static enum ki_csv_fault number_in_range(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
-                                         const struct ki_csv_column *column, double *value) {
+static void number_in_range(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                            const struct ki_csv_column *column, double *value, bool *drop) {
     const kiln_range *range = ki_csv_range(layout, column);
-    enum ki_csv_fault fault = number(chunk, layout, column, value);
-    if (fault || !range || ki_range_holds(range, *value)) return fault;
-    return note(chunk, KI_CSV_RANGE, column,
-                (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field);
+    const int64_t before = chunk->problems.count[KI_CSV_WORD] + chunk->problems.count[KI_CSV_MISSING] +
+                           chunk->problems.count[KI_CSV_NONFINITE];
+    number(chunk, layout, column, value, drop);
+    const int64_t after = chunk->problems.count[KI_CSV_WORD] + chunk->problems.count[KI_CSV_MISSING] +
+                          chunk->problems.count[KI_CSV_NONFINITE];
+    if (*drop || after > before || !range || ki_range_holds(range, *value)) return;
+    note(chunk, KI_CSV_RANGE, column, field_of(chunk, column));
 }
 
 static void put_entry(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t id,
@@ -142,69 +190,110 @@ static bool plain_field(struct ki_csv_chunk *chunk, const struct ki_csv_field *f
     return true;
 }
 
+static void note_unseen(struct ki_csv_chunk *chunk, bool target, const struct ki_csv_column *column,
+                        const struct ki_csv_field *field) {
+    if (chunk->unseen[target]++ == 0) chunk->first_unseen[target] = error_of(KI_CSV_UNSEEN, column, field);
+}
+
 /* A class by its name. Classes are few, so the cache, which is for features, is passed by. */
 static enum ki_csv_fault class_of(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
-                                  int32_t target) {
+                                  int32_t target, bool *drop) {
     const struct ki_csv_column *column = &layout->schema->targets[target];
-    const struct ki_csv_field *field =
-        (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
+    const struct ki_csv_field *field = field_of(chunk, column);
     struct ki_csv_field plain;
+    int32_t found = -1;
     if (!plain_field(chunk, field, &plain)) return KI_CSV_NOMEM;
-    if (plain.size == 0) return note(chunk, KI_CSV_MISSING, column, field);
-    int32_t found = ki_csv_levels_find(layout->classes, target, plain.text, plain.size);
-    if (found < 0 && !layout->schema->frozen) {
+    if (plain.size == 0 ||
+        ki_csv_missing(&plain, &layout->numbers, layout->schema->missing > KILN_MISSING_ERROR)) {
+        if (!drops(chunk, layout, column, field, drop)) note(chunk, KI_CSV_MISSING, column, field);
+    } else if ((found = ki_csv_levels_find(layout->classes, target, plain.text, plain.size)) < 0) {
+        if (layout->schema->frozen) note_unseen(chunk, true, column, field);
         const int64_t real = layout->type == KILN_F32 ? 4 : 8;
         struct ki_csv_miss miss = {chunk->y.size / real, target, true, *field};
-        if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_CSV_NOMEM;
+        if (!layout->schema->frozen && !ki_bytes_append(&chunk->misses, &miss, sizeof miss))
+            return KI_CSV_NOMEM;
     }
     put_real(&chunk->y, layout->type, found);
     return KI_CSV_FINE;
 }
 
-static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
-                               int32_t index) {
-    const struct ki_csv_column *column = &layout->schema->columns[index];
-    const struct ki_csv_field *field =
-        (const struct ki_csv_field *)(const void *)chunk->fields.data + column->field;
+/* A level that the model does not know: the number of the one that it stands for, or -1. */
+static int32_t unseen_level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout,
+                            const struct ki_csv_column *column, const struct ki_csv_field *field) {
+    if (layout->unseen == KILN_UNSEEN_ERROR)
+        note(chunk, KI_CSV_UNSEEN, column, field);
+    else
+        note_unseen(chunk, false, column, field);
+    if (layout->unseen != KILN_UNSEEN_REFERENCE || column->levels == 0) return -1;
+    return column->reference >= 0 ? column->reference : column->first;
+}
+
+static enum ki_csv_fault level(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t index,
+                               bool *drop) {
+    const struct ki_csv_schema *schema = layout->schema;
+    const struct ki_csv_column *column = &schema->columns[index];
+    const struct ki_csv_field *field = field_of(chunk, column);
+    const bool handled = schema->missing > KILN_MISSING_ERROR;
     struct ki_csv_field plain;
     if (!plain_field(chunk, field, &plain)) return KI_CSV_NOMEM;
+    if ((handled || schema->missing_words.size > 0) && ki_csv_missing(&plain, &layout->numbers, handled)) {
+        if (drops(chunk, layout, column, field, drop)) return KI_CSV_FINE;
+        plain.size = 0;
+    }
     int32_t found = find_level(chunk, layout->levels, index, &plain);
-    if (found < 0 && layout->schema->frozen) return KI_CSV_FINE;
+    if (found < 0 && schema->frozen && (found = unseen_level(chunk, layout, column, field)) < 0)
+        return KI_CSV_FINE;
     if (found < 0) {
         struct ki_csv_miss miss = {chunk->ids.size / (int64_t)sizeof(int32_t), index, false, *field};
+        if (plain.size == 0) miss.field.size = 0;
         if (!ki_bytes_append(&chunk->misses, &miss, sizeof miss)) return KI_CSV_NOMEM;
     }
-    put_entry(chunk, layout, (int32_t)layout->schema->count + found, 1);
+    put_entry(chunk, layout, (int32_t)(2 * schema->count) + found, 1);
     return KI_CSV_FINE;
+}
+
+static void feature(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, int32_t index,
+                    bool *drop) {
+    const struct ki_csv_column *column = &layout->schema->columns[index];
+    double value;
+    number(chunk, layout, column, &value, drop);
+    if (!layout->sparse || value != 0) put_entry(chunk, layout, index, value);
+    if (layout->sparse && column->indicator && isnan(value))
+        put_entry(chunk, layout, (int32_t)layout->schema->count + index, 1);
 }
 
 static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     const struct ki_csv_schema *schema = layout->schema;
     enum ki_csv_fault fault = row_room(chunk, layout) ? KI_CSV_FINE : KI_CSV_NOMEM;
+    const struct mark mark = mark_row(chunk);
+    bool drop = false;
     double value;
     for (int64_t i = 0; !fault && i < schema->count; i++) {
-        if (schema->columns[i].text) {
-            fault = level(chunk, layout, (int32_t)i);
-            continue;
-        }
-        fault = number(chunk, layout, &schema->columns[i], &value);
-        if (!fault && (!layout->sparse || value != 0)) put_entry(chunk, layout, (int32_t)i, value);
+        if (schema->columns[i].text)
+            fault = level(chunk, layout, (int32_t)i, &drop);
+        else
+            feature(chunk, layout, (int32_t)i, &drop);
     }
     for (int64_t i = 0; !fault && i < schema->target_count; i++) {
         if (schema->targets[i].text) {
-            fault = class_of(chunk, layout, (int32_t)i);
+            fault = class_of(chunk, layout, (int32_t)i, &drop);
             continue;
         }
-        fault = number_in_range(chunk, layout, &schema->targets[i], &value);
-        if (!fault) put_real(&chunk->y, layout->type, value);
+        number_in_range(chunk, layout, &schema->targets[i], &value, &drop);
+        put_real(&chunk->y, layout->type, value);
     }
     for (int i = 0; !fault && i < KI_CSV_ROLES; i++) {
         if (!schema->roles[i].name) continue;
-        fault = number_in_range(chunk, layout, &schema->roles[i], &value);
-        if (!fault) put_real(&chunk->roles[i], layout->type, value);
+        number_in_range(chunk, layout, &schema->roles[i], &value, &drop);
+        put_real(&chunk->roles[i], layout->type, value);
+    }
+    if (!fault && drop) {
+        drop_row(chunk, &mark);
+        return fault;
     }
     int64_t entries = chunk->ids.size / (int64_t)sizeof(int32_t);
     if (!fault && layout->sparse) put(&chunk->row_ends, &entries, sizeof entries);
+    chunk->rows += !fault;
     return fault;
 }
 
@@ -222,15 +311,14 @@ static enum ki_csv_fault record(struct ki_csv_chunk *chunk, const struct ki_csv_
 }
 
 void ki_csv_parse(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
-    chunk->rows = 0;
+    chunk->rows = chunk->dropped = chunk->unseen[0] = chunk->unseen[1] = 0;
+    chunk->problems = (struct ki_csv_problems){0};
     chunk->values.size = chunk->ids.size = chunk->row_ends.size = chunk->y.size = chunk->misses.size = 0;
     for (int i = 0; i < KI_CSV_ROLES; i++) chunk->roles[i].size = 0;
     chunk->error = (struct ki_csv_error){0};
     if (!ki_bytes_room(&chunk->fields, layout->fields * (int64_t)sizeof(struct ki_csv_field)))
         chunk->error.fault = KI_CSV_NOMEM;
     const char *text = chunk->begin;
-    while (!chunk->error.fault && (text = ki_csv_skip_blank(text, chunk->end)) < chunk->end) {
+    while (!chunk->error.fault && (text = ki_csv_skip_blank(text, chunk->end)) < chunk->end)
         chunk->error.fault = record(chunk, layout, &text);
-        chunk->rows += !chunk->error.fault;
-    }
 }

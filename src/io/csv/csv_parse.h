@@ -11,6 +11,8 @@ struct ki_csv_layout {
     bool sparse;    /* there is a text column */
     kiln_type type;
     bool allow_nonfinite, text_targets;
+    struct ki_csv_numbers numbers;
+    kiln_unseen unseen;             /* never DEFAULT */
     const kiln_range *target_range; /* of targets that are numbers; NULL = any */
     const struct ki_csv_schema *schema;
     const struct ki_csv_levels *levels,
@@ -23,6 +25,14 @@ struct ki_csv_error {
     struct ki_csv_field field; /* the value, where there is one */
     const struct ki_csv_column *column;
     int64_t count; /* KI_CSV_FIELDS: how many there are */
+};
+
+/* What is wrong with values, not with the file's structure: all of it is counted, the first few are kept. */
+enum { KI_CSV_KEPT = 5 };
+struct ki_csv_problems {
+    int64_t count[KI_CSV_FAULTS];
+    struct ki_csv_error kept[KI_CSV_KEPT]; /* the first of any kind, then those of the same kind */
+    int used;
 };
 
 /* A level that the table did not have; entry: where its number belongs in the chunk's ids, a target's in its y. */
@@ -51,6 +61,10 @@ struct ki_csv_chunk {
     int64_t values_at, ids_at, row_ends_at, y_at, role_at[KI_CSV_ROLES]; /* where they go in the whole */
     struct ki_bytes fields, scratch;
     struct ki_csv_error error;
+    struct ki_csv_problems problems;
+    /* Levels of features, and classes, that the model does not know, and rows left out: how many, and the first. */
+    int64_t unseen[2], dropped;
+    struct ki_csv_error first_unseen[2], first_dropped;
     struct ki_csv_cached cache[1 << KI_CSV_CACHE_BITS];
 };
 
@@ -65,12 +79,30 @@ struct ki_place ki_csv_place(const char *name, const struct ki_block *text, cons
 /* Reports what a chunk noted about the text. */
 kiln_status ki_csv_fail(const struct ki_csv_error *error, const struct ki_csv_layout *layout,
                         const char *name, const struct ki_block *text);
+
+/* Problems of the whole input, with their places, since the text does not stay. */
+struct ki_csv_report {
+    int64_t count[KI_CSV_FAULTS];
+    struct ki_csv_found {
+        enum ki_csv_fault fault;
+        const struct ki_csv_column *column;
+        struct ki_place place;
+        char value[64];
+    } kept[KI_CSV_KEPT];
+    int used;
+};
+/* Adds a chunk's problems. name must live as long as the report. */
+void ki_csv_report_add(struct ki_csv_report *report, const struct ki_csv_problems *problems, const char *name,
+                       const struct ki_block *text);
+/* The error that the report stands for; KILN_OK if it is empty. */
+kiln_status ki_csv_report_fail(const struct ki_csv_report *report, const struct ki_csv_layout *layout);
 /* Reads the first line of the file called `file`: the layout's delimiter and fields, the columns' names (the array and each
  * name from ki_alloc, some perhaps NULL after a failure). *rest is where the data begin. */
-kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const char *file,
-                               const struct ki_block *text, const char **rest);
+kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const kiln_read_options *options,
+                               const char *file, const struct ki_block *text, const char **rest);
 /* Sets `text` of each column from the first rows, which begin at rest. */
-kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, const struct ki_csv_layout *layout,
-                                const char *name, const struct ki_block *text, const char *rest);
+kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings *warnings,
+                                const struct ki_csv_layout *layout, const char *name,
+                                const struct ki_block *text, const char *rest);
 
 #endif

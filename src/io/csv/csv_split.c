@@ -122,14 +122,60 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t';
 }
 
-enum ki_csv_kind ki_csv_number(const struct ki_csv_field *field, double *value) {
+static bool is_na(const char *p, int64_t size) {
+    if (size == 0) return true;
+    if (size == 2) return (p[0] | 32) == 'n' && (p[1] | 32) == 'a';
+    return size == 3 && (p[0] | 32) == 'n' && (p[1] | 32) == 'a' && (p[2] | 32) == 'n';
+}
+
+bool ki_csv_missing(const struct ki_csv_field *field, const struct ki_csv_numbers *numbers, bool na) {
     const char *p = field->text, *end = p + field->size;
     while (p < end && is_blank(*p)) p++;
     while (end > p && is_blank(end[-1])) end--;
-    bool na = end - p == 2 && (p[0] | 32) == 'n' && (p[1] | 32) == 'a';
+    if (na && is_na(p, end - p)) return true;
+    const struct ki_bytes *words = numbers->missing;
+    const char *word = words ? words->data : NULL, *last = word ? word + words->size : NULL;
+    for (; word < last; word += strlen(word) + 1)
+        if ((int64_t)strlen(word) == end - p && memcmp(word, p, (size_t)(end - p)) == 0) return true;
+    return false;
+}
+
+kiln_status ki_csv_add_words(struct ki_bytes *words, const char *list) {
+    for (const char *at = list; at && *at;) {
+        const size_t size = strcspn(at, ",");
+        if (!ki_bytes_room(words, (int64_t)size + 1))
+            return ki_fail_nomem(size, "the words for missing values");
+        ki_bytes_append(words, at, (int64_t)size);
+        ki_bytes_append(words, "", 1);
+        at += size + (at[size] == ',');
+    }
+    return KILN_OK;
+}
+
+/* 1,5 with a point. A number that has one already has it for thousands, which is not taken. */
+static bool with_point(char *copy, size_t room, const char **p, const char **end) {
+    const size_t size = (size_t)(*end - *p);
+    if (size >= room || memchr(*p, '.', size)) return false;
+    memcpy(copy, *p, size);
+    char *comma = memchr(copy, ',', size);
+    if (comma) *comma = '.';
+    *p = copy;
+    *end = copy + size;
+    return true;
+}
+
+enum ki_csv_kind ki_csv_number(const struct ki_csv_field *field, const struct ki_csv_numbers *numbers,
+                               double *value) {
+    const char *p = field->text, *end = p + field->size;
+    char copy[64];
+    while (p < end && is_blank(*p)) p++;
+    while (end > p && is_blank(end[-1])) end--;
     *value = NAN;
-    if (p == end || na) return KI_CSV_NOTHING;
-    if (!ki_parse_double(&p, end, value) || p != end) return KI_CSV_TEXT;
+    if (is_na(p, end - p)) return KI_CSV_NOTHING;
+    if (numbers->missing && numbers->missing->size > 0 && ki_csv_missing(field, numbers, false))
+        return KI_CSV_NOTHING;
+    if (numbers->decimal_comma && !with_point(copy, sizeof copy, &p, &end)) return KI_CSV_TEXT;
+    if (!ki_parse_real(&p, end, numbers->single, value) || p != end) return KI_CSV_TEXT;
     return isnan(*value) ? KI_CSV_NOTHING : KI_CSV_NUMBER;
 }
 

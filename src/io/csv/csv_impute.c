@@ -1,0 +1,218 @@
+/* Numbers that are missing, once all rows are there: x_ij = mean of the column's numbers, and where it is wanted one feature
+ * more says that it was missing. The mean is the schema's when a model has set it, else that of this file.
+ *
+ * In a sparse X the zeros that are not stored count as numbers. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/matrix.h"
+#include "core/threads.h"
+#include "io/csv/csv.h"
+
+static double value_at(const struct ki_csv_entries *entries, int64_t e) {
+    return entries->type == KILN_F32 ? ((const float *)entries->values)[e]
+                                     : ((const double *)entries->values)[e];
+}
+
+static void set_value(const struct ki_csv_entries *entries, int64_t e, double value) {
+    if (entries->type == KILN_F32)
+        ((float *)entries->values)[e] = (float)value;
+    else
+        ((double *)entries->values)[e] = value;
+}
+
+/* The column of a numeric entry; -1: of a level or an indicator. */
+static int64_t column_of(const struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
+                         int64_t e) {
+    if (!entries->sparse) return e % schema->count;
+    return entries->ids[e] < schema->count ? entries->ids[e] : -1;
+}
+
+struct sums {
+    int64_t stored, missing;
+    double sum, least, most;
+};
+
+static void add(struct sums *s, double value) {
+    s->stored++;
+    if (isnan(value)) {
+        s->missing++;
+        return;
+    }
+    s->sum += value;
+    s->least = fmin(s->least, value);
+    s->most = fmax(s->most, value);
+}
+
+/* Fields of text columns that are empty. */
+static void count_empty(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
+                        const struct ki_csv_levels *levels) {
+    for (int64_t e = 0; entries->sparse && e < entries->count; e++) {
+        const int64_t number = entries->ids[e] - 2 * schema->count;
+        if (number < 0) continue;
+        const struct ki_csv_level *level = ki_csv_level(levels, number);
+        if (level->size == 0) schema->columns[level->column].missing++;
+    }
+}
+
+kiln_status ki_csv_describe(struct ki_csv_schema *schema, const struct ki_csv_entries *entries,
+                            const struct ki_csv_levels *levels, const struct ki_place *place) {
+    kiln_status status = KILN_OK;
+    struct sums *sums = ki_alloc((size_t)schema->count * sizeof *sums);
+    if (!sums) return ki_fail_nomem((size_t)schema->count * sizeof *sums, "the columns' means");
+    for (int64_t i = 0; i < schema->count; i++) sums[i] = (struct sums){0, 0, 0, INFINITY, -INFINITY};
+    for (int64_t e = 0; e < entries->count; e++) {
+        const int64_t i = column_of(schema, entries, e);
+        if (i >= 0) add(&sums[i], value_at(entries, e));
+    }
+    for (int64_t i = 0; i < schema->count; i++) {
+        struct ki_csv_column *column = &schema->columns[i];
+        struct sums *s = &sums[i];
+        if (column->text) continue;
+        if (s->stored < entries->rows) s->least = fmin(s->least, 0), s->most = fmax(s->most, 0);
+        const int64_t numbers = entries->rows - s->missing;
+        column->missing = s->missing;
+        column->least = numbers ? s->least : NAN;
+        column->most = numbers ? s->most : NAN;
+        if (schema->frozen) continue;
+        column->mean = numbers ? s->sum / (double)numbers : 0;
+        column->indicator &= s->missing > 0;
+        if (!column->imputed || numbers > 0 || entries->rows == 0) continue;
+        ki_fail_at(KILN_ERR_DATA, place,
+                   "column '%s' has no numbers, and so no mean for those that are missing", column->name);
+        TRY(ki_hint("leave it out: kiln_read_options.ignore '%s'", column->name));
+    }
+    count_empty(schema, entries, levels);
+done:
+    ki_free(sums);
+    return status;
+}
+
+void ki_csv_impute(const struct ki_csv_schema *schema, const struct ki_csv_entries *entries) {
+    for (int64_t e = 0; e < entries->count; e++) {
+        const int64_t i = column_of(schema, entries, e);
+        if (i >= 0 && schema->columns[i].imputed && isnan(value_at(entries, e)))
+            set_value(entries, e, schema->columns[i].mean);
+    }
+}
+
+kiln_status ki_csv_with_indicators(void **wide, const struct ki_csv_schema *schema,
+                                   const struct ki_csv_entries *entries, const int32_t *feature,
+                                   int64_t cols) {
+    const int64_t size = ki_type_bytes(entries->type), count = schema->count;
+    int64_t bytes;
+    if (!ki_mul3(entries->rows, cols, size, &bytes))
+        return ki_fail(KILN_ERR_LIMIT, "the matrix is too large");
+    struct ki_csv_entries made = {.type = entries->type, .values = ki_calloc((size_t)bytes)};
+    if (!made.values) return ki_fail_nomem((size_t)bytes, "the matrix");
+    for (int64_t row = 0; row < entries->rows; row++)
+        for (int64_t i = 0; i < count; i++) {
+            const double value = value_at(entries, row * count + i);
+            const bool missing = schema->columns[i].imputed && isnan(value);
+            set_value(&made, row * cols + feature[i], missing ? schema->columns[i].mean : value);
+            if (feature[count + i] >= 0 && missing) set_value(&made, row * cols + feature[count + i], 1);
+        }
+    *wide = made.values;
+    return KILN_OK;
+}
+
+/* ------------------------------------------------------------------------------------------ numbering */
+
+struct numbering {
+    int32_t *ids;
+    const int32_t *feature;
+};
+
+static void number_range(void *of, int64_t begin, int64_t end) {
+    const struct numbering *n = of;
+    for (int64_t i = begin; i < end; i++) n->ids[i] = n->feature[n->ids[i]];
+}
+
+static void leave_out(struct ki_csv_entries *entries) {
+    const int64_t bytes = ki_type_bytes(entries->type);
+    char *values = entries->values;
+    int64_t kept = 0, e = 0;
+    for (int64_t row = 0; row < entries->rows; row++) {
+        for (; e < entries->row_start[row + 1]; e++) {
+            if (entries->ids[e] < 0) continue;
+            entries->ids[kept] = entries->ids[e];
+            memmove(values + kept * bytes, values + e * bytes, (size_t)bytes);
+            kept++;
+        }
+        entries->row_start[row + 1] = kept;
+    }
+    entries->count = kept;
+}
+
+void ki_csv_number_entries(struct ki_csv_entries *entries, const int32_t *feature, int threads) {
+    enum { SMALLEST_PART = 32 << 10 };
+    struct numbering numbering = {entries->ids, feature};
+    bool out = false;
+    ki_parallel_ranges(threads, entries->count, SMALLEST_PART, number_range, &numbering);
+    for (int64_t e = 0; !out && e < entries->count; e++) out = entries->ids[e] < 0;
+    if (out) leave_out(entries);
+}
+
+/* ---------------------------------------------------------------------------------- what info shows */
+
+static int by_field(const void *a, const void *b) {
+    const int64_t left = (*(const struct ki_csv_column *const *)a)->field,
+                  right = (*(const struct ki_csv_column *const *)b)->field;
+    return (left > right) - (left < right);
+}
+
+static kiln_column describe(const struct ki_csv_column *column, char *name) {
+    const bool known = !column->text && column->imputed;
+    return (kiln_column){.name = name,
+                         .text = column->text,
+                         .levels = column->text ? column->levels - (column->missing > 0) : 0,
+                         .missing = column->missing,
+                         .least = known ? column->least : NAN,
+                         .most = known ? column->most : NAN,
+                         .mean = known ? column->mean : NAN};
+}
+
+static kiln_column_role role_of(const struct ki_csv_schema *schema, const struct ki_csv_column *column) {
+    if (column->target) return KILN_COLUMN_TARGET;
+    if (column == &schema->roles[KI_CSV_WEIGHTS]) return KILN_COLUMN_WEIGHTS;
+    if (column == &schema->roles[KI_CSV_OFFSET]) return KILN_COLUMN_OFFSET;
+    const bool ignored = column >= schema->ignored && column < schema->ignored + schema->ignored_count;
+    return ignored ? KILN_COLUMN_IGNORED : KILN_COLUMN_FEATURE;
+}
+
+static int64_t gather(const struct ki_csv_column **all, const struct ki_csv_schema *schema) {
+    int64_t n = 0;
+    for (int64_t i = 0; i < schema->count; i++) all[n++] = &schema->columns[i];
+    for (int64_t i = 0; i < schema->target_count; i++) all[n++] = &schema->targets[i];
+    for (int i = 0; i < KI_CSV_ROLES; i++)
+        if (schema->roles[i].name) all[n++] = &schema->roles[i];
+    for (int64_t i = 0; i < schema->ignored_count; i++)
+        if (schema->ignored[i].field >= 0) all[n++] = &schema->ignored[i];
+    return n;
+}
+
+kiln_status ki_csv_list_columns(struct ki_table *table, const struct ki_csv_schema *schema) {
+    kiln_status status = KILN_OK;
+    const int64_t most = schema->count + schema->target_count + KI_CSV_ROLES + schema->ignored_count;
+    const struct ki_csv_column **all = ki_alloc((size_t)most * sizeof *all);
+    if (!all) return ki_fail_nomem((size_t)most * sizeof *all, "the list of columns");
+    const int64_t count = gather(all, schema);
+    qsort(all, (size_t)count, sizeof *all, by_field);
+    size_t bytes = 1;
+    for (int64_t i = 0; i < count; i++) bytes += strlen(all[i]->name) + 1;
+    table->columns = ki_alloc((size_t)count * sizeof *table->columns);
+    table->column_names = ki_alloc(bytes);
+    if (!table->columns || !table->column_names) TRY(ki_fail_nomem(bytes, "the list of columns"));
+    char *name = table->column_names;
+    for (int64_t i = 0; i < count; i++) {
+        const size_t size = strlen(all[i]->name) + 1;
+        memcpy(name, all[i]->name, size);
+        table->columns[i] = describe(all[i], name);
+        table->columns[i].role = role_of(schema, all[i]);
+        name += size;
+    }
+    table->column_count = count;
+done:
+    ki_free(all);
+    return status;
+}

@@ -1,0 +1,138 @@
+/* The schema as JSON text (docs/formats.md). It is written straight away: a tree of a thousand columns would be many times as
+ * large as its text. */
+#include <stdio.h>
+
+#include "io/csv/csv.h"
+
+/* Text to which pieces are appended until one does not fit into memory. */
+struct writer {
+    struct ki_bytes text;
+    bool failed;
+};
+
+static void put(struct writer *w, const char *text, size_t size) {
+    w->failed = w->failed || !ki_bytes_append(&w->text, text, (int64_t)size);
+}
+
+static void put_text(struct writer *w, const char *text) {
+    put(w, text, strlen(text));
+}
+
+/* Names and levels are UTF-8, of which JSON escapes quotes, backslashes and what is below the blank. */
+static void put_string(struct writer *w, const char *text) {
+    put_text(w, "\"");
+    for (const char *from = text;; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c >= ' ' && c != '"' && c != '\\') continue;
+        put(w, from, (size_t)(text - from));
+        if (!c) break;
+        char escape[8];
+        if (c < ' ')
+            snprintf(escape, sizeof escape, "\\u%04x", c);
+        else
+            snprintf(escape, sizeof escape, "\\%c", c);
+        put_text(w, escape);
+        from = text + 1;
+    }
+    put_text(w, "\"");
+}
+
+static void put_key(struct writer *w, const char *key, const char *value) {
+    put_text(w, ",\"");
+    put_text(w, key);
+    put_text(w, "\":");
+    put_string(w, value);
+}
+
+static void put_mean(struct writer *w, double mean) {
+    char number[40];
+    snprintf(number, sizeof number, "%.17g", mean);
+    for (char *p = number; *p; p++)
+        if (*p == ',') *p = '.'; /* of the locale */
+    put_text(w, ",\"mean\":");
+    put_text(w, number);
+}
+
+static const struct ki_csv_entry *put_column(struct writer *w, const struct ki_csv_column *column,
+                                             const struct ki_csv_entry *entries) {
+    put_text(w, "{\"name\":");
+    put_string(w, column->name);
+    put_key(w, "kind", column->text ? "text" : "number");
+    if (column->imputed) put_mean(w, column->mean);
+    if (column->indicator) put_text(w, ",\"indicator\":true");
+    if (column->text) put_text(w, ",\"levels\":[");
+    for (int32_t k = 0; column->text && k < column->levels; k++, entries++) {
+        if (k > 0) put_text(w, ",");
+        put_string(w, entries->text);
+    }
+    if (column->text) put_text(w, "]");
+    if (column->reference_level) put_key(w, "reference", column->reference_level);
+    put_text(w, "}");
+    return entries;
+}
+
+/* A numeric target is its name, a text target {"name":...,"levels":[...]}. */
+static void put_target(struct writer *w, const struct ki_table *table, const struct ki_csv_schema *schema,
+                       int64_t t) {
+    const struct ki_csv_column *target = &schema->targets[t];
+    if (t > 0) put_text(w, ",");
+    if (!target->text) {
+        put_string(w, target->name);
+        return;
+    }
+    put_text(w, "{\"name\":");
+    put_string(w, target->name);
+    put_text(w, ",\"levels\":[");
+    for (int64_t k = 0; k < table->class_count[t]; k++) {
+        if (k > 0) put_text(w, ",");
+        put_string(w, table->class_names[t][k]);
+    }
+    put_text(w, "]}");
+}
+
+/* Weights and offset are columns that predictions do without. */
+static void put_ignored(struct writer *w, const struct ki_csv_schema *schema) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < schema->ignored_count; i++) {
+        put_text(w, count++ ? "," : ",\"ignored\":[");
+        put_string(w, schema->ignored[i].name);
+    }
+    for (int i = 0; i < KI_CSV_ROLES && !schema->frozen; i++) {
+        if (!schema->roles[i].name) continue;
+        put_text(w, count++ ? "," : ",\"ignored\":[");
+        put_string(w, schema->roles[i].name);
+    }
+    if (count) put_text(w, "]");
+}
+
+static void put_missing(struct writer *w, const struct ki_csv_schema *schema) {
+    const char *word = schema->missing_words.data, *end = word ? word + schema->missing_words.size : NULL;
+    if (schema->missing == KILN_MISSING_MEAN) put_key(w, "missing", "mean");
+    if (schema->missing == KILN_MISSING_INDICATOR) put_key(w, "missing", "indicator");
+    for (int64_t count = 0; word < end; word += strlen(word) + 1) {
+        put_text(w, count++ ? "," : ",\"missing_words\":[");
+        put_string(w, word);
+        if (word + strlen(word) + 1 == end) put_text(w, "]");
+    }
+}
+
+kiln_status ki_csv_write_schema(struct ki_table *table, const struct ki_csv_schema *schema,
+                                const struct ki_csv_entry *entries) {
+    struct writer w = {.failed = false};
+    put_text(&w, "{\"format\":\"csv\",\"target\":[");
+    for (int64_t t = 0; t < schema->target_count; t++) put_target(&w, table, schema, t);
+    put_text(&w, "],\"columns\":[");
+    for (int64_t i = 0; i < schema->count; i++) {
+        if (i > 0) put_text(&w, ",");
+        entries = put_column(&w, &schema->columns[i], entries);
+    }
+    put_text(&w, "]");
+    put_ignored(&w, schema);
+    put_missing(&w, schema);
+    put_text(&w, "}");
+    put(&w, "", 1);
+    if (!w.failed) table->schema = ki_alloc((size_t)w.text.size);
+    if (table->schema) memcpy(table->schema, w.text.data, (size_t)w.text.size);
+    ki_bytes_free(&w.text);
+    return table->schema ? KILN_OK : ki_fail_nomem(1, "the schema's text");
+}

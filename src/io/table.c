@@ -1,0 +1,125 @@
+/* What may be done to a table before it becomes matrices: rows of another file appended, columns that a model does not know
+ * left out, warnings noted. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/matrix.h"
+#include "io/data.h"
+#include "io/table.h"
+
+kiln_status ki_warn(struct ki_warnings *warnings, const struct ki_place *place, const char *hint,
+                    const char *format, ...) {
+    char text[2048];
+    int used = 0;
+    va_list args;
+    if (place && place->file) used = snprintf(text, sizeof text, "%.1000s:", place->file);
+    if (used && place->line > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRId64 ":", place->line);
+    if (used && place->line > 0 && place->column > 0)
+        used += snprintf(text + used, sizeof text - (size_t)used, "%" PRId64 ":", place->column);
+    if (used) used += snprintf(text + used, sizeof text - (size_t)used, " ");
+    va_start(args, format);
+    vsnprintf(text + used, sizeof text - (size_t)used, format, args);
+    va_end(args);
+    const int64_t size = (int64_t)strlen(text) + 1, hint_size = (int64_t)strlen(hint) + 1;
+    if (!ki_bytes_room(&warnings->text, size + hint_size)) return ki_fail_nomem((size_t)size, "a warning");
+    ki_bytes_append(&warnings->text, text, size);
+    ki_bytes_append(&warnings->text, hint, hint_size);
+    warnings->count++;
+    return KILN_OK;
+}
+
+/* -------------------------------------------------------------------------------------- several files */
+
+/* Both arrays in one. */
+static kiln_status join(void **array, int64_t bytes, const void *more, int64_t more_bytes) {
+    char *joined = ki_alloc((size_t)(bytes + more_bytes));
+    if (!joined) return ki_fail_nomem((size_t)(bytes + more_bytes), "the rows of several files");
+    if (bytes) memcpy(joined, *array, (size_t)bytes);
+    if (more_bytes) memcpy(joined + bytes, more, (size_t)more_bytes);
+    ki_free(*array);
+    *array = joined;
+    return KILN_OK;
+}
+
+static kiln_status differ(const char *name, const char *what, int64_t theirs, int64_t ours) {
+    const struct ki_place place = {.file = name, .offset = -1};
+    ki_fail_at(KILN_ERR_DATA, &place, "%lld %s, the first file has %lld", (long long)theirs, what,
+               (long long)ours);
+    return ki_hint("files that are read as one have the same columns");
+}
+
+kiln_status ki_table_append(struct ki_table *table, struct ki_table *more, kiln_type type, const char *name) {
+    kiln_status status = KILN_OK;
+    const int64_t bytes = ki_type_bytes(type), rows = table->rows, nnz = table->nnz;
+    void *col = table->col, *row_start = table->row_start;
+    if (table->format != more->format) {
+        const struct ki_place place = {.file = name, .offset = -1};
+        return ki_fail_at(KILN_ERR_DATA, &place, "a %s matrix, that of the first file is %s",
+                          more->format == KILN_CSR ? "sparse" : "dense",
+                          table->format == KILN_CSR ? "sparse" : "dense");
+    }
+    if (table->format == KILN_DENSE && table->cols != more->cols)
+        return differ(name, "columns", more->cols, table->cols);
+    if (table->targets != more->targets) return differ(name, "targets", more->targets, table->targets);
+    int64_t all, entries;
+    if (!ki_add(rows, more->rows, &all) || !ki_add(nnz, more->nnz, &entries))
+        return ki_fail(KILN_ERR_LIMIT, "the files have 2^63 rows or more");
+    TRY(join(&table->values, nnz * bytes, more->values, more->nnz * bytes));
+    if (table->format == KILN_CSR) {
+        for (int64_t i = 0; i <= more->rows; i++) more->row_start[i] += nnz;
+        status = join(&col, nnz * 4, more->col, more->nnz * 4);
+        table->col = col;
+        TRY(status);
+        status = join(&row_start, rows * 8, more->row_start, (more->rows + 1) * 8);
+        table->row_start = row_start;
+        TRY(status);
+    }
+    if (table->y)
+        TRY(join(&table->y, rows * table->targets * bytes, more->y, more->rows * table->targets * bytes));
+    table->rows = all;
+    table->nnz = entries;
+    table->cols = ki_max(table->cols, more->cols);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------- columns beyond a model's */
+
+kiln_status ki_table_narrow(struct ki_table *table, kiln_type type, int64_t cols, kiln_extra extra,
+                            const char *name) {
+    const struct ki_place place = {.file = name, .offset = -1};
+    const int64_t bytes = ki_type_bytes(type);
+    char *values = table->values;
+    int64_t kept = 0, first = -1;
+    if (table->format == KILN_DENSE || table->cols <= cols || table->file) return KILN_OK;
+    if (extra == KILN_EXTRA_ERROR) {
+        ki_fail_at(KILN_ERR_MODEL, &place, "%lld columns, the model was trained on %lld",
+                   (long long)table->cols, (long long)cols);
+        return ki_hint("use the data's own model, or kiln_read_options.extra_columns");
+    }
+    for (int64_t i = 0; i < table->rows; i++) {
+        int64_t e = table->row_start[i];
+        const int64_t end = table->row_start[i + 1];
+        table->row_start[i] = kept;
+        for (; e < end; e++) {
+            if (table->col[e] >= cols) {
+                if (first < 0) first = i;
+                continue;
+            }
+            table->col[kept] = table->col[e];
+            memmove(values + kept * bytes, values + e * bytes, (size_t)bytes);
+            kept++;
+        }
+    }
+    table->row_start[table->rows] = kept;
+    const int64_t dropped = table->nnz - kept, found = table->cols;
+    table->nnz = kept;
+    table->cols = cols;
+    if (extra == KILN_EXTRA_IGNORE || dropped == 0) return KILN_OK;
+    return ki_warn(
+        &table->warnings, &place, "is it the model of these data?",
+        "%lld columns, the model was trained on %lld: %lld entries beyond are ignored, the first in row %lld",
+        (long long)found, (long long)cols, (long long)dropped, (long long)first + 1);
+}

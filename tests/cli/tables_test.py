@@ -1,0 +1,312 @@
+"""Tables as people have them: missing values, columns by name, levels that training has not seen, several files.
+
+usage: tables_test.py KILN FLIGHTS.csv.gz, as cli_test.py
+"""
+
+import csv
+import gzip
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+import unittest
+
+from cli_test import KILN, Case, as_json, kiln
+
+CPU = ["--device", "cpu", "--quiet"]
+
+
+def people(count=200, seed=1):
+    """Rows with numbers, text and holes: age may be missing, deck often is."""
+    source = random.Random(seed)
+    rows = []
+    for i in range(count):
+        sex, age, port = source.choice(["female", "male"]), source.randint(1, 80), source.choice("CQS")
+        chance = 0.8 if sex == "female" else 0.2
+        rows.append({"id": f"P{i}", "sex": sex, "age": "" if i % 5 == 3 else age, "port": port,
+                     "fare": round(source.uniform(5, 90), 2), "alive": "yes" if source.random() < chance else "no"})
+    return rows
+
+
+class Tables(Case):
+    def table(self, name, rows, delimiter=",", columns=None):
+        with open(self.path(name), "w", newline="") as file:
+            writer = csv.DictWriter(file, columns or list(rows[0]), delimiter=delimiter, extrasaction="ignore")
+            writer.writeheader()
+            writer.writerows(rows)
+        return self.path(name)
+
+    def setUp(self):
+        self.rows = people()
+        self.data = self.table("people.csv", self.rows)
+        self.ages = [row["age"] for row in self.rows if row["age"] != ""]
+
+    def schema(self, model):
+        return as_json("info", model)["metadata"]["schema"]
+
+    def train(self, verb, *options, data=None, target="alive", model="t.kiln", code=0):
+        return kiln(verb, data or self.data, "--target", target, "-o", self.path(model), "--device", "cpu", *options, code=code)[1]
+
+
+class Missing(Tables):
+    def test_all_problems_of_a_kind_are_told_at_once(self):
+        error = self.train("logreg", code=3)
+        self.assertIn("people.csv:5:", error)
+        self.assertIn("value '' in numeric column 'age': missing; 40 such values, the next: line 10 'age', line 15 'age', "
+                      "line 20 'age', line 25 'age'", error)
+        self.assertIn("--missing drop|mean|indicator", error)
+        words = self.write("words.csv", "a,y\n" + "1,1\n" * 50 + "x,1\n" + "2,1\n" * 50 + "y,1\n")
+        error = kiln("linreg", words, "--target", "y", *CPU, code=3)[1]
+        self.assertIn("words.csv:52:1: value 'x'", error)
+        self.assertIn("2 such values, the next: line 103 'a'", error)
+
+    def test_drop(self):
+        error = self.train("logreg", "--missing", "drop", "--ignore", "id")
+        self.assertIn("40 of 200 rows are left out", error)
+        self.assertIn("people.csv:5:", error)
+        self.assertIn("read " + self.data + ": 160 rows", error)
+        self.assertNotIn("missing", self.schema(self.path("t.kiln")))
+        kiln("verify", self.path("t.kiln"), self.data, *CPU)
+        self.assertIn("missing", kiln("predict", self.path("t.kiln"), self.data, *CPU, code=3)[1])
+
+    def test_mean_is_remembered(self):
+        self.train("logreg", "--missing", "mean", "--ignore", "id")
+        age = [column for column in self.schema(self.path("t.kiln"))["columns"] if column["name"] == "age"][0]
+        self.assertAlmostEqual(age["mean"], sum(self.ages) / len(self.ages))
+        one = dict(self.rows[0], age="")
+        holes = self.table("one.csv", [one])
+        filled = self.table("filled.csv", [dict(one, age=repr(age["mean"]))])
+        def answer(data):
+            return kiln("predict", self.path("t.kiln"), data, "--probabilities", *CPU)[0]
+        self.assertEqual(answer(holes), answer(filled))
+        kiln("verify", self.path("t.kiln"), self.data, *CPU)
+
+    def test_indicator(self):
+        for columns in (None, ["age", "fare", "alive"]): # sparse, dense
+            data = self.table("some.csv", self.rows, columns=columns)
+            self.train("logreg", "--missing", "indicator", *(["--ignore", "id"] if not columns else []), data=data)
+            schema = self.schema(self.path("t.kiln"))
+            self.assertEqual([c["name"] for c in schema["columns"] if c.get("indicator")], ["age"])
+            wide = self.path("wide.csv")
+            kiln("convert", data, wide, "--missing", "indicator", "--target", "alive", "--categorical", "sex" if not columns else "age",
+                 code=3) # text targets are not converted
+            kiln("verify", self.path("t.kiln"), data, *CPU)
+            kiln("predict", self.path("t.kiln"), data, *CPU)
+
+    def test_indicator_values(self):
+        data = self.write("h.csv", "a,b,y\n1,5,1\n,6,2\n3,7,3\n")
+        out = kiln("convert", data, "-", "--to", "csv", "--missing", "indicator", "--target", "y", *CPU)[0]
+        self.assertEqual(out, "a,a missing,b,y\n1,0,5,1\n2,1,6,2\n3,0,7,3\n")
+        text = self.write("t.csv", "a,k,y\n1,u,1\n,v,2\n3,,3\n")
+        out = kiln("convert", text, "-", "--to", "csv", "--missing", "indicator", "--target", "y", *CPU)[0]
+        self.assertEqual(out, "a,a missing,k=,k=u,k=v,y\n1,0,0,1,0,1\n2,1,0,0,1,2\n3,0,1,0,0,3\n")
+
+    def test_words(self):
+        data = self.write("w.csv", "a,y\n" + "1,1\n" * 20 + "?,1\n-,2\n")
+        self.assertIn("--missing-words", kiln("linreg", data, "--target", "y", *CPU, code=3)[1])
+        out = kiln("convert", data, "-", "--to", "csv", "--missing-words", "?,-", "--missing", "mean", "--target", "y", *CPU)[0]
+        self.assertTrue(out.endswith("1,1\n1,1\n1,2\n"), out)
+        self.train("linreg", "--missing-words", "?,-", "--missing", "mean", data=data, target="y")
+        kiln("predict", self.path("t.kiln"), data, *CPU)
+
+    def test_no_number_at_all(self):
+        data = self.write("none.csv", "a,b,y\n,1,1\nNA,2,2\n")
+        self.assertIn("has no numbers", kiln("linreg", data, "--target", "y", "--missing", "mean", *CPU, code=3)[1])
+        every = self.write("every.csv", "a,y\n,1\nNA,2\n")
+        self.assertIn("all 2 rows", kiln("linreg", every, "--target", "y", "--missing", "drop", *CPU, code=3)[1])
+
+    def test_a_target_is_not_made_up(self):
+        data = self.write("noy.csv", "a,y\n1,1\n2,\n3,3\n")
+        self.assertIn("noy.csv:3:3", kiln("linreg", data, "--target", "y", "--missing", "mean", *CPU, code=3)[1])
+        kiln("linreg", data, "--target", "y", "--missing", "drop", *CPU)
+
+
+class Columns(Tables):
+    def names(self, *options, data=None):
+        out = kiln("convert", data or self.data, "-", "--to", "csv", "--missing", "mean", *options, *CPU)[0]
+        return out.splitlines()[0].split(",")
+
+    def test_features_and_ignore(self):
+        self.assertEqual(self.names("--features", "fare,age"), ["age", "fare"])
+        self.assertEqual(self.names("--ignore", "id,port,alive,sex"), ["age", "fare"])
+        self.assertIn("did you mean 'fare'", kiln("info", self.data, "--ignore", "fair", code=2)[1])
+        self.assertIn("both", kiln("info", self.data, "--ignore", "fare", "--features", "fare", code=2)[1])
+        self.assertIn("both", kiln("linreg", self.data, "--features", "fare", "--target", "fare", *CPU, code=2)[1])
+        self.assertIn("no column is left", kiln("info", self.data, "--ignore", "id,sex,age,port,fare,alive", code=3)[1])
+
+    def test_kinds(self):
+        data = self.write("k.csv", "zip,x,y\n" + "".join(f"{i % 3},{i},{i}\n" for i in range(30)))
+        self.assertEqual(self.names("--target", "y", "--categorical", "zip", data=data), ["zip=0", "zip=1", "zip=2", "x", "y"])
+        text = self.write("n.csv", "a,y\nu,1\n2,2\n3,3\n4,4\n")
+        self.assertIn("--numeric says so", kiln("linreg", text, "--target", "y", "--numeric", "a", *CPU, code=3)[1])
+        self.assertIn("both", kiln("info", data, "--numeric", "x", "--categorical", "x", code=2)[1])
+
+    def test_reference(self):
+        self.assertEqual(self.names("--features", "sex,port", "--reference", "port=S,sex=male"), ["sex=female", "port=C", "port=Q"])
+        self.assertIn("no level 'X'", kiln("info", self.data, "--reference", "port=X", code=2)[1])
+        self.assertIn("numeric", kiln("info", self.data, "--reference", "fare=1", code=2)[1])
+        error = self.train("glm", "--family", "binomial", "--missing", "mean", "--ignore", "id", "--reference", "sex=male,port=S",
+                           "--standard-errors")
+        self.assertIn("1 is 'yes', 0 is 'no'", error)
+        columns = {column["name"]: column for column in self.schema(self.path("t.kiln"))["columns"]}
+        self.assertEqual(columns["sex"]["reference"], "male")
+        self.assertEqual(self.schema(self.path("t.kiln"))["ignored"], ["id"])
+        out = kiln("predict", self.path("t.kiln"), self.data, *CPU)[0].split()
+        self.assertTrue(all(0 < float(value) < 1 for value in out))
+
+    def test_names_with_commas(self):
+        data = self.write("c.csv", '"a,b",a,"k=1",y\n1,2,u,1\n2,3,v,2\n3,5,"v,w",4\n')
+        self.assertEqual(self.names("--ignore", "a,b,a", "--target", "y", data=data), ["k=1=u", "k=1=v", '"k=1=v', 'w"', "y"])
+        self.assertEqual(self.names("--features", "k=1", "--reference", "k=1=v,w", data=data), ["k=1=u", "k=1=v"])
+
+    def test_binomial_targets_have_two_classes(self):
+        rows = [dict(row, alive="maybe" if i == 7 else row["alive"]) for i, row in enumerate(self.rows)]
+        data = self.table("three.csv", rows)
+        self.assertIn("three classes", self.train("glm", "--family", "binomial", "--missing", "mean", data=data, code=3))
+
+
+class Warnings(Tables):
+    def test_text_among_numbers(self):
+        data = self.write("m.csv", "a,y\n" + "1,1\n" * 10 + "n/a,2\n" * 3)
+        error = kiln("linreg", data, "--target", "y", "--device", "cpu")[1]
+        self.assertIn("m.csv:12:1: column 'a' is taken as text: 3 of its first 13 values are no numbers, the first 'n/a'", error)
+        self.assertIn("--missing-words 'n/a'", error)
+        self.assertNotIn("taken as text", kiln("linreg", data, "--target", "y", "--categorical", "a", "--device", "cpu")[1])
+
+    def test_identifiers_and_dates(self):
+        self.assertIn("text column 'id' has 200 levels in 200 rows", kiln("info", self.data)[1])
+        data = self.write("d.csv", "day,y\n2024-01-31,1\n2024-02-01,2\n")
+        self.assertIn("holds dates", kiln("info", data)[1])
+        other = self.write("e.csv", "day,y\n31.12.2024 10:00,1\n1/2/24,2\n")
+        self.assertNotIn("holds dates", kiln("info", other)[1])
+
+    def test_files_of_other_kinds(self):
+        parquet = self.path("a.csv")
+        with open(parquet, "wb") as file:
+            file.write(b"PAR1\x15\x04\x15" + bytes(100) + b"PAR1")
+        for options in ([], ["--format", "csv"]):
+            self.assertIn("Parquet", kiln("info", parquet, *options, code=3)[1])
+        svm = self.write("s.csv", "1 3:1 11:0.5\n0 2:1\n")
+        self.assertIn("this is LIBSVM", kiln("info", svm, code=3)[1])
+        self.assertIn("--format libsvm", kiln("info", svm, code=3)[1])
+        kiln("info", svm, "--format", "libsvm")
+        times = self.write("t.csv", "when,y\n2024-01-01 12:30,1\n")
+        kiln("info", times)
+
+    def test_decimal_commas(self):
+        data = self.write("dc.csv", "a;y\n1,5;2,25\n2;3,5\n-0,5;1\n")
+        self.assertIn("--decimal-comma", kiln("linreg", data, "--target", "y", *CPU, code=3)[1])
+        self.assertEqual(kiln("convert", data, "-", "--to", "csv", "--decimal-comma", "--target", "y", *CPU)[0],
+                         "a,y\n1.5,2.25\n2,3.5\n-0.5,1\n")
+
+
+class Predictions(Tables):
+    def setUp(self):
+        super().setUp()
+        self.model = self.path("p.kiln")
+        self.train("logreg", "--missing", "mean", "--ignore", "id", model="p.kiln")
+
+    def test_another_format_is_refused(self):
+        svm = self.write("x.svm", "1 1:2 3:4\n")
+        error = kiln("predict", self.model, svm, *CPU, code=7)[1]
+        self.assertIn("trained on a CSV file", error)
+        matrix = self.path("x.npy")
+        kiln("convert", self.data, matrix, "--features", "fare", *CPU)
+        kiln("predict", self.model, matrix, *CPU, code=7)
+
+    def test_unseen_levels(self):
+        rows = [dict(row, port="X" if i % 4 == 2 else row["port"]) for i, row in enumerate(self.rows)]
+        data = self.table("unseen.csv", rows)
+        out, error = kiln("predict", self.model, data, "--device", "cpu")
+        self.assertIn("unseen.csv:4:", error)
+        self.assertIn("50 values of text columns were not seen in training and count as no level; the first is 'X' in column 'port'", error)
+        error = kiln("predict", self.model, data, "--unseen", "error", *CPU, code=7)[1]
+        self.assertIn("50 such values", error)
+        self.assertNotEqual(kiln("predict", self.model, data, "--unseen", "reference", "--decision", *CPU)[0],
+                            kiln("predict", self.model, data, "--decision", *CPU)[0])
+        classes = self.table("classes.csv", [dict(row, alive="perhaps") for row in self.rows])
+        self.assertIn("200 rows have a class that training has not seen", kiln("predict", self.model, classes, "--device", "cpu")[1])
+
+    def test_further_columns(self):
+        rows = [dict(row, extra=1, other="u") for row in self.rows]
+        data = self.table("extra.csv", rows)
+        self.assertIn("2 columns that the model does not know ignored: 'extra', 'other'",
+                      kiln("predict", self.model, data, "--device", "cpu")[1])
+        self.assertNotIn("warning", kiln("predict", self.model, data, "--extra-columns", "ignore", "--device", "cpu")[1])
+        self.assertIn("'extra', 'other'", kiln("predict", self.model, data, "--extra-columns", "error", *CPU, code=7)[1])
+        self.assertNotIn("warning", kiln("predict", self.model, self.data, "--device", "cpu")[1])
+
+    def test_sparse_formats(self):
+        train = self.write("train.svm", "".join(f"{i % 2} 1:{i % 3} {2 + i % 2}:1\n" for i in range(20)))
+        kiln("logreg", train, "-o", self.path("s.kiln"), *CPU)
+        rare = self.write("rare.svm", "1 1:2 3:1 900:4\n0 1:1 2:1\n")
+        out, error = kiln("predict", self.path("s.kiln"), rare, "--device", "cpu")
+        self.assertIn("1 entries beyond are ignored, the first in row 1", error)
+        same = self.write("same.svm", "1 1:2 3:1\n0 1:1 2:1\n")
+        self.assertEqual(out, kiln("predict", self.path("s.kiln"), same, *CPU)[0])
+        fewer = self.write("fewer.svm", "1 1:2\n0 1:1\n")
+        kiln("predict", self.path("s.kiln"), fewer, *CPU)
+        kiln("predict", self.path("s.kiln"), rare, "--extra-columns", "error", *CPU, code=7)
+        plain = self.write("plain.csv", "a,b,c\n1,2,3\n")
+        self.assertIn("taken by their place", kiln("predict", self.path("s.kiln"), plain, "--device", "cpu")[1])
+
+
+class Several(Tables):
+    def test_several_files_are_one(self):
+        parts = []
+        for i in range(4):
+            name = self.table(f"part-{i}.csv", self.rows[50 * i:50 * i + 50])
+            if i % 2:
+                with open(name, "rb") as file, gzip.open(name + ".gz", "wb") as packed:
+                    packed.write(file.read())
+                name += ".gz"
+            parts.append(name)
+        options = ["--missing", "mean", "--ignore", "id", "--target", "alive", *CPU]
+        kiln("logreg", self.data, *options, "-o", self.path("whole.kiln"))
+        kiln("logreg", *parts, *options, "-o", self.path("parts.kiln"))
+        self.assertEqual(self.read("whole.kiln"), self.read("parts.kiln"))
+        self.assertEqual(kiln("predict", self.path("whole.kiln"), *parts, *CPU)[0],
+                         kiln("predict", self.path("whole.kiln"), self.data, *CPU)[0])
+        kiln("verify", self.path("whole.kiln"), *parts, *CPU)
+        self.assertEqual(as_json("info", *parts)["rows"], 200)
+        self.assertIn("the same file", kiln("logreg", *parts, *options, "-o", parts[2], code=2)[1])
+
+    def test_errors_name_their_file(self):
+        good, bad = self.write("good.csv", "a,y\n1,2\n2,3\n"), self.write("bad.csv", "a,y\n1,2\n2,\n")
+        self.assertIn("bad.csv:3:3", kiln("linreg", good, bad, "--target", "y", *CPU, code=3)[1])
+        for text, message in (("a,z\n1,2\n", "column 2 is 'z', in the first file 'y'"), ("a\n1\n", "1 columns")):
+            other = self.write("other.csv", text)
+            self.assertIn(message, kiln("linreg", good, other, "--target", "y", *CPU, code=3)[1])
+        self.assertIn("none.csv", kiln("linreg", good, self.path("none.csv"), "--target", "y", *CPU, code=3)[1])
+
+    def test_other_formats(self):
+        one, two = self.write("1.svm", "1 1:1\n0 2:1\n"), self.write("2.svm", "1 3:1\n")
+        both = self.write("both.svm", "1 1:1\n0 2:1\n1 3:1\n")
+        options = ["--device", "cpu", "-o"]
+        kiln("linreg", one, two, *options, self.path("ab.kiln"))
+        kiln("linreg", both, *options, self.path("c.kiln"))
+        self.assertEqual(self.read("ab.kiln"), self.read("c.kiln"))
+        self.assertIn("the first file is LIBSVM", kiln("linreg", one, self.write("x.csv", "a,y\n1,2\n"), *CPU, code=3)[1])
+
+
+class Limits(Tables):
+    def test_many_levels_in_a_second(self):
+        data = self.write("levels.csv", "k,y\n" + "".join(f"level{i * 7919 % 300007},{i % 5}\n" for i in range(300000)))
+        start = time.time()
+        kiln("info", data, *CPU)
+        self.assertLess(time.time() - start, 5)  # 1 s at most where nothing else runs; it was 163 s
+
+    def test_limits_name_their_option(self):
+        line = self.write("line.csv", "," * 200000 + "\n")
+        self.assertIn("--max-columns 200001", kiln("info", line, *CPU, code=3)[1])
+        levels = self.write("few.csv", "k,y\na,1\nb,2\nc,3\n")
+        self.assertIn("--max-levels", kiln("info", levels, "--max-levels", 2, code=3)[1])
+        kiln("info", levels, "--max-levels", 3)
+        self.assertIn("--max-name", kiln("info", self.write("name.csv", "a" * 5000 + ",y\n1,2\n"), code=3)[1])
+        kiln("info", self.path("name.csv"), "--max-name", 5000)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
