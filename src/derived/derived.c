@@ -1,7 +1,12 @@
 /* What is derived from a sparse matrix on a GPU: when which part of it is due. */
+#include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
+#include "derived/derived.cl"
 #include "derived/parts.h"
+
+KI_ARGUMENTS(zero);
+KI_ARGUMENTS(values_differ);
 
 enum { GROUP = 256 };
 
@@ -38,8 +43,8 @@ kiln_status ki_number_at(int32_t *value, kiln_device *device, const struct ki_bu
 }
 
 kiln_status ki_derived_zero(const kiln_matrix *X, const struct ki_buffer *values, int64_t n) {
-    const struct ki_arg args[] = {ki_arg_buffer(values), ki_arg_i64(n)};
-    return ki_derive_for_all(X->device, "zero", "-DPACK", X->type, n, args, 2);
+    return ki_derive_for_all(X->device, "zero", "-DPACK", X->type, n,
+                             KI_PACK(zero, X, .values = values, .n = n));
 }
 
 /* ---- what is known of X ---- */
@@ -79,8 +84,8 @@ static kiln_status look_at_values(struct history *history, const kiln_matrix *X)
     kiln_status status;
     TRY(ki_device_alloc(device, &found, 4));
     TRY(ki_device_upload(device, &found, 0, &differs, 4));
-    const struct ki_arg args[] = {ki_arg_buffer(&found), ki_arg_buffer(&X->values), ki_arg_i64(X->nnz)};
-    TRY(ki_derive_for_all(device, "values_differ", "-DALIKE", X->type, X->nnz, args, 3));
+    TRY(ki_derive_for_all(device, "values_differ", "-DALIKE", X->type, X->nnz,
+                          KI_PACK(values_differ, X, .found = &found, .X = &X->values, .nnz = X->nnz)));
     TRY(ki_number_at(&differs, device, &found, 0));
     history->looked = true;
     if (differs) goto done;

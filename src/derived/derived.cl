@@ -3,6 +3,87 @@
  *
  * A thread works through a range of `chunk` elements of its own, in order: so counting sorts are stable and lists come out
  * in the order of their elements, the same from run to run. */
+
+#define ARGUMENTS_sort_count(FIRST, NEXT)                                                                   \
+    FIRST(SPACE, int, counter) NEXT(TABLE, int, key) NEXT(VALUE, long, n) NEXT(VALUE, int, shift)           \
+    NEXT(VALUE, long, chunk)
+
+#define ARGUMENTS_sort_move(FIRST, NEXT)                                                                    \
+    FIRST(SPACE, int, counter) NEXT(TABLE, int, key) NEXT(TABLE, int, payload) NEXT(TABLE, real, value)     \
+    NEXT(SPACE, int, key_to) NEXT(SPACE, int, payload_to) NEXT(SPACE, real, value_to)                       \
+    NEXT(VALUE, long, n) NEXT(VALUE, int, shift) NEXT(VALUE, long, chunk)
+
+#define ARGUMENTS_scan_sum(FIRST, NEXT)                                                                     \
+    FIRST(SPACE, int, sums) NEXT(TABLE, int, values) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
+
+#define ARGUMENTS_scan_sums(FIRST, NEXT)                                                                    \
+    FIRST(SPACE, int, sums) NEXT(VALUE, int, n)
+
+#define ARGUMENTS_scan_apply(FIRST, NEXT)                                                                   \
+    FIRST(SPACE, int, values) NEXT(TABLE, int, sums) NEXT(VALUE, long, n) NEXT(VALUE, long, chunk)
+
+#define ARGUMENTS_popular_count(FIRST, NEXT)                                                                \
+    FIRST(SPACE, int, count) NEXT(TABLE, int, col) NEXT(VALUE, long, nnz)
+
+#define ARGUMENTS_popular_keys(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, key) NEXT(SPACE, int, column) NEXT(TABLE, int, count) NEXT(VALUE, long, n)            \
+    NEXT(VALUE, int, most)
+
+#define ARGUMENTS_popular_fill(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, values) NEXT(VALUE, long, n) NEXT(VALUE, int, value)
+
+#define ARGUMENTS_popular_counts(FIRST, NEXT)                                                               \
+    FIRST(SPACE, int, to) NEXT(TABLE, int, count) NEXT(TABLE, int, column) NEXT(VALUE, long, n)
+
+#define ARGUMENTS_popular_copy(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, to) NEXT(TABLE, int, from) NEXT(VALUE, long, n)
+
+#define ARGUMENTS_popular_rank(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, rank) NEXT(TABLE, int, columns) NEXT(VALUE, long, count)
+
+#define ARGUMENTS_popular_encode(FIRST, NEXT)                                                               \
+    FIRST(SPACE, int, code) NEXT(TABLE, int, col) NEXT(TABLE, int, rank) NEXT(VALUE, long, nnz)
+
+#define ARGUMENTS_zero(FIRST, NEXT)                                                                         \
+    FIRST(SPACE, real, values) NEXT(VALUE, long, n)
+
+#define ARGUMENTS_pack_hot(FIRST, NEXT)                                                                     \
+    FIRST(SPACE, real, y_hot) NEXT(SPACE, real, w_hot) NEXT(IN, real, y) NEXT(TABLE, int, popular)          \
+    NEXT(VALUE, long, count) NEXT(VALUE, int, k) NEXT(VALUE, int, first) NEXT(VALUE, int, columns)
+
+#define ARGUMENTS_unpack_hot(FIRST, NEXT)                                                                   \
+    FIRST(OUT, real, out) NEXT(TABLE, real, w_hot) NEXT(TABLE, int, popular) NEXT(VALUE, long, count)       \
+    NEXT(VALUE, int, k) NEXT(VALUE, int, first) NEXT(VALUE, int, columns)
+
+#define ARGUMENTS_transpose_list(FIRST, NEXT)                                                               \
+    FIRST(TABLE, long, row_start) NEXT(TABLE, int, col) NEXT(TABLE, real, X) NEXT(VALUE, long, rows)        \
+    NEXT(SPACE, int, key) NEXT(SPACE, int, row) NEXT(SPACE, real, value) NEXT(VALUE, long, nnz)             \
+    NEXT(VALUE, long, chunk) NEXT(VALUE, int, cols) NEXT(VALUE, int, height)
+
+#define ARGUMENTS_transpose_starts(FIRST, NEXT)                                                             \
+    FIRST(SPACE, int, start) NEXT(TABLE, int, key) NEXT(VALUE, long, entries) NEXT(VALUE, long, n)
+
+/* Of both kernels that make panels. */
+#define ARGUMENTS_panels_make(FIRST, NEXT)                                                                  \
+    FIRST(SPACE, int, start) NEXT(TABLE, long, row_start) NEXT(TABLE, int, col) NEXT(VALUE, long, rows)     \
+    NEXT(VALUE, int, panels) NEXT(VALUE, int, bits) NEXT(VALUE, int, height) NEXT(TABLE, real, X)           \
+    NEXT(SPACE, int, entry) NEXT(SPACE, real, value)
+
+#define ARGUMENTS_values_differ(FIRST, NEXT)                                                                \
+    FIRST(SPACE, int, found) NEXT(TABLE, real, X) NEXT(VALUE, long, nnz)
+
+#define ARGUMENTS_rows_count(FIRST, NEXT)                                                                   \
+    FIRST(SPACE, int, counter) NEXT(TABLE, start_t, row_start) NEXT(VALUE, long, rows)                      \
+    NEXT(VALUE, int, least) NEXT(VALUE, int, segmented) NEXT(VALUE, int, segment)                           \
+    NEXT(VALUE, long, chunk)
+
+#define ARGUMENTS_rows_list(FIRST, NEXT)                                                                    \
+    FIRST(SPACE, int, list) NEXT(SPACE, int, segment_row) NEXT(SPACE, int, segment_number)                  \
+    NEXT(SPACE, int, counter) NEXT(TABLE, start_t, row_start) NEXT(VALUE, long, rows)                       \
+    NEXT(VALUE, int, least) NEXT(VALUE, int, segmented) NEXT(VALUE, int, segment)                           \
+    NEXT(VALUE, int, first) NEXT(VALUE, int, base) NEXT(VALUE, int, listed) NEXT(VALUE, long, chunk)
+
+#ifndef KI_HOST
 #define THREAD ((long)get_global_id(0))
 #define FROM (THREAD * chunk)
 #define UP_TO(n) (FROM + chunk < (n) ? FROM + chunk : (n))
@@ -12,15 +93,13 @@
 
 /* ---- a radix sort of int keys with one or two further arrays: counters, digit by digit and thread by thread ---- */
 #ifdef SORT
-__kernel void sort_count(__global int *counter, __global const int *key, long n, int shift, long chunk) {
+__kernel void sort_count(PARAMETERS(sort_count)) {
     const long threads = (long)get_global_size(0);
     for (int d = 0; d < DIGITS; d++) counter[d * threads + THREAD] = 0;
     for (long i = FROM; i < UP_TO(n); i++) counter[DIGIT(key[i], shift) * threads + THREAD]++;
 }
 
-__kernel void sort_move(__global int *counter, __global const int *key, __global const int *payload,
-                        __global const real *value, __global int *key_to, __global int *payload_to,
-                        __global real *value_to, long n, int shift, long chunk) {
+__kernel void sort_move(PARAMETERS(sort_move)) {
     const long threads = (long)get_global_size(0);
     for (long i = FROM; i < UP_TO(n); i++) {
         const int to = counter[DIGIT(key[i], shift) * threads + THREAD]++;
@@ -33,13 +112,13 @@ __kernel void sort_move(__global int *counter, __global const int *key, __global
 
 /* ---- values[i] = the sum of those before i; the sum of all comes behind them: values has n + 1 elements ---- */
 #ifdef SCAN
-__kernel void scan_sum(__global int *sums, __global const int *values, long n, long chunk) {
+__kernel void scan_sum(PARAMETERS(scan_sum)) {
     int sum = 0;
     for (long i = FROM; i < UP_TO(n); i++) sum += values[i];
     sums[THREAD] = sum;
 }
 
-__kernel GROUP_OF(128) void scan_sums(__global int *sums, int n) {
+__kernel GROUP_OF(128) void scan_sums(PARAMETERS(scan_sums)) {
     LOCAL int part[128];
     const int id = (int)get_local_id(0), chunk = (n + 127) / 128;
     const int from = id * chunk, to = from + chunk < n ? from + chunk : n;
@@ -56,7 +135,7 @@ __kernel GROUP_OF(128) void scan_sums(__global int *sums, int n) {
     }
 }
 
-__kernel void scan_apply(__global int *values, __global const int *sums, long n, long chunk) {
+__kernel void scan_apply(PARAMETERS(scan_apply)) {
     int sum = sums[THREAD];
     for (long i = FROM; i < UP_TO(n); i++) {
         const int value = values[i];
@@ -69,38 +148,36 @@ __kernel void scan_apply(__global int *values, __global const int *sums, long n,
 
 /* ---- popular columns ---- */
 #ifdef POPULAR
-__kernel void popular_count(__global int *count, __global const int *col, long nnz) {
+__kernel void popular_count(PARAMETERS(popular_count)) {
     FOR_ALL(e, nnz) atomic_add_int(count + col[e], 1);
 }
 
 /* Keys in whose order the most frequent column is the first. */
-__kernel void popular_keys(__global int *key, __global int *column, __global const int *count, long n,
-                           int most) {
+__kernel void popular_keys(PARAMETERS(popular_keys)) {
     FOR_ALL(c, n) {
         key[c] = most - (count[c] < most ? count[c] : most);
         column[c] = (int)c;
     }
 }
 
-__kernel void popular_fill(__global int *values, long n, int value) {
+__kernel void popular_fill(PARAMETERS(popular_fill)) {
     FOR_ALL(i, n) values[i] = value;
 }
 
 /* The counts of the columns of the first n ranks. */
-__kernel void popular_counts(__global int *to, __global const int *count, __global const int *column,
-                             long n) {
+__kernel void popular_counts(PARAMETERS(popular_counts)) {
     FOR_ALL(s, n) to[s] = count[column[s]];
 }
 
-__kernel void popular_copy(__global int *to, __global const int *from, long n) {
+__kernel void popular_copy(PARAMETERS(popular_copy)) {
     FOR_ALL(i, n) to[i] = from[i];
 }
 
-__kernel void popular_rank(__global int *rank, __global const int *columns, long count) {
+__kernel void popular_rank(PARAMETERS(popular_rank)) {
     FOR_ALL(r, count) rank[columns[r]] = (int)r;
 }
 
-__kernel void popular_encode(__global int *code, __global const int *col, __global const int *rank, long nnz) {
+__kernel void popular_encode(PARAMETERS(popular_encode)) {
     FOR_ALL(e, nnz) {
         const int found = rank[col[e]];
         code[e] = found >= 0 ? ~found : col[e];
@@ -110,12 +187,11 @@ __kernel void popular_encode(__global int *code, __global const int *col, __glob
 
 /* ---- y of the popular columns before a pass, and their w after it ---- */
 #ifdef PACK
-__kernel void zero(__global real *values, long n) {
+__kernel void zero(PARAMETERS(zero)) {
     FOR_ALL(i, n) values[i] = REAL(0.0);
 }
 
-__kernel void pack_hot(__global real *y_hot, __global real *w_hot, __global const real *y,
-                       __global const int *popular, long count, int k, int first, int columns) {
+__kernel void pack_hot(PARAMETERS(pack_hot)) {
     FOR_ALL(i, count * columns) {
         const long r = i / columns;
         const int j = (int)(i % columns);
@@ -124,8 +200,7 @@ __kernel void pack_hot(__global real *y_hot, __global real *w_hot, __global cons
     }
 }
 
-__kernel void unpack_hot(__global real *out, __global const real *w_hot, __global const int *popular,
-                         long count, int k, int first, int columns) {
+__kernel void unpack_hot(PARAMETERS(unpack_hot)) {
     FOR_ALL(i, count * columns) {
         const int j = (int)(i % columns);
         if (first + j < k) out[(long)popular[i / columns] * k + first + j] += w_hot[i];
@@ -150,9 +225,7 @@ DEVICE_FN long row_of(__global const long *row_start, long low, long high, long 
 
 #ifdef TRANSPOSE
 /* A key is the number of a column in a band of `height` rows. */
-__kernel void transpose_list(__global const long *row_start, __global const int *col, __global const real *X,
-                             long rows, __global int *key, __global int *row, __global real *value, long nnz,
-                             long chunk, int cols, int height) {
+__kernel void transpose_list(PARAMETERS(transpose_list)) {
     if (FROM >= nnz) return;
     long at = row_of(row_start, 0, rows, FROM);
     for (long e = FROM; e < UP_TO(nnz); e++) {
@@ -164,7 +237,7 @@ __kernel void transpose_list(__global const long *row_start, __global const int 
 }
 
 /* Where each of n numbers begins among the sorted entries. */
-__kernel void transpose_starts(__global int *start, __global const int *key, long entries, long n) {
+__kernel void transpose_starts(PARAMETERS(transpose_starts)) {
     FOR_ALL(c, n + 1) {
         long low = 0, high = entries;
         while (low < high) {
@@ -190,10 +263,7 @@ __kernel void transpose_starts(__global int *start, __global const int *key, lon
     const long begin = row_start[row0], end = row_start[row1];                                               \
     for (int p = 0; p < panels; p++) counts[p * PANELS_GROUP + id] = 0;
 
-__kernel GROUP_OF(PANELS_GROUP) void panels_count(__global int *start, __global const long *row_start,
-                                              __global const int *col, long rows, int panels, int bits,
-                                              int height, __global const real *X, __global int *entry,
-                                              __global real *value) {
+__kernel GROUP_OF(PANELS_GROUP) void panels_count(PARAMETERS(panels_make)) {
     LOCAL int counts[PANELS_MAX * PANELS_GROUP];
     BLOCK
     for (long e = begin + id; e < end; e += PANELS_GROUP)
@@ -207,10 +277,7 @@ __kernel GROUP_OF(PANELS_GROUP) void panels_count(__global int *start, __global 
 }
 
 /* A thread has a range of its own here, for the order of the entries is kept. */
-__kernel GROUP_OF(PANELS_GROUP) void panels_move(__global int *start, __global const long *row_start,
-                                             __global const int *col, long rows, int panels, int bits,
-                                             int height, __global const real *X, __global int *entry,
-                                             __global real *value) {
+__kernel GROUP_OF(PANELS_GROUP) void panels_move(PARAMETERS(panels_make)) {
     LOCAL int counts[PANELS_MAX * PANELS_GROUP];
     BLOCK
     const long chunk = (end - begin + PANELS_GROUP - 1) / PANELS_GROUP;
@@ -241,7 +308,7 @@ __kernel GROUP_OF(PANELS_GROUP) void panels_move(__global int *start, __global c
 
 /* ---- whether a value differs from the first, a NaN included ---- */
 #ifdef ALIKE
-__kernel void values_differ(__global int *found, __global const real *X, long nnz) {
+__kernel void values_differ(PARAMETERS(values_differ)) {
     const real first = X[0];
     int differs = 0;
     FOR_ALL(e, nnz) differs |= !(X[e] == first);
@@ -265,8 +332,7 @@ DEVICE_FN int class_of(long length, int least) {
     return found;
 }
 
-__kernel void rows_count(__global int *counter, __global const start_t *row_start, long rows, int least,
-                         int segmented, int segment, long chunk) {
+__kernel void rows_count(PARAMETERS(rows_count)) {
     int count[CLASSES + 1];
 #pragma unroll
     for (int j = 0; j <= CLASSES; j++) count[j] = 0;
@@ -282,9 +348,7 @@ __kernel void rows_count(__global int *counter, __global const start_t *row_star
 }
 
 /* The rows of the classes from `first` on; `base` rows are of those before, `listed` of all. */
-__kernel void rows_list(__global int *list, __global int *segment_row, __global int *segment_number,
-                        __global int *counter, __global const start_t *row_start, long rows, int least,
-                        int segmented, int segment, int first, int base, int listed, long chunk) {
+__kernel void rows_list(PARAMETERS(rows_list)) {
     for (long row = FROM; row < UP_TO(rows); row++) {
         const long length = (long)(row_start[row + 1] - row_start[row]);
         const int found = class_of(length, least);
@@ -313,3 +377,4 @@ __kernel void rows_list(__global int *list, __global int *segment_row, __global 
 // build ALIKE
 // build ROWS CLASSES=5
 // build ROWS CLASSES=5 START32
+#endif

@@ -7,10 +7,15 @@
  * others, or few, stay with them. */
 #include <stdio.h>
 
+#include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "derived/derived.cl"
 #include "derived/parts.h"
+
+KI_ARGUMENTS(rows_count);
+KI_ARGUMENTS(rows_list);
 
 enum { COUNTERS = KI_ROW_CLASSES + 1 };
 
@@ -90,20 +95,12 @@ static kiln_status list(struct ki_rows *rows, kiln_device *device, const struct 
     TRY(ki_device_alloc(device, &rows->list, (int64_t)(listed - base) * 4));
     TRY(ki_device_alloc(device, &rows->segment_row, rows->segments * 4));
     TRY(ki_device_alloc(device, &rows->segment_number, rows->segments * 4));
-    const struct ki_arg args[] = {ki_arg_buffer(&rows->list),
-                                  ki_arg_buffer(&rows->segment_row),
-                                  ki_arg_buffer(&rows->segment_number),
-                                  ki_arg_buffer(counter),
-                                  ki_arg_buffer(start),
-                                  ki_arg_i64(count),
-                                  ki_arg_i32(lengths.least),
-                                  ki_arg_i32(lengths.segmented),
-                                  ki_arg_i32(lengths.segment),
-                                  ki_arg_i32(first),
-                                  ki_arg_i32(base),
-                                  ki_arg_i32(listed),
-                                  ki_arg_i64(chunk)};
-    TRY(ki_derive_in_ranges(device, "rows_list", defines, KILN_F32, count, args, 13));
+    TRY(ki_derive_in_ranges(device, "rows_list", defines, KILN_F32, count,
+                            KI_PACK(rows_list, NULL, .list = &rows->list, .segment_row = &rows->segment_row,
+                                    .segment_number = &rows->segment_number, .counter = counter,
+                                    .row_start = start, .rows = count, .least = lengths.least,
+                                    .segmented = lengths.segmented, .segment = lengths.segment,
+                                    .first = first, .base = base, .listed = listed, .chunk = chunk)));
 done:
     return status;
 }
@@ -118,11 +115,10 @@ kiln_status ki_rows_list(struct ki_rows *rows, kiln_device *device, const struct
     kiln_status status;
     snprintf(defines, sizeof defines, "-DROWS -DCLASSES=%d%s", KI_ROW_CLASSES, compact ? " -DSTART32" : "");
     TRY(ki_device_alloc(device, &counter, (COUNTERS * threads + 1) * 4));
-    const struct ki_arg args[] = {
-        ki_arg_buffer(&counter),   ki_arg_buffer(start),          ki_arg_i64(count),
-        ki_arg_i32(lengths.least), ki_arg_i32(lengths.segmented), ki_arg_i32(lengths.segment),
-        ki_arg_i64(chunk)};
-    TRY(ki_derive_in_ranges(device, "rows_count", defines, KILN_F32, count, args, 7));
+    TRY(ki_derive_in_ranges(device, "rows_count", defines, KILN_F32, count,
+                            KI_PACK(rows_count, NULL, .counter = &counter, .row_start = start, .rows = count,
+                                    .least = lengths.least, .segmented = lengths.segmented,
+                                    .segment = lengths.segment, .chunk = chunk)));
     TRY(ki_scan(device, KILN_F32, &counter, COUNTERS * threads));
     for (int i = 0; i < COUNTERS; i++) TRY(ki_number_at(&ends[i], device, &counter, (i + 1) * threads));
     const int of_mean = first_long(ends, count, lengths.vector);

@@ -1,8 +1,12 @@
 /* Panels: a stable distribution of the entries over panels of columns. A work-group counts and moves those of one block of
  * rows, in the order of the rows, so that the counters of all blocks, panel by panel, are at once where each begins. */
+#include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
+#include "derived/derived.cl"
 #include "derived/parts.h"
+
+KI_ARGUMENTS(panels_make);
 
 enum { PANELS_MAX = 32, GROUP = 128 }; /* counters in local memory: as in derived.cl */
 
@@ -19,17 +23,12 @@ static kiln_status distribute(const struct ki_panels *panels, const kiln_matrix 
     struct ki_kernel *kernel;
     kiln_status status;
     TRY(ki_kernel_get(&kernel, X->device, "derived", function, X->type, "-DPANELS"));
-    const struct ki_arg args[] = {ki_arg_buffer(&panels->start),
-                                  ki_arg_buffer(&X->row_start),
-                                  ki_arg_buffer(popular->count ? &popular->code : &X->col),
-                                  ki_arg_i64(X->rows),
-                                  ki_arg_i32((int32_t)panels->count),
-                                  ki_arg_i32(panels->bits),
-                                  ki_arg_i32(panels->height),
-                                  ki_arg_buffer(values ? &X->values : NULL),
-                                  ki_arg_buffer(&panels->entry),
-                                  ki_arg_buffer(values ? &panels->value : NULL)};
-    TRY(ki_kernel_launch(X->device, kernel, panels->blocks, GROUP, args, 10));
+    TRY(ki_kernel_launch(X->device, kernel, panels->blocks, GROUP,
+                         KI_PACK(panels_make, X, .start = &panels->start, .row_start = &X->row_start,
+                                 .col = popular->count ? &popular->code : &X->col, .rows = X->rows,
+                                 .panels = (int32_t)panels->count, .bits = panels->bits,
+                                 .height = panels->height, .X = values ? &X->values : NULL,
+                                 .entry = &panels->entry, .value = values ? &panels->value : NULL)));
 done:
     return status;
 }

@@ -1,25 +1,37 @@
 /* Popular columns: which they are, the copy of X's column numbers that has their ranks, and their y and w, which lie together in
  * the order of the ranks. X's own numbers stay, for whoever else reads X, at the price of 4 bytes an entry: a third of an X in
  * f64, half of one in f32. */
+#include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "derived/derived.cl"
 #include "derived/parts.h"
+
+KI_ARGUMENTS(popular_count);
+KI_ARGUMENTS(popular_keys);
+KI_ARGUMENTS(popular_fill);
+KI_ARGUMENTS(popular_counts);
+KI_ARGUMENTS(popular_copy);
+KI_ARGUMENTS(popular_rank);
+KI_ARGUMENTS(popular_encode);
+KI_ARGUMENTS(pack_hot);
+KI_ARGUMENTS(unpack_hot);
 
 /* Part of X's entries that the columns on chip must hold for them to be worth it. */
 static const double CHIP_SHARE = 0.1;
 enum { KEY_BITS = 18, KEY_MOST = (1 << KEY_BITS) - 1 };
 
 static kiln_status fill(kiln_device *device, const struct ki_buffer *values, int64_t n, int value) {
-    const struct ki_arg args[] = {ki_arg_buffer(values), ki_arg_i64(n), ki_arg_i32(value)};
-    return ki_derive_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n, args, 3);
+    return ki_derive_for_all(device, "popular_fill", "-DPOPULAR", KILN_F32, n,
+                             KI_PACK(popular_fill, NULL, .values = values, .n = n, .value = value));
 }
 
 static kiln_status count_entries(const struct ki_buffer *count, const kiln_matrix *X) {
-    const struct ki_arg args[] = {ki_arg_buffer(count), ki_arg_buffer(&X->col), ki_arg_i64(X->nnz)};
     kiln_status status = fill(X->device, count, X->cols, 0);
     if (status != KILN_OK) return status;
-    return ki_derive_for_all(X->device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz, args, 3);
+    return ki_derive_for_all(X->device, "popular_count", "-DPOPULAR", KILN_F32, X->nnz,
+                             KI_PACK(popular_count, X, .count = count, .col = &X->col, .nnz = X->nnz));
 }
 
 /* The columns in descending order of their frequency, which is `count`. A frequency beyond KEY_MOST counts as that many. */
@@ -32,9 +44,9 @@ static kiln_status rank_columns(struct ki_sort *sorted, struct ki_sort *other, s
     TRY(ki_device_alloc(device, count, n * 4));
     TRY(count_entries(count, X));
     for (int i = 0; i < 4; i++) TRY(ki_device_alloc(device, parts[i], n * 4));
-    const struct ki_arg keys[] = {ki_arg_buffer(&sorted->key), ki_arg_buffer(&sorted->payload),
-                                  ki_arg_buffer(count), ki_arg_i64(n), ki_arg_i32(KEY_MOST)};
-    TRY(ki_derive_for_all(device, "popular_keys", "-DPOPULAR", KILN_F32, n, keys, 5));
+    TRY(ki_derive_for_all(device, "popular_keys", "-DPOPULAR", KILN_F32, n,
+                          KI_PACK(popular_keys, X, .key = &sorted->key, .column = &sorted->payload,
+                                  .count = count, .n = n, .most = KEY_MOST)));
     TRY(ki_sort(device, KILN_F32, sorted, other, n, KEY_BITS));
 done:
     return status;
@@ -49,9 +61,9 @@ static kiln_status count_on_chip(double *entries, const struct ki_sort *sorted, 
     kiln_status status;
     if (!counts) return ki_fail_nomem((size_t)chip * 4, "the counts of columns");
     TRY(ki_device_alloc(X->device, &first, chip * 4));
-    const struct ki_arg args[] = {ki_arg_buffer(&first), ki_arg_buffer(count),
-                                  ki_arg_buffer(&sorted->payload), ki_arg_i64(chip)};
-    TRY(ki_derive_for_all(X->device, "popular_counts", "-DPOPULAR", KILN_F32, chip, args, 4));
+    TRY(ki_derive_for_all(
+        X->device, "popular_counts", "-DPOPULAR", KILN_F32, chip,
+        KI_PACK(popular_counts, X, .to = &first, .count = count, .column = &sorted->payload, .n = chip)));
     TRY(ki_device_download(X->device, counts, &first, 0, chip * 4));
     for (int64_t s = 0; s < chip; s++) sum += counts[s];
     *entries = sum;
@@ -67,12 +79,12 @@ static kiln_status encode(const struct ki_popular *popular, const kiln_matrix *X
     kiln_status status;
     TRY(ki_device_alloc(device, &rank, X->cols * 4));
     TRY(fill(device, &rank, X->cols, -1));
-    const struct ki_arg ranks[] = {ki_arg_buffer(&rank), ki_arg_buffer(&popular->columns),
-                                   ki_arg_i64(popular->count)};
-    TRY(ki_derive_for_all(device, "popular_rank", "-DPOPULAR", KILN_F32, popular->count, ranks, 3));
-    const struct ki_arg codes[] = {ki_arg_buffer(&popular->code), ki_arg_buffer(&X->col),
-                                   ki_arg_buffer(&rank), ki_arg_i64(X->nnz)};
-    TRY(ki_derive_for_all(device, "popular_encode", "-DPOPULAR", KILN_F32, X->nnz, codes, 4));
+    TRY(ki_derive_for_all(
+        device, "popular_rank", "-DPOPULAR", KILN_F32, popular->count,
+        KI_PACK(popular_rank, X, .rank = &rank, .columns = &popular->columns, .count = popular->count)));
+    TRY(ki_derive_for_all(
+        device, "popular_encode", "-DPOPULAR", KILN_F32, X->nnz,
+        KI_PACK(popular_encode, X, .code = &popular->code, .col = &X->col, .rank = &rank, .nnz = X->nnz)));
 done:
     ki_device_release(device, &rank);
     return status;
@@ -99,9 +111,9 @@ static kiln_status find(struct ki_popular *popular, const kiln_matrix *X, int64_
     ki_device_release(device, &count);
     if (on_chip < CHIP_SHARE * (double)X->nnz) goto done;
     TRY(ki_device_alloc(device, &popular->columns, most * 4));
-    const struct ki_arg copied[] = {ki_arg_buffer(&popular->columns), ki_arg_buffer(&sorted.payload),
-                                    ki_arg_i64(most)};
-    TRY(ki_derive_for_all(device, "popular_copy", "-DPOPULAR", KILN_F32, most, copied, 3));
+    TRY(ki_derive_for_all(
+        device, "popular_copy", "-DPOPULAR", KILN_F32, most,
+        KI_PACK(popular_copy, X, .to = &popular->columns, .from = &sorted.payload, .n = most)));
     popular->count = most;
 done:
     ki_device_release(device, &count);
@@ -129,23 +141,16 @@ done:
 kiln_status ki_popular_pack(const struct ki_popular *popular, const struct ki_buffer *y_hot,
                             const struct ki_buffer *w_hot, const kiln_matrix *X, const kiln_matrix *y,
                             int first, int columns) {
-    const struct ki_arg args[] = {ki_arg_buffer(y ? y_hot : NULL),
-                                  ki_arg_buffer(w_hot),
-                                  ki_arg_values(y),
-                                  ki_arg_buffer(&popular->columns),
-                                  ki_arg_i64(popular->count),
-                                  ki_arg_i32(y ? (int32_t)y->cols : 0),
-                                  ki_arg_i32(first),
-                                  ki_arg_i32(columns)};
-    return ki_derive_for_all(X->device, "pack_hot", "-DPACK", X->type, popular->count * columns, args, 8);
+    return ki_derive_for_all(X->device, "pack_hot", "-DPACK", X->type, popular->count * columns,
+                             KI_PACK(pack_hot, X, .y_hot = y ? y_hot : NULL, .w_hot = w_hot, .y = y,
+                                     .popular = &popular->columns, .count = popular->count,
+                                     .k = y ? (int32_t)y->cols : 0, .first = first, .columns = columns));
 }
 
 kiln_status ki_popular_unpack(const struct ki_popular *popular, kiln_matrix *out,
                               const struct ki_buffer *w_hot, int first, int columns) {
-    const struct ki_arg args[] = {
-        ki_arg_values(out),         ki_arg_buffer(w_hot),           ki_arg_buffer(&popular->columns),
-        ki_arg_i64(popular->count), ki_arg_i32((int32_t)out->cols), ki_arg_i32(first),
-        ki_arg_i32(columns)};
-    return ki_derive_for_all(out->device, "unpack_hot", "-DPACK", out->type, popular->count * columns, args,
-                             7);
+    return ki_derive_for_all(out->device, "unpack_hot", "-DPACK", out->type, popular->count * columns,
+                             KI_PACK(unpack_hot, out, .out = out, .w_hot = w_hot,
+                                     .popular = &popular->columns, .count = popular->count,
+                                     .k = (int32_t)out->cols, .first = first, .columns = columns));
 }

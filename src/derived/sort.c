@@ -1,7 +1,15 @@
 /* Sorting by counting, six bits of the key at a time, and sums of counts: each thread has a range of elements and counters
  * of its own, so that no order is lost and nothing is added atomically. */
+#include "core/arguments.h"
 #include "core/size.h"
+#include "derived/derived.cl"
 #include "derived/parts.h"
+
+KI_ARGUMENTS(sort_count);
+KI_ARGUMENTS(sort_move);
+KI_ARGUMENTS(scan_sum);
+KI_ARGUMENTS(scan_sums);
+KI_ARGUMENTS(scan_apply);
 
 enum { DIGIT_BITS = 6, DIGITS = 1 << DIGIT_BITS, RANGES_MAX = 65536, RANGE_LEAST = 64 };
 
@@ -22,14 +30,12 @@ kiln_status ki_scan(kiln_device *device, kiln_type type, const struct ki_buffer 
     TRY(ki_kernel_get(&middle, device, "derived", "scan_sums", type, "-DSCAN"));
     TRY(ki_kernel_get(&apply, device, "derived", "scan_apply", type, "-DSCAN"));
     TRY(ki_device_scratch(device, &sums, threads * 4));
-    const struct ki_arg first[] = {ki_arg_buffer(&sums), ki_arg_buffer(values), ki_arg_i64(n),
-                                   ki_arg_i64(chunk)};
-    TRY(ki_kernel_launch(device, sum, threads / KI_RANGE_GROUP, KI_RANGE_GROUP, first, 4));
-    const struct ki_arg second[] = {ki_arg_buffer(&sums), ki_arg_i32((int32_t)threads)};
-    TRY(ki_kernel_launch(device, middle, 1, 128, second, 2));
-    const struct ki_arg third[] = {ki_arg_buffer(values), ki_arg_buffer(&sums), ki_arg_i64(n),
-                                   ki_arg_i64(chunk)};
-    TRY(ki_kernel_launch(device, apply, threads / KI_RANGE_GROUP, KI_RANGE_GROUP, third, 4));
+    TRY(ki_kernel_launch(device, sum, threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
+                         KI_PACK(scan_sum, NULL, .sums = &sums, .values = values, .n = n, .chunk = chunk)));
+    TRY(ki_kernel_launch(device, middle, 1, 128,
+                         KI_PACK(scan_sums, NULL, .sums = &sums, .n = (int32_t)threads)));
+    TRY(ki_kernel_launch(device, apply, threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
+                         KI_PACK(scan_apply, NULL, .values = values, .sums = &sums, .n = n, .chunk = chunk)));
 done:
     return status;
 }
@@ -40,21 +46,16 @@ static kiln_status sort_digit(kiln_device *device, struct ki_kernel *const kerne
     int64_t chunk;
     const int64_t threads = ki_ranges(&chunk, n);
     kiln_status status;
-    const struct ki_arg count[] = {ki_arg_buffer(counter), ki_arg_buffer(&from->key), ki_arg_i64(n),
-                                   ki_arg_i32(shift), ki_arg_i64(chunk)};
-    TRY(ki_kernel_launch(device, kernels[0], threads / KI_RANGE_GROUP, KI_RANGE_GROUP, count, 5));
+    TRY(ki_kernel_launch(device, kernels[0], threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
+                         KI_PACK(sort_count, NULL, .counter = counter, .key = &from->key, .n = n,
+                                 .shift = shift, .chunk = chunk)));
     TRY(ki_scan(device, type, counter, threads * DIGITS));
-    const struct ki_arg move[] = {ki_arg_buffer(counter),
-                                  ki_arg_buffer(&from->key),
-                                  ki_arg_buffer(&from->payload),
-                                  ki_arg_buffer(from->value.handle ? &from->value : NULL),
-                                  ki_arg_buffer(&to->key),
-                                  ki_arg_buffer(&to->payload),
-                                  ki_arg_buffer(from->value.handle ? &to->value : NULL),
-                                  ki_arg_i64(n),
-                                  ki_arg_i32(shift),
-                                  ki_arg_i64(chunk)};
-    TRY(ki_kernel_launch(device, kernels[1], threads / KI_RANGE_GROUP, KI_RANGE_GROUP, move, 10));
+    TRY(ki_kernel_launch(device, kernels[1], threads / KI_RANGE_GROUP, KI_RANGE_GROUP,
+                         KI_PACK(sort_move, NULL, .counter = counter, .key = &from->key,
+                                 .payload = &from->payload, .value = from->value.handle ? &from->value : NULL,
+                                 .key_to = &to->key, .payload_to = &to->payload,
+                                 .value_to = from->value.handle ? &to->value : NULL, .n = n, .shift = shift,
+                                 .chunk = chunk)));
 done:
     return status;
 }

@@ -4,9 +4,14 @@
  * second cache level. So where columns are so few that each has entries in every part of the rows, they are cut into bands of
  * rows whose factors the first cache level holds. Each band is transposed for itself, and the bands' sums are added afterwards,
  * in order. */
+#include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
+#include "derived/derived.cl"
 #include "derived/parts.h"
+
+KI_ARGUMENTS(transpose_list);
+KI_ARGUMENTS(transpose_starts);
 
 /* Rows of a band: all of them where bands are not worth it. */
 static int64_t band_height(const kiln_matrix *X) {
@@ -27,18 +32,12 @@ done:
 static kiln_status list_entries(struct ki_sort *entries, const kiln_matrix *X, int64_t height, bool values) {
     int64_t chunk;
     (void)ki_ranges(&chunk, X->nnz);
-    const struct ki_arg args[] = {ki_arg_buffer(&X->row_start),
-                                  ki_arg_buffer(&X->col),
-                                  ki_arg_buffer(values ? &X->values : NULL),
-                                  ki_arg_i64(X->rows),
-                                  ki_arg_buffer(&entries->key),
-                                  ki_arg_buffer(&entries->payload),
-                                  ki_arg_buffer(values ? &entries->value : NULL),
-                                  ki_arg_i64(X->nnz),
-                                  ki_arg_i64(chunk),
-                                  ki_arg_i32((int32_t)X->cols),
-                                  ki_arg_i32((int32_t)height)};
-    return ki_derive_in_ranges(X->device, "transpose_list", "-DTRANSPOSE", X->type, X->nnz, args, 11);
+    return ki_derive_in_ranges(X->device, "transpose_list", "-DTRANSPOSE", X->type, X->nnz,
+                               KI_PACK(transpose_list, X, .row_start = &X->row_start, .col = &X->col,
+                                       .X = values ? &X->values : NULL, .rows = X->rows, .key = &entries->key,
+                                       .row = &entries->payload, .value = values ? &entries->value : NULL,
+                                       .nnz = X->nnz, .chunk = chunk, .cols = (int32_t)X->cols,
+                                       .height = (int32_t)height));
 }
 
 static kiln_status find_starts(struct ki_transpose *T, const kiln_matrix *X, const struct ki_buffer *key,
@@ -46,9 +45,9 @@ static kiln_status find_starts(struct ki_transpose *T, const kiln_matrix *X, con
     kiln_device *device = X->device;
     kiln_status status;
     TRY(ki_device_alloc(device, &T->start, (rows + 1) * 4));
-    const struct ki_arg args[] = {ki_arg_buffer(&T->start), ki_arg_buffer(key), ki_arg_i64(X->nnz),
-                                  ki_arg_i64(rows)};
-    TRY(ki_derive_for_all(device, "transpose_starts", "-DTRANSPOSE", X->type, rows + 1, args, 4));
+    TRY(ki_derive_for_all(
+        device, "transpose_starts", "-DTRANSPOSE", X->type, rows + 1,
+        KI_PACK(transpose_starts, X, .start = &T->start, .key = key, .entries = X->nnz, .n = rows)));
     T->rows.longest = INT32_MAX;
     TRY(ki_rows_list(&T->rows, device, &T->start, rows, ki_rows_lengths(device, X->nnz, rows), true));
 done:
