@@ -151,6 +151,22 @@ static int begin_at_zero(const struct training *job) {
     return status == KILN_OK ? 0 : fail_library(WORKING);
 }
 
+/* The score, and of all metrics their sums over the folds. */
+static int take_metrics(struct validation *validation, struct tried *tried, const struct metrics *metrics,
+                        int64_t f) {
+    tried->score[f] = metrics_get(metrics, validation->metric);
+    bool known = false;
+    for (int i = 0; i < metrics->count; i++) {
+        tried->sums[i] = (f > 0 ? tried->sums[i] : 0) + metrics->list[i].value;
+        validation->metrics[i] = metrics->list[i];
+        known |= strcmp(metrics->list[i].key, validation->metric) == 0;
+    }
+    validation->metric_count = metrics->count;
+    if (known) return 0;
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, metrics->count ? metrics->list[0].key : "",
+                     "--metric %s: these models have none", validation->metric);
+}
+
 static int try_value(struct work *work, struct tried *tried, int64_t f, bool warm) {
     struct training *job = work->job;
     const bool folded = work->validation->folds > 0;
@@ -159,11 +175,10 @@ static int try_value(struct work *work, struct tried *tried, int64_t f, bool war
     kiln_report report = {0};
     struct metrics metrics = {0};
     int code = train_solve(work->run, job, &problem, &report);
-    if (!code && report.stopped_by == KILN_STOP_CANCELLED)
-        code = fail_with(KILN_ERR_CANCELLED, WORKING, "", "interrupted; no model was written");
+    if (!code && report.stopped_by == KILN_STOP_CANCELLED) code = EXIT_INTERRUPTED;
     if (!code) code = train_evaluate(&metrics, job, folded ? work->inside : NULL);
+    if (!code) code = take_metrics(work->validation, tried, &metrics, f);
     if (!code) {
-        tried->score[f] = metrics_get(&metrics, work->validation->metric);
         tried->iterations += report.iterations;
         tried->converged = report.converged && (f == 0 || tried->converged);
         tried->objective = report.objective;
@@ -201,6 +216,7 @@ static int walk(struct work *work, int64_t f) {
                   began - work->started);
         code = try_value(work, tried, f, i > 0 || work->job->warm);
         if (!code && !folded) code = measure_coefficients(tried, work->job);
+        if (!code && !folded) validation->finished++;
         if (!code && !folded)
             say("%s %s: %s in %s", cv_penalty_name(validation), text_number(cv_strength(validation, i)),
                 text_plural(tried->iterations, "iteration"), text_seconds(clock_seconds() - began));
@@ -213,7 +229,7 @@ static int walk(struct work *work, int64_t f) {
 
 /* ---------------------------------------------------------------------------------------- choosing */
 
-static void average(struct tried *tried, int64_t folds) {
+static void average(struct tried *tried, int64_t folds) { /* folds that are finished; 0: none are wanted */
     double sum = 0, squares = 0;
     const int64_t count = folds > 0 ? folds : 1;
     for (int64_t f = 0; f < count; f++) sum += tried->score[f];
@@ -225,7 +241,8 @@ static void average(struct tried *tried, int64_t folds) {
 
 static void choose(struct validation *validation) {
     const double sign = validation->higher_is_better ? -1 : 1;
-    for (int64_t i = 0; i < validation->count; i++) average(&validation->tried[i], validation->folds);
+    for (int64_t i = 0; i < validation->count; i++)
+        average(&validation->tried[i], validation->folds ? validation->finished : 0);
     for (int64_t i = 1; i < validation->count; i++)
         if (sign * validation->tried[i].mean < sign * validation->tried[validation->best].mean)
             validation->best = i;
@@ -256,12 +273,40 @@ static int allocate(struct work *work) {
     return code;
 }
 
+static bool higher_is_better(const char *metric) {
+    return strcmp(metric, "accuracy") == 0 || strcmp(metric, "auc") == 0 || strcmp(metric, "r2") == 0;
+}
+
+/* What was finished before an interruption is kept and told; the model is not fitted then. */
+static int keep_finished(struct run *run, struct training *job, struct validation *validation) {
+    const char *output = run->settings->output;
+    if (validation->folds == 0) validation->count = validation->finished;
+    if (validation->finished == 0 || validation->count == 0)
+        return fail_with(KILN_ERR_CANCELLED, WORKING, "",
+                         "interrupted before the first %s was finished; no model was written",
+                         validation->folds ? "fold" : "value");
+    choose(validation);
+    progress_clear();
+    if (validation->folds)
+        say_error("kiln: interrupted after %lld of %lld folds; no model was fitted%s%s",
+                  (long long)validation->finished, (long long)validation->folds,
+                  output ? " and nothing is in " : "", output ? output : "");
+    else
+        say_error("kiln: interrupted after %s", text_plural(validation->finished, "value"));
+    if (talk_json())
+        cv_tell_path(run, job, validation);
+    else
+        cv_print(run_tables(run), validation);
+    return EXIT_INTERRUPTED;
+}
+
 int cv_run(struct run *run, struct training *job, struct validation *validation) {
     const struct settings *settings = job->settings;
-    *validation = (struct validation){.folds = settings->folds, .metric = job->algorithm->score(job)};
+    *validation = (struct validation){
+        .folds = settings->folds, .metric = settings->metric ? settings->metric : job->algorithm->score(job)};
     validation->sparse =
         settings->l1.count > 1 || (settings->l1.count && !settings->l2.count && !settings->C.count);
-    validation->higher_is_better = strcmp(validation->metric, "accuracy") == 0;
+    validation->higher_is_better = higher_is_better(validation->metric);
     struct work work = {.run = run,
                         .job = job,
                         .validation = validation,
@@ -272,7 +317,8 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     int code = make_path(validation, job);
     if (!code && validation->folds > 0) code = allocate(&work);
     for (int64_t f = 0; !code && f < (validation->folds > 0 ? validation->folds : 1); f++)
-        code = walk(&work, f);
+        if (!(code = walk(&work, f)) && validation->folds) validation->finished++;
+    if (code == EXIT_INTERRUPTED) code = keep_finished(run, job, validation);
     if (!code) choose(validation);
     const bool cautious = settings->select && strcmp(settings->select, "one-se") == 0;
     if (!code) job->penalty = validation->tried[cautious ? validation->one_error : validation->best].penalty;
@@ -288,6 +334,11 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
 
 /* ----------------------------------------------------------------------------------------- telling */
 
+/* The mean over the folds. */
+static double cv_metric(const struct validation *validation, const struct tried *tried, int i) {
+    return tried->sums[i] / (double)(validation->folds ? validation->finished : 1);
+}
+
 static json_t *tried_json(const struct validation *validation, const struct tried *tried) {
     json_t *object = json_object(), *scores = json_array();
     json_put_number(object, "l2", tried->penalty.l2);
@@ -296,7 +347,12 @@ static json_t *tried_json(const struct validation *validation, const struct trie
     json_put_number(object, "standard_error", tried->error);
     json_put_count(object, "iterations", tried->iterations);
     json_put_flag(object, "converged", tried->converged);
-    for (int64_t f = 0; f < validation->folds; f++) json_add(scores, json_number_or_null(tried->score[f]));
+    for (int64_t f = 0; f < validation->folds && f < validation->finished; f++)
+        json_add(scores, json_number_or_null(tried->score[f]));
+    json_t *metrics = json_object();
+    for (int i = 0; i < validation->metric_count; i++)
+        json_put_number(metrics, validation->metrics[i].key, cv_metric(validation, tried, i));
+    json_put(object, "metrics", metrics);
     if (validation->folds > 0) {
         json_put(object, "folds", scores);
         return object;
@@ -314,6 +370,7 @@ json_t *cv_json(const struct run *run, const struct validation *validation) {
     json_put_text(object, "metric", validation->metric);
     json_put_text(object, "penalty", cv_penalty_name(validation));
     json_put(object, "folds", folded ? json_integer(validation->folds) : json_null());
+    json_put_count(object, "finished", validation->finished);
     json_put_count(object, "seed", run->settings->seed);
     for (int64_t i = 0; i < validation->count; i++)
         json_add(values, tried_json(validation, &validation->tried[i]));
@@ -333,18 +390,31 @@ static void print_other(FILE *file, const struct validation *validation) {
     fputc('\n', file);
 }
 
+static bool is_other(const struct validation *validation, int i) {
+    const char *key = validation->metrics[i].key;
+    return strcmp(key, validation->metric) != 0 && strcmp(key, "rss") != 0 && strcmp(key, "deviance") != 0;
+}
+
 static void print_folded(FILE *file, const struct validation *validation) {
     fprintf(file, "cross-validation: %s, %s", text_plural(validation->folds, "fold"), validation->metric);
     print_other(file, validation);
-    fprintf(file, "  %12s %12s %12s %10s\n", cv_penalty_name(validation), "mean", "std. error", "iterations");
+    fprintf(file, "  %12s %12s %12s %10s", cv_penalty_name(validation), "mean", "std. error", "iterations");
+    for (int i = 0; i < validation->metric_count; i++)
+        if (is_other(validation, i)) fprintf(file, " %12s", validation->metrics[i].title);
+    fputc('\n', file);
     for (int64_t i = 0; i < validation->count; i++) {
         const struct tried *tried = &validation->tried[i];
-        fprintf(file, "  %12s %12s %12s %10s%s%s%s\n", text_number(cv_strength(validation, i)),
-                text_number(tried->mean), text_number(tried->error), text_count(tried->iterations),
-                i == validation->best ? "  best" : "",
+        fprintf(file, "  %12s %12s %12s %10s", text_number(cv_strength(validation, i)),
+                text_number(tried->mean), text_number(tried->error), text_count(tried->iterations));
+        for (int k = 0; k < validation->metric_count; k++)
+            if (is_other(validation, k)) fprintf(file, " %12s", text_number(cv_metric(validation, tried, k)));
+        fprintf(file, "%s%s%s\n", i == validation->best ? "  best" : "",
                 i == validation->one_error ? "  one standard error" : "",
                 tried->converged ? "" : "  not converged");
     }
+    if (validation->count > 2 && (validation->best == 0 || validation->best == validation->count - 1))
+        fprintf(file, "  the best value is the %s of the path: a wider one may hold a better\n",
+                validation->best == 0 ? "strongest" : "weakest");
 }
 
 void cv_print(FILE *file, const struct validation *validation) {

@@ -13,6 +13,7 @@ struct tried {
     double objective, norm; /* without folds: at the result, and ||W|| */
     int64_t nonzeros;       /* without folds: coefficients that are not 0 */
     bool converged;
+    double sums[METRICS_MOST]; /* of the metrics that `metrics` names, over the folds */
 };
 
 struct validation {
@@ -21,6 +22,9 @@ struct validation {
     bool sparse;          /* the values are l1's, else l2's; the other penalty is the same for all of them */
     struct tried *tried;  /* strongest penalty first */
     int64_t count, folds; /* folds 0: a path on the training data alone */
+    int64_t finished;     /* folds, fewer than all where training was interrupted; without folds values */
+    struct metric metrics[METRICS_MOST];
+    int metric_count;
     int64_t best, one_error; /* the best mean; the strongest penalty within a standard error of it */
 };
 

@@ -192,6 +192,7 @@ static int tell_json(struct run *run, const char *path, const kiln_data *data,
             json_add(names, json_text(kiln_data_feature_name(data, j)));
     }
     json_put(object, "features", names);
+    json_put(object, "columns_of_file", info_columns_json(data));
     return json_print(object);
 }
 
@@ -223,11 +224,14 @@ static void print_targets(const kiln_data *data, const double *values) {
     for (int64_t j = 0; j < k && j < TARGETS_SHOWN; j++) {
         struct column_statistics s = measure_column(values + j, kiln_matrix_rows(y), k);
         const char *name = kiln_data_target_name(data, j);
-        printf("  target        %s%s%s to %s, mean %s, deviation %s\n", name ? name : "", name ? ": " : "",
-               text_number(s.least), text_number(s.most), text_number(s.mean), text_number(s.deviation));
+        printf("  target        ");
+        text_put(stdout, name ? name : "", 0);
+        printf("%s%s to %s, mean %s, deviation %s\n", name ? ": " : "", text_number(s.least),
+               text_number(s.most), text_number(s.mean), text_number(s.deviation));
         for (int64_t i = 0; i < s.distinct; i++) {
             const char *class = kiln_data_class_name(data, j, (int64_t)s.value[i]);
-            printf("    %19s  %14s rows\n", class ? class : text_number(s.value[i]), text_count(s.times[i]));
+            printf("    %s  %14s rows\n", text_cell(class ? class : text_number(s.value[i]), 19),
+                   text_count(s.times[i]));
         }
     }
     if (k > TARGETS_SHOWN) printf("  and %s more targets: --json shows all\n", text_count(k - TARGETS_SHOWN));
@@ -237,7 +241,10 @@ static void print_features(const kiln_data *data) {
     int64_t cols = kiln_matrix_cols(kiln_data_X(data)), shown = cols < 12 ? cols : 12;
     if (!kiln_data_feature_name(data, 0)) return;
     printf("  columns       ");
-    for (int64_t j = 0; j < shown; j++) printf("%s%s", j ? ", " : "", kiln_data_feature_name(data, j));
+    for (int64_t j = 0; j < shown; j++) {
+        fputs(j ? ", " : "", stdout);
+        text_put(stdout, kiln_data_feature_name(data, j), 0);
+    }
     if (shown < cols) printf(", and %s more", text_count(cols - shown));
     putchar('\n');
 }
@@ -253,7 +260,10 @@ static void tell_people(struct run *run, const char *path, const kiln_data *data
     if (sparse)
         printf("  entries       %s, density %s %%\n", text_count(kiln_matrix_nnz(X)),
                text_number(100 * density(X)));
-    print_features(data);
+    if (kiln_data_column(data, 0))
+        info_print_columns(data);
+    else
+        print_features(data);
     if (sparse && kiln_matrix_rows(X)) print_histogram(lengths, X);
     print_targets(data, targets);
     printf("  read          %s in %s, %s/s\n", text_bytes((double)kiln_data_bytes(data)),

@@ -21,8 +21,8 @@ static const char *text_of(const json_t *value) {
 }
 
 /* Names of the columns of X as a JSON array, from the model's "features", or from its "schema": a numeric
- * column is one feature, a text column one a level, "carrier=AA". Empty if the model does not say. */
-static json_t *feature_names(const kiln_model *model) {
+ * column is one feature, and perhaps "age missing", a text column one a level but its reference, "carrier=AA". Empty if the model does not say. */
+json_t *info_feature_names(const kiln_model *model) {
     const char *features = kiln_model_text(model, "features"), *schema = kiln_model_text(model, "schema");
     json_t *names = features ? json_loads(features, 0, NULL) : NULL;
     if (json_is_array(names)) return names;
@@ -32,11 +32,12 @@ static json_t *feature_names(const kiln_model *model) {
     size_t i, k;
     json_array_foreach(json_object_get(root, "columns"), i, column) {
         const char *name = text_of(json_object_get(column, "name"));
+        const char *reference = json_string_value(json_object_get(column, "reference"));
         json_t *levels = json_object_get(column, "levels");
-        if (!json_is_array(levels))
-            json_add(names, json_text(name));
-        else
-            json_array_foreach(levels, k, level) json_add(names, json_sprintf("%s=%s", name, text_of(level)));
+        if (!json_is_array(levels)) json_add(names, json_text(name));
+        if (json_object_get(column, "indicator")) json_add(names, json_sprintf("%s missing", name));
+        json_array_foreach(levels, k, level) if (!reference || strcmp(reference, text_of(level)) != 0)
+            json_add(names, json_sprintf("%s=%s", name, text_of(level)));
     }
     json_decref(root);
     return names;
@@ -124,7 +125,9 @@ static void print_top(const double *W, int64_t n, int64_t k, const json_t *names
         putchar('\n');
         for (int i = 0; i < top.count; i++) {
             name_of(name, sizeof name, names, top.feature[i]);
-            printf("  %13.6g  %s\n", top.weight[i], name);
+            printf("  %13.6g  ", top.weight[i]);
+            text_put(stdout, name, 0);
+            putchar('\n');
         }
     }
     if (k > TARGETS_SHOWN) printf("and %lld more: --json shows all\n", (long long)(k - TARGETS_SHOWN));
@@ -237,7 +240,7 @@ int info_model(struct run *run, const char *path) {
         code = coefficients(run, model, &W, &n, &k);
     struct classes classes = {0};
     if (!code && W) code = classes_of_model(run, &classes, model);
-    json_t *names = code ? NULL : feature_names(model);
+    json_t *names = code ? NULL : info_feature_names(model);
     if (!code && talk_json()) {
         code = tell_json(run, path, model, top_json(W, n, k, names, &classes));
     } else if (!code) {

@@ -18,7 +18,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WEIGHTED (TRAINS | BIT(PREDICT) | BIT(VERIFY))
 #define OFFSETS (BIT(GLM) | BIT(PREDICT) | BIT(VERIFY))
 #define READS (LABELLED | SOLVES)
-#define WRITES (SOLVES | BIT(PREDICT))
+#define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
 #define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges"
@@ -61,6 +61,13 @@ const struct option tool_options[] = {
      "classes "
      "the same total.",
      AT(class_weight)},
+    {"max-classes", 0, OPTION_INTEGER, GROUP_MODEL, CLASSIFIES, "N", NULL, "100", 2, 65536,
+     "More classes of a target that is numbers are an error, as it is probably a measurement.",
+     AT(max_classes)},
+    {"metric", 0, OPTION_CHOICE, GROUP_MODEL, TRAINS, "METRIC",
+     "accuracy|log_loss|auc|rmse|r2|deviance|mean_deviance",
+     "rmse; logreg log_loss; svm accuracy; glm mean_deviance", ANY, "What --cv, and a path, go by.",
+     AT(metric)},
     {"regression", 0, OPTION_FLAG, GROUP_MODEL, BIT(SVM), NULL, NULL, NULL, ANY,
      "Predict a number, with the squared epsilon-insensitive loss.", AT(regression)},
     {"epsilon", 0, OPTION_REAL, GROUP_MODEL, BIT(SVM), "NUMBER", NULL, "0", 0, INFINITY,

@@ -25,7 +25,8 @@ struct settings {
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
     const char *missing, *missing_words, *unseen, *extra_columns;
     bool decimal_comma;
-    int64_t max_columns, max_levels, max_name;
+    int64_t max_columns, max_levels, max_name, max_classes;
+    const char *metric;
     bool zero_based, allow_nonfinite, strict, map;
     const char *device, *type;
     bool deterministic;
@@ -66,6 +67,7 @@ enum verb_id {
     VERB_PREDICT,
     VERB_VERIFY,
     VERB_INFO,
+    VERB_COEFFICIENTS,
     VERB_CONVERT,
     VERB_DEVICES,
     VERB_DOCTOR,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "progress.h"
+#include "text.h"
 
 static struct { bool quiet, verbose, json; } manner;
 
@@ -54,10 +55,13 @@ bool talk_quiet(void) {
     return manner.quiet;
 }
 
+/* Messages hold names from files. */
 static void print_line(const char *format, va_list args) {
+    char line[4096];
     progress_clear();
     fflush(stdout); /* where both streams go to one place, in the order they were written */
-    vfprintf(stderr, format, args);
+    vsnprintf(line, sizeof line, format, args);
+    text_put(stderr, line, 1);
     fputc('\n', stderr);
 }
 

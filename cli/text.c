@@ -79,7 +79,8 @@ const char *text_cell(const char *text, int width) {
     const int kept = length > width ? width - 1 : length;
     for (int i = 0; i < kept; i++) {
         const int bytes = character(text);
-        if ((unsigned char)*text < ' ' || *text == 127)
+        const unsigned char *at = (const unsigned char *)text;
+        if (*at < ' ' || *at == 127 || (at[0] == 0xC2 && at[1] < 0xA0))
             *end++ = '?';
         else
             end = (char *)memcpy(end, text, (size_t)bytes) + bytes;
@@ -88,6 +89,38 @@ const char *text_cell(const char *text, int width) {
     if (length > width) *end++ = '~';
     *end = '\0';
     return cell;
+}
+
+/* Length of the UTF-8 character at `at`, 0 if there is none. */
+static int utf8_length(const unsigned char *at) {
+    const int length = at[0] < 0x80   ? 1
+                       : at[0] < 0xC2 ? 0
+                       : at[0] < 0xE0 ? 2
+                       : at[0] < 0xF0 ? 3
+                       : at[0] < 0xF5 ? 4
+                                      : 0;
+    for (int i = 1; i < length; i++)
+        if ((at[i] & 0xC0) != 0x80) return 0;
+    return length;
+}
+
+static void put_part(FILE *file, const char *text, size_t size, int lines) {
+    const unsigned char *end = (const unsigned char *)text + size;
+    for (const unsigned char *at = (const unsigned char *)text; at < end;) {
+        const int length = utf8_length(at);
+        const int c1 = length == 2 && at[0] == 0xC2 && at[1] < 0xA0; /* U+0080 to U+009F */
+        const int kept = lines && (*at == '\n' || *at == '\t');
+        if (length == 0 || c1 || (!kept && (*at < ' ' || *at == 127))) {
+            for (int i = 0; i < (length ? length : 1); i++) fprintf(file, "\\x%02x", *at++);
+            continue;
+        }
+        fwrite(at, 1, (size_t)length, file);
+        at += length;
+    }
+}
+
+void text_put(FILE *file, const char *text, int lines) {
+    put_part(file, text, strlen(text), lines);
 }
 
 int text_shortest(char text[SHORTEST_ROOM], double number, int single) {
@@ -111,7 +144,7 @@ void text_wrap(FILE *file, const char *text, int indent, int width) {
             fputc(' ', file);
             column++;
         }
-        fwrite(at, 1, word, file);
+        put_part(file, at, word, 0);
         column += (int)word;
         at += word;
         if (strncmp(at, "\n\n", 2) == 0) {

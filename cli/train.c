@@ -225,7 +225,9 @@ static int validate(struct run *run, struct training *job) {
         if (!talk_json()) cv_print(run_tables(run), &validation);
         extra = json_object();
         json_put(extra, "cross_validation", cv_json(run, &validation));
+        job->scores = json_object_get(extra, "cross_validation");
         code = fit(run, job, extra);
+        job->scores = NULL;
         json_decref(extra);
     }
     cv_free(&validation);

@@ -61,6 +61,7 @@ struct training {
     kiln_matrix *errors;    /* standard errors, NULL if not wanted */
     kiln_report report;
     struct metrics metrics;
+    json_t *scores; /* of --cv, which the model keeps, or NULL; not owned */
 };
 
 /* All that is known before a device is chosen: checks the options, reads the data, finds the classes. */

@@ -21,6 +21,12 @@ static int copy_names(struct training *job) {
     return failed ? fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the classes' names") : 0;
 }
 
+/* Of a target that is numbers: a coefficient a column and class takes its time. */
+static int64_t classes_most(const struct settings *settings) {
+    enum { CLASSES_MOST = 100 };
+    return settings->max_classes ? settings->max_classes : CLASSES_MOST;
+}
+
 static int find_classes(struct training *job) {
     const kiln_matrix *y = kiln_data_y(job->data);
     double *values = NULL;
@@ -36,6 +42,12 @@ static int find_classes(struct training *job) {
     kiln_free(values);
     if (!job->classes.values)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
+    if (count > classes_most(job->settings) && !kiln_data_class_name(job->data, 0, 0))
+        return fail_with(KILN_ERR_DATA, READING,
+                         "kiln linreg, glm and svm --regression predict numbers; "
+                         "--max-classes says that so many classes are meant",
+                         "the target has %s different numbers: is it a measurement, not a class?",
+                         text_count(count));
     if (count < 2)
         return fail_with(KILN_ERR_DATA, READING, "",
                          "all rows are of one class: there is nothing to tell apart");

@@ -57,6 +57,17 @@ int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_t
                      text_plural(report->iterations, "iteration"));
 }
 
+/* A link whose means do not come near the target: the gradient vanishes where nothing is fitted. */
+static bool warn_out_of_reach(const struct run *run, const kiln_report *report) {
+    if (!(run->verb->kinds & VERB_BIT(GLM)) || report->residual < 1) return false;
+    say_error("kiln: warning: not converged: the means that --link %s can give do not come near the target, "
+              "so that no "
+              "coefficients are better than others",
+              run->settings->link ? run->settings->link : "of the family");
+    say_error("hint: --link identity takes any number, or another --family");
+    return true;
+}
+
 static void warn_stalled(const struct run *run, const kiln_report *report, kiln_type type) {
     struct advice advice = {.count = 0};
     char reached[40];
@@ -127,9 +138,9 @@ int train_end(const struct run *run, const kiln_report *report, kiln_type type) 
         return EXIT_INTERRUPTED;
     }
     if (report->converged) return EXIT_DONE;
-    if (report->stopped_by == KILN_STOP_STALLED)
-        warn_stalled(run, report, type);
-    else
+    if (report->stopped_by != KILN_STOP_STALLED)
         warn_unfinished(run, report);
+    else if (!warn_out_of_reach(run, report))
+        warn_stalled(run, report, type);
     return run->settings->strict ? EXIT_NOT_CONVERGED : EXIT_DONE;
 }

@@ -174,7 +174,11 @@ void coefficients_print(FILE *file, const struct coefficients *table, const stru
     if (table->count) fprintf(file, "  %13s %13s %9s %9s\n", "coefficient", "std. error", "z", "p");
     for (int64_t j = 0; j < table->count; j++) {
         const double z = table->values[j] / table->errors[j];
-        fprintf(file, "  %13.6g %13.6g %9.3f %9.3g  %s\n", table->values[j], table->errors[j], z, p_value(z),
-                coefficient_name(job, j, buffer, sizeof buffer));
+        if (isnan(table->errors[j]))
+            fprintf(file, "  %13.6g %33s  ", table->values[j], "depends on columns before it");
+        else
+            fprintf(file, "  %13.6g %13.6g %9.3f %9.3g  ", table->values[j], table->errors[j], z, p_value(z));
+        text_put(file, coefficient_name(job, j, buffer, sizeof buffer), 0);
+        fputc('\n', file);
     }
 }

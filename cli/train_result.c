@@ -216,6 +216,8 @@ static kiln_status fill_model(kiln_model *model, const struct run *run, const st
     if (status == KILN_OK)
         status = train_set_json(model, "metrics", metrics_json(&job->metrics, &job->classes));
     if (status == KILN_OK) status = train_set_json(model, "report", report_json(job));
+    if (status == KILN_OK && job->scores)
+        status = train_set_json(model, "cross_validation", json_incref(job->scores));
     const int64_t targets = kiln_matrix_cols(kiln_data_y(data));
     if (status == KILN_OK)
         status = train_set_json(model, "targets", names_json(data, kiln_data_target_name, targets));

@@ -94,6 +94,15 @@ const struct verb tool_verbs[] = {
      "kiln info data/flights.csv.gz --target arr_delay\n"
      "kiln info flights.kiln --json",
      verb_info, .kinds = VERB_BIT(INFO)},
+    {"coefficients", "MODEL", 1, 1, NULL, "List all coefficients of a model",
+     "Writes the coefficients of a linear model, one a line and separated by tabs: column of the data, "
+     "level, class or target, "
+     "coefficient, and, where the model was trained with --standard-errors, standard error, z, p and a 95 % "
+     "interval. Reference "
+     "levels have a line, whose coefficient is 0. With --json and no -o one object.",
+     "kiln coefficients origin.kiln | sort -t$'\\t' -k4 -g | tail\n"
+     "kiln coefficients claims.kiln -o coefficients.tsv",
+     verb_coefficients, .kinds = VERB_BIT(COEFFICIENTS)},
     {"convert", "IN OUT", 2, 2, NULL, "Convert data between formats",
      "Reads IN and writes OUT in the format that its name says (.svm .mtx .csv .npy .npz, "
      "with .gz compressed), as "

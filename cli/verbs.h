@@ -8,6 +8,7 @@ int verb_train(struct run *run); /* linreg, logreg, glm, svm */
 int verb_predict(struct run *run);
 int verb_verify(struct run *run);
 int verb_info(struct run *run);
+int verb_coefficients(struct run *run);
 int verb_convert(struct run *run);
 int verb_devices(struct run *run);
 int verb_doctor(struct run *run);

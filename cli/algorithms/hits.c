@@ -191,9 +191,11 @@ static void print_list(FILE *file, const struct solving *s, const char *title, c
                        const struct top *top) {
     char name[SHORTEST_ROOM];
     fprintf(file, "%s\n", title);
-    for (int64_t i = 0; i < top->count; i++)
-        fprintf(file, "  %13.6g  %s\n", values[top->vertices[i]],
-                vertex_name(s->data, top->vertices[i], name));
+    for (int64_t i = 0; i < top->count; i++) {
+        fprintf(file, "  %13.6g  ", values[top->vertices[i]]);
+        text_put(file, vertex_name(s->data, top->vertices[i], name), 0);
+        fputc('\n', file);
+    }
 }
 
 static void print_top(FILE *file, const struct solving *s) {

@@ -45,6 +45,11 @@ const char *kiln_report_figure_name(const kiln_report *report, int64_t i) {
 
 void ki_report_hand_over(kiln_report *to, kiln_report *from) {
     if (!to) return;
+    /* Squares that overflow leave a result without a value, which is no optimum. */
+    if (from->converged && !isfinite(from->objective)) {
+        from->converged = 0;
+        from->stopped_by = KILN_STOP_DIVERGED;
+    }
     KI_GIVE(kiln_report, to, from);
     *from = (kiln_report){0};
 }

@@ -365,7 +365,7 @@ class Generalised(Models):
         for name, row in zip(("c", "b", "(intercept)"), alone):
             for key in "value", "standard_error", "z":
                 self.assertAlmostEqual(rows[name][key] / row[key], 1, 8)
-        self.assertIn("nan", kiln("glm", twice, "--target", "y", "--standard-errors", *CPU)[0])
+        self.assertIn("depends on columns before it", kiln("glm", twice, "--target", "y", "--standard-errors", *CPU)[0])
 
     def test_levels_beside_an_intercept(self):
         """Of the indicator columns of a text column the last one depends on the others: what is left are differences from it."""

@@ -3,6 +3,7 @@
 usage: safety_test.py KILN FLIGHTS.csv.gz, as cli_test.py
 """
 
+import json
 import os
 import signal
 import subprocess
@@ -148,6 +149,55 @@ class Signals(Case):
         self.assertIn(b"File too large", result.stderr)
         self.assertIn(b"ulimit", result.stderr)
         self.assertFalse([name for name in os.listdir(self.folder) if name.endswith(".tmp")])
+
+
+class Claims(Case):
+    """What is no optimum is not called one."""
+
+    def test_a_link_that_cannot_fit(self):
+        data = self.write("n.csv", "x,y\n" + "".join(f"{i % 11},{-50 - 3 * (i % 11) + i % 3}\n" for i in range(200)))
+        for link in ("log", "sqrt", "inverse-squared", "logit", "probit", "cloglog", "cauchit"):
+            with self.subTest(link=link):
+                train = ["glm", data, "--target", "y", "--link", link, "--device", "cpu"]
+                self.assertIs(as_json(*train)["converged"], False)
+                error = kiln(*train, "--strict", code=4)[1]
+                self.assertIn("not converged", error)
+        self.assertIn("--link log can give do not come near", kiln("glm", data, "--target", "y", "--link", "log", *CPU)[1])
+        self.assertIs(as_json("glm", data, "--target", "y", "--link", "inverse", *CPU)["converged"], True)
+        zeros = self.write("z.csv", "x,y\n1,0\n2,0\n3,0\n")
+        kiln("glm", zeros, "--target", "y", "--family", "poisson", *CPU)
+
+    def test_numbers_are_not_classes_unasked(self):
+        data = self.write("many.csv", "x,y\n" + "".join(f"{i % 11},{i * 17}\n" for i in range(300)))
+        for verb in ("logreg", "svm"):
+            error = kiln(verb, data, "--target", "y", *CPU, code=3)[1]
+            self.assertIn("the target has 300 different numbers", error)
+            self.assertIn("--max-classes", error)
+        kiln("logreg", data, "--target", "y", "--max-classes", 300, "--max-iterations", 1, *CPU)
+
+    def test_sums_that_overflow(self):
+        for value in ("1e200", "1e308"):
+            data = self.write("o.csv", f"a,y\n1,{value}\n2,{value}\n3,-{value}\n")
+            for verb in ("linreg", "glm"):
+                for option in ([], ["--no-intercept"]):
+                    result = subprocess.run([KILN, verb, data, "--target", "y", *option, *CPU, "--json"], capture_output=True)
+                    object = json.loads(result.stdout)
+                    self.assertTrue(result.returncode != 0 or not object["converged"] or object["objective"] is not None,
+                                    (verb, option, result.stdout))
+
+    def test_finished_folds_are_kept(self):
+        rows = "".join(f"{i % 97},{i * i % 89},{i * 7 % 83},{i % 10}\n" for i in range(60000))
+        data = self.write("folds.csv", "a,b,c,y\n" + rows)
+        process = self.start("logreg", data, "--target", "y", "--cv", "40", "--l2", "1e-3:1e3:5", "--device", "cpu", "-o",
+                             self.path("folds.kiln"))
+        while b"fold 2 of" not in process.stderr.readline():
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 130, error)
+        self.assertIn(b"of 40 folds", error)
+        self.assertIn(b"cross-validation", out)
+        self.assertFalse(os.path.exists(self.path("folds.kiln")))
 
 
 class Memory(Case):

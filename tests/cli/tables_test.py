@@ -291,6 +291,86 @@ class Several(Tables):
         self.assertIn("the first file is LIBSVM", kiln("linreg", one, self.write("x.csv", "a,y\n1,2\n"), *CPU, code=3)[1])
 
 
+class Looking(Tables):
+    def test_info_describes_columns(self):
+        columns = {c["name"]: c for c in as_json("info", self.data, "--target", "alive")["columns_of_file"]}
+        self.assertEqual(list(columns), ["id", "sex", "age", "port", "fare", "alive"])
+        age, fare = columns["age"], columns["fare"]
+        self.assertEqual((age["kind"], age["role"], age["missing"], age["levels"]), ("number", "feature", 40, None))
+        self.assertEqual((age["least"], age["most"]), (min(self.ages), max(self.ages)))
+        self.assertAlmostEqual(age["mean"], sum(self.ages) / len(self.ages))
+        self.assertAlmostEqual(fare["mean"], sum(row["fare"] for row in self.rows) / 200)
+        self.assertEqual((columns["port"]["kind"], columns["port"]["levels"]), ("text", 3))
+        self.assertEqual((columns["alive"]["role"], columns["alive"]["levels"]), ("target", 2))
+        out = kiln("info", self.data, "--ignore", "id", "--target", "alive")[0]
+        self.assertRegex(out, r"feature\s+number\s+1\s+80\s+[\d.]+\s+40\s+age")
+        self.assertRegex(out, r"ignored\s+id")
+
+    def test_coefficients(self):
+        model = self.path("co.kiln")
+        self.train("glm", "--family", "binomial", "--missing", "indicator", "--ignore", "id", "--standard-errors",
+                   "--reference", "sex=male", model="co.kiln")
+        lines = [line.split("\t") for line in kiln("coefficients", model, "--quiet")[0].splitlines()]
+        self.assertEqual(lines[0][:5], ["column", "level", "class", "coefficient", "std_error"])
+        rows = {(line[0], line[1]): line for line in lines[1:]}
+        self.assertEqual(list(rows), [("sex", "female"), ("sex", "male"), ("age", ""), ("age", "(missing)"), ("port", "C"),
+                                      ("port", "Q"), ("port", "S"), ("fare", ""), ("(intercept)", "")])
+        self.assertEqual(rows["sex", "male"][3:], ["0", "", "", "", "", "", "reference"])
+        self.assertEqual(rows["port", "S"][-1], "dependent")
+        female = rows["sex", "female"]
+        value, error = float(female[3]), float(female[4])
+        self.assertAlmostEqual(float(female[5]), value / error)
+        self.assertAlmostEqual(float(female[7]), value - 1.959963984540054 * error)
+        kiln("coefficients", model, "-o", self.path("co.tsv"), "--quiet")
+        self.assertEqual(self.read("co.tsv", "r"), kiln("coefficients", model, "--quiet")[0])
+        kinds = [row["kind"] for row in as_json("coefficients", model)["coefficients"]]
+        self.assertEqual(kinds.count("reference"), 1)
+        self.assertIn("the same file", kiln("coefficients", model, "-o", model, code=2)[1])
+
+    def test_coefficients_of_classes(self):
+        self.train("logreg", "--ignore", "id,alive", "--missing", "mean", target="port")
+        rows = as_json("coefficients", self.path("t.kiln"))["coefficients"]
+        self.assertEqual({row["class"] for row in rows}, {"C", "Q", "S"})
+        self.assertEqual(len(rows), 3 * 5)
+
+    def test_names_do_not_command_the_terminal(self):
+        data = self.write("esc.csv", 'a\x1b[2Jb,k,y\n' + "".join(f"{i},l\x1b]0;x\x07{i % 2},{i % 2}\n" for i in range(30)))
+        kiln("logreg", data, "--target", "y", "-o", self.path("esc.kiln"), *CPU)
+        kiln("glm", data, "--target", "y", "--standard-errors", "-o", self.path("glm.kiln"), *CPU)
+        hostile = self.write("more.csv", 'a\x1b[2Jb,k,y\n1,\x1b[31mnew\x9b,1\nx\x1b[3m,u,0\n'.replace("\x9b", "\x9b"))
+        graph = self.write("g.edges", "a\x1b[31m b\nb a\x1b[31m\n")
+        for arguments, code in ((["info", data], 0), (["info", data, "--target", "k"], 0), (["info", self.path("esc.kiln")], 0),
+                                (["coefficients", self.path("esc.kiln")], 0), (["coefficients", self.path("glm.kiln")], 0),
+                                (["glm", data, "--target", "y", "--standard-errors"], 0), (["hits", graph], 0),
+                                (["logreg", data, "--target", "k"], 0), (["info", hostile], 0),
+                                (["predict", self.path("esc.kiln"), hostile], 3), (["info", data, "--target", "\x1b[1m"], 2)):
+            with self.subTest(arguments=arguments):
+                out, error = kiln(*arguments, "--device", "cpu", code=code)
+                self.assertNotRegex(out + error, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+class Validation(Tables):
+    def test_metric_and_kept_scores(self):
+        options = ["--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4", "--l2", "1e-2:1e2:5", *CPU]
+        object = as_json("logreg", self.data, *options, "--metric", "auc", "-o", self.path("v.kiln"))["cross_validation"]
+        self.assertEqual(object["metric"], "auc")
+        best = max(object["values"], key=lambda value: value["mean"])
+        self.assertEqual(object["best"], best["l2"])
+        self.assertAlmostEqual(best["metrics"]["auc"], best["mean"])
+        self.assertIn("log_loss", best["metrics"])
+        kept = json.loads(json.dumps(as_json("info", self.path("v.kiln"))["metadata"]["cross_validation"]))
+        self.assertEqual(kept, object)
+        table = kiln("logreg", self.data, *options)[0]
+        self.assertIn("accuracy", table)
+        self.assertIn("AUC", table)
+        self.assertIn("have none", kiln("logreg", self.data, *options, "--metric", "rmse", code=2)[1])
+
+    def test_the_end_of_a_path(self):
+        options = ["--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4", *CPU]
+        self.assertIn("the best value is the strongest of the path", kiln("logreg", self.data, *options, "--l2", "1e-8:1e-6:3")[0]
+                      + kiln("logreg", self.data, *options, "--l2", "1e4:1e6:3")[0].replace("weakest", "strongest"))
+
+
 class Limits(Tables):
     def test_many_levels_in_a_second(self):
         data = self.write("levels.csv", "k,y\n" + "".join(f"level{i * 7919 % 300007},{i % 5}\n" for i in range(300000)))

@@ -151,6 +151,33 @@ done:
     return status;
 }
 
+/* Whether means of this link come near any number, as far as they go; a mean of y beyond has its best constant at infinity. */
+static bool in_reach(const kiln_loss *loss, double mean) {
+    switch (loss->link) {
+    case KILN_LINK_LOGIT:
+    case KILN_LINK_PROBIT:
+    case KILN_LINK_CLOGLOG:
+    case KILN_LINK_CAUCHIT: return mean > 0 && mean < 1;
+    case KILN_LINK_LOG:
+    case KILN_LINK_SQRT:
+    case KILN_LINK_INVERSE_SQUARED:
+    case KILN_LINK_POWER: return mean > 0;
+    default: return true;
+    }
+}
+
+/* Where no coefficients fit y better than means at the end of the link's range, the curve is flat there and the gradient 0 long
+ * before anything is fitted: that is no optimum. Counts that are all 0 are fitted, by means near 0. */
+static void check_reach(struct ki_glm *glm, const struct figures *figures) {
+    kiln_report *report = &glm->newton.report;
+    if (!report->converged || in_reach(&glm->loss, glm->mean)) return;
+    if (figures->deviance < (1 - 1e-6) * figures->null_deviance || figures->deviance <= 1e-6 * glm->weight)
+        return;
+    report->converged = 0;
+    report->stopped_by = KILN_STOP_STALLED;
+    report->residual = 1;
+}
+
 /* ---- the fit ---- */
 
 static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matrix *b) {
@@ -240,6 +267,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     int64_t parameters = kiln_matrix_cols(X) + !options->no_intercept;
     if (options->standard_errors) TRY(unit_errors(&unit, &parameters, &glm));
     TRY(judge(&figures, &glm, (double)parameters));
+    check_reach(&glm, &figures);
     if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
     ki_report_figure(&glm.newton.report, "deviance", figures.deviance);
