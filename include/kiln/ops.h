@@ -30,12 +30,10 @@ extern "C" {
  * and 4 bytes a column (kiln_device_statistics.layout_bytes), and go when memory is short. GPUs: one pass
  * per 4 to 8 columns of y, as the launch model chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with
  * CUDA from compute capability 9.0 on.
- * Dense rows too wide for a group's registers are shared by clusters of groups (CUDA from compute capability 9.0 on: to some
- * 200,000 f64 or 400,000 f32 columns) or by teams of groups that exchange their sums through the second cache level (there for
- * several columns of y; and on NVIDIA's GPUs through OpenCL, to some 114,000 f64 or 229,000 f32 columns); beyond,
- * and elsewhere beyond some 8,192, they are read a second time, from the cache as far as they fit there. A team's groups
- * wait for each other: through OpenCL, which cannot start them together, two devices opened on one GPU and used at the same time
- * can hold each other up for ever. With CUDA they take turns.
+ * Dense rows too wide for one group are shared by teams of groups that exchange their sums through the second cache level
+ * (NVIDIA's GPUs, to some 114,000 f64 or 229,000 f32 columns); beyond, and elsewhere beyond some 8,192, they are read a second
+ * time, from the cache as far as they fit there. A team's groups wait for each other: through OpenCL, which cannot start them
+ * together, two devices opened on one GPU and used at the same time can hold each other up for ever. With CUDA they take turns.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; panels add up in another order than rows.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
  * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */

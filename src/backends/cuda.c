@@ -31,7 +31,6 @@ enum {
     MAX_REGISTERS_PER_MULTIPROCESSOR = 82,
     MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97,
     FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
-    FUNCTION_NON_PORTABLE_CLUSTER_SIZE_ALLOWED = 14,
     LAUNCH_ATTRIBUTE_COOPERATIVE = 2,
     MEMORY_CLOCK_RATE = 36,
     GLOBAL_MEMORY_BUS_WIDTH = 37,
@@ -317,24 +316,14 @@ done:
     return status;
 }
 
-static kiln_status cuda_resident_clusters(kiln_device *device, int64_t *groups, void *function,
-                                          int64_t group_size, int64_t cluster, int64_t local_bytes) {
-    const struct cuda_config launch = {.grid = {(unsigned)(cluster * device->properties.compute_units), 1, 1},
-                                       .group = {(unsigned)group_size, 1, 1},
-                                       .local_bytes = (unsigned)local_bytes};
+static kiln_status cuda_resident_with(kiln_device *device, int64_t *groups, void *function,
+                                      int64_t group_size, int64_t local_bytes) {
     int found = 0;
     kiln_status status;
     TRY(enter(device));
     TRY(KI_CUDA(device, function_set, function, FUNCTION_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)local_bytes));
-    if (cluster > 8)
-        TRY(KI_CUDA(device, function_set, function, FUNCTION_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1));
-    if (cluster > 1) {
-        TRY(KI_CUDA(device, resident_clusters, &found, function, &launch));
-        *groups = found * cluster;
-    } else {
-        TRY(KI_CUDA(device, resident, &found, function, (int)group_size, (size_t)local_bytes));
-        *groups = (int64_t)found * device->properties.compute_units;
-    }
+    TRY(KI_CUDA(device, resident, &found, function, (int)group_size, (size_t)local_bytes));
+    *groups = found;
 done:
     return status;
 }
@@ -394,6 +383,6 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .load = cuda_load,
                                            .unload = cuda_unload,
                                            .resident = cuda_resident,
-                                           .resident_clusters = cuda_resident_clusters,
+                                           .resident_with = cuda_resident_with,
                                            .launch = cuda_launch,
                                            .sync = cuda_sync};

@@ -31,8 +31,6 @@ FUNCTION(module_function, cuModuleGetFunction,
          (cuda_function * function, cuda_module module, const char *name))
 FUNCTION(resident, cuOccupancyMaxActiveBlocksPerMultiprocessor,
          (int *blocks, cuda_function function, int block_size, size_t local_bytes))
-FUNCTION(resident_clusters, cuOccupancyMaxActiveClusters,
-         (int *clusters, cuda_function function, const struct cuda_config *launch))
 FUNCTION(function_set, cuFuncSetAttribute, (cuda_function function, int attribute, int value))
 FUNCTION(launch, cuLaunchKernelEx,
          (const struct cuda_config *launch, cuda_function function, void **parameters, void **extra))

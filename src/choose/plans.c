@@ -81,10 +81,7 @@ static kiln_plan public_plan(const struct ki_candidate *candidate, int number, i
                       .seconds = candidate->seconds};
     const int64_t vectors = plan->groups / ki_max(plan->C, 1) * ki_max(plan->BS / ki_max(plan->VS, 1), 1);
     made.coarsening = ki_ceil_div(rows, ki_max(vectors, 1));
-    const bool told = !plan->team || strstr(plan->variant, "TEAM"); /* else as clusters are called, too */
-    snprintf(made.variant, sizeof made.variant, "%s%s", plan->variant, told ? "" : "_TEAM");
-    for (char *c = made.variant; *c; c++)
-        if (*c >= 'A' && *c <= 'Z') *c = (char)(*c - 'A' + 'a');
+    snprintf(made.variant, sizeof made.variant, "%s", plan->variant->name);
     snprintf(made.limit, sizeof made.limit, "%s", candidate->limit);
     return made;
 }

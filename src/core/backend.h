@@ -95,10 +95,9 @@ struct ki_backend {
     /* How many groups of that size a compute unit runs at once, which registers and local memory decide. NULL in the
      * table where the API does not tell. */
     kiln_status (*resident)(kiln_device *device, int64_t *groups, void *function, int64_t group_size);
-    /* The same for groups in clusters of `cluster` that get `local_bytes` each (ki_arg_local), over the whole device. NULL
-     * where there are neither. */
-    kiln_status (*resident_clusters)(kiln_device *device, int64_t *groups, void *function, int64_t group_size,
-                                     int64_t cluster, int64_t local_bytes);
+    /* The same for groups that get `local_bytes` each at launch (ki_arg_local). NULL where no launch gives any. */
+    kiln_status (*resident_with)(kiln_device *device, int64_t *groups, void *function, int64_t group_size,
+                                 int64_t local_bytes);
     /* Queues groups x group_size threads. Work on one device runs in order. `together`: the groups wait for each other, and
      * begin when there is room for all; an API that cannot say so, as OpenCL, begins with those that there is room for. */
     kiln_status (*launch)(kiln_device *device, void *function, int64_t groups, int64_t group_size,

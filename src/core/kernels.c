@@ -14,8 +14,8 @@
 struct ki_kernel {
     struct ki_kernel *next;
     void *module, *function;
-    int64_t resident;               /* groups on a compute unit at once; 0 = not yet asked */
-    int64_t clustered, local_bytes; /* groups on the device with that memory each; 0 = not yet asked */
+    int64_t resident;                    /* groups on a compute unit at once; 0 = not yet asked */
+    int64_t resident_given, local_bytes; /* groups of a unit with that memory each; 0 = not yet asked */
     kiln_type type;
     const char *file, *name, *defines;
     char text[]; /* holds these three */
@@ -142,15 +142,15 @@ kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_k
     return KILN_OK;
 }
 
-kiln_status ki_kernel_resident_clusters(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
-                                        int64_t group_size, int64_t cluster, int64_t local_bytes) {
+kiln_status ki_kernel_resident_with(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
+                                    int64_t group_size, int64_t local_bytes) {
     kiln_status status = ki_device_alive(device);
     if (status != KILN_OK) return status;
-    if (!kernel->clustered || kernel->local_bytes != local_bytes)
-        status = device->backend->resident_clusters(device, &kernel->clustered, kernel->function, group_size,
-                                                    cluster, local_bytes);
+    if (!kernel->resident_given || kernel->local_bytes != local_bytes)
+        status = device->backend->resident_with(device, &kernel->resident_given, kernel->function, group_size,
+                                                local_bytes);
     kernel->local_bytes = local_bytes;
-    if (status == KILN_OK) *groups = kernel->clustered;
+    if (status == KILN_OK) *groups = kernel->resident_given * device->properties.compute_units;
     return status;
 }
 

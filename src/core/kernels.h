@@ -23,9 +23,9 @@ kiln_status ki_kernel_get(struct ki_kernel **kernel, kiln_device *device, const 
  * as 1024 threads a compute unit where the API does not tell. */
 kiln_status ki_kernel_resident(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
                                int64_t group_size);
-/* The same for groups in clusters of `cluster`, each with `local_bytes` of on-chip memory, which the launch must be given. */
-kiln_status ki_kernel_resident_clusters(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
-                                        int64_t group_size, int64_t cluster, int64_t local_bytes);
+/* The same for groups each with `local_bytes` of on-chip memory, which the launch must be given. */
+kiln_status ki_kernel_resident_with(kiln_device *device, int64_t *groups, struct ki_kernel *kernel,
+                                    int64_t group_size, int64_t local_bytes);
 /* Queues groups x group_size threads with `count` arguments. groups = 0 does nothing. */
 kiln_status ki_kernel_launch(kiln_device *device, struct ki_kernel *kernel, int64_t groups,
                              int64_t group_size, const struct ki_arg *args, int count);

@@ -1,44 +1,37 @@
 /* Bulk copies into on-chip memory and the tickets (mbarriers) that tell when they have come, from compute capability 9.0 on,
- * through CUDA and through NVIDIA's OpenCL (PTX ISA, "Asynchronous copy" and "mbarrier"); clusters of work-groups through CUDA
- * alone. For the kernels that keep a ring of tiles: CUDA gives it at launch, OpenCL where it is declared. */
+ * through CUDA and through NVIDIA's OpenCL (PTX ISA, "Asynchronous copy" and "mbarrier"). For the kernels that keep a ring of
+ * tiles: CUDA gives it at launch, OpenCL where it is declared. */
 #ifndef BULK_H
 #define BULK_H
 #if defined(KILN_CUDA) || (defined(KILN_NVIDIA) && KILN_NVIDIA >= 90)
 #define BULK
 #endif
 
-/* Elements that a copy is a multiple of, and begins at one of: 16 bytes. */
+/* Elements that a copy is a multiple of: 16 bytes. It begins at a multiple of a sector of the memory, 32 bytes, as from between
+ * sectors each of its lines would touch one more; and in its place at the same bytes of a line of 128 as in memory. */
 #ifdef REAL_F64
 #define BULK_UNIT 2
 #else
 #define BULK_UNIT 4
 #endif
-#if defined(BULK) && (defined(RING) || defined(CLUSTER) || defined(TEAM) || defined(TILE) ||                 \
-                      defined(TILE_WHOLE) || defined(TILE_TEAM))
+#define BULK_BEGIN (2 * BULK_UNIT)
+#define BULK_LINE (8 * BULK_UNIT)
+
+#if defined(BULK) && (defined(RING) || defined(TEAM) || defined(TILE))
 
 #ifdef KILN_OPENCL
 #define PTX __asm__ volatile
 #define PTX_PURE __asm__
 #define RING_BEGIN LOCAL real ring[RING_BYTES / sizeof(real)] __attribute__((aligned(128)));
-#define CLUSTER_OF(groups)
 #else
 #define RING_BEGIN
-#if C > 1 && !defined(TEAMS) /* the plan's word: groups that share a row are no cluster */
-#define CLUSTERS
-#endif
 #ifdef __CUDA_ARCH__ /* not where only the syntax is checked */
 #define PTX asm volatile
 #define PTX_PURE asm
-#ifdef CLUSTERS
-#define CLUSTER_OF(groups) __cluster_dims__(groups, 1, 1)
-#else
-#define CLUSTER_OF(groups)
-#endif
 extern __shared__ __align__(128) real ring[];
 #else
 #define PTX(...) (void)0
 #define PTX_PURE(...) (void)0
-#define CLUSTER_OF(groups)
 static real ring[1];
 #endif
 #endif
@@ -69,38 +62,13 @@ DEVICE_FN void ticket_expect(LOCAL_PTR ulong *ticket, uint bytes) {
         : "memory");
 }
 
-#define WAIT_FOR(ticket, phase, scope)                                                                       \
-    PTX("{\n\t.reg .pred done;\n\t"                                                                          \
-        "again: mbarrier.try_wait.parity" scope ".shared::cta.b64 done, [%0], %1;\n\t"                       \
-        "@!done bra again;\n\t}"                                                                             \
-        :                                                                                                    \
-        : "r"(shared_address(ticket)), "r"(phase)                                                            \
-        : "memory")
-
 DEVICE_FN void ticket_wait(LOCAL_PTR ulong *ticket, uint phase) {
-    WAIT_FOR(ticket, phase, "");
-}
-
-/* Whether it is the end of that phase already. */
-DEVICE_FN bool ticket_done(LOCAL_PTR ulong *ticket, uint phase) {
-    uint done = 0;
     PTX("{\n\t.reg .pred done;\n\t"
-        "mbarrier.test_wait.parity.shared::cta.b64 done, [%1], %2;\n\t"
-        "selp.u32 %0, 1, 0, done;\n\t}"
-        : "=r"(done)
+        "again: mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t"
+        "@!done bra again;\n\t}"
+        :
         : "r"(shared_address(ticket)), "r"(phase)
         : "memory");
-    return done != 0;
-}
-
-/* One of the arrivals that a ticket waits for. */
-DEVICE_FN void ticket_arrive(LOCAL_PTR ulong *ticket) {
-    PTX("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(shared_address(ticket)) : "memory");
-}
-
-/* What other groups of the cluster have stored is visible too. */
-DEVICE_FN void ticket_wait_cluster(LOCAL_PTR ulong *ticket, uint phase) {
-    WAIT_FOR(ticket, phase, ".acquire.cluster");
 }
 
 /* bytes is a multiple of 16, as are both addresses. X is read once: it leaves the second cache level first. */
@@ -134,16 +102,6 @@ DEVICE_FN bool all_lanes(bool here) {
         : "r"((uint)here));
     return all != 0;
 }
-
-#ifdef CLUSTERS
-DEVICE_FN void cluster_arrive() {
-    PTX("barrier.cluster.arrive.release.aligned;" : : : "memory");
-}
-
-DEVICE_FN void cluster_wait() {
-    PTX("barrier.cluster.wait.acquire.aligned;" : : : "memory");
-}
-#endif
 
 #endif
 #endif

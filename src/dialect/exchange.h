@@ -3,25 +3,21 @@
  * of an f64 number, or of the first of two f32 numbers, gives way to one that changes each time that its place is used.
  *
  * A group sends step i when it has all parts of a step LAG + 1 before it at the latest, which the others sent when they had those
- * of LAG + 1 before that: with PLACES places the one of that step is free again. (tile_team.cl has its own reason why
- * STAGES are enough.) Nobody waits for a word of step i before all of step i - PLACES have come.
+ * of LAG + 1 before that: with PLACES places the one of that step is free again. Nobody waits for a
+ * word of step i before all of step i - PLACES have come.
  *
  * Groups wait for others. A group's number is the order in which it began to run, so that all teams but the last to begin are
  * complete, come to their end and make room: C groups that run at once are enough. */
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
-#if defined(C) && C > 1 && !defined(CLUSTERS)
+#if defined(C) && C > 1
 #define TEAM_PARAMETERS MORE_PARAMETERS(team)
 #else
 #define TEAM_PARAMETERS
 #endif
 
 #if defined(C) && C > 1 && defined(LAG)
-#ifdef TILE_TEAM
-#define PLACES STAGES
-#else
 #define PLACES (2 * LAG + 2)
-#endif
 #define EXCHANGE_HEAD 16 /* words before the places: the count of the groups that have begun */
 
 #if defined(REAL_F64) || defined(JOINT)

@@ -6,7 +6,7 @@
  *        Sums of more than a few products are f32 additions, since tensor cores round towards zero. */
 #ifndef TENSOR_H
 #define TENSOR_H
-#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE) || defined(TILE_TEAM))
+#if defined(BULK) && defined(TILE)
 
 #ifdef REAL_F64
 typedef double word;

@@ -1,4 +1,4 @@
-/* Tiles of X for several columns of y on tensor cores (dialect/tensor.h), for the kernels mmchain_tile*.cl: how a tile of the
+/* Tiles of X for several columns of y on tensor cores (dialect/tensor.h), for pass/dense/tile.cl: how a tile of the
  * ring is laid out and fetched, what a worker does with it, and the middle step between its two products.
  *
  * Eight rows of X at a time: Q^T = Y^T X^T over the columns, then W^T += F^T X over the rows. The left operand of the second
@@ -14,16 +14,10 @@
  * that are used together come from 8 pieces, 4 of which are read at once without a conflict, whatever n is. */
 #ifndef TILE_H
 #define TILE_H
-#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE) ||                                                \
-                      defined(TILE_TEAM)) /* WHOLE: every warp has all of its Q blocks */
+#if defined(BULK) && defined(TILE)
 #define JOINT (VS > 32 || C > 1)
-/* Warps that do not work on tiles: one fetches them, the others make factors of the sums of rows that are shared. The plan says
- * how many there are in tile_team.cl. */
-#ifdef TILE_TEAM
-#define CLERKS ((BS - VS) / 32)
-#else
+/* Warps that do not work on tiles: one fetches them, another makes factors of the sums of rows that are shared. */
 #define CLERKS (JOINT ? 2 : 1)
-#endif
 #define SHARERS (VS / 32)
 #define WORKERS (BS / 32 - CLERKS)
 #define VECTORS (WORKERS / SHARERS)
@@ -252,14 +246,7 @@ DEVICE_FN struct place place_of(const struct tiles *t) {
     return at;
 }
 
-/* Words that a warp has for certain: where it has whole rows, all but those of its last block. */
-#ifdef TILE_WHOLE
-#define SURE (8 * Q)
-#else
-#define SURE (SHARERS == 1 ? 8 * (Q - 1) : 0)
-#endif
-
-/* The word `at` behind `from`; zero where no more than `left` words are there. */
+/* The word `at` behind `from`; zero where no more than `left` words are there. Every warp has the first SURE. */
 DEVICE_FN word load_word(LOCAL_PTR const real *from, int at, int left) {
     word x = no_word();
     if (at < SURE || at < left) x = *(LOCAL_PTR const word *)(from + at * WORD_COLUMNS);

@@ -30,32 +30,41 @@ int ki_plan_columns(const struct ki_chain *chain) {
     return chain->k > 4 ? 8 : ki_power_of_two(chain->k);
 }
 
+/* Whether the plan's groups wait for each other's sums. */
+static bool exchanges(const struct ki_plan *plan) {
+    return plan->C > 1 && plan->variant->words;
+}
+
 kiln_status ki_plan_kernel(struct ki_kernel **kernel, struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     char defines[272 + KI_MAP_DEFINES], ring[96] = "", room[40] = "", most[40] = "", map[KI_MAP_DEFINES];
     if (plan->stages)
-        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DPIECES=%d -DLAG=%d -DSURE=%d%s", plan->C,
-                 plan->stages, plan->pieces, plan->lag, plan->sure, plan->team ? " -DTEAMS" : "");
+        snprintf(ring, sizeof ring, " -DC=%d -DSTAGES=%d -DLAG=%d -DSURE=%d", plan->C, plan->stages,
+                 plan->lag, plan->sure);
     if (plan->local_bytes && X->device->properties.local_declared)
         snprintf(room, sizeof room, " -DRING_BYTES=%lld", (long long)plan->local_bytes);
     /* So that all groups of the launch run at once: a team whose last groups begin late runs alone at the end. */
     const char *option = X->device->properties.registers_option;
-    if (option && plan->team)
+    if (option && exchanges(plan))
         snprintf(most, sizeof most, " %s%lld", option, (long long)ki_team_registers_most(plan, chain));
     ki_map_defines(map, chain);
     snprintf(defines, sizeof defines, "-D%s -DKIND=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d -DK=%d%s%s%s%s%s",
-             plan->variant, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K, ring,
-             room, most, ki_index_define(chain, 0), map);
-    kiln_status status = ki_kernel_get(kernel, X->device, plan->file, plan->function, X->type, defines);
-    if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_clusters)
-        status = ki_kernel_resident_clusters(X->device, &plan->groups, *kernel, plan->BS,
-                                             plan->team ? 1 : plan->C, plan->local_bytes);
+             plan->variant->define, (int)chain->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, plan->K,
+             ring, room, most, ki_index_define(chain, 0), map);
+    kiln_status status =
+        ki_kernel_get(kernel, X->device, plan->variant->file, plan->variant->function, X->type, defines);
+    if (status == KILN_OK && plan->local_bytes && X->device->backend->resident_with)
+        status = ki_kernel_resident_with(X->device, &plan->groups, *kernel, plan->BS, plan->local_bytes);
     else if (status == KILN_OK && (X->device->backend->resident || !X->device->properties.is_gpu))
         status = ki_kernel_resident(X->device, &plan->groups, *kernel, plan->BS);
     /* Where nothing tells, the launch model's number stands. */
     plan->groups = ki_min(plan->groups, plan->steps * ki_max(plan->C, 1));
     plan->groups -= plan->groups % ki_max(plan->C, 1);
     return status;
+}
+
+static int64_t words_of(const struct ki_plan *plan) {
+    return exchanges(plan) ? plan->variant->words(plan) : 0;
 }
 
 /* Where the words that teams exchange begin, a line of 128 bytes: behind the records. */
@@ -72,7 +81,7 @@ kiln_status ki_plan_work(struct ki_work *work, const struct ki_plan *plan, const
     const int64_t wide = ki_type_bytes(ki_wide_type(chain->X->device));
     work->records_at = ki_ceil_div(partials, wide);
     return ki_device_scratch(chain->X->device, &work->buffer,
-                             8 * (exchange_at(plan, chain, work) + ki_team_words(plan)));
+                             8 * (exchange_at(plan, chain, work) + words_of(plan)));
 }
 
 kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *chain, struct ki_kernel *kernel,
@@ -89,17 +98,17 @@ kiln_status ki_plan_launch(const struct ki_plan *plan, const struct ki_chain *ch
                                          .first = first,
                                          .v_cols = chain->v ? (int32_t)chain->v->cols : 0});
     n += ki_map_args(args + n, chain, work);
-    if (plan->team) {
+    if (exchanges(plan)) {
         const int64_t at = exchange_at(plan, chain, work);
-        const kiln_status begun = ki_team_begin(plan, chain, &work->buffer, at);
+        const kiln_status begun = ki_team_begin(chain, &work->buffer, at, words_of(plan));
         if (begun != KILN_OK) return begun;
         team_pack(args + n, X, &(struct team_arguments){.work_space = &work->buffer, .exchange_at = at});
         n += team_count;
     }
     if (plan->local_bytes && !X->device->properties.local_declared)
         args[n++] = ki_arg_local(plan->local_bytes);
-    kiln_status status = (plan->team ? ki_kernel_launch_together
-                                     : ki_kernel_launch)(X->device, kernel, plan->groups, plan->BS, args, n);
+    kiln_status status = (exchanges(plan) ? ki_kernel_launch_together : ki_kernel_launch)(
+        X->device, kernel, plan->groups, plan->BS, args, n);
     if (status != KILN_OK || !ki_chain_maps(chain)) return status;
     return ki_map_records(chain, work, plan->groups, plan->K, first);
 }

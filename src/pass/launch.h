@@ -6,21 +6,37 @@
 #include "core/kernels.h"
 #include "pass/chain.h"
 
+struct ki_offers;
+struct ki_candidate;
+struct ki_plan;
+
+/* A way of going about a pass: a row of a table (dense/variants.c, csr/csr_model.c). All that tells ways apart is here. */
+struct ki_variant {
+    const char *name;                     /* of its plans, for people */
+    const char *file, *function, *define; /* its kernel in <file>.cl, and what that is built with */
+    /* Offers every plan that the device of the list's chain can run (ki_offer). */
+    void (*offer)(struct ki_offers *offers);
+    /* Fills in what a plan takes with `groups` on each compute unit: the pass, the last groups' idle time, the partial sums and
+     * their end, for each K columns. */
+    void (*cost)(struct ki_candidate *candidate, const struct ki_chain *chain, int64_t groups);
+    /* 64-bit words of work space through which groups that share rows exchange sums: they are cleared before the launch, which
+     * begins when there is room for all groups. NULL: groups never wait for each other. */
+    int64_t (*words)(const struct ki_plan *plan);
+};
+
 struct ki_plan {
-    const char *file, *function; /* the kernel, in <file>.cl */
-    const char *variant;         /* its define: DENSE, RING, CSR ... */
-    int VS, BS;                  /* threads in a vector, which shares a row, and in a work-group */
-    int Q, W, R, K;              /* loads a thread and row, elements a load, rows a step, columns of y */
-    int sure;                    /* RING and TEAM: loads that are within the row, or slice, in every thread */
-    int shared_w;                /* CSR: elements of w in local memory, 0 = none */
-    int C;                       /* dense: groups that share a row, */
-    bool team;                   /* ... and exchange their sums through memory, else a cluster */
-    int stages;                  /* RING, TILE and TEAM: tiles on their way, CLUSTER: pieces; else 0 */
-    int pieces;                  /* CLUSTER: of a tile, which come and go one by one */
-    int lag;             /* TILE and TEAM: steps from a tile's dot products to their use; CLUSTER: pieces */
-    int64_t local_bytes; /* RING, CLUSTER and TILE: of on-chip memory for a group's tiles */
-    int64_t steps;       /* of work for one group */
-    int64_t groups;      /* launched, each taking steps/groups of them */
+    const struct ki_variant *variant;
+    int VS, BS;     /* threads in a vector, which shares a row, and in a work-group */
+    int Q, W, R, K; /* loads a thread and row, elements a load, rows a step, columns of y */
+    int shared_w;   /* CSR: elements of w in local memory, 0 = none */
+    int C;          /* dense: groups that share a row, a team where there are several */
+    int stages;     /* tiles on their way to on-chip memory; 0 = loads go straight to registers */
+    int lag;        /* steps from a tile's dot products to their use */
+    int sure;       /* loads, or words of tile.cl, that are within the row, or slice, in every thread */
+    int64_t
+        local_bytes; /* of on-chip memory that a launch gives, or a kernel declares, for a group's tiles */
+    int64_t steps;   /* of work for one group */
+    int64_t groups;  /* launched, each taking steps/groups of them */
 };
 
 /* Work space of a pass, in the device's scratch: partial results first, then, with a map, the groups' records, and

@@ -69,8 +69,7 @@ static kiln_status launch(kiln_device *device) {
     const struct ki_arg arg = {.size = 8, .as.f64 = 2.5};
     int64_t groups = 0;
     kiln_status status = device->backend->resident(device, &groups, function, 64);
-    for (int cluster = 1; cluster <= 2 && status == KILN_OK; cluster++)
-        status = device->backend->resident_clusters(device, &groups, function, 64, cluster, 100000);
+    if (status == KILN_OK) status = device->backend->resident_with(device, &groups, function, 64, 100000);
     if (status != KILN_OK) return status;
     return device->backend->launch(device, function, 7, 64, false, &arg, 1);
 }

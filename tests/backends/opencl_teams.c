@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/check.h"
-#include "pass/launch.h"
+#include "pass/dense/variants.h"
 
 static kiln_device *device;
 
@@ -70,12 +70,9 @@ static void check_plan(struct ki_plan plan, kiln_type type, int cols, int k) {
         found[e] = 0;
     }
     fill_expected(expected, cols, k);
-    plan.file = "team";
-    plan.function = "mmchain_team";
-    plan.variant = "TEAM";
+    plan.variant = &ki_dense_team;
     plan.steps = 1; /* one team has all tiles */
     plan.groups = plan.C;
-    plan.team = plan.C > 1;
     struct ki_chain chain = {.kind = KI_CHAIN_FUSED, .alpha = 1, .k = k};
     kiln_matrix *X = upload(type, ROWS, cols, x), *Y = upload(type, cols, k, y),
                 *V = upload(type, ROWS, 1, v);

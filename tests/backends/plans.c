@@ -6,7 +6,6 @@
 #include "backends/check.h"
 #include "core/size.h"
 #include "pass/launch.h"
-#include "pass/dense/team.h"
 
 static const struct {
     const char *name;
@@ -56,7 +55,7 @@ static void check_plan(const struct ki_plan *plan, const struct ki_properties *g
     assert_true(plan->local_bytes >= 0 && plan->local_bytes <= room);
     assert_true(plan->stages == 0 || plan->lag < plan->stages);
     assert_true(plan->groups >= 0);
-    assert_true(ki_team_words(plan) >= 0);
+    assert_true(!plan->variant->words || plan->variant->words(plan) >= 0);
 }
 
 static void check_shape(kiln_device *device, kiln_type type, int64_t rows, int64_t cols, int k, int map) {

@@ -224,13 +224,6 @@ int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, cuda_function of, i
     return 0;
 }
 
-int cuOccupancyMaxActiveClusters(int *clusters, cuda_function of, const struct cuda_config *launch) {
-    CALL("cuOccupancyMaxActiveClusters");
-    if ((void *)of != &function || launch->grid[0] < 2 || launch->attribute_count) return 1;
-    *clusters = 2;
-    return 0;
-}
-
 int cuFuncSetAttribute(cuda_function of, int attribute, int value) {
     CALL("cuFuncSetAttribute");
     return (void *)of != &function || attribute != 8 || value < 0;

@@ -98,11 +98,12 @@ void ki_csr_suit(struct ki_plan *plan, const struct ki_chain *chain, const struc
 /* A thread keeps a row's whole part in registers, if the row is not much longer than the mean. w gets three quarters of the
  * space on chip, for an addition to memory costs about three times what a load from there does
  * (bench/results/h200-sparse-parts.json). */
+static const struct ki_variant rows_variant = {
+    .name = "csr", .file = "csr", .function = "mmchain_csr", .define = "CSR"};
+
 static struct ki_plan plan_of(const struct ki_chain *chain, int VS, int BS) {
     const kiln_matrix *X = chain->X;
-    struct ki_plan plan = {.file = "csr",
-                           .function = "mmchain_csr",
-                           .variant = "CSR",
+    struct ki_plan plan = {.variant = &rows_variant,
                            .VS = VS,
                            .BS = BS,
                            .K = ki_plan_columns(chain),

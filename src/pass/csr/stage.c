@@ -71,9 +71,9 @@ static kiln_status build_rows(struct rows_launch *launch, const struct ki_stage 
     defines_of(defines, sizeof defines, stage, VS, stage->plan.BS, maps(stage), "");
     TRY(ki_kernel_get(&launch->kernel, device, "csr", "mmchain_csr", stage->chain->X->type, defines));
     /* Where the API tells how many groups run at once, it is told of the local memory. */
-    if (device->backend->resident_clusters)
-        TRY(ki_kernel_resident_clusters(device, &launch->groups, launch->kernel, stage->plan.BS, 1,
-                                        local_bytes(stage)));
+    if (device->backend->resident_with)
+        TRY(ki_kernel_resident_with(device, &launch->groups, launch->kernel, stage->plan.BS,
+                                    local_bytes(stage)));
     else
         TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, stage->plan.BS));
     launch->groups = ki_min(launch->groups, ki_ceil_div(launch->rows, stage->plan.BS / VS));

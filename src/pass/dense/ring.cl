@@ -5,10 +5,10 @@
  * bandwidth, depend neither on registers nor on how long the group takes over the sums in the middle. As in
  * dense.cl a vector of VS threads shares a row, with its columns of y and w in registers; the row is read from
  * shared memory twice, for the dot product and for w (dialect/pass.h names the defines). Rows too wide for one group are
- * cluster.cl's.
+ * team.cl's.
  *
- * A tile is NV * R rows, one piece of memory, whose copy begins and ends at multiples of 16 bytes, up to 12 bytes before its
- * first row and behind its last: rows of any length come by bulk copies. out has one partial w a group, partial[group][K][n].
+ * A tile is NV * R rows, one piece of memory, whose copy begins before its first row, at a multiple of 32 bytes, and ends behind
+ * its last, at a multiple of 16: rows of any length come by bulk copies. out has one partial w a group, partial[group][K][n].
  * The first SURE of the Q loads of a row are within it in every thread. */
 #if defined(BULK) && defined(RING)
 #define TL (Q * W)
@@ -47,7 +47,7 @@ DEVICE_FN struct tiles tiles_of_group(__global const real *X, LOCAL_PTR real *me
     t.n = n;
     t.part = (long)get_group_id(0);
     t.parts = (long)get_num_groups(0);
-    t.size = (TILE * n + (W == BULK_UNIT ? 0 : BULK_UNIT - 1) + BULK_UNIT - 1) / BULK_UNIT * BULK_UNIT;
+    t.size = (TILE * n + BULK_LINE - 1) / BULK_LINE * BULK_LINE + (TILE * n % BULK_LINE ? BULK_LINE : 0);
     const long all = (rows + TILE - 1) / TILE;
     t.count = t.part < all ? (all - t.part + t.parts - 1) / t.parts : 0;
     return t;
@@ -57,21 +57,22 @@ DEVICE_FN long first_row(const struct tiles *t, long i) {
     return (t->part + i * t->parts) * TILE;
 }
 
-/* Elements that the copy of a tile begins before its first row, which is `row`. */
-DEVICE_FN int early(const struct tiles *t, long row) {
-    return W == BULK_UNIT ? 0 : (int)((uint)row * (uint)t->n % BULK_UNIT);
+/* Where in its place a tile begins, whose first row is `row`. */
+DEVICE_FN int shift_of(const struct tiles *t, long row) {
+    return (int)((uint)row * (uint)t->n % BULK_LINE);
 }
 
 /* The first row that this thread's vector takes of the i-th tile; the others are NV rows apart. */
 DEVICE_FN LOCAL_PTR const real *rows_of(const struct tiles *t, long i) {
-    return t->ring + (int)(i % STAGES) * t->size + early(t, first_row(t, i)) + (int)get_local_id(0) / VS * t->n;
+    return t->ring + (int)(i % STAGES) * t->size + shift_of(t, first_row(t, i)) + (int)get_local_id(0) / VS * t->n;
 }
 
 /* Starts the copy of the i-th tile. One thread calls it. The last bytes of X may be less than a copy takes. */
 DEVICE_FN void fetch(const struct tiles *t, long i) {
     const long row = first_row(t, i);
-    const int rows = t->rows - row < TILE ? (int)(t->rows - row) : TILE, stage = (int)(i % STAGES), before = early(t, row);
-    LOCAL_PTR real *to = t->ring + stage * t->size;
+    const int rows = t->rows - row < TILE ? (int)(t->rows - row) : TILE, stage = (int)(i % STAGES);
+    const int shift = shift_of(t, row), before = shift % BULK_BEGIN;
+    LOCAL_PTR real *to = t->ring + stage * t->size + (shift - before);
     __global const real *from = t->X + (row * t->n - before);
     const long left = (t->rows - row) * t->n + before;
     int all = (before + rows * t->n + BULK_UNIT - 1) / BULK_UNIT * BULK_UNIT;

@@ -1,14 +1,14 @@
-/* The plans of team.cl: for GPUs whose threads exchange registers, but whose groups have no clusters, and some little
- * on-chip memory, as NVIDIA's through OpenCL. Every thread's part of the tiles under way must fit into what a group may
- * declare, and as many groups run side by side as registers and a unit's memory have room for. */
+/* The plans of team.cl: rows that several groups share; and where nothing copies in bulk, rows of one group, too. Every thread's part
+ * of the tiles under way must fit into on-chip memory, and as many groups run side by side as that and registers have room for. */
 #include "pass/dense/team.h"
 
-#include <string.h>
+#include <math.h>
 
 #include "core/arguments.h"
 #include "core/size.h"
-#include "pass/dense/dense.h"
+#include "pass/dense/hopper.h"
 #include "pass/dense/team.cl"
+#include "pass/dense/variants.h"
 
 KI_ARGUMENTS(mmchain_team_begin);
 
@@ -20,27 +20,19 @@ enum {
     REGISTERS_MAX = 255,
     LOAD_WORDS = 160, /* registers for y and w */
     PAIRS_MAX = 128,  /* numbers that a warp receives a step */
-    HEAD = 16,        /* EXCHANGE_HEAD of dialect/exchange.h */
     LINE = 16         /* 64-bit words of a line */
 };
 
-/* Tensor cores make eight columns of sums, however many there are. */
-int64_t ki_team_words(const struct ki_plan *plan) {
-    if (!plan->team) return 0;
+static int64_t words_of(const struct ki_plan *plan) {
     const int64_t teams = plan->groups / plan->C, numbers = (int64_t)plan->R * plan->K;
-    /* For each of the tiles on their way all groups' parts, and the sums beside them. */
-    if (strcmp(plan->variant, "TILE_TEAM") == 0) return HEAD + teams * plan->stages * (plan->C + 1) * numbers;
-    const int64_t place =
-        strcmp(plan->variant, "TEAM") ? plan->C * plan->R * 8 : ki_ceil_div(plan->C * numbers, LINE) * LINE;
-    return HEAD + teams * (2 * plan->lag + 2) * place;
+    return KI_EXCHANGE_HEAD + teams * (2 * plan->lag + 2) * ki_ceil_div(plan->C * numbers, LINE) * LINE;
 }
 
-kiln_status ki_team_begin(const struct ki_plan *plan, const struct ki_chain *chain,
-                          const struct ki_buffer *buffer, int64_t at) {
+kiln_status ki_team_begin(const struct ki_chain *chain, const struct ki_buffer *buffer, int64_t at,
+                          int64_t words) {
     struct ki_kernel *kernel;
     kiln_device *device = chain->X->device;
     kiln_status status;
-    const int64_t words = ki_team_words(plan);
     TRY(ki_kernel_get(&kernel, device, "team", "mmchain_team_begin", chain->X->type, "-DTEAM_BEGIN"));
     TRY(ki_kernel_launch(
         device, kernel, ki_min(ki_ceil_div(words, 256), 1024), 256,
@@ -49,9 +41,58 @@ done:
     return status;
 }
 
+/* ------------------------------------------------------------------------------------------ cost */
+
+/* What the groups of a team send each other is on its way for more than a step, for which tiles wait, the longer the more groups
+ * a unit has, and every group reads the parts of all. Copies of whole rows reach more of the memory's bandwidth than those of
+ * threads; rows of less than a warp's loads are fetched in pieces of lines. */
+static double rate_of(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
+                      int64_t groups) {
+    static const char *const limits[] = {"memory bandwidth", "latency of a step", "instructions",
+                                         "bytes under way"};
+    const struct ki_dense_constants *c = ki_dense_constants;
+    const int64_t size = ki_type_bytes(chain->X->type);
+    const double words = (double)size / 4, R = plan->R, numbers = R * plan->K, G = (double)groups,
+                 S = plan->stages;
+    const double lanes = plan->VS < 32 ? plan->VS : 32, warps = plan->BS / 32.0, turns = 32 / lanes;
+    const double tile = R * (plan->BS / plan->VS) * (double)(ki_ceil_div(chain->X->cols, plan->C) * size);
+    const double loads = 2 * R * plan->Q * plan->W * words, shuffles = ki_sum_shuffles(numbers, lanes);
+    const double unit_memory = ki_dense_unit_memory(chain->X->device);
+    const bool alone = plan->C == 1, bulk = ki_copies_in_bulk(&chain->X->device->properties);
+    const double parts = alone ? 0 : plan->C * numbers * words;
+    double step = alone ? c->team_alone_step + c->team_alone_load * loads
+                        : c->team_step + c->team_load * loads + c->team_part * parts;
+    if (plan->VS > 32) step += (alone ? c->team_alone_meeting : c->team_meeting) * numbers * plan->VS / 32;
+    const double busy = warps * (c->team_warp + c->team_multiply * loads * plan->K +
+                                 c->team_busy_load * loads + c->team_shuffle * shuffles * words) +
+                        c->team_busy_part * parts;
+    const double memory =
+        unit_memory * (alone ? c->team_alone_memory / (1 + c->team_alone_turns * turns * turns)
+                             : (bulk ? c->team_memory : c->team_memory_copies) +
+                                   c->team_rows_gain * fmin(ki_log2_of(R), 2));
+    const double exchange = c->team_exchange * (1 + c->team_exchange_group * (G - 1));
+    const double under_way = tile * G *
+                             (alone ? (S - 0.5) / c->team_alone_latency
+                                    : fmin((S - plan->lag) / c->team_latency, (plan->lag - 0.8) / exchange));
+    const double rates[] = {memory, tile * G / step, tile / busy, under_way};
+    int least;
+    const double rate = ki_joint_rate(rates, 4, 4, &least);
+    *limit = limits[least];
+    return rate;
+}
+
+static void cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64_t groups) {
+    const struct ki_plan *plan = &candidate->plan;
+    const int vectors = plan->BS / plan->VS;
+    const double element = ki_dense_constants->ring_end + ki_dense_constants->ring_end_vector * (vectors - 1);
+    ki_cost(candidate, chain, groups, rate_of, vectors > 1 ? plan->K * plan->Q * plan->W * element : 0);
+}
+
+/* ------------------------------------------------------------------------------------------ plans */
+
 /* As NVIDIA's OpenCL compiler gives them, and never fewer where that would launch groups that wait for others to end: what a
  * team's late groups take alone is time lost (1.6 ms for 1.25). */
-int64_t ki_team_registers(const struct ki_plan *plan, const struct ki_chain *chain) {
+static int64_t registers_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int words = chain->X->type == KILN_F64 ? 2 : 1, held = 2 * words * plan->Q * plan->W * plan->K;
     const int64_t found = 40 + held + ki_max(held - 64, 0) / 3 + words * plan->K * plan->R +
                           (ki_chain_maps(chain) ? 24 : 0) + (plan->C > 1 ? 8 : 0) +
@@ -69,7 +110,8 @@ int64_t ki_team_registers_most(const struct ki_plan *plan, const struct ki_chain
  * and behind them. */
 static int64_t room_of(const struct ki_plan *plan, const struct ki_chain *chain) {
     const int64_t size = ki_type_bytes(chain->X->type);
-    return plan->stages * plan->R * ((int64_t)plan->Q * plan->W * plan->BS * size + 16);
+    const int64_t beyond = plan->W * size < 16 ? 128 : 0; /* BULK_LINE of dialect/bulk.h */
+    return plan->stages * plan->R * ((int64_t)plan->Q * plan->W * plan->BS * size + beyond);
 }
 
 /* Bytes that it takes beside them. */
@@ -89,18 +131,19 @@ static int64_t unit_local(const struct ki_chain *chain) {
 /* As many tiles as a group has room for. */
 static bool fit(struct ki_plan *plan, int64_t *groups, const struct ki_chain *chain, int64_t room) {
     const int least = plan->VS <= 32 ? 2 : 3;
-    if (ki_team_registers(plan, chain) > REGISTERS_MAX) return false;
+    if (registers_of(plan, chain) > REGISTERS_MAX) return false;
     for (plan->stages = STAGES_MAX; plan->stages >= least; plan->stages--) {
         const int64_t all = room_of(plan, chain) + declared(plan, chain);
         if (all > room) continue;
-        *groups = ki_min(ki_dense_groups(plan, chain), unit_local(chain) / (all + GROUP_LOCAL));
+        *groups = ki_min(ki_unit_groups(plan, chain, (double)registers_of(plan, chain)),
+                         unit_local(chain) / (all + GROUP_LOCAL));
         return *groups >= 1;
     }
     return false;
 }
 
-static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
-                       void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
+static void offer_plan(struct ki_offers *offers, struct ki_plan plan) {
+    const struct ki_chain *chain = offers->chain;
     const struct ki_properties *device = &chain->X->device->properties;
     const bool given = device->architecture > 0; /* by CUDA, at launch */
     const int64_t most_room =
@@ -111,62 +154,58 @@ static void offer_plan(struct ki_plan plan, const struct ki_chain *chain,
         int64_t groups = 0;
         const int64_t room = ki_min(most_room, unit_local(chain) / share - GROUP_LOCAL);
         if (!fit(&plan, &groups, chain, room)) return;
-        /* A team waits for all of its groups; how many a unit holds is known of compute capability 9.0 alone. */
+        /* A team waits for all of its groups; how many a unit holds is not known of other devices. */
         if (plan.C > (given || device->local_declared ? groups : 1) * device->compute_units) continue;
         if (plan.stages == stages) continue; /* the same kernel in as many groups */
         stages = plan.stages;
         plan.local_bytes = given ? room_of(&plan, chain) : 0;
         /* A team's sums are asked for a step before they are used. */
         const int most = plan.C == 1 ? (plan.VS > 32) : (int)ki_min(ki_max(plan.stages - 2, 1), LAG_MAX);
-        for (plan.lag = ki_min(most, 2); plan.lag <= most; plan.lag++) {
-            struct ki_candidate candidate = {.plan = plan};
-            ki_dense_predict(&candidate, chain, groups);
-            offer(list, &candidate);
-        }
+        for (plan.lag = (int)ki_min(most, 2); plan.lag <= most; plan.lag++) ki_offer(offers, &plan, groups);
     }
 }
 
 /* Threads and loads for a slice of a row: a thread's columns in widest loads, with few threads that have none. */
-static void offer_slices(struct ki_plan plan, const struct ki_chain *chain,
-                         void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
-    const kiln_matrix *X = chain->X;
-    const int64_t size = ki_type_bytes(X->type), widest = 16 / size, unit = 128 / size;
+static void offer_slices(struct ki_offers *offers, struct ki_plan plan) {
+    const kiln_matrix *X = offers->chain->X;
+    const int64_t size = ki_type_bytes(X->type), unit = 128 / size;
     const int64_t slice = plan.C == 1 ? X->cols : ki_ceil_div(ki_ceil_div(X->cols, plan.C), unit) * unit;
-    if (slice * (plan.C - 1) >= X->cols) return;
-    plan.W = (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
+    const int64_t shortest = X->cols - slice * (plan.C - 1);
+    if (shortest <= 0) return;
+    plan.W = ki_load_width(X);
     for (plan.VS = plan.C == 1 ? 4 : 128; plan.VS <= 512; plan.VS *= 2) {
         plan.Q = (int)ki_ceil_div(slice, plan.VS * plan.W);
-        const int64_t load = (int64_t)plan.Q * plan.W, shortest = X->cols - slice * (plan.C - 1);
-        plan.sure = (int)(shortest / (plan.VS * plan.W));
+        const int64_t load = (int64_t)plan.Q * plan.W;
         if (load * plan.K * size / 2 > LOAD_WORDS || 4 * slice < 3 * load * plan.VS) continue;
-        for (plan.BS = (int)ki_max(plan.VS, 128); plan.BS <= (plan.VS <= 32 ? 256 : ki_max(plan.VS, 128));
-             plan.BS *= 2)
-            for (plan.R = 1; plan.R <= 8; plan.R *= 2) offer_plan(plan, chain, offer, list);
+        plan.sure = (int)(shortest / (plan.VS * plan.W));
+        const int64_t least = ki_max(plan.VS, 128);
+        for (plan.BS = (int)least; plan.BS <= (plan.VS <= 32 ? 256 : least); plan.BS *= 2)
+            for (plan.R = 1; plan.R <= 8; plan.R *= 2) offer_plan(offers, plan);
     }
 }
 
-void ki_team_plans(const struct ki_chain *chain, int least,
-                   void (*offer)(void *list, const struct ki_candidate *candidate), void *list) {
-    const struct ki_properties *device = &chain->X->device->properties;
+static void offer(struct ki_offers *offers) {
     static const int teams[] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
                                 12, 13, 14, 16, 18, 22, 26, 33, 44, 52, 66};
-    if (!device->shuffles || device->group_max < 512) return;
-    /* One group alone is ring.cl's, where it has as much memory as CUDA's. */
-    const size_t begin = device->local_declared || device->architecture >= 90 ? 1 : 0;
-    /* More than two columns of y are tensor cores' (tile.cl), where rows are whole words of theirs. */
-    const bool tensor = (device->local_declared || device->architecture >= 90) &&
-                        chain->kind == KI_CHAIN_FUSED &&
-                        chain->X->cols * ki_type_bytes(chain->X->type) % 8 == 0;
-    const int most = tensor ? (int)ki_min(ki_plan_columns(chain), 2) : ki_plan_columns(chain);
-    for (int K = (int)ki_max(least, ki_plan_columns(chain) / 2); K <= most; K *= 2)
-        for (size_t c = begin; c < sizeof teams / sizeof *teams; c++) {
-            if (teams[c] > 1 && chain->X->cols < 1024) break;
-            const struct ki_plan plan = {.file = "team",
-                                         .function = "mmchain_team",
-                                         .variant = "TEAM",
-                                         .K = K,
-                                         .C = teams[c],
-                                         .team = teams[c] > 1};
-            offer_slices(plan, chain, offer, list);
+    const struct ki_chain *chain = offers->chain;
+    const struct ki_properties *device = &chain->X->device->properties;
+    const int64_t row = chain->X->cols * ki_type_bytes(chain->X->type);
+    const bool bulk = ki_copies_in_bulk(device);
+    if (!device->is_gpu || !device->shuffles || device->group_max < 512) return;
+    /* Three columns of y and more are tensor cores' (tile.cl), where rows are whole words of theirs. */
+    const bool tensor = bulk && chain->kind == KI_CHAIN_FUSED && row % 8 == 0;
+    const int columns = ki_plan_columns(chain), most = tensor ? (int)ki_min(columns, 2) : columns;
+    for (int K = (int)ki_max(ki_least_columns(chain), columns / 2); K <= most; K *= 2)
+        for (size_t i = bulk ? 1 : 0; i < sizeof teams / sizeof *teams; i++) {
+            if (teams[i] > 1 && chain->X->cols < 1024) break;
+            offer_slices(offers, (struct ki_plan){.variant = &ki_dense_team, .K = K, .C = teams[i]});
         }
 }
+
+const struct ki_variant ki_dense_team = {.name = "team",
+                                         .file = "team",
+                                         .function = "mmchain_team",
+                                         .define = "TEAM",
+                                         .offer = offer,
+                                         .cost = cost,
+                                         .words = words_of};

@@ -2,10 +2,10 @@
  * out = alpha X^T (v .* (X y)) + beta z and its halves.
  *
  * The next STAGES tiles are on their way into local memory, so that what is under way does not depend on registers: by one
- * thread's bulk copies of whole rows (dialect/bulk.h), from a multiple of 16 bytes to a multiple of 16 bytes, or, where the device
- * has none, by every thread's copies of its own elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot
- * products of a tile are summed together, each exchange between lanes halving them (dialect/group_sum.h), and meet the tile LAG
- * steps later, still in local memory, to make w.
+ * thread's bulk copies of whole rows (dialect/bulk.h), or, where the device has none, by every thread's copies of its own
+ * elements (COPY_ASYNC). Columns of y and w stay in registers. The R rows x K columns of dot products of a tile are summed
+ * together, each exchange between lanes halving them (dialect/group_sum.h), and meet the tile LAG steps later, still in local
+ * memory, to make w.
  *
  * Rows too wide for a group are shared by a team of C, a slice of the columns each. Its groups leave their parts of a tile's
  * dot products in global memory, and read those of all others LAG steps later (dialect/exchange.h), having asked for them at
@@ -47,12 +47,14 @@
 
 #if defined(BULK) && (defined(KILN_OPENCL) || __CUDA_ARCH__ >= 900) && C > 1
 #define WHOLE_ROWS
-#define PITCH (TL * BS + (W == BULK_UNIT ? 0 : BULK_UNIT)) /* of a row in a tile */
+#define PITCH (TL * BS + (W == BULK_UNIT ? 0 : BULK_LINE)) /* of a row in a tile */
+#else
+#define PITCH (TL * BS)
 #endif
 #ifdef KILN_CUDA /* gives it at launch */
 #define ROOM_BEGIN real *const room = ring;
 #else
-#define ROOM_BEGIN LOCAL real room[STAGES * R * (TL * BS + BULK_UNIT)] ALIGNED_16;
+#define ROOM_BEGIN LOCAL real room[STAGES * R * PITCH] __attribute__((aligned(128)));
 #endif
 
 /* What a group works on: columns [base, base + width) of every parts-th tile from `part` on. */
@@ -89,13 +91,13 @@ DEVICE_FN int column_of(int q) {
 }
 
 #ifdef WHOLE_ROWS
-/* Elements that a row's copy begins before the slice. */
-DEVICE_FN int early(const struct strip *t, long row) {
-    return W == BULK_UNIT ? 0 : (int)((uint)row * (uint)t->n % BULK_UNIT);
+/* Where in its place a row's slice begins. */
+DEVICE_FN int shift_of(const struct strip *t, long row) {
+    return W == BULK_UNIT ? 0 : (int)((uint)row * (uint)t->n % BULK_LINE);
 }
 
 DEVICE_FN LOCAL_PTR real *place_of(const struct strip *t, LOCAL_PTR real *room, int i, int r) {
-    return room + ((int)((uint)i % STAGES) * R + r) * PITCH + early(t, row_of(t, i, r)) + (int)get_local_id(0) * W;
+    return room + ((int)((uint)i % STAGES) * R + r) * PITCH + shift_of(t, row_of(t, i, r)) + (int)get_local_id(0) * W;
 }
 #else
 DEVICE_FN LOCAL_PTR real *place_of(const struct strip *t, LOCAL_PTR real *room, int i, int r) {
@@ -137,9 +139,9 @@ DEVICE_FN void fetch_rows(const struct strip *t, LOCAL_PTR real *room, LOCAL_PTR
     const int rows = left < R ? (int)left : R;
     uint bytes = 0;
     for (int r = 0; r < rows; r++) {
-        const int before = early(t, row + r);
+        const int shift = shift_of(t, row + r), before = shift % BULK_BEGIN;
         const long from = (row + r) * t->n + t->base - before, end = t->rows * t->n - from;
-        LOCAL_PTR real *to = room + ((uint)i % STAGES * R + (uint)r) * PITCH;
+        LOCAL_PTR real *to = room + ((uint)i % STAGES * R + (uint)r) * PITCH + (shift - before);
         int all = (before + t->width + BULK_UNIT - 1) & -BULK_UNIT;
         if (W < BULK_UNIT && end < all) {
             all = (int)end & -BULK_UNIT;
@@ -512,12 +514,12 @@ __kernel GROUP_OF(256) void mmchain_team_begin(PARAMETERS(mmchain_team_begin)) {
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build TEAM KIND=0 VS=128 BS=128 Q=7 W=2 R=1 K=1 C=12 SURE=1 STAGES=3 LAG=1 TEAMS
-// build TEAM KIND=0 VS=128 BS=128 Q=1 W=4 R=2 K=1 C=7 SURE=1 STAGES=4 LAG=2 TEAMS
+// build TEAM KIND=0 VS=128 BS=128 Q=7 W=2 R=1 K=1 C=12 SURE=1 STAGES=3 LAG=1
+// build TEAM KIND=0 VS=128 BS=128 Q=1 W=4 R=2 K=1 C=7 SURE=1 STAGES=4 LAG=2
 // build TEAM KIND=0 VS=32 BS=128 Q=2 W=2 R=4 K=4 C=1 SURE=1 STAGES=2 LAG=0 MAP=3
-// build TEAM KIND=0 VS=128 BS=128 Q=2 W=2 R=2 K=4 C=8 SURE=1 STAGES=5 LAG=2 MAP=0 INDEX64 TEAMS
+// build TEAM KIND=0 VS=128 BS=128 Q=2 W=2 R=2 K=4 C=8 SURE=1 STAGES=5 LAG=2 MAP=0 INDEX64
 // build TEAM KIND=1 VS=128 BS=128 Q=4 W=1 R=1 K=2 C=1 SURE=1 STAGES=5 LAG=1
 // build TEAM KIND=2 VS=16 BS=256 Q=2 W=2 R=2 K=1 C=1 SURE=1 STAGES=2 LAG=0
-// build TEAM KIND=1 VS=128 BS=128 Q=2 W=2 R=1 K=1 C=16 SURE=1 STAGES=5 LAG=3 TEAMS
+// build TEAM KIND=1 VS=128 BS=128 Q=2 W=2 R=1 K=1 C=16 SURE=1 STAGES=5 LAG=3
 // build TEAM_BEGIN
 #endif

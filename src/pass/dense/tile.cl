@@ -7,61 +7,20 @@
  * WORKERS warps take tiles from a ring that another warp keeps full by bulk copies. Where a row has several warps, or C groups,
  * they leave their parts of a tile's sums to one more warp, which adds them up, applies the map and hands the factors F back;
  * meanwhile the workers take the dot products of the next LAG tiles, where the ring has room for them. They all meet once a tile.
- * C groups are a cluster, or a team of any number (dialect/exchange.h). */
-#if defined(BULK) && (defined(TILE) || defined(TILE_WHOLE))
+ * C groups are a team (dialect/exchange.h). */
+#if defined(BULK) && defined(TILE)
 #if JOINT
-#ifdef CLUSTERS
-/* Stores two elements, and 2 sizeof(real) into its ticket, in another group of the cluster. */
-DEVICE_FN void store_remote(LOCAL_PTR real *to, LOCAL_PTR ulong *ticket, int group, real first, real second) {
-#ifdef REAL_F64
-    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, "
-        "%2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f64 [there], {%3, %4}, [ticket];\n\t}"
-        :
-        : "r"(shared_address(to)), "r"(shared_address(ticket)), "r"(group), "d"(first), "d"(second)
-        : "memory");
-#else
-    PTX("{\n\t.reg .b32 there, ticket;\n\tmapa.shared::cluster.u32 there, %0, "
-        "%2;\n\tmapa.shared::cluster.u32 ticket, %1, %2;\n\t"
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [ticket];\n\t}"
-        :
-        : "r"(shared_address(to)), "r"(shared_address(ticket)), "r"(group), "f"(first), "f"(second)
-        : "memory");
-#endif
-}
-#endif
 
 /* What warps leave for each other: a tile's parts and its factors alternate between two places. */
 struct exchange {
     LOCAL_PTR struct sums (*parts)[SHARERS], *factors;
-#ifdef CLUSTERS
-    LOCAL_PTR struct sums (*came)[C];
-    LOCAL_PTR ulong *arrived;
-#elif C > 1
+#if C > 1
     __global ulong *words; /* the team's */
     int member;
 #endif
 };
 
-#ifdef CLUSTERS
-/* q = the parts of the groups' sums of tile i that this one has, to all of the cluster, itself among them. */
-DEVICE_FN void send_sums(const struct exchange *to, const real (*q)[2], int i) {
-    const int lane = (int)get_local_id(0) % 32;
-    if (lane == 0) ticket_expect(&to->arrived[i & 1], C * (uint)sizeof(struct sums));
-    warp_sync();
-    for (int g = 0; g < C; g++)
-#pragma unroll
-        for (int u = 0; u < UNITS; u++)
-            store_remote(&to->came[i & 1][get_group_id(0) % C].of[u][2 * lane], &to->arrived[i & 1], g,
-                         q[u][0], q[u][1]);
-}
-
-/* q = tile i's sums over the groups. */
-DEVICE_FN void receive_sums(real (*q)[2], const struct exchange *of, int i) {
-    ticket_wait_cluster(&of->arrived[i & 1], i >> 1 & 1);
-    add_up(q, of->came[i & 1], C);
-}
-#elif C > 1
+#if C > 1
 #define UNIT_WORDS (PAIR_WORDS * 32)
 #define GROUP_WORDS (UNITS * UNIT_WORDS)
 #define ROUNDS ((C * UNITS * PAIR_WORDS + 51) / 52)
@@ -145,7 +104,7 @@ DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, __glo
         const int done = i - behind;
         real q[UNITS][2];
         LOCAL_PTR real *factors = &of->factors[done & 1].of[0][0];
-#if C > 1 && !defined(CLUSTERS)
+#if C > 1
         struct words words;
         if (LAG > 1 && done >= 0) ask(&words, of, done, 0);
 #endif
@@ -159,9 +118,7 @@ DEVICE_FN void map_tiles(const struct tiles *t, const struct exchange *of, __glo
         if (done < 0) continue;
         now = next;
         if (done + 1 < t->count) load_rows(&next, t, done + 1, 0, v, y, first, k, v_cols MAP_PASSED);
-#ifdef CLUSTERS
-        receive_sums(q, of, done);
-#elif C > 1
+#if C > 1
         if (LAG <= 1) ask(&words, of, done, 0);
         receive_sums(q, &words, of, done);
 #endif
@@ -220,16 +177,12 @@ DEVICE_FN void work(real (*w)[W], const struct tiles *t, const struct place *at,
 }
 #endif
 
-__kernel GROUP_OF(BS)
-    CLUSTER_OF(C) void mmchain_tile(PARAMETERS(dense) MAP_PARAMETERS TEAM_PARAMETERS) {
+__kernel GROUP_OF(BS) void mmchain_tile(PARAMETERS(dense) MAP_PARAMETERS TEAM_PARAMETERS) {
     RING_BEGIN
     LOCAL ulong full[STAGES]; /* a tile of the ring has come */
 #if JOINT
     LOCAL struct sums parts[2][SHARERS], factors[2];
-#ifdef CLUSTERS
-    LOCAL struct sums came[2][C];
-    LOCAL ulong arrived[2];
-#elif C > 1
+#if C > 1
     LOCAL int number;
 #endif
 #elif defined(MAP)
@@ -244,25 +197,18 @@ __kernel GROUP_OF(BS)
     long group = (long)get_group_id(0);
     if (id == 0) {
         for (int s = 0; s < STAGES; s++) ticket_init(&full[s], 1);
-#ifdef CLUSTERS
-        for (int s = 0; s < 2; s++) ticket_init(&arrived[s], 1);
-#elif C > 1
+#if C > 1
         number = count_up((volatile __global int *)((__global ulong *)work_space + exchange_at));
 #endif
         tickets_begin();
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-#ifdef CLUSTERS
-    cluster_arrive();
-    cluster_wait(); /* all tickets of the cluster are there */
-#elif C > 1
+#if C > 1
     group = number;
 #endif
     const struct tiles t = tiles_of_group(X, ring, rows, n, group);
     const struct place at = place_of(&t);
-#ifdef CLUSTERS
-    const struct exchange exchange = {parts, factors, came, arrived};
-#elif C > 1
+#if C > 1
     __global ulong *words = (__global ulong *)work_space + exchange_at + EXCHANGE_HEAD;
     const struct exchange exchange = {parts, factors, words + t.part * PLACES * C * GROUP_WORDS,
                                       (int)(group % C)};
@@ -295,10 +241,6 @@ __kernel GROUP_OF(BS)
         work(w, &t, &at, yr, full, own, v, y, first, k, v_cols MAP_PASSED);
 #endif
     }
-#ifdef CLUSTERS
-    cluster_arrive();
-    cluster_wait(); /* no group ends while another may still store into it */
-#endif
     write_w(out, w, &t, &at, n);
 #ifdef MAP
     write_records(records + records_at + group * RECORD, record, record_parts);
@@ -307,15 +249,15 @@ __kernel GROUP_OF(BS)
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build TILE KIND=0 VS=32 BS=288 Q=4 W=4 R=32 K=8 C=1 STAGES=4 LAG=0 RING_BYTES=65536
-// build TILE KIND=0 VS=32 BS=256 Q=2 W=4 R=64 K=8 C=1 STAGES=2 LAG=0 RING_BYTES=65536
-// build TILE KIND=0 VS=512 BS=576 Q=5 W=4 R=8 K=8 C=16 STAGES=5 LAG=1 RING_BYTES=65536
-// build TILE KIND=0 VS=192 BS=256 Q=27 W=2 R=8 K=8 C=16 STAGES=2 LAG=0 RING_BYTES=65536
-// build TILE_WHOLE KIND=0 VS=256 BS=320 Q=8 W=2 R=8 K=4 C=8 STAGES=3 LAG=1 RING_BYTES=65536 INDEX64
-// build TILE KIND=0 VS=256 BS=320 Q=11 W=2 R=8 K=8 C=6 STAGES=5 LAG=3 RING_BYTES=65536 MAP=0 TEAMS
-// build TILE KIND=0 VS=256 BS=320 Q=13 W=2 R=8 K=8 C=26 STAGES=4 LAG=2 TEAMS RING_BYTES=65536
-// build TILE KIND=0 VS=320 BS=384 Q=10 W=4 R=8 K=8 C=33 STAGES=4 LAG=2 TEAMS RING_BYTES=65536
-// build TILE_WHOLE KIND=0 VS=32 BS=160 Q=2 W=4 R=16 K=2 C=1 STAGES=8 LAG=0 RING_BYTES=65536 MAP=3
-// build TILE KIND=0 VS=128 BS=192 Q=8 W=2 R=8 K=8 C=2 STAGES=4 LAG=1 RING_BYTES=65536 MAP=0
-// build TILE KIND=0 VS=128 BS=192 Q=8 W=2 R=8 K=8 C=2 STAGES=4 LAG=1 RING_BYTES=65536 MAP=1
-// build TILE KIND=0 VS=256 BS=320 Q=2 W=4 R=32 K=8 C=1 STAGES=2 LAG=0 RING_BYTES=65536
+// build TILE KIND=0 VS=32 BS=288 Q=4 W=4 R=32 K=8 C=1 SURE=24 STAGES=4 LAG=0 RING_BYTES=65536
+// build TILE KIND=0 VS=32 BS=256 Q=2 W=4 R=64 K=8 C=1 SURE=8 STAGES=2 LAG=0 RING_BYTES=65536
+// build TILE KIND=0 VS=512 BS=576 Q=5 W=4 R=8 K=8 C=16 SURE=0 STAGES=5 LAG=1 RING_BYTES=65536
+// build TILE KIND=0 VS=192 BS=256 Q=27 W=2 R=8 K=8 C=16 SURE=0 STAGES=2 LAG=0 RING_BYTES=65536
+// build TILE KIND=0 VS=256 BS=320 Q=8 W=2 R=8 K=4 C=8 SURE=64 STAGES=3 LAG=1 RING_BYTES=65536 INDEX64
+// build TILE KIND=0 VS=256 BS=320 Q=11 W=2 R=8 K=8 C=6 SURE=0 STAGES=5 LAG=3 RING_BYTES=65536 MAP=0
+// build TILE KIND=0 VS=256 BS=320 Q=13 W=2 R=8 K=8 C=26 SURE=0 STAGES=4 LAG=2 RING_BYTES=65536
+// build TILE KIND=0 VS=320 BS=384 Q=10 W=4 R=8 K=8 C=33 SURE=0 STAGES=4 LAG=2 RING_BYTES=65536
+// build TILE KIND=0 VS=32 BS=160 Q=2 W=4 R=16 K=2 C=1 SURE=16 STAGES=8 LAG=0 RING_BYTES=65536 MAP=3
+// build TILE KIND=0 VS=128 BS=192 Q=8 W=2 R=8 K=8 C=2 SURE=0 STAGES=4 LAG=1 RING_BYTES=65536 MAP=0
+// build TILE KIND=0 VS=128 BS=192 Q=8 W=2 R=8 K=8 C=2 SURE=0 STAGES=4 LAG=1 RING_BYTES=65536 MAP=1
+// build TILE KIND=0 VS=256 BS=320 Q=2 W=4 R=32 K=8 C=1 SURE=0 STAGES=2 LAG=0 RING_BYTES=65536

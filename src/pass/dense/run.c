@@ -4,7 +4,7 @@
 #include "core/arguments.h"
 #include "core/size.h"
 #include "pass/dense/dense.cl"
-#include "pass/dense/dense.h"
+#include "pass/dense/variants.h"
 
 KI_ARGUMENTS(mmchain_finish);
 
@@ -45,10 +45,6 @@ static kiln_status run(struct ki_plan *plan, const struct ki_chain *chain) {
     struct ki_work work;
     int64_t bytes = 0;
     TRY(ki_plan_kernel(&pass, plan, chain));
-    if (plan->groups == 0) { /* a device of which a part is in use has no room for large clusters */
-        ki_dense_wide(plan, chain);
-        TRY(ki_plan_kernel(&pass, plan, chain));
-    }
     if (partials && !ki_mul3(plan->groups * plan->K, X->cols, ki_type_bytes(X->type), &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the partial results overflow: %lld columns", (long long)X->cols);
     if (partials) TRY(find_finish(&last, chain));

@@ -1,0 +1,89 @@
+/* What the predicted times of all dense passes have in common.
+ *
+ * The fused-kernels paper's section 3.3 chooses by occupancy; here every layout that fits gets a predicted bandwidth. A compute unit
+ * holds G groups, each of which goes through a step of `tile` bytes in
+ *   step = latencies of loads, shuffles, barriers and exchanges, one after the other,
+ *   busy = what those cost the unit's issue slots, with G groups side by side,
+ * and cannot go faster than its share of the memory's bandwidth:
+ *   rate^-p = memory^-p + (tile G / step)^-p + (tile / busy)^-p + ...
+ * What comes once is added to the time: the launch, the partial sums, and a group's vectors adding up their w. Each variant has its own
+ * step, busy and further limits; the numbers in them are in hopper.h. */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/size.h"
+#include "pass/dense/hopper.h"
+#include "pass/dense/variants.h"
+
+enum { UNIT_GROUPS = 32, UNIT_LEAST_REGISTERS = 32, LAUNCH_NS = 6000, PARTIALS_RATE = 4000 };
+
+/* Achieved at most of the bandwidth that the device's data sheet promises, and a unit's share where nothing is promised. */
+static const double achieved = 0.945, unit_bandwidth = 33; /* bytes a nanosecond */
+
+#define VALUE(name, value) value,
+#define OF_F64(name, f64, f32) f64,
+#define OF_F32(name, f64, f32) f32,
+#define TEAM_F64(name, f64, f32, whole) f64,
+#define TEAM_F32(name, f64, f32, whole) f32,
+#define TEAM_WHOLE(name, f64, f32, whole) whole,
+/* clang-format off */
+static const struct ki_dense_constants hopper = {
+    KI_DENSE_CONSTANTS(VALUE) KI_RING_CONSTANTS(VALUE) KI_TEAM_CONSTANTS(VALUE)
+    {KI_TILE_CONSTANTS(OF_F64)}, {KI_TILE_CONSTANTS(OF_F32)},
+    {KI_TILE_TEAM_CONSTANTS(TEAM_F64)}, {KI_TILE_TEAM_CONSTANTS(TEAM_F32)}, {KI_TILE_TEAM_CONSTANTS(TEAM_WHOLE)}};
+/* clang-format on */
+const struct ki_dense_constants *ki_dense_constants = &hopper;
+
+double ki_log2_of(double power) {
+    return power > 1 ? log2(power) : 0;
+}
+
+double ki_sum_shuffles(double numbers, double lanes) {
+    const double shared = fmin(numbers, lanes);
+    return (numbers <= lanes ? numbers - 1 : numbers) + ki_log2_of(lanes) - ki_log2_of(shared);
+}
+
+double ki_joint_rate(const double *rates, int count, double power, int *least) {
+    double sum = 0;
+    *least = 0;
+    for (int i = 0; i < count; i++) {
+        sum += pow(rates[i], -power);
+        if (rates[i] < rates[*least]) *least = i;
+    }
+    return pow(sum, -1 / power);
+}
+
+double ki_dense_unit_memory(const kiln_device *device) {
+    const struct ki_properties *properties = &device->properties;
+    if (properties->bandwidth <= 0) return unit_bandwidth;
+    return achieved * properties->bandwidth * 1e-9 / properties->compute_units;
+}
+
+int64_t ki_unit_groups(const struct ki_plan *plan, const struct ki_chain *chain, double registers) {
+    const int64_t rounded = ki_max(((int64_t)registers + 7) / 8 * 8, UNIT_LEAST_REGISTERS);
+    return ki_min(ki_unit_registers(chain) / (rounded * plan->BS),
+                  ki_min(KI_UNIT_THREADS / plan->BS, UNIT_GROUPS));
+}
+
+void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64_t groups, ki_rate *rate,
+             double ending) {
+    const kiln_matrix *X = chain->X;
+    struct ki_plan *plan = &candidate->plan;
+    const char *limit = "";
+    const int64_t size = ki_type_bytes(X->type), units = X->device->properties.compute_units;
+    const int64_t passes = ki_ceil_div(chain->k, plan->K);
+    const int64_t tiles = ki_max(ki_ceil_div(X->rows, (int64_t)plan->R * (plan->BS / plan->VS)), 1);
+    const int64_t sharers = ki_min(ki_max(groups * units / plan->C, 1), tiles);
+    const double uneven = (double)(ki_ceil_div(tiles, sharers) * sharers) / (double)tiles;
+    const bool sums = chain->kind != KI_CHAIN_PLAIN;
+    const double partials = sums ? (double)(sharers * X->cols * plan->K * size) : 0;
+    const double bytes = (double)((X->nnz + X->rows) * size);
+    const double all = (double)units * rate(&limit, plan, chain, groups);
+    candidate->bytes = passes * (int64_t)(bytes + 2 * partials);
+    candidate->seconds = 1e-9 * (double)passes *
+                         (LAUNCH_NS + bytes / all * uneven + partials / PARTIALS_RATE + (sums ? ending : 0));
+    candidate->occupancy = (double)(groups * plan->BS) / KI_UNIT_THREADS;
+    plan->steps = tiles;
+    plan->groups = sharers * plan->C;
+    snprintf(candidate->limit, sizeof candidate->limit, "%s", limit);
+}

@@ -1,0 +1,128 @@
+/* The ways of a dense pass, and the choice among their plans by the cost that each is predicted to have. */
+#include "pass/dense/variants.h"
+
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "pass/dense/local_declared.h"
+
+enum { LIST_MAX = 2048 };
+
+/* In the order in which plans are listed. The last is for rows that nothing else has registers for. */
+static const struct ki_variant *const variants[] = {&ki_dense_tile, &ki_dense_team, &ki_dense_ring,
+                                                    &ki_dense_rows, &ki_dense_wide};
+enum { VARIANTS = sizeof variants / sizeof *variants };
+
+void ki_offer(struct ki_offers *offers, const struct ki_plan *plan, int64_t groups) {
+    struct ki_candidate candidate = {.plan = *plan};
+    if (offers->count == LIST_MAX) return;
+    plan->variant->cost(&candidate, offers->chain, groups);
+    if (offers->count == 0 || candidate.seconds < offers->best.seconds) {
+        offers->best = candidate;
+        offers->chosen = offers->count;
+    }
+    if (offers->rows) offers->rows[offers->count] = candidate;
+    offers->count++;
+}
+
+/* Beyond a hundred registers the compiler no longer keeps all loads of a step ahead of their use, and the model promises too
+ * much: such kernels only serve rows that nothing else does. */
+static void list_plans(struct ki_offers *offers) {
+    for (offers->words = 100; offers->words <= 400 && offers->count == 0; offers->words *= 2)
+        for (int i = 0; i < VARIANTS - 1; i++) variants[i]->offer(offers);
+    if (offers->count == 0) variants[VARIANTS - 1]->offer(offers);
+}
+
+/* ------------------------------------------------------------------------------------------ layouts */
+
+int ki_least_columns(const struct ki_chain *chain) {
+    const bool softmax = chain->map == KI_ROW_SOFTMAX || chain->map == KI_ROW_SOFTMAX_LOSS;
+    return ki_chain_maps(chain) && softmax ? ki_plan_columns(chain) : 1;
+}
+
+/* Elements of a row a thread, so that VS threads hold the row: in twos of the widest load, so that matrices of about the same
+ * width share a kernel. */
+static int64_t load_of(const kiln_matrix *X, int VS, int W) {
+    const int64_t load = ki_ceil_div(X->cols, VS), widest = 16 / ki_type_bytes(X->type);
+    const int64_t grain = W < widest ? W : load > widest ? 2 * widest : widest;
+    return ki_max(ki_ceil_div(load, grain) * grain, W);
+}
+
+void ki_each_layout(struct ki_offers *offers, int K,
+                    void (*each)(struct ki_offers *offers, struct ki_plan plan)) {
+    const kiln_matrix *X = offers->chain->X;
+    const int64_t words = ki_type_bytes(X->type) / 4, most = X->device->properties.group_max;
+    struct ki_plan plan = {.C = 1, .K = K, .W = ki_load_width(X)};
+    for (plan.VS = 1; plan.VS <= ki_min(1024, most); plan.VS *= 2) {
+        const int64_t load = load_of(X, plan.VS, plan.W);
+        if (load * words * K > 72 || (load == plan.W && plan.VS > 1 && X->cols <= load * plan.VS / 2))
+            continue;
+        plan.Q = (int)(load / plan.W);
+        plan.sure = (int)(X->cols / (plan.VS * plan.W));
+        for (plan.BS = (int)ki_max(plan.VS, 128); plan.BS <= ki_min(512, most); plan.BS *= 2)
+            for (plan.R = 1; plan.R <= 8; plan.R *= 2) each(offers, plan);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ the choice */
+
+/* All that plans depend on. A solver asks for the same pass again and again: the last few answers are kept. */
+struct question {
+    int64_t rows, cols;
+    int type, kind, map, k;
+    struct ki_properties device;
+};
+
+enum { KEPT = 8 };
+static _Thread_local struct {
+    bool answered;
+    struct question question;
+    struct ki_plan plan;
+} kept[KEPT];
+static _Thread_local int next_kept;
+
+static struct question question_of(const struct ki_chain *chain) {
+    struct question question;
+    memset(&question, 0, sizeof question); /* padding is compared, too */
+    question.rows = chain->X->rows;
+    question.cols = chain->X->cols;
+    question.type = (int)chain->X->type;
+    question.kind = (int)chain->kind;
+    question.map = ki_chain_maps(chain) ? 1 + (int)chain->map : 0;
+    question.k = chain->k;
+    memcpy(&question.device, &chain->X->device->properties, sizeof question.device);
+    return question;
+}
+
+kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) {
+    const kiln_status status = ki_find_local_declared(chain->X->device);
+    if (status != KILN_OK) return status;
+    const struct question question = question_of(chain);
+    for (int i = 0; i < KEPT; i++)
+        if (kept[i].answered && memcmp(&kept[i].question, &question, sizeof question) == 0) {
+            *plan = kept[i].plan;
+            return KILN_OK;
+        }
+    struct ki_offers offers = {.chain = chain};
+    list_plans(&offers);
+    *plan = offers.best.plan;
+    kept[next_kept].answered = true;
+    memcpy(&kept[next_kept].question, &question, sizeof question);
+    kept[next_kept].plan = *plan;
+    next_kept = (next_kept + 1) % KEPT;
+    return KILN_OK;
+}
+
+kiln_status ki_dense_candidates(struct ki_candidate **list, int *count, int *chosen,
+                                const struct ki_chain *chain) {
+    const kiln_status status = ki_find_local_declared(chain->X->device);
+    if (status != KILN_OK) return status;
+    struct ki_offers made = {.chain = chain, .rows = ki_calloc(LIST_MAX * sizeof *made.rows)};
+    if (!made.rows) return ki_fail_nomem(LIST_MAX * sizeof *made.rows, "the candidates");
+    list_plans(&made);
+    *list = made.rows;
+    *count = made.count;
+    *chosen = made.chosen;
+    return KILN_OK;
+}

@@ -1,0 +1,63 @@
+/* Dense passes on a GPU: the ways in which there are, one row of a table each (variants.c), with the plans that a way offers a
+ * device and the time that each is predicted to take (cost.c: what they have in common). */
+#ifndef KI_VARIANTS_H
+#define KI_VARIANTS_H
+
+#include "pass/launch.h"
+
+/* A list of candidates being made for a chain. */
+struct ki_offers {
+    const struct ki_chain *chain;
+    struct ki_candidate *rows; /* room for all; NULL to keep the best alone */
+    struct ki_candidate best;
+    int count, chosen;
+    int words; /* registers for x, y and w that a thread may have where all of them are held at once */
+};
+
+extern const struct ki_variant ki_dense_rows, ki_dense_wide, ki_dense_ring, ki_dense_team, ki_dense_tile;
+
+/* Fills in the plan's cost by its variant, for `groups` on each compute unit, and adds it to the list. */
+void ki_offer(struct ki_offers *offers, const struct ki_plan *plan, int64_t groups);
+
+/* The layout that the model predicts to be the fastest. */
+kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain);
+
+/* ---- what variants share ---- */
+
+enum { KI_UNIT_THREADS = 2048 }; /* that a compute unit holds */
+
+/* Bytes a nanosecond of a compute unit, and what bounds them, for a plan with `groups` on each. */
+typedef double ki_rate(const char **limit, const struct ki_plan *plan, const struct ki_chain *chain,
+                       int64_t groups);
+/* A candidate's cost from that rate: the pass, the last groups' idle time, the partial sums and their end (`ending` nanoseconds),
+ * for each K columns. */
+void ki_cost(struct ki_candidate *candidate, const struct ki_chain *chain, int64_t groups, ki_rate *rate,
+             double ending);
+/* The rate where each of these alone would allow so much: (sum of rates^-power)^(-1/power). *least: which is the smallest. */
+double ki_joint_rate(const double *rates, int count, double power, int *least);
+/* A compute unit's share of the memory's bandwidth, in bytes a nanosecond. */
+double ki_dense_unit_memory(const kiln_device *device);
+/* Shuffles that sum `numbers` over `lanes`, each halving what a lane is in charge of. */
+double ki_sum_shuffles(double numbers, double lanes);
+double ki_log2_of(double power);
+/* Groups of so many registers a thread that a compute unit holds, as far as registers and threads go. */
+int64_t ki_unit_groups(const struct ki_plan *plan, const struct ki_chain *chain, double registers);
+
+/* Whether the device copies in bulk, and groups have all of a unit's on-chip memory: Hopper through CUDA or NVIDIA's OpenCL. */
+static inline bool ki_copies_in_bulk(const struct ki_properties *device) {
+    return (device->architecture >= 90 && device->local_max > 0) || device->local_declared > 0;
+}
+
+/* Elements of the widest load of 16 bytes that divides the row. */
+static inline int ki_load_width(const kiln_matrix *X) {
+    const int64_t widest = 16 / ki_type_bytes(X->type);
+    return (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
+}
+
+/* Calls each(offers, plan) for the vectors and groups, and the loads of a row, that one group's rows may have, for K columns. */
+void ki_each_layout(struct ki_offers *offers, int K,
+                    void (*each)(struct ki_offers *offers, struct ki_plan plan));
+/* The fewest columns of y that a launch may take: all of them where a map needs whole rows. */
+int ki_least_columns(const struct ki_chain *chain);
+
+#endif
