@@ -204,16 +204,59 @@ KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_k
 
 /* ---- many vectors at once ---- */
 
+/* Where the vectors of a batch lie among the values of a matrix, which are numbered row by row (a sparse matrix's: its stored
+ * entries). A batch is made once and serves any number of calls and matrices. */
+typedef struct kiln_batch kiln_batch;
+
+/* Vectors of one length: element i of vector v is value first + v * stride + i * step. stride 0: length, one vector after the
+ * other; step 0: 1. The columns of a dense m x n matrix are kiln_batch_equal(&batch, n, m, 0, 1, n). Serves any device.
+ * Errors: ERR_ARGUMENT (a negative number, or places beyond 2^63), ERR_NOMEM. */
+KILN_API kiln_status kiln_batch_equal(kiln_batch **batch, int64_t count, int64_t length, int64_t first,
+                                      int64_t stride, int64_t step);
+/* Vectors of any lengths: vector v has the values from offsets[v] up to, not including, offsets[v + 1]; `offsets` has count + 1
+ * numbers, which do not decrease, and is copied. Empty vectors are fine. For matrices on that device.
+ * Cost: a walk over the offsets; 8 bytes a vector in host memory and, on a GPU, on the device, there with some 16 for each
+ * 16 KB of values. Errors: ERR_ARGUMENT, ERR_NOMEM, ERR_DEVICE_NOMEM. */
+KILN_API kiln_status kiln_batch_ragged(kiln_batch **batch, kiln_device *device, int64_t count,
+                                       const int64_t *offsets);
+/* The rows of X: a dense matrix's are of one length; of a sparse one, their stored entries. X itself may go. */
+KILN_API kiln_status kiln_batch_rows(kiln_batch **batch, const kiln_matrix *X);
+KILN_API void kiln_batch_free(kiln_batch *batch); /* NULL is allowed; before its device closes */
+
+/* What becomes of a vector x of n elements. A NaN among them makes every number NaN, and is itself the largest and the smallest
+ * that ARGMAX and ARGMIN find; of equals they find the first, counted from 0. */
 typedef enum kiln_batch_kind {
-    KILN_BATCH_SUM = 1, /* sum of x; 0 of none */
-    KILN_BATCH_MAX = 2  /* the largest x, NaN where there is one; minus infinity of none */
+    KILN_BATCH_SUM = 1,     /* sum x; n = 0: 0 */
+    KILN_BATCH_SQUARES = 2, /* sum x^2; n = 0: 0 */
+    KILN_BATCH_L1 = 3,      /* sum |x|; n = 0: 0 */
+    KILN_BATCH_L2 = 4,      /* sqrt(sum x^2), without overflow or underflow on the way; n = 0: 0 */
+    KILN_BATCH_MAX = 5,     /* n = 0: minus infinity */
+    KILN_BATCH_MIN = 6,     /* n = 0: infinity */
+    KILN_BATCH_ARGMAX = 7,  /* n = 0: -1 */
+    KILN_BATCH_ARGMIN = 8,  /* n = 0: -1 */
+    KILN_BATCH_MEAN = 9,    /* sum x / n; n = 0: NaN */
+    KILN_BATCH_VARIANCE =
+        10, /* sum (x - mean)^2 / n, about the mean itself, not by a difference of sums; n = 0: NaN */
 } kiln_batch_kind;
 
-/* result[i] = the reduction of row i of X.   X dense, m x n; result m x 1.
- * Sums in double (on devices that have it). Cost: one read of X. Determinism: run to run.
- * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), device errors.
- * Source: Polok and Smrz, "Fast linear algebra on GPU", HPCC 2012. */
-KILN_API kiln_status kiln_batch_reduce(kiln_matrix *result, kiln_batch_kind kind, const kiln_matrix *X);
+/* result[v] = the reduction of vector v.   X dense or CSR; result dense, count x 1, of X's type, not X; batch NULL: the rows of a
+ * dense X. Of sparse rows the stored entries count, and no zeros beside them.
+ * Sums run in double, on devices that have none in float with compensation, and are then rounded to X's type.
+ * Cost: one read of the vectors, whatever their lengths and places are, at about the speed of memory where a vector's elements lie
+ * side by side (step 1), or vectors do (stride 1). Nothing waits: on a GPU the result is there when the queue has come to it.
+ * Determinism: on one device, the same bits from run to run; on the CPU for any number of threads.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, a batch that ends behind X; ARGMAX and ARGMIN of f32 with vectors of more than 2^24
+ * elements, whose places f32 does not hold), ERR_NOMEM, device errors.
+ * Source: Polok and Smrz, "Fast linear algebra on GPU", HPCC 2012, algorithm 1, with vectors of different lengths. */
+KILN_API kiln_status kiln_batch_reduce(kiln_matrix *result, kiln_batch_kind kind, const kiln_matrix *X,
+                                       const kiln_batch *batch);
+
+/* Y_e = scale_v X_e for each element e of each vector v; other values of Y stay as they are.   X dense or CSR; Y is X, or of its
+ * shape, type and, if sparse, number of entries (kiln_matrix_like); scale dense, count x 1; batch NULL: the rows of a dense X.
+ * Vectors that share elements give those no defined values. Cost: one read of X and one write of Y. Determinism, errors: as
+ * kiln_batch_reduce. Source: there, algorithm 2. */
+KILN_API kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
+                                      const kiln_batch *batch);
 
 /* ---- conjugate gradient ---- */
 

@@ -89,6 +89,15 @@ KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_
 KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
                                        const kiln_matrix *v, const kiln_matrix *y);
 
+/* The ways that the device has for kiln_batch_reduce over this batch, best predicted one first. Of kiln_plan, `vector` counts the
+ * threads that share a vector, load the bytes of a load (0: one element), rows the vectors that pass through on-chip memory
+ * together, cluster the pieces that each vector is cut into. Free with kiln_free. ERR_ARGUMENT where there are no elements. */
+KILN_API kiln_status kiln_batch_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
+                                      const kiln_batch *batch, kiln_type type);
+/* kiln_batch_reduce by a plan from the list for this batch and X's type. */
+KILN_API kiln_status kiln_batch_reduce_with(const kiln_plan *plan, kiln_matrix *result, kiln_batch_kind kind,
+                                            const kiln_matrix *X, const kiln_batch *batch);
+
 #ifdef __cplusplus
 }
 #endif

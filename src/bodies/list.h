@@ -10,6 +10,8 @@ struct ki_loss_rows;
 struct ki_pairs;
 struct ki_scales;
 struct ki_sparse_column;
+struct kiln_batch;
+struct batch_part;
 
 /* clang-format off */
 #define KI_BODY_LIST(BODY)                                                                                   \
@@ -26,7 +28,10 @@ struct ki_sparse_column;
     BODY(void, cg_step, (const struct ki_cg *step))                                                          \
     BODY(void, reduce, (double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,                \
                         const double *scale))                                                                \
-    BODY(void, batch_reduce, (kiln_matrix *result, int kind, const kiln_matrix *X))                          \
+    BODY(void, batch_reduce, (kiln_matrix *result, const kiln_matrix *X, const struct kiln_batch *batch,     \
+                              int kind, struct batch_part *partial))                                         \
+    BODY(void, batch_scale, (kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,                 \
+                             const struct kiln_batch *batch))                                                \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
     BODY(void, scales_run, (double *sums, const struct ki_scales *scales))

@@ -7,6 +7,7 @@
 #define SCALAR_FN DEVICE_FN
 #define LOG_GAMMA lgamma
 #else
+#include <math.h>
 #include <stdint.h>
 #define SCALAR_FN static inline
 typedef uint32_t uint32;
@@ -60,6 +61,155 @@ SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
     case 1: return sum + (x < 0 ? -x : x);
     case 2: return sum + (x * scale) * (x * scale);
     default: return reduce_join(sum, x < 0 ? -x : x, kind);
+    }
+}
+
+/* ---- vectors of a batch (ops/batch.h) ----
+ * What is known of some of a vector's elements, by kind; `at` counts them for the variance, and is an element's number, or
+ * BATCH_NOWHERE, for the places of the largest and the smallest. The kinds are those of kiln_batch_kind. */
+#define BATCH_SUM 1
+#define BATCH_SQUARES 2
+#define BATCH_L1 3
+#define BATCH_L2 4
+#define BATCH_MAX 5
+#define BATCH_MIN 6
+#define BATCH_ARGMAX 7
+#define BATCH_ARGMIN 8
+#define BATCH_MEAN 9
+#define BATCH_VARIANCE 10
+#define BATCH_NOWHERE ((uint64)1 << 62)
+
+struct batch_part {
+    wide a, b, c;
+    uint64 at;
+};
+
+/* Blue's three sums of squares: c of numbers above BATCH_BIG, scaled down, b of those below BATCH_SMALL, scaled up, a of the rest:
+ * none of 2^31 squares overflows, and none that counts vanishes. ACM TOMS 4 (1978), 15. */
+#ifdef NO_F64
+#define BATCH_BIG 0x1p45f
+#define BATCH_SMALL 0x1p-45f
+#define BATCH_UP 0x1p85f
+#define BATCH_DOWN 0x1p-85f
+#else
+#define BATCH_BIG 0x1p480
+#define BATCH_SMALL 0x1p-480
+#define BATCH_UP 0x1p600
+#define BATCH_DOWN 0x1p-600
+#endif
+
+/* The smallest is the largest of -x. */
+SCALAR_FN int batch_negates(int kind) {
+    return kind == BATCH_MIN || kind == BATCH_ARGMIN;
+}
+
+SCALAR_FN struct batch_part batch_none(int kind) {
+    struct batch_part none = {0, 0, 0, 0};
+    if (kind == BATCH_MAX || kind == BATCH_MIN) none.a = -(wide)INFINITY;
+    if (kind == BATCH_ARGMAX || kind == BATCH_ARGMIN) none.at = BATCH_NOWHERE;
+    return none;
+}
+
+/* a + b, and, in float, what rounding took from it in p->b (Neumaier). */
+SCALAR_FN void batch_add(struct batch_part *p, wide x) {
+#ifdef NO_F64
+    const wide sum = p->a + x, more = p->a < 0 ? -p->a : p->a, less = x < 0 ? -x : x;
+    const wide lost = more >= less ? (p->a - sum) + x : (x - sum) + p->a;
+    if (lost - lost == 0) p->b += lost;
+    p->a = sum;
+#else
+    p->a += x;
+#endif
+}
+
+/* One more element, number `at`, which is larger than those before. A NaN, once there, stays. L2: x is of the type that sums are
+ * of, or else BATCH_SQUARES does. */
+SCALAR_FN void batch_step(struct batch_part *p, wide x, uint64 at, int kind) {
+    wide size, d;
+    if (batch_negates(kind)) x = -x;
+    switch (kind) {
+    case BATCH_SUM:
+    case BATCH_MEAN: batch_add(p, x); break;
+    case BATCH_SQUARES: batch_add(p, x * x); break;
+    case BATCH_L1: batch_add(p, x < 0 ? -x : x); break;
+    case BATCH_L2:
+        size = x < 0 ? -x : x;
+        if (size > BATCH_BIG)
+            p->c += (x * BATCH_DOWN) * (x * BATCH_DOWN);
+        else if (size < BATCH_SMALL)
+            p->b += (x * BATCH_UP) * (x * BATCH_UP);
+        else
+            p->a += x * x;
+        break;
+    case BATCH_MAX:
+    case BATCH_MIN: p->a = x > p->a || x != x ? x : p->a; break;
+    case BATCH_ARGMAX:
+    case BATCH_ARGMIN:
+        if (p->at != BATCH_NOWHERE && !(x > p->a) && !(x != x && p->a == p->a)) break;
+        p->a = x;
+        p->at = at;
+        break;
+    default: /* Welford */
+        p->at++;
+        d = x - p->a;
+        p->a += d / (wide)p->at;
+        p->b += d * (x - p->a);
+    }
+}
+
+/* p and q as one, in any order. */
+SCALAR_FN void batch_join(struct batch_part *p, struct batch_part q, int kind) {
+    int later;
+    wide d, share;
+    switch (kind) {
+    case BATCH_MAX:
+    case BATCH_MIN: p->a = q.a > p->a || q.a != q.a ? q.a : p->a; break;
+    case BATCH_ARGMAX:
+    case BATCH_ARGMIN:
+        if (q.at == BATCH_NOWHERE) break;
+        later = q.at > p->at;
+        if (p->at != BATCH_NOWHERE) {
+            if (p->a > q.a || (p->a != p->a && q.a == q.a)) break;
+            if (later && (p->a == q.a || p->a != p->a)) break;
+        }
+        p->a = q.a;
+        p->at = q.at;
+        break;
+    case BATCH_VARIANCE: /* Chan, Golub and LeVeque */
+        if (q.at == 0) break;
+        if (p->at == 0) {
+            *p = q;
+            break;
+        }
+        d = q.a - p->a;
+        share = (wide)q.at / (wide)(p->at + q.at);
+        p->b += q.b + d * d * share * (wide)p->at;
+        p->a += d * share;
+        p->at += q.at;
+        break;
+    case BATCH_L2:
+        p->a += q.a;
+        p->b += q.b;
+        p->c += q.c;
+        break;
+    default: batch_add(p, q.a); p->b += q.b;
+    }
+}
+
+SCALAR_FN wide batch_value(struct batch_part p, int kind, wide length) {
+    const wide sum = p.a - p.a == 0 ? p.a + p.b : p.a; /* b is what rounding took, or 0 */
+    switch (kind) {
+    case BATCH_L2:
+        if (p.c != 0) return sqrt(p.c + p.a * BATCH_DOWN * BATCH_DOWN) * BATCH_UP;
+        if (p.b == 0) return sqrt(p.a);
+        return p.a != 0 ? sqrt(p.a + p.b * BATCH_DOWN * BATCH_DOWN) : sqrt(p.b) * BATCH_DOWN;
+    case BATCH_MAX: return p.a;
+    case BATCH_MIN: return -p.a;
+    case BATCH_ARGMAX:
+    case BATCH_ARGMIN: return p.at == BATCH_NOWHERE ? -1 : (wide)p.at;
+    case BATCH_MEAN: return sum / length;
+    case BATCH_VARIANCE: return p.b / (wide)p.at;
+    default: return sum;
     }
 }
 
