@@ -2,9 +2,9 @@
  * that pass through local memory.
  *
  * A tile is a stretch of X from one 16-byte boundary to another, whatever vectors lie in it: it is read by loads of 16 bytes that
- * know nothing of vectors, and L threads take each vector from there. That is how vectors of any length and alignment come at the
- * memory's speed. Four numbers in each 32 are left out, so that threads whose vectors are a power of two apart meet in different
- * banks.
+ * know nothing of vectors, and VS threads take each vector from there. That is how vectors of any length and alignment come at the
+ * memory's speed. After each 32 numbers four places stay empty, so that threads whose vectors are a power of two apart meet in
+ * different banks.
  *
  * REDUCTION: kiln_batch_kind. WHERE: 0 = vectors of one length, 1 = between offsets, 2 = pieces of long vectors from a list. */
 
