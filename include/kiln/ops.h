@@ -50,6 +50,50 @@ typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpo
 KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
                                    const kiln_matrix *B, double beta, const kiln_matrix *Z);
 
+/* ---- dense products sampled at a sparse matrix ---- */
+
+/* What becomes of an entry s of S and the dot product d = a_i . b_j at its place: f(s, d); and what kiln_sddmm's sum adds up. */
+typedef enum kiln_sample_kind {
+    KILN_SAMPLE_PRODUCT = 1, /* d; sum of d^2 */
+    KILN_SAMPLE_TIMES = 2,   /* s d; sum of s d^2 */
+    KILN_SAMPLE_QUOTIENT =
+        3, /* s / max(d, floor), 0 where s is 0; sum of s log max(d, floor): the Poisson log-likelihood's part */
+    KILN_SAMPLE_RESIDUAL = 4 /* s - d; sum of (s - d)^2: the squared error */
+} kiln_sample_kind;
+
+/* The operands that the sampled products have in common. */
+typedef struct kiln_sample {
+    size_t size;
+    kiln_sample_kind kind;
+    double floor;         /* QUOTIENT; 0 = 1e-30 in f32, 1e-290 in f64 */
+    const kiln_matrix *S; /* m x n, CSR */
+    const kiln_matrix *A; /* m x k, dense, 1 <= k <= 4096 */
+    const kiln_matrix *B; /* n x k, dense */
+} kiln_sample;
+
+/* P_ij = alpha * f(s_ij, a_i . b_j) + beta * P_ij at the entries of S, and *sum as the kind says.
+ *   P shares S's structure (kiln_matrix_like) or is S; NULL: only the sum is wanted. sum NULL: it is not. beta = 0: P is not read.
+ * The product S -> A B^T without any m x n matrix: what factor models, topic models and graph attention are made of.
+ * Cost: 2 nnz k flops; A once, a row of B for each entry, from the caches as far as they hold B.
+ * Determinism: run to run, on every device and for any number of threads. The sum is in double (on devices that have it).
+ * Errors: ERR_ARGUMENT (shapes, types, devices, a P of another structure), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
+ * Source: Nisa et al., "Sampled dense matrix multiplication for high-performance machine learning", HiPC 2018. */
+KILN_API kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample,
+                                double beta);
+
+/* The sampled matrix Q, q_ij = f(s_ij, a_i . b_j), times one of its factors, without Q:
+ *   PLAIN       Y = alpha * Q B + beta * Z      Y, Z m x k
+ *   TRANSPOSED  Y = alpha * Q^T A + beta * Z    Y, Z n x k
+ * and *sum as in kiln_sddmm (NULL: not wanted). Z NULL or beta = 0: not read. Y may be Z; Y must not be A or B.
+ * Each row of B (TRANSPOSED: of A) is read once for both products, and nothing of S's size is stored. TRANSPOSED makes a copy of S by
+ * columns, in its first pass, which is kept with S until its values are written (kiln_device_statistics.layout_bytes: as large
+ * as S).
+ * Cost: 4 nnz k flops. Determinism: as kiln_sddmm. Errors: as kiln_sddmm; ERR_LIMIT (TRANSPOSED on a GPU, of 2^31 entries or
+ * more).
+ * Source: Rahman et al., "FusedMM: a unified SDDMM-SpMM kernel for graph embedding and graph neural networks", IPDPS 2021. */
+KILN_API kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,
+                                         const kiln_sample *sample, double beta, const kiln_matrix *Z);
+
 /* ---- losses of linear models: the pattern with a map of its own in the middle ---- */
 
 /* What a row with target y adds to the objective, as a function of its linear predictor eta = x.w + b + offset. */

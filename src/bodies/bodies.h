@@ -9,6 +9,7 @@
 #include "pass/chain.h"
 #include "ops/newton.h"
 #include "ops/scales.h"
+#include "ops/sddmm.h"
 #include "derived/sparse_columns.h"
 
 struct ki_bodies {

@@ -8,6 +8,7 @@ struct ki_gram;
 struct ki_cg;
 struct ki_loss_rows;
 struct ki_pairs;
+struct ki_sampled;
 struct ki_scales;
 struct ki_sparse_column;
 struct kiln_batch;
@@ -33,6 +34,7 @@ struct batch_part;
     BODY(void, batch_scale, (kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,                 \
                              const struct kiln_batch *batch))                                                \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
+    BODY(void, sampled, (const struct ki_sampled *sampled))                                                  \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
     BODY(void, scales_run, (double *sums, const struct ki_scales *scales))
 /* Those of doubles, whatever the table's type: `name` is the function itself. */
@@ -63,4 +65,5 @@ struct batch_part;
 #include "ops/newton.cpu.h"
 #include "ops/reduce.cpu.h"
 #include "ops/scales.cpu.h"
+#include "ops/sddmm.cpu.h"
 #endif

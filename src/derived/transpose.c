@@ -7,6 +7,7 @@
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
+#include "derived/columns.h"
 #include "derived/derived.cl"
 #include "derived/parts.h"
 
@@ -65,11 +66,11 @@ static void drop(kiln_device *device, void *data) {
 
 const struct ki_slot_kind ki_slot_transpose = {.name = "the transpose of a matrix", .drop = drop};
 
-static kiln_status fill(struct ki_transpose *T, const kiln_matrix *X, bool values) {
+static kiln_status fill(struct ki_transpose *T, const kiln_matrix *X, int64_t height, bool values) {
     kiln_device *device = X->device;
     struct ki_sort entries = {{0}, {0}, {0}}, other = {{0}, {0}, {0}};
     const int64_t value_bytes = values ? ki_type_bytes(X->type) : 0;
-    const int64_t height = band_height(X), bands = ki_ceil_div(X->rows, height), rows = X->cols * bands;
+    const int64_t bands = ki_ceil_div(X->rows, height), rows = X->cols * bands;
     int bits = 0;
     kiln_status status;
     while ((rows - 1) >> bits) bits++;
@@ -89,19 +90,32 @@ done:
     return status;
 }
 
-kiln_status ki_transpose_make(const kiln_matrix *X, bool values) {
+static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind, int64_t height, bool values) {
     if (X->nnz > INT32_MAX || X->rows > INT32_MAX)
-        return ki_fail(KILN_ERR_LIMIT,
-                       "a deterministic pass over %lld entries in %lld rows, but %d are the most",
+        return ki_fail(KILN_ERR_LIMIT, "%s with %lld entries in %lld rows, but %d are the most", kind->name,
                        (long long)X->nnz, (long long)X->rows, INT32_MAX);
     struct ki_transpose *T = ki_calloc(sizeof *T);
     kiln_status status;
-    if (!T) return ki_fail_nomem(sizeof *T, ki_slot_transpose.name);
-    TRY(fill(T, X, values));
-    TRY(ki_slot_put(X, &ki_slot_transpose, T,
-                    T->start.bytes + T->row.bytes + T->value.bytes + ki_rows_bytes(&T->rows)));
+    if (!T) return ki_fail_nomem(sizeof *T, kind->name);
+    TRY(fill(T, X, height, values));
+    TRY(ki_slot_put(X, kind, T, T->start.bytes + T->row.bytes + T->value.bytes + ki_rows_bytes(&T->rows)));
     return KILN_OK;
 done:
     drop(X->device, T);
+    return status;
+}
+
+kiln_status ki_transpose_make(const kiln_matrix *X, bool values) {
+    return make(X, &ki_slot_transpose, band_height(X), values);
+}
+
+static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", .drop = drop};
+
+kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X) {
+    kiln_status status = KILN_OK;
+    if (!ki_slot_get(X, &slot_columns)) TRY(make(X, &slot_columns, X->rows, true));
+    const struct ki_transpose *T = ki_slot_get(X, &slot_columns);
+    *columns = (struct ki_columns){.start = &T->start, .row = &T->row, .value = &T->value};
+done:
     return status;
 }

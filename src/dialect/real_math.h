@@ -113,3 +113,24 @@ SCALAR_FN real FN(column_invert)(real square, real inverse, wide *sums) {
     if (!(inverse > 0) && square > 0) sums[1] += 1;
     return inverted;
 }
+
+/* Sampled products, kiln_sample_kind of kiln.h (0: the entry itself): what becomes of an entry s and the product d at its place,
+ * and its part of the sum. A NaN passes through the floor. */
+SCALAR_FN real FN(sample_value)(int kind, real s, real d, real least) {
+    switch (kind) {
+    case 0: return s;
+    case 1: return d;
+    case 2: return s * d;
+    case 3: return s == 0 ? (real)0 : s / (d < least ? least : d);
+    default: return s - d;
+    }
+}
+
+SCALAR_FN wide FN(sample_part)(int kind, real s, real d, real least) {
+    switch (kind) {
+    case 1: return (wide)d * (wide)d;
+    case 2: return (wide)s * (wide)d * (wide)d;
+    case 3: return s == 0 ? (wide)0 : (wide)s * (wide)(real)log(d < least ? least : d);
+    default: return (wide)(s - d) * (wide)(s - d);
+    }
+}

@@ -1,0 +1,126 @@
+/* A sparse matrix by columns on the CPU: counted and then moved by bands of rows, a thread each, so that a column keeps the order
+ * of its rows however many there are. */
+#include "derived/columns.h"
+
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "core/threads.h"
+
+enum { BAND_COUNTS = 4 }; /* entries of a band, at least, for each column that it counts */
+
+struct copy {
+    struct ki_buffer start, row, value;
+};
+
+static void drop(kiln_device *device, void *data) {
+    struct copy *copy = data;
+    ki_device_release(device, &copy->start);
+    ki_device_release(device, &copy->row);
+    ki_device_release(device, &copy->value);
+    ki_free(copy);
+}
+
+static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", .drop = drop};
+
+struct bands {
+    const kiln_matrix *X;
+    const struct copy *copy;
+    int64_t *next; /* a band's: of each column, how many entries, and then where the next one goes */
+    int count;
+};
+
+static void count_band(void *of, int band) {
+    const struct bands *bands = of;
+    const kiln_matrix *X = bands->X;
+    const int64_t *start = ki_host(&X->row_start);
+    const int32_t *col = ki_host(&X->col);
+    int64_t *next = bands->next + band * X->cols;
+    memset(next, 0, (size_t)X->cols * sizeof *next);
+    const int64_t end = start[ki_part_begin(X->rows, band + 1, bands->count)];
+    for (int64_t e = start[ki_part_begin(X->rows, band, bands->count)]; e < end; e++) next[col[e]]++;
+}
+
+static void place_columns(const struct bands *bands) {
+    int64_t *start = ki_host(&bands->copy->start), at = 0;
+    for (int64_t j = 0; j < bands->X->cols; j++) {
+        start[j] = at;
+        for (int band = 0; band < bands->count; band++) {
+            int64_t *next = bands->next + band * bands->X->cols + j;
+            const int64_t length = *next;
+            *next = at;
+            at += length;
+        }
+    }
+    start[bands->X->cols] = at;
+}
+
+static void move_band(void *of, int band) {
+    const struct bands *bands = of;
+    const kiln_matrix *X = bands->X;
+    const int64_t *start = ki_host(&X->row_start);
+    const int32_t *col = ki_host(&X->col);
+    const size_t size = (size_t)ki_type_bytes(X->type);
+    const char *value = ki_host(&X->values);
+    int32_t *row = ki_host(&bands->copy->row);
+    char *to = ki_host(&bands->copy->value);
+    int64_t *next = bands->next + band * X->cols;
+    const int64_t end = ki_part_begin(X->rows, band + 1, bands->count);
+    for (int64_t i = ki_part_begin(X->rows, band, bands->count); i < end; i++)
+        for (int64_t e = start[i]; e < start[i + 1]; e++) {
+            const int64_t place = next[col[e]]++;
+            row[place] = (int32_t)i;
+            memcpy(to + (size_t)place * size, value + (size_t)e * size, size);
+        }
+}
+
+static kiln_status fill(struct copy *copy, const kiln_matrix *X) {
+    kiln_device *device = X->device;
+    struct bands bands = {.X = X, .copy = copy};
+    kiln_status status;
+    const int64_t worth = X->nnz / BAND_COUNTS / ki_max(X->cols, 1);
+    bands.count = (int)ki_max(1, ki_min(worth, device->threads));
+    const size_t bytes = (size_t)(X->cols * bands.count) * sizeof *bands.next;
+    if (!(bands.next = ki_alloc(bytes))) return ki_fail_nomem(bytes, slot_columns.name);
+    TRY(ki_device_alloc(device, &copy->start, (X->cols + 1) * 8));
+    TRY(ki_device_alloc(device, &copy->row, X->nnz * 4));
+    TRY(ki_device_alloc(device, &copy->value, X->nnz * ki_type_bytes(X->type)));
+    ki_parallel(device->threads, bands.count, count_band, &bands);
+    place_columns(&bands);
+    ki_parallel(device->threads, bands.count, move_band, &bands);
+done:
+    ki_free(bands.next);
+    return status;
+}
+
+static kiln_status make(const kiln_matrix *X) {
+    struct copy *copy = ki_calloc(sizeof *copy);
+    kiln_status status;
+    if (!copy) return ki_fail_nomem(sizeof *copy, slot_columns.name);
+    TRY(fill(copy, X));
+    TRY(ki_slot_put(X, &slot_columns, copy, copy->start.bytes + copy->row.bytes + copy->value.bytes));
+    return KILN_OK;
+done:
+    drop(X->device, copy);
+    return status;
+}
+
+kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X) {
+    const double began = ki_clock();
+    const int64_t bytes = ki_slots_bytes(X);
+    kiln_status status = KILN_OK;
+    if (!ki_on_cpu(X->device)) {
+        TRY(ki_columns_gpu(columns, X));
+    } else {
+        if (X->rows > INT32_MAX)
+            return ki_fail(KILN_ERR_LIMIT, "%s of %lld rows, but %d are the most", slot_columns.name,
+                           (long long)X->rows, INT32_MAX);
+        if (!ki_slot_get(X, &slot_columns)) TRY(make(X));
+        const struct copy *copy = ki_slot_get(X, &slot_columns);
+        *columns = (struct ki_columns){&copy->start, &copy->row, &copy->value};
+    }
+    if (ki_slots_bytes(X) != bytes) X->device->statistics.layout_seconds += ki_clock() - began;
+done:
+    return status;
+}
