@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "commands.h"
 #include "process_end.h"
 
 enum { ESTIMATES = 4 };
@@ -145,5 +146,6 @@ static int64_t trainings(const struct settings *settings) {
 
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns) {
     if (!kiln_algorithm_named(verb->name)) return 1;
-    return kiln_algorithm_passes(verb->name, columns, settings->max_iterations) * trainings(settings);
+    const double most = algorithm_given(verb->name, settings, "max_iterations");
+    return kiln_algorithm_passes(verb->name, columns, (int64_t)most) * trainings(settings);
 }

@@ -1,10 +1,11 @@
 /* The tables of verbs and options, put together: an algorithm's verb is the file of its name in cli/algorithms (the build lists
- * these), and an option that the registry tells needs no row here. Where the tool has an option of that name for the verb, that
- * row counts, as a path of penalties is more than a number. */
+ * these), and an option that the registry tells needs no row here: its text, its default and its range are those of the verb's
+ * algorithm. tool_paths has those that also take a path. */
 #include "commands.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "algorithm_verbs.h" /* ALGORITHM_VERBS(X): X(hits) ... */
@@ -19,6 +20,16 @@ int verb_count;
 ALGORITHM_VERBS(DECLARE)
 static const struct verb *const algorithm_verbs[] = {ALGORITHM_VERBS(LIST)};
 
+enum { PATHS_MOST = 16 };
+#define FULL "more options than OPTIONS_MOST (cli/options.h)"
+
+/* The sizes of these tables are the tool's own: what does not fit is a mistake of whoever added it. */
+static void require(bool holds, const char *what) {
+    if (holds) return;
+    fprintf(stderr, "kiln: internal error: %s\n", what);
+    exit(EXIT_FAILURE);
+}
+
 /* ------------------------------------------------------------------------------------------------ verbs */
 
 /* "a|b|c" of the verbs from `first` on. */
@@ -26,14 +37,18 @@ static void join(char *text, size_t room, const char *begin, int end) {
     size_t used = (size_t)snprintf(text, room, "%s", begin);
     for (int v = 0; v < end && used < room; v++)
         used += (size_t)snprintf(text + used, room - used, "%s%s", used ? "|" : "", verb_table[v].name);
+    require(used < room, "the names of the verbs are too long together");
 }
 
-static const struct verb *find_verb(const char *name) {
+static const struct verb *find_algorithm(const char *name) {
     for (size_t i = 0; i < sizeof algorithm_verbs / sizeof *algorithm_verbs; i++)
         if (strcmp(algorithm_verbs[i]->name, name) == 0) return algorithm_verbs[i];
-    for (int i = 0; i < tool_verb_count; i++)
-        if (strcmp(tool_verbs[i].name, name) == 0) return &tool_verbs[i];
     return NULL;
+}
+
+static void add_verb(const struct verb *verb) {
+    require(verb_count < VERBS_MOST, "more verbs than VERBS_MOST (cli/options.h)");
+    verb_table[verb_count++] = *verb;
 }
 
 /* Algorithms first, in the registry's order. */
@@ -41,12 +56,11 @@ static void collect_verbs(void) {
     static char explained[500], all[1000];
     const kiln_algorithm *algorithm;
     for (int64_t i = 0; (algorithm = kiln_algorithm_at(i)); i++) {
-        const struct verb *verb = find_verb(algorithm->name);
-        if (verb) verb_table[verb_count++] = *verb;
+        const struct verb *verb = find_algorithm(algorithm->name);
+        if (verb) add_verb(verb);
     }
     join(explained, sizeof explained, "mmchain", verb_count);
-    for (int i = 0; i < tool_verb_count; i++)
-        if (!kiln_algorithm_named(tool_verbs[i].name)) verb_table[verb_count++] = tool_verbs[i];
+    for (int i = 0; i < tool_verb_count; i++) add_verb(&tool_verbs[i]);
     join(all, sizeof all, "", verb_count);
     for (int v = 0; v < verb_count; v++) {
         if (verb_table[v].kinds & VERB_BIT(EXPLAIN)) verb_table[v].choices = explained;
@@ -71,19 +85,55 @@ double algorithm_standard(const char *algorithm, const char *name, kiln_type typ
     return !option ? 0 : type == KILN_F32 ? option->standard_f32 : option->standard;
 }
 
-static bool has_option(const struct verb *verb, const char *name) {
-    for (int i = 0; i < option_count; i++)
-        if (strcmp(option_table[i].name, name) == 0 && option_applies(&option_table[i], verb)) return true;
-    return false;
+double algorithm_given(const char *algorithm, const struct settings *settings, const char *name) {
+    const kiln_option *option = algorithm_option(algorithm, name);
+    if (!option) return 0;
+    const void *field = settings->algorithm.bytes + option->offset;
+    switch (option->kind) {
+    case KILN_OPTION_FLAG:
+    case KILN_OPTION_INT:
+    case KILN_OPTION_CHOICE: return *(const int *)field;
+    case KILN_OPTION_INTEGER: return (double)*(const int64_t *)field;
+    case KILN_OPTION_REAL:
+    case KILN_OPTION_POSITIVE: return *(const double *)field;
+    }
+    return 0;
 }
 
+static struct option *add_option(const struct option *option) {
+    require(option_count < OPTIONS_MOST, FULL);
+    option_table[option_count] = *option;
+    return &option_table[option_count++];
+}
+
+static const struct option *find_option(const struct option *table, int count, const char *name,
+                                        const struct verb *verb) {
+    for (int i = 0; i < count; i++)
+        if (strcmp(table[i].name, name) == 0 && option_applies(&table[i], verb)) return &table[i];
+    return NULL;
+}
+
+/* "max-iterations" of the field max_iterations. */
 static const char *name_of_field(const char *field) {
     static char names[OPTIONS_MOST][32];
     char *name = names[option_count];
-    snprintf(name, sizeof names[0], "%s", field);
-    for (char *at = name; *at; at++)
-        if (*at == '_') *at = '-';
+    require(strlen(field) < sizeof names[0], "the name of an option is too long");
+    for (size_t i = 0; i <= strlen(field); i++) name[i] = field[i] == '_' ? '-' : field[i];
     return name;
+}
+
+/* The option of the registry of which the tool also takes a path. */
+static void add_path(const struct verb *verb, const kiln_option *told, const struct option *path) {
+    static char texts[PATHS_MOST][400];
+    static int used;
+    require(used < PATHS_MOST, "more paths than cli/commands.c has room for");
+    const int length = snprintf(texts[used], sizeof texts[0], "%s %s", told->help, path->help);
+    require(length < (int)sizeof texts[0], "the help of a path is too long");
+    struct option *option = add_option(path);
+    option->least = told->least;
+    option->most = told->most;
+    option->help = texts[used++];
+    option->only = verb;
 }
 
 static void add_told(const struct verb *verb, const kiln_option *told) {
@@ -92,39 +142,54 @@ static void add_told(const struct verb *verb, const kiln_option *told) {
         [KILN_OPTION_INTEGER] = OPTION_INTEGER,   [KILN_OPTION_REAL] = OPTION_REAL,
         [KILN_OPTION_POSITIVE] = OPTION_POSITIVE, [KILN_OPTION_CHOICE] = OPTION_CHOICE};
     const bool whole = told->kind == KILN_OPTION_INT || told->kind == KILN_OPTION_INTEGER;
+    if (verb->otherwise && strcmp(verb->otherwise, told->name) == 0) return;
+    require(option_count < OPTIONS_MOST, FULL);
     const char *name = name_of_field(told->name);
-    if (has_option(verb, name) || (verb->otherwise && strstr(verb->otherwise, name))) return;
-    option_table[option_count++] = (struct option){.name = name,
-                                                   .kind = kinds[told->kind],
-                                                   .group = GROUP_MODEL,
-                                                   .value = told->kind == KILN_OPTION_FLAG ? NULL
-                                                            : told->choices                ? "NAME"
-                                                            : whole                        ? "N"
-                                                                                           : "NUMBER",
-                                                   .choices = told->choices,
-                                                   .least = told->least,
-                                                   .most = told->most,
-                                                   .help = told->help,
-                                                   .offset = told->offset,
-                                                   .place = IN_ALGORITHM,
-                                                   .only = verb,
-                                                   .narrow = told->kind != KILN_OPTION_INTEGER};
+    const struct option *path = find_option(tool_paths, tool_path_count, name, verb);
+    require(!find_option(tool_options, tool_option_count, name, verb),
+            "the tool has an option that the registry has, too");
+    if (path) {
+        add_path(verb, told, path);
+        return;
+    }
+    add_option(&(struct option){.name = name,
+                                .kind = kinds[told->kind],
+                                .group = GROUP_MODEL,
+                                .value = told->kind == KILN_OPTION_FLAG ? NULL
+                                         : told->choices                ? "NAME"
+                                         : whole                        ? "N"
+                                                                        : "NUMBER",
+                                .choices = told->choices,
+                                .least = told->least,
+                                .most = told->most,
+                                .help = told->help,
+                                .offset = told->offset,
+                                .place = IN_ALGORITHM,
+                                .only = verb,
+                                .narrow = told->kind != KILN_OPTION_INTEGER});
 }
 
+static void add_own(const struct verb *verb, const struct option *own) {
+    require(own->offset + (own->kind == OPTION_RANGE ? sizeof(struct range) : sizeof(int64_t)) <=
+                sizeof((struct settings *)0)->own,
+            "a verb's own options exceed settings.own");
+    struct option *option = add_option(own);
+    option->place = IN_OWN;
+    option->only = verb;
+}
+
+/* Those of the algorithms first, as they say most of what a verb does. */
 static void collect_options(void) {
-    memcpy(option_table, tool_options, (size_t)tool_option_count * sizeof *option_table);
-    option_count = tool_option_count;
     for (int v = 0; v < verb_count; v++) {
         const struct verb *verb = &verb_table[v];
         const kiln_algorithm *algorithm = kiln_algorithm_named(verb->name);
-        for (int i = 0; i < verb->own_count; i++) {
-            option_table[option_count] = verb->own[i];
-            option_table[option_count].place = IN_OWN;
-            option_table[option_count++].only = verb;
-        }
+        require(!algorithm || algorithm->options_bytes <= sizeof((struct settings *)0)->algorithm,
+                "an algorithm's options exceed settings.algorithm");
         for (int64_t i = 0; algorithm && i < algorithm->option_count; i++)
             add_told(verb, &algorithm->options[i]);
+        for (int i = 0; i < verb->own_count; i++) add_own(verb, &verb->own[i]);
     }
+    for (int i = 0; i < tool_option_count; i++) add_option(&tool_options[i]);
 }
 
 void commands_begin(void) {

@@ -10,5 +10,7 @@
 const kiln_option *algorithm_option(const char *algorithm, const char *name);
 /* What holds where the option is not given. */
 double algorithm_standard(const char *algorithm, const char *name, kiln_type type);
+/* What the command line sets, a flag as 0 or 1; 0 where it is not given, or where the algorithm has none of that name. */
+double algorithm_given(const char *algorithm, const struct settings *settings, const char *name);
 
 #endif

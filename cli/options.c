@@ -1,4 +1,5 @@
-/* The option table. An option has the same name, letter and meaning in every verb that takes it. */
+/* The option table. An option has the same name, letter and meaning in every verb that takes it. What the library's registry
+ * tells of an algorithm has no row here. */
 #include "commands.h"
 #include "options.h"
 
@@ -11,13 +12,14 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define BIT(verb) VERB_BIT(verb)
 #define CLASSIFIES (BIT(LOGREG) | BIT(SVM))
 #define TRAINS (BIT(LINREG) | BIT(GLM) | CLASSIFIES)
-#define SOLVES BIT(ALGORITHM)
+#define OTHERS BIT(ALGORITHM)
+#define SOLVES (TRAINS | OTHERS)
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
 #define LABELLED (TRAINS | BIT(PREDICT) | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define TABLES (TRAINS | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define WEIGHTED (TRAINS | BIT(PREDICT) | BIT(VERIFY))
 #define OFFSETS (BIT(GLM) | BIT(PREDICT) | BIT(VERIFY))
-#define READS (LABELLED | SOLVES)
+#define READS (LABELLED | OTHERS)
 #define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
@@ -25,37 +27,21 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
 
-const struct option tool_options[] = {
+/* Options of the registry of which a path can be given: the registry's text comes first. */
+const struct option tool_paths[] = {
     {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
-     "Strength of the penalty (l2/2)*||w||^2, alpha of Ridge in scikit-learn. The intercept is not "
-     "penalised. FROM:TO:COUNT is a path of values, each the same factor from the next.",
-     AT(l2)},
+     "FROM:TO:COUNT is a path of values, each the same factor from the next.", AT(l2)},
+    {"l1", 0, OPTION_RANGE, GROUP_MODEL, BIT(LOGREG), "NUMBER", NULL, "0", 0, INFINITY,
+     "FROM:TO:COUNT is a path, as with --l2.", AT(l1)},
+};
+const int tool_path_count = sizeof tool_paths / sizeof *tool_paths;
+
+const struct option tool_options[] = {
     {"C", 0, OPTION_RANGE, GROUP_MODEL, CLASSIFIES, "NUMBER", NULL, NULL, 0, INFINITY,
      "The penalty as LIBLINEAR and scikit-learn give it, the weight of the losses: l2 is 1/C for logreg, "
      "1/(2C) for "
      "svm.",
      AT(C)},
-    {"l1", 0, OPTION_RANGE, GROUP_MODEL, BIT(LOGREG), "NUMBER", NULL, "0", 0, INFINITY,
-     "Strength of the penalty l1*sum|w|, which makes coefficients exactly 0; without --l2 or --C there is "
-     "then no "
-     "other. FROM:TO:COUNT is a path, as with --l2.",
-     AT(l1)},
-    {"no-intercept", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
-     "Fit no intercept: the prediction is x.w instead of x.w + b.", AT(no_intercept)},
-    {"standardize", 0, OPTION_FLAG, GROUP_MODEL, TRAINS, NULL, NULL, NULL, ANY,
-     "Penalise the coefficients of columns scaled to unit variance. The data are not copied, and the model "
-     "is for the "
-     "columns as they are.",
-     AT(standardize)},
-    {"tolerance", 0, OPTION_POSITIVE, GROUP_MODEL, SOLVES, "NUMBER", NULL, NULL, 0, INFINITY,
-     "Stop when the residual is at most this: the gradient, its columns scaled, relative to that of the "
-     "start at zero (linreg: of the normal equations; glm: at the best constant mean), or the change of the "
-     "authorities in one iteration "
-     "(hits). One too small to be reached, such as 1e-300, goes on until rounding or --max-iterations ends "
-     "it.",
-     AT(tolerance)},
-    {"max-iterations", 0, OPTION_INTEGER, GROUP_MODEL, SOLVES | BIT(EXPLAIN), "N", NULL, "as in training", 1,
-     9e18, "Stop after this many iterations, converged or not.", AT(max_iterations)},
     {"class-weight", 0, OPTION_TEXT, GROUP_MODEL, CLASSIFIES, "WEIGHTS", "balanced", NULL, ANY,
      "Multiply the rows of a class by a weight: LABEL=WEIGHT,LABEL=WEIGHT, or balanced, which gives all "
      "classes "
@@ -68,32 +54,6 @@ const struct option tool_options[] = {
      "accuracy|log_loss|auc|rmse|r2|deviance|mean_deviance",
      "rmse; logreg log_loss; svm accuracy; glm mean_deviance", ANY, "What --cv, and a path, go by.",
      AT(metric)},
-    {"regression", 0, OPTION_FLAG, GROUP_MODEL, BIT(SVM), NULL, NULL, NULL, ANY,
-     "Predict a number, with the squared epsilon-insensitive loss.", AT(regression)},
-    {"epsilon", 0, OPTION_REAL, GROUP_MODEL, BIT(SVM), "NUMBER", NULL, "0", 0, INFINITY,
-     "With --regression: errors up to this cost nothing.", AT(epsilon)},
-    {"family", 0, OPTION_CHOICE, GROUP_MODEL, BIT(GLM), "FAMILY",
-     "gaussian|poisson|gamma|inverse-gaussian|binomial|tweedie|negative-binomial", "gaussian", ANY,
-     "Distribution of the target. binomial: 0 and 1, or proportions whose numbers of trials are the "
-     "weights.",
-     AT(family)},
-    {"link", 0, OPTION_CHOICE, GROUP_MODEL, BIT(GLM), "LINK",
-     "identity|log|inverse|inverse-squared|sqrt|logit|probit|cloglog|cauchit|power", "the family's", ANY,
-     "What the linear predictor is of the mean; the canonical one of the family, but log for gamma, tweedie "
-     "and "
-     "negative-binomial.",
-     AT(link)},
-    {"link-power", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "P", NULL, NULL, ANY,
-     "With --link power: the linear predictor is mu^P.", AT(link_power)},
-    {"variance-power", 0, OPTION_REAL, GROUP_MODEL, BIT(GLM), "P", NULL, NULL, 1, INFINITY,
-     "With --family tweedie: the variance is mu^P, P between 1 and 2 or above 2.", AT(variance_power)},
-    {"alpha", 0, OPTION_POSITIVE, GROUP_MODEL, BIT(GLM), "A", NULL, NULL, 0, INFINITY,
-     "With --family negative-binomial: the variance is mu + A mu^2.", AT(alpha)},
-    {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, BIT(GLM), NULL, NULL, NULL, ANY,
-     "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2. A column "
-     "that depends on "
-     "those before it gets coefficient 0 and no error.",
-     AT(standard_errors)},
     {"cv", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "K", NULL, NULL, 2, 1000000,
      "K-fold cross-validation, for each value of a path; the model is then fitted to all rows with the value "
      "that "
@@ -102,9 +62,12 @@ const struct option tool_options[] = {
     {"select", 0, OPTION_CHOICE, GROUP_MODEL, TRAINS, "RULE", "best|one-se", "best", ANY,
      "With --cv: the value with the best mean, or the strongest penalty within one standard error of it.",
      AT(select)},
-    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "MODEL", NULL, NULL, ANY,
+    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "MODEL", NULL, NULL, ANY,
      "Start from this model instead of from zero; the data are encoded as its training data were. The model "
      "is only a start: the same optimum to the tolerance, not the same digits.",
+     AT(warm_start)},
+    {"warm-start", 0, OPTION_PATH, GROUP_MODEL, OTHERS, "MODEL", NULL, NULL, ANY,
+     "Start from this model of the same algorithm, whose data had the same rows and columns.",
      AT(warm_start)},
     {"probabilities", 0, OPTION_FLAG, GROUP_OUTPUT, BIT(PREDICT), NULL, NULL, NULL, ANY,
      "Print the probability of each class (logreg) instead of the label.", AT(probabilities)},
@@ -243,11 +206,21 @@ static const char *short_number(char text[32], double value) {
     return text;
 }
 
+/* The n-th name of "a|b|c", from 1. */
+static void nth_choice(char text[STANDARD_ROOM], const char *choices, int n) {
+    while (--n > 0) choices += strcspn(choices, "|") + 1;
+    snprintf(text, STANDARD_ROOM, "%.*s", (int)strcspn(choices, "|"), choices);
+}
+
 /* As the library's registry has it: "1e-12, of f32 1e-5". */
 static bool registry_standard(char text[STANDARD_ROOM], const struct option *option,
                               const struct verb *verb) {
     const kiln_option *told = verb ? algorithm_option(verb->name, option->name) : NULL;
-    if (!told || told->standard == 0 || told->kind == KILN_OPTION_CHOICE) return false;
+    if (!told || told->standard == 0) return false;
+    if (told->kind == KILN_OPTION_CHOICE) {
+        nth_choice(text, told->choices, (int)told->standard);
+        return true;
+    }
     char number[32];
     const int length = snprintf(text, STANDARD_ROOM, "%s", short_number(number, told->standard));
     if (told->standard_f32 != told->standard)

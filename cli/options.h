@@ -15,11 +15,9 @@ struct range {
 
 struct settings {
     struct range l2, C, l1;
-    double tolerance, link_power, variance_power, alpha, epsilon;
-    bool no_intercept, standardize, regression, standard_errors;
-    int64_t max_iterations, folds;
+    int64_t folds;
     const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
-    const char *class_weight, *warm_start, *family, *link, *select;
+    const char *class_weight, *warm_start, *select;
     bool probabilities, decision;
     const char *format, *target, *target_file, *to, *targets_to;
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
@@ -77,7 +75,7 @@ enum verb_id {
     VERB_MAN,
     VERB_HELP,
     VERB_VERSION,
-    VERB_ALGORITHM, /* whatever reads data and makes a model of them */
+    VERB_ALGORITHM, /* an algorithm that is no linear model */
     VERB_KINDS
 };
 #define VERB_BIT(verb) (1u << VERB_##verb)
@@ -116,8 +114,8 @@ enum { OPTIONS_MOST = 320, VERBS_MOST = 48 };
 extern struct option option_table[OPTIONS_MOST];
 extern int option_count;
 void commands_begin(void);
-extern const struct option tool_options[];
-extern const int tool_option_count;
+extern const struct option tool_options[], tool_paths[];
+extern const int tool_option_count, tool_path_count;
 
 struct run;
 struct verifying;
@@ -134,7 +132,8 @@ struct verb {
     const struct option *own;
     int own_count;
     int (*verify)(struct run *run, struct verifying *v);
-    const char *otherwise; /* options of the registry that it sets in another way: "balanced|"; NULL: none */
+    const char
+        *otherwise; /* the option of the registry that it sets in another way: "balanced"; NULL: none */
     const char *predict_instead; /* where its models predict nothing: what else there is */
 };
 extern struct verb verb_table[VERBS_MOST];

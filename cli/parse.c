@@ -284,12 +284,16 @@ static bool take_word(struct parser *parser, const char *word) {
                 command->verb->arguments, *command->verb->arguments ? " " : "");
 }
 
+/* The verb that kiln explain is asked about; NULL: none. */
+static const struct verb *explained_verb(const struct command *command) {
+    const bool explains = command->verb && (command->verb->kinds & VERB_BIT(EXPLAIN)) && command->count > 0;
+    return explains ? verb_named(command->arguments[0]) : NULL;
+}
+
 /* The option of that name which the verb takes: its own, or the registry's, where several verbs have one. kiln explain logreg
  * DATA takes what kiln logreg DATA takes. NULL: none. */
 static const struct option *option_for(const struct command *command, const char *name) {
-    const struct verb *verb = command->verb;
-    const bool explains = verb && (verb->kinds & VERB_BIT(EXPLAIN)) && command->count > 0;
-    const struct verb *explained = explains ? verb_named(command->arguments[0]) : NULL;
+    const struct verb *verb = command->verb, *explained = explained_verb(command);
     for (int i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
         if (strcmp(option->name, name) != 0) continue;
@@ -313,15 +317,11 @@ static bool set_values(struct parser *parser) {
     return true;
 }
 
-/* What the tool has a row of its own for goes into the algorithm's options, too. */
-static void mirror(struct command *command) {
-    struct settings *settings = &command->settings;
-    const kiln_option *tolerance = algorithm_option(command->verb->name, "tolerance"),
-                      *most = algorithm_option(command->verb->name, "max-iterations");
-    const kiln_algorithm *algorithm = kiln_algorithm_named(command->verb->name);
-    if (algorithm) *(size_t *)settings->algorithm.bytes = algorithm->options_bytes; /* its first field */
-    if (tolerance) *(double *)(settings->algorithm.bytes + tolerance->offset) = settings->tolerance;
-    if (most) *(int64_t *)(settings->algorithm.bytes + most->offset) = settings->max_iterations;
+/* The size of the algorithm's options struct is its first field. */
+static void size_options(struct command *command) {
+    const struct verb *explained = explained_verb(command);
+    const kiln_algorithm *algorithm = kiln_algorithm_named(explained ? explained->name : command->verb->name);
+    if (algorithm) *(size_t *)command->settings.algorithm.bytes = algorithm->options_bytes;
 }
 
 /* Whether the options go with the verb, and whether there are enough arguments. */
@@ -330,7 +330,7 @@ static bool check(struct parser *parser) {
     const struct verb *verb = command->verb;
     if (!verb || command->settings.help || command->settings.version) return true;
     if (!set_values(parser)) return false;
-    mirror(command);
+    size_options(command);
     if (command->count >= verb->least) return true;
     complain(parser->problem, "%s needs %s", verb->name, verb->arguments);
     return hint(parser->problem, "usage: kiln %s %s [OPTION ...]", verb->name, verb->arguments);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "commands.h"
 #include "common.h"
 #include "wording.h"
 
@@ -22,10 +23,10 @@ static void say_what_was_read(const kiln_data *data, const char *path, int64_t m
 /* Whether a target may be text: for those who tell classes apart, and for those who only look. */
 static bool takes_classes(const struct run *run) {
     const unsigned kinds = run->verb->kinds;
-    const char *family = run->settings->family;
-    if (kinds & VERB_BIT(GLM)) return family && strcmp(family, "binomial") == 0;
+    const char *name = run->verb->name;
+    if (kinds & VERB_BIT(GLM)) return algorithm_given(name, run->settings, "family") == KILN_BINOMIAL;
     return (kinds & (VERB_BIT(LOGREG) | VERB_BIT(INFO))) ||
-           ((kinds & VERB_BIT(SVM)) && !run->settings->regression);
+           ((kinds & VERB_BIT(SVM)) && !algorithm_given(name, run->settings, "regression"));
 }
 
 /* 1, 2, ... for the words of a choice, 0 for NULL: the numbers of the library's enumerations. */

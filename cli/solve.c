@@ -51,7 +51,7 @@ static int read_data(struct solving *s) {
 
 static int solve(struct solving *s) {
     struct run *run = s->run;
-    const double given = run->settings->tolerance;
+    const double given = algorithm_given(name_of(s), run->settings, "tolerance");
     const double tolerance = algorithm_standard(name_of(s), "tolerance", kiln_matrix_type(solving_X(s)));
     const kiln_control control = talk_control(given > 0 ? given : tolerance);
     kiln_device_statistics before = {0};

@@ -19,9 +19,14 @@ const struct algorithm *algorithm_named(const char *name) {
     return NULL;
 }
 
+double train_given(const struct training *job, const char *option) {
+    return algorithm_given(job->algorithm->name, job->settings, option);
+}
+
 double train_tolerance(const struct training *job) {
-    if (job->settings->tolerance > 0) return job->settings->tolerance;
-    return algorithm_standard(job->algorithm->name, "tolerance", kiln_matrix_type(job->W));
+    const double given = train_given(job, "tolerance");
+    return given > 0 ? given
+                     : algorithm_standard(job->algorithm->name, "tolerance", kiln_matrix_type(job->W));
 }
 
 /* -------------------------------------------------------------------------------------- before it */
@@ -137,7 +142,8 @@ static int warm_start(struct run *run, struct training *job, int64_t n, int64_t 
                          path, (long long)rows, (long long)cols, (long long)n, (long long)k);
     if (kiln_model_tensor(&job->W, run->device, own, job->warm, "W") != KILN_OK)
         return fail_library(USING_MODEL);
-    if (run->settings->no_intercept || !model_tensor_shape(job->warm, "b", &type, &rows, &cols)) return 0;
+    if (train_given(job, "no_intercept") || !model_tensor_shape(job->warm, "b", &type, &rows, &cols))
+        return 0;
     return kiln_model_tensor(&job->b, run->device, own, job->warm, "b") == KILN_OK
                ? 0
                : fail_library(USING_MODEL);
@@ -150,7 +156,7 @@ int train_allocate(struct run *run, struct training *job, int64_t columns) {
     if (code) return code;
     if (!job->W && kiln_matrix_dense(&job->W, run->device, kiln_matrix_type(X), n, columns, NULL) != KILN_OK)
         return fail_library(WORKING);
-    if (!run->settings->no_intercept && !job->b &&
+    if (!train_given(job, "no_intercept") && !job->b &&
         kiln_matrix_dense(&job->b, run->device, kiln_matrix_type(X), 1, columns, NULL) != KILN_OK)
         return fail_library(WORKING);
     return 0;

@@ -23,12 +23,11 @@ struct problem {
     kiln_control control;
 };
 
-/* Fields that the options of every trainer have, filled from its two arguments. */
-#define SHARED_OPTIONS(job, problem)                                                                         \
-    .no_intercept = (job)->settings->no_intercept, .standardize = (job)->settings->standardize,              \
-    .warm_start = (problem)->warm, .tolerance = (job)->settings->tolerance,                                  \
-    .max_iterations = (job)->settings->max_iterations, .weights = (problem)->weights,                        \
-    .control = (problem)->control
+/* The options struct of the algorithm as the command line sets it, and what each problem brings of its own. */
+#define GIVEN(type, settings) ((const type *)(const void *)(settings)->algorithm.bytes)
+#define TAKE_PROBLEM(options, problem)                                                                       \
+    ((options).warm_start = (problem)->warm, (options).weights = (problem)->weights,                         \
+     (options).control = (problem)->control)
 
 struct algorithm {
     const char *name, *title;
@@ -76,11 +75,18 @@ int train_allocate(struct run *run, struct training *job, int64_t columns);
 int train_solve(struct run *run, const struct training *job, const struct problem *problem,
                 kiln_report *report);
 double train_tolerance(const struct training *job);
+double train_given(const struct training *job,
+                   const char *option); /* algorithm_given of the job's algorithm */
 
 /* How good the model is on the training data, from the report and from predictions where that does not say. */
 int train_measure(struct run *run, struct training *job);
 /* Metrics of the model that W and b hold, on the rows with a weight (host array; NULL: the training's weights). */
 int train_evaluate(struct metrics *metrics, const struct training *job, const double *weights);
+
+/* train_classifier.c: finds the classes of the target; allocates for them; 0 becomes what the library takes for no penalty. */
+int train_find_classes(struct training *job);
+int train_prepare_classifier(struct run *run, struct training *job);
+double train_without_default(double l2);
 
 /* train_result.c */
 int train_save(struct run *run, const struct training *job);

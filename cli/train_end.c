@@ -40,7 +40,8 @@ static bool takes_penalty(const struct run *run) {
 static void add_precision(struct advice *advice, const struct run *run, kiln_type type) {
     const bool linear = takes_penalty(run);
     add(advice, type == KILN_F32 ? "--type f64" : NULL);
-    add(advice, linear && !run->settings->standardize ? "--standardize" : NULL);
+    add(advice,
+        linear && !algorithm_given(run->verb->name, run->settings, "standardize") ? "--standardize" : NULL);
 }
 
 static void add_penalty(struct advice *advice, const struct run *run) {
@@ -60,10 +61,11 @@ int train_fail_diverged(const struct run *run, const kiln_report *report, kiln_t
 /* A link whose means do not come near the target: the gradient vanishes where nothing is fitted. */
 static bool warn_out_of_reach(const struct run *run, const kiln_report *report) {
     if (!(run->verb->kinds & VERB_BIT(GLM)) || report->residual < 1) return false;
+    const int link = (int)algorithm_given("glm", run->settings, "link");
     say_error("kiln: warning: not converged: the means that --link %s can give do not come near the target, "
               "so that no "
               "coefficients are better than others",
-              run->settings->link ? run->settings->link : "of the family");
+              link ? kiln_link_name((kiln_link)link) : "of the family");
     say_error("hint: --link identity takes any number, or another --family");
     return true;
 }

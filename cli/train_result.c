@@ -73,19 +73,17 @@ int train_measure(struct run *run, struct training *job) {
 
 static json_t *options_json(const struct training *job) {
     const struct settings *settings = job->settings;
+    const double most = train_given(job, "max_iterations");
     json_t *object = json_object();
     json_put_number(object, "l2", job->penalty.l2);
-    json_put_flag(object, "intercept", !settings->no_intercept);
-    json_put_flag(object, "standardize", settings->standardize);
+    json_put_flag(object, "intercept", !train_given(job, "no_intercept"));
+    json_put_flag(object, "standardize", train_given(job, "standardize") != 0);
     if (job->loss.kind == KILN_LOSS_SQUARED)
-        json_put_flag(
-            object, "preconditioner",
-            !((const kiln_linreg_options *)(const void *)settings->algorithm.bytes)->no_preconditioner);
+        json_put_flag(object, "preconditioner", !train_given(job, "no_preconditioner"));
     json_put_number(object, "tolerance", job->report.tolerance);
-    json_put_count(object, "max_iterations",
-                   settings->max_iterations
-                       ? settings->max_iterations
-                       : (int64_t)algorithm_standard(job->algorithm->name, "max-iterations", KILN_F64));
+    json_put_count(
+        object, "max_iterations",
+        (int64_t)(most > 0 ? most : algorithm_standard(job->algorithm->name, "max_iterations", KILN_F64)));
     if (job->classes.count) {
         json_put_text(object, "class_weight", settings->class_weight);
         json_put_number(object, "l1", job->penalty.l1);
@@ -98,7 +96,7 @@ static json_t *options_json(const struct training *job) {
         json_put_text(object, "offset", settings->offset);
         json_put_text(object, "offset_file", settings->offset_file);
     }
-    if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) json_put_number(object, "epsilon", settings->epsilon);
+    if (job->loss.kind == KILN_LOSS_SQUARED_EPSILON) json_put_number(object, "epsilon", job->loss.parameter);
     json_put_text(object, "missing", settings->missing);
     json_put_text(object, "weights", settings->weights);
     json_put_text(object, "weights_file", settings->weights_file);

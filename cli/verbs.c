@@ -1,62 +1,10 @@
-/* The verb table. A new verb is a row here, a bit in the options that it takes, and its file; an algorithm has its row in its
+/* The verbs that are no algorithms. A new one is a row here, a bit in the options that it takes, and its file; an algorithm has its row in its
  * own file, in cli/algorithms. */
 #include "verbs.h"
 
 #include "options.h"
-#include "verify.h"
-
-#define FORMATS                                                                                              \
-    "DATA is a LIBSVM, Matrix Market, CSV, npy or npz file, plain or through gzip or zstd; - is standard "   \
-    "input, which "                                                                                          \
-    "is read once."
-
-#define SUMMARY                                                                                              \
-    "A summary goes to standard output, progress to standard error. Without -o the model is trained and "    \
-    "reported, and not kept. The first Ctrl-C stops at the next iteration and keeps what there is; the "     \
-    "second stops at once."
 
 const struct verb tool_verbs[] = {
-    {"linreg", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a linear regression",
-     "Least squares with an L2 penalty, by preconditioned conjugate gradient: minimises 1/2 "
-     "sum_i s_i (x_i.w + b - "
-     "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" FORMATS "\n\n" SUMMARY,
-     "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
-     "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
-     "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
-     "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
-     verb_train, .kinds = VERB_BIT(LINREG) | VERB_BIT(ALGORITHM), .verify = verify_linear},
-    {"logreg", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a logistic regression",
-     "Two classes or more (true softmax), with L2, L1 or both: minimises sum_i s_i loss(y_i, "
-     "x_i.W + b) + l1 "
-     "sum|W| + (l2/2) ||W||^2 by a trust-region Newton method. The classes are the distinct "
-     "values of the "
-     "target, numbers or, in CSV, text.\n\n" FORMATS "\n\n" SUMMARY,
-     "kiln logreg a9a.svm.gz --C 1 -o a9a.kiln\n"
-     "kiln logreg iris.csv --target species --standardize -o iris.kiln\n"
-     "kiln logreg a9a.svm.gz --l1 0.1:100:10 --cv 5 --select one-se -o sparse.kiln\n"
-     "kiln predict a9a.kiln a9a.test.svm.gz --probabilities",
-     verb_train, .kinds = VERB_BIT(LOGREG) | VERB_BIT(ALGORITHM), .verify = verify_linear,
-     .otherwise = "balanced"},
-    {"glm", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a generalised linear model",
-     "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
-     "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
-     "dispersion and AIC; on request standard errors. A row of weight 2 is one of half the variance, not "
-     "two "
-     "rows: in the dispersion it counts once.\n\n" FORMATS "\n\n" SUMMARY,
-     "kiln glm claims.csv --target count --family poisson --offset log_exposure\n"
-     "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
-     "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
-     verb_train, .kinds = VERB_BIT(GLM) | VERB_BIT(ALGORITHM), .verify = verify_linear,
-     .otherwise = "parameter"},
-    {"svm", "DATA...", 1, MAX_ARGUMENTS, NULL, "Train a linear support vector machine",
-     "With the squared hinge, in the primal: minimises sum_i s_i max(0, 1 - y_i (x_i.w + b))^2 / 2 + "
-     "(l2/2) ||w||^2, several classes each against the rest; with --regression max(0, |x_i.w + b - "
-     "y_i| - epsilon)^2 / 2. The duality gap in the summary bounds how far the objective can be from "
-     "its optimum.\n\n" FORMATS "\n\n" SUMMARY,
-     "kiln svm a9a.svm.gz --C 1 -o a9a.kiln\n"
-     "kiln svm houses.csv --target price --regression --epsilon 0.1 --standardize",
-     verb_train, .kinds = VERB_BIT(SVM) | VERB_BIT(ALGORITHM), .verify = verify_linear,
-     .otherwise = "balanced"},
     {"predict", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Predict with a model",
      "Writes the model's prediction for each row of DATA, one row a line: numbers (linreg, "
      "glm, svm --regression; "
@@ -64,7 +12,7 @@ const struct verb tool_verbs[] = {
      "what --probabilities "
      "and --decision ask for. Numbers are the shortest decimals that read back to the same "
      "bits. With -o to a name in .csv there are a header and commas, to one in .npy an array of "
-     "numbers.\n\n" FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
+     "numbers.\n\n" DATA_FORMATS "\n\nColumns of a CSV file are found by name and encoded as in "
      "training. Where DATA has targets, the metrics "
      "follow on standard error: R2, RSS and RMSE, the deviance of glm, or accuracy, log "
      "loss, AUC and the table of "
@@ -80,8 +28,8 @@ const struct verb tool_verbs[] = {
      "eigenvalue and the change that one more iteration would make, again, "
      "by slow reference code that shares nothing with training, and compares them with what the model "
      "file claims. "
-     "DATA are what the model was trained on, with the same --weights-file and --offset-file.\n\n" FORMATS
-     "\n\nExit code 0 if all claims hold, else 4.",
+     "DATA are what the model was trained on, with the same --weights-file and "
+     "--offset-file.\n\n" DATA_FORMATS "\n\nExit code 0 if all claims hold, else 4.",
      "kiln verify flights.kiln data/flights.csv.gz\n"
      "kiln verify a9a.kiln a9a.svm.gz --json",
      verb_verify, .kinds = VERB_BIT(VERIFY)},

@@ -4,6 +4,15 @@
 
 struct run;
 
+/* For descriptions. */
+#define DATA_FORMATS                                                                                         \
+    "DATA is a LIBSVM, Matrix Market, CSV, npy or npz file, plain or through gzip or zstd; - is standard "   \
+    "input, which is read once."
+#define TRAINING_SUMMARY                                                                                     \
+    "A summary goes to standard output, progress to standard error. Without -o the model is trained and "    \
+    "reported, and not kept. The first Ctrl-C stops at the next iteration and keeps what there is; the "     \
+    "second stops at once."
+
 int verb_train(struct run *run); /* linreg, logreg, glm, svm */
 int verb_predict(struct run *run);
 int verb_verify(struct run *run);

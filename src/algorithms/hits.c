@@ -167,7 +167,7 @@ static const kiln_option options_table[] = {
               "Take every link for 1, whatever its weight and however often it stands in the file."),
     KI_OPTION(kiln_hits_options, tolerance, POSITIVE, 1e-10, 1e-5, 0, INFINITY, NULL,
               "Stop when the change of the authorities in one iteration is at most this. One too small to be "
-              "reached, such as 1e-300, goes on until max_iterations ends it."),
+              "reached, such as 1e-300, goes on until the limit of iterations ends it."),
     KI_OPTION(kiln_hits_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
 };

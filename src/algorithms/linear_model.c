@@ -65,21 +65,26 @@ static kiln_status check_glm(const kiln_model *model) {
 #define STANDARDIZE                                                                                          \
     "Penalise the coefficients of columns scaled to unit variance. The data are not copied, and the model "  \
     "is for the columns as they are."
-#define RESIDUAL                                                                                             \
-    "Stop when the gradient, its columns scaled, is at most this, relative to that at zero. One too small "  \
-    "to be reached, such as 1e-300, goes on until rounding or max_iterations ends it."
-#define STEPS "Stop after this many steps of Newton's method, converged or not."
+#define TINY                                                                                                 \
+    " One too small to be reached, such as 1e-300, goes on until rounding or the limit of iterations ends "  \
+    "it."
+#define RELATIVE "Stop when the gradient, its columns scaled, is at most this times what it is at zero."
 /* What all four have. */
-#define SHARED(type, f64, f32, most)                                                                         \
+#define SHARED(type, f64, f32, most, residual, steps)                                                        \
     KI_OPTION(type, no_intercept, FLAG, 0, 0, 0, 1, NULL, INTERCEPT),                                        \
         KI_OPTION(type, standardize, FLAG, 0, 0, 0, 1, NULL, STANDARDIZE),                                   \
-        KI_OPTION(type, tolerance, POSITIVE, f64, f32, 0, INFINITY, NULL, RESIDUAL),                         \
-        KI_OPTION(type, max_iterations, INTEGER, most, most, 1, 9e18, NULL, STEPS)
+        KI_OPTION(type, tolerance, POSITIVE, f64, f32, 0, INFINITY, NULL, residual TINY),                    \
+        KI_OPTION(type, max_iterations, INTEGER, most, most, 1, 9e18, NULL, steps)
+#define NEWTON "Stop after this many steps of Newton's method, converged or not."
 #define L2(type, standard) KI_OPTION(type, l2, REAL, standard, standard, 0, INFINITY, NULL, PENALTY)
 
 static const kiln_option linreg_options[] = {
     L2(kiln_linreg_options, 0),
-    SHARED(kiln_linreg_options, 1e-12, 1e-5, 1000),
+    SHARED(
+        kiln_linreg_options, 1e-12, 1e-5, 1000,
+        "Stop when the residual of the normal equations, their columns scaled, is at most this times what it "
+        "is at zero.",
+        "Stop after this many iterations of conjugate gradient, converged or not."),
     KI_OPTION(kiln_linreg_options, no_preconditioner, FLAG, 0, 0, 0, 1, NULL,
               "Plain conjugate gradient, without scaling by the diagonal."),
 };
@@ -89,7 +94,7 @@ static const kiln_option logreg_options[] = {
     KI_OPTION(kiln_logreg_options, l1, REAL, 0, 0, 0, INFINITY, NULL,
               "Strength of the penalty l1*sum|w|, which makes coefficients exactly 0; l2 is then 0 if it is "
               "not given."),
-    SHARED(kiln_logreg_options, 1e-8, 1e-4, 100),
+    SHARED(kiln_logreg_options, 1e-8, 1e-4, 100, RELATIVE, NEWTON),
     KI_OPTION(kiln_logreg_options, balanced, FLAG, 0, 0, 0, 1, NULL,
               "Give all classes the same total weight."),
 };
@@ -108,7 +113,11 @@ static const kiln_option glm_options[] = {
     KI_OPTION(kiln_glm_options, parameter, REAL, 0, 0, 0, INFINITY, NULL,
               "tweedie: the variance is mu^parameter; negative-binomial: it is mu + parameter mu^2."),
     L2(kiln_glm_options, 0),
-    SHARED(kiln_glm_options, 1e-9, 1e-4, 100),
+    SHARED(
+        kiln_glm_options, 1e-9, 1e-4, 100,
+        "Stop when the gradient, its columns scaled, is at most this times what it is at the best constant "
+        "mean.",
+        NEWTON),
 };
 
 static const kiln_option svm_options[] = {
@@ -117,7 +126,7 @@ static const kiln_option svm_options[] = {
     KI_OPTION(kiln_svm_options, epsilon, REAL, 0, 0, 0, INFINITY, NULL,
               "Of a regression: errors up to this cost nothing."),
     L2(kiln_svm_options, 0.5),
-    SHARED(kiln_svm_options, 1e-8, 1e-4, 100),
+    SHARED(kiln_svm_options, 1e-8, 1e-4, 100, RELATIVE, NEWTON),
     KI_OPTION(kiln_svm_options, balanced, FLAG, 0, 0, 0, 1, NULL, "Give all classes the same total weight."),
 };
 

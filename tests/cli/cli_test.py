@@ -243,6 +243,14 @@ class Pages(Case):
             )
             self.assertEqual((result.returncode, result.stderr), (0, b""), verb)
 
+    def test_each_algorithm_says_what_its_tolerance_is_of(self):
+        own = {"linreg": "normal equations", "logreg": "it is at zero", "glm": "constant mean", "svm": "it is at zero", "hits": "authorities"}
+        for verb, words in own.items():
+            text = " ".join(kiln(verb, "--help")[0].split("--tolerance NUMBER")[1].split("--max-iterations")[0].split())
+            self.assertIn(words, text)
+            for other in {"normal equations", "constant mean", "authorities"} - {words}:
+                self.assertNotIn(other, text)
+
     def test_completion_scripts_parse(self):
         for shell in ("bash", "zsh", "fish"):
             script = kiln("completion", shell)[0]

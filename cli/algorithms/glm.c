@@ -1,28 +1,23 @@
-/* The row of generalised linear models, and the table of their coefficients. */
+/* kiln glm: generalised linear models, and the table of their coefficients. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "train.h"
+#include "verbs.h"
+#include "verify.h"
+
+struct wanted {
+    double variance_power, alpha;
+    bool standard_errors;
+};
+
+static const struct wanted *wanted_of(const struct settings *settings) {
+    return (const void *)settings->own.bytes;
+}
 
 static int missing(const char *family, const char *option) {
     return fail_with(KILN_ERR_ARGUMENT, WORKING, option, "--family %s needs its parameter", family);
-}
-
-/* The library's number of a name; 0 if it has none. */
-static int number_of(const char *name, const char *(*name_of)(int number)) {
-    const char *known;
-    for (int i = 1; name && (known = name_of(i)); i++)
-        if (strcmp(known, name) == 0) return i;
-    return 0;
-}
-
-static const char *family_name(int number) {
-    return kiln_family_name((kiln_family)number);
-}
-
-static const char *link_name(int number) {
-    return kiln_link_name((kiln_link)number);
 }
 
 /* An option that would do nothing is a mistake. */
@@ -32,57 +27,57 @@ static int idle(const char *option, const char *wants) {
 
 static int check_glm(struct training *job) {
     const struct settings *settings = job->settings;
+    const struct wanted *wanted = wanted_of(settings);
+    const kiln_glm_options *given = GIVEN(kiln_glm_options, settings);
     kiln_loss *loss = &job->loss;
     loss->kind = KILN_LOSS_GLM;
-    loss->family = settings->family ? (kiln_family)number_of(settings->family, family_name) : KILN_GAUSSIAN;
-    loss->link = (kiln_link)number_of(settings->link, link_name);
-    loss->link_power = settings->link_power;
-    if (loss->family == KILN_TWEEDIE) loss->parameter = settings->variance_power;
-    if (loss->family == KILN_NEGATIVE_BINOMIAL) loss->parameter = settings->alpha;
+    loss->family = given->family ? given->family : KILN_GAUSSIAN;
+    loss->link = given->link;
+    loss->link_power = given->link_power;
+    if (loss->family == KILN_TWEEDIE) loss->parameter = wanted->variance_power;
+    if (loss->family == KILN_NEGATIVE_BINOMIAL) loss->parameter = wanted->alpha;
     job->range = kiln_family_range(loss->family, loss->parameter);
-    if (loss->family == KILN_TWEEDIE && !settings->variance_power)
+    if (loss->family == KILN_TWEEDIE && !wanted->variance_power)
         return missing("tweedie", "--variance-power P, between 1 and 2 or above 2");
-    if (loss->family == KILN_TWEEDIE && (settings->variance_power <= 1 || settings->variance_power == 2))
+    if (loss->family == KILN_TWEEDIE && (wanted->variance_power <= 1 || wanted->variance_power == 2))
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--family poisson has the power 1, --family gamma 2",
-                         "--variance-power %g: between 1 and 2 or above 2", settings->variance_power);
-    if (loss->family == KILN_NEGATIVE_BINOMIAL && !settings->alpha)
+                         "--variance-power %g: between 1 and 2 or above 2", wanted->variance_power);
+    if (loss->family == KILN_NEGATIVE_BINOMIAL && !wanted->alpha)
         return missing("negative-binomial", "--alpha A, the variance is mu + A mu^2");
-    if (loss->link == KILN_LINK_POWER && settings->link_power == 0)
+    if (loss->link == KILN_LINK_POWER && given->link_power == 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--link-power P", "--link power needs its power");
-    if (settings->variance_power && loss->family != KILN_TWEEDIE)
+    if (wanted->variance_power && loss->family != KILN_TWEEDIE)
         return idle("--variance-power", "it belongs to --family tweedie");
-    if (settings->alpha && loss->family != KILN_NEGATIVE_BINOMIAL)
+    if (wanted->alpha && loss->family != KILN_NEGATIVE_BINOMIAL)
         return idle("--alpha", "it belongs to --family negative-binomial");
-    if (settings->link_power && loss->link != KILN_LINK_POWER)
+    if (given->link_power && loss->link != KILN_LINK_POWER)
         return idle("--link-power", "it belongs to --link power");
-    if (settings->standard_errors && settings->l2.count && settings->l2.from > 0)
+    if (wanted->standard_errors && settings->l2.count && settings->l2.from > 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out --l2 or --standard-errors",
                          "--standard-errors are those of estimates without a penalty");
     return 0;
 }
 
 static int prepare_glm(struct run *run, struct training *job) {
-    const struct settings *settings = run->settings;
     const kiln_matrix *X = kiln_data_X(job->data);
     int code = 0;
     if (kiln_matrix_cols(kiln_data_y(job->data)) != 1)
         return fail_with(KILN_ERR_DATA, READING, "name one target column", "glm learns one target at a time");
-    if ((code = train_allocate(run, job, 1)) || !settings->standard_errors) return code;
-    const int64_t count = kiln_matrix_cols(X) + !settings->no_intercept;
+    if ((code = train_allocate(run, job, 1)) || !wanted_of(run->settings)->standard_errors) return code;
+    const int64_t count = kiln_matrix_cols(X) + !train_given(job, "no_intercept");
     if (kiln_matrix_dense(&job->errors, run->device, kiln_matrix_type(X), count, 1, NULL) != KILN_OK)
         return fail_library(WORKING);
     return 0;
 }
 
 static kiln_status solve_glm(const struct training *job, const struct problem *problem, kiln_report *report) {
-    const kiln_glm_options options = {.family = job->loss.family,
-                                      .link = job->loss.link,
-                                      .parameter = job->loss.parameter,
-                                      .link_power = job->loss.link_power,
-                                      .l2 = problem->penalty.l2,
-                                      .offset = job->offset,
-                                      .standard_errors = job->errors,
-                                      SHARED_OPTIONS(job, problem)};
+    kiln_glm_options options = *GIVEN(kiln_glm_options, job->settings);
+    options.family = job->loss.family;
+    options.parameter = job->loss.parameter;
+    options.l2 = problem->penalty.l2;
+    options.offset = job->offset;
+    options.standard_errors = job->errors;
+    TAKE_PROBLEM(options, problem);
     return kiln_glm(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 
@@ -182,3 +177,38 @@ void coefficients_print(FILE *file, const struct coefficients *table, const stru
         fputc('\n', file);
     }
 }
+
+static const struct option own[] = {
+    {"variance-power", 0, OPTION_REAL, GROUP_MODEL, 0, "P", NULL, NULL, 1, INFINITY,
+     "With --family tweedie: the variance is mu^P, P between 1 and 2 or above 2.",
+     .offset = offsetof(struct wanted, variance_power)},
+    {"alpha", 0, OPTION_POSITIVE, GROUP_MODEL, 0, "A", NULL, NULL, 0, INFINITY,
+     "With --family negative-binomial: the variance is mu + A mu^2.",
+     .offset = offsetof(struct wanted, alpha)},
+    {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
+     "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2. A column "
+     "that depends on those before it gets coefficient 0 and no error.",
+     .offset = offsetof(struct wanted, standard_errors)},
+};
+
+const struct verb verb_of_glm = {
+    "glm",
+    "DATA...",
+    1,
+    MAX_ARGUMENTS,
+    NULL,
+    "Train a generalised linear model",
+    "Minimises minus the log-likelihood of the target, whose distribution is --family and whose mean is "
+    "linked to x.w + b + offset by --link, with an L2 penalty. Reports deviance, null deviance, "
+    "dispersion and AIC; on request standard errors. A row of weight 2 is one of half the variance, not "
+    "two "
+    "rows: in the dispersion it counts once.\n\n" DATA_FORMATS "\n\n" TRAINING_SUMMARY,
+    "kiln glm claims.csv --target count --family poisson --offset log_exposure\n"
+    "kiln glm costs.csv --target cost --family gamma --link log --standard-errors\n"
+    "kiln glm X.npz --target-file y.npy --family binomial --link probit --json",
+    .run = verb_train,
+    .kinds = VERB_BIT(GLM),
+    .verify = verify_linear,
+    .otherwise = "parameter",
+    .own = own,
+    .own_count = sizeof own / sizeof *own};
