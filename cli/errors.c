@@ -47,6 +47,9 @@ static int report(const kiln_error *error, enum activity activity) {
         length += (size_t)snprintf(place + length, sizeof place - length, "%" PRId64 ":", error->line);
     if (*error->file && error->line > 0 && error->column > 0)
         length += (size_t)snprintf(place + length, sizeof place - length, "%" PRId64 ":", error->column);
+    if (*error->file && error->line <= 0 && error->offset > 0)
+        length +=
+            (size_t)snprintf(place + length, sizeof place - length, " byte %" PRId64 ":", error->offset);
     say_error("kiln: %s%s%s", place, length ? " " : "", error->message);
     if (*error->hint) say_error("hint: %s", error->hint);
     int code = exit_code(error->status, activity);
@@ -57,6 +60,7 @@ static int report(const kiln_error *error, enum activity activity) {
     json_put_text(inner, "file", *error->file ? error->file : NULL);
     json_put(inner, "line", error->line > 0 ? json_integer(error->line) : json_null());
     json_put(inner, "column", error->column > 0 ? json_integer(error->column) : json_null());
+    json_put(inner, "offset", error->offset >= 0 ? json_integer(error->offset) : json_null());
     json_put_text(inner, "hint", *error->hint ? error->hint : NULL);
     json_put(object, "error", inner);
     if (json_dumpf(object, stdout, JSON_INDENT(2)) == 0) putchar('\n');

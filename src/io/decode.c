@@ -16,6 +16,7 @@ struct ki_decoder {
     bool open; /* inside a member */
     kiln_status (*step)(struct ki_decoder *decoder, struct ki_step *step);
     z_stream gzip;
+    int64_t taken; /* compressed bytes of the steps before: near where the damage is */
 #ifdef KILN_HAVE_ZSTD
     ZSTD_DStream *zstd;
     unsigned char header[18]; /* a frame's first bytes; no header has more */
@@ -43,7 +44,7 @@ const char *ki_compression(const unsigned char *bytes, size_t size) {
 }
 
 static kiln_status damaged(const struct ki_decoder *decoder, const char *format, const char *why) {
-    const struct ki_place place = {.file = decoder->name, .offset = -1};
+    const struct ki_place place = {.file = decoder->name, .offset = decoder->taken};
     ki_fail_at(KILN_ERR_PARSE, &place, "damaged %s data: %s", format, why);
     return ki_hint("the file was changed or cut off after it was compressed: fetch it again");
 }
@@ -156,7 +157,9 @@ void ki_decoder_free(struct ki_decoder *decoder) {
 
 kiln_status ki_decoder_step(struct ki_decoder *decoder, struct ki_step *step) {
     step->used = step->made = 0;
-    return decoder->step(decoder, step);
+    const kiln_status status = decoder->step(decoder, step);
+    decoder->taken += (int64_t)step->used;
+    return status;
 }
 
 kiln_status ki_decoder_end(const struct ki_decoder *decoder) {

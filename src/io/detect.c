@@ -42,10 +42,6 @@ static kiln_status refuse_foreign(const struct ki_input *input, const char *text
         {"%PDF", "a PDF document", "data are CSV, LIBSVM, Matrix Market, .npy or .npz"},
         {"<!DOCTYPE", "a web page", "was it a download that failed?"},
         {"<html", "a web page", "was it a download that failed?"},
-        {"BZh91AY&SY", "compressed with bzip2", "bunzip2 it: gzip and zstd are read"},
-        {"\xfd"
-         "7zXZ",
-         "compressed with xz", "unxz it: gzip and zstd are read"},
         {"\xff\xfe", "text in UTF-16", "iconv -f utf-16 -t utf-8 FILE > NEW"},
         {"\xfe\xff", "text in UTF-16", "iconv -f utf-16 -t utf-8 FILE > NEW"},
     };

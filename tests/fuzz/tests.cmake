@@ -39,3 +39,8 @@ foreach(file IN LISTS fuzz_files)
   add_test(NAME ${target} COMMAND ${target} ${arguments})
   set_tests_properties(${target} PROPERTIES LABELS fuzz TIMEOUT 120)
 endforeach()
+
+# Files whose structure lies, with checksums that are right, through the tool itself.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+add_test(NAME fuzz_mutate COMMAND Python3::Interpreter ${fuzz_here}/mutate.py $<TARGET_FILE:kiln_cli> --count 400)
+set_tests_properties(fuzz_mutate PROPERTIES LABELS fuzz TIMEOUT 600)

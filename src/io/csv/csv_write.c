@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "io/csv/csv.h"
 #include "io/decimal.h"
 #include "io/output.h"
 #include "io/print.h"
@@ -77,6 +78,18 @@ done:
     return status;
 }
 
+/* A first line of numbers alone is read as a row, not as names. */
+static bool all_numbers(char *const *names, int64_t count) {
+    const struct ki_csv_numbers plain = {NULL, false, false};
+    for (int64_t j = 0; j < count; j++) {
+        double value;
+        if (!names || !names[j]) return false;
+        const struct ki_csv_field field = {names[j], (int64_t)strlen(names[j]), false};
+        if (ki_csv_number(&field, &plain, &value) == KI_CSV_TEXT) return false;
+    }
+    return true;
+}
+
 kiln_status ki_write_csv(struct ki_output *output, const struct ki_table *table, kiln_type type,
                          int threads) {
     kiln_status status;
@@ -89,6 +102,11 @@ kiln_status ki_write_csv(struct ki_output *output, const struct ki_table *table,
     }
     if (table->cols + table->targets == 0)
         return ki_fail(KILN_ERR_UNSUPPORTED, "a CSV file needs at least one column");
+    if (all_numbers(table->feature_names, table->cols) && all_numbers(table->target_names, table->targets)) {
+        ki_fail(KILN_ERR_UNSUPPORTED,
+                "all columns have numbers for names, which a CSV file would give back as a row");
+        return ki_hint("write .npz, .mtx or .svm");
+    }
     TRY(write_names(output, table->feature_names, table->cols, 'x', true));
     TRY(write_names(output, table->target_names, table->targets, 'y', table->cols == 0));
     TRY(ki_output_write(output, "\n", 1));
