@@ -127,6 +127,7 @@ for wanted in "$@"; do
             TAIL=120 step "sanitize-$tool" sanitize "$tool"
         done ;;
     cli) TAIL=20 step cli timeout 300 python3 "$here/peers/gpu_cli.py" --kiln "$build/kiln" ;;
+    batch) TAIL=20 peer batch h200-batch.json gpu_batch.py ;;
     linreg) peer linreg h200-linreg.json gpu_linreg.py ;;
     iteration) peer iteration h200-iteration.json gpu_iteration.py ;;
     dense) TAIL=70 peer dense h200-dense-cuda.json gpu_dense.py ;;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch.h"
 #include "choose.h"
 #include "help.h"
 #include "plans.h"
@@ -167,8 +168,9 @@ static int explain_training(struct run *run, const struct verb *verb) {
 int verb_explain(struct run *run) {
     const char *what = run->arguments[0];
     if (strcmp(what, "mmchain") == 0) return explain_mmchain(run);
+    if (strcmp(what, "batch") == 0) return explain_batch(run);
     if (kiln_algorithm_named(what) && verb_named(what)) return explain_training(run, verb_named(what));
     return fail_with(KILN_ERR_ARGUMENT, WORKING,
-                     "mmchain, or an algorithm with its data: kiln explain linreg DATA",
+                     "mmchain, batch, or an algorithm with its data: kiln explain linreg DATA",
                      "nothing to explain about '%s'", what);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "batch.h"
 #include "files.h"
 #include "progress.h"
 #include "verbs.h"
@@ -158,9 +159,12 @@ int verb_tune(struct run *run) {
     int code;
     if (strcmp(run->arguments[0], "mmchain") == 0)
         code = tune_mmchain(run, &tune);
+    else if (strcmp(run->arguments[0], "batch") == 0)
+        code = tune_batch(run);
     else
-        code = fail_with(KILN_ERR_ARGUMENT, WORKING, "kiln tune mmchain --rows N --columns N",
-                         "cannot tune '%s'", run->arguments[0]);
+        code = fail_with(KILN_ERR_ARGUMENT, WORKING,
+                         "kiln tune mmchain --rows N --columns N, or kiln tune batch", "cannot tune '%s'",
+                         run->arguments[0]);
     kiln_matrix_free(tune.X);
     kiln_matrix_free(tune.v);
     kiln_matrix_free(tune.y);

@@ -81,6 +81,10 @@ const struct verb tool_verbs[] = {
      "(C), elements a thread holds "
      "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, "
      "and which one is taken.\n\n"
+     "kiln explain batch: the ways to reduce --rows vectors of --columns elements each: a vector a thread, a "
+     "few threads, a "
+     "block or a looped block, in pieces (CL of them), or by tiles of ROWS vectors through on-chip "
+     "memory.\n\n"
      "kiln explain linreg DATA (or another algorithm): what training on DATA is expected to "
      "take on each device: "
      "start, transfer, and the passes over X with what goes on beside them; --device auto "
@@ -89,17 +93,19 @@ const struct verb tool_verbs[] = {
      "figures are measured once and kept in the machine's profile in the cache folder.",
      "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
      "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
+     "kiln explain batch --rows 30000000 --columns 33 --device cuda --type f32\n"
      "kiln explain linreg data/flights.csv.gz --target arr_delay",
      verb_explain, .kinds = VERB_BIT(EXPLAIN)},
-    {"tune", "WHAT", 1, 1, "mmchain", "Measure the plans that Kiln chooses from",
-     "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain "
-     "with each of the plans that kiln "
+    {"tune", "WHAT", 1, 1, "mmchain|batch", "Measure the plans that Kiln chooses from",
+     "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain, or "
+     "the sums of a batch, with each of the plans that kiln "
      "explain lists, "
      "and prints measured beside predicted times, the rank of the model's choice, and what it loses to "
      "the best. "
      "Changes nothing. Of the plans those predicted fastest are measured, or with --exhaustive all.",
      "kiln tune mmchain --rows 500000 --columns 1024 --nnz 5000000 --skew zipf\n"
-     "kiln tune mmchain --rows 11000000 --columns 28 --device cuda --exhaustive --plot plans.svg",
+     "kiln tune mmchain --rows 11000000 --columns 28 --device cuda --exhaustive --plot plans.svg\n"
+     "kiln tune batch --rows 30000000 --columns 33 --device cuda --exhaustive",
      verb_tune, .kinds = VERB_BIT(TUNE)},
     {"completion", "SHELL", 1, 1, "bash|zsh|fish", "Print completion for bash, zsh or fish",
      "Prints a completion script for SHELL: bash, zsh or fish.",

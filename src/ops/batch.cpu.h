@@ -1,9 +1,9 @@
 /* CPU bodies of kiln_batch_reduce and kiln_batch_scale. A vector, or a piece of a long one, is one thread's; how they are shared out
  * hangs on the batch alone. Numbers come in blocks that the first cache level keeps, so that what takes two looks (a variance, the
- * place of a maximum) reads memory once. Short vectors are taken side by side, one a lane. */
+ * place of a maximum) reads memory once. */
 #include "ops/batch.h"
 
-enum { FN(BATCH_SIDE) = 16, FN(BATCH_BLOCK) = 1024, FN(BATCH_SHORT) = 32 };
+enum { FN(BATCH_SIDE) = 16, FN(BATCH_BLOCK) = 1024, FN(BATCH_SHORT) = 64 };
 
 /* Kinds whose part is one number, in double. */
 ALWAYS_INLINE double FN(batch_term)(double a, double x, int kind) {
@@ -96,7 +96,7 @@ ALWAYS_INLINE struct batch_part FN(batch_piece)(const real *x, int64_t step, int
     return p;
 }
 
-/* Vectors [first, end) of n elements each that lie side by side, one a lane. */
+/* Vectors [first, end) of n elements each that lie side by side, one a lane; the rest is the caller's. */
 ALWAYS_INLINE int64_t FN(batch_side_by_side)(real *result, const real *X, int64_t n, int64_t first,
                                              int64_t end, int kind) {
     const double none = batch_none(kind).a;
@@ -111,6 +111,29 @@ ALWAYS_INLINE int64_t FN(batch_side_by_side)(real *result, const real *X, int64_
             result[first + l] = (real)batch_value((struct batch_part){.a = part[l]}, kind, (double)n);
     }
     return first;
+}
+
+/* Vectors [first, end) of n elements each, few of them, one after the other: four chains each, and the processor works on several
+ * vectors at a time by itself. Vector instructions would take longer to add up their lanes than to fill them. */
+ALWAYS_INLINE void FN(batch_short)(real *result, const real *x, int64_t n, int64_t first, int64_t end,
+                                   int kind) {
+    const double none = batch_none(kind).a;
+    for (int64_t v = first; v < end; v++, x += n) {
+        double a = none, b = none, c = none, d = none;
+        int64_t i = 0;
+        for (; i + 4 <= n; i += 4) {
+            a = FN(batch_term)(a, (double)x[i], kind);
+            b = FN(batch_term)(b, (double)x[i + 1], kind);
+            c = FN(batch_term)(c, (double)x[i + 2], kind);
+            d = FN(batch_term)(d, (double)x[i + 3], kind);
+        }
+        for (; i < n; i++) a = FN(batch_term)(a, (double)x[i], kind);
+        struct batch_part p = {.a = a}, q = {.a = c};
+        batch_join(&p, (struct batch_part){.a = b}, kind);
+        batch_join(&q, (struct batch_part){.a = d}, kind);
+        batch_join(&p, q, kind);
+        result[v] = (real)batch_value(p, kind, (double)n);
+    }
 }
 
 /* Columns [first, end) of a matrix: `stride` is 1, and blocks of columns go down the rows together. */
@@ -144,8 +167,11 @@ ALWAYS_INLINE void FN(batch_vectors)(const struct FN(batching) * of, int64_t fir
     const bool one_number = kind <= BATCH_MIN || kind == BATCH_MEAN,
                scaled = kind == BATCH_L2 && real_bytes == 8;
     if (!b->offsets && b->step == 1 && b->stride == b->length && b->length <= FN(BATCH_SHORT) && one_number &&
-        !scaled)
-        first = FN(batch_side_by_side)(result, X + b->first, b->length, first, end, kind);
+        !scaled) {
+        if (b->length < 4) first = FN(batch_side_by_side)(result, X + b->first, b->length, first, end, kind);
+        FN(batch_short)(result, X + b->first + first * b->length, b->length, first, end, kind);
+        return;
+    }
     if (!b->offsets && b->stride == 1 && b->step > 1) {
         FN(batch_columns)(result, X, b, first, end, kind);
         return;

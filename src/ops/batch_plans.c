@@ -14,8 +14,8 @@ enum { LINE = 128, WARP = 32, THREADS_A_UNIT = 2048, TILES_A_UNIT = 8, SHORTEST_
 static const double LATENCY = 8e-7, LAUNCH = 3e-6, CLOCK = 1.5e9, BANDWIDTH_UNKNOWN = 1e11,
                     ISSUED_A_TURN = 2.5;
 
-static const char *const way_names[KI_BATCH_WAYS] = {
-    "vector a thread", "vector a few threads", "vector a block", "looped block", "vector in pieces", "tiles"};
+static const char *const way_names[KI_BATCH_WAYS] = {"vector a thread", "few threads",      "vector a block",
+                                                     "looped block",    "vector in pieces", "tiles"};
 
 static double most_of(const double seconds[4], const char **limit) {
     static const char *const names[4] = {"memory", "latency", "memory pipe", "instructions"};
