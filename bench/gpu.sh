@@ -3,7 +3,8 @@
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 400*   plans-agree 300*   cli 60*      planted 5*   sanitize 400*
-#   dense 60    dense-opencl 90    sparse 150   newton 60   models 200*    linreg 40   iteration 20   stream 60   end-to-end 150
+#   batch 60*   dense 60    dense-opencl 90    sparse 150   newton 60   models 200*    linreg 40   iteration 20   stream 60
+#   end-to-end 150
 #   plans 250*  auto 500*          cores 150*
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
 # OUT: logs.tar.gz holds all logs. COMMIT names what was built.
