@@ -218,6 +218,24 @@ class Memory(Case):
         object = as_json("info", data, *CPU)
         self.assertEqual(object["row_lengths"]["empty_columns"], 2147483646)
 
+    def test_a_model_of_empty_objects(self):
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz"))
+        import mutate
+
+        good = self.path("good.kiln")
+        kiln("logreg", self.write("d.csv", LABELS), "--target", "y", "-o", good, *CPU)
+        tensors, texts = mutate.read_model(self.read("good.kiln"))
+        for key in ("options", "schema", "report"):
+            for text in ("[" + "{}," * 1000000 + "{}]", "[" + "[]," * 1000000 + "[]]", '{"a":' * 1000 + "1" + "}" * 1000):
+                with open(self.path("bad.kiln"), "wb") as file:
+                    file.write(mutate.model_bytes(tensors, {**texts, key: text}))
+                for arguments in (["info", self.path("bad.kiln")], ["predict", self.path("bad.kiln"), self.path("d.csv")]):
+                    self.assertLess(self.peak(*arguments, code=7), 60e6)
+        with open(self.path("same.kiln"), "wb") as file:
+            file.write(mutate.model_bytes(tensors, texts))
+        self.assertEqual(kiln("predict", self.path("same.kiln"), self.path("d.csv"), *CPU)[0],
+                         kiln("predict", good, self.path("d.csv"), *CPU)[0])
+
     def test_plans_of_endless_shapes(self):
         for rows, nnz in ((9 * 10**18, 9 * 10**18), (2**62, 2**61), (10**18, 10**17)):
             kiln("explain", "mmchain", "--rows", rows, "--columns", 2147483647, "--nnz", nnz, "--device", "cpu", code=2)
