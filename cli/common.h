@@ -24,6 +24,7 @@ struct run {
     kiln_device_info device_info;
     struct seconds seconds;
     const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
+    bool text_targets;              /* they may be text, whatever the verb */
 };
 
 double clock_seconds(void);

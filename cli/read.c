@@ -22,6 +22,7 @@ static void say_what_was_read(const kiln_data *data, const char *path, int64_t m
 
 /* Whether a target may be text: for those who tell classes apart, and for those who only look. */
 static bool takes_classes(const struct run *run) {
+    if (run->text_targets) return true;
     const unsigned kinds = run->verb->kinds;
     const char *name = run->verb->name;
     if (kinds & VERB_BIT(GLM)) return algorithm_given(name, run->settings, "family") == KILN_BINOMIAL;

@@ -106,6 +106,8 @@ static json_t *report_json(const struct solving *s) {
 
 static kiln_status fill_model(kiln_model *model, const struct solving *s) {
     kiln_status status = s->solver->keep(model, s);
+    if (status == KILN_OK && *kiln_data_schema(s->data))
+        status = kiln_model_set_text(model, "schema", kiln_data_schema(s->data));
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", s->run->device_info.name);
     if (status == KILN_OK) status = train_set_json(model, "options", options_json(s));
     return status == KILN_OK ? train_set_json(model, "report", report_json(s)) : status;

@@ -34,6 +34,7 @@
 #include "kiln/ops.h"
 #include "kiln/data.h"
 #include "kiln/models.h"
+#include "kiln/mds.h"
 #include "kiln/registry.h"
 
 #endif

@@ -342,6 +342,37 @@ KILN_API kiln_status kiln_cg_pass(const kiln_cg *cg, const kiln_matrix *X, const
  * Errors: ERR_ARGUMENT (shapes, types, aliasing), device errors. */
 KILN_API kiln_status kiln_cg_step(const kiln_cg *cg, int64_t slot);
 
+/* ---- layouts of points: multi-dimensional scaling ---- */
+
+/* D_ij = || x_i - z_j ||, X m x q, Z k x q, D m x k; all dense. Differences are squared one by one, so that points near each
+ * other keep their distance's digits. Cost: 3 m k q flops. Errors: as kiln_combine. D must not be X or Z. */
+KILN_API kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z);
+
+/* What a layout of n points in p dimensions is worth, and what SMACOF's majorisation makes its next one from:
+ *   d_ij = || y_i - y_j ||,  delta_ij = D_ij, or || x_i - x_j || where X is given in place of D,  w_ij = weights_ij or 1
+ *   R_i = sum_j w_ij delta_ij / d_ij (y_i - y_j)           U_i = sum_j w_ij / d_ij (y_i - y_j)
+ *   sums = (sum w (delta - d)^2,  sum w d^2,  sum w d,  sum w delta d)  over the pairs i < j
+ *   points_i = sum_j w_ij (delta_ij - d_ij)^2
+ * A pair with d_ij = 0 adds nothing to R and U. Of D and weights only entries right of the diagonal are read. Without weights
+ * the next layout is R / n, and its stress is no larger than that of Y. */
+typedef struct kiln_guttman {
+    size_t size;                /* sizeof(kiln_guttman), or 0: the layout of the first release */
+    kiln_matrix *R;             /* n x p */
+    kiln_matrix *U;             /* n x p; NULL: not wanted, and the last two sums are 0 */
+    kiln_matrix *sums;          /* 1 x 4, of type f64 (f32 on a device without f64) */
+    kiln_matrix *points;        /* n x 1; NULL: not wanted */
+    const kiln_matrix *Y;       /* n x p, 1 <= p <= 64 */
+    const kiln_matrix *D, *X;   /* n x n; or n x q */
+    const kiln_matrix *weights; /* n x n, or NULL */
+} kiln_guttman;
+
+/* Cost: D and weights above the diagonal are read once, 20 p flops a pair; with X 3 q flops a pair more. `points` is a second pass
+ * on GPUs. Work space: up to n^2 / 8 elements. Sums over pairs in the elements' type, their totals in double. Determinism: run
+ * to run; on the CPU for any number of threads. Errors: ERR_ARGUMENT (shapes, types, aliasing), memory and device errors.
+ * Source: de Leeuw, Applications of convex analysis to multidimensional scaling, 1977; Gunarathne, Salpitikorala, Chauhan and Fox,
+ * Optimizing OpenCL kernels for iterative statistical applications on GPUs, 2011 (two passes). */
+KILN_API kiln_status kiln_guttman_step(const kiln_guttman *step);
+
 #ifdef __cplusplus
 }
 #endif

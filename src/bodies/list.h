@@ -36,7 +36,9 @@ struct batch_part;
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
     BODY(void, sampled, (const struct ki_sampled *sampled))                                                  \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
-    BODY(void, scales_run, (double *sums, const struct ki_scales *scales))
+    BODY(void, scales_run, (double *sums, const struct ki_scales *scales))                                   \
+    BODY(kiln_status, guttman, (const kiln_guttman *step))                                                   \
+    BODY(kiln_status, distances, (kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z))
 /* Those of doubles, whatever the table's type: `name` is the function itself. */
 #define KI_DOUBLE_BODY_LIST(BODY)                                                                            \
     BODY(double, column_dot, (const struct ki_sparse_column *column, const double *r))                       \
@@ -61,6 +63,7 @@ struct batch_part;
 #include "ops/cg.cpu.h"
 #include "ops/elementwise.cpu.h"
 #include "ops/gram.cpu.h"
+#include "ops/guttman.cpu.h"
 #include "ops/loss_rows.cpu.h"
 #include "ops/newton.cpu.h"
 #include "ops/reduce.cpu.h"

@@ -18,6 +18,7 @@
 #define KI_LAST_kiln_loss offset
 #define KI_LAST_kiln_cg curvature
 #define KI_LAST_kiln_sample B
+#define KI_LAST_kiln_guttman weights
 #define KI_LAST_kiln_read_options control
 #define KI_LAST_kiln_report figures
 #define KI_LAST_kiln_linreg_options control
@@ -27,6 +28,8 @@
 #define KI_LAST_kiln_verify_options standardize
 #define KI_LAST_kiln_verification gap
 #define KI_LAST_kiln_hits_options control
+#define KI_LAST_kiln_mds_options control
+#define KI_LAST_kiln_mds_verification fall
 #define KI_LAST_kiln_hits_verification hubs
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user

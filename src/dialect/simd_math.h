@@ -79,3 +79,27 @@ ALWAYS_INLINE FN(vreal) FN(vlog1p)(FN(vreal) x) {
     const FN(vreal) log = u - s * (u - sum * z);
     return log + FN(select)(large, FN(all)((real)0.6931471805599453094), (FN(vreal)){0});
 }
+
+#undef LEAST_NORMAL
+#define LEAST_NORMAL (real_bytes == 8 ? 0x1p-1022 : 0x1p-126)
+/* 1 / sqrt(x), and 0 below the normal numbers and for NaN; off by less than 4 units in the last place. From an estimate by
+ * Newton's method where the processor has one, as square roots and divisions take several times as long; x y before y, for y^2
+ * overflows where x is small. */
+ALWAYS_INLINE FN(vreal) FN(vrsqrt)(FN(vreal) x) {
+    FN(vreal) y = {0};
+#if defined(__AVX512F__) && real_bytes == 4
+    y = (FN(vreal))_mm512_rsqrt14_ps((__m512)x);
+    enum { STEPS = 1 };
+#elif defined(__AVX512F__)
+    y = (FN(vreal))_mm512_rsqrt14_pd((__m512d)x);
+    enum { STEPS = 2 };
+#elif defined(__AVX2__) && real_bytes == 4
+    y = (FN(vreal))_mm256_rsqrt_ps((__m256)x);
+    enum { STEPS = 1 };
+#else
+    for (int i = 0; i < LANES; i++) y[i] = (real)1 / (real)sqrt(x[i]);
+    enum { STEPS = 0 };
+#endif
+    for (int i = 0; i < STEPS; i++) y = y * ((real)1.5 - ((real)0.5 * x * y) * y);
+    return FN(masked)(y, x >= (real)LEAST_NORMAL);
+}

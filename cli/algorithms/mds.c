@@ -1,0 +1,259 @@
+/* kiln mds: read points or dissimilarities, lay them out, write the coordinates and a picture. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+#include "metrics.h"
+#include "output.h"
+#include "plot_points.h"
+#include "solve.h"
+#include "train.h"
+#include "verify.h"
+
+struct wanted {
+    const char *coordinates, *plot, *color;
+    int64_t dimensions;
+};
+
+struct layout {
+    kiln_matrix *Y, *points;      /* the layout; each point's stress */
+    double *at, *stress, *colour; /* on the host */
+    const char **names;           /* of the colours */
+    int64_t classes;
+};
+
+static int64_t dimensions_of(const struct solving *s) {
+    const struct wanted *wanted = s->own;
+    return wanted->dimensions ? wanted->dimensions : 2;
+}
+
+/* The target that --color named is the colour: its numbers, or its classes. */
+static int take_colour(struct solving *s) {
+    struct layout *layout = s->state;
+    const kiln_matrix *y = kiln_data_y(s->data);
+    int code = 0;
+    if (!((const struct wanted *)s->own)->color || !y) return 0;
+    if (!(layout->colour = values_of(y, &code))) return code;
+    while (kiln_data_class_name(s->data, 0, layout->classes)) layout->classes++;
+    if (!layout->classes) return 0;
+    if (!(layout->names = malloc((size_t)layout->classes * sizeof *layout->names)))
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory");
+    for (int64_t c = 0; c < layout->classes; c++) layout->names[c] = kiln_data_class_name(s->data, 0, c);
+    return 0;
+}
+
+static int prepare(struct solving *s) {
+    struct layout *layout = s->state;
+    const int64_t n = kiln_matrix_rows(solving_X(s));
+    kiln_type type;
+    int64_t rows = 0, cols = 0;
+    int code = take_colour(s);
+    if (!code) code = solve_allocate(&layout->points, s, n, 1);
+    if (code) return code;
+    if (!s->warm) return solve_allocate(&layout->Y, s, n, dimensions_of(s));
+    if (!model_tensor_shape(s->warm, "layout", &type, &rows, &cols) || rows != n || cols != dimensions_of(s))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "as many points in as many dimensions are needed",
+                         "%s has a layout of %lld points in %lld dimensions", s->run->settings->warm_start,
+                         (long long)rows, (long long)cols);
+    return solve_take(&layout->Y, s, "layout");
+}
+
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    struct layout *layout = s->state;
+    kiln_mds_options options = *(const kiln_mds_options *)s->options;
+    options.seed = (uint64_t)s->run->settings->seed;
+    options.point_stress = layout->points;
+    options.control = *control;
+    if (s->warm) options.init = KILN_MDS_GIVEN;
+    return kiln_mds(layout->Y, solving_X(s), &options, &s->report);
+}
+
+static int finish(struct solving *s) {
+    struct layout *layout = s->state;
+    int code = 0;
+    if ((layout->at = values_of(layout->Y, &code))) layout->stress = values_of(layout->points, &code);
+    return code;
+}
+
+static void free_layout(struct solving *s) {
+    struct layout *layout = s->state;
+    free(layout->at);
+    free(layout->stress);
+    free(layout->colour);
+    free(layout->names);
+    kiln_matrix_free(layout->Y);
+    kiln_matrix_free(layout->points);
+}
+
+/* ---------------------------------------------------------------------------------------- results */
+
+/* The points, too, so that new ones can be placed. */
+static kiln_status keep(kiln_model *model, const struct solving *s) {
+    const kiln_status status = kiln_model_set_tensor(model, "layout", ((const struct layout *)s->state)->Y);
+    if (status != KILN_OK || ((const kiln_mds_options *)s->options)->dissimilarities) return status;
+    return kiln_model_set_tensor(model, "points", solving_X(s));
+}
+
+/* A header, then a line a point: its coordinates, its stress, its colour. */
+static int write_coordinates(const struct solving *s, const char *path) {
+    const struct layout *layout = s->state;
+    const int64_t n = kiln_matrix_rows(layout->Y), p = kiln_matrix_cols(layout->Y);
+    const int single = kiln_matrix_type(layout->Y) == KILN_F32;
+    char text[SHORTEST_ROOM];
+    struct output output;
+    const int code = output_open(&output, path);
+    if (code) return code;
+    for (int64_t c = 0; c < p; c++) fprintf(output.file, "dimension_%lld,", (long long)c + 1);
+    fprintf(output.file, "stress%s%s\n", layout->colour ? "," : "", layout->colour ? "color" : "");
+    for (int64_t i = 0; i < n && !ferror(output.file); i++) {
+        for (int64_t c = 0; c < p; c++) {
+            text_shortest(text, layout->at[i * p + c], single);
+            fprintf(output.file, "%s,", text);
+        }
+        text_shortest(text, layout->stress[i], single);
+        fputs(text, output.file);
+        if (layout->names)
+            fprintf(output.file, ",\"%s\"", layout->names[(int64_t)layout->colour[i]]);
+        else if (layout->colour) {
+            text_shortest(text, layout->colour[i], 0);
+            fprintf(output.file, ",%s", text);
+        }
+        fputc('\n', output.file);
+    }
+    return output_commit(&output);
+}
+
+static int write_files(const struct solving *s) {
+    const struct wanted *wanted = s->own;
+    const struct layout *layout = s->state;
+    char title[160];
+    const int code = wanted->coordinates ? write_coordinates(s, wanted->coordinates) : 0;
+    if (code || !wanted->plot) return code;
+    snprintf(title, sizeof title, "%s points, stress-1 %.4g%s%.60s", text_count(kiln_matrix_rows(layout->Y)),
+             kiln_report_figure(&s->report, "stress_1"), wanted->color ? ", colour: " : "",
+             wanted->color ? wanted->color : "");
+    return plot_points(wanted->plot, &(struct points){.title = title,
+                                                      .at = layout->at,
+                                                      .count = kiln_matrix_rows(layout->Y),
+                                                      .columns = kiln_matrix_cols(layout->Y),
+                                                      .colour = layout->colour,
+                                                      .names = layout->names,
+                                                      .classes = layout->classes});
+}
+
+static void put_json(json_t *object, const struct solving *s) {
+    const struct wanted *wanted = s->own;
+    json_put_count(object, "dimensions", dimensions_of(s));
+    json_put_number(object, "stress_1", kiln_report_figure(&s->report, "stress_1"));
+    json_put_text(object, "coordinates", wanted->coordinates);
+    json_put_text(object, "plot", wanted->plot);
+}
+
+static void print_head(FILE *file, const struct solving *s) {
+    fprintf(file, "multi-dimensional scaling: %s in %s\n",
+            text_plural(kiln_matrix_rows(solving_X(s)), "point"), text_plural(dimensions_of(s), "dimension"));
+}
+
+static void print_rest(FILE *file, const struct solving *s) {
+    fprintf(file, "  stress-1    %s\n", text_number(kiln_report_figure(&s->report, "stress_1")));
+}
+
+/* ----------------------------------------------------------------------------------------- verify */
+
+static int verify_mds(struct run *run, struct verifying *v) {
+    kiln_type type = KILN_F64;
+    int64_t n, p;
+    kiln_matrix *Y = NULL;
+    kiln_mds_verification found = {0};
+    const kiln_mds_options options = {
+        .metric = (kiln_mds_metric)json_integer_value(json_object_get(v->options, "metric")),
+        .dissimilarities = json_is_true(json_object_get(v->options, "dissimilarities"))};
+    if (!model_tensor_shape(v->model, "layout", &type, &n, &p) || isnan(verify_number(v->report, "stress")))
+        return verify_no_claims();
+    int code = run_open_device(run, "cpu");
+    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
+    if (!code && n != kiln_matrix_rows(kiln_data_X(v->data)))
+        code = fail_with(KILN_ERR_MODEL, USING_MODEL, "the data that were laid out are needed",
+                         "%s is no layout of the rows of %s", run->arguments[0], run->arguments[1]);
+    if (!code && kiln_model_tensor(&Y, run->device, type, v->model, "layout") != KILN_OK)
+        code = fail_library(USING_MODEL);
+    const double start = clock_seconds();
+    if (!code && kiln_verify_mds(&found, Y, kiln_data_X(v->data), &options) != KILN_OK)
+        code = fail_library(READING);
+    run->seconds.solve = clock_seconds() - start;
+    kiln_matrix_free(Y);
+    if (code) return code;
+    claim_equal(v, "stress", "stress", verify_number(v->report, "stress"), found.stress,
+                type == KILN_F32 ? 1e-3 : 1e-9, 0);
+    claim_bound(v, "fall", "fall in one more iteration",
+                fmax(verify_number(v->report, "residual"), verify_number(v->options, "tolerance")),
+                found.fall, 2, 0);
+    return 0;
+}
+
+/* ---------------------------------------------------------------------------------------- the verb */
+
+static int run_mds(struct run *run) {
+    static const struct solver solver = {.schema = "kiln.layout/1",
+                                         .objective = "stress",
+                                         .bytes = sizeof(struct layout),
+                                         .prepare = prepare,
+                                         .solve = solve,
+                                         .finish = finish,
+                                         .keep = keep,
+                                         .write = write_files,
+                                         .json = put_json,
+                                         .head = print_head,
+                                         .print = print_rest,
+                                         .free = free_layout};
+    const struct wanted *wanted = (const void *)run->settings->own.bytes;
+    struct settings settings = *run->settings;
+    settings.target = wanted->color;
+    const struct settings *const given = run->settings;
+    run->settings = &settings;
+    run->text_targets = true;
+    const int code = solve_run(run, &solver);
+    run->settings = given;
+    return code;
+}
+
+static const struct option own[] = {
+    {"dimensions", 'd', OPTION_INTEGER, GROUP_MODEL, 0, "P", NULL, "2", 1, 64,
+     "Coordinates of each point in the layout.", .offset = offsetof(struct wanted, dimensions)},
+    {"coordinates", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
+     "Write a line for each point as CSV: its coordinates and its stress. - is standard output.",
+     .offset = offsetof(struct wanted, coordinates)},
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
+     "Draw the first two dimensions as an SVG picture.", .offset = offsetof(struct wanted, plot)},
+    {"color", 0, OPTION_TEXT, GROUP_OUTPUT, 0, "COLUMN", NULL, NULL, 0, 0,
+     "Colour the points by this column of a CSV file, which then takes no part in the distances.",
+     .offset = offsetof(struct wanted, color)},
+};
+
+const struct verb verb_of_mds = {
+    "mds",
+    "DATA",
+    1,
+    1,
+    NULL,
+    "Lay points out so that distances come near their dissimilarities",
+    "Multi-dimensional scaling by SMACOF: coordinates in a few dimensions whose distances come near the "
+    "distances of DATA's rows, "
+    "or, with --dissimilarities, near the numbers of a square symmetric matrix, in which a missing number "
+    "(nan, with "
+    "--allow-nonfinite) does not count. The stress, the sum of the squared differences, never rises from "
+    "iteration to "
+    "iteration.\n\n"
+    "--metric interval fits a line through the dissimilarities first, --metric ordinal any values that rise "
+    "with them. "
+    "The minimum that is found may be a local one: --restarts tries more.\n\n"
+    "kiln predict places new points in the layout.",
+    "kiln mds points.csv --plot layout.svg --color species -o layout.kiln\n"
+    "kiln mds distances.csv --dissimilarities --metric ordinal --restarts 10 --coordinates layout.csv",
+    .run = run_mds,
+    .kinds = VERB_BIT(ALGORITHM),
+    .own = own,
+    .own_count = sizeof own / sizeof *own,
+    .verify = verify_mds,
+};

@@ -1,0 +1,489 @@
+/* Multi-dimensional scaling by SMACOF: coordinates whose distances come near the dissimilarities.
+ *
+ *   stress(Y) = sum_{i<j} w_ij (dhat_ij - d_ij(Y))^2
+ *
+ * Each layout is the one that minimises a quadratic that touches the stress at the layout before and is nowhere below it
+ * (de Leeuw's majorisation), so that the stress never rises. One pass over the pairs gives a layout's stress and the next layout:
+ * the stress that is reported is that of the layout returned. The disparities dhat are the dissimilarities (ratio), their best
+ * line a + b delta with a + b delta_least >= 0 and b >= 0 (interval), or any values that rise with them (ordinal); the last two are fitted to the
+ * distances at each layout and scaled so that sum w dhat^2 = sum w, as stress would otherwise fall by shrinking all. */
+#include "algorithms/mds/mds.h"
+
+enum { STRESS, SQUARES, DISTANCES, PRODUCTS, SUMS }; /* of kiln_guttman */
+enum { ORDINAL_MOST = 30000 };
+
+kiln_status ki_mds_step(struct ki_mds *s, const kiln_matrix *D, kiln_matrix *points) {
+    kiln_status status;
+    const kiln_guttman step = {.R = s->R,
+                               .U = s->U,
+                               .sums = s->sums,
+                               .points = points,
+                               .Y = s->Y,
+                               .D = D,
+                               .X = D ? NULL : s->X,
+                               .weights = s->weights};
+    TRY(kiln_guttman_step(&step));
+    TRY(ki_vector_get(s->total, s->sums));
+    s->steps += points ? 2 : 1;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------ the dissimilarities */
+
+/* Whether a matrix equals its transpose: both times a random vector, within rounding. */
+static kiln_status check_symmetric(const char *name, const kiln_matrix *D, double *norm) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(D);
+    kiln_matrix *v = NULL, *a = NULL, *b = NULL;
+    kiln_matrix **const all[] = {&v, &a, &b};
+    const int64_t n = kiln_matrix_rows(D);
+    const double one = 1, minus_one = -1;
+    double apart, size;
+    for (int i = 0; i < 3; i++) TRY(kiln_matrix_dense(all[i], device, kiln_matrix_type(D), n, 1, NULL));
+    TRY(kiln_fill_random(v, KILN_UNIFORM, 1, 0));
+    TRY(kiln_multiply(a, 1, KILN_PLAIN, D, v, 0, NULL));
+    TRY(kiln_multiply(b, 1, KILN_TRANSPOSED, D, v, 0, NULL));
+    TRY(kiln_combine(b, &minus_one, b, &one, a));
+    TRY(kiln_norm(&apart, b, KILN_NORM_MAX));
+    TRY(kiln_norm(&size, a, KILN_NORM_MAX));
+    *norm = size;
+    if (apart > 64 * sqrt((double)n) * ki_epsilon(kiln_matrix_type(D)) * size)
+        TRY((ki_fail(KILN_ERR_DATA, "kiln_mds: %s is not symmetric", name),
+             ki_hint("average it with its transpose, or give points in place of dissimilarities")));
+done:
+    for (int i = 0; i < 3; i++) kiln_matrix_free(*all[i]);
+    return status;
+}
+
+/* Missing dissimilarities are NaN: they get weight 0. Returns whether there are any; negative ones are an error. */
+static kiln_status drop_missing(double *delta, double *weights, int64_t n, bool *missing) {
+    for (int64_t e = 0; e < n * n; e++) {
+        const bool diagonal = e / n == e % n;
+        if (isinf(delta[e]) || delta[e] < 0)
+            return ki_fail(KILN_ERR_DATA,
+                           "kiln_mds: dissimilarity %lld, %lld is %g, but must be finite and not negative",
+                           (long long)(e / n + 1), (long long)(e % n + 1), delta[e]);
+        if (!diagonal && isnan(delta[e])) {
+            if (!isnan(delta[e % n * n + e / n]))
+                return ki_fail(KILN_ERR_DATA,
+                               "kiln_mds: dissimilarity %lld, %lld is missing, but not %lld, %lld",
+                               (long long)(e / n + 1), (long long)(e % n + 1), (long long)(e % n + 1),
+                               (long long)(e / n + 1));
+            *missing = true;
+            weights[e] = 0;
+        }
+        if (!(weights[e] >= 0) || isinf(weights[e]))
+            return ki_fail(KILN_ERR_DATA,
+                           "kiln_mds: weight %lld, %lld is %g, but must be finite and not negative",
+                           (long long)(e / n + 1), (long long)(e % n + 1), weights[e]);
+    }
+    for (int64_t e = 0; e < n * n; e++)
+        if (isnan(delta[e])) delta[e] = 0;
+    return KILN_OK;
+}
+
+/* Sums over the pairs that count. */
+static void measure(struct ki_mds *s, const double *delta, const double *weights) {
+    const int64_t n = s->n;
+    s->delta_least = INFINITY;
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++) {
+            const double w = weights[i * n + j], d = delta[i * n + j];
+            s->pairs += w;
+            s->delta_sum += w * d;
+            s->delta_squares += w * d * d;
+            if (w > 0 && d < s->delta_least) s->delta_least = d;
+        }
+}
+
+/* Checks the dissimilarities on the host, and keeps a copy without what is missing. */
+static kiln_status take_dissimilarities(struct ki_mds *s, const kiln_matrix *D) {
+    kiln_status status;
+    const int64_t n = s->n;
+    bool missing = false;
+    double norm, *delta = ki_alloc((size_t)(n * n) * sizeof *delta),
+                 *weights = ki_alloc((size_t)(n * n) * sizeof *weights);
+    if (!delta || !weights) TRY(ki_fail_nomem((size_t)(n * n) * 2 * sizeof *delta, "dissimilarities"));
+    TRY(ki_vector_get(delta, D));
+    if (s->options.weights)
+        TRY(ki_vector_get(weights, s->options.weights));
+    else
+        for (int64_t e = 0; e < n * n; e++) weights[e] = 1;
+    TRY(drop_missing(delta, weights, n, &missing));
+    measure(s, delta, weights);
+    if (s->pairs == 0)
+        TRY(ki_fail(KILN_ERR_DATA, "kiln_mds: no pair of points has a dissimilarity and a weight"));
+    s->D = D;
+    s->weights = s->options.weights;
+    if (missing) {
+        TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, n, n, NULL));
+        TRY(ki_vector_set(s->own_D, delta));
+        TRY(kiln_matrix_dense(&s->own_weights, s->device, s->type, n, n, NULL));
+        TRY(ki_vector_set(s->own_weights, weights));
+        s->D = s->own_D, s->weights = s->own_weights;
+    }
+    TRY(check_symmetric("the matrix of dissimilarities", s->D, &norm));
+    if (s->weights) TRY(check_symmetric("the matrix of weights", s->weights, &norm));
+done:
+    ki_free(delta);
+    ki_free(weights);
+    return status;
+}
+
+/* Distances of points: as a matrix where a quarter of the device's memory holds it, or where it is needed as a whole; else they
+ * are computed anew in each pass. */
+static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
+    kiln_status status;
+    kiln_device_info info = {0};
+    int64_t elements;
+    TRY(ki_check_finite("kiln_mds", "X", X, false));
+    TRY(kiln_device_get_info(s->device, &info));
+    const bool whole = s->options.weights || s->options.metric != KILN_MDS_RATIO;
+    if (!ki_mul(s->n, s->n, &elements) ||
+        (!whole && elements > info.memory / 4 / (s->type == KILN_F32 ? 4 : 8))) {
+        s->X = X;
+        return KILN_OK;
+    }
+    TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, s->n, s->n, NULL));
+    TRY(kiln_distances(s->own_D, X, X));
+    s->D = s->own_D;
+    if (whole) {
+        kiln_matrix *distances = s->own_D;
+        s->own_D = NULL;
+        status = take_dissimilarities(s, distances);
+        if (s->own_D)
+            kiln_matrix_free(distances);
+        else
+            s->own_D = distances;
+    }
+done:
+    return status;
+}
+
+/* The sums over all pairs of points, which a step at a layout without extent gives: d = 0 throughout, so that stress is
+ * sum delta^2. Only the squares are needed without weights and lines. */
+static kiln_status measure_points(struct ki_mds *s) {
+    kiln_status status;
+    if (s->pairs > 0) return KILN_OK;
+    TRY(kiln_fill(s->Y, 0));
+    TRY(ki_mds_step(s, s->D, NULL));
+    s->pairs = (double)s->n * (double)(s->n - 1) / 2;
+    s->delta_squares = s->total[STRESS];
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- a layout */
+
+/* The line a + b delta = alpha + beta (delta - least), alpha and beta >= 0, that is nearest the distances, scaled. */
+static void fit_line(double *a, double *b, const struct ki_mds *s) {
+    const double least = s->delta_least, w = s->pairs, x = s->delta_sum - least * w;
+    const double xx = s->delta_squares - 2 * least * s->delta_sum + least * least * w;
+    const double d = s->total[DISTANCES], xd = s->total[PRODUCTS] - least * d, determinant = w * xx - x * x;
+    double alpha = 0, beta = 0;
+    if (determinant > 1e-14 * w * xx) {
+        alpha = (xx * d - x * xd) / determinant;
+        beta = (w * xd - x * d) / determinant;
+    } else
+        alpha = d / w;
+    if (alpha < 0) alpha = 0, beta = xd / xx;
+    if (beta < 0) beta = 0, alpha = d / w;
+    const double squares = alpha * alpha * w + 2 * alpha * beta * x + beta * beta * xx,
+                 scale = squares > 0 ? sqrt(w / squares) : 1;
+    *b = scale * beta;
+    *a = scale * alpha - *b * least;
+}
+
+/* next = V^+ (R + a U): without weights a division by n. */
+static kiln_status next_layout(struct ki_mds *s, double a, double b) {
+    double of_R[64], of_U[64];
+    kiln_status status;
+    const double scale = s->weights ? 1 : 1 / (double)s->n;
+    for (int64_t c = 0; c < s->p; c++) of_R[c] = b * scale, of_U[c] = a * scale;
+    if (!s->weights) return kiln_combine(s->next, of_R, s->R, of_U, s->U);
+    TRY(kiln_combine(s->R, of_R, s->R, of_U, s->U));
+    TRY(ki_laplacian_solve(s->next, s));
+done:
+    return status;
+}
+
+/* Stress of Y, and the layout that majorisation makes of it. */
+static kiln_status assess(struct ki_mds *s) {
+    kiln_status status;
+    const kiln_matrix *D = s->D;
+    double a = 0, b = 1;
+    if (s->ordinal) TRY(ki_ordinal_fit(&D, s));
+    TRY(ki_mds_step(s, D, NULL));
+    s->stress = s->total[STRESS];
+    s->squares = s->total[SQUARES];
+    if (s->U) {
+        fit_line(&a, &b, s);
+        s->stress = a * a * s->pairs + 2 * a * b * s->delta_sum + b * b * s->delta_squares -
+                    2 * a * s->total[DISTANCES] - 2 * b * s->total[PRODUCTS] + s->squares;
+        if (s->stress < 0) s->stress = 0; /* rounding, where the fit is perfect */
+    }
+    TRY(next_layout(s, a, b));
+done:
+    return status;
+}
+
+static void swap(kiln_matrix **a, kiln_matrix **b) {
+    kiln_matrix *const former = *a;
+    *a = *b;
+    *b = former;
+}
+
+static bool cancelled(const struct ki_mds *s, const kiln_trace_row *row) {
+    const kiln_control *control = &s->options.control;
+    const double element = s->type == KILN_F32 ? 4 : 8,
+                 entries = (double)s->n * (s->D ? (double)s->n / 2 : (double)kiln_matrix_cols(s->X));
+    const kiln_progress now = {.phase = "solve",
+                               .done = row->iteration,
+                               .total = s->options.max_iterations,
+                               .objective = row->objective,
+                               .residual = row->residual,
+                               .seconds = row->seconds,
+                               .bytes = (int64_t)(element * entries * (double)s->steps)};
+    return control->progress && control->progress(control->user, &now) != 0;
+}
+
+/* Lowers the stress from the layout in Y on. Y is then the last layout whose stress is known. */
+static kiln_status descend(struct ki_mds *s) {
+    kiln_status status;
+    kiln_report *report = &s->report;
+    const double scale = s->U || s->ordinal ? s->pairs : s->delta_squares, epsilon = ki_epsilon(s->type);
+    const double nothing = 4 * epsilon * epsilon * scale;
+    report->stopped_by = KILN_STOP_NONE;
+    report->iterations = report->trace_count = 0;
+    TRY(assess(s));
+    while (report->stopped_by == KILN_STOP_NONE) {
+        const double before = s->stress, squares = s->squares;
+        kiln_trace_row row = {.iteration = ++report->iterations};
+        swap(&s->former, &s->Y);
+        swap(&s->Y, &s->next);
+        TRY(assess(s));
+        row.objective = s->stress;
+        row.residual = before > nothing ? (before - s->stress) / before : 0;
+        if (s->stress >
+            before) { /* majorisation never does: this is rounding, and the layout before is kept */
+            swap(&s->Y, &s->former);
+            s->stress = row.objective = before, s->squares = squares;
+            row.residual = 0;
+            report->stopped_by =
+                s->options.tolerance >= 16 * epsilon ? KILN_STOP_TOLERANCE : KILN_STOP_STALLED;
+        } else if (!isfinite(s->stress))
+            report->stopped_by = KILN_STOP_DIVERGED;
+        else if (row.residual <= s->options.tolerance || s->stress <= nothing)
+            report->stopped_by = KILN_STOP_TOLERANCE;
+        row.seconds = ki_clock() - s->start_time;
+        TRY(ki_report_row(report, &row));
+        report->residual = row.residual;
+        if (cancelled(s, &row) && report->stopped_by == KILN_STOP_NONE)
+            report->stopped_by = KILN_STOP_CANCELLED;
+        else if (row.iteration >= s->options.max_iterations && report->stopped_by == KILN_STOP_NONE)
+            report->stopped_by = KILN_STOP_ITERATIONS;
+    }
+    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- all layouts */
+
+static kiln_status copy(kiln_matrix *to, const kiln_matrix *from) {
+    double ones[64];
+    for (int c = 0; c < 64; c++) ones[c] = 1;
+    return kiln_combine(to, ones, from, NULL, NULL);
+}
+
+static kiln_status start(struct ki_mds *s, const kiln_matrix *given, int64_t turn) {
+    if (turn > 0 || s->options.init == KILN_MDS_RANDOM) return ki_mds_random(s, (uint64_t)(2 * turn));
+    return s->options.init == KILN_MDS_GIVEN ? copy(s->Y, given) : ki_mds_torgerson(s);
+}
+
+/* The best layout of all starts is in `best`, what is said of it in `report`. */
+static kiln_status try_starts(struct ki_mds *s, const kiln_matrix *given) {
+    kiln_status status = KILN_OK;
+    kiln_report best = {0};
+    struct kiln_figures *const figures = s->report.figures; /* of the run, not of a start */
+    double stress = INFINITY, squares = 0;
+    s->report.figures = NULL;
+    for (int64_t turn = 0; turn < s->options.restarts; turn++) {
+        TRY(start(s, given, turn));
+        TRY(descend(s));
+        if (s->stress < stress || turn == 0) {
+            const kiln_report former = best;
+            best = s->report;
+            s->report = former; /* whose trace has room for the next */
+            swap(&s->best, &s->Y);
+            stress = s->stress, squares = s->squares;
+        }
+        if (best.stopped_by == KILN_STOP_CANCELLED || s->report.stopped_by == KILN_STOP_CANCELLED) break;
+    }
+    kiln_report_free(&s->report);
+    s->report = best;
+    best = (kiln_report){0};
+    s->stress = stress, s->squares = squares;
+done:
+    s->report.figures = figures;
+    kiln_report_free(&best);
+    return status;
+}
+
+static kiln_status allocate(struct ki_mds *s) {
+    kiln_status status = KILN_OK;
+    kiln_matrix **const layouts[] = {&s->Y, &s->next, &s->former, &s->best, &s->R};
+    kiln_device_info info = {0};
+    for (int i = 0; i < 5; i++) TRY(kiln_matrix_dense(layouts[i], s->device, s->type, s->n, s->p, NULL));
+    if (s->options.metric == KILN_MDS_INTERVAL)
+        TRY(kiln_matrix_dense(&s->U, s->device, s->type, s->n, s->p, NULL));
+    TRY(kiln_device_get_info(s->device, &info));
+    TRY(kiln_matrix_dense(&s->sums, s->device, info.has_f64 ? KILN_F64 : KILN_F32, 1, SUMS, NULL));
+done:
+    return status;
+}
+
+static void release(struct ki_mds *s) {
+    kiln_matrix *const all[] = {s->Y, s->next, s->former, s->best,       s->R,
+                                s->U, s->sums, s->own_D,  s->own_weights};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    ki_ordinal_free(s->ordinal);
+    ki_laplacian_free(s->laplacian);
+    kiln_report_free(&s->report);
+}
+
+static kiln_status check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *o) {
+    static const char call[] = "kiln_mds";
+    kiln_status status;
+    if (!Y || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y or X is NULL", call);
+    const int64_t n = kiln_matrix_rows(X), p = kiln_matrix_cols(Y);
+    if (kiln_matrix_format(X) != KILN_DENSE)
+        return (ki_fail(KILN_ERR_UNSUPPORTED, "%s: X must be dense", call),
+                ki_hint("reduce sparse data to fewer dimensions first, or give dissimilarities"));
+    if (n < 1 || (!o->dissimilarities && kiln_matrix_cols(X) < 1))
+        return ki_fail(KILN_ERR_DATA, "%s: X is empty", call);
+    if (p < 1 || p > 64)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: Y has %lld columns, but must have 1 to 64", call,
+                       (long long)p);
+    TRY(ki_check_matrix(call, "Y", Y, X, n, p));
+    if (Y == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be X", call);
+    if (o->dissimilarities && kiln_matrix_cols(X) != n)
+        return ki_fail(KILN_ERR_DATA, "%s: dissimilarities are a square matrix, but X is %lld x %lld", call,
+                       (long long)n, (long long)kiln_matrix_cols(X));
+    if (o->weights) TRY(ki_check_matrix(call, "weights", o->weights, X, n, n));
+    if (o->point_stress) TRY(ki_check_matrix(call, "point_stress", o->point_stress, X, n, 1));
+    if (o->point_stress == Y) return ki_fail(KILN_ERR_ARGUMENT, "%s: point_stress must not be Y", call);
+    if (o->metric == KILN_MDS_ORDINAL && n > ORDINAL_MOST)
+        return (ki_fail(KILN_ERR_LIMIT, "%s: ordinal scaling sorts all pairs, and takes at most %d points",
+                        call, ORDINAL_MOST),
+                ki_hint("take a sample of the points, or metric ratio"));
+    TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
+    if (o->init == KILN_MDS_GIVEN) TRY(ki_check_finite(call, "Y", Y, false));
+done:
+    return status;
+}
+
+static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_matrix *X) {
+    kiln_status status;
+    TRY(allocate(s));
+    TRY(s->options.dissimilarities ? take_dissimilarities(s, X) : take_points(s, X));
+    TRY(measure_points(s));
+    if (s->weights) TRY(ki_laplacian_new(s));
+    if (s->options.metric == KILN_MDS_ORDINAL) TRY(ki_ordinal_new(s));
+    TRY(try_starts(s, given));
+done:
+    return status;
+}
+
+/* Of the best layout, once more with the disparities that belong to it: of a line as a matrix, a + b D. */
+static kiln_status measure_each_point(struct ki_mds *s, kiln_matrix *points) {
+    kiln_status status;
+    const kiln_matrix *D = s->D;
+    kiln_matrix *line = NULL, *ones = NULL;
+    double a, b, *all_a = NULL, *all_b = NULL;
+    swap(&s->Y, &s->best);
+    if (s->ordinal) TRY(ki_ordinal_fit(&D, s));
+    if (s->U) {
+        TRY(ki_mds_step(s, D, NULL));
+        fit_line(&a, &b, s);
+        all_a = ki_alloc((size_t)s->n * sizeof *all_a);
+        all_b = ki_alloc((size_t)s->n * sizeof *all_b);
+        if (!all_a || !all_b) TRY(ki_fail_nomem((size_t)s->n * sizeof *all_a, "disparities"));
+        for (int64_t i = 0; i < s->n; i++) all_a[i] = a, all_b[i] = b;
+        TRY(kiln_matrix_dense(&line, s->device, s->type, s->n, s->n, NULL));
+        TRY(kiln_matrix_dense(&ones, s->device, s->type, s->n, 1, NULL));
+        TRY(kiln_fill(ones, 1));
+        TRY(kiln_combine(line, all_b, D, all_a, ones));
+        D = line;
+    }
+    TRY(ki_mds_step(s, D, points));
+    swap(&s->Y, &s->best);
+done:
+    kiln_matrix_free(line);
+    kiln_matrix_free(ones);
+    ki_free(all_a);
+    ki_free(all_b);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------- the registry's row */
+
+static const kiln_option options_table[] = {
+    KI_OPTION(kiln_mds_options, metric, CHOICE, KILN_MDS_RATIO, KILN_MDS_RATIO, 1, 3,
+              "ratio|interval|ordinal",
+              "What distances are to be near: the dissimilarities (ratio), a line through them (interval), "
+              "or any values that "
+              "rise with them (ordinal, non-metric)."),
+    KI_OPTION(kiln_mds_options, ties, CHOICE, KILN_MDS_PRIMARY, KILN_MDS_PRIMARY, 1, 2, "primary|secondary",
+              "Ordinal: whether equal dissimilarities may have different disparities (primary) or not "
+              "(secondary)."),
+    KI_OPTION(kiln_mds_options, init, CHOICE, KILN_MDS_TORGERSON, KILN_MDS_TORGERSON, 1, 3,
+              "torgerson|random|given",
+              "The first start: classical scaling, random coordinates, or a given layout."),
+    KI_OPTION(kiln_mds_options, dissimilarities, FLAG, 0, 0, 0, 1, NULL,
+              "The data are a square matrix of dissimilarities; otherwise their rows are points, and "
+              "distances are meant."),
+    KI_OPTION(kiln_mds_options, restarts, INTEGER, 1, 1, 1, 1e9, NULL,
+              "Start so many times, from random coordinates after the first, and keep the layout with the "
+              "least stress."),
+    KI_OPTION(kiln_mds_options, tolerance, POSITIVE, 1e-6, 1e-5, 0, INFINITY, NULL,
+              "Stop when an iteration lowers the stress by at most this share of it."),
+    KI_OPTION(kiln_mds_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
+              "Stop each start after this many iterations, converged or not."),
+};
+
+const struct ki_algorithm ki_algorithm_mds = {
+    .shown = {"mds", "Lay points out so that distances come near their dissimilarities",
+              KI_OPTIONS(options_table, kiln_mds_options), .predicts = 1},
+    .tensors = {{"layout", 'n', 'p', false, false}, {"points", 'n', 'q', true, false}},
+    .predict = ki_mds_predict,
+    .passes = {100, 42, false}};
+
+/* --------------------------------------------------------------------------------------------- the whole */
+
+kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *options,
+                     kiln_report *report) {
+    kiln_status status;
+    struct ki_mds s = {.start_time = ki_clock()};
+    TRY(KI_TAKE(kiln_mds_options, &s.options, options));
+    TRY(KI_CHECK_RESULT(kiln_report, report));
+    ki_options_fill(&s.options, &ki_algorithm_mds.shown, X ? kiln_matrix_type(X) : KILN_F64);
+    TRY(check(Y, X, &s.options));
+    s.device = kiln_matrix_device(X), s.type = kiln_matrix_type(X);
+    s.n = kiln_matrix_rows(X), s.p = kiln_matrix_cols(Y);
+    TRY(ki_report_begin(&s.report));
+    TRY(solve(&s, Y, X));
+    if (s.options.point_stress) TRY(measure_each_point(&s, s.options.point_stress));
+    TRY(copy(Y, s.best));
+    s.report.tolerance = s.options.tolerance;
+    s.report.objective = s.stress;
+    s.report.passes = s.steps;
+    ki_report_figure(&s.report, "stress", s.stress);
+    ki_report_figure(&s.report, "stress_1", s.squares > 0 ? sqrt(s.stress / s.squares) : NAN);
+    s.report.seconds = ki_clock() - s.start_time;
+    ki_report_hand_over(report, &s.report);
+done:
+    release(&s);
+    return status;
+}

@@ -1,0 +1,50 @@
+/* What the parts of multi-dimensional scaling share (mds.c). */
+#ifndef KI_MDS_H
+#define KI_MDS_H
+
+#include "algorithms/algorithm.h"
+#include "algorithms/registry.h"
+
+struct ki_mds {
+    kiln_mds_options options; /* defaults filled in */
+    kiln_device *device;
+    kiln_type type;
+    int64_t n, p;
+    /* Dissimilarities n x n, or the points whose distances they are: one of them is NULL. */
+    const kiln_matrix *D, *X, *weights;
+    kiln_matrix *own_D, *own_weights; /* those of D and weights that were made here */
+    kiln_matrix *Y, *next, *former;   /* this layout, the one that majorisation makes of it, the one before */
+    kiln_matrix *best;                /* the layout with the least stress of all starts */
+    kiln_matrix *R, *U, *sums;        /* what kiln_guttman_step writes; U for interval */
+    double pairs, delta_sum, delta_squares, delta_least; /* weighted, over the pairs that count */
+    double total[4];                                     /* of the last step: the sums of kiln_guttman */
+    double stress, squares; /* of Y, and the sum of w d^2 that stress-1 takes it over */
+    double start_time;
+    int64_t steps; /* passes over the pairs */
+    struct ki_ordinal *ordinal;
+    struct ki_laplacian *laplacian; /* weighted: what solves V Z = R */
+    kiln_report report;
+};
+
+/* One pass over the pairs at Y; R (and U) and total. `points`: or NULL. */
+kiln_status ki_mds_step(struct ki_mds *s, const kiln_matrix *D, kiln_matrix *points);
+
+/* mds_start.c: classical scaling (Torgerson), and random coordinates of the size that the dissimilarities have. */
+kiln_status ki_mds_torgerson(struct ki_mds *s);
+kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream);
+
+/* mds_ordinal.c: disparities that are monotone in the dissimilarities. */
+kiln_status ki_ordinal_new(struct ki_mds *s);
+void ki_ordinal_free(struct ki_ordinal *ordinal);
+/* The matrix of disparities that fit Y's distances best. */
+kiln_status ki_ordinal_fit(const kiln_matrix **disparities, struct ki_mds *s);
+
+/* mds_weighted.c: Z with V Z = R, V = diag(weights 1) - weights, improved from Z = Y on. */
+kiln_status ki_laplacian_new(struct ki_mds *s);
+void ki_laplacian_free(struct ki_laplacian *laplacian);
+kiln_status ki_laplacian_solve(kiln_matrix *Z, struct ki_mds *s);
+
+/* mds_predict.c: new points in a model's layout. */
+kiln_status ki_mds_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
+
+#endif

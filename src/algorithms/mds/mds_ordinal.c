@@ -1,0 +1,150 @@
+/* Ordinal (non-metric) scaling: disparities that rise with the dissimilarities and fit the layout's distances best.
+ *
+ * The pairs are sorted by dissimilarity once. Their distances, in that order, are replaced by the nearest sequence that does not
+ * fall: neighbours whose means would fall are pooled (pool adjacent violators). Ties: primary, pairs of equal dissimilarity may
+ * get different disparities, so that they are sorted by distance first; secondary, they get one, and begin as one block. The
+ * disparities are then scaled so that their weighted squares add up to the pairs' weight, which keeps the points apart. */
+#include "algorithms/mds/mds.h"
+
+#include <stdlib.h>
+
+struct pair {
+    double delta, weight, distance;
+    int32_t i, j;
+};
+
+/* Neighbours that share a disparity, their weighted mean distance. */
+struct block {
+    double mean, weight;
+    int64_t end; /* behind its last pair */
+};
+
+struct ki_ordinal {
+    int64_t count;
+    struct pair *pairs;   /* by dissimilarity */
+    struct block *blocks; /* as many as there are pairs, at most */
+    double *Y, *full;     /* n x p; n x n */
+    kiln_matrix *disparities;
+};
+
+static int by_place(const struct pair *x, const struct pair *y) {
+    if (x->i != y->i) return x->i < y->i ? -1 : 1;
+    return x->j < y->j ? -1 : x->j > y->j;
+}
+
+static int by_delta(const void *a, const void *b) {
+    const struct pair *x = a, *y = b;
+    return x->delta != y->delta ? (x->delta < y->delta ? -1 : 1) : by_place(x, y);
+}
+
+static int by_distance(const void *a, const void *b) {
+    const struct pair *x = a, *y = b;
+    return x->distance != y->distance ? (x->distance < y->distance ? -1 : 1) : by_place(x, y);
+}
+
+void ki_ordinal_free(struct ki_ordinal *o) {
+    if (!o) return;
+    ki_free(o->pairs);
+    ki_free(o->blocks);
+    ki_free(o->Y);
+    ki_free(o->full);
+    kiln_matrix_free(o->disparities);
+    ki_free(o);
+}
+
+/* The pairs that count, sorted. */
+static void collect(struct ki_ordinal *o, int64_t n, const double *weights) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i + 1; j < n; j++)
+            if (!weights || weights[i * n + j] > 0)
+                o->pairs[o->count++] = (struct pair){.delta = o->full[i * n + j],
+                                                     .weight = weights ? weights[i * n + j] : 1,
+                                                     .i = (int32_t)i,
+                                                     .j = (int32_t)j};
+    qsort(o->pairs, (size_t)o->count, sizeof *o->pairs, by_delta);
+}
+
+kiln_status ki_ordinal_new(struct ki_mds *s) {
+    kiln_status status;
+    const int64_t n = s->n, most = ki_max(n * (n - 1) / 2, 1);
+    double *weights = NULL;
+    struct ki_ordinal *o = s->ordinal = ki_calloc(sizeof *o);
+    if (!o) return ki_fail_nomem(sizeof *o, "ordinal scaling");
+    o->pairs = ki_alloc((size_t)most * sizeof *o->pairs);
+    o->blocks = ki_alloc((size_t)most * sizeof *o->blocks);
+    o->Y = ki_alloc((size_t)(n * s->p) * sizeof *o->Y);
+    o->full = ki_alloc((size_t)(n * n) * sizeof *o->full);
+    if (s->weights) weights = ki_alloc((size_t)(n * n) * sizeof *weights);
+    if (!o->pairs || !o->blocks || !o->Y || !o->full || (s->weights && !weights))
+        TRY(ki_fail_nomem((size_t)most * (sizeof *o->pairs + sizeof *o->blocks), "ordinal scaling"));
+    TRY(ki_vector_get(o->full, s->D));
+    if (weights) TRY(ki_vector_get(weights, s->weights));
+    collect(o, n, weights);
+    TRY(kiln_matrix_dense(&o->disparities, s->device, s->type, n, n, NULL));
+done:
+    ki_free(weights);
+    return status;
+}
+
+static void measure(struct ki_ordinal *o, int64_t p) {
+    for (int64_t e = 0; e < o->count; e++) {
+        const double *y = o->Y + o->pairs[e].i * p, *z = o->Y + o->pairs[e].j * p;
+        double square = 0;
+        for (int64_t c = 0; c < p; c++) square += (y[c] - z[c]) * (y[c] - z[c]);
+        o->pairs[e].distance = sqrt(square);
+    }
+}
+
+/* A block behind the last one, pooled with those before it for as long as means fall. Returns their new number. */
+static int64_t pool(struct block *blocks, int64_t count, struct block next) {
+    while (count > 0 && blocks[count - 1].mean >= next.mean) {
+        const struct block *before = &blocks[--count];
+        const double weight = before->weight + next.weight;
+        next.mean = (before->mean * before->weight + next.mean * next.weight) / weight;
+        next.weight = weight;
+    }
+    blocks[count] = next;
+    return count + 1;
+}
+
+/* The blocks of the nearest sequence that does not fall; their number. */
+static int64_t regress(struct ki_ordinal *o, bool secondary) {
+    int64_t count = 0;
+    for (int64_t begin = 0, end; begin < o->count; begin = end) {
+        for (end = begin + 1; end < o->count && o->pairs[end].delta == o->pairs[begin].delta;) end++;
+        if (!secondary) qsort(o->pairs + begin, (size_t)(end - begin), sizeof *o->pairs, by_distance);
+        struct block tied = {.end = end};
+        for (int64_t e = begin; e < end; e++) {
+            const struct pair *pair = &o->pairs[e];
+            if (!secondary)
+                count = pool(o->blocks, count, (struct block){pair->distance, pair->weight, e + 1});
+            tied.mean += pair->distance * pair->weight;
+            tied.weight += pair->weight;
+        }
+        tied.mean /= tied.weight;
+        if (secondary) count = pool(o->blocks, count, tied);
+    }
+    return count;
+}
+
+kiln_status ki_ordinal_fit(const kiln_matrix **disparities, struct ki_mds *s) {
+    kiln_status status;
+    struct ki_ordinal *o = s->ordinal;
+    const int64_t n = s->n;
+    TRY(ki_vector_get(o->Y, s->Y));
+    measure(o, s->p);
+    const int64_t count = regress(o, s->options.ties == KILN_MDS_SECONDARY);
+    double squares = 0;
+    for (int64_t b = 0; b < count; b++)
+        squares += o->blocks[b].weight * o->blocks[b].mean * o->blocks[b].mean;
+    const double scale = squares > 0 ? sqrt(s->pairs / squares) : 1;
+    memset(o->full, 0, (size_t)(n * n) * sizeof *o->full);
+    for (int64_t b = 0, e = 0; b < count; b++)
+        for (; e < o->blocks[b].end; e++)
+            o->full[o->pairs[e].i * n + o->pairs[e].j] = o->full[o->pairs[e].j * n + o->pairs[e].i] =
+                scale * o->blocks[b].mean;
+    TRY(ki_vector_set(o->disparities, o->full));
+    *disparities = o->disparities;
+done:
+    return status;
+}

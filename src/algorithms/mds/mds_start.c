@@ -1,0 +1,204 @@
+/* Starting layouts: classical scaling, or random coordinates.
+ *
+ * Classical scaling takes the leading eigenvectors of B = -J D2 J / 2, D2 the squared dissimilarities, J what takes means off:
+ * points whose distances are the dissimilarities, if there are such. Of points X, B is the Gram matrix of their centred rows,
+ * and the layout their leading principal components. Eigenvectors by orthogonal iteration on a few more columns than are wanted,
+ * with a Rayleigh-Ritz step at its end: each iteration multiplies by B once, and B is never formed. It ends when the eigenvalues'
+ * sum has settled to a thousandth: the layout is only a start. */
+#include "algorithms/mds/mds.h"
+
+enum { EXTRA = 4, TURNS = 40 };
+
+/* V's columns become orthonormal: modified Gram-Schmidt, twice. A column that vanishes becomes 0. */
+static void orthonormalise(double *V, int64_t n, int64_t k) {
+    for (int64_t c = 0; c < k; c++) {
+        double before = 0, after = 0;
+        for (int64_t i = 0; i < n; i++) before += V[i * k + c] * V[i * k + c];
+        for (int turn = 0; turn < 2; turn++)
+            for (int64_t b = 0; b < c; b++) {
+                double dot = 0;
+                for (int64_t i = 0; i < n; i++) dot += V[i * k + b] * V[i * k + c];
+                for (int64_t i = 0; i < n; i++) V[i * k + c] -= dot * V[i * k + b];
+            }
+        for (int64_t i = 0; i < n; i++) after += V[i * k + c] * V[i * k + c];
+        const double scale = after > 1e-24 * before && after > 0 ? 1 / sqrt(after) : 0;
+        for (int64_t i = 0; i < n; i++) V[i * k + c] *= scale;
+    }
+}
+
+static void centre(double *V, int64_t n, int64_t k) {
+    for (int64_t c = 0; c < k; c++) {
+        double mean = 0;
+        for (int64_t i = 0; i < n; i++) mean += V[i * k + c] / (double)n;
+        for (int64_t i = 0; i < n; i++) V[i * k + c] -= mean;
+    }
+}
+
+/* Eigenvalues, descending, and eigenvectors (columns of Q) of the symmetric k x k matrix A, by Jacobi's rotations. */
+static void eigen(double *A, double *Q, int64_t k) {
+    for (int64_t i = 0; i < k * k; i++) Q[i] = i % (k + 1) == 0;
+    for (int sweep = 0; sweep < 30; sweep++)
+        for (int64_t a = 0; a < k; a++)
+            for (int64_t b = a + 1; b < k; b++) {
+                const double off = A[a * k + b];
+                if (off == 0) continue;
+                const double theta = (A[b * k + b] - A[a * k + a]) / (2 * off);
+                const double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
+                const double c = 1 / sqrt(t * t + 1), s = t * c;
+                for (int64_t i = 0; i < k; i++) {
+                    const double x = A[i * k + a], y = A[i * k + b];
+                    A[i * k + a] = c * x - s * y;
+                    A[i * k + b] = s * x + c * y;
+                }
+                for (int64_t i = 0; i < k; i++) {
+                    const double x = A[a * k + i], y = A[b * k + i], u = Q[i * k + a], v = Q[i * k + b];
+                    A[a * k + i] = c * x - s * y;
+                    A[b * k + i] = s * x + c * y;
+                    Q[i * k + a] = c * u - s * v;
+                    Q[i * k + b] = s * u + c * v;
+                }
+            }
+}
+
+struct subspace {
+    int64_t n, k;
+    double *V, *W, *small, *rotation; /* n x k, n x k, k x k, k x k */
+    kiln_matrix *squares;             /* of the dissimilarities; NULL: X is multiplied */
+    kiln_matrix *in, *out, *product;  /* of a multiplication on the device */
+};
+
+static kiln_status subspace_new(struct subspace *of, const struct ki_mds *s) {
+    kiln_status status;
+    const int64_t n = of->n, k = of->k;
+    of->V = ki_alloc((size_t)(n * k) * sizeof(double));
+    of->W = ki_alloc((size_t)(n * k) * sizeof(double));
+    of->small = ki_alloc((size_t)(k * k) * sizeof(double));
+    of->rotation = ki_alloc((size_t)(k * k) * sizeof(double));
+    if (!of->V || !of->W || !of->small || !of->rotation)
+        return ki_fail_nomem((size_t)(n * k) * sizeof(double), "a starting layout");
+    TRY(kiln_matrix_dense(&of->in, s->device, s->type, n, k, NULL));
+    TRY(kiln_matrix_dense(&of->out, s->device, s->type, n, k, NULL));
+    if (s->D) {
+        TRY(kiln_matrix_dense(&of->squares, s->device, s->type, n, n, NULL));
+        TRY(kiln_map(of->squares, KILN_MAP_SQUARE, s->D));
+    } else
+        TRY(kiln_matrix_dense(&of->product, s->device, s->type, kiln_matrix_cols(s->X), k, NULL));
+done:
+    return status;
+}
+
+static void subspace_free(struct subspace *of) {
+    double *const arrays[] = {of->V, of->W, of->small, of->rotation};
+    for (int i = 0; i < 4; i++) ki_free(arrays[i]);
+    kiln_matrix_free(of->squares);
+    kiln_matrix_free(of->in);
+    kiln_matrix_free(of->out);
+    kiln_matrix_free(of->product);
+}
+
+/* W = B V for centred V. */
+static kiln_status multiply(struct subspace *of, const struct ki_mds *s) {
+    kiln_status status = KILN_OK;
+    const int64_t n = of->n, k = of->k;
+    memcpy(of->W, of->V, (size_t)(n * k) * sizeof(double));
+    TRY(ki_vector_set(of->in, of->W));
+    if (of->squares)
+        TRY(kiln_multiply(of->out, -0.5, KILN_PLAIN, of->squares, of->in, 0, NULL));
+    else {
+        TRY(kiln_multiply(of->product, 1, KILN_TRANSPOSED, s->X, of->in, 0, NULL));
+        TRY(kiln_multiply(of->out, 1, KILN_PLAIN, s->X, of->product, 0, NULL));
+    }
+    TRY(ki_vector_get(of->W, of->out));
+    centre(of->W, n, k);
+done:
+    return status;
+}
+
+/* Y = the eigenvectors times the square roots of their eigenvalues. */
+static void layout_of(double *Y, struct subspace *of, int64_t p) {
+    const int64_t n = of->n, k = of->k;
+    for (int64_t a = 0; a < k; a++)
+        for (int64_t b = 0; b < k; b++) {
+            double sum = 0;
+            for (int64_t i = 0; i < n; i++)
+                sum += (of->V[i * k + a] * of->W[i * k + b] + of->V[i * k + b] * of->W[i * k + a]) / 2;
+            of->small[a * k + b] = sum;
+        }
+    eigen(of->small, of->rotation, k);
+    for (int64_t c = 0; c < p; c++) {
+        int64_t largest = 0;
+        for (int64_t a = 1; a < k; a++)
+            if (of->small[a * k + a] > of->small[largest * k + largest]) largest = a;
+        const double value = of->small[largest * k + largest], scale = value > 0 ? sqrt(value) : 0;
+        for (int64_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (int64_t a = 0; a < k; a++) sum += of->V[i * k + a] * of->rotation[a * k + largest];
+            Y[i * p + c] = scale * sum;
+        }
+        of->small[largest * k + largest] = -INFINITY;
+    }
+}
+
+/* A dimension in which all points have the same place would keep them there: such a one gets small random coordinates. */
+static void spread(double *Y, int64_t n, int64_t p, double size, uint64_t seed) {
+    for (int64_t c = 0; c < p; c++) {
+        double square = 0;
+        for (int64_t i = 0; i < n; i++) square += Y[i * p + c] * Y[i * p + c];
+        if (square > 1e-12 * size * size * (double)n) continue;
+        for (int64_t i = 0; i < n; i++) {
+            const uint64_t mixed =
+                (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u + (uint64_t)(c + 1) * 0xbf58476d1ce4e5b9u + seed;
+            Y[i * p + c] = 0.01 * size * ((double)((mixed ^ (mixed >> 31)) >> 11) * 0x1p-53 - 0.5);
+        }
+    }
+}
+
+/* The root mean square of the dissimilarities. */
+static double size_of(const struct ki_mds *s) {
+    return s->pairs > 0 ? sqrt(s->delta_squares / s->pairs) : 1;
+}
+
+kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream) {
+    const double size = size_of(s) / sqrt(2.0 * (double)s->p);
+    double scale[64];
+    kiln_status status;
+    TRY(kiln_fill_random(s->Y, KILN_NORMAL, s->options.seed, stream));
+    for (int64_t c = 0; c < s->p; c++) scale[c] = size;
+    TRY(kiln_combine(s->Y, scale, s->Y, NULL, NULL));
+done:
+    return status;
+}
+
+kiln_status ki_mds_torgerson(struct ki_mds *s) {
+    kiln_status status;
+    struct subspace of = {.n = s->n, .k = s->p + EXTRA < s->n ? s->p + EXTRA : s->n};
+    double *Y = NULL, trace = 0;
+    TRY(ki_mds_random(s, 1)); /* what is left where there are fewer points than dimensions */
+    if (of.k < s->p) goto done;
+    TRY(subspace_new(&of, s));
+    if (!(Y = ki_alloc((size_t)(s->n * s->p) * sizeof *Y)))
+        TRY(ki_fail_nomem((size_t)(s->n * s->p) * sizeof *Y, "a starting layout"));
+    for (int64_t e = 0; e < s->n * of.k;
+         e++) { /* any start will do that is not orthogonal to what is sought */
+        const uint64_t mixed = (uint64_t)(e + 1) * 0x9e3779b97f4a7c15u;
+        of.V[e] = (double)((mixed ^ (mixed >> 29)) >> 11) * 0x1p-53 - 0.5;
+    }
+    centre(of.V, of.n, of.k);
+    orthonormalise(of.V, of.n, of.k);
+    for (int turn = 0; turn < TURNS; turn++) {
+        const double former = trace;
+        TRY(multiply(&of, s));
+        trace = 0;
+        for (int64_t e = 0; e < of.n * of.k; e++) trace += of.V[e] * of.W[e];
+        if (turn == TURNS - 1 || (turn > 0 && fabs(trace - former) <= 1e-3 * fabs(trace))) break;
+        memcpy(of.V, of.W, (size_t)(of.n * of.k) * sizeof(double));
+        orthonormalise(of.V, of.n, of.k);
+    }
+    layout_of(Y, &of, s->p);
+    spread(Y, s->n, s->p, size_of(s), s->options.seed);
+    TRY(ki_vector_set(s->Y, Y));
+done:
+    subspace_free(&of);
+    ki_free(Y);
+    return status;
+}

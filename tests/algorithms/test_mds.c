@@ -1,0 +1,268 @@
+/* Multi-dimensional scaling: layouts that are known, stress that never rises, what is missing, weighted, tied, at one place, and
+ * what cannot be laid out. The reference is kiln_verify_mds's long double, and points whose distances are the dissimilarities. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/check.h"
+#include "kiln.h"
+
+enum { N = 40, P = 2 };
+
+static kiln_device *device;
+
+static int setup(void **state) {
+    (void)state;
+    return kiln_device_open(&device, "cpu", NULL) != KILN_OK;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    kiln_device_close(device);
+    return 0;
+}
+
+static kiln_matrix *matrix(kiln_type type, int64_t rows, int64_t cols, const void *values) {
+    kiln_matrix *A = NULL;
+    assert_int_equal(kiln_matrix_dense(&A, device, type, rows, cols, values), KILN_OK);
+    return A;
+}
+
+static double random_at(uint64_t i) {
+    i = (i + 1) * 0x9e3779b97f4a7c15u;
+    i ^= i >> 31;
+    return (double)((i * 0xbf58476d1ce4e5b9u) >> 11) * 0x1p-53;
+}
+
+/* Distances of n random points in q dimensions, `noise` times themselves added or taken. */
+static void distances(double *D, int64_t n, int64_t q, double noise, uint64_t seed) {
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            double square = 0;
+            for (int64_t c = 0; c < q; c++) {
+                const double apart =
+                    random_at(seed + (uint64_t)(i * q + c)) - random_at(seed + (uint64_t)(j * q + c));
+                square += apart * apart;
+            }
+            D[i * n + j] = D[j * n + i] =
+                sqrt(square) * (1 + noise * (random_at(seed + 7919 * (uint64_t)(i * n + j)) - 0.5));
+        }
+}
+
+static void recovers_points(void **state) {
+    (void)state;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        kiln_matrix *X = matrix(type, N, P, NULL), *Y = matrix(type, N, P, NULL);
+        assert_int_equal(kiln_fill_random(X, KILN_NORMAL, 3, 0), KILN_OK);
+        kiln_report report = {0};
+        assert_int_equal(kiln_mds(Y, X, NULL, &report), KILN_OK);
+        assert_int_equal(report.converged, 1);
+        const double stress_1 = kiln_report_figure(&report, "stress_1");
+        if (!(stress_1 < (type == KILN_F32 ? 1e-5 : 1e-12))) fail_msg("stress-1 is %g", stress_1);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+    }
+}
+
+/* A thousand runs from random starts, all kinds in turn: stress never rises, and is that of the layout returned. */
+static void never_rises(void **state) {
+    (void)state;
+    double *D = malloc(30 * 30 * sizeof *D);
+    for (int run = 0; run < 1000; run++) {
+        const int64_t n = 3 + run % 27, p = 1 + run % 3;
+        distances(D, n, 4, 0.8, (uint64_t)run * 1000003);
+        kiln_matrix *X = matrix(KILN_F64, n, n, D), *Y = matrix(KILN_F64, n, p, NULL), *w = NULL;
+        if (run % 5 == 0) {
+            for (int64_t i = 0; i < n; i++)
+                for (int64_t j = 0; j <= i; j++)
+                    D[i * n + j] = D[j * n + i] = 1 + 4 * random_at((uint64_t)(run + i * j));
+            w = matrix(KILN_F64, n, n, D);
+        }
+        const kiln_mds_options options = {.metric = (kiln_mds_metric)(1 + run / 7 % 3),
+                                          .ties = (kiln_mds_ties)(1 + run % 2),
+                                          .init = KILN_MDS_RANDOM,
+                                          .dissimilarities = 1,
+                                          .seed = (uint64_t)run,
+                                          .max_iterations = 40,
+                                          .weights = w};
+        kiln_report report = {0};
+        if (kiln_mds(Y, X, &options, &report) != KILN_OK)
+            fail_msg("run %d: %s", run, kiln_last_error()->message);
+        for (int64_t t = 1; t < report.trace_count; t++)
+            if (!(report.trace[t].objective <= report.trace[t - 1].objective * (1 + 1e-12)))
+                fail_msg("run %d: stress rises from %.17g to %.17g", run, report.trace[t - 1].objective,
+                         report.trace[t].objective);
+        kiln_mds_verification found = {0};
+        assert_int_equal(kiln_verify_mds(&found, Y, X, &options), KILN_OK);
+        if (options.metric != KILN_MDS_ORDINAL &&
+            !(fabs(found.stress - report.objective) <= 1e-9 * (report.objective + 1)))
+            fail_msg("run %d: the stress is %.17g, not %.17g", run, found.stress, report.objective);
+        kiln_report_free(&report);
+        kiln_matrix_free(X);
+        kiln_matrix_free(Y);
+        kiln_matrix_free(w);
+    }
+    free(D);
+}
+
+/* Dissimilarities that are cubes of distances: ordinal scaling finds the points' layout, ratio does not. */
+static void ordinal_finds_order(void **state) {
+    (void)state;
+    double D[N * N];
+    distances(D, N, P, 0, 17);
+    for (int e = 0; e < N * N; e++) D[e] = D[e] * D[e] * D[e];
+    kiln_matrix *X = matrix(KILN_F64, N, N, D), *Y = matrix(KILN_F64, N, P, NULL);
+    kiln_report ratio = {0}, ordinal = {0};
+    const kiln_mds_options plain = {.dissimilarities = 1}, ranks = {.dissimilarities = 1,
+                                                                    .metric = KILN_MDS_ORDINAL,
+                                                                    .tolerance = 1e-9,
+                                                                    .max_iterations = 5000};
+    assert_int_equal(kiln_mds(Y, X, &plain, &ratio), KILN_OK);
+    assert_int_equal(kiln_mds(Y, X, &ranks, &ordinal), KILN_OK);
+    const double theirs = kiln_report_figure(&ratio, "stress_1"),
+                 ours = kiln_report_figure(&ordinal, "stress_1");
+    if (!(ours < 0.02 && theirs > 0.1)) fail_msg("ordinal %g, ratio %g", ours, theirs);
+    kiln_report_free(&ratio);
+    kiln_report_free(&ordinal);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+}
+
+/* Three of ten pairs are missing, and the points are found all the same; each point's stress adds up to twice the stress. */
+static void missing_pairs(void **state) {
+    (void)state;
+    double D[N * N], points[N], sum = 0;
+    distances(D, N, P, 0, 29);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < i; j++)
+            if ((i * 7 + j) % 10 < 3) D[i * N + j] = D[j * N + i] = (double)NAN;
+    kiln_matrix *X = matrix(KILN_F64, N, N, D), *Y = matrix(KILN_F64, N, P, NULL),
+                *each = matrix(KILN_F64, N, 1, NULL);
+    kiln_report report = {0};
+    const kiln_mds_options options = {.dissimilarities = 1, .restarts = 20, .point_stress = each};
+    assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+    const double stress_1 = kiln_report_figure(&report, "stress_1");
+    if (!(stress_1 < 0.01)) fail_msg("stress-1 is %g", stress_1);
+    assert_int_equal(kiln_matrix_get(points, each), KILN_OK);
+    for (int i = 0; i < N; i++) sum += points[i];
+    assert_true(fabs(sum / 2 - report.objective) <= 1e-9 * (report.objective + 1));
+    kiln_report_free(&report);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+    kiln_matrix_free(each);
+}
+
+/* All points at one place, and a given start with all points at one place: nothing is divided by 0. */
+static void one_place(void **state) {
+    (void)state;
+    kiln_matrix *X = matrix(KILN_F64, 5, 3, NULL), *Y = matrix(KILN_F64, 5, P, NULL);
+    double at[5 * P];
+    kiln_report report = {0};
+    assert_int_equal(kiln_mds(Y, X, NULL, &report), KILN_OK);
+    assert_int_equal(kiln_matrix_get(at, Y), KILN_OK);
+    for (int e = 0; e < 5 * P; e++) assert_true(isfinite(at[e]));
+    assert_true(report.objective == 0 || report.objective < 1e-20);
+    kiln_report_free(&report);
+    report = (kiln_report){0};
+    const kiln_mds_options given = {.init = KILN_MDS_GIVEN};
+    assert_int_equal(kiln_fill_random(X, KILN_UNIFORM, 1, 1), KILN_OK);
+    assert_int_equal(kiln_fill(Y, 0), KILN_OK);
+    assert_int_equal(kiln_mds(Y, X, &given, &report), KILN_OK);
+    assert_true(isfinite(report.objective));
+    kiln_report_free(&report);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+}
+
+/* New points, which are old ones, go where these lie. */
+static void places_new_points(void **state) {
+    (void)state;
+    kiln_matrix *X = matrix(KILN_F64, N, P, NULL), *Y = matrix(KILN_F64, N, P, NULL), *placed = NULL;
+    kiln_model *model = NULL;
+    double y[N * P], z[N * P];
+    assert_int_equal(kiln_fill_random(X, KILN_NORMAL, 3, 0), KILN_OK);
+    assert_int_equal(kiln_mds(Y, X, NULL, NULL), KILN_OK);
+    assert_int_equal(kiln_model_create(&model, "mds"), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "layout", Y), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "points", X), KILN_OK);
+    assert_int_equal(kiln_predict(&placed, model, X), KILN_OK);
+    assert_int_equal(kiln_matrix_get(y, Y), KILN_OK);
+    assert_int_equal(kiln_matrix_get(z, placed), KILN_OK);
+    for (int e = 0; e < N * P; e++)
+        if (!(fabs(y[e] - z[e]) < 1e-6)) fail_msg("%d: %g, but %g", e, z[e], y[e]);
+    kiln_model_free(model);
+    kiln_matrix_free(placed);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+}
+
+static int stop(void *user, const kiln_progress *now) {
+    (void)now;
+    return ++*(int *)user == 3;
+}
+
+static void cancels(void **state) {
+    (void)state;
+    int calls = 0;
+    kiln_matrix *X = matrix(KILN_F64, N, 9, NULL), *Y = matrix(KILN_F64, N, P, NULL);
+    kiln_report report = {0};
+    const kiln_mds_options options = {.tolerance = 1e-300, .control = {stop, &calls}};
+    assert_int_equal(kiln_fill_random(X, KILN_NORMAL, 3, 0), KILN_OK);
+    assert_int_equal(kiln_mds(Y, X, &options, &report), KILN_OK);
+    assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
+    assert_int_equal(report.iterations, 3);
+    kiln_report_free(&report);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+}
+
+static void refuse(kiln_status wanted, const char *words, kiln_matrix *Y, const kiln_matrix *X,
+                   kiln_mds_options options) {
+    kiln_report report = {0};
+    const kiln_status status = kiln_mds(Y, X, &options, &report);
+    if (status != wanted || !strstr(kiln_last_error()->message, words))
+        fail_msg("%s: %s, '%s'", words, kiln_status_name(status), kiln_last_error()->message);
+}
+
+static void refuses(void **state) {
+    (void)state;
+    double D[9] = {0, 1, 2, 1, 0, 3, 2, 3, 0};
+    kiln_matrix *Y = matrix(KILN_F64, 3, 2, NULL), *good = matrix(KILN_F64, 3, 3, D),
+                *flat = matrix(KILN_F64, 3, 2, NULL);
+    const int64_t start[4] = {0, 1, 1, 2};
+    const int32_t col[2] = {0, 1};
+    kiln_matrix *sparse = NULL;
+    assert_int_equal(kiln_matrix_csr(&sparse, device, KILN_F64, 3, 3, start, col, NULL), KILN_OK);
+    const kiln_mds_options square = {.dissimilarities = 1};
+    refuse(KILN_ERR_ARGUMENT, "NULL", NULL, good, square);
+    refuse(KILN_ERR_ARGUMENT, "NULL", Y, NULL, square);
+    refuse(KILN_ERR_UNSUPPORTED, "dense", Y, sparse, square);
+    refuse(KILN_ERR_DATA, "square", Y, flat, square);
+    refuse(KILN_ERR_ARGUMENT, "must not be X", Y, Y, (kiln_mds_options){0});
+    refuse(KILN_ERR_ARGUMENT, "point_stress", Y, good, (kiln_mds_options){.point_stress = Y});
+    refuse(KILN_ERR_ARGUMENT, "tolerance", Y, good, (kiln_mds_options){.tolerance = -1});
+    D[1] = -1, D[3] = -1;
+    kiln_matrix *negative = matrix(KILN_F64, 3, 3, D);
+    refuse(KILN_ERR_DATA, "1, 2 is -1", Y, negative, square);
+    D[1] = 5, D[3] = 1;
+    kiln_matrix *skew = matrix(KILN_F64, 3, 3, D);
+    refuse(KILN_ERR_DATA, "not symmetric", Y, skew, square);
+    D[1] = (double)NAN;
+    kiln_matrix *half = matrix(KILN_F64, 3, 3, D);
+    refuse(KILN_ERR_DATA, "is missing, but not", Y, half, square);
+    kiln_matrix *const all[] = {Y, good, flat, sparse, negative, skew, half};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(recovers_points),
+                                       cmocka_unit_test(never_rises),
+                                       cmocka_unit_test(ordinal_finds_order),
+                                       cmocka_unit_test(missing_pairs),
+                                       cmocka_unit_test(one_place),
+                                       cmocka_unit_test(places_new_points),
+                                       cmocka_unit_test(cancels),
+                                       cmocka_unit_test(refuses)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
