@@ -45,7 +45,11 @@ typedef enum kiln_transpose { KILN_PLAIN = 0, KILN_TRANSPOSED = 1 } kiln_transpo
 /* Y = alpha * op(A) B + beta * Z, op(A) = A or A^T.
  *   A m x n, dense or CSR; B n x k (m x k transposed); Y, Z m x k (n x k transposed); 1 <= k <= 65536;
  *   Z NULL or beta = 0: not read. Y may be Z; Y must not be B.
- * Determinism: CSR on GPUs uses atomics: transposed, and plain where passes over A have made a copy in panels.
+ * A sparse A and 17 <= k <= 4096, on the CPU 64 <= k (128 transposed): one pass over A, whatever k; transposed it
+ * makes a copy of A by columns the first time, which is kept with A (kiln_device_statistics.layout_bytes: as large as A), if
+ * there is memory for it.
+ * Determinism: then run to run. For other k, CSR on GPUs uses atomics: transposed, and plain where passes over A have made a
+ * copy in panels.
  * Source: as mmchain. */
 KILN_API kiln_status kiln_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *A,
                                    const kiln_matrix *B, double beta, const kiln_matrix *Z);

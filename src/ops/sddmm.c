@@ -18,6 +18,7 @@ static kiln_status check_sample(const char *call, kiln_sample *own, const kiln_s
     if (own->kind < KILN_SAMPLE_PRODUCT || own->kind > KILN_SAMPLE_RESIDUAL)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no kind of sample has the number %d", call, (int)own->kind);
     if (!S || S->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be a CSR matrix", call);
+    TRY(ki_check_operand(call, "S", S, S));
     if (!own->A) return ki_fail(KILN_ERR_ARGUMENT, "%s: A is NULL", call);
     if (own->A->cols < 1 || own->A->cols > KI_SAMPLE_COLUMNS)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: A has %lld columns, but must have from 1 to %d", call,
@@ -79,6 +80,17 @@ static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S) {
 done:
     if (held) ki_operands_release(device, operands, 6);
     return status;
+}
+
+kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *S,
+                                const kiln_matrix *B, double beta, const kiln_matrix *Z) {
+    return run(&(struct ki_sampled){.by_columns = op == KILN_TRANSPOSED,
+                                    .B = B,
+                                    .Y = Y,
+                                    .Z = beta != 0 ? Z : NULL,
+                                    .alpha = alpha,
+                                    .beta = beta},
+               S);
 }
 
 kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample, double beta) {

@@ -1,5 +1,11 @@
-/* CPU body of the sampled products. Parts of about as many entries and rows each, cut by the shape alone; four entries at a time, whose
- * lanes are added up together. */
+/* CPU body of the sampled products. Parts of about as many entries and rows each, cut by the shape alone; four entries at a time,
+ * whose lanes are added up together. The rows of B that come next are asked for early: they lie here and there, and the hardware
+ * does not see them coming. */
+#ifndef SAMPLE_AHEAD
+#define SAMPLE_AHEAD 8         /* entries */
+#define SAMPLE_AHEAD_MOST 1024 /* bytes of a row; the hardware asks for the rest */
+#endif
+
 struct FN(sampled_rows) {
     const struct ki_sampled *s;
     int parts;
@@ -27,12 +33,22 @@ ALWAYS_INLINE void FN(sampled_add)(real *y, int count, const real f[4], const re
         for (int r = 0; r < count; r++) y[c] += f[r] * b[r][c];
 }
 
+ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int count) {
+    const int32_t *col = ki_host(s->col);
+    const int64_t bytes = ki_min(s->k * real_bytes, SAMPLE_AHEAD_MOST);
+    for (int64_t next = e + SAMPLE_AHEAD; next < ki_min(e + SAMPLE_AHEAD + count, s->nnz); next++) {
+        const char *b = (const char *)(VALUES(s->B) + (int64_t)col[next] * s->k);
+        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(b + at);
+    }
+}
+
 /* `count` entries from e on, of a row whose A is a and whose sum is y. */
 ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, int count, const real *a,
                                        real *y, double *sum) {
     const real *value = ki_host(s->value), least = (real)s->floor, *b[4];
     const int32_t *col = ki_host(s->col);
     real d[4] = {0}, f[4];
+    FN(sampled_ask)(s, e, count);
     for (int r = 0; r < count; r++) b[r] = VALUES(s->B) + (int64_t)col[e + r] * s->k;
     if (s->kind) FN(sampled_dots)(d, count, a, b, s->k);
     for (int r = 0; r < count; r++) {
@@ -53,7 +69,12 @@ ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, doub
     int64_t e = start[row];
     if (s->Y) memset(y, 0, (size_t)k * sizeof *y);
     for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, a, y, sum);
-    for (; e < start[row + 1]; e++) FN(sampled_entries)(s, e, 1, a, y, sum);
+    switch (start[row + 1] - e) {
+    case 3: FN(sampled_entries)(s, e, 3, a, y, sum); break;
+    case 2: FN(sampled_entries)(s, e, 2, a, y, sum); break;
+    case 1: FN(sampled_entries)(s, e, 1, a, y, sum); break;
+    default: break;
+    }
     for (int64_t c = 0; s->Y && c < k; c++) {
         real *to = VALUES(s->Y) + row * k + c;
         const real before = s->Z && s->beta != 0 ? (real)s->beta * VALUES(s->Z)[row * k + c] : 0;

@@ -20,5 +20,8 @@ struct ki_sampled {
 };
 
 kiln_status ki_sampled_gpu(const struct ki_sampled *sampled, const kiln_matrix *S); /* ops/sddmm_gpu.c */
+/* Y = alpha op(S) B + beta Z for checked operands, S in memory; ERR_DEVICE_NOMEM, ERR_NOMEM and ERR_LIMIT leave Y as it was. */
+kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *S,
+                                const kiln_matrix *B, double beta, const kiln_matrix *Z);
 
 #endif

@@ -11,6 +11,7 @@
 KI_ARGUMENTS(sddmm);
 KI_ARGUMENTS(sddmm_join);
 
+#define JOIN_DEFINES "-DJOIN=64" /* JOIN threads a group */
 enum {
     GROUP = 128,
     JOIN = 64,
@@ -74,30 +75,27 @@ done:
 
 kiln_status ki_sampled_gpu(const struct ki_sampled *s, const kiln_matrix *S) {
     kiln_device *device = S->device;
-    struct ki_kernel *kernel, *join;
+    struct ki_kernel *kernel, *join = NULL;
     struct ki_buffer sums = {0}, cut = {0}, cut_row = {0};
     struct layout l = layout_of(s, S->type);
     kiln_status status;
     TRY(build(&kernel, &l, s, S));
     const int64_t vectors = l.groups * (l.BS / l.VS);
-    TRY(begin_result(s));
     if (s->sum) TRY(ki_device_space(device, 0, &sums, l.groups * 8));
     if (s->Y) TRY(ki_device_space(device, 1, &cut, 2 * vectors * s->k * ki_type_bytes(S->type)));
     if (s->Y) TRY(ki_device_space(device, 2, &cut_row, 2 * vectors * 8));
+    if (s->Y) TRY(ki_kernel_get(&join, device, "sddmm", "sddmm_join", S->type, JOIN_DEFINES));
+    TRY(begin_result(s)); /* from here on only the driver can fail */
     TRY(ki_kernel_launch(device, kernel, l.groups, l.BS,
                          KI_PACK(sddmm, S, .start = s->start, .col = s->col, .value = s->value, .A = s->A,
                                  .B = s->B, .P = s->P, .Y = s->Y, .sums = s->sum ? &sums : NULL,
                                  .cut = s->Y ? &cut : NULL, .cut_row = s->Y ? &cut_row : NULL,
                                  .rows = s->rows, .nnz = s->nnz, .each = l.each, .k = (int32_t)s->k,
                                  .alpha = s->alpha, .beta = s->beta, .least = s->floor)));
-    if (s->Y) {
-        char defines[24];
-        snprintf(defines, sizeof defines, "-DJOIN=%d", JOIN);
-        TRY(ki_kernel_get(&join, device, "sddmm", "sddmm_join", S->type, defines));
+    if (s->Y)
         TRY(ki_kernel_launch(device, join, vectors, JOIN,
                              KI_PACK(sddmm_join, S, .Y = s->Y, .cut = &cut, .cut_row = &cut_row,
                                      .vectors = vectors, .k = (int32_t)s->k, .alpha = s->alpha)));
-    }
     if (s->sum) TRY(add_sums(s->sum, device, &sums, l.groups));
 done:
     return status;
