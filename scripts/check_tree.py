@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what the tree promises: who may include whom, no vendor headers, no raw allocation past the seams.
+"""Checks what the tree promises: who may include whom, no vendor headers, no raw allocation past the seams; and that the files
+which docs/architecture.md and docs/passes.md name exist.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -108,8 +109,19 @@ def check_calls(path, text):
             yield f"{name}:{number}: calls {found.group(1)}() past the seams"
 
 
+def check_page(page):
+    """Files that a page names in backquotes exist: from the root, or from src/."""
+    text = (ROOT / page).read_text()
+    for number, line in enumerate(text.split("\n"), 1):
+        for named in re.findall(r"`([\w.-]+/[\w./-]*\.(?:c|h|cl|py|md|json|cmake))`", line):
+            if "NAME" not in named and not any((ROOT / base / named).exists() for base in (".", "src", "include")):
+                yield f"{page}:{number}: there is no {named}"
+
+
 def main():
     problems = []
+    for page in ("docs/architecture.md", "docs/passes.md"):
+        problems += check_page(page)
     rooms = find_rooms()
     for folder in MAY_INCLUDE:
         for path in files(folder):

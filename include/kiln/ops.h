@@ -250,6 +250,36 @@ typedef enum kiln_norm_kind { KILN_NORM_1 = 1, KILN_NORM_2 = 2, KILN_NORM_MAX = 
  * overflow; NaN anywhere in a column makes its norm NaN. */
 KILN_API kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind);
 
+/* ---- scalars that stay on the device, so that a loop need not wait for them ---- */
+
+/* Row `row` of R receives what kiln_dot, kiln_norm and a sum of the columns of X give: R_row,j = sum_i X_ij Y_ij, the norm of
+ * column j, sum_i X_ij.
+ *   R h x k, dense, of the device's widest type: f64, or f32 where kiln_device_info.has_f64 is 0. Its other rows stay as they are,
+ *   so that a loop can keep the scalars of many iterations and read them at once. R must not be X or Y.
+ *   X and Y as for kiln_dot and kiln_norm.
+ * Cost: one read of X and Y; KILN_NORM_2 of the widest type two, the first for the largest element, by which the squares are
+ * scaled. On a GPU the call returns before the result is there. Determinism: run to run.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing, row), device errors. */
+KILN_API kiln_status kiln_dot_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y);
+KILN_API kiln_status kiln_norm_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, kiln_norm_kind kind);
+KILN_API kiln_status kiln_sum_into(kiln_matrix *R, int64_t row, const kiln_matrix *X);
+
+/* k coefficients on the device: factor * over_row,j / under_row,j, column by column; 0 where what is under is 0. */
+typedef struct kiln_ratio {
+    size_t size;
+    double factor;                   /* 0 stands for 1 */
+    const kiln_matrix *over, *under; /* h x k as R above; NULL = ones */
+    int64_t over_row, under_row;
+} kiln_ratio;
+
+/* W_ij = a_j * X_ij + b_j * Y_ij, as kiln_combine, with coefficients that lie on the device.
+ *   W, X and Y as in kiln_combine; Y NULL: b is ignored. a or b NULL = ones. A coefficient of 0 keeps what its operand holds,
+ *   NaN too, out of W. What lies over and under must not be W.
+ * Cost: one read of X and Y, one write of W; no wait. Determinism: the same bits always.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing, rows, a factor that is not finite), device errors. */
+KILN_API kiln_status kiln_combine_from(kiln_matrix *W, const kiln_ratio *a, const kiln_matrix *X,
+                                       const kiln_ratio *b, const kiln_matrix *Y);
+
 /* ---- many vectors at once ---- */
 
 /* Where the vectors of a batch lie among the values of a matrix, which are numbered row by row (a sparse matrix's: its stored

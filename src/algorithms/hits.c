@@ -1,7 +1,10 @@
-/* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration.
+/* a = A^T (A a) / ||A^T (A a)||: the power method on A^T A, one pass over A an iteration. On a GPU norms and changes stay
+ * there, and several iterations are queued before the host looks at them.
  *
  * The hubs h = A a are needed only once, at the end. All iterates of a graph are sums of products of numbers
  * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
+#include <string.h>
+
 #include "algorithms/algorithm.h"
 #include "algorithms/registry.h"
 
@@ -10,6 +13,9 @@ struct hits {
     kiln_hits_options options; /* defaults filled in */
     kiln_matrix *links;        /* A with ones for its values, if unweighted; else NULL */
     kiln_matrix *a, *next, *h;
+    kiln_matrix
+        *scalars; /* rows 2 i and 2 i + 1: the eigenvalue and the change of the i-th queued iteration */
+    bool gpu;
     double start;
     kiln_report report;
 };
@@ -52,21 +58,35 @@ done:
     return status;
 }
 
-/* v /= its norm, which goes to *norm. */
-static kiln_status normalise(kiln_matrix *v, double *norm, const struct hits *s, const char *what) {
-    kiln_status status = kiln_norm(norm, v, s->options.norm == 2 ? KILN_NORM_2 : KILN_NORM_1);
-    if (status != KILN_OK) return status;
-    if (*norm == 0) {
+enum { AHEAD = 8 };
+/* That queued iterations may take: the user wants to see progress and to stop. */
+static const double ahead_seconds = 0.05;
+
+static kiln_norm_kind norm_of(const struct hits *s) {
+    return s->options.norm == 2 ? KILN_NORM_2 : KILN_NORM_1;
+}
+
+static kiln_status check_norm(double norm, kiln_type type, const char *what) {
+    if (norm == 0) {
         ki_fail(KILN_ERR_DATA, "kiln_hits: all %s are 0", what);
         return ki_hint("a link needs a weight other than 0, and a warm start entries where links lead");
     }
-    const double scale = 1 / *norm;
-    if (!isfinite(*norm) || !isfinite(scale)) {
-        ki_fail(KILN_ERR_DATA, "kiln_hits: the %s overflow %s or are not numbers", what,
-                kiln_matrix_type(v) == KILN_F32 ? "f32" : "f64");
-        return ki_hint("scale the weights of the links: a common factor does not matter");
-    }
-    return kiln_combine(v, &scale, v, NULL, NULL);
+    if (isfinite(norm) && isfinite(1 / norm)) return KILN_OK;
+    ki_fail(KILN_ERR_DATA, "kiln_hits: the %s overflow %s or are not numbers", what,
+            type == KILN_F32 ? "f32" : "f64");
+    return ki_hint("scale the weights of the links: a common factor does not matter");
+}
+
+/* v /= its norm. */
+static kiln_status normalise(kiln_matrix *v, const struct hits *s, const char *what) {
+    double norm;
+    kiln_status status;
+    TRY(kiln_norm(&norm, v, norm_of(s)));
+    TRY(check_norm(norm, kiln_matrix_type(v), what));
+    const double scale = 1 / norm;
+    TRY(kiln_combine(v, &scale, v, NULL, NULL));
+done:
+    return status;
 }
 
 /* Without negative entries |v| - v is 0 throughout. */
@@ -93,7 +113,10 @@ static kiln_status begin(struct hits *s, const kiln_matrix *authorities) {
     const kiln_type type = kiln_matrix_type(s->A);
     const int64_t rows = kiln_matrix_rows(s->A), cols = kiln_matrix_cols(s->A);
     const double one = 1;
-    double norm;
+    kiln_device_info info = {0};
+    TRY(kiln_device_get_info(device, &info));
+    s->gpu = strcmp(info.name, "cpu") != 0;
+    TRY(kiln_matrix_dense(&s->scalars, device, info.has_f64 ? KILN_F64 : KILN_F32, 2 * AHEAD, 1, NULL));
     TRY(kiln_matrix_dense(&s->a, device, type, cols, 1, NULL));
     TRY(kiln_matrix_dense(&s->next, device, type, cols, 1, NULL));
     TRY(kiln_matrix_dense(&s->h, device, type, rows, 1, NULL));
@@ -101,24 +124,34 @@ static kiln_status begin(struct hits *s, const kiln_matrix *authorities) {
         TRY(kiln_combine(s->a, &one, authorities, NULL, NULL));
     else
         TRY(kiln_fill(s->a, 1.0 / (double)cols));
-    TRY(normalise(s->a, &norm, s, "authorities at the start"));
+    TRY(normalise(s->a, s, "authorities at the start"));
     TRY(check_signs(s->a, "authorities at the start"));
 done:
     return status;
 }
 
-/* s->next = the authorities after one more iteration; *eigenvalue and *change say how far it is. */
-static kiln_status step(struct hits *s, double *eigenvalue, double *change) {
+/* Queues an iteration: its eigenvalue and its change go to the scalars. */
+static kiln_status step(struct hits *s, int64_t slot) {
     kiln_status status;
     const double one = 1, minus_one = -1;
     TRY(kiln_mmchain(s->next, 1, s->A, NULL, s->a, 0, NULL));
-    TRY(normalise(s->next, eigenvalue, s, "authorities"));
+    TRY(kiln_norm_into(s->scalars, 2 * slot, s->next, norm_of(s)));
+    TRY(kiln_combine_from(s->next, &(kiln_ratio){.under = s->scalars, .under_row = 2 * slot}, s->next, NULL,
+                          NULL));
     TRY(kiln_combine(s->a, &minus_one, s->a, &one, s->next));
-    TRY(kiln_norm(change, s->a, KILN_NORM_1));
+    TRY(kiln_norm_into(s->scalars, 2 * slot + 1, s->a, KILN_NORM_1));
     kiln_matrix *former = s->a;
     s->a = s->next;
     s->next = former;
 done:
+    return status;
+}
+
+static kiln_status read_scalars(double scalars[2 * AHEAD], const struct hits *s) {
+    float narrow[2 * AHEAD];
+    if (kiln_matrix_type(s->scalars) == KILN_F64) return kiln_matrix_get(scalars, s->scalars);
+    const kiln_status status = kiln_matrix_get(narrow, s->scalars);
+    for (int i = 0; status == KILN_OK && i < 2 * AHEAD; i++) scalars[i] = (double)narrow[i];
     return status;
 }
 
@@ -130,23 +163,57 @@ static bool cancelled(const struct hits *s, const kiln_trace_row *row) {
     return control->progress && control->progress(control->user, &now) != 0;
 }
 
-static kiln_status iterate(struct hits *s) {
+/* Rows of the trace for what was queued. The result is that of the last. */
+static kiln_status account(struct hits *s, int64_t queued, bool *stop) {
+    kiln_status status;
     kiln_report *report = &s->report;
-    kiln_status status = KILN_OK;
-    while (report->stopped_by == KILN_STOP_NONE) {
-        kiln_trace_row row = {.iteration = report->iterations + 1};
-        TRY(step(s, &row.objective, &row.residual));
-        row.seconds = ki_clock() - s->start;
+    double scalars[2 * AHEAD];
+    TRY(read_scalars(scalars, s));
+    for (int64_t i = 0; i < queued; i++) {
+        kiln_trace_row row = {.iteration = report->iterations + 1,
+                              .objective = scalars[2 * i],
+                              .residual = scalars[2 * i + 1],
+                              .seconds = ki_clock() - s->start};
+        TRY(check_norm(row.objective, kiln_matrix_type(s->a), "authorities"));
         TRY(ki_report_row(report, &row));
         report->iterations = report->passes = row.iteration;
         report->residual = row.residual;
         report->objective = row.objective;
-        if (row.residual <= s->options.tolerance)
+        *stop |= cancelled(s, &row);
+    }
+done:
+    return status;
+}
+
+/* How many iterations to queue next: half of those that the last ones let expect, so that none is in vain; one on the CPU, which
+ * gains nothing by more. */
+static int64_t look_ahead(const struct hits *s, double before, int64_t queued, double seconds) {
+    if (!s->gpu) return 1;
+    const double rate = log(before / s->report.residual) / (double)queued;
+    const double left = rate > 0 ? log(s->report.residual / s->options.tolerance) / rate : AHEAD;
+    const double most = fmin(AHEAD, ahead_seconds * (double)queued / fmax(seconds, 1e-9));
+    return (int64_t)fmax(fmin(left / 2, most), 1);
+}
+
+static kiln_status iterate(struct hits *s) {
+    kiln_report *report = &s->report;
+    kiln_status status = KILN_OK;
+    int64_t ahead = 1;
+    double before = INFINITY;
+    while (report->stopped_by == KILN_STOP_NONE) {
+        const int64_t queued = ki_min(ahead, s->options.max_iterations - report->iterations);
+        const double began = ki_clock();
+        bool stop = false;
+        for (int64_t slot = 0; slot < queued; slot++) TRY(step(s, slot));
+        TRY(account(s, queued, &stop));
+        if (report->residual <= s->options.tolerance)
             report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (cancelled(s, &row))
+        else if (stop)
             report->stopped_by = KILN_STOP_CANCELLED;
-        else if (row.iteration >= s->options.max_iterations)
+        else if (report->iterations >= s->options.max_iterations)
             report->stopped_by = KILN_STOP_ITERATIONS;
+        ahead = isfinite(before) ? look_ahead(s, before, queued, ki_clock() - began) : 1;
+        before = report->residual;
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
 done:
@@ -187,7 +254,6 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     kiln_status status;
     struct hits s = {.A = A, .start = ki_clock()};
     const double one = 1;
-    double norm;
     TRY(KI_TAKE(kiln_hits_options, &s.options, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(check(hubs, authorities, A, &s.options));
@@ -198,7 +264,7 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     TRY(iterate(&s));
     TRY(kiln_multiply(s.h, 1, KILN_PLAIN, s.A, s.a, 0, NULL));
     s.report.passes++;
-    TRY(normalise(s.h, &norm, &s, "hubs"));
+    TRY(normalise(s.h, &s, "hubs"));
     TRY(check_signs(s.a, "authorities"));
     TRY(check_signs(s.h, "hubs"));
     TRY(kiln_combine(hubs, &one, s.h, NULL, NULL));
@@ -211,5 +277,6 @@ done:
     kiln_matrix_free(s.a);
     kiln_matrix_free(s.next);
     kiln_matrix_free(s.h);
+    kiln_matrix_free(s.scalars);
     return status;
 }

@@ -17,6 +17,7 @@
 #define KI_LAST_kiln_memory user
 #define KI_LAST_kiln_loss offset
 #define KI_LAST_kiln_cg curvature
+#define KI_LAST_kiln_ratio under_row
 #define KI_LAST_kiln_sample B
 #define KI_LAST_kiln_guttman weights
 #define KI_LAST_kiln_read_options control

@@ -58,10 +58,29 @@ SCALAR_FN wide reduce_join(wide a, wide b, int kind) {
 SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
     switch (kind) {
     case 0: return sum + x * y;
+    case 4: return sum + x;
     case 1: return sum + (x < 0 ? -x : x);
     case 2: return sum + (x * scale) * (x * scale);
     default: return reduce_join(sum, x < 0 ? -x : x, kind);
     }
+}
+
+/* What squares are scaled by whose largest is `largest`: a power of two, so that scaling rounds nothing, and not so far from 1
+ * that it is no normal number itself. */
+SCALAR_FN wide reduce_scale(wide largest) {
+#ifdef NO_F64
+    const int most = 120;
+#else
+    const int most = 1000;
+#endif
+    if (!(largest > 0) || largest - largest != 0) return 1;
+    const int power = -ilogb(largest);
+    return ldexp((wide)1, power > most ? most : power < -most ? -most : power);
+}
+
+/* What kiln_ratio says. */
+SCALAR_FN wide ratio_value(wide factor, wide over, wide under) {
+    return under == 0 ? 0 : factor * over / under;
 }
 
 /* ---- vectors of a batch (ops/batch.h) ----

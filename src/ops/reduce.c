@@ -1,4 +1,5 @@
-/* dot and norms: column reductions, finished on the host in a fixed order. */
+/* dot, norms and sums: column reductions, finished in a fixed order, on the host or, for a result that stays there, on the
+ * device. */
 #include "ops/reduce.h"
 
 #include <math.h>
@@ -14,6 +15,9 @@
 #include "ops/reduce.cl"
 
 KI_ARGUMENTS(reduce);
+KI_ARGUMENTS(reduce_finish);
+
+enum { GROUP = 128 };
 
 /* What the groups of a launch leave, added up in order. */
 static double join_column(const void *partials, kiln_type type, int64_t groups, int64_t columns, int64_t c,
@@ -27,31 +31,65 @@ static double join_column(const void *partials, kiln_type type, int64_t groups, 
     return sum;
 }
 
+/* A reduction of columns [first, first + columns) by each of `groups` groups: what it leaves in `partial`. */
+struct reduction {
+    const kiln_matrix *X, *Y; /* Y may be NULL */
+    int kind;
+    int64_t first, columns, groups;
+    double scale;
+    const kiln_matrix *largest; /* the row from which the columns' scales come; NULL: `scale` */
+    int64_t row;
+    char defines[64];
+};
+
+static struct reduction reduction_of(const kiln_matrix *X, const kiln_matrix *Y, int kind) {
+    const int64_t most = (int64_t)X->device->properties.compute_units * 2;
+    struct reduction r = {.X = X,
+                          .Y = Y,
+                          .kind = kind,
+                          .columns = X->cols,
+                          .groups = ki_min(ki_ceil_div(X->rows, GROUP), most)};
+    r.scale = 1;
+    snprintf(r.defines, sizeof r.defines, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
+             X->nnz > ki_limits.index32 ? " -DINDEX64" : "");
+    return r;
+}
+
+static int64_t partial_bytes(const struct reduction *r) {
+    return ki_max(r->groups, 1) * r->columns * ki_type_bytes(ki_wide_type(r->X->device));
+}
+
+static kiln_status launch(const struct ki_buffer *partial, const struct reduction *r) {
+    struct ki_kernel *kernel;
+    kiln_status status;
+    const kiln_matrix *X = r->X, *Y = r->Y ? r->Y : X;
+    TRY(ki_kernel_get(&kernel, X->device, "reduce", "reduce", X->type, r->defines));
+    TRY(ki_kernel_launch(X->device, kernel, r->groups * r->columns, GROUP,
+                         KI_PACK(reduce, X, .partial = partial, .X = X, .Y = Y, .largest = r->largest,
+                                 .rows = X->rows, .row = r->row, .k = (int32_t)X->cols,
+                                 .y_cols = (int32_t)Y->cols, .first = (int32_t)r->first,
+                                 .count = (int32_t)r->columns, .scale = r->scale)));
+done:
+    return status;
+}
+
 /* Columns [first, first + columns) in one launch and one download, as each costs the time of many rows. */
 static kiln_status reduce_columns(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
                                   double scale, int64_t first, int64_t columns) {
-    enum { GROUP = 128 };
-    kiln_device *device = X->device;
+    struct reduction r = reduction_of(X, Y, kind);
+    r.first = first;
+    r.columns = columns;
+    r.scale = scale;
     struct ki_buffer partial;
-    struct ki_kernel *kernel;
     kiln_status status;
-    const int64_t groups = ki_min(ki_ceil_div(X->rows, GROUP), (int64_t)device->properties.compute_units * 2);
-    const kiln_type wide_type = ki_wide_type(device);
-    const int64_t bytes = groups * columns * ki_type_bytes(wide_type);
-    char defines[96];
+    const int64_t bytes = partial_bytes(&r);
     void *host = ki_alloc((size_t)bytes);
     if (!host) return ki_fail_nomem((size_t)bytes, "a reduction");
-    snprintf(defines, sizeof defines, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
-             X->nnz > ki_limits.index32 ? " -DINDEX64" : "");
-    TRY(ki_device_scratch(device, &partial, bytes));
-    TRY(ki_kernel_get(&kernel, device, "reduce", "reduce", X->type, defines));
-    TRY(ki_kernel_launch(device, kernel, groups * columns, GROUP,
-                         KI_PACK(reduce, X, .partial = &partial, .X = X, .Y = Y ? Y : X, .rows = X->rows,
-                                 .k = (int32_t)X->cols, .y_cols = (int32_t)(Y ? Y : X)->cols,
-                                 .first = (int32_t)first, .count = (int32_t)columns, .scale = scale)));
-    TRY(ki_device_download(device, host, &partial, 0, bytes));
+    TRY(ki_device_scratch(X->device, &partial, bytes));
+    TRY(launch(&partial, &r));
+    TRY(ki_device_download(X->device, host, &partial, 0, bytes));
     for (int64_t c = 0; c < columns; c++)
-        result[first + c] = join_column(host, wide_type, groups, columns, c, kind);
+        result[first + c] = join_column(host, ki_wide_type(X->device), r.groups, columns, c, kind);
 done:
     ki_free(host);
     return status;
@@ -108,9 +146,7 @@ static kiln_status norm_2(double *result, const kiln_matrix *X) {
     }
     if (extreme) {
         TRY(reduce(largest, X, NULL, KI_REDUCE_MAX, NULL));
-        /* A power of two, so that scaling rounds nothing. */
-        for (size_t c = 0; c < cols; c++)
-            if (largest[c] > 0 && isfinite(largest[c])) scale[c] = ldexp(1.0, -ilogb(largest[c]));
+        for (size_t c = 0; c < cols; c++) scale[c] = reduce_scale(largest[c]);
         TRY(reduce(sum, X, NULL, KI_REDUCE_SQUARES, scale));
     }
     for (size_t c = 0; c < cols; c++) result[c] = sqrt(sum[c]) / scale[c];
@@ -128,6 +164,85 @@ kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no norm has the number %d", call, (int)kind);
     if (kind == KILN_NORM_2) return norm_2(result, X);
     TRY(reduce(result, X, NULL, kind == KILN_NORM_1 ? KI_REDUCE_ABS : KI_REDUCE_MAX, NULL));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------ results on the device */
+
+static kiln_status check_into(const char *call, const kiln_matrix *R, int64_t row, const kiln_matrix *X) {
+    if (!R || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: R or X is NULL", call);
+    const kiln_type widest = ki_wide_type(X->device);
+    if (R->device != X->device || R->type != widest || R->format != KILN_DENSE || R->cols != X->cols)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be dense, %s, on X's device, with X's %lld columns",
+                       call, ki_type_name(widest), (long long)X->cols);
+    if (row < 0 || row >= R->rows)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: row is %lld, but R has %lld", call, (long long)row,
+                       (long long)R->rows);
+    if (R == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must not be X", call);
+    return ki_check_dense(call, "X", X, X, X->rows, X->cols);
+}
+
+/* scaled: row `row` holds the columns' largest elements, by which squares are scaled. */
+static kiln_status reduce_into_gpu(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
+                                   int kind, bool scaled) {
+    struct reduction r = reduction_of(X, Y, kind);
+    struct ki_buffer partial;
+    struct ki_kernel *finish;
+    kiln_status status;
+    r.largest = scaled ? R : NULL;
+    r.row = row;
+    TRY(ki_device_scratch(X->device, &partial, partial_bytes(&r)));
+    if (r.groups > 0) TRY(launch(&partial, &r));
+    TRY(ki_kernel_get(&finish, X->device, "reduce", "reduce_finish", X->type, r.defines));
+    TRY(ki_kernel_launch(X->device, finish, r.columns, GROUP,
+                         KI_PACK(reduce_finish, X, .R = R, .partial = &partial, .row = row,
+                                 .groups = (int32_t)r.groups, .k = (int32_t)X->cols, .scaled = scaled)));
+done:
+    return status;
+}
+
+static kiln_status reduce_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
+                               int kind) {
+    if (X->cols == 0) return KILN_OK;
+    if (ki_on_cpu(X->device)) return reduce((double *)ki_host(&R->values) + row * R->cols, X, Y, kind, NULL);
+    if (X->device->lost) return kiln_device_sync(X->device);
+    return reduce_into_gpu(R, row, X, Y, kind, false);
+}
+
+kiln_status kiln_dot_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y) {
+    static const char call[] = "kiln_dot_into";
+    kiln_status status;
+    TRY(check_into(call, R, row, X));
+    TRY(ki_check_dense(call, "Y", Y, X, X->rows, Y && Y->cols == 1 ? 1 : X->cols));
+    if (R == Y) TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: R must not be Y", call));
+    TRY(reduce_into(R, row, X, Y, KI_REDUCE_DOT));
+done:
+    return status;
+}
+
+kiln_status kiln_sum_into(kiln_matrix *R, int64_t row, const kiln_matrix *X) {
+    kiln_status status;
+    TRY(check_into("kiln_sum_into", R, row, X));
+    TRY(reduce_into(R, row, X, NULL, KI_REDUCE_SUM));
+done:
+    return status;
+}
+
+/* Squares of f32 fit a double. Elsewhere a second read costs less than the launches that would find out whether it is needed. */
+kiln_status kiln_norm_into(kiln_matrix *R, int64_t row, const kiln_matrix *X, kiln_norm_kind kind) {
+    static const char call[] = "kiln_norm_into";
+    kiln_status status;
+    TRY(check_into(call, R, row, X));
+    if (kind < KILN_NORM_1 || kind > KILN_NORM_MAX)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: no norm has the number %d", call, (int)kind);
+    if (kind != KILN_NORM_2)
+        return reduce_into(R, row, X, NULL, kind == KILN_NORM_1 ? KI_REDUCE_ABS : KI_REDUCE_MAX);
+    if (X->cols == 0) return KILN_OK;
+    if (ki_on_cpu(X->device)) return norm_2((double *)ki_host(&R->values) + row * R->cols, X);
+    const bool scaled = X->type == R->type;
+    if (scaled) TRY(reduce_into(R, row, X, NULL, KI_REDUCE_MAX));
+    TRY(reduce_into_gpu(R, row, X, NULL, KI_REDUCE_SQUARES, scaled));
 done:
     return status;
 }

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -215,6 +216,43 @@ static void stops_when_asked(void **state) {
     free(graph.a);
 }
 
+/* A GPU's iterations are queued ahead: the same numbers, and not many more of them. */
+static void queues_ahead(void **state) {
+    (void)state;
+    kiln_device *cpu = device, *gpu;
+    struct graph graph = graph_new(60, 60, 0.1, 12);
+    double values[2][60], residual[2][400];
+    kiln_report report[2] = {{0}, {0}};
+    if (kiln_device_open(&gpu, "opencl", NULL) != KILN_OK) {
+        printf("skip opencl: %s\n", kiln_last_error()->message);
+        free(graph.a);
+        return;
+    }
+    for (int d = 0; d < 2; d++) {
+        device = d ? gpu : cpu;
+        kiln_matrix *A = matrix_of(&graph, KILN_F64, KILN_CSR), *hubs, *authorities;
+        vectors_new(&hubs, &authorities, A);
+        assert_int_equal(kiln_hits(hubs, authorities, A, &(kiln_hits_options){.norm = 2}, &report[d]),
+                         KILN_OK);
+        assert_true(report[d].converged && report[d].trace_count == report[d].iterations);
+        for (int64_t i = 0; i < report[d].trace_count && i < 400; i++)
+            residual[d][i] = report[d].trace[i].residual;
+        get(values[d], authorities);
+        kiln_matrix_free(A);
+        kiln_matrix_free(hubs);
+        kiln_matrix_free(authorities);
+    }
+    device = cpu;
+    kiln_device_close(gpu);
+    assert_true(report[1].iterations >= report[0].iterations &&
+                report[1].iterations <= report[0].iterations + 8);
+    for (int64_t i = 0; i < report[0].iterations && i < 400; i++)
+        assert_true(fabs(residual[0][i] - residual[1][i]) <= 1e-9 * residual[0][i] + 1e-14);
+    for (int j = 0; j < 60; j++) assert_true(fabs(values[0][j] - values[1][j]) <= 1e-9);
+    for (int d = 0; d < 2; d++) kiln_report_free(&report[d]);
+    free(graph.a);
+}
+
 /* Two stars that are not connected: equal ones share, of unequal ones the larger takes all. */
 static void unconnected_parts(void **state) {
     (void)state;
@@ -286,11 +324,9 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_plain_loops),
-        cmocka_unit_test(a_warm_start_goes_on),
-        cmocka_unit_test(stops_when_asked),
-        cmocka_unit_test(unconnected_parts),
-        cmocka_unit_test(refusals),
+        cmocka_unit_test(agrees_with_plain_loops), cmocka_unit_test(a_warm_start_goes_on),
+        cmocka_unit_test(stops_when_asked),        cmocka_unit_test(queues_ahead),
+        cmocka_unit_test(unconnected_parts),       cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

@@ -54,6 +54,9 @@ kiln_status refusal_set_make(struct refusal_set *s, kiln_device *device, kiln_ty
     CHECK_OK(kiln_matrix_dense(&s->square, device, type, N, N, NULL));
     CHECK_OK(kiln_matrix_dense(&s->none, device, type, N, 0, NULL));
     CHECK_OK(kiln_matrix_dense(&s->wide, device, type, N, 65537, NULL));
+    kiln_device_info info = {0};
+    CHECK_OK(kiln_device_get_info(device, &info));
+    CHECK_OK(kiln_matrix_dense(&s->scalars, device, info.has_f64 ? KILN_F64 : KILN_F32, 1, K, NULL));
     for (int e = 0; e <= N * K; e++) s->canary[e] = 4711;
     CHECK_OK(kiln_fill(s->w, 4711));
     CHECK_OK(kiln_fill(s->p, 4711));
@@ -61,8 +64,8 @@ kiln_status refusal_set_make(struct refusal_set *s, kiln_device *device, kiln_ty
 }
 
 void refusal_set_free(struct refusal_set *s) {
-    kiln_matrix *const all[] = {s->X, s->S, s->w,      s->y,        s->z,      s->p,    s->q,
-                                s->v, s->d, s->y_type, s->y_device, s->square, s->none, s->wide};
+    kiln_matrix *const all[] = {s->X, s->S,      s->w,        s->y,      s->z,    s->p,    s->q,      s->v,
+                                s->d, s->y_type, s->y_device, s->square, s->none, s->wide, s->scalars};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     kiln_device_close(s->cpu);
 }

@@ -12,6 +12,7 @@ struct refusal_set {
     kiln_device *device, *cpu;
     kiln_matrix *X, *S, *w, *y, *z, *p, *q, *v, *d;
     kiln_matrix *y_type, *y_device, *square, *none, *wide;
+    kiln_matrix *scalars; /* 1 x K of the device's widest type */
     double canary[REFUSAL_N * REFUSAL_K + 1];
 };
 kiln_status refusal_set_make(struct refusal_set *set, kiln_device *device, kiln_type type);
