@@ -116,11 +116,11 @@ DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real 
 }
 #endif
 
-/* Adds up what the groups of threads that share a column or row hold, BS / SIDE of them, and hands it to `to`, by component. */
+/* Adds up what the groups of threads that share a column or row hold, BS / SIDE of them, and hands it to `to`, by component. The
+ * loop has barriers and no pragma: with one, NVIDIA's compiler for OpenCL crashed. */
 DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *share, long tile, long n, bool add) {
     const int id = (int)get_local_id(0);
     const long at = tile * SIDE + id;
-#pragma unroll
     for (int c = 0; c < COMPONENTS; c++) {
         barrier(CLK_LOCAL_MEM_FENCE);
         share[id] = sums[c];
@@ -146,8 +146,8 @@ __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
     const int strip = (int)get_group_id(0) % strips, piece = (int)get_group_id(0) / strips;
     const long tiles = (n + SIDE - 1) / SIDE;
     wide sums[SUMS] = {0, 0, 0, 0};
-    columns += (long)strip * COMPONENTS * n;
-    rows += (long)piece * COMPONENTS * n;
+    __global real *const of_columns = columns + (long)strip * COMPONENTS * n;
+    __global real *const of_rows = rows + (long)piece * COMPONENTS * n;
     for (long turn = 0; turn * strips < tiles; turn++) {
         const long I = turn * strips + (turn % 2 ? strips - 1 - strip : strip);
         real row_sums[COMPONENTS] = {0};
@@ -221,9 +221,9 @@ __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
                 }
 #endif
             }
-            hand_over(columns, column_sums, share, J, n, turn > 0);
+            hand_over(of_columns, column_sums, share, J, n, turn > 0);
         }
-        hand_over(rows, row_sums, share, I, n, false);
+        hand_over(of_rows, row_sums, share, I, n, false);
     }
     for (int s = 0; s < SUMS; s++) {
         totals[id] = sums[s];
