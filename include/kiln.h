@@ -10,7 +10,7 @@
  *     release. Begin with a zeroed one, `kiln_report report = {0}`; NULL stands for zeroed options. Later releases append
  *     fields, and a program that was built with an older header keeps working: nothing beyond its size is read or written.
  *     Fields that a library does not know are ERR_UNSUPPORTED unless 0; an impossible size is ERR_ARGUMENT. Structs
- *     without a size never change: kiln_control, kiln_range, kiln_trace_row. Those that only the library makes and hands
+ *     without a size never change: kiln_control, kiln_range, kiln_trace_row, kiln_option, kiln_algorithm. Those that only the library makes and hands
  *     out by pointer (kiln_error, kiln_progress) grow at their ends.
  *   - In options 0 is the default that the field's comment states, in every struct; a flag of 0 is off. Where "none" is
  *     another choice it has a name, KILN_NONE: no penalty, a time that cannot be told. No other negative number has a meaning.
@@ -34,6 +34,7 @@
 #include "kiln/ops.h"
 #include "kiln/data.h"
 #include "kiln/models.h"
+#include "kiln/linear.h"
 #include "kiln/mds.h"
 #include "kiln/registry.h"
 

@@ -21,22 +21,15 @@ extern "C" {
  *   (ones); z n x k or NULL (then beta is ignored). beta = 0: z is not read, NaN in it does not matter.
  *   w may be z; w must not be y. m = 0 or nnz = 0 gives w = beta*z. Rows with v_i = 0 may be left out: NaN and infinity in
  *   them need not show.
- * Cost: 4*nnz*k flops; one pass over X. CPU: work space of up to 128 copies of w (one a thread where these are more than
- * 1 GB). The second pass of one column over a sparse X with more than 262,144 columns and 2^20 entries copies X into panels of
- * columns, which are kept with it, unless a few columns hold most entries; a deterministic device does so where y takes more than
- * 1 MB, also where a few columns do, and in the first pass. A GPU's second pass over a sparse X of 2^20 entries or more whose w
- * does not fit on chip copies the column numbers where a few columns hold a tenth of the entries, and the other columns' entries where
- * the cache does not hold y and w either; a deterministic device's first pass transposes X. Both together take at most 1.6 times X
- * and 4 bytes a column (kiln_device_statistics.layout_bytes), and go when memory is short. GPUs: one pass
- * per 4 to 8 columns of y, as the launch model chooses; over a dense X of more than some 20,000 columns one per 1 or 2, but with
- * CUDA from compute capability 9.0 on.
- * Dense rows too wide for one group are shared by teams of groups that exchange their sums through the second cache level
- * (NVIDIA's GPUs, to some 114,000 f64 or 229,000 f32 columns); beyond, and elsewhere beyond some 8,192, they are read a second
- * time, from the cache as far as they fit there. A team's groups wait for each other: through OpenCL, which cannot start them
- * together, two devices opened on one GPU and used at the same time can hold each other up for ever. With CUDA they take turns.
+ * Cost: 4*nnz*k flops; one pass over X, on GPUs one for every 4 to 8 columns of y. Dense rows that neither registers nor a team of
+ * groups hold are read twice, the second time from the cache where they fit. The first two passes over a sparse X may build what later ones use, at most
+ * 1.6 times X and 4 bytes a column (kiln_device_statistics.layout_bytes), which goes when memory is short. CPU: work space of up
+ * to 128 copies of w, one a thread where these are more than 1 GB. docs/passes.md says which shapes take which way.
  * Determinism: GPU CSR uses atomics. Dense, and the CPU, run to run; panels add up in another order than rows.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_NOMEM, ERR_DEVICE_NOMEM, device errors.
- * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3. */
+ * Source: Ashari et al., PPoPP 2015, equation 1 and algorithms 1-3.
+ * Through OpenCL two devices opened on one GPU and used at the same time can wait for each other for ever on wide dense rows; with
+ * CUDA they take turns. */
 KILN_API kiln_status kiln_mmchain(kiln_matrix *w, double alpha, const kiln_matrix *X, const kiln_matrix *v,
                                   const kiln_matrix *y, double beta, const kiln_matrix *z);
 

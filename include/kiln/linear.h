@@ -1,0 +1,193 @@
+/* Kiln: linear models: least squares, logistic regression, generalised linear models, support vector machines.
+ *
+ * One objective for all: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised. The rules of kiln/models.h on
+ * tolerances and warm starts hold. How they are solved is in docs/solvers.md.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_LINEAR_H
+#define KILN_LINEAR_H
+
+#include "kiln/models.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct kiln_linreg_options {
+    size_t size;
+    double l2;             /* default none */
+    int no_intercept;      /* default: fit an unpenalised intercept */
+    int standardize;       /* penalise coefficients of columns scaled to unit variance; X is not copied */
+    int no_preconditioner; /* default: Jacobi */
+    int warm_start;   /* start from the given W, unless its objective is above that of zero; default: zero */
+    double tolerance; /* on the relative residual of the normal equations; default 1e-12 f64, 1e-5 f32 */
+    int64_t max_iterations;     /* default 1000 */
+    const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
+    kiln_control control;
+} kiln_linreg_options;
+
+/* Least squares with L2 by preconditioned conjugate gradient on the normal equations:
+ *   minimise  1/2 sum_i s_i (x_i.w + b - y_i)^2 + (l2/2) ||w||^2     for each of the k columns of y.
+ *   W n x k; b 1 x k (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x
+ *   k.
+ * The intercept and standardisation work through the columns' means and scales, X stays as it is. standardize
+ * makes the penalty (l2/2) sum_j sigma_j^2 w_j^2, sigma_j the weighted standard deviation; W always belongs
+ * to X as given. A constant column under an intercept, and a column of zeros, get coefficient 0. Collinear
+ * columns give one of the solutions.
+ * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
+ * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
+ * counts as 0, and w = 0 as the solution. Not converging is not an error: report->converged = 0.
+ * Cost: one pass over X an iteration, five passes to set up and check, and more where rounding keeps the check from holding.
+ * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y,
+ * weights or a warm start; weights negative or all zero); memory and device errors. On failure W, b and the report are untouched.
+ * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added.
+ * A GPU queues up to eight iterations of less than 50 ms in all: a stop asked for by the control takes effect after them. More than
+ * 64 targets are solved in blocks of 64, one after the other in the trace, each with max_iterations of its own.
+ * A warm start takes W; the best b for it is computed. docs/solvers.md says how it is done. */
+KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                                 const kiln_linreg_options *options, kiln_report *report);
+
+/* The distinct values of y (m x 1) in ascending order: the classes, *count of them. Free with kiln_free. At most
+ * `limit` (0 = 65536, and 64 where not all of them are whole numbers): more is ERR_DATA, as y is then no label. Row i
+ * belongs to the class whose value y_i is. */
+KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit);
+
+/* Logistic regression, binomial or multinomial (softmax):
+ *   minimise  sum_i s_i loss(y_i, x_i.W + b) + l1 sum|W| + (l2/2) ||W||^2
+ * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <= 65536 classes:
+ * W n x K, b 1 x K, true softmax, all K columns penalised alike.
+ * Intercept and standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant column under
+ * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2 w_j^2.
+ * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
+ * the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i (x_ij - mean_j)^2 + l2_j, c the loss's mean
+ * curvature at zero. (LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share.)
+ * Where the D_j are more than 1e100 (f32: 1e15) apart nothing is proved, and the result counts as stalled. Not converging is
+ * not an error: report->stopped_by says what happened; the objective never rises but for rounding, and all numbers stay
+ * finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
+ * A warm start takes W and b. On failure W, b and the report are untouched.
+ * Cost: two passes over X to set up; then a Newton step takes one for value, gradient and curvature, one more where it had to be
+ * shortened, one or more for the preconditioner unless it is kept, and one for each inner iteration (the trace's `inner`). With l1
+ * on the CPU `inner` may count sweeps over the columns that are not 0; work space is then up to 24 bytes for each entry of a
+ * sparse X. docs/solvers.md says how steps are found.
+ * Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the arithmetic.
+ * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or too many, see kiln_classes; X without rows
+ * or columns; NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero);
+ * memory and device errors.
+ * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
+ * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998. With l1 proximal Newton, Lee, Sun and Saunders, SIAM J.
+ * Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or
+ * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). */
+typedef struct kiln_logreg_options {
+    size_t size;
+    double l2; /* default 1, which is C = 1 of LIBLINEAR and scikit-learn; none where l1 > 0 */
+    double l1; /* default none */
+    int no_intercept, standardize, warm_start; /* as kiln_linreg's */
+    double tolerance;                          /* default 1e-8 f64, 1e-4 f32 */
+    int64_t max_iterations;                    /* Newton steps; default 100 */
+    const kiln_matrix *weights;                /* m x 1 sample weights >= 0, or NULL for ones */
+    const double *class_weights;               /* one for each class, multiplied into the weights; or NULL */
+    int balanced; /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
+    kiln_control control;
+} kiln_logreg_options;
+KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                                 const kiln_logreg_options *options, kiln_report *report);
+
+/* Generalised linear model: E[y] = mu, link(mu) = eta = x.w + b + offset, y from the family with variance
+ * dispersion * V(mu) / s:
+ *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it) + (l2/2) ||w||^2
+ *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x 1. */
+typedef struct kiln_glm_options {
+    size_t size;
+    kiln_family family; /* default Gaussian */
+    kiln_link link;     /* default the family's */
+    double
+        parameter; /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
+    double link_power;                         /* KILN_LINK_POWER */
+    double l2;                                 /* default none */
+    int no_intercept, standardize, warm_start; /* as kiln_linreg's; a warm start takes w and b */
+    /* as kiln_logreg's, relative to the gradient of the model without columns; default 1e-9 f64, 1e-4 f32 */
+    double tolerance;
+    int64_t max_iterations;     /* Newton steps; default 100 */
+    const kiln_matrix *weights; /* m x 1, or NULL for ones; binomial: the numbers of trials */
+    const kiln_matrix *offset;  /* m x 1, or NULL */
+    /* Standard errors wanted: (n + 1) x 1 (n x 1 without an intercept), coefficients first, then the intercept; or NULL.
+     * Square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected curvature at the result; NaN for a
+     * column that depends on those before it, whose coefficient is then 0: the errors of the others are those of such
+     * coefficients. n at most 4096 (n^2 doubles on the host, n^3/3 multiplications there, and a pass over X for 64 columns), and
+     * l2 = 0. */
+    kiln_matrix *standard_errors;
+    kiln_control control;
+} kiln_glm_options;
+
+/* Fits by Newton's method (gamma, Tweedie and negative binomial with a log link; canonical links) or Fisher scoring (the
+ * others) in a trust region: a step that takes a mean out of the family's range, or does not lower the
+ * objective, is shortened. Begins at the best constant mean; without an intercept at w = 0, or, where the link has no mean for
+ * eta = 0, at a regression of the linked responses.
+ * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters, and for Gaussian, gamma and inverse Gaussian the dispersion put at deviance / weights and counted as a
+ * parameter (statsmodels does not count it); NaN for Tweedie, whose density has no closed form. parameters = n and the
+ * intercept; only with standard errors, which find them, columns that depend on others are not counted.
+ * Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report
+ * says what ended the run. Not converging is not an error. On failure w, b, standard_errors and the report are untouched.
+ * Cost: kiln_logreg's; two passes more for the figures.
+ * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without
+ * rows or columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for, named
+ * with its row; no point found where every mean is in range); memory and device errors.
+ * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's. */
+KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                              const kiln_glm_options *options, kiln_report *report);
+
+/* Linear support vector machine in the primal, with the squared hinge:
+ *   minimise  sum_i s_i max(0, 1 - y_i eta_i)^2 / 2 + (l2/2) ||w||^2
+ * or, for regression, max(0, |eta_i - y_i| - epsilon)^2 / 2. (The plain hinge has no gradient and is not offered.)
+ * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C.
+ * Two classes: W n x 1, positive for the second; 3 <= K <= 65536: W n x K, one against the rest, one problem after the
+ * other in the report: iterations, passes and objectives are added, residual is the largest; regression: W n x 1.
+ * Intercept, standardisation, weights, stopping rule, cost, determinism, errors: as kiln_logreg's.
+ * The figure "gap" is (objective - D) / objective, D the dual's objective at t_i = -s_i d loss / d eta_i, of which either the
+ * positive or the negative ones are scaled so that sum t = 0 where there is an intercept: an upper bound of the objective's
+ * relative error, at two more passes a problem. NaN where a column is not penalised.
+ * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */
+typedef struct kiln_svm_options {
+    size_t size;
+    int regression;
+    double epsilon; /* regression; default none */
+    double l2;      /* default 0.5, which is C = 1 of LIBLINEAR */
+    int no_intercept, standardize, warm_start;
+    double tolerance;       /* as kiln_logreg's; default 1e-8 f64, 1e-4 f32 */
+    int64_t max_iterations; /* Newton steps for each class; default 100 */
+    const kiln_matrix *weights;
+    const double *class_weights;
+    int balanced;
+    kiln_control control;
+} kiln_svm_options;
+KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                              const kiln_svm_options *options, kiln_report *report);
+
+/* What a model is worth, computed again by slow reference code: plain loops in at least f64, which share nothing with the
+ * operations that trained it. */
+typedef struct kiln_verify_options {
+    size_t size;
+    double l2, l1; /* default none, whatever was trained */
+    int standardize;
+} kiln_verify_options;
+typedef struct kiln_verification {
+    size_t size;
+    double objective; /* sum_i s_i loss_i and the penalties */
+    double
+        gradient; /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin or here */
+    double gradient_norm; /* || D^-1 g ||, which that is a ratio of */
+    double gap;           /* SQUARED_HINGE and SQUARED_EPSILON: the relative duality gap; else NaN */
+} kiln_verification;
+/* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no intercept. y is m x 1,
+ * for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the numbers of the classes, the latter one
+ * against the rest. Everything is copied to the host: the cost is that of X there, and minutes where training takes
+ * seconds. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
+KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const kiln_matrix *X,
+                                 const kiln_matrix *W, const kiln_matrix *b,
+                                 const kiln_verify_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
