@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures of what lies in bench/results, as SVG that reads on light and on dark: rooflines, ratios to peers (after Figures 2 to
-5 of the fused-kernels paper), launch plans (its Figure 6), training and end to end. Needs nothing but Python; the same results
-give the same bytes. Of bench/results also the tables of README.md and docs/performance.md (bench/tables.py).
+5 of the fused-kernels paper), training and end to end. Needs nothing but Python; the same results give the same bytes. Of
+bench/results those that a page shows, and the tables of README.md and docs/performance.md (bench/tables.py).
 
 usage: bench/plot.py [--results DIR] [--out DIR] [--check]      default: bench/results, docs/figures
 --check writes nothing and fails where --out is not what would be drawn.
@@ -102,29 +102,6 @@ def roofline(title, points, bandwidth, note):
     return drawing.svg()
 
 
-def curves(title, lines, note):
-    """lines: [(label, values in ascending order, index of the choice)]: each value over the least, against its rank."""
-    width, height, left, bottom, top = 820, 420, 70, 60, 60
-    drawing = Drawing(width, height)
-    high = max(values[-1] / values[0] for _, values, _ in lines)
-    at_x = lambda i, n: left + (width - left - 30) * i / max(n - 1, 1)
-    at_y = lambda y: height - bottom - (height - bottom - top) * math.log(y) / max(math.log(high), 0.1)
-    drawing.text(16, 24, title, size=15)
-    drawing.text(16, 44, "time over the best plan's, upward; dots: what the launch model chose")
-    for level in (1, 2, 5, 10, 20, 50, 100):
-        if level <= high:
-            drawing.line(left, at_y(level), width - 30, at_y(level))
-            drawing.text(left - 6, at_y(level) + 4, f"{level}x", "end")
-    for k, (label, values, choice) in enumerate(lines):
-        places = " ".join(f"{at_x(i, len(values)):.1f},{at_y(y / values[0]):.1f}" for i, y in enumerate(values))
-        colour = COLOURS[k % len(COLOURS)]
-        drawing.parts.append(f'<polyline points="{places}" fill="none" stroke="{colour}" opacity="0.6"/>')
-        drawing.dot(at_x(choice, len(values)), at_y(values[choice] / values[0]), colour, label)
-    drawing.text(width / 2, height - 26, "plans, from the fastest to the slowest", "middle")
-    drawing.text(16, height - 8, note, size=11)
-    return drawing.svg()
-
-
 def load(path):
     with open(path, encoding="utf-8") as file:
         if path.endswith(".jsonl"):
@@ -217,15 +194,6 @@ def plot_peers(path):
                        note=noted({**data, "device": device, "commit": data["commit"][:7]}), mark=1)
 
 
-def plot_plans(path):
-    data = load(path)
-    if "results" in data:
-        yield "", curves("Every launch plan, measured", [
-            (f"{r['rows']:,} x {r['columns']:,} {r['type']}: rank {r['rank']} of {len(r['plans'])}, {100 * r['loss']:.1f} % slower",
-             [plan["seconds"] for plan in r["plans"]], r["rank"] - 1) for r in data["results"] if len(r["plans"]) > 1],
-            "Shapes with more than one plan. " + noted(data))
-
-
 def plot_end_to_end(path):
     data, groups = load(path), []
     for row in data["rows"]:
@@ -241,7 +209,7 @@ def plot_end_to_end(path):
 
 KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense), ("*-dense-opencl.json", plot_dense),
          ("*[0-9]-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("*-logreg.json", plot_peers),
-         ("*-plans*.json", plot_plans), ("*-end-to-end*.json", plot_end_to_end)]
+         ("*-end-to-end*.json", plot_end_to_end)]
 
 
 def current(folder, figures):
@@ -253,6 +221,13 @@ def current(folder, figures):
             print(f"{path} is not what bench/plot.py draws")
             same = False
     return same
+
+
+def shown(figures):
+    """Those that a page shows."""
+    pages = [os.path.join(HERE, "..", "README.md"), *glob.glob(os.path.join(HERE, "..", "docs", "*.md"))]
+    text = "".join(open(page, encoding="utf-8").read() for page in pages)
+    return {name: svg for name, svg in figures.items() if f"figures/{name}" in text}
 
 
 def renew_tables(results, check):
@@ -285,6 +260,7 @@ def main():
             stem = os.path.splitext(os.path.basename(path))[0]
             figures.update({f"{stem}{suffix}.svg": svg for suffix, svg in plot(path)})
     ours = os.path.samefile(options.results, os.path.join(HERE, "results"))
+    figures = shown(figures) if ours else figures
     same = renew_tables(options.results, options.check) if ours else True
     if options.check:
         return 0 if current(options.out, figures) and same else 1

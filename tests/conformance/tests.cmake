@@ -15,8 +15,8 @@ endif()
 foreach(type f32 f64)
   add_test(NAME conformance_${type} COMMAND conformance --type ${type} --require ${KILN_REQUIRED_DEVICES}
     ${conformance_extent})
+  add_test(NAME conformance_plans_${type} COMMAND conformance --plans --quick --type ${type} --device opencl --require opencl)
 endforeach()
-add_test(NAME conformance_plans COMMAND conformance --plans --quick --device opencl --require opencl)
 set(sanitized_extent "")
 if(KILN_SANITIZE) # every loop is then many times slower
   set(sanitized_extent --quick)
@@ -30,6 +30,7 @@ add_test(NAME conformance_low_limits COMMAND conformance --low-limits --quick --
 add_test(NAME conformance_low_limits_f32 COMMAND conformance --low-limits --device cpu --type f32 ${sanitized_extent})
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
-set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads conformance_plans
+set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads
+  conformance_plans_f32 conformance_plans_f64
   conformance_low_limits conformance_low_limits_f32
   PROPERTIES TIMEOUT 600)

@@ -22,7 +22,7 @@ static bool fits(const struct ki_plan *plan, const struct ki_chain *chain) {
 }
 
 /* What the memory adds four at a time, or eight columns of y side by side, is slower on chip, but for the sums that many
- * entries go to (bench/results/h200-sparse-variants.json). One column gains by each that gathers here. */
+ * entries go to (bench/studies/h200-sparse-variants.json). One column gains by each that gathers here. */
 int64_t ki_csr_chip_columns(const struct ki_plan *plan, const struct ki_chain *chain) {
     const kiln_device *device = chain->X->device;
     const bool sums = chain->kind != KI_CHAIN_PLAIN && !device->options.deterministic;
@@ -97,7 +97,7 @@ void ki_csr_suit(struct ki_plan *plan, const struct ki_chain *chain, const struc
 
 /* A thread keeps a row's whole part in registers, if the row is not much longer than the mean. w gets three quarters of the
  * space on chip, for an addition to memory costs about three times what a load from there does
- * (bench/results/h200-sparse-parts.json). */
+ * (bench/studies/h200-sparse-parts.json). */
 static const struct ki_variant rows_variant = {
     .name = "csr", .file = "csr", .function = "mmchain_csr", .define = "CSR"};
 
@@ -140,7 +140,7 @@ int ki_csr_plans(struct ki_plan plans[KI_CSR_PLANS], int *chosen, const struct k
 
 /* Relative time that an entry takes of a thread which has so many of a row: rows cost something of their own, and the more
  * the more threads share one; what few threads load lies apart. Fitted to all plans on an H200
- * (bench/results/h200-plans-sparse.json). */
+ * (bench/studies/h200-plans-sparse.json). */
 static double effort(double entries) {
     return 1 + 0.6 / entries + 0.03 * entries;
 }
@@ -160,9 +160,9 @@ static double loss_of(const struct ki_plan *plan, const struct ki_chain *chain) 
 }
 
 /* Seconds that a pass takes, by where sums gather and y is read: operations a second on an H200 (bench/results/h200-sparse.json
- * and, for single ones, h200-sparse-parts.json), scaled by the memory's bandwidth. What is too large for the cache goes through
- * panels, or, on a deterministic device, through the transpose. Columns count as equally frequent, for nothing is known of
- * them here; popular ones make it faster. */
+ * and, for single ones, bench/studies/h200-sparse-parts.json), scaled by the memory's bandwidth. What is too large for the
+ * cache goes through panels, or, on a deterministic device, through the transpose. Columns count as equally frequent, for nothing is
+ * known of them here; popular ones make it faster. */
 void ki_csr_predict(struct ki_candidate *candidate, const struct ki_chain *chain) {
     static const double chip = 230e9, cached_load = 180e9, cached_sum = 100e9, panel_load = 125e9,
                         panel_sum = 95e9, band_load = 80e9, load = 52e9, H200 = 4.55e12, launches = 8e-6;

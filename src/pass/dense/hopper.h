@@ -1,9 +1,7 @@
 /* What the cost model of dense passes (cost.c) takes from measurements on Hopper GPUs (H100, H200): one row a constant, named as in
- * the formulas that use it. Nanoseconds, or numbers without a unit. Fitted to timings of plans on an H200: dense and ring to
- * bench/results/h200-plans.json (median error of the plans within 15 % of the best 1.8 % and 1.3 %), team to h200-opencl-plans.json and
- * h200-opencl-team-plans.json (3 %), tile to h200-tile-plans.json (f64 4.5 %), its teams to h200-team-plans.json (3 %) and f32's to
- * h200-tile-team-plans.json (3.5 %). GPUs of other families take these, too: bandwidth, units, registers and on-chip memory are their
- * own. */
+ * the formulas that use it. Nanoseconds, or numbers without a unit. Fitted to timings of plans on an H200, those of bench/studies,
+ * by bench/studies/fit_dense.py; what its files do not reach is of former kernels. GPUs of other families take these, too:
+ * bandwidth, units, registers and on-chip memory are their own. */
 #ifndef KI_HOPPER_H
 #define KI_HOPPER_H
 
@@ -20,6 +18,7 @@
     C(dense_number, 3.2)        /* busy: a dot product */                                                    \
     C(dense_weight, 1.2)        /* busy: a dot product, where each column may have a v */                    \
     C(dense_exchange, 1.18)     /* busy: a shuffle, or a load */                                             \
+    C(dense_narrow, 1.6)        /* busy: a load of less than 16 bytes, by as much as it is less */           \
     C(dense_rows_gain, 0.005)   /* of bandwidth, where rows are asked for together */                        \
     C(dense_split_lines, 0.954) /* ... is left, where rows of f64 share lines */                             \
     C(dense_end, 755)           /* an element of w, at the end */                                            \
@@ -32,24 +31,27 @@
     C(ring_number, 38)   /* step: a dot product */                                                           \
     C(ring_spread, 4.1)  /* step: rows of a warp's vectors lie apart */                                      \
     C(ring_load, 0.54)   /* step: a load from on-chip memory */                                              \
+    C(ring_narrow, 2.15) /* step: ... of less than 16 bytes, by as much as it is less */                     \
     C(ring_meeting, 3.2) /* step: a dot product and warp, where several share rows */                        \
     C(ring_warp, 30.3)   /* busy: a warp and tile */                                                         \
     C(ring_multiply, 0.05)                                                                                   \
     C(ring_busy_load, 0.25)                                                                                  \
     C(ring_busy_number, 0.98)                                                                                \
     C(ring_shuffle, 0.76)                                                                                    \
-    C(ring_latency, 858)       /* of a copy */                                                               \
-    C(ring_share, 0.003)       /* of the rate that each further group costs */                               \
-    C(ring_share_warps, 0.011) /* ... where several warps share rows */                                      \
-    C(ring_end, 130)           /* an element of w, at the end */                                             \
+    C(ring_latency, 858)         /* of a copy */                                                             \
+    C(ring_share, 0.00376)       /* of the rate that each further group costs */                             \
+    C(ring_share_warps, 0.00819) /* ... where several warps share rows */                                    \
+    C(ring_end, 130)             /* an element of w, at the end */                                           \
     C(ring_end_vector, 4.2)
 
 /* team.cl: of several groups that share rows, and of one alone. */
 #define KI_TEAM_CONSTANTS(C)                                                                                 \
-    C(team_step, 735)                                                                                        \
-    C(team_load, 0.6)                                                                                        \
-    C(team_part, 0.62) /* step: a part that a group reads */                                                 \
-    C(team_meeting, 8.5)                                                                                     \
+    C(team_step, 790)                                                                                        \
+    C(team_load, 0.78)                                                                                       \
+    C(team_narrow, 0.363) /* step: a load of less than 16 bytes, by as much as it is less */                 \
+    C(team_odd_row, 145)  /* step: a row of loads of 4 bytes */                                              \
+    C(team_part, 0.806)   /* step: a part that a group reads */                                              \
+    C(team_meeting, 11.1)                                                                                    \
     C(team_alone_step, 714)                                                                                  \
     C(team_alone_load, 5)                                                                                    \
     C(team_alone_meeting, 5.3)                                                                               \
@@ -58,15 +60,15 @@
     C(team_busy_load, 0.042)                                                                                 \
     C(team_shuffle, 1.14)                                                                                    \
     C(team_busy_part, 0.07)                                                                                  \
-    C(team_memory, 0.95)        /* of the bandwidth, by bulk copies */                                       \
+    C(team_memory, 1.02)        /* of the bandwidth, by bulk copies */                                       \
     C(team_memory_copies, 0.83) /* ... by copies of threads */                                               \
-    C(team_rows_gain, 0.026)                                                                                 \
+    C(team_rows_gain, 0.0326)                                                                                \
     C(team_alone_memory, 0.94)                                                                               \
     C(team_alone_turns, 0.004)                                                                               \
     C(team_latency, 400) /* of a tile */                                                                     \
     C(team_alone_latency, 310)                                                                               \
-    C(team_exchange, 1150)      /* the way of the sums */                                                    \
-    C(team_exchange_group, 0.2) /* ... longer with each further group of a unit */
+    C(team_exchange, 1240)        /* the way of the sums */                                                  \
+    C(team_exchange_group, 0.223) /* ... longer with each further group of a unit */
 
 /* tile.cl, f64 and f32: of a tile's way to the ring; of a warp's way through a tile where it looks ahead, where it does not and
  * where its rows are its own; of a block of 8 words and 8 rows, and of one whatever its rows; of the issue slots of a warp and of a
@@ -87,16 +89,16 @@
  * at all and for each warp and group whose parts it takes; of the sums' way where one tile waits for them and where more do; of the
  * issue slots of a warp and a block. under_way: what is left of the bytes under way. */
 #define KI_TILE_TEAM_CONSTANTS(C)                                                                            \
-    C(step, 613, 300, 613)                                                                                   \
-    C(block, 27.6, 94.3, 58.8)                                                                               \
-    C(clerk, 45, 0, 45)                                                                                      \
-    C(clerk_warp, 66, 20, 66)                                                                                \
-    C(clerk_group, 14, 25.7, 14)                                                                             \
-    C(one, 2060, 453, 2060)                                                                                  \
-    C(more, 1490, 202, 1490)                                                                                 \
-    C(warp, 10, 16.8, 10)                                                                                    \
-    C(warp_block, 3.26, 16, 6.6)                                                                             \
-    C(under_way, 1, 0.94, 0.88)
+    C(step, 797, 265, 613)                                                                                   \
+    C(block, 24, 123, 58.8)                                                                                  \
+    C(clerk, 78.3, 0, 51.7)                                                                                  \
+    C(clerk_warp, 70.9, 19.7, 66)                                                                            \
+    C(clerk_group, 22.8, 13.6, 10.8)                                                                         \
+    C(one, 1580, 453, 2060)                                                                                  \
+    C(more, 380, 130, 1490)                                                                                  \
+    C(warp, 5.92, 10.3, 7.69)                                                                                \
+    C(warp_block, 1.38, 16, 6.6)                                                                             \
+    C(under_way, 1.07, 1.27, 0.88)
 
 #define KI_CONSTANT(name, ...) double name;
 struct ki_dense_constants {

@@ -43,7 +43,7 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     const double loads = 2 * R * plan->Q * plan->W * words, shuffles = ki_sum_shuffles(numbers, lanes);
     /* A vector's R rows lie apart from each other, and so do those of a warp's vectors. */
     double step = c->ring_step + c->ring_number * numbers + c->ring_spread * R * 32 / lanes +
-                  c->ring_load * loads * conflicts;
+                  c->ring_load * loads * conflicts + c->ring_narrow * 2 * ki_narrow_loads(plan, chain->X);
     if (plan->VS > 32) step += c->ring_meeting * numbers * plan->VS / 32;
     const double busy =
         warps *

@@ -23,9 +23,12 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     if (vector_warps > 1) step += c->dense_barrier * K + c->dense_meeting * numbers * vector_warps;
     /* Several columns may have a v each, which every thread loads for itself. */
     const double weights = K > 1 ? c->dense_weight * numbers : 0;
+    /* A thread's own row comes from as many lines either way. */
+    const double narrow = plan->VS > 1 ? ki_narrow_loads(plan, chain->X) : 0;
     const double busy =
-        warps * (c->dense_multiply * multiplies + c->dense_element * R * load * words +
-                 c->dense_number * numbers + weights + c->dense_exchange * R * plan->Q * fmax(lines / 4, 1));
+        warps *
+        (c->dense_multiply * multiplies + c->dense_element * R * load * words + c->dense_number * numbers +
+         weights + c->dense_exchange * R * plan->Q * fmax(lines / 4, 1) + c->dense_narrow * narrow);
     /* Rows that are asked for together come in longer pieces of memory. */
     const double memory = (1 + c->dense_rows_gain * ki_log2_of(R)) * unit_memory;
     const double rates[] = {memory, tile * G / step, tile / busy};

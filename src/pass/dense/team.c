@@ -62,6 +62,9 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     const double parts = alone ? 0 : plan->C * numbers * words;
     double step = alone ? c->team_alone_step + c->team_alone_load * loads
                         : c->team_step + c->team_load * loads + c->team_part * parts;
+    if (bulk)
+        step += c->team_narrow * 2 * ki_narrow_loads(plan, chain->X) +
+                (plan->W * size < 8 ? c->team_odd_row * R : 0);
     if (plan->VS > 32) step += (alone ? c->team_alone_meeting : c->team_meeting) * numbers * plan->VS / 32;
     const double busy = warps * (c->team_warp + c->team_multiply * loads * plan->K +
                                  c->team_busy_load * loads + c->team_shuffle * shuffles * words) +

@@ -54,6 +54,11 @@ static inline int ki_load_width(const kiln_matrix *X) {
     return (int)(X->cols % widest == 0 ? widest : X->cols % 2 == 0 ? 2 : 1);
 }
 
+/* Loads of a thread and step that are narrower than 16 bytes: each counts by as much as it lacks. */
+static inline double ki_narrow_loads(const struct ki_plan *plan, const kiln_matrix *X) {
+    return plan->R * plan->Q * (1 - (double)(plan->W * ki_type_bytes(X->type)) / 16);
+}
+
 /* Calls each(offers, plan) for the vectors and groups, and the loads of a row, that one group's rows may have, for K columns. */
 void ki_each_layout(struct ki_offers *offers, int K,
                     void (*each)(struct ki_offers *offers, struct ki_plan plan));

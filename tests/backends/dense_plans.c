@@ -1,0 +1,107 @@
+/* What the cost model says of dense passes on a GPU that is not here, for fit_dense.py: it reads lines and answers on stdout.
+ *   gpu cuda|opencl                    an H200 as CUDA (at first) or NVIDIA's OpenCL describes it
+ *   shape ROWS COLS f32|f64 K          a line a plan, "VARIANT VS BS load R K C stages lag groups seconds chosen limit", then "."
+ *   set I VALUE                        the constant of hopper.h that is the I-th in `constants`
+ *   constants                          a line a constant, "NAME VALUE", then "." */
+#include <stdio.h>
+#include <string.h>
+
+#include "core/memory.h"
+#include "pass/dense/hopper.h"
+#include "pass/launch.h"
+
+static const struct ki_properties by_cuda = {.is_gpu = true,
+                                             .compute_units = 132,
+                                             .warp = 32,
+                                             .shuffles = true,
+                                             .group_max = 1024,
+                                             .local_bytes = 49152,
+                                             .local_max = 232448,
+                                             .registers = 65536,
+                                             .bandwidth = 4.814e12,
+                                             .architecture = 90};
+static const struct ki_properties by_opencl = {.is_gpu = true,
+                                               .compute_units = 132,
+                                               .warp = 1,
+                                               .shuffles = true,
+                                               .group_max = 1024,
+                                               .local_bytes = 49152,
+                                               .local_max = 49152,
+                                               .local_declared = 226 * 1024};
+
+#define NAME(name, ...) #name,
+#define F64(name, ...) "f64." #name,
+#define F32(name, ...) "f32." #name,
+#define TEAM_F64(name, ...) "team_f64." #name,
+#define TEAM_F32(name, ...) "team_f32." #name,
+#define TEAM_WHOLE(name, ...) "team_f32_whole." #name,
+/* In the order of struct ki_dense_constants, which holds nothing but numbers. */
+/* clang-format off */
+static const char *const names[] = {
+    KI_DENSE_CONSTANTS(NAME) KI_RING_CONSTANTS(NAME) KI_TEAM_CONSTANTS(NAME) KI_TILE_CONSTANTS(F64) KI_TILE_CONSTANTS(F32)
+    KI_TILE_TEAM_CONSTANTS(TEAM_F64) KI_TILE_TEAM_CONSTANTS(TEAM_F32) KI_TILE_TEAM_CONSTANTS(TEAM_WHOLE)};
+/* clang-format on */
+enum { NAMES = sizeof names / sizeof *names };
+_Static_assert(NAMES * sizeof(double) == sizeof(struct ki_dense_constants), "a name for each constant");
+
+static union {
+    struct ki_dense_constants constants;
+    double values[NAMES];
+} now;
+
+static int list_plans(kiln_device *device, kiln_type type, long long rows, long long cols, int k) {
+    kiln_matrix X = {
+        .device = device, .type = type, .format = KILN_DENSE, .rows = rows, .cols = cols, .nnz = rows * cols};
+    const struct ki_chain chain = {.kind = KI_CHAIN_FUSED, .map = KI_ROW_SCALE, .alpha = 1, .k = k, .X = &X};
+    struct ki_candidate *list = NULL;
+    int count = 0, chosen = -1;
+    if (ki_chain_candidates(&list, &count, &chosen, &chain) != KILN_OK) return 1;
+    for (int i = 0; i < count; i++) {
+        const struct ki_plan *p = &list[i].plan;
+        printf("%s %d %d %d %d %d %d %d %d %lld %.9g %d %s\n", p->variant->name, p->VS, p->BS, p->Q * p->W,
+               p->R, p->K, p->C, p->stages, p->lag, (long long)p->groups, list[i].seconds, i == chosen,
+               list[i].limit);
+    }
+    kiln_free(list);
+    return 0;
+}
+
+static int answer(kiln_device *device, const char *line) {
+    char word[16], type[8];
+    long long rows, cols;
+    int k, at;
+    double value;
+    if (sscanf(line, "set %d %lf", &at, &value) == 2 && at >= 0 && at < NAMES) {
+        now.values[at] = value;
+        return 0;
+    }
+    if (sscanf(line, "gpu %15s", word) == 1) {
+        device->properties = strcmp(word, "opencl") == 0 ? by_opencl : by_cuda;
+        return 0;
+    }
+    if (sscanf(line, "shape %lld %lld %7s %d", &rows, &cols, type, &k) == 4) {
+        if (list_plans(device, strcmp(type, "f64") == 0 ? KILN_F64 : KILN_F32, rows, cols, k)) return 1;
+    } else if (strncmp(line, "constants", 9) == 0) {
+        for (int i = 0; i < NAMES; i++) printf("%s %.9g\n", names[i], now.values[i]);
+    } else {
+        return 1;
+    }
+    puts(".");
+    return fflush(stdout) != 0;
+}
+
+int main(void) {
+    char line[256];
+    kiln_device *device = NULL;
+    if (kiln_device_open(&device, "cpu", NULL) != KILN_OK) return 1;
+    const struct ki_properties own = device->properties;
+    int status = 0;
+    now.constants = *ki_dense_constants;
+    ki_dense_constants = &now.constants;
+    device->properties = by_cuda;
+    while (status == 0 && fgets(line, sizeof line, stdin)) status = answer(device, line);
+    if (status) fprintf(stderr, "kiln_dense_plans: not understood: %s", line);
+    device->properties = own;
+    kiln_device_close(device);
+    return status;
+}
