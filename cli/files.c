@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { OUTPUTS = 8, INPUTS = MAX_ARGUMENTS + 4 };
+enum { OUTPUTS = 8, INPUTS = MAX_ARGUMENTS + 8 };
 
 struct place {
     const char *path; /* NULL: not given */
@@ -53,6 +53,13 @@ static void find_inputs(struct place inputs[INPUTS], const struct run *run) {
     inputs[count++] = (struct place){settings->weights_file, "--weights-file"};
     inputs[count++] = (struct place){settings->offset_file, "--offset-file"};
     inputs[count++] = (struct place){settings->warm_start, "--warm-start"};
+    for (int i = 0; i < option_count && count < INPUTS; i++) {
+        const struct option *option = &option_table[i];
+        if (option->kind != OPTION_PATH || option->place != IN_OWN || !option_applies(option, run->verb))
+            continue;
+        inputs[count].path = *(const char *const *)(settings->own.bytes + option->offset);
+        snprintf(inputs[count++].what, sizeof inputs->what, "--%s", option->name);
+    }
     while (count < INPUTS) inputs[count++] = (struct place){NULL, ""};
 }
 

@@ -3,13 +3,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph.h"
 #include "metrics.h"
 #include "output.h"
 #include "solve.h"
 #include "train.h"
 #include "verify.h"
 
-enum { TOP = 10, NAMES_MOST = 8 << 20 }; /* bytes of names that fit well within a model's header */
+enum { TOP = 10 };
 
 struct wanted {
     const char *scores;
@@ -26,58 +27,7 @@ struct ranking {
     struct top hubs_top, authorities_top;
 };
 
-/* The vertex's name, or its number from 1 as in Matrix Market. */
-static const char *vertex_name(const kiln_data *data, int64_t vertex, char *buffer) {
-    const char *name = kiln_data_feature_name(data, vertex);
-    if (name && kiln_matrix_rows(kiln_data_X(data)) == kiln_matrix_cols(kiln_data_X(data))) return name;
-    snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)vertex + 1);
-    return buffer;
-}
-
-static json_t *names_json(const kiln_data *data) {
-    size_t bytes = 0;
-    if (!kiln_data_feature_name(data, 0)) return json_null();
-    const int64_t count = kiln_matrix_cols(kiln_data_X(data));
-    for (int64_t i = 0; i < count; i++) bytes += strlen(kiln_data_feature_name(data, i)) + 3;
-    if (bytes > NAMES_MOST) {
-        say("the names of %s vertices are too long for a model and are left out; --scores writes them",
-            text_count(count));
-        return json_null();
-    }
-    json_t *array = json_array();
-    for (int64_t i = 0; i < count; i++) json_add(array, json_text(kiln_data_feature_name(data, i)));
-    return array;
-}
-
-static bool same_vertices(const kiln_model *model, const kiln_data *data) {
-    const char *text = kiln_model_text(model, "vertices");
-    json_t *names = text ? json_loads(text, 0, NULL) : NULL;
-    bool same = true;
-    for (size_t i = 0; same && kiln_data_feature_name(data, 0) && i < json_array_size(names); i++) {
-        const char *name = json_string_value(json_array_get(names, i));
-        same = name && strcmp(name, kiln_data_feature_name(data, (int64_t)i)) == 0;
-    }
-    json_decref(names);
-    return same;
-}
-
 /* ------------------------------------------------------------------------------------------ the run */
-
-/* A list of links with one odd line, or with commas, is told for rows of a matrix, and ranking those would be nonsense. */
-static int check_format(struct solving *s) {
-    const struct run *run = s->run;
-    const kiln_data *data = s->data;
-    const kiln_file_format format = kiln_data_format(data);
-    const char *given = run->settings->format;
-    if ((format != KILN_FILE_CSV && format != KILN_FILE_LIBSVM) || (given && strcmp(given, "auto") != 0))
-        return 0;
-    return fail_with(
-        KILN_ERR_DATA, READING,
-        "--format edges for lines of two vertices and perhaps a weight; --format csv or libsvm if "
-        "each line is the row of a matrix",
-        "%s does not look like a list of links, but like rows of numbers",
-        strcmp(run->arguments[0], "-") == 0 ? "standard input" : run->arguments[0]);
-}
 
 static int prepare(struct solving *s) {
     struct ranking *ranking = s->state;
@@ -88,7 +38,7 @@ static int prepare(struct solving *s) {
     if (code) return code;
     if (!s->warm) return solve_allocate(&ranking->authorities, s, kiln_matrix_cols(A), 1);
     if (!model_tensor_shape(s->warm, "authorities", &type, &rows, &cols) || rows != kiln_matrix_cols(A) ||
-        !same_vertices(s->warm, s->data))
+        !graph_same_vertices(s->warm, s->data))
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same vertices in the same order are needed",
                          "%s is no ranking of this graph's vertices", s->run->settings->warm_start);
     return solve_take(&ranking->authorities, s, "authorities");
@@ -138,7 +88,7 @@ static kiln_status keep(kiln_model *model, const struct solving *s) {
     const struct ranking *ranking = s->state;
     kiln_status status = kiln_model_set_tensor(model, "hubs", ranking->hubs);
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "authorities", ranking->authorities);
-    return status == KILN_OK ? train_set_json(model, "vertices", names_json(s->data)) : status;
+    return status == KILN_OK ? train_set_json(model, "vertices", graph_names_json(s->data)) : status;
 }
 
 static int write_scores(const struct solving *s) {
@@ -153,7 +103,7 @@ static int write_scores(const struct solving *s) {
     if (code || !path) return code;
     for (int64_t i = 0; i < (rows > cols ? rows : cols) && !ferror(output.file) && !talk_interrupted(); i++) {
         text_shortest(text, i < rows ? job->hub[i] : NAN, single);
-        fprintf(output.file, "%s\t%s\t", vertex_name(s->data, i, name), text);
+        fprintf(output.file, "%s\t%s\t", graph_vertex_name(s->data, i, name), text);
         text_shortest(text, i < cols ? job->authority[i] : NAN, single);
         fprintf(output.file, "%s\n", text);
     }
@@ -167,7 +117,7 @@ static json_t *top_json(const struct solving *s, const double *values, const str
     char name[SHORTEST_ROOM];
     for (int64_t i = 0; i < top->count; i++) {
         json_t *object = json_object();
-        json_put_text(object, "vertex", vertex_name(s->data, top->vertices[i], name));
+        json_put_text(object, "vertex", graph_vertex_name(s->data, top->vertices[i], name));
         json_put_number(object, "value", values[top->vertices[i]]);
         json_add(array, object);
     }
@@ -193,7 +143,7 @@ static void print_list(FILE *file, const struct solving *s, const char *title, c
     fprintf(file, "%s\n", title);
     for (int64_t i = 0; i < top->count; i++) {
         fprintf(file, "  %13.6g  ", values[top->vertices[i]]);
-        text_put(file, vertex_name(s->data, top->vertices[i], name), 0);
+        text_put(file, graph_vertex_name(s->data, top->vertices[i], name), 0);
         fputc('\n', file);
     }
 }
@@ -224,7 +174,7 @@ static int read_graph(struct run *run, struct verifying *v, struct ranks *ranks)
     if (code) return code;
     const kiln_matrix *A = kiln_data_X(v->data);
     if (hubs != kiln_matrix_rows(A) || authorities != kiln_matrix_cols(A) ||
-        !same_vertices(v->model, v->data))
+        !graph_same_vertices(v->model, v->data))
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "the graph that was ranked is needed",
                          "%s is no ranking of the vertices of %s", run->arguments[0], run->arguments[1]);
     if (kiln_model_tensor(&ranks->hubs, run->device, type, v->model, "hubs") != KILN_OK ||
@@ -265,7 +215,7 @@ static int run_hits(struct run *run) {
     static const struct solver solver = {.schema = "kiln.ranking/1",
                                          .objective = "eigenvalue",
                                          .bytes = sizeof(struct ranking),
-                                         .check = check_format,
+                                         .check = graph_check_format,
                                          .prepare = prepare,
                                          .solve = solve,
                                          .finish = finish,

@@ -47,7 +47,7 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  *   linreg  X W + b, m x k                 glm  the mean, m x 1, at offset 0
  *   logreg  probabilities, m x K, in the order of the classes (both for two)
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
- *   hits    ERR_MODEL: it ranks the vertices of one graph
+ *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
  * One pass over X. ERR_MODEL if the model's columns and X's differ. */
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
@@ -59,7 +59,7 @@ KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, cons
  * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and preconditioner
  * are made anew. kiln_model_check_start says of which models it may be taken. A result that has converged comes back with the
  * same bits (linear models). A run that was broken off and goes on meets the same criterion, at another of the points that meet
- * it: objective and predictions agree to the tolerance, coefficients as far as the problem determines them. In hits the start is
+ * it: objective and predictions agree to the tolerance, coefficients as far as the problem determines them. In hits and pagerank the start is
  * all of the state: but for the rounding of scaling it to its norm again it goes on as it would have. */
 
 typedef enum kiln_stop {
@@ -107,6 +107,7 @@ KILN_API void kiln_report_free(kiln_report *report);
  *           "dispersion"     Pearson's statistic / (rows of weight > 0 - parameters), NaN where that divisor is not positive; 1
  *                            for Poisson, binomial and negative binomial
  *           "aic"            Akaike's criterion, as kiln_glm's comment has it
+ *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error */
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
@@ -149,6 +150,56 @@ typedef struct kiln_hits_verification {
 KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln_matrix *A,
                                       const kiln_matrix *hubs, const kiln_matrix *authorities,
                                       const kiln_hits_options *options);
+
+/* PageRank of the directed graph with adjacency matrix A (n x n, CSR; row i links to column j): for each of the k columns of ranks
+ * (n x k, 1 <= k <= 64) the p that adds up to 1 with
+ *   p = (1 - damping) t + damping (A^T D^-1 p + m g),
+ * t the teleport vector, D the weights of what links from a vertex, m the sum of p over the vertices without links (dangling ones),
+ * g where these lead. By power iteration; the k columns share each walk over the links.
+ * A link stands once in A: a file's duplicates are one link, whose weights add up. A link of a vertex to itself is a link like any
+ * other. A link of weight 0 is none if weighted, else one like the others; a vertex of nothing but such links dangles then.
+ * report->residual is the largest 1-norm of a column's change in the last iteration, of ranks that add up to 1: it is not multiplied
+ * by n. report->objective, and the figure "error_bound", bound the 1-norm of a column's distance from the fixed point:
+ * damping / (1 - damping) * residual (infinity for a damping of 1), whether or not the run has converged. Rounding, some n u sums
+ * of the unit u for terms of the size 1/n, comes on top. The figure "dangling" is the largest of the columns' m. ranks are scaled
+ * at the end, so that each column adds up to 1 but for rounding.
+ * Not converging is not an error. On failure ranks and the report are untouched.
+ * Cost: kiln_ranks_step's for each iteration; on a GPU several iterations are queued at once while they take less than 50 ms in
+ * all. A warm start takes ranks, scaled to add up to 1. Determinism: kiln_ranks_step's.
+ * Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (A is dense); ERR_DATA (no vertices; weights that are negative, not finite or do not add
+ * up; personalize, dangling or a warm start with numbers that are negative or not finite, or a column without a number above 0);
+ * ERR_LIMIT (2^31 links or more on a GPU); memory and device errors.
+ * Source: Page, Brin, Motwani and Winograd, 1998. */
+typedef enum kiln_dangling { KILN_DANGLING_PERSONALIZED = 1, KILN_DANGLING_UNIFORM = 2 } kiln_dangling;
+typedef struct kiln_pagerank_options {
+    size_t size;
+    double damping; /* in (0, 1]; default 0.85; 1: no teleport, and ranks need not be unique */
+    int weighted;   /* default: each stored entry is a link of weight 1, whatever its value */
+    const kiln_matrix *personalize; /* t: n x 1 or n x k, scaled to add up to 1; NULL = 1/n throughout */
+    kiln_dangling dangling;         /* g: t (default), or 1/n throughout */
+    const kiln_matrix
+        *dangling_to;       /* g itself, n x 1 or n x k, scaled to add up to 1; NULL = as dangling says */
+    int warm_start;         /* start from the given ranks; default: from t */
+    double tolerance;       /* on the residual; default 1e-10 f64, 1e-6 f32 */
+    int64_t max_iterations; /* default 1000 */
+    /* So many iterations, neither more nor fewer, whatever the change; 0 = until the tolerance is met. They are the criterion then:
+     * converged = 1, stopped_by = KILN_STOP_ITERATIONS and tolerance = INFINITY. */
+    int64_t iterations;
+    kiln_control control;
+} kiln_pagerank_options;
+KILN_API kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A,
+                                   const kiln_pagerank_options *options, kiln_report *report);
+
+/* One iteration again by slow reference code, in long double on the host. Of the options tolerance, max_iterations, iterations and
+ * warm_start do not count. */
+typedef struct kiln_pagerank_verification {
+    size_t size;
+    double residual; /* the largest 1-norm of the change that one more iteration would make in a column */
+    double sum;      /* of the ranks of the column that is farthest from adding up to 1 */
+} kiln_pagerank_verification;
+/* Shapes as kiln_pagerank. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
+KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, const kiln_matrix *A,
+                                          const kiln_matrix *ranks, const kiln_pagerank_options *options);
 
 #ifdef __cplusplus
 }

@@ -400,6 +400,45 @@ typedef struct kiln_guttman {
  * Optimizing OpenCL kernels for iterative statistical applications on GPUs, 2011 (two passes). */
 KILN_API kiln_status kiln_guttman_step(const kiln_guttman *step);
 
+/* ---- PageRank ---- */
+
+/* What power iteration for PageRank works on: k rankings of one graph's n vertices at once, 1 <= k <= 64, each a column of
+ *   P = (1 - damping) teleport + damping (A^T D^-1 P + mass * dangling),
+ * D the sums of A's rows, which are what links from a vertex weigh together, and mass the sum of P over the vertices that have
+ * none. Row i of A links to column j with weight a_ij >= 0. The update gathers by columns of A, so that the first call copies A's
+ * structure by columns (4 bytes a link, and its values if weighted), which is kept with A. */
+typedef struct kiln_ranks {
+    size_t size;
+    const kiln_matrix *A; /* n x n, CSR */
+    int weighted;   /* 0 = each stored entry is a link of weight 1, whatever its value, which is not read */
+    double damping; /* in [0, 1] */
+    kiln_matrix *P; /* n x k: the ranks */
+    kiln_matrix *C, *next; /* n x k each: work space, D^-1 P of this step and of the next */
+    /* n x 1: receives D^-1, 0 where no links are, NaN where weights are negative, or do not add up */
+    kiln_matrix *factor;
+    /* (4 + h) x k, h >= 1, of type f64 (f32 on a device without f64: kiln_device_info.has_f64):
+     *   row 0 mass   row 1 the goal, which the caller sets   row 2 steps taken   row 3 whether there are more to take (1 or 0)
+     *   rows 4 + slot, 0 <= slot < h: the 1-norm of the change of P in a step */
+    kiln_matrix *S;
+    const kiln_matrix *teleport; /* n x 1 (for each column) or n x k; NULL = 1/n throughout */
+    const kiln_matrix *dangling; /* where mass goes: the same */
+} kiln_ranks;
+
+/* Before the first step: factor, C = D^-1 P, and S but for the goals. Cost: one pass over A's row starts, and values if
+ * weighted. Determinism, errors: as kiln_ranks_step's. */
+KILN_API kiln_status kiln_ranks_begin(const kiln_ranks *ranks);
+
+/* Steps number first, first + 1, ... (`count` of them, at most h; the first one after begin is 0): P becomes the right-hand side
+ * above, the change in step i goes to slot i mod h. Once all k columns of a step have changed by no more than their goals the
+ * rest is not done; a goal below 0 is never met. Everything stays on the device, so that many steps are queued without waiting.
+ * Cost: a step reads 4 bytes a link (8 or 12 weighted) and gathers k elements for each, and reads three and writes two more
+ * elements a vertex and column; GPUs: one such pass for every 8 columns. Sums of mass and change in double (on devices that have
+ * it). Determinism: run to run, on the CPU for any number of threads.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_LIMIT (2^31 links or more on a GPU), memory and device errors.
+ * Source: Page, Brin, Motwani and Winograd, 1998; Gunarathne, Salpitikorala, Chauhan and Fox, 2011, whose update is made where the
+ * links have been gathered. */
+KILN_API kiln_status kiln_ranks_step(const kiln_ranks *ranks, int64_t first, int64_t count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -8,6 +8,7 @@
 #include "ops/loss.h"
 #include "pass/chain.h"
 #include "ops/newton.h"
+#include "ops/ranks.h"
 #include "ops/scales.h"
 #include "ops/sddmm.h"
 #include "derived/sparse_columns.h"

@@ -8,6 +8,7 @@ struct ki_gram;
 struct ki_cg;
 struct ki_loss_rows;
 struct ki_pairs;
+struct ki_ranks;
 struct ki_sampled;
 struct ki_scales;
 struct ki_sparse_column;
@@ -34,6 +35,8 @@ struct batch_part;
     BODY(void, batch_scale, (kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,                 \
                              const struct kiln_batch *batch))                                                \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
+    BODY(void, ranks_begin, (const struct ki_ranks *ranks))                                                  \
+    BODY(void, ranks_step, (const struct ki_ranks *ranks, int64_t step))                                     \
     BODY(void, sampled, (const struct ki_sampled *sampled))                                                  \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
     BODY(void, scales_run, (double *sums, const struct ki_scales *scales))                                   \
@@ -66,6 +69,7 @@ struct batch_part;
 #include "ops/guttman.cpu.h"
 #include "ops/loss_rows.cpu.h"
 #include "ops/newton.cpu.h"
+#include "ops/ranks.cpu.h"
 #include "ops/reduce.cpu.h"
 #include "ops/scales.cpu.h"
 #include "ops/sddmm.cpu.h"

@@ -20,6 +20,7 @@
 #define KI_LAST_kiln_ratio under_row
 #define KI_LAST_kiln_sample B
 #define KI_LAST_kiln_guttman weights
+#define KI_LAST_kiln_ranks dangling
 #define KI_LAST_kiln_read_options control
 #define KI_LAST_kiln_report figures
 #define KI_LAST_kiln_linreg_options control
@@ -32,6 +33,8 @@
 #define KI_LAST_kiln_mds_options control
 #define KI_LAST_kiln_mds_verification fall
 #define KI_LAST_kiln_hits_verification hubs
+#define KI_LAST_kiln_pagerank_options control
+#define KI_LAST_kiln_pagerank_verification sum
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user
 

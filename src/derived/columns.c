@@ -23,6 +23,7 @@ static void drop(kiln_device *device, void *data) {
 }
 
 static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", .drop = drop};
+static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", .drop = drop};
 
 struct bands {
     const kiln_matrix *X;
@@ -56,26 +57,37 @@ static void place_columns(const struct bands *bands) {
     start[bands->X->cols] = at;
 }
 
-static void move_band(void *of, int band) {
-    const struct bands *bands = of;
+static inline __attribute__((always_inline)) void move_entries(const struct bands *bands, int band,
+                                                               size_t size) {
     const kiln_matrix *X = bands->X;
     const int64_t *start = ki_host(&X->row_start);
     const int32_t *col = ki_host(&X->col);
-    const size_t size = (size_t)ki_type_bytes(X->type);
     const char *value = ki_host(&X->values);
     int32_t *row = ki_host(&bands->copy->row);
-    char *to = ki_host(&bands->copy->value);
+    char *to = size ? ki_host(&bands->copy->value) : NULL;
     int64_t *next = bands->next + band * X->cols;
     const int64_t end = ki_part_begin(X->rows, band + 1, bands->count);
     for (int64_t i = ki_part_begin(X->rows, band, bands->count); i < end; i++)
         for (int64_t e = start[i]; e < start[i + 1]; e++) {
             const int64_t place = next[col[e]]++;
             row[place] = (int32_t)i;
-            memcpy(to + (size_t)place * size, value + (size_t)e * size, size);
+            if (size) memcpy(to + (size_t)place * size, value + (size_t)e * size, size);
         }
 }
 
-static kiln_status fill(struct copy *copy, const kiln_matrix *X) {
+static void move_pattern(void *of, int band) {
+    move_entries(of, band, 0);
+}
+
+static void move_4(void *of, int band) {
+    move_entries(of, band, 4);
+}
+
+static void move_8(void *of, int band) {
+    move_entries(of, band, 8);
+}
+
+static kiln_status fill(struct copy *copy, const kiln_matrix *X, bool values) {
     kiln_device *device = X->device;
     struct bands bands = {.X = X, .copy = copy};
     kiln_status status;
@@ -85,40 +97,47 @@ static kiln_status fill(struct copy *copy, const kiln_matrix *X) {
     if (!(bands.next = ki_alloc(bytes))) return ki_fail_nomem(bytes, slot_columns.name);
     TRY(ki_device_alloc(device, &copy->start, (X->cols + 1) * 8));
     TRY(ki_device_alloc(device, &copy->row, X->nnz * 4));
-    TRY(ki_device_alloc(device, &copy->value, X->nnz * ki_type_bytes(X->type)));
+    if (values) TRY(ki_device_alloc(device, &copy->value, X->nnz * ki_type_bytes(X->type)));
     ki_parallel(device->threads, bands.count, count_band, &bands);
     place_columns(&bands);
-    ki_parallel(device->threads, bands.count, move_band, &bands);
+    ki_parallel(device->threads, bands.count,
+                !values               ? move_pattern
+                : X->type == KILN_F32 ? move_4
+                                      : move_8,
+                &bands);
 done:
     ki_free(bands.next);
     return status;
 }
 
-static kiln_status make(const kiln_matrix *X) {
+static kiln_status make(const kiln_matrix *X, const struct ki_slot_kind *kind) {
     struct copy *copy = ki_calloc(sizeof *copy);
     kiln_status status;
-    if (!copy) return ki_fail_nomem(sizeof *copy, slot_columns.name);
-    TRY(fill(copy, X));
-    TRY(ki_slot_put(X, &slot_columns, copy, copy->start.bytes + copy->row.bytes + copy->value.bytes));
+    if (!copy) return ki_fail_nomem(sizeof *copy, kind->name);
+    TRY(fill(copy, X, kind == &slot_columns));
+    TRY(ki_slot_put(X, kind, copy, copy->start.bytes + copy->row.bytes + copy->value.bytes));
     return KILN_OK;
 done:
     drop(X->device, copy);
     return status;
 }
 
-kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X) {
+/* What has values serves where the pattern is enough. */
+kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, bool values) {
     const double began = ki_clock();
     const int64_t bytes = ki_slots_bytes(X);
     kiln_status status = KILN_OK;
     if (!ki_on_cpu(X->device)) {
-        TRY(ki_columns_gpu(columns, X));
+        TRY(ki_columns_gpu(columns, X, values));
     } else {
         if (X->rows > INT32_MAX)
             return ki_fail(KILN_ERR_LIMIT, "%s of %lld rows, but %d are the most", slot_columns.name,
                            (long long)X->rows, INT32_MAX);
-        if (!ki_slot_get(X, &slot_columns)) TRY(make(X));
-        const struct copy *copy = ki_slot_get(X, &slot_columns);
-        *columns = (struct ki_columns){&copy->start, &copy->row, &copy->value};
+        const bool all = values || ki_slot_get(X, &slot_columns);
+        const struct ki_slot_kind *kind = all ? &slot_columns : &slot_pattern;
+        if (!ki_slot_get(X, kind)) TRY(make(X, kind));
+        const struct copy *copy = ki_slot_get(X, kind);
+        *columns = (struct ki_columns){&copy->start, &copy->row, all ? &copy->value : NULL};
     }
     if (ki_slots_bytes(X) != bytes) X->device->statistics.layout_seconds += ki_clock() - began;
 done:

@@ -6,12 +6,13 @@
 #include "core/matrix.h"
 
 struct ki_columns {
-    const struct ki_buffer *start; /* X->cols + 1: of int64_t on the CPU, of int32_t on a GPU */
-    const struct ki_buffer *row, *value;
+    const struct ki_buffer *start;       /* X->cols + 1: of int64_t on the CPU, of int32_t on a GPU */
+    const struct ki_buffer *row, *value; /* value: NULL where only the pattern was asked for */
 };
 
-/* X is held and has entries. ERR_LIMIT on a GPU: 2^31 entries or more. */
-kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X);
-kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X); /* derived/transpose.c */
+/* X is held. values: its values, too, else its pattern is enough, 4 bytes an entry. ERR_LIMIT on a GPU: 2^31 entries or more. */
+kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, bool values);
+kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X,
+                           bool values); /* derived/transpose.c */
 
 #endif

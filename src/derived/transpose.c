@@ -66,6 +66,22 @@ static void drop(kiln_device *device, void *data) {
 
 const struct ki_slot_kind ki_slot_transpose = {.name = "the transpose of a matrix", .drop = drop};
 
+/* No entries: nothing to sort. */
+static kiln_status fill_empty(struct ki_transpose *T, const kiln_matrix *X) {
+    const int64_t bytes = (X->cols + 1) * 4;
+    void *zeros = ki_calloc((size_t)bytes);
+    kiln_status status;
+    if (!zeros) return ki_fail_nomem((size_t)bytes, ki_slot_transpose.name);
+    T->bands = 1;
+    T->rows.longest = INT32_MAX;
+    TRY(ki_device_alloc(X->device, &T->start, bytes));
+    TRY(ki_device_upload(X->device, &T->start, 0, zeros, bytes));
+    TRY(X->device->backend->sync(X->device));
+done:
+    ki_free(zeros);
+    return status;
+}
+
 static kiln_status fill(struct ki_transpose *T, const kiln_matrix *X, int64_t height, bool values) {
     kiln_device *device = X->device;
     struct ki_sort entries = {{0}, {0}, {0}}, other = {{0}, {0}, {0}};
@@ -73,6 +89,7 @@ static kiln_status fill(struct ki_transpose *T, const kiln_matrix *X, int64_t he
     const int64_t bands = ki_ceil_div(X->rows, height), rows = X->cols * bands;
     int bits = 0;
     kiln_status status;
+    if (X->nnz == 0) return fill_empty(T, X);
     while ((rows - 1) >> bits) bits++;
     TRY(alloc_entries(&entries, device, X->nnz, value_bytes));
     TRY(alloc_entries(&other, device, X->nnz, value_bytes));
@@ -110,12 +127,15 @@ kiln_status ki_transpose_make(const kiln_matrix *X, bool values) {
 }
 
 static const struct ki_slot_kind slot_columns = {.name = "a matrix by columns", .drop = drop};
+static const struct ki_slot_kind slot_pattern = {.name = "the pattern of a matrix by columns", .drop = drop};
 
-kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X) {
+kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X, bool values) {
+    const bool all = values || ki_slot_get(X, &slot_columns);
+    const struct ki_slot_kind *kind = all ? &slot_columns : &slot_pattern;
     kiln_status status = KILN_OK;
-    if (!ki_slot_get(X, &slot_columns)) TRY(make(X, &slot_columns, X->rows, true));
-    const struct ki_transpose *T = ki_slot_get(X, &slot_columns);
-    *columns = (struct ki_columns){.start = &T->start, .row = &T->row, .value = &T->value};
+    if (!ki_slot_get(X, kind)) TRY(make(X, kind, X->rows, all));
+    const struct ki_transpose *T = ki_slot_get(X, kind);
+    *columns = (struct ki_columns){.start = &T->start, .row = &T->row, .value = all ? &T->value : NULL};
 done:
     return status;
 }

@@ -259,4 +259,11 @@ SCALAR_FN void cg_settle_column(wide *state, wide curvature, wide next) {
     state[CG_RHO] = next;
 }
 
+/* The state of PageRank's power iteration: see kiln_ranks in kiln.h. */
+#define RANKS_MASS 0
+#define RANKS_GOAL 1
+#define RANKS_TAKEN 2
+#define RANKS_ACTIVE 3
+#define RANKS_ROWS 4
+
 #endif

@@ -68,7 +68,7 @@ static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S) {
     TRY(ki_operands_hold(device, operands, 6));
     held = true;
     struct ki_columns from = {&S->row_start, &S->col, &S->values};
-    if (sampled->by_columns && S->nnz > 0) TRY(ki_columns_get(&from, S));
+    if (sampled->by_columns && S->nnz > 0) TRY(ki_columns_get(&from, S, true));
     sampled->start = from.start;
     sampled->col = from.row;
     sampled->value = from.value;

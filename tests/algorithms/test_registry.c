@@ -126,20 +126,24 @@ static void told_tolerances_hold(void **state) {
         assert_int_equal(kiln_matrix_dense(&b, device, type, 1, 1, NULL), KILN_OK);
         assert_int_equal(kiln_matrix_dense(&hubs, device, type, ROWS, 1, NULL), KILN_OK);
         assert_int_equal(kiln_matrix_dense(&ranks, device, type, COLS, 1, NULL), KILN_OK);
-        static const char *const names[] = {"linreg", "logreg", "glm", "svm", "hits"};
-        for (int a = 0; a < 5; a++) {
+        static const char *const names[] = {"linreg", "logreg", "glm", "svm", "hits", "pagerank"};
+        kiln_matrix *graph = NULL;
+        const int64_t row_start[ROWS + 1] = {0};
+        assert_int_equal(kiln_matrix_csr(&graph, device, type, ROWS, ROWS, row_start, NULL, NULL), KILN_OK);
+        for (int a = 0; a < 6; a++) {
             kiln_report report = {0};
             const kiln_option *tolerance = option_of(names[a], "tolerance");
             const kiln_status status = a == 0   ? kiln_linreg(W, b, X, y, NULL, &report)
                                        : a == 1 ? kiln_logreg(W, b, X, y, NULL, &report)
                                        : a == 2 ? kiln_glm(W, b, X, y, NULL, &report)
                                        : a == 3 ? kiln_svm(W, b, X, y, NULL, &report)
-                                                : kiln_hits(hubs, ranks, X, NULL, &report);
+                                       : a == 4 ? kiln_hits(hubs, ranks, X, NULL, &report)
+                                                : kiln_pagerank(hubs, graph, NULL, &report);
             assert_int_equal(status, KILN_OK);
             assert_true(report.tolerance == (single ? tolerance->standard_f32 : tolerance->standard));
             kiln_report_free(&report);
         }
-        kiln_matrix *const all[] = {wide, X, y, W, b, hubs, ranks};
+        kiln_matrix *const all[] = {wide, X, y, W, b, hubs, ranks, graph};
         for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     }
 }

@@ -578,6 +578,93 @@ class Validation(Models):
         self.assertNotIn(warning, kiln(*binomial, "s")[1])
 
 
+class PageRank(Models):
+    GRAPH = "ann\tbob\nann\tcid\ndan\tcid\ncid\tann\ncid\tann\n"  # bob dangles; a link stands twice
+
+    def reference(self, links, damping=0.85, teleport=None, dangling=None):
+        names = sorted({name for link in links for name in link[:2]})
+        t = {name: (teleport or {}).get(name, 0) if teleport else 1 for name in names}
+        g = {name: dangling.get(name, 0) for name in names} if dangling else t
+        p = {name: 1 / len(names) for name in names}
+        out = {name: sum(link[2] for link in links if link[0] == name) for name in names}
+        for _ in range(500):
+            mass = sum(p[name] for name in names if not out[name])
+            p = {name: (1 - damping) * t[name] / sum(t.values()) + damping * mass * g[name] / sum(g.values())
+                 + damping * sum(w * p[a] / out[a] for a, b, w in links if b == name) for name in names}
+        return p
+
+    def ranks(self, *arguments, code=0):
+        scores = self.path("ranks.tsv")
+        result = as_json("pagerank", *arguments, "--tolerance", 1e-14, "--scores", scores, *CPU, code=code)
+        rows = [line.split("\t") for line in self.lines("ranks.tsv")]
+        return result, {row[0]: [float(number) for number in row[1:]] for row in rows}
+
+    def same(self, got, want, column=0):
+        self.assertEqual(sorted(got), sorted(want))
+        for name in want:
+            self.assertAlmostEqual(got[name][column], want[name], 12)
+
+    def test_links_and_weights(self):
+        graph = self.write("pr.txt", self.GRAPH)
+        once = [("ann", "bob", 1), ("ann", "cid", 1), ("dan", "cid", 1), ("cid", "ann", 1)]
+        result, got = self.ranks(graph)
+        self.same(got, self.reference(once))
+        self.assertAlmostEqual(sum(row["value"] for row in result["ranks"]), 1)
+        self.assertLessEqual(result["error_bound"], 0.85 / 0.15 * 1e-14)
+        self.same(self.ranks(graph, "--damping", 0.5)[1], self.reference(once, 0.5))
+        heavy = self.write("heavy.txt", "a b 3\na c 1\nb a 2\nb b 1\na b 1\n")  # a to b: 4; b to itself; c dangles
+        self.same(self.ranks(heavy, "--weighted")[1],
+                  self.reference([("a", "b", 4), ("a", "c", 1), ("b", "a", 2), ("b", "b", 1)]))
+
+    def test_seeds(self):
+        graph = self.write("pr.txt", self.GRAPH)
+        once = [("ann", "bob", 1), ("ann", "cid", 1), ("dan", "cid", 1), ("cid", "ann", 1)]
+        seeds = self.write("seeds.txt", "# two sets\nann 3\nbob\n\ndan # alone\n")
+        result, got = self.ranks(graph, "--personalize", seeds)
+        self.assertEqual(result["sets"], 2)
+        self.same(got, self.reference(once, teleport={"ann": 3, "bob": 1}), 0)
+        self.same(got, self.reference(once, teleport={"dan": 1}), 1)
+        sink = self.write("sink.txt", "cid\n")
+        self.same(self.ranks(graph, "--dangling-to", sink)[1], self.reference(once, dangling={"cid": 1}))
+        everyone = {name: 1 for name in ("ann", "bob", "cid", "dan")}
+        self.same(self.ranks(graph, "--personalize", sink, "--dangling", "uniform")[1],
+                  self.reference(once, teleport={"cid": 1}, dangling=everyone))
+        for text, part in (("eve\n", "seeds.txt:1: the graph has no vertex eve"), ("ann x\n", "not x"), ("ann 1 2\n", "two words"),
+                           ("# none\n", "names no vertex"), ("ann 0\n", "set 1 are 0"), ("ann -1\n", "not -1")):
+            self.assertIn(part, kiln("pagerank", graph, "--personalize", self.write("seeds.txt", text), *CPU, code=3)[1])
+
+    def test_model(self):
+        graph, seeds = self.write("pr.txt", self.GRAPH), self.write("seeds.txt", "ann\n\nbob\n")
+        model = self.path("pr.kiln")
+        result = as_json("pagerank", graph, "--personalize", seeds, "-o", model, *CPU)
+        again = as_json("pagerank", graph, "--personalize", seeds, "--warm-start", model, *CPU)
+        self.assertLess(again["iterations"], result["iterations"])
+        self.assertEqual(as_json("info", model)["algorithm"], "pagerank")
+        claims = as_json("verify", model, graph, "--quiet")
+        self.assertTrue(claims["holds"])
+        self.assertEqual([claim["name"] for claim in claims["claims"]], ["residual", "sum"])
+        more = self.write("more.txt", self.GRAPH + "ann dan\n")
+        self.assertFalse(as_json("verify", model, more, "--quiet", code=4)["holds"])
+        kiln("pagerank", graph, "--warm-start", model, *CPU, code=7)  # another number of sets
+        self.assertIn("predicts nothing", kiln("predict", model, graph, *CPU, code=7)[1])
+        other = self.write("other.txt", "x y\n")
+        kiln("pagerank", other, "--warm-start", model, *CPU, code=7)
+        kiln("verify", model, other, code=7)
+
+    def test_stops_and_plot(self):
+        graph, plot = self.write("pr.txt", self.GRAPH), self.path("ranks.svg")
+        fixed = as_json("pagerank", graph, "--iterations", 3, "--plot", plot, *CPU)
+        self.assertEqual((fixed["iterations"], fixed["converged"], fixed["tolerance"]), (3, True, None))
+        self.assertIn("</svg>", self.read("ranks.svg").decode())
+        short = as_json("pagerank", graph, "--max-iterations", 3, *CPU)
+        self.assertEqual((short["iterations"], short["converged"]), (3, False))
+        self.assertEqual(short["residual"], fixed["residual"])
+        self.assertAlmostEqual(short["error_bound"], short["residual"] * 0.85 / 0.15)
+        self.assertIn("same vertices", kiln("pagerank", self.write("r.mtx", "%%MatrixMarket matrix coordinate pattern general\n2 3 1\n1 2\n"),
+                                     *CPU, code=3)[1])
+        self.assertIn("negative", kiln("pagerank", self.write("n.txt", "a b -1\n"), "--weighted", *CPU, code=3)[1])
+
+
 class Ranking(Models):
     def test_edges(self):
         graph = self.write("graph.txt", "# a comment\nann\tbob\nann\tcid\ndan\tcid\n")

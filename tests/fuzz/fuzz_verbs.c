@@ -75,5 +75,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     run_line("svm DATA --warm-start MODEL --max-iterations 2", model, numbers);
     run_line("svm DATA --warm-start MODEL --max-iterations 2 --regression", model, numbers);
     run_line("hits DATA --warm-start MODEL --max-iterations 2 --format edges", model, graph);
+    run_line("pagerank DATA --warm-start MODEL --max-iterations 2 --format edges", model, graph);
     return 0;
 }

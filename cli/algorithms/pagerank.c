@@ -1,0 +1,369 @@
+/* kiln pagerank: read a graph, rank its vertices, show the highest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph.h"
+#include "metrics.h"
+#include "output.h"
+#include "plot.h"
+#include "train.h"
+#include "verify.h"
+
+enum { TOP = 10, SETS_MOST = 64, POINTS = 200 };
+
+struct wanted {
+    const char *personalize, *dangling_to, *scores, *plot;
+    int64_t top;
+};
+
+struct ranking {
+    struct graph_seeds personalize, dangling; /* sets = 0: not given */
+    kiln_matrix *ranks, *teleport, *sink;     /* on the run's device */
+    double *rank;                             /* on the host, vertices x sets */
+    double *column;                           /* one set's */
+    int64_t sets, top_count;
+    int64_t *top; /* of each set, top_count of them */
+};
+
+/* ------------------------------------------------------------------------------------------ the run */
+
+static int64_t vertices(const struct solving *s) {
+    return kiln_matrix_rows(solving_X(s));
+}
+
+static int check(struct solving *s) {
+    const struct wanted *wanted = s->own;
+    struct ranking *ranking = s->state;
+    const kiln_matrix *A = solving_X(s);
+    int code = graph_check_format(s);
+    ranking->sets = 1;
+    if (!code && kiln_matrix_rows(A) != kiln_matrix_cols(A))
+        code =
+            fail_with(KILN_ERR_DATA, READING, "--format edges for lines of two vertices",
+                      "%s is %s x %s, but rows and columns must be the same vertices", s->run->arguments[0],
+                      text_count(kiln_matrix_rows(A)), text_count(kiln_matrix_cols(A)));
+    if (!code && wanted->personalize) {
+        code = graph_read_seeds(&ranking->personalize, wanted->personalize, s->data, SETS_MOST);
+        if (!code) ranking->sets = ranking->personalize.sets;
+    }
+    if (!code && wanted->dangling_to)
+        code = graph_read_seeds(&ranking->dangling, wanted->dangling_to, s->data, 1);
+    return code;
+}
+
+static int64_t width(const struct solving *s) {
+    return ((const struct ranking *)s->state)->sets;
+}
+
+static int to_device(kiln_matrix **to, const struct solving *s, const struct graph_seeds *seeds) {
+    if (!seeds->sets) return 0;
+    return kiln_matrix_copy(to, s->run->device, kiln_matrix_type(solving_X(s)), seeds->weights) == KILN_OK
+               ? 0
+               : fail_library(WORKING);
+}
+
+static int prepare(struct solving *s) {
+    struct ranking *ranking = s->state;
+    kiln_type type;
+    int64_t rows = 0, cols = 0;
+    int code = to_device(&ranking->teleport, s, &ranking->personalize);
+    if (!code) code = to_device(&ranking->sink, s, &ranking->dangling);
+    if (code) return code;
+    if (!s->warm) return solve_allocate(&ranking->ranks, s, vertices(s), ranking->sets);
+    if (!model_tensor_shape(s->warm, "ranks", &type, &rows, &cols) || rows != vertices(s) ||
+        !graph_same_vertices(s->warm, s->data))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same vertices in the same order are needed",
+                         "%s is no ranking of this graph's vertices", s->run->settings->warm_start);
+    if (cols != ranking->sets)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL,
+                         "as many sets of seeds as the model was made with are needed",
+                         "%s holds ranks for %s, but %s wanted", s->run->settings->warm_start,
+                         text_plural(cols, "set"), text_plural(ranking->sets, "set"));
+    return solve_take(&ranking->ranks, s, "ranks");
+}
+
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    struct ranking *ranking = s->state;
+    kiln_pagerank_options options = *(const kiln_pagerank_options *)s->options;
+    options.personalize = ranking->teleport;
+    options.dangling_to = ranking->sink;
+    options.warm_start = s->warm != NULL;
+    options.control = *control;
+    return kiln_pagerank(ranking->ranks, solving_X(s), &options, &s->report);
+}
+
+static const double *column_of(const struct ranking *ranking, int64_t set, int64_t count) {
+    for (int64_t v = 0; v < count; v++) ranking->column[v] = ranking->rank[v * ranking->sets + set];
+    return ranking->column;
+}
+
+static int finish(struct solving *s) {
+    struct ranking *ranking = s->state;
+    const struct wanted *wanted = s->own;
+    const int64_t n = vertices(s), most = wanted->top ? wanted->top : TOP;
+    int code = 0;
+    if (!(ranking->rank = values_of(ranking->ranks, &code))) return code;
+    ranking->top = malloc((size_t)(most * ranking->sets) * sizeof *ranking->top);
+    ranking->column = malloc((size_t)n * sizeof *ranking->column);
+    if (!ranking->top || !ranking->column)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld vertices", (long long)most);
+    for (int64_t set = 0; set < ranking->sets; set++)
+        ranking->top_count =
+            solve_find_top(ranking->top + set * (n < most ? n : most), column_of(ranking, set, n), n, most);
+    return 0;
+}
+
+static void free_ranking(struct solving *s) {
+    struct ranking *ranking = s->state;
+    free(ranking->rank);
+    free(ranking->column);
+    free(ranking->top);
+    kiln_matrix_free(ranking->ranks);
+    kiln_matrix_free(ranking->teleport);
+    kiln_matrix_free(ranking->sink);
+    kiln_matrix_free(ranking->personalize.weights);
+    kiln_matrix_free(ranking->dangling.weights);
+}
+
+/* ---------------------------------------------------------------------------------------- results */
+
+/* With what the ranks are the answer to, so that they can be verified. */
+static kiln_status keep(kiln_model *model, const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    kiln_status status = kiln_model_set_tensor(model, "ranks", ranking->ranks);
+    if (status == KILN_OK && ranking->teleport)
+        status = kiln_model_set_tensor(model, "personalize", ranking->teleport);
+    if (status == KILN_OK && ranking->sink) status = kiln_model_set_tensor(model, "dangling", ranking->sink);
+    return status == KILN_OK ? train_set_json(model, "vertices", graph_names_json(s->data)) : status;
+}
+
+static int write_scores(const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    const char *path = ((const struct wanted *)s->own)->scores;
+    struct output output;
+    const int single = kiln_matrix_type(solving_X(s)) == KILN_F32;
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    const int code = path ? output_open(&output, path) : 0;
+    if (code || !path) return code;
+    for (int64_t v = 0; v < vertices(s) && !ferror(output.file) && !talk_interrupted(); v++) {
+        fputs(graph_vertex_name(s->data, v, name), output.file);
+        for (int64_t set = 0; set < ranking->sets; set++) {
+            text_shortest(text, ranking->rank[v * ranking->sets + set], single);
+            fprintf(output.file, "\t%s", text);
+        }
+        fputc('\n', output.file);
+    }
+    if (!talk_interrupted() || s->report.stopped_by == KILN_STOP_CANCELLED) return output_commit(&output);
+    output_abandon(&output);
+    return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no scores were written");
+}
+
+static int descending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x < y) - (x > y);
+}
+
+/* The ranks of the first set from the highest down, at places that are equal factors apart: on two logarithmic axes the ranks of
+ * graphs that grew are near a line. */
+static int draw(const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    const char *path = ((const struct wanted *)s->own)->plot;
+    const int64_t n = vertices(s);
+    double place[POINTS], height[POINTS];
+    int64_t count = 0, former = 0;
+    if (!path) return 0;
+    column_of(ranking, 0, n);
+    qsort(ranking->column, (size_t)n, sizeof *ranking->column, descending);
+    for (int i = 0; i < POINTS; i++) {
+        const int64_t at = (int64_t)(pow((double)n, i / (POINTS - 1.0)) + 0.5);
+        if (at <= former || at > n || !(ranking->column[at - 1] > 0)) continue;
+        former = at;
+        place[count] = (double)at;
+        height[count++] = log10(ranking->column[at - 1]);
+    }
+    return plot_curve(path, &(struct curve){.title = "PageRank, highest first",
+                                            .x_title = "place",
+                                            .y_title = "log10 of the rank",
+                                            .x = place,
+                                            .y = height,
+                                            .count = count});
+}
+
+static int write_files(const struct solving *s) {
+    const int code = write_scores(s);
+    return code ? code : draw(s);
+}
+
+static void put_json(json_t *object, const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    const struct wanted *wanted = s->own;
+    json_t *array = json_array();
+    char name[SHORTEST_ROOM];
+    for (int64_t i = 0; i < ranking->sets * ranking->top_count; i++) {
+        json_t *row = json_object();
+        const int64_t set = i / ranking->top_count, vertex = ranking->top[i];
+        json_put_text(row, "vertex", graph_vertex_name(s->data, vertex, name));
+        json_put_number(row, "value", ranking->rank[vertex * ranking->sets + set]);
+        json_put_count(row, "set", set + 1);
+        json_add(array, row);
+    }
+    json_put_text(object, "scores", wanted->scores);
+    json_put_text(object, "personalize", wanted->personalize);
+    json_put_text(object, "dangling_to", wanted->dangling_to);
+    json_put_number(object, "dangling_mass", kiln_report_figure(&s->report, "dangling"));
+    json_put_count(object, "sets", ranking->sets);
+    json_put(object, "ranks", array);
+}
+
+static void print_head(FILE *file, const struct solving *s) {
+    const kiln_matrix *A = solving_X(s);
+    fprintf(file, "PageRank: vertices %s, %s; %.3g of the rank at vertices without links\n",
+            text_count(kiln_matrix_rows(A)), text_plural(kiln_matrix_nnz(A), "link"),
+            kiln_report_figure(&s->report, "dangling"));
+}
+
+static void print_top(FILE *file, const struct solving *s) {
+    const struct ranking *ranking = s->state;
+    char name[SHORTEST_ROOM];
+    for (int64_t set = 0; set < ranking->sets; set++) {
+        if (ranking->sets > 1) fprintf(file, "set %lld\n", (long long)set + 1);
+        for (int64_t i = 0; i < ranking->top_count; i++) {
+            const int64_t vertex = ranking->top[set * ranking->top_count + i];
+            fprintf(file, "  %13.6g  ", ranking->rank[vertex * ranking->sets + set]);
+            text_put(file, graph_vertex_name(s->data, vertex, name), 0);
+            fputc('\n', file);
+        }
+    }
+}
+
+/* ----------------------------------------------------------------------------------------- verify */
+
+/* What a ranking claims: that one more iteration over the same graph would hardly change it. */
+struct claimed {
+    kiln_matrix *ranks, *teleport, *sink;
+};
+
+static int take(kiln_matrix **A, const struct run *run, const struct verifying *v, const char *name,
+                bool wanted) {
+    kiln_type type;
+    int64_t rows, cols;
+    if (!model_tensor_shape(v->model, name, &type, &rows, &cols)) return wanted ? verify_no_claims() : 0;
+    if (rows != kiln_matrix_rows(kiln_data_X(v->data)) || !graph_same_vertices(v->model, v->data))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the graph that was ranked is needed",
+                         "%s is no ranking of the vertices of %s", run->arguments[0], run->arguments[1]);
+    return kiln_model_tensor(A, run->device, type, v->model, name) == KILN_OK ? 0 : fail_library(USING_MODEL);
+}
+
+static int judge(struct run *run, struct verifying *v, const struct claimed *claimed) {
+    const kiln_pagerank_options options = {
+        .damping = verify_number(v->options, "damping"),
+        .weighted = json_is_true(json_object_get(v->options, "weighted")),
+        .dangling = (kiln_dangling)json_integer_value(json_object_get(v->options, "dangling")),
+        .personalize = claimed->teleport,
+        .dangling_to = claimed->sink};
+    const bool single = kiln_matrix_type(claimed->ranks) == KILN_F32;
+    kiln_pagerank_verification found = {0};
+    const double start = clock_seconds();
+    if (kiln_verify_pagerank(&found, kiln_data_X(v->data), claimed->ranks, &options) != KILN_OK)
+        return fail_library(READING);
+    run->seconds.solve = clock_seconds() - start;
+    claim_bound(v, "residual", "residual", verify_number(v->report, "residual"), found.residual, 1,
+                single ? 2e-6 : 1e-13);
+    claim_equal(v, "sum", "sum", 1, found.sum, single ? 1e-5 : 1e-12, 0);
+    return 0;
+}
+
+static int verify_pagerank(struct run *run, struct verifying *v) {
+    struct claimed claimed = {NULL, NULL, NULL};
+    kiln_type type = KILN_F64;
+    int64_t rows, cols;
+    if (!model_tensor_shape(v->model, "ranks", &type, &rows, &cols) ||
+        isnan(verify_number(v->report, "residual")) || isnan(verify_number(v->options, "damping")))
+        return verify_no_claims();
+    int code = run_open_device(run, "cpu");
+    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
+    if (!code) code = take(&claimed.ranks, run, v, "ranks", true);
+    if (!code) code = take(&claimed.teleport, run, v, "personalize", false);
+    if (!code) code = take(&claimed.sink, run, v, "dangling", false);
+    if (!code) code = judge(run, v, &claimed);
+    kiln_matrix_free(claimed.ranks);
+    kiln_matrix_free(claimed.teleport);
+    kiln_matrix_free(claimed.sink);
+    return code;
+}
+
+/* ---------------------------------------------------------------------------------------- the verb */
+
+static int run_pagerank(struct run *run) {
+    static const struct solver solver = {.schema = "kiln.pagerank/1",
+                                         .objective = "error_bound",
+                                         .bytes = sizeof(struct ranking),
+                                         .check = check,
+                                         .prepare = prepare,
+                                         .solve = solve,
+                                         .finish = finish,
+                                         .keep = keep,
+                                         .write = write_files,
+                                         .json = put_json,
+                                         .head = print_head,
+                                         .print = print_top,
+                                         .free = free_ranking,
+                                         .width = width};
+    return solve_run(run, &solver);
+}
+
+static const struct option own[] = {
+    {"personalize", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
+     "Begin anew at these vertices only: a line is a vertex and perhaps a weight. An empty line begins the "
+     "next set of "
+     "vertices: each set is ranked for itself, all of them in the same passes over the graph; 64 at most.",
+     .offset = offsetof(struct wanted, personalize)},
+    {"dangling-to", 0, OPTION_PATH, GROUP_MODEL, 0, "FILE", NULL, NULL, 0, 0,
+     "Where vertices without links lead: a file like that of --personalize, of one set. Instead of "
+     "--dangling.",
+     .offset = offsetof(struct wanted, dangling_to)},
+    {"scores", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
+     "Write a line for each vertex: its name and its rank, or ranks, separated by tabs. - is standard "
+     "output.",
+     .offset = offsetof(struct wanted, scores)},
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
+     "Draw the ranks from the highest down to FILE, as SVG. - is standard output.",
+     .offset = offsetof(struct wanted, plot)},
+    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "K", NULL, "10", 1, 1000000, "Show the K highest vertices.",
+     .offset = offsetof(struct wanted, top)},
+};
+
+const struct verb verb_of_pagerank = {
+    "pagerank",
+    "GRAPH",
+    1,
+    1,
+    NULL,
+    "Rank the vertices of a graph by PageRank",
+    "The share of its time that a surfer spends at each vertex who follows a random link with probability "
+    "--damping, and else "
+    "begins anew at a random vertex, or at one that --personalize names. By power iteration; ranks add up to "
+    "1.\n\n"
+    "GRAPH is an edge list (.edges, or .txt as SNAP has it: lines of two vertices and perhaps a weight; "
+    "names are numbers or any "
+    "text), or a sparse square matrix, Matrix Market for instance, plain or through gzip or zstd; - is "
+    "standard input, with "
+    "--format edges. A link that stands several times counts once, or with --weighted by the sum of its "
+    "weights; a link of a "
+    "vertex to itself is a link like any other.\n\n"
+    "The tolerance is on the sum of all changes in one iteration, not multiplied by the number of vertices. "
+    "error_bound says how far "
+    "the ranks are from the exact ones at most, all distances added up: damping / (1 - damping) times that "
+    "change.",
+    "kiln pagerank wiki-Vote.txt.gz --top 5\n"
+    "kiln pagerank web.txt -o web.kiln --scores ranks.tsv --plot ranks.svg\n"
+    "kiln pagerank web.txt --personalize seeds.txt --damping 0.9\n"
+    "kiln pagerank more.mtx --weighted --warm-start web.kiln -o more.kiln",
+    .run = run_pagerank,
+    .kinds = VERB_BIT(ALGORITHM),
+    .own = own,
+    .own_count = sizeof own / sizeof *own,
+    .verify = verify_pagerank,
+    .predict_instead = "kiln pagerank --scores FILE writes every vertex's rank",
+};

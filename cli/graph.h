@@ -1,0 +1,25 @@
+/* What verbs that rank the vertices of a graph share: how vertices are called. */
+#ifndef CLI_GRAPH_H
+#define CLI_GRAPH_H
+
+#include "solve.h"
+
+/* The name of a vertex, or its number from 1 as in Matrix Market, which goes to the buffer of SHORTEST_ROOM. */
+const char *graph_vertex_name(const kiln_data *data, int64_t vertex, char *buffer);
+/* For a model's text "vertices": all names; null where there are none, or more than fit. */
+json_t *graph_names_json(const kiln_data *data);
+/* Whether the model was made of a graph with the same names in the same order, as far as both have names. */
+bool graph_same_vertices(const kiln_model *model, const kiln_data *data);
+/* solver.check: 0 or the exit code of an error that it has reported. */
+int graph_check_format(struct solving *s);
+
+/* Seeds: vertices with weights, in sets. A file has one a line, its name and perhaps a weight; an empty line begins the next set, and
+ * what follows a # is left out. */
+struct graph_seeds {
+    int64_t sets;
+    kiln_matrix *weights; /* vertices x sets, f64 on the CPU */
+};
+/* 0 or an exit code. sets_most: more are an error. */
+int graph_read_seeds(struct graph_seeds *seeds, const char *path, const kiln_data *data, int64_t sets_most);
+
+#endif
