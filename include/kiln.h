@@ -36,6 +36,7 @@
 #include "kiln/models.h"
 #include "kiln/linear.h"
 #include "kiln/mds.h"
+#include "kiln/factors.h"
 #include "kiln/registry.h"
 
 #endif

@@ -70,7 +70,7 @@ static kiln_status check_surplus(const struct ki_algorithm *algorithm, const kil
     return KILN_OK;
 }
 
-static kiln_status check_model(const kiln_model *model) {
+kiln_status ki_model_check(const kiln_model *model) {
     const char *name = kiln_model_text(model, "algorithm");
     const struct ki_algorithm *algorithm = ki_algorithm_named(name);
     struct sizes sizes = {{0}, {NULL}};
@@ -120,7 +120,7 @@ kiln_status kiln_model_create(kiln_model **model, const char *algorithm) {
 
 kiln_status kiln_model_save(const kiln_model *model, const char *path) {
     if (!model || !path) return ki_fail(KILN_ERR_ARGUMENT, "kiln_model_save: an argument is NULL");
-    const kiln_status status = check_model(model);
+    const kiln_status status = ki_model_check(model);
     return status == KILN_OK ? ki_model_write(model, path) : status;
 }
 
@@ -129,7 +129,7 @@ kiln_status kiln_model_load(kiln_model **model, const char *path) {
     kiln_model *made = NULL;
     kiln_status status;
     TRY(ki_model_read(&made, path));
-    TRY(check_model(made));
+    TRY(ki_model_check(made));
     *model = made;
     made = NULL;
 done:
@@ -143,7 +143,7 @@ done:
 kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model) {
     if (!loss || !model) return ki_fail(KILN_ERR_ARGUMENT, "kiln_model_loss: an argument is NULL");
     kiln_status status = KI_CHECK_RESULT(kiln_loss, loss);
-    if (status == KILN_OK) status = check_model(model);
+    if (status == KILN_OK) status = ki_model_check(model);
     if (status != KILN_OK) return status;
     const struct ki_algorithm *algorithm = ki_algorithm_of(model);
     if (!algorithm->loss) return ki_fail(KILN_ERR_MODEL, "a model of %s has no loss", algorithm->shown.name);
@@ -155,10 +155,20 @@ kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model) {
 
 kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
     if (!P || !model || !X) return ki_fail(KILN_ERR_ARGUMENT, "kiln_predict: an argument is NULL");
-    const kiln_status status = check_model(model);
+    const kiln_status status = ki_model_check(model);
     if (status != KILN_OK) return status;
     const struct ki_algorithm *algorithm = ki_algorithm_of(model);
     if (algorithm->predict) return algorithm->predict(P, model, X);
     ki_fail(KILN_ERR_MODEL, "a model of %s predicts nothing", algorithm->shown.name);
     return algorithm->instead ? ki_hint("%s", algorithm->instead) : KILN_ERR_MODEL;
+}
+
+kiln_status kiln_transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
+    if (!A || !model || !X) return ki_fail(KILN_ERR_ARGUMENT, "kiln_transform: an argument is NULL");
+    const kiln_status status = ki_model_check(model);
+    if (status != KILN_OK) return status;
+    const struct ki_algorithm *algorithm = ki_algorithm_of(model);
+    if (algorithm->transform) return algorithm->transform(A, model, X);
+    ki_fail(KILN_ERR_MODEL, "a model of %s has no factors", algorithm->shown.name);
+    return ki_hint("models of als have");
 }

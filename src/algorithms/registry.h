@@ -27,6 +27,10 @@ struct ki_algorithm {
     kiln_status (*loss)(kiln_loss *loss, const kiln_model *model);
     kiln_status (*predict)(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
     const char *instead;
+    /* Factor models, whose tensors A and B are the rows' and the columns' factors: kiln_transform; and whether the last column of
+     * both holds biases, beside *mean. NULL: it is none. */
+    kiln_status (*transform)(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X);
+    bool (*biases)(const kiln_model *model, double *mean);
     /* Iterations that it takes on most data, each with a pass over X, and passes besides. per_column: it ends after as many
      * iterations as X has columns. */
     struct {
@@ -39,6 +43,7 @@ struct ki_algorithm {
 const struct ki_algorithm *ki_algorithm_of(const kiln_model *model);
 const struct ki_algorithm *ki_algorithm_named(const char *name); /* NULL if there is none */
 
+kiln_status ki_model_check(const kiln_model *model); /* ERR_MODEL unless its algorithm's row holds */
 /* For a row's check, when all of its rules hold: NULL if an optional tensor is absent. */
 const struct ki_tensor *ki_model_tensor(const kiln_model *model, const char *name);
 double ki_tensor_value(const struct ki_tensor *tensor, int64_t i);

@@ -4,6 +4,7 @@
 
 #include "bodies/list.h"
 #include "ops/cg.h"
+#include "ops/factor_rows.h"
 #include "ops/gram.h"
 #include "ops/loss.h"
 #include "pass/chain.h"

@@ -6,6 +6,7 @@
 struct ki_chain;
 struct ki_gram;
 struct ki_cg;
+struct ki_factor_rows;
 struct ki_loss_rows;
 struct ki_pairs;
 struct ki_ranks;
@@ -34,6 +35,7 @@ struct batch_part;
                               int kind, struct batch_part *partial))                                         \
     BODY(void, batch_scale, (kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,                 \
                              const struct kiln_batch *batch))                                                \
+    BODY(void, factor_rows, (const struct ki_factor_rows *rows))                                             \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
     BODY(void, ranks_begin, (const struct ki_ranks *ranks))                                                  \
     BODY(void, ranks_step, (const struct ki_ranks *ranks, int64_t step))                                     \
@@ -65,6 +67,7 @@ struct batch_part;
 #include "ops/batch.cpu.h"
 #include "ops/cg.cpu.h"
 #include "ops/elementwise.cpu.h"
+#include "ops/factor_rows.cpu.h"
 #include "ops/gram.cpu.h"
 #include "ops/guttman.cpu.h"
 #include "ops/loss_rows.cpu.h"

@@ -35,6 +35,9 @@
 #define KI_LAST_kiln_hits_verification hubs
 #define KI_LAST_kiln_pagerank_options control
 #define KI_LAST_kiln_pagerank_verification sum
+#define KI_LAST_kiln_ranking rows
+#define KI_LAST_kiln_factor_rows steps
+#define KI_LAST_kiln_als_options control
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user
 

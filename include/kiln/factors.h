@@ -1,0 +1,129 @@
+/* Kiln: factor models of sparse data. A row of X (a user, a document) is about its row of A times B^T, the columns' factors.
+ *
+ * Training fills A and B; what follows works on a model, whatever the algorithm: factors of new rows, the best columns of a row.
+ *
+ * SPDX-License-Identifier: Apache-2.0
+ */
+#ifndef KILN_FACTORS_H
+#define KILN_FACTORS_H
+
+#include "kiln/models.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ------------------------------------------------------------------------------- all factor models */
+
+/* The factors of new rows under a trained model (fold-in): a new matrix, a row for each row of X, on X's device and of its type.
+ * X is CSR with the columns of the training data. The columns' factors stay as they are; a row is what training would make
+ * of it.
+ * Errors: ERR_ARGUMENT, ERR_MODEL (no factor model, or of other columns), memory and device errors. Cost: als: one solve of each
+ * row. */
+KILN_API kiln_status kiln_transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X);
+
+/* For each row of A (m x r, from kiln_transform or the model's own tensor of rows) the `top` columns of the highest scores, best
+ * first, ties by number: columns[i * top + j], scores[i * top + j]; columns are -1 and scores NaN where there are fewer.
+ * seen: m x n CSR, whose stored entries are left out; NULL = none. A score is the prediction (als: a rating, or the implicit
+ * model's preference).
+ * Errors: ERR_ARGUMENT, ERR_MODEL, memory and device errors. Cost: 2 m n r flops on A's device, selection on the host. */
+KILN_API kiln_status kiln_recommend(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
+                                    const kiln_matrix *A, const kiln_matrix *seen);
+
+/* Takes entries away for a test: each stored entry of X goes to *test with probability `fraction`, else to *train, both of X's
+ * shape, type and device. The same seed makes the same choice on every device; an entry's fate depends on its place in
+ * X alone. Errors: ERR_ARGUMENT (X dense, a fraction outside (0, 1)), memory and device errors. */
+KILN_API kiln_status kiln_split_entries(kiln_matrix **train, kiln_matrix **test, const kiln_matrix *X,
+                                        double fraction, uint64_t seed);
+
+/* How well a model ranks what it has not seen, over the rows of `test` that have entries, with the `top` best columns of each
+ * that train (NULL = nothing) does not have. Row i of A belongs to row i of both. */
+typedef struct kiln_ranking {
+    size_t size;
+    double recall;    /* mean of: hits / min(top, test entries of the row) */
+    double precision; /* hits / the columns that were recommended */
+    double
+        ndcg; /* mean of: sum over hits of 1 / log2(place + 1), places from 1, divided by the best such sum */
+    int64_t rows; /* that counted */
+} kiln_ranking;
+KILN_API kiln_status kiln_rank(kiln_ranking *ranking, int64_t top, const kiln_model *model,
+                               const kiln_matrix *A, const kiln_matrix *train, const kiln_matrix *test);
+
+/* ---------------------------------------------------------------------------------- least squares */
+
+typedef enum kiln_factor_solver {
+    KILN_FACTOR_CG = 1,      /* conjugate gradient from the rows as they are, `steps` of them */
+    KILN_FACTOR_CHOLESKY = 2 /* exact; where a pivot vanishes, its unknown is 0 */
+} kiln_factor_solver;
+
+/* A least-squares problem for each row of a sparse R, given the other side's factors:
+ *   explicit (gram NULL):  f_u(a) = 1/2 sum_i (r_ui - mean - a.b_i)^2 + (l2_u/2) ||a||^2,      i over the entries of row u
+ *   implicit:              f_u(a) = 1/2 sum_i c_ui (p_ui - a.b_i)^2 + (l2_u/2) ||a||^2,        i over all columns,
+ *                          p = 1 where r > 0, else 0, c = 1 + alpha |r|, which is 1 where nothing is stored
+ * With biases the last column of A and B holds them: a.b_i is then the product of the others plus both biases.
+ * l2_u = l2, or with `counted` l2 times the row's number of entries. */
+typedef struct kiln_factor_rows {
+    size_t size;
+    const kiln_matrix *R;    /* m x n, CSR; stored zeros are entries */
+    const kiln_matrix *B;    /* n x r, dense, 1 <= r <= 512 */
+    const kiln_matrix *gram; /* r x r, B^T B; NULL = explicit */
+    double mean;
+    double l2; /* >= 0 */
+    double alpha;
+    int biases, counted;
+    kiln_factor_solver solver; /* default CG */
+    int64_t steps;             /* of CG; default 3 */
+} kiln_factor_rows;
+
+/* Every row of A (m x r) becomes the minimiser of its f_u, or nearer to it. A row without entries becomes 0.
+ * Cost: CG 4 nnz r flops a step (implicit: and 2 m r^2), Cholesky nnz r^2 + m r^3 / 3. Determinism: run to run, for any number
+ * of threads. Errors: ERR_ARGUMENT (biases with a gram, r, types, shapes, devices), memory and device errors.
+ * Source: Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", ICDM 2008; Takacs, Pilaszy and Tikk,
+ * "Applications of the conjugate gradient method for implicit feedback collaborative filtering", RecSys 2011. */
+KILN_API kiln_status kiln_factor_solve(kiln_matrix *A, const kiln_factor_rows *rows);
+
+enum { KILN_FACTOR_FIT = 1, KILN_FACTOR_PENALTY = 2 };
+/* *loss = sum_u of the parts of f_u(a_u) that are named: KILN_FACTOR_FIT | KILN_FACTOR_PENALTY. Errors as kiln_factor_solve. */
+KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows, const kiln_matrix *A,
+                                      int parts);
+
+/* Alternating least squares: minimises over A (m x r), B (n x r)
+ *   explicit:  1/2 sum_ui (r_ui - mean - a_u.b_i)^2 + 1/2 sum_u l2_u ||a_u||^2 + 1/2 sum_i l2_i ||b_i||^2, ui over R's entries
+ *   implicit:  the same with weights c_ui over all u and i, see kiln_factor_rows
+ * by solving for all of A, then for all of B, again and again. With biases the last of the r columns holds them, and the mean is
+ * that of R's entries; without it is 0. The objective never rises but for rounding, with either solver.
+ * report->residual is the decrease in the last iteration relative to the objective. Figures: "mean"; with a test "test_rmse"
+ * (explicit). On failure A, B and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
+ * Determinism: run to run. Memory: a transposed copy of R and a copy of A and B.
+ * Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM 2008 (counted); Hu, Koren and
+ * Volinsky, ICDM 2008 (implicit). */
+typedef struct kiln_als_options {
+    size_t size;
+    double l2;              /* default 0.1 with `counted`, 10 without, 0.01 implicit */
+    int counted;            /* a row's penalty is l2 times the number of its entries */
+    int biases;             /* explicit only */
+    int implicit;           /* entries are how often something was seen, not what was thought of it */
+    double alpha;           /* implicit: confidence 1 + alpha |r|; default 40 */
+    int solver;             /* enum kiln_factor_solver; default CG */
+    int64_t steps;          /* of CG for each row; default 3 */
+    double tolerance;       /* on the relative decrease of the objective; default 1e-4 */
+    int64_t max_iterations; /* default 100 */
+    int warm_start;         /* go on from A and B; default: B random, A 0 */
+    int64_t seed;           /* default 1 */
+    const kiln_matrix
+        *test; /* m x n CSR: entries that R does not have, whose error is told each iteration; or NULL */
+    kiln_control control;
+} kiln_als_options;
+KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
+                              const kiln_als_options *options, kiln_report *report);
+/* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 6, f64: mean, l2, alpha, biases,
+ * counted, implicit). options as in training; mean: the report's figure. A text "rows" or "columns", a JSON array of strings,
+ * may name them. */
+KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
+                                    double mean, const kiln_als_options *options);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,245 @@
+/* A's rows from B, B's rows from A, and again: each half is a least-squares problem for every row, which kiln_factor_solve
+ * solves, so that the objective never rises.
+ *
+ * The halves differ in the matrix alone: R for the rows, its transpose for the columns. */
+#include "algorithms/factor/entries.h"
+#include "algorithms/factor/als.h"
+
+enum { STREAM = 0xa15 };
+
+struct als {
+    const kiln_matrix *R;
+    kiln_matrix *transposed;
+    kiln_matrix *A, *B, *gram; /* own copies; gram NULL if explicit */
+    kiln_als_options options;
+    double mean, start, objective, test_rmse;
+    kiln_report report;
+};
+
+/* ------------------------------------------------------------------------------------------- checks */
+
+static kiln_status check_options(const kiln_als_options *o) {
+    static const char call[] = "kiln_als";
+    if (!(o->l2 >= 0 || o->l2 == KILN_NONE) || isinf(o->l2) || !(o->alpha >= 0) || isinf(o->alpha))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 and alpha must be finite and not negative", call);
+    if (o->solver < 0 || o->solver > KILN_FACTOR_CHOLESKY || o->steps < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d with %lld steps", call, o->solver,
+                       (long long)o->steps);
+    if (o->implicit && o->biases) {
+        ki_fail(KILN_ERR_ARGUMENT,
+                "kiln_als_options.biases and kiln_als_options.implicit exclude each other");
+        return ki_hint("an implicit model's wanted values are 0 and 1, which have no means to take away");
+    }
+    return ki_check_iteration(call, o->tolerance, o->max_iterations);
+}
+
+static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *R,
+                         const kiln_als_options *o) {
+    static const char call[] = "kiln_als";
+    kiln_status status;
+    if (!A || !B || !R) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and R must not be NULL", call);
+    if (A == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B are one matrix", call);
+    if (kiln_matrix_format(R) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be sparse", call);
+    TRY(check_options(o));
+    TRY(ki_check_matrix(call, "A", A, R, kiln_matrix_rows(R), kiln_matrix_cols(A)));
+    TRY(ki_check_matrix(call, "B", B, R, kiln_matrix_cols(R), kiln_matrix_cols(A)));
+    if (kiln_matrix_cols(A) < (o->biases ? 2 : 1) || kiln_matrix_cols(A) > 512)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld factors, but 1 to %d are possible", call,
+                       (long long)kiln_matrix_cols(A) - (o->biases != 0), 512 - (o->biases != 0));
+    if (o->test &&
+        (kiln_matrix_format(o->test) != KILN_CSR || kiln_matrix_rows(o->test) != kiln_matrix_rows(R) ||
+         kiln_matrix_cols(o->test) != kiln_matrix_cols(R) ||
+         kiln_matrix_device(o->test) != kiln_matrix_device(R) ||
+         kiln_matrix_type(o->test) != kiln_matrix_type(R)))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: kiln_als_options.test must be sparse and as R is", call);
+    if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ the start */
+
+static kiln_status take_entries(struct als *s) {
+    struct ki_host_entries entries = {0};
+    kiln_status status;
+    double sum = 0;
+    TRY(ki_entries_get(&entries, s->R));
+    for (int64_t i = 0; i < entries.rows; i++)
+        for (int64_t e = entries.start[i]; e < entries.start[i + 1]; e++) {
+            if (!isfinite(entries.value[e]))
+                TRY(ki_fail(
+                    KILN_ERR_DATA,
+                    "kiln_als: the entry in row %lld, column %d is %g (rows and columns count from 0)",
+                    (long long)i, entries.col[e], entries.value[e]));
+            sum += entries.value[e];
+        }
+    if (s->options.biases) s->mean = sum / (double)entries.nnz;
+    TRY(ki_entries_transpose(&s->transposed, &entries, s->R));
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+/* B random and small, its biases 0; A 0. */
+static kiln_status random_start(struct als *s) {
+    const int64_t n = kiln_matrix_cols(s->B);
+    double *scale = ki_alloc((size_t)n * sizeof *scale);
+    kiln_status status = KILN_OK;
+    if (!scale) return ki_fail_nomem((size_t)n * sizeof *scale, "the start");
+    for (int64_t j = 0; j < n; j++) scale[j] = 0.1;
+    if (s->options.biases) scale[n - 1] = 0;
+    TRY(kiln_fill_random(s->B, KILN_NORMAL, (uint64_t)s->options.seed, STREAM));
+    TRY(kiln_combine(s->B, scale, s->B, NULL, NULL));
+done:
+    ki_free(scale);
+    return status;
+}
+
+static kiln_status begin(struct als *s, const kiln_matrix *A, const kiln_matrix *B) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(s->R);
+    const kiln_type type = kiln_matrix_type(s->R);
+    const int64_t n = kiln_matrix_cols(A);
+    TRY(take_entries(s));
+    if (s->options.implicit) TRY(kiln_matrix_dense(&s->gram, device, type, n, n, NULL));
+    if (s->options.warm_start) {
+        TRY(ki_check_finite("kiln_als", "A", A, false));
+        TRY(ki_check_finite("kiln_als", "B", B, false));
+        TRY(kiln_matrix_copy(&s->A, device, type, A));
+        TRY(kiln_matrix_copy(&s->B, device, type, B));
+    } else {
+        TRY(kiln_matrix_dense(&s->A, device, type, kiln_matrix_rows(A), n, NULL));
+        TRY(kiln_matrix_dense(&s->B, device, type, kiln_matrix_rows(B), n, NULL));
+        TRY(random_start(s));
+    }
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- a sweep */
+
+/* The problem of one side's rows, given the other side's factors. */
+static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_matrix *R,
+                           const kiln_matrix *other) {
+    const kiln_als_options *o = &s->options;
+    *rows = (kiln_factor_rows){.R = R,
+                               .B = other,
+                               .gram = s->gram,
+                               .mean = s->mean,
+                               .l2 = o->l2,
+                               .alpha = o->alpha,
+                               .biases = o->biases,
+                               .counted = o->counted,
+                               .solver = (kiln_factor_solver)o->solver,
+                               .steps = o->steps};
+    return s->gram ? kiln_gram(s->gram, NULL, other, NULL, NULL) : KILN_OK;
+}
+
+static kiln_status measure(struct als *s) {
+    kiln_status status;
+    kiln_factor_rows rows, columns;
+    double fit, penalty, error;
+    TRY(problem(&columns, s, s->transposed, s->A));
+    TRY(kiln_factor_loss(&penalty, &columns, s->B, KILN_FACTOR_PENALTY));
+    TRY(problem(&rows, s, s->R, s->B));
+    TRY(kiln_factor_loss(&fit, &rows, s->A, KILN_FACTOR_FIT | KILN_FACTOR_PENALTY));
+    s->objective = fit + penalty;
+    if (s->options.test && !s->options.implicit && kiln_matrix_nnz(s->options.test) > 0) {
+        rows.R = s->options.test;
+        TRY(kiln_factor_loss(&error, &rows, s->A, KILN_FACTOR_FIT));
+        s->test_rmse = sqrt(2 * error / (double)kiln_matrix_nnz(s->options.test));
+    }
+    if (!isfinite(s->objective)) {
+        ki_fail(KILN_ERR_DATA, "kiln_als: the objective overflows %s",
+                kiln_matrix_type(s->R) == KILN_F32 ? "f32" : "f64");
+        TRY(ki_hint("scale the entries of R"));
+    }
+done:
+    return status;
+}
+
+static kiln_status sweep(struct als *s) {
+    kiln_status status;
+    kiln_factor_rows rows;
+    TRY(problem(&rows, s, s->R, s->B));
+    TRY(kiln_factor_solve(s->A, &rows));
+    TRY(problem(&rows, s, s->transposed, s->A));
+    TRY(kiln_factor_solve(s->B, &rows));
+    TRY(measure(s));
+done:
+    return status;
+}
+
+static bool cancelled(const struct als *s, const kiln_trace_row *row) {
+    const kiln_control *control = &s->options.control;
+    const kiln_progress now = {"solve",
+                               row->iteration,
+                               s->options.max_iterations,
+                               row->objective,
+                               row->residual,
+                               row->seconds,
+                               2 * ki_bytes_of(s->R) * row->iteration};
+    return control->progress && control->progress(control->user, &now) != 0;
+}
+
+static kiln_status iterate(struct als *s) {
+    kiln_report *report = &s->report;
+    kiln_status status = KILN_OK;
+    TRY(measure(s));
+    while (report->stopped_by == KILN_STOP_NONE) {
+        const double before = s->objective;
+        TRY(sweep(s));
+        kiln_trace_row row = {.iteration = ++report->iterations,
+                              .objective = s->objective,
+                              .residual = fmax(before - s->objective, 0) / fmax(before, DBL_MIN),
+                              .seconds = ki_clock() - s->start};
+        TRY(ki_report_row(report, &row));
+        report->residual = row.residual;
+        report->objective = s->objective;
+        if (row.residual <= s->options.tolerance)
+            report->stopped_by = KILN_STOP_TOLERANCE;
+        else if (cancelled(s, &row))
+            report->stopped_by = KILN_STOP_CANCELLED;
+        else if (row.iteration >= s->options.max_iterations)
+            report->stopped_by = KILN_STOP_ITERATIONS;
+    }
+    report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
+    report->passes = 4 * report->iterations + 2;
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------- the whole */
+
+kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const kiln_als_options *options,
+                     kiln_report *report) {
+    kiln_status status;
+    struct als s = {.R = R, .start = ki_clock(), .test_rmse = NAN};
+    const double one = 1;
+    double *ones = NULL;
+    TRY(KI_TAKE(kiln_als_options, &s.options, options));
+    TRY(KI_CHECK_RESULT(kiln_report, report));
+    TRY(check(A, B, R, &s.options));
+    ki_als_fill(&s.options, kiln_matrix_type(R));
+    s.report.tolerance = s.options.tolerance;
+    TRY(ki_report_begin(&s.report));
+    if (!(ones = ki_alloc((size_t)kiln_matrix_cols(A) * sizeof *ones)))
+        TRY(ki_fail_nomem((size_t)kiln_matrix_cols(A) * sizeof *ones, "coefficients"));
+    for (int64_t j = 0; j < kiln_matrix_cols(A); j++) ones[j] = one;
+    TRY(begin(&s, A, B));
+    TRY(iterate(&s));
+    TRY(kiln_combine(A, ones, s.A, NULL, NULL));
+    TRY(kiln_combine(B, ones, s.B, NULL, NULL));
+    ki_report_figure(&s.report, "mean", s.mean);
+    if (s.options.test && !s.options.implicit) ki_report_figure(&s.report, "test_rmse", s.test_rmse);
+    s.report.seconds = ki_clock() - s.start;
+    ki_report_hand_over(report, &s.report);
+done:
+    ki_free(ones);
+    kiln_report_free(&s.report);
+    kiln_matrix_free(s.transposed);
+    kiln_matrix_free(s.A);
+    kiln_matrix_free(s.B);
+    kiln_matrix_free(s.gram);
+    return status;
+}

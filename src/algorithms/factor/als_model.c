@@ -1,0 +1,128 @@
+/* What a model of als holds, and what it is used for: factors of new rows are one more half of a sweep. */
+#include "algorithms/factor/als.h"
+
+enum { MEAN, L2, ALPHA, BIASES, COUNTED, IMPLICIT, SETTINGS };
+
+static kiln_status check_model(const kiln_model *model) {
+    kiln_status status = ki_model_check_names(model, "rows", ki_model_tensor(model, "A")->rows);
+    if (status == KILN_OK) status = ki_model_check_names(model, "columns", ki_model_tensor(model, "B")->rows);
+    const struct ki_tensor *settings = ki_model_tensor(model, "settings");
+    for (int i = 0; status == KILN_OK && i < SETTINGS; i++)
+        if (!isfinite(ki_tensor_value(settings, i)) || (i > 0 && ki_tensor_value(settings, i) < 0))
+            status =
+                ki_fail(KILN_ERR_MODEL, "tensor 'settings' has the value %g", ki_tensor_value(settings, i));
+    if (status == KILN_OK && ki_tensor_value(settings, BIASES) != 0 &&
+        ki_tensor_value(settings, IMPLICIT) != 0)
+        status = ki_fail(KILN_ERR_MODEL, "tensor 'settings' asks for biases in an implicit model");
+    return status;
+}
+
+static double setting(const kiln_model *model, int i) {
+    return ki_tensor_value(ki_model_tensor(model, "settings"), i);
+}
+
+static bool has_biases(const kiln_model *model, double *mean) {
+    *mean = setting(model, MEAN);
+    return setting(model, BIASES) != 0;
+}
+
+/* Exactly: there are few new rows, and they have no factors to begin with. */
+static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    kiln_matrix *made = NULL, *B = NULL, *gram = NULL;
+    TRY(kiln_model_tensor(&B, device, type, model, "B"));
+    const int64_t n = kiln_matrix_cols(B);
+    if (kiln_matrix_format(X) != KILN_CSR)
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_transform: X must be sparse"));
+    if (kiln_matrix_cols(X) != kiln_matrix_rows(B))
+        TRY(ki_fail(KILN_ERR_MODEL, "kiln_transform: the model has %lld columns, X has %lld",
+                    (long long)kiln_matrix_rows(B), (long long)kiln_matrix_cols(X)));
+    TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), n, NULL));
+    if (setting(model, IMPLICIT) != 0) {
+        TRY(kiln_matrix_dense(&gram, device, type, n, n, NULL));
+        TRY(kiln_gram(gram, NULL, B, NULL, NULL));
+    }
+    const kiln_factor_rows rows = {.R = X,
+                                   .B = B,
+                                   .gram = gram,
+                                   .mean = setting(model, MEAN),
+                                   .l2 = setting(model, L2),
+                                   .alpha = setting(model, ALPHA),
+                                   .biases = setting(model, BIASES) != 0,
+                                   .counted = setting(model, COUNTED) != 0,
+                                   .solver = KILN_FACTOR_CHOLESKY};
+    TRY(kiln_factor_solve(made, &rows));
+    *A = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    kiln_matrix_free(B);
+    kiln_matrix_free(gram);
+    return status;
+}
+
+static const kiln_option options_table[] = {
+    KI_OPTION(kiln_als_options, l2, REAL, 10, 10, 0, INFINITY, NULL,
+              "Strength of the L2 penalty. 0 stands for 10, for 0.1 with counted, for 0.01 with implicit."),
+    KI_OPTION(kiln_als_options, counted, FLAG, 0, 0, 0, 1, NULL,
+              "Multiply a row's penalty by the number of its entries (ALS-WR)."),
+    KI_OPTION(kiln_als_options, biases, FLAG, 0, 0, 0, 1, NULL,
+              "Fit the mean and a bias for each row and column beside the factors."),
+    KI_OPTION(kiln_als_options, implicit, FLAG, 0, 0, 0, 1, NULL,
+              "Take entries for how often something was seen: every absent entry is a weak no."),
+    KI_OPTION(kiln_als_options, alpha, REAL, 40, 40, 0, INFINITY, NULL,
+              "With implicit: the confidence in an entry r is 1 + alpha |r|."),
+    KI_OPTION(kiln_als_options, solver, CHOICE, 1, 1, 1, 2, "cg|cholesky",
+              "How a row's problem is solved: a few steps of conjugate gradient, or exactly."),
+    KI_OPTION(kiln_als_options, steps, INTEGER, 3, 3, 1, 10000, NULL,
+              "Steps of conjugate gradient for each row."),
+    KI_OPTION(kiln_als_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
+              "Stop when an iteration lowers the objective by at most this share."),
+    KI_OPTION(kiln_als_options, max_iterations, INTEGER, 100, 100, 1, 9e18, NULL,
+              "Stop after this many iterations, converged or not."),
+    KI_OPTION(kiln_als_options, seed, INTEGER, 1, 1, 1, 9e18, NULL, "Seed of the start."),
+};
+
+const struct ki_algorithm ki_algorithm_als = {
+    .shown = {"als", "Factor a matrix of ratings or counts by alternating least squares",
+              KI_OPTIONS(options_table, kiln_als_options)},
+    .tensors = {{"A", 'm', 'r', false, false},
+                {"B", 'n', 'r', false, false},
+                {"settings", '1', '6', false, true}},
+    .check = check_model,
+    .transform = transform,
+    .biases = has_biases,
+    .instead = "kiln recommend shows what it recommends to a user",
+    .passes = {80, 2, false}};
+
+void ki_als_fill(kiln_als_options *o, kiln_type type) {
+    if (o->l2 == 0) o->l2 = o->implicit ? 0.01 : o->counted ? 0.1 : 10;
+    ki_options_fill(o, &ki_algorithm_als.shown, type);
+    if (o->l2 == KILN_NONE) o->l2 = 0;
+}
+
+kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B, double mean,
+                           const kiln_als_options *options) {
+    kiln_status status;
+    kiln_als_options o;
+    kiln_model *made = NULL;
+    kiln_matrix *settings = NULL;
+    if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_als_model: an argument is NULL");
+    TRY(KI_TAKE(kiln_als_options, &o, options));
+    ki_als_fill(&o, kiln_matrix_type(A));
+    const double values[SETTINGS] = {mean, o.l2, o.alpha, o.biases != 0, o.counted != 0, o.implicit != 0};
+    TRY(kiln_model_create(&made, "als"));
+    TRY(kiln_matrix_dense(&settings, kiln_matrix_device(A), KILN_F64, 1, SETTINGS, values));
+    TRY(kiln_model_set_tensor(made, "A", A));
+    TRY(kiln_model_set_tensor(made, "B", B));
+    TRY(kiln_model_set_tensor(made, "settings", settings));
+    TRY(ki_model_check(made));
+    *model = made;
+    made = NULL;
+done:
+    kiln_matrix_free(settings);
+    kiln_model_free(made);
+    return status;
+}

@@ -1,0 +1,73 @@
+/* Entries go to the host once before training: to be transposed by counting, or shared out between training and test. */
+#include "algorithms/factor/entries.h"
+
+kiln_status ki_entries_new(struct ki_host_entries *entries, int64_t rows, int64_t cols, int64_t nnz) {
+    *entries = (struct ki_host_entries){.rows = rows, .cols = cols, .nnz = nnz};
+    entries->start = ki_calloc((size_t)(rows + 1) * sizeof *entries->start);
+    entries->col = ki_alloc((size_t)nnz * sizeof *entries->col);
+    entries->value = ki_alloc((size_t)nnz * sizeof *entries->value);
+    if (entries->start && entries->col && entries->value) return KILN_OK;
+    ki_host_entries_free(entries);
+    return ki_fail_nomem((size_t)nnz * 12 + (size_t)rows * 8, "the entries on the host");
+}
+
+void ki_host_entries_free(struct ki_host_entries *entries) {
+    ki_free(entries->start);
+    ki_free(entries->col);
+    ki_free(entries->value);
+    *entries = (struct ki_host_entries){0};
+}
+
+kiln_status ki_entries_get(struct ki_host_entries *entries, const kiln_matrix *X) {
+    const int64_t nnz = kiln_matrix_nnz(X);
+    kiln_status status = ki_entries_new(entries, kiln_matrix_rows(X), kiln_matrix_cols(X), nnz);
+    if (status != KILN_OK) return status;
+    TRY(kiln_matrix_get_csr(entries->start, entries->col, entries->value, X));
+    if (kiln_matrix_type(X) == KILN_F32) /* widened from the end, where they are */
+        for (int64_t e = nnz - 1; e >= 0; e--) {
+            float narrow;
+            memcpy(&narrow, (const char *)entries->value + e * (int64_t)sizeof narrow, sizeof narrow);
+            entries->value[e] = narrow;
+        }
+done:
+    if (status != KILN_OK) ki_host_entries_free(entries);
+    return status;
+}
+
+kiln_status ki_entries_matrix(kiln_matrix **X, const struct ki_host_entries *entries,
+                              const kiln_matrix *like) {
+    const kiln_type type = kiln_matrix_type(like);
+    float *narrow = NULL;
+    kiln_status status = KILN_OK;
+    if (type == KILN_F32) {
+        if (!(narrow = ki_alloc((size_t)entries->nnz * sizeof *narrow)))
+            TRY(ki_fail_nomem((size_t)entries->nnz * sizeof *narrow, "a matrix's values"));
+        for (int64_t e = 0; e < entries->nnz; e++) narrow[e] = (float)entries->value[e];
+    }
+    TRY(kiln_matrix_csr(X, kiln_matrix_device(like), type, entries->rows, entries->cols, entries->start,
+                        entries->col, narrow ? (const void *)narrow : entries->value));
+done:
+    ki_free(narrow);
+    return status;
+}
+
+kiln_status ki_entries_transpose(kiln_matrix **T, const struct ki_host_entries *entries,
+                                 const kiln_matrix *like) {
+    struct ki_host_entries to = {0};
+    kiln_status status;
+    TRY(ki_entries_new(&to, entries->cols, entries->rows, entries->nnz));
+    for (int64_t e = 0; e < entries->nnz; e++) to.start[entries->col[e] + 1]++;
+    for (int64_t j = 0; j < to.rows; j++) to.start[j + 1] += to.start[j];
+    for (int64_t i = 0; i < entries->rows; i++)
+        for (int64_t e = entries->start[i]; e < entries->start[i + 1]; e++) {
+            const int64_t at = to.start[entries->col[e]]++;
+            to.col[at] = (int32_t)i;
+            to.value[at] = entries->value[e];
+        }
+    for (int64_t j = to.rows; j > 0; j--) to.start[j] = to.start[j - 1];
+    to.start[0] = 0;
+    TRY(ki_entries_matrix(T, &to, like));
+done:
+    ki_host_entries_free(&to);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* The entries of a sparse matrix on the host, and matrices made of them. */
+#ifndef KI_FACTOR_ENTRIES_H
+#define KI_FACTOR_ENTRIES_H
+
+#include "algorithms/algorithm.h"
+
+struct ki_host_entries {
+    int64_t rows, cols, nnz;
+    int64_t *start;
+    int32_t *col;
+    double *value;
+};
+kiln_status ki_entries_get(struct ki_host_entries *entries, const kiln_matrix *X);
+/* Arrays for a matrix of that shape, contents undefined. */
+kiln_status ki_entries_new(struct ki_host_entries *entries, int64_t rows, int64_t cols, int64_t nnz);
+void ki_host_entries_free(struct ki_host_entries *entries);
+/* A matrix of them on like's device and of its type. */
+kiln_status ki_entries_matrix(kiln_matrix **X, const struct ki_host_entries *entries,
+                              const kiln_matrix *like);
+/* *T = X^T, on X's device. */
+kiln_status ki_entries_transpose(kiln_matrix **T, const struct ki_host_entries *entries,
+                                 const kiln_matrix *like);
+
+#endif

@@ -1,0 +1,336 @@
+/* Alternating least squares: the objective against plain loops, that it never rises, the fixed point, new rows, recommendations,
+ * what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln.h"
+
+enum { M = 60, N = 45, K = 4 };
+
+static kiln_device *device;
+
+static int open_device(void **state) {
+    (void)state;
+    return kiln_device_open(&device, "cpu", NULL);
+}
+
+static int close_device(void **state) {
+    (void)state;
+    kiln_device_close(device);
+    return 0;
+}
+
+/* Ratings about 1 to 5 with a structure of rank 2; some stored ones are 0. The last row and the last column are empty. */
+struct ratings {
+    double value[M][N];
+    bool there[M][N];
+};
+
+static double uniform(uint64_t *seed) {
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 11) / 9007199254740992.0;
+}
+
+static void fill(struct ratings *ratings, uint64_t seed) {
+    memset(ratings, 0, sizeof *ratings);
+    for (int u = 0; u < M - 1; u++)
+        for (int i = 0; i < N - 1; i++) {
+            const double noise = uniform(&seed);
+            if (uniform(&seed) > 0.3) continue;
+            ratings->there[u][i] = true;
+            ratings->value[u][i] = (float)(3 + cos(u * 0.7) * sin(i * 1.3) + 0.02 * u - 0.03 * i + noise);
+            if (noise < 0.05) ratings->value[u][i] = 0;
+        }
+}
+
+static kiln_matrix *matrix_of(const struct ratings *ratings, kiln_type type) {
+    int64_t start[M + 1] = {0}, nnz = 0;
+    int32_t *col = malloc(M * N * sizeof *col);
+    double *value = malloc(M * N * sizeof *value);
+    kiln_matrix *wide = NULL, *R = NULL;
+    for (int u = 0; u < M; u++) {
+        for (int i = 0; i < N; i++) {
+            if (!ratings->there[u][i]) continue;
+            col[nnz] = i;
+            value[nnz++] = ratings->value[u][i];
+        }
+        start[u + 1] = nnz;
+    }
+    assert_int_equal(kiln_matrix_csr(&wide, device, KILN_F64, M, N, start, col, value), KILN_OK);
+    assert_int_equal(kiln_matrix_copy(&R, device, type, wide), KILN_OK);
+    kiln_matrix_free(wide);
+    free(col);
+    free(value);
+    return R;
+}
+
+struct fit {
+    kiln_matrix *R, *A, *B;
+    double a[M * (K + 1)], b[N * (K + 1)];
+    int width;
+    kiln_report report;
+};
+
+static void get(double *values, const kiln_matrix *A) {
+    kiln_matrix *wide = NULL;
+    assert_int_equal(kiln_matrix_copy(&wide, device, KILN_F64, A), KILN_OK);
+    assert_int_equal(kiln_matrix_get(values, wide), KILN_OK);
+    kiln_matrix_free(wide);
+}
+
+static void fit_run(struct fit *fit, const struct ratings *ratings, kiln_type type,
+                    const kiln_als_options *options) {
+    memset(fit, 0, sizeof *fit);
+    fit->width = K + (options->biases != 0);
+    fit->R = matrix_of(ratings, type);
+    assert_int_equal(kiln_matrix_dense(&fit->A, device, type, M, fit->width, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&fit->B, device, type, N, fit->width, NULL), KILN_OK);
+    assert_int_equal(kiln_als(fit->A, fit->B, fit->R, options, &fit->report), KILN_OK);
+    get(fit->a, fit->A);
+    get(fit->b, fit->B);
+}
+
+static void fit_free(struct fit *fit) {
+    kiln_matrix_free(fit->R);
+    kiln_matrix_free(fit->A);
+    kiln_matrix_free(fit->B);
+    kiln_report_free(&fit->report);
+}
+
+static double predict(const struct fit *fit, const double *a, int i, int biases, double mean) {
+    const double *b = fit->b + i * fit->width;
+    double sum = biases ? mean + a[K] + b[K] : 0;
+    for (int k = 0; k < K; k++) sum += a[k] * b[k];
+    return sum;
+}
+
+/* The objective by its definition, all cells one by one. */
+static double objective_of(const struct fit *fit, const struct ratings *ratings, const kiln_als_options *o) {
+    const double mean = kiln_report_figure(&fit->report, "mean");
+    double sum = 0;
+    int rows[M] = {0}, columns[N] = {0};
+    for (int u = 0; u < M; u++)
+        for (int i = 0; i < N; i++) {
+            const double r = ratings->value[u][i];
+            const double d = predict(fit, fit->a + u * fit->width, i, o->biases, mean);
+            const double c = o->implicit ? 1 + o->alpha * fabs(r) : 1, p = o->implicit ? r > 0 : r;
+            rows[u] += ratings->there[u][i];
+            columns[i] += ratings->there[u][i];
+            if (o->implicit || ratings->there[u][i]) sum += c * (p - d) * (p - d) / 2;
+        }
+    for (int u = 0; u < M; u++)
+        for (int k = 0; k < fit->width; k++)
+            sum += o->l2 * (o->counted ? rows[u] : 1) * pow(fit->a[u * fit->width + k], 2) / 2;
+    for (int i = 0; i < N; i++)
+        for (int k = 0; k < fit->width; k++)
+            sum += o->l2 * (o->counted ? columns[i] : 1) * pow(fit->b[i * fit->width + k], 2) / 2;
+    return sum;
+}
+
+static const kiln_als_options cases[] = {
+    {.l2 = 2, .tolerance = 1e-6, .max_iterations = 2000},
+    {.l2 = 0.2, .counted = 1, .tolerance = 1e-6, .max_iterations = 2000},
+    {.l2 = 2, .biases = 1, .tolerance = 1e-6, .max_iterations = 2000},
+    {.l2 = 0.2,
+     .biases = 1,
+     .counted = 1,
+     .solver = KILN_FACTOR_CHOLESKY,
+     .tolerance = 1e-6,
+     .max_iterations = 2000},
+    {.l2 = 1, .solver = KILN_FACTOR_CHOLESKY, .tolerance = 1e-6, .max_iterations = 2000},
+    {.l2 = 0.5, .implicit = 1, .alpha = 3, .tolerance = 1e-6, .max_iterations = 2000},
+    {.l2 = 0.5,
+     .implicit = 1,
+     .alpha = 3,
+     .solver = KILN_FACTOR_CHOLESKY,
+     .tolerance = 1e-6,
+     .max_iterations = 2000},
+};
+enum { CASES = sizeof cases / sizeof *cases };
+
+static void objective_as_defined_and_never_rising(void **state) {
+    (void)state;
+    struct ratings ratings;
+    struct fit fit;
+    fill(&ratings, 1);
+    for (int c = 0; c < CASES; c++)
+        for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+            const double digits = type == KILN_F32 ? 1e-5 : 1e-12;
+            fit_run(&fit, &ratings, type, &cases[c]);
+            const double objective = objective_of(&fit, &ratings, &cases[c]);
+            assert_true(fabs(fit.report.objective - objective) <= digits * objective);
+            for (int64_t t = 1; t < fit.report.trace_count; t++)
+                assert_true(fit.report.trace[t].objective <=
+                            fit.report.trace[t - 1].objective * (1 + digits));
+            assert_true(fit.report.trace_count == fit.report.iterations && fit.report.iterations > 2);
+            assert_true(fit.report.converged);
+            fit_free(&fit);
+        }
+}
+
+/* At the end neither half can be bettered: both solvers meet there, and a warm start stays. */
+static void fixed_point_and_warm_start(void **state) {
+    (void)state;
+    struct ratings ratings;
+    struct fit fit;
+    fill(&ratings, 2);
+    kiln_als_options options = {.l2 = 3, .biases = 1, .tolerance = 1e-13, .max_iterations = 2000};
+    fit_run(&fit, &ratings, KILN_F64, &options);
+    assert_true(fit.report.converged);
+    const double objective = fit.report.objective;
+    kiln_report report = {0};
+    options.warm_start = 1;
+    options.max_iterations = 1;
+    options.solver = KILN_FACTOR_CHOLESKY;
+    assert_int_equal(kiln_als(fit.A, fit.B, fit.R, &options, &report), KILN_OK);
+    assert_true(fabs(report.objective - objective) <= 1e-9 * objective);
+    kiln_report_free(&report);
+    fit_free(&fit);
+}
+
+/* A row of the training data, folded in, gets the factors that it has at the fixed point; recommendations are the best that
+ * plain loops find. */
+static void models_fold_in_and_recommend(void **state) {
+    (void)state;
+    enum { TOP = 7 };
+    struct ratings ratings;
+    struct fit fit;
+    fill(&ratings, 3);
+    const kiln_als_options options = {.l2 = 2, .biases = 1, .tolerance = 1e-13, .max_iterations = 2000};
+    fit_run(&fit, &ratings, KILN_F64, &options);
+    const double mean = kiln_report_figure(&fit.report, "mean");
+    kiln_model *model = NULL;
+    kiln_matrix *A = NULL;
+    double a[M * (K + 1)], scores[M * TOP];
+    int64_t columns[M * TOP];
+    assert_int_equal(kiln_als_model(&model, fit.A, fit.B, mean, &options), KILN_OK);
+    assert_int_equal(kiln_transform(&A, model, fit.R), KILN_OK);
+    get(a, A);
+    for (int e = 0; e < M * fit.width; e++) assert_true(fabs(a[e] - fit.a[e]) <= 1e-4);
+    assert_int_equal(kiln_recommend(columns, scores, TOP, model, fit.A, fit.R), KILN_OK);
+    for (int u = 0; u < M; u++)
+        for (int t = 0; t < TOP; t++) {
+            const int best = (int)columns[u * TOP + t];
+            const double score = predict(&fit, fit.a + u * fit.width, best, 1, mean);
+            int better = 0;
+            assert_true(!ratings.there[u][best] && fabs(score - scores[u * TOP + t]) <= 1e-9);
+            for (int i = 0; i < N; i++)
+                better +=
+                    !ratings.there[u][i] && predict(&fit, fit.a + u * fit.width, i, 1, mean) > score + 1e-12;
+            assert_int_equal(better, t);
+        }
+    assert_int_equal(kiln_recommend(columns, scores, 1, model, fit.A, NULL), KILN_OK);
+    kiln_matrix_free(A);
+    kiln_model_free(model);
+    fit_free(&fit);
+}
+
+static void held_out_entries(void **state) {
+    (void)state;
+    struct ratings ratings;
+    kiln_matrix *train = NULL, *test = NULL;
+    fill(&ratings, 4);
+    kiln_matrix *R = matrix_of(&ratings, KILN_F64);
+    assert_int_equal(kiln_split_entries(&train, &test, R, 0.2, 5), KILN_OK);
+    assert_true(kiln_matrix_nnz(train) + kiln_matrix_nnz(test) == kiln_matrix_nnz(R));
+    const double share = (double)kiln_matrix_nnz(test) / (double)kiln_matrix_nnz(R);
+    assert_true(share > 0.12 && share < 0.28);
+    kiln_matrix *A = NULL, *B = NULL;
+    kiln_report report = {0};
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, M, K + 1, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, N, K + 1, NULL), KILN_OK);
+    const kiln_als_options options = {.l2 = 2, .biases = 1, .test = test};
+    assert_int_equal(kiln_als(A, B, train, &options, &report), KILN_OK);
+    double a[M * (K + 1)], b[N * (K + 1)], sum = 0;
+    int64_t start[M + 1];
+    int32_t col[M * N];
+    double value[M * N];
+    get(a, A);
+    get(b, B);
+    assert_int_equal(kiln_matrix_get_csr(start, col, value, test), KILN_OK);
+    for (int u = 0; u < M; u++)
+        for (int64_t e = start[u]; e < start[u + 1]; e++) {
+            const double *au = a + u * (K + 1), *bi = b + col[e] * (K + 1);
+            double d = value[e] - kiln_report_figure(&report, "mean") - au[K] - bi[K];
+            for (int k = 0; k < K; k++) d -= au[k] * bi[k];
+            sum += d * d;
+        }
+    const double rmse = sqrt(sum / (double)kiln_matrix_nnz(test));
+    assert_true(fabs(rmse - kiln_report_figure(&report, "test_rmse")) <= 1e-9);
+    kiln_report_free(&report);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+    kiln_matrix_free(R);
+    kiln_matrix_free(train);
+    kiln_matrix_free(test);
+}
+
+/* Of three columns, with factors that put them in a known order: 0, 1, 2 for the first row, 2, 1, 0 for the second. */
+static void rankings_by_hand(void **state) {
+    (void)state;
+    const double a[] = {1, -1}, b[] = {3, 2, 1};
+    const int64_t start[] = {0, 1, 2};
+    const int32_t col[] = {1, 2};
+    kiln_matrix *A = NULL, *B = NULL, *test = NULL;
+    kiln_model *model = NULL;
+    kiln_ranking ranking = {0};
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 1, a), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, 3, 1, b), KILN_OK);
+    assert_int_equal(kiln_matrix_csr(&test, device, KILN_F64, 2, 3, start, col, NULL), KILN_OK);
+    assert_int_equal(kiln_als_model(&model, A, B, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_rank(&ranking, 2, model, A, NULL, test), KILN_OK);
+    assert_true(ranking.rows == 2 && ranking.recall == 1 && ranking.precision == 0.5);
+    assert_true(fabs(ranking.ndcg - (1 / log2(3) + 1) / 2) < 1e-12);
+    kiln_model_free(model);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+    kiln_matrix_free(test);
+}
+
+static int stop_at_second(void *user, const kiln_progress *now) {
+    (void)user;
+    return now->done >= 2;
+}
+
+static void refusals_and_stopping(void **state) {
+    (void)state;
+    struct ratings ratings;
+    struct fit fit;
+    fill(&ratings, 6);
+    fit_run(&fit, &ratings, KILN_F64, &(kiln_als_options){.l2 = 2, .control = {stop_at_second, NULL}});
+    assert_true(fit.report.stopped_by == KILN_STOP_CANCELLED && fit.report.iterations == 2);
+    static const kiln_als_options wrong[] = {
+        {.l2 = -2},        {.alpha = -1},          {.solver = 9},    {.steps = -1},
+        {.tolerance = -1}, {.max_iterations = -1}, {.l2 = INFINITY}, {.biases = 1, .implicit = 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_int_equal(kiln_als(fit.A, fit.B, fit.R, &wrong[i], NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_als(fit.A, fit.A, fit.R, NULL, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_als(fit.A, fit.B, fit.A, NULL, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_als(fit.B, fit.A, fit.R, NULL, NULL), KILN_ERR_ARGUMENT);
+    ratings.value[1][1] = NAN;
+    ratings.there[1][1] = true;
+    kiln_matrix *bad = matrix_of(&ratings, KILN_F64);
+    assert_int_equal(kiln_als(fit.A, fit.B, bad, NULL, NULL), KILN_ERR_DATA);
+    assert_non_null(strstr(kiln_last_error()->message, "row 1, column 1"));
+    kiln_matrix_free(bad);
+    fit_free(&fit);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(objective_as_defined_and_never_rising),
+        cmocka_unit_test(fixed_point_and_warm_start),
+        cmocka_unit_test(models_fold_in_and_recommend),
+        cmocka_unit_test(held_out_entries),
+        cmocka_unit_test(rankings_by_hand),
+        cmocka_unit_test(refusals_and_stopping),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
