@@ -110,7 +110,7 @@ typedef struct kiln_als_options {
     double tolerance;       /* on the relative decrease of the objective; default 1e-4 */
     int64_t max_iterations; /* default 100 */
     int warm_start;         /* go on from A and B; default: B random, A 0 */
-    int64_t seed;           /* default 1 */
+    int64_t seed;           /* of the random start */
     const kiln_matrix
         *test; /* m x n CSR: entries that R does not have, whose error is told each iteration; or NULL */
     kiln_control control;

@@ -783,5 +783,41 @@ class Interrupting(Models):
         self.assertEqual(as_json("info", model)["metadata"]["report"]["stopped_by"], "cancelled")
 
 
+class Factors(Models):
+    def ratings(self):
+        lines = [(u, i, 1 + (u * i) % 5) for u in range(1, 41) for i in range(1, 31) if (u * 7 + i * 3) % 4]
+        head = f"%%MatrixMarket matrix coordinate real general\n40 30 {len(lines)}\n"
+        return self.write("ratings.mtx", head + "".join(f"{u} {i} {r}\n" for u, i, r in lines)), {(u, i) for u, i, _ in lines}
+
+    def test_explicit(self):
+        data, there = self.ratings()
+        model, best = self.path("ratings.kiln"), self.path("best.tsv")
+        result = as_json("als", data, "--factors", 5, "--biases", "--l2", 1, "--test-fraction", 0.2, "--max-iterations", 500, "-o", model, *CPU)
+        self.assertGreater(result["metrics"]["test_rmse"], 0)
+        self.assertEqual(result["factors"], 5)
+        objectives = [row["objective"] for row in result["trace"]]
+        self.assertEqual(objectives, sorted(objectives, reverse=True))
+        self.assertEqual(as_json("info", model)["algorithm"], "als")
+        again = as_json("als", data, "--factors", 5, "--biases", "--l2", 1, "--test-fraction", 0.2, "--warm-start", model, *CPU)
+        self.assertLessEqual(again["objective"], result["objective"] * (1 + 1e-9))
+        kiln("als", data, "--factors", 4, "--warm-start", model, *CPU, code=7)
+        kiln("als", data, "--factors", 5, "--recommendations", best, "--top", 3, *CPU)
+        rows = [line.split("\t") for line in self.lines("best.tsv")]
+        self.assertEqual(len(rows), 120)
+        self.assertFalse({(int(u), int(i)) for u, i, _ in rows} & there)
+
+    def test_implicit(self):
+        data, _ = self.ratings()
+        result = as_json("als", data, "--implicit", "--alpha", 2, "--factors", 3, "--test-fraction", 0.3, *CPU)
+        self.assertTrue(0 <= result["metrics"]["recall_at_10"] <= 1)
+        out, _ = kiln("als", data, "--implicit", "--factors", 3, "--test-fraction", 0.3, *CPU)
+        self.assertIn("NDCG@10", out)
+
+    def test_refusals(self):
+        data, _ = self.ratings()
+        kiln("als", data, "--implicit", "--biases", *CPU, code=2)
+        self.assertIn("dense", kiln("als", self.write("dense.csv", "a,b\n1,2\n3,4\n"), *CPU, code=3)[1])
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -82,7 +82,6 @@ static const kiln_option options_table[] = {
               "Stop when an iteration lowers the objective by at most this share."),
     KI_OPTION(kiln_als_options, max_iterations, INTEGER, 100, 100, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
-    KI_OPTION(kiln_als_options, seed, INTEGER, 1, 1, 1, 9e18, NULL, "Seed of the start."),
 };
 
 const struct ki_algorithm ki_algorithm_als = {
