@@ -329,6 +329,40 @@ KILN_API kiln_status kiln_batch_reduce(kiln_matrix *result, kiln_batch_kind kind
 KILN_API kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
                                       const kiln_batch *batch);
 
+/* ---- nearest centres ---- */
+
+/* What is wanted of the nearest centres; NULL: not that. */
+typedef struct kiln_assignment {
+    size_t size;
+    kiln_matrix *
+        labels; /* m x 1: first + the number of the nearest row of C, the least of several that are as near */
+    kiln_matrix *distances; /* m x 1: ||x_i - c||^2 */
+    kiln_matrix *sums;      /* k x n: sum of s_i x_i over the rows of each centre, rounded once */
+    double *totals;         /* k x 2: sum of s_i, and of s_i ||x_i - c||^2 */
+    /* > 0: labels and distances hold what has been found among other centres, and only rows change that have a nearer one
+     * here. Goes with distances, and without sums and totals. */
+    int64_t first;
+} kiln_assignment;
+
+/* The nearest of k centres for each row of X, in one pass over X, and without m x k distances in memory.
+ *   X m x n, dense or CSR; C k x n, dense, 1 <= k <= 2^24; weights (the s_i) m x 1 or NULL (ones).
+ * Labels of f32 are those of f64: where rounding leaves two centres in doubt, distances are computed again in double (on a
+ * device without f64: as exactly as f32 can).
+ * Entries must be finite, and, of f64, their squares.
+ * Cost: 2 nnz k flops, and more for rows in doubt; one pass over X, a second for sums and totals where those are large beside
+ * X, and on GPUs. Work space: C again, the sums in double; on GPUs 16 bytes a row. X must fit into the device's memory.
+ * Determinism: run to run, and on the CPU for any number of threads.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing); ERR_LIMIT (2^31 rows on a GPU); ERR_UNSUPPORTED (X lies in a file);
+ * memory and device errors.
+ * Source: Lloyd, IEEE Trans. Inf. Theory 28 (1982). */
+KILN_API kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, const kiln_matrix *C,
+                                 const kiln_matrix *weights);
+
+/* R_ij = x_rows[i],j.   R as many rows as wanted x n, dense; X m x n, dense or CSR; rows in any order, and as often as wanted.
+ * Cost: the rows. Determinism: every bit. Errors: ERR_ARGUMENT (shapes, types, devices, a row that X has not), ERR_UNSUPPORTED
+ * (X lies in a file), memory and device errors. */
+KILN_API kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
+
 /* ---- conjugate gradient ---- */
 
 /* What k independent, preconditioned conjugate gradient recurrences for H E = G work on: H = A + L, L a diagonal, and

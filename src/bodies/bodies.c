@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "dialect/scalar_math.h"

@@ -3,6 +3,7 @@
 #define KI_BODIES_H
 
 #include "bodies/list.h"
+#include "ops/assign.h"
 #include "ops/cg.h"
 #include "ops/factor_rows.h"
 #include "ops/gram.h"

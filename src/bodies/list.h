@@ -3,6 +3,7 @@
  * BODY(result, name, (parameters)): the file defines FN(name), a static function, for each element type (each_real.h). The rows are
  * read twice, as the members of struct ki_bodies and as the tables that bodies.c makes for each instruction set. */
 #ifndef KI_BODY_LIST
+struct ki_assign;
 struct ki_chain;
 struct ki_gram;
 struct ki_cg;
@@ -18,6 +19,8 @@ struct batch_part;
 
 /* clang-format off */
 #define KI_BODY_LIST(BODY)                                                                                   \
+    BODY(kiln_status, assign, (const struct ki_assign *assign))                                              \
+    BODY(void, copy_rows, (kiln_matrix *R, const kiln_matrix *X, const int64_t *rows))                       \
     BODY(kiln_status, chain, (const struct ki_chain *chain))                                                 \
     BODY(kiln_status, gram, (const struct ki_gram *gram))                                                    \
     BODY(void, combine, (kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,             \
@@ -64,6 +67,7 @@ struct batch_part;
 /* clang-format on */
 #include "choose/bandwidth.cpu.h"
 #include "derived/sparse_columns.cpu.h"
+#include "ops/assign.cpu.h"
 #include "ops/batch.cpu.h"
 #include "ops/cg.cpu.h"
 #include "ops/elementwise.cpu.h"
@@ -74,6 +78,7 @@ struct batch_part;
 #include "ops/newton.cpu.h"
 #include "ops/ranks.cpu.h"
 #include "ops/reduce.cpu.h"
+#include "ops/rows.cpu.h"
 #include "ops/scales.cpu.h"
 #include "ops/sddmm.cpu.h"
 #endif

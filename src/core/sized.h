@@ -21,6 +21,7 @@
 #define KI_LAST_kiln_sample B
 #define KI_LAST_kiln_guttman weights
 #define KI_LAST_kiln_ranks dangling
+#define KI_LAST_kiln_assignment first
 #define KI_LAST_kiln_read_options control
 #define KI_LAST_kiln_report figures
 #define KI_LAST_kiln_linreg_options control
@@ -38,6 +39,7 @@
 #define KI_LAST_kiln_ranking rows
 #define KI_LAST_kiln_factor_rows steps
 #define KI_LAST_kiln_als_options control
+#define KI_LAST_kiln_kmeans_options control
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user
 

@@ -1,0 +1,16 @@
+/* Between the checks of kiln_assign and its bodies. */
+#ifndef KI_ASSIGN_H
+#define KI_ASSIGN_H
+
+#include "core/matrix.h"
+
+struct ki_assign {
+    kiln_matrix *labels, *distances, *sums; /* NULL: not wanted */
+    double *totals;
+    int64_t first; /* the number of C's first row; > 0: labels and distances hold what is to be bettered */
+    const kiln_matrix *X, *C, *weights;
+};
+
+kiln_status ki_assign_gpu(const struct ki_assign *of); /* X and the others are on the device */
+
+#endif
