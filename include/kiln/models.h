@@ -48,6 +48,8 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  *   logreg  probabilities, m x K, in the order of the classes (both for two)
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
  *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
+ *   kmeans  m x 2: the number of the nearest centre, and the distance from it
+ *   hits    ERR_MODEL: it ranks the vertices of one graph
  * One pass over X. ERR_MODEL if the model's columns and X's differ. */
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
@@ -109,6 +111,9 @@ KILN_API void kiln_report_free(kiln_report *report);
  *           "aic"            Akaike's criterion, as kiln_glm's comment has it
  *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error */
+ *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
+ *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
+ *           "relocated"      times that a centre without rows was moved to a row far from its own */
 KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
@@ -200,6 +205,50 @@ typedef struct kiln_pagerank_verification {
 /* Shapes as kiln_pagerank. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, const kiln_matrix *A,
                                           const kiln_matrix *ranks, const kiln_pagerank_options *options);
+/* K-Means: centres c_1 ... c_K that make  inertia = sum_i s_i min_k ||x_i - c_k||^2  small, by Lloyd's iteration: each centre goes
+ * to the weighted mean of the rows nearest to it (kiln_assign). The inertia never rises but for rounding, and ends at one of
+ * many local minima, which the start decides: `restarts` keeps the best of several.
+ *   centres K x n: the result, and with KILN_INIT_GIVEN the start; X m x n dense or CSR; 1 <= K <= m.
+ * A centre without rows takes the row that is furthest from its own centre, which is taken off the sums of the cluster that it
+ * leaves. Where X has fewer than K different rows some centres stay without any, and the figure "clusters" says how many have some.
+ * With `batch` an iteration takes so many rows, drawn with replacement, and moves a centre by the batch's share in all the weight
+ * that it has seen; residual is then a mean over 16 batches. It goes on where it left off from GIVEN centres and their
+ * `clusters`.
+ * report: residual is the sum of the squared moves of the centres in the last iteration over the mean variance of X's columns;
+ * objective the inertia of the centres returned; the trace's objectives are those before the iteration's move (of a batch,
+ * its own).
+ * Not converging is not an error. On failure centres, labels, clusters and the report are untouched, unless a device fails.
+ * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one at the end of each
+ * start, one more for labels. Memory: three times the sums of K x n doubles; while starting 8 bytes a row on the host and one
+ * element on the device; in an iteration none a row on the CPU, 16 bytes on GPUs.
+ * Determinism: as kiln_assign; the random numbers depend on the seed alone.
+ * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights or given centres;
+ * weights negative or all 0); those of kiln_assign.
+ * Source: Lloyd 1982; Arthur and Vassilvitskii, SODA 2007 (k-means++); Bahmani et al., VLDB 2012 (k-means||); Sculley, WWW 2010. */
+typedef enum kiln_init {
+    KILN_INIT_PLUS = 1,     /* k-means++ */
+    KILN_INIT_PARALLEL = 2, /* k-means|| */
+    KILN_INIT_RANDOM = 3,   /* any K rows */
+    KILN_INIT_GIVEN = 4     /* the centres as they come */
+} kiln_init;
+
+typedef struct kiln_kmeans_options {
+    size_t size;
+    kiln_init init;             /* default k-means++ */
+    int64_t restarts;           /* default 1; GIVEN: always 1 */
+    int64_t seed;               /* default 0 */
+    int64_t batch;              /* rows of a mini-batch; default all */
+    double tolerance;           /* on the residual; default 1e-4 */
+    int64_t max_iterations;     /* of each start; default 300 */
+    const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
+    kiln_matrix *labels;        /* wanted, m x 1: the number of each row's centre; or NULL */
+    /* K x 2: weight and inertia of each cluster; with mini-batches and GIVEN also what is gone on from, else only a
+     * result; or NULL */
+    kiln_matrix *clusters;
+    kiln_control control;
+} kiln_kmeans_options;
+KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
+                                 const kiln_kmeans_options *options, kiln_report *report);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,7 @@ SOURCES = os.path.join(ROOT, "src")
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "predict", "verify", "info", "coefficients", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
 VERBS = ["linreg", "logreg", "glm", "svm", "hits", "mds", "als", "predict", "verify", "info", "coefficients", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
+VERBS = ["linreg", "logreg", "glm", "svm", "hits", "kmeans", "predict", "verify", "info", "coefficients", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
 
 
 def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=None):

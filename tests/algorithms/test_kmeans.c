@@ -1,0 +1,213 @@
+/* K-Means against plain loops: labels, means and inertia agree with the centres returned; what is refused; starts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kiln.h"
+
+enum { M = 900, N = 3, K = 5 };
+
+static kiln_device *device;
+
+static int open_device(void **state) {
+    (void)state;
+    return kiln_device_open(&device, "cpu", NULL);
+}
+
+static int close_device(void **state) {
+    (void)state;
+    kiln_device_close(device);
+    return 0;
+}
+
+/* K blobs of equal size, well apart; the row's blob is its number modulo K. */
+static void make_blobs(double *x) {
+    uint64_t seed = 12345;
+    for (int i = 0; i < M * N; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        x[i] = (float)((double)(seed >> 11) / 9007199254740992.0 + 10 * ((i / N % K >> i % N) & 1));
+    }
+}
+
+static kiln_matrix *matrix(kiln_type type, int64_t rows, int64_t cols, const double *values) {
+    kiln_matrix *wide = NULL, *A = NULL;
+    assert_int_equal(kiln_matrix_dense(&wide, device, KILN_F64, rows, cols, values), KILN_OK);
+    assert_int_equal(kiln_matrix_copy(&A, device, type, wide), KILN_OK);
+    kiln_matrix_free(wide);
+    return A;
+}
+
+static void values_of(double *values, const kiln_matrix *A) {
+    kiln_matrix *wide = NULL;
+    assert_int_equal(kiln_matrix_copy(&wide, device, KILN_F64, A), KILN_OK);
+    assert_int_equal(kiln_matrix_get(values, wide), KILN_OK);
+    kiln_matrix_free(wide);
+}
+
+/* Labels are the nearest centres, clusters and objective what follows from them, by plain loops. */
+static void check_result(const double *x, const double *s, const double *centres, const double *labels,
+                         const double *clusters, const kiln_report *report) {
+    double inertia = 0, weight[K] = {0}, part[K] = {0};
+    for (int i = 0; i < M; i++) {
+        double least = INFINITY;
+        int nearest = 0;
+        for (int c = 0; c < K; c++) {
+            double distance = 0;
+            for (int j = 0; j < N; j++)
+                distance += (x[i * N + j] - centres[c * N + j]) * (x[i * N + j] - centres[c * N + j]);
+            if (distance < least) least = distance, nearest = c;
+        }
+        assert_int_equal((int)labels[i], nearest);
+        weight[nearest] += s ? s[i] : 1;
+        part[nearest] += (s ? s[i] : 1) * least;
+        inertia += (s ? s[i] : 1) * least;
+    }
+    assert_true(fabs(report->objective - inertia) <= 1e-5 * inertia);
+    for (int c = 0; c < K; c++) {
+        assert_true(fabs(clusters[2 * c] - weight[c]) <= 1e-5 * weight[c]);
+        assert_true(fabs(clusters[2 * c + 1] - part[c]) <= 1e-5 * inertia);
+    }
+}
+
+static void finds(kiln_type type, kiln_kmeans_options options, bool weighted) {
+    static double x[M * N], s[M], centres[K * N], labels[M], clusters[2 * K];
+    kiln_report report = {0};
+    make_blobs(x);
+    for (int i = 0; i < M; i++) s[i] = 1 + i % 3;
+    kiln_matrix *X = matrix(type, M, N, x), *C = matrix(type, K, N, NULL), *S = matrix(type, M, 1, s);
+    options.labels = matrix(type, M, 1, NULL);
+    options.clusters = matrix(type, K, 2, NULL);
+    options.weights = weighted ? S : NULL;
+    assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+    values_of(centres, C);
+    values_of(labels, options.labels);
+    values_of(clusters, options.clusters);
+    check_result(x, weighted ? s : NULL, centres, labels, clusters, &report);
+    assert_int_equal(kiln_report_figure(&report, "clusters"), K);
+    if (!options.batch) assert_true(report.converged && report.residual <= report.tolerance);
+    for (int64_t t = 1; !options.batch && options.restarts < 2 && t < report.trace_count; t++)
+        assert_true(report.trace[t].objective <= report.trace[t - 1].objective * (1 + 1e-6));
+    kiln_report_free(&report);
+    kiln_matrix_free(options.labels);
+    kiln_matrix_free(options.clusters);
+    kiln_matrix_free(X);
+    kiln_matrix_free(C);
+    kiln_matrix_free(S);
+}
+
+static void finds_clusters(void **state) {
+    (void)state;
+    for (kiln_init init = KILN_INIT_PLUS; init <= KILN_INIT_RANDOM; init++)
+        for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+            finds(type, (kiln_kmeans_options){.init = init, .seed = 3}, init == KILN_INIT_PARALLEL);
+            finds(type, (kiln_kmeans_options){.init = init, .restarts = 4}, true);
+        }
+    finds(KILN_F32, (kiln_kmeans_options){.batch = 200, .max_iterations = 40}, false);
+    finds(KILN_F64, (kiln_kmeans_options){.batch = 200, .max_iterations = 40}, true);
+}
+
+/* All centres begin in one place: all but one are empty, and find rows. */
+static void fills_empty_clusters(void **state) {
+    static double x[M * N], same[K * N];
+    kiln_report report = {0};
+    (void)state;
+    make_blobs(x);
+    const kiln_kmeans_options options = {.init = KILN_INIT_GIVEN};
+    kiln_matrix *X = matrix(KILN_F64, M, N, x), *C = matrix(KILN_F64, K, N, same);
+    assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+    assert_int_equal(kiln_report_figure(&report, "clusters"), K);
+    assert_true(kiln_report_figure(&report, "relocated") >= K - 1);
+    kiln_report_free(&report);
+    kiln_matrix_free(X);
+    kiln_matrix_free(C);
+}
+
+/* Two different rows, four centres. */
+static void fewer_rows_than_centres(void **state) {
+    static const double x[] = {1, 1, 1, 2, 2, 2};
+    kiln_report report = {0};
+    (void)state;
+    kiln_matrix *X = matrix(KILN_F32, 6, 1, x), *C = matrix(KILN_F32, 4, 1, NULL),
+                *more = matrix(KILN_F32, 7, 1, NULL);
+    assert_int_equal(kiln_kmeans(C, X, NULL, &report), KILN_OK);
+    assert_int_equal(kiln_report_figure(&report, "clusters"), 2);
+    assert_true(report.objective == 0);
+    kiln_report_free(&report);
+    assert_int_equal(kiln_kmeans(more, X, NULL, NULL), KILN_ERR_DATA);
+    kiln_matrix_free(X);
+    kiln_matrix_free(C);
+    kiln_matrix_free(more);
+}
+
+static int stop_at_once(void *user, const kiln_progress *now) {
+    (void)now;
+    ++*(int *)user;
+    return 1;
+}
+
+static void refuses_and_stops(void **state) {
+    static double x[M * N];
+    int calls = 0;
+    kiln_report report = {0};
+    (void)state;
+    make_blobs(x);
+    kiln_matrix *X = matrix(KILN_F64, M, N, x), *C = matrix(KILN_F64, K, N, NULL);
+    kiln_kmeans_options options = {.control = {stop_at_once, &calls}};
+    assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+    assert_int_equal(report.stopped_by, KILN_STOP_CANCELLED);
+    assert_true(calls > 0 && isfinite(report.objective));
+    kiln_report_free(&report);
+    assert_int_equal(kiln_kmeans(NULL, X, NULL, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_kmeans(C, NULL, NULL, NULL), KILN_ERR_ARGUMENT);
+    options = (kiln_kmeans_options){.init = (kiln_init)7};
+    assert_int_equal(kiln_kmeans(C, X, &options, NULL), KILN_ERR_ARGUMENT);
+    options = (kiln_kmeans_options){.batch = -1};
+    assert_int_equal(kiln_kmeans(C, X, &options, NULL), KILN_ERR_ARGUMENT);
+    options = (kiln_kmeans_options){.weights = C};
+    assert_int_equal(kiln_kmeans(C, X, &options, NULL), KILN_ERR_ARGUMENT);
+    x[100] = (double)NAN;
+    assert_int_equal(kiln_matrix_set(X, x), KILN_OK);
+    assert_int_equal(kiln_kmeans(C, X, NULL, NULL), KILN_ERR_DATA);
+    kiln_matrix_free(X);
+    kiln_matrix_free(C);
+}
+
+/* A model's label and distance for new rows. */
+static void predicts(void **state) {
+    static const double centres[] = {0, 0, 10, 0}, clusters[] = {1, 0, 1, 0}, x[] = {1, 0, 10, 3, 4, 0};
+    double found[6];
+    kiln_model *model = NULL;
+    kiln_matrix *P = NULL;
+    (void)state;
+    kiln_matrix *C = matrix(KILN_F64, 2, 2, centres), *T = matrix(KILN_F64, 2, 2, clusters),
+                *X = matrix(KILN_F64, 3, 2, x);
+    assert_int_equal(kiln_model_create(&model, "kmeans"), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "centres", C), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "clusters", T), KILN_OK);
+    assert_int_equal(kiln_predict(&P, model, X), KILN_OK);
+    values_of(found, P);
+    const double expected[] = {0, 1, 1, 3, 0, 4};
+    for (int e = 0; e < 6; e++) assert_true(found[e] == expected[e]);
+    kiln_model_free(model);
+    kiln_matrix_free(P);
+    kiln_matrix_free(C);
+    kiln_matrix_free(T);
+    kiln_matrix_free(X);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(finds_clusters),
+        cmocka_unit_test(fills_empty_clusters),
+        cmocka_unit_test(fewer_rows_than_centres),
+        cmocka_unit_test(refuses_and_stops),
+        cmocka_unit_test(predicts),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
