@@ -1,5 +1,6 @@
 /* kiln kmeans: read rows, cluster them, show the clusters. */
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "metrics.h"
@@ -24,7 +25,9 @@ struct clustering {
 
 static int check_options(struct solving *s) {
     const struct wanted *wanted = s->own;
-    const kiln_kmeans_options *options = s->options;
+    kiln_kmeans_options *options = (kiln_kmeans_options *)(uintptr_t)s->options;
+    options->seed =
+        s->run->settings->seed; /* an option of every verb, which the model is to keep with the others */
     if (wanted->clusters == 0 && !s->warm)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "-k 8, for instance",
                          "the number of clusters, -k, is missing");
@@ -65,8 +68,6 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     kiln_kmeans_options options = *(const kiln_kmeans_options *)s->options;
     options.size = sizeof options;
     if (s->warm) options.init = KILN_INIT_GIVEN;
-    options.tolerance = s->run->settings->tolerance;
-    options.max_iterations = s->run->settings->max_iterations;
     options.weights = c->weights;
     options.labels = c->labels;
     options.clusters = c->clusters;
@@ -204,4 +205,5 @@ const struct verb verb_of_kmeans = {
     .kinds = VERB_BIT(ALGORITHM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
+    .otherwise = "seed",
 };

@@ -12,8 +12,7 @@ static kiln_status run(const struct ki_assign *of) {
     const int count = sizeof operands / sizeof *operands;
     kiln_status status = ki_operands_hold(device, operands, count);
     if (status != KILN_OK) return status;
-    status = ki_matrix_plain(of->X);
-    if (status == KILN_OK) status = ki_on_cpu(device) ? ki_bodies(of->X)->assign(of) : ki_assign_gpu(of);
+    status = ki_on_cpu(device) ? ki_bodies(of->X)->assign(of) : ki_assign_gpu(of);
     ki_operands_release(device, operands, count);
     return status;
 }

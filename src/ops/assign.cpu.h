@@ -57,19 +57,22 @@ ALWAYS_INLINE void FN(nearest_step)(struct FN(nearest_lanes) * to, FN(vreal) sco
 }
 
 static struct FN(nearest) FN(nearest_of_lanes)(const struct FN(nearest_lanes) * lanes) {
-    struct FN(nearest) found = {INFINITY, INFINITY, 0};
-    for (int i = 0; i < LANES; i++) {
-        const double best = (double)lanes->best[i], second = (double)lanes->second[i];
-        if (best < found.best || (best == found.best && lanes->index[i] < found.index)) {
-            found.second = found.best;
-            found.best = best;
-            found.index = lanes->index[i];
-        } else if (best < found.second) {
-            found.second = best;
+    real best[LANES], second[LANES];
+    real_bits index[LANES];
+    memcpy(best, &lanes->best, sizeof best);
+    memcpy(second, &lanes->second, sizeof second);
+    memcpy(index, &lanes->index, sizeof index);
+    for (int half = LANES / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++) {
+            const real a = best[i], b = best[i + half];
+            const bool other = b < a || (b == a && index[i + half] < index[i]);
+            const real larger = other ? a : b;
+            const real least = second[i + half] < second[i] ? second[i + half] : second[i];
+            second[i] = larger < least ? larger : least;
+            best[i] = other ? b : a;
+            index[i] = other ? index[i + half] : index[i];
         }
-        if (second < found.second) found.second = second;
-    }
-    return found;
+    return (struct FN(nearest)){(double)best[0], (double)second[0], index[0]};
 }
 
 ALWAYS_INLINE struct FN(nearest_lanes) FN(nearest_none)(void) {
@@ -112,6 +115,9 @@ ALWAYS_INLINE void FN(assign_tile)(const int ROWS, struct FN(nearest_lanes) * la
 /* ||x - y||^2. */
 static real FN(assign_distance)(const real *x, const real *y, int64_t n) {
     FN(vreal) sum = {0};
+    real few = 0;
+    for (int64_t j = 0; n < LANES && j < n; j++) few += (x[j] - y[j]) * (x[j] - y[j]);
+    if (n < LANES) return few;
     for (int64_t j = 0; j < n; j += LANES) {
         const FN(vreal) apart = FN(load_some)(x + j, n - j) - FN(load_some)(y + j, n - j);
         sum += apart * apart;
@@ -122,6 +128,9 @@ static real FN(assign_distance)(const real *x, const real *y, int64_t n) {
 /* ||x||^2. */
 static real FN(assign_square)(const real *x, int64_t n) {
     FN(vreal) sum = {0};
+    real few = 0;
+    for (int64_t j = 0; n < LANES && j < n; j++) few += x[j] * x[j];
+    if (n < LANES) return few;
     for (int64_t j = 0; j < n; j += LANES) {
         const FN(vreal) some = FN(load_some)(x + j, n - j);
         sum += some * some;

@@ -5,8 +5,7 @@
 
 #include "core/arguments.h"
 #include "core/size.h"
-#include "derived/layout.h"
-#include "derived/layout_parts.h"
+#include "derived/parts.h"
 #include "ops/assign.cl"
 
 enum { ROWS_OF_A_SLICE = 256, SLICES = 64, GROUP = 128, SPARSE_GROUP = 64 };

@@ -44,10 +44,9 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
     if (R->nnz == 0) return KILN_OK;
     const struct ki_operand operands[] = {{R, true}, {X, false}};
     TRY(ki_operands_hold(X->device, operands, 2));
-    status = ki_matrix_plain(X);
-    if (status == KILN_OK && ki_on_cpu(X->device))
+    if (ki_on_cpu(X->device))
         ki_bodies(X)->copy_rows(R, X, rows);
-    else if (status == KILN_OK)
+    else
         status = copy_gpu(R, X, rows);
     ki_operands_release(X->device, operands, 2);
 done:
