@@ -49,7 +49,6 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
  *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
  *   kmeans  m x 2: the number of the nearest centre, and the distance from it
- *   hits    ERR_MODEL: it ranks the vertices of one graph
  * One pass over X. ERR_MODEL if the model's columns and X's differ. */
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
@@ -110,7 +109,6 @@ KILN_API void kiln_report_free(kiln_report *report);
  *                            for Poisson, binomial and negative binomial
  *           "aic"            Akaike's criterion, as kiln_glm's comment has it
  *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
- *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error */
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
  *   kmeans  "clusters"       centres that have rows: fewer than K where X has fewer different rows
  *           "relocated"      times that a centre without rows was moved to a row far from its own */
