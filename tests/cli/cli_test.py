@@ -206,7 +206,7 @@ class Usage(Case):
 
     def test_usage_errors_are_json_too(self):
         error = as_json("linreg", "x", "--tolerence", "1", code=2)["error"]
-        self.assertEqual(set(error), {"code", "message", "file", "line", "column", "hint"})
+        self.assertEqual(set(error), {"code", "message", "file", "line", "column", "offset", "hint"})
         self.assertEqual(error["code"], "KILN_ERR_ARGUMENT")
         self.assertIn("--tolerance", error["hint"])
 
