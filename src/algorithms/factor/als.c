@@ -51,7 +51,8 @@ static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_
          kiln_matrix_cols(o->test) != kiln_matrix_cols(R) ||
          kiln_matrix_device(o->test) != kiln_matrix_device(R) ||
          kiln_matrix_type(o->test) != kiln_matrix_type(R)))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: kiln_als_options.test must be sparse and as R is", call);
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s: the entries held out (kiln_als_options.test) must be sparse and as R is", call);
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
 done:
     return status;
