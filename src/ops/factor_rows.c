@@ -110,7 +110,7 @@ static kiln_status launch(const struct ki_factor_rows *rows) {
     struct ki_buffer loss = {0}, matrices = {0};
     struct ki_kernel *kernel;
     char defines[96];
-    snprintf(defines, sizeof defines, "-DTASK=%d -DR=%d -DT=%d -DGROUP=%d", (int)rows->task, (int)n,
+    snprintf(defines, sizeof defines, "-DTASK=%d -DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)rows->task, (int)n,
              (int)tile, GROUP);
     TRY(ki_kernel_get(&kernel, device, "factor_rows", "factor_rows", A->type, defines));
     if (rows->task == KI_FACTOR_SOLVE_CHOLESKY) {
