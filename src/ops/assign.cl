@@ -470,7 +470,7 @@ __kernel GROUP_OF(GROUP) void assign_sums(PARAMETERS(assign_sums)) {
 /* The variants that differ in text, as the tests build them. */
 // build PREPARE
 // build DENSE TR=4 TC=4 GR=8 GC=8 SLAB=8
-// build DENSE TR=8 TC=8 GR=16 GC=16 SLAB=8
+// build DENSE TR=8 TC=8 GR=8 GC=8 SLAB=8
 // build DENSE AGAIN TR=4 TC=4 GR=8 GC=8 SLAB=8
 // build SPARSE GROUP=64
 // build SUMS GROUP=128 ACROSS=32
