@@ -276,8 +276,8 @@ static void FN(assign_dense)(const struct FN(assign) * all, int part, int64_t fi
         (R, lanes + r, rows + r * n, all->panels + c * n, all->half + c, n, c);
         for (int64_t r = 0; r < count; r++) {
             struct FN(nearest) found = FN(nearest_of_lanes)(&lanes[r]);
-            const real *row = x + (top + r) * n;
             if (real_bytes == 4 && all->k > 1) {
+                const real *row = x + (top + r) * n;
                 const double square = (double)FN(assign_square)(row, n);
                 if (FN(assign_doubtful)(all, &found, square, (double)n))
                     found.index =

@@ -40,7 +40,7 @@ ALWAYS_INLINE real FN(batch_largest)(const real *x, int64_t n, bool negated) {
     for (; i + CHAINS * LANES <= n; i += CHAINS * LANES)
         for (int c = 0; c < CHAINS; c++) {
             const FN(vreal) v = negated ? -FN(load)(x + i + c * LANES) : FN(load)(x + i + c * LANES);
-            const FN(vmask) take = (v > best[c]) | (v != v);
+            const FN(vmask) take = (v > best[c]) | ~((v > (real)0) | (v <= (real)0)); /* or NaN */
             best[c] = (FN(vreal))(((FN(vmask))v & take) | ((FN(vmask))best[c] & ~take));
         }
     for (int c = 0; c < CHAINS; c++)

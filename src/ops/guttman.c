@@ -96,6 +96,8 @@ static kiln_status launch(const kiln_guttman *step, bool points) {
     TRY(ki_device_scratch(device, &space, at.partial + at.columns + at.rows));
     struct ki_buffer partial = space, columns = space, rows = space;
     columns.offset += at.partial, rows.offset += at.partial + at.columns;
+    /* Each ends where the next begins: NVIDIA's OpenCL crashes on views of a buffer that overlap. */
+    columns.bytes = rows.offset - space.offset;
     TRY(ki_kernel_launch(device, pairs, (int64_t)at.strips * SHARES, GROUP,
                          KI_PACK(guttman, step->Y, .columns = &columns, .rows = &rows, .partial = &partial,
                                  .Y = step->Y, .D = step->D, .weights = step->weights, .X = step->X,

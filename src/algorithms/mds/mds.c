@@ -59,24 +59,23 @@ done:
 /* Missing dissimilarities are NaN: they get weight 0. Returns whether there are any; negative ones are an error. */
 static kiln_status drop_missing(double *delta, double *weights, int64_t n, bool *missing) {
     for (int64_t e = 0; e < n * n; e++) {
-        const bool diagonal = e / n == e % n;
+        const int64_t row = e / n + 1, col = e % n + 1;
         if (isinf(delta[e]) || delta[e] < 0)
             return ki_fail(KILN_ERR_DATA,
                            "kiln_mds: dissimilarity %lld, %lld is %g, but must be finite and not negative",
-                           (long long)(e / n + 1), (long long)(e % n + 1), delta[e]);
-        if (!diagonal && isnan(delta[e])) {
+                           (long long)row, (long long)col, delta[e]);
+        if (row != col && isnan(delta[e])) {
             if (!isnan(delta[e % n * n + e / n]))
                 return ki_fail(KILN_ERR_DATA,
                                "kiln_mds: dissimilarity %lld, %lld is missing, but not %lld, %lld",
-                               (long long)(e / n + 1), (long long)(e % n + 1), (long long)(e % n + 1),
-                               (long long)(e / n + 1));
+                               (long long)row, (long long)col, (long long)col, (long long)row);
             *missing = true;
             weights[e] = 0;
         }
         if (!(weights[e] >= 0) || isinf(weights[e]))
             return ki_fail(KILN_ERR_DATA,
                            "kiln_mds: weight %lld, %lld is %g, but must be finite and not negative",
-                           (long long)(e / n + 1), (long long)(e % n + 1), weights[e]);
+                           (long long)row, (long long)col, weights[e]);
     }
     for (int64_t e = 0; e < n * n; e++)
         if (isnan(delta[e])) delta[e] = 0;

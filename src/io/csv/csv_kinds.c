@@ -82,7 +82,7 @@ static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_c
     return ki_warn(warnings, &place, hint,
                    "column '%s' is taken as text: %lld of its first %lld values are no numbers, "
                    "the first '%s'",
-                   called, (long long)s->words, (long long)(s->words + s->numbers), shown);
+                   called, (long long)s->words, (long long)s->words + (long long)s->numbers, shown);
 }
 
 /* A column is text if at least a tenth of its sampled values are not numbers: one stray word in a numeric

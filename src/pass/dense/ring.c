@@ -38,7 +38,8 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     const int64_t size = ki_type_bytes(chain->X->type);
     const double words = (double)size / 4, R = plan->R, numbers = R * plan->K, G = (double)groups;
     const double lanes = plan->VS < 32 ? plan->VS : 32, warps = plan->BS / 32.0;
-    const double tile = R * (plan->BS / plan->VS) * (double)(chain->X->cols * size);
+    const int64_t vectors = plan->BS / plan->VS;
+    const double tile = R * (double)(vectors * chain->X->cols * size);
     const double conflicts = bank_conflicts(plan, chain->X->cols, size);
     const double loads = 2 * R * plan->Q * plan->W * words, shuffles = ki_sum_shuffles(numbers, lanes);
     /* A vector's R rows lie apart from each other, and so do those of a warp's vectors. */

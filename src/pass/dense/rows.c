@@ -10,7 +10,8 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     static const char *const limits[] = {"memory bandwidth", "latency of a step", "instructions"};
     const struct ki_dense_constants *c = ki_dense_constants;
     const double size = (double)ki_type_bytes(chain->X->type), words = size / 4, R = plan->R, K = plan->K;
-    const double row_bytes = (double)chain->X->cols * size, tile = R * (plan->BS / plan->VS) * row_bytes;
+    const int vectors = plan->BS / plan->VS;
+    const double row_bytes = (double)chain->X->cols * size, tile = R * vectors * row_bytes;
     const double lanes = plan->VS < 32 ? plan->VS : 32, vector_warps = plan->VS > 32 ? plan->VS / 32.0 : 1;
     const double warps = plan->BS / 32.0, load = plan->Q * plan->W, numbers = R * K, G = (double)groups;
     const double unit_memory = ki_dense_unit_memory(chain->X->device);

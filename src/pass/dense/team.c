@@ -55,7 +55,8 @@ static double rate_of(const char **limit, const struct ki_plan *plan, const stru
     const double words = (double)size / 4, R = plan->R, numbers = R * plan->K, G = (double)groups,
                  S = plan->stages;
     const double lanes = plan->VS < 32 ? plan->VS : 32, warps = plan->BS / 32.0, turns = 32 / lanes;
-    const double tile = R * (plan->BS / plan->VS) * (double)(ki_ceil_div(chain->X->cols, plan->C) * size);
+    const int64_t vectors = plan->BS / plan->VS;
+    const double tile = R * (double)(vectors * ki_ceil_div(chain->X->cols, plan->C) * size);
     const double loads = 2 * R * plan->Q * plan->W * words, shuffles = ki_sum_shuffles(numbers, lanes);
     const double unit_memory = ki_dense_unit_memory(chain->X->device);
     const bool alone = plan->C == 1, bulk = ki_copies_in_bulk(&chain->X->device->properties);

@@ -99,8 +99,9 @@ kiln_status ki_dense_choose(struct ki_plan *plan, const struct ki_chain *chain) 
     const kiln_status status = ki_find_local_declared(chain->X->device);
     if (status != KILN_OK) return status;
     const struct question question = question_of(chain);
-    for (int i = 0; i < KEPT; i++)
-        if (kept[i].answered && memcmp(&kept[i].question, &question, sizeof question) == 0) {
+    for (int i = 0; i < KEPT; i++) /* padding is 0 in both */
+        if (kept[i].answered &&
+            memcmp((const char *)&kept[i].question, (const char *)&question, sizeof question) == 0) {
             *plan = kept[i].plan;
             return KILN_OK;
         }
