@@ -27,9 +27,9 @@ struct FN(guttman) {
 /* A few rows against a block of columns: what the inner loop needs, and the sums that it leaves. */
 struct FN(guttman_rows) {
     int64_t first, count, begin, end; /* rows; columns, begin a multiple of LANES */
-    int64_t n, padded;
+    int64_t n, padded, origin;        /* origin: the column that delta begins with */
     int p;
-    const real *y, *delta[FN(GUTTMAN_ROWS)], *weight[FN(GUTTMAN_ROWS)]; /* of column 0; no weights: NULL */
+    const real *y, *delta[FN(GUTTMAN_ROWS)], *weight[FN(GUTTMAN_ROWS)]; /* weights: of column 0, or NULL */
     real *copy, *points; /* the part's; points NULL: not wanted */
     FN(vreal) sums[KI_GUTTMAN_SUMS];
 };
@@ -50,7 +50,9 @@ ALWAYS_INLINE void FN(guttman_pairs)(const struct FN(guttman_rows) * rows, int r
     const real *y = rows->y + j, *own = rows->y + i, *weights = rows->weight[r];
     real *copy = rows->copy + j;
     FN(vreal) square = {0}, weight = FN(all)(1);
-    FN(vreal) delta = edge ? FN(load_some)(rows->delta[r] + j, left) : FN(load)(rows->delta[r] + j);
+    FN(vreal)
+    delta = edge ? FN(load_some)(rows->delta[r] + (j - rows->origin), left)
+                 : FN(load)(rows->delta[r] + (j - rows->origin));
     if (weights) weight = edge ? FN(load_some)(weights + j, left) : FN(load)(weights + j);
 #pragma GCC unroll 4
     for (int c = 0; c < p; c++) {
@@ -177,10 +179,11 @@ static void FN(guttman_part)(void *arg, int part) {
             rows.begin = ki_max(block, rows.first / LANES * LANES);
             rows.end = ki_min(block + FN(GUTTMAN_BLOCK), n);
             if (rows.begin >= rows.end) continue;
+            rows.origin = work->x ? rows.begin : 0;
             for (int64_t r = 0; r < rows.count; r++) {
                 const int64_t i = rows.first + r;
                 rows.weight[r] = work->step->weights ? VALUES(work->step->weights) + i * n : NULL;
-                rows.delta[r] = work->x ? delta[r] - rows.begin : VALUES(work->step->D) + i * n;
+                rows.delta[r] = work->x ? delta[r] : VALUES(work->step->D) + i * n;
             }
             if (work->x) {
                 FN(distance_rows)
