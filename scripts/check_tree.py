@@ -33,8 +33,8 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "core/size.h"),
     ("src/algorithms/algorithm.h", "core/sized.h"),
     ("src/algorithms/algorithm.h", "core/status.h"),
-    ("src/algorithms/algorithm.h", "ops/newton.h"),
-    ("src/algorithms/algorithm.h", "ops/scales.h"),
+    ("src/algorithms/algorithm.h", "ops/linear/newton.h"),
+    ("src/algorithms/algorithm.h", "ops/linear/scales.h"),
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),
     ("src/algorithms/registry.h", "io/model/model.h"),
 }

@@ -14,8 +14,8 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "kiln.h"
-#include "ops/newton.h"
-#include "ops/scales.h"
+#include "ops/linear/newton.h"
+#include "ops/linear/scales.h"
 #include "derived/sparse_columns.h"
 
 enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */

@@ -1,4 +1,4 @@
-/* p = (1 - d) t + d (A^T D^-1 p + m g): power iteration, each iteration one walk over the links for all columns (ops/ranks.c).
+/* p = (1 - d) t + d (A^T D^-1 p + m g): power iteration, each iteration one walk over the links for all columns (ops/graph/ranks.c).
  *
  * The map is a contraction by d in the 1-norm. So what one iteration changes bounds what all further ones would, by d / (1 - d), and
  * rounding does not add up. Whether an iteration was the last one is found out where the ranks are: on a GPU several are queued

@@ -3,16 +3,16 @@
 #define KI_BODIES_H
 
 #include "bodies/list.h"
-#include "ops/assign.h"
-#include "ops/cg.h"
-#include "ops/factor_rows.h"
-#include "ops/gram.h"
-#include "ops/loss.h"
+#include "ops/points/assign.h"
+#include "ops/linear/cg.h"
+#include "ops/sampled/factor_rows.h"
+#include "ops/linear/gram.h"
+#include "ops/linear/loss.h"
 #include "pass/chain.h"
-#include "ops/newton.h"
-#include "ops/ranks.h"
-#include "ops/scales.h"
-#include "ops/sddmm.h"
+#include "ops/linear/newton.h"
+#include "ops/graph/ranks.h"
+#include "ops/linear/scales.h"
+#include "ops/sampled/sddmm.h"
 #include "derived/sparse_columns.h"
 
 struct ki_bodies {

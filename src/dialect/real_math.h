@@ -35,7 +35,7 @@ SCALAR_FN real FN(random_normal)(uint64 seed, uint64 stream, uint64 index) {
     return (real)((int)sum + 6 - 6 * 65536) * (real)1.52587890625e-5; /* 2^-16 */
 }
 
-/* One element of ops/newton.h's vector work; op is a constant wherever this is inlined. */
+/* One element of ops/linear/newton.h's vector work; op is a constant wherever this is inlined. */
 SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y, real inverse, real shift,
                                 real column, real scalar, wide *sums) {
     if (op == 0) {
@@ -78,7 +78,7 @@ SCALAR_FN void FN(pair_element)(int op, real *out, real *second, real x, real y,
     }
 }
 
-/* The formulas of ops/scales.h for one column, in `wide`, as differences cancel. */
+/* The formulas of ops/linear/scales.h for one column, in `wide`, as differences cancel. */
 
 SCALAR_FN void FN(column_measure)(real square, real *mean, real *centred, wide weight, wide doubted,
                                   wide *sums) {

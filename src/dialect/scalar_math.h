@@ -49,7 +49,7 @@ typedef float wide;
 typedef double wide;
 #endif
 
-/* One step and the joining of partial results of the column reductions: the kinds of ops/reduce.h. */
+/* One step and the joining of partial results of the column reductions: the kinds of ops/vectors/reduce.h. */
 SCALAR_FN wide reduce_join(wide a, wide b, int kind) {
     if (kind != 3) return a + b;
     return b > a || b != b ? b : a; /* NaN, once there, stays: no comparison with it is true */
@@ -83,7 +83,7 @@ SCALAR_FN wide ratio_value(wide factor, wide over, wide under) {
     return under == 0 ? 0 : factor * over / under;
 }
 
-/* ---- vectors of a batch (ops/batch.h) ----
+/* ---- vectors of a batch (ops/batch/batch.h) ----
  * What is known of some of a vector's elements, by kind; `at` counts them for the variance, and is an element's number, or
  * BATCH_NOWHERE, for the places of the largest and the smallest. The kinds are those of kiln_batch_kind. */
 #define BATCH_SUM 1

@@ -1,7 +1,7 @@
 # One target per fuzz_NAME.c, with its corpus in corpus/NAME and perhaps a dictionary NAME.dict.
 # KILN_FUZZ=ON (clang): a libFuzzer binary, of which ctest runs ten seconds. Else the corpus is replayed once.
 set(fuzz_here ${CMAKE_CURRENT_LIST_DIR})
-add_custom_target(fuzz_targets)
+add_custom_target(fuzz_targets DEPENDS kiln_cli)
 file(GLOB fuzz_files CONFIGURE_DEPENDS ${fuzz_here}/fuzz_*.c)
 foreach(file IN LISTS fuzz_files)
   get_filename_component(target ${file} NAME_WE)

@@ -14,7 +14,7 @@
  *
  * This is the step of GPUs, of softmax, and of an X that streams; newton_descent.c has the others'.
  *
- * Each product is one pass over X; all vector work is ops/newton.h's, with R for the model's gradient, Z for the point. */
+ * Each product is one pass over X; all vector work is ops/linear/newton.h's, with R for the model's gradient, Z for the point. */
 #include "algorithms/newton/newton_work.h"
 
 enum {

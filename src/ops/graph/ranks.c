@@ -1,0 +1,217 @@
+/* Steps of PageRank's power iteration: P = (1 - d) teleport + d (A^T D^-1 P + mass dangling), all of it in one walk over the links by
+ * where they lead (derived/columns.h).
+ *
+ * What a vertex gives along each link is the same, so that without weights no value is stored for a link: the walk gathers
+ * C = D^-1 P. The row that it has gathered for becomes P's, gives the next C, and adds to the mass that dangles and to the change.
+ * P is overwritten, as only C is gathered from, which so comes in two copies that change places. */
+#include "ops/graph/ranks.h"
+
+#include <stdio.h>
+
+#include "bodies/bodies.h"
+#include "core/arguments.h"
+#include "core/limits.h"
+#include "core/size.h"
+#include "core/sized.h"
+#include "derived/derived.h"
+#include "dialect/scalar_math.h"
+#include "pass/combine.h"
+#include "ops/graph/ranks.cl"
+
+KI_ARGUMENTS(ranks_factor);
+KI_ARGUMENTS(ranks_begin);
+KI_ARGUMENTS(ranks_rows);
+KI_ARGUMENTS(ranks_settle);
+
+enum { COLUMNS_OF_LAUNCH = 8, SLOT_BEGIN = -1 };
+
+/* ---- GPU ---- */
+
+/* A kernel of ranks.cl and how many of its groups run at once; work space for the sums of so many. */
+struct launch {
+    struct ki_kernel *kernel;
+    int64_t size, groups;
+    int K, VS;
+    struct ki_buffer space;
+};
+
+static kiln_status prepare(struct launch *launch, const kiln_ranks *on, const char *function,
+                           const char *what, int VS, bool weighted) {
+    kiln_device *device = on->P->device;
+    const int64_t n = on->P->rows, k = on->P->cols, reach = ki_max(on->P->nnz, on->A->nnz);
+    char defines[96];
+    kiln_status status;
+    launch->K = k > 4 ? COLUMNS_OF_LAUNCH : k > 2 ? 4 : (int)k;
+    launch->VS = VS;
+    launch->size = ki_min(device->properties.is_gpu ? 256 : 64, device->properties.group_max);
+    snprintf(defines, sizeof defines, "-D%s -DBS=%d -DVS=%d -DK=%d%s%s", what, (int)launch->size, VS,
+             launch->K, weighted ? " -DWEIGHTED" : "", reach > ki_limits.index32 / 2 ? " -DINDEX64" : "");
+    TRY(ki_kernel_get(&launch->kernel, device, "ranks", function, on->P->type, defines));
+    TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, launch->size));
+    launch->groups = ki_max(1, ki_min(launch->groups, ki_ceil_div(n * VS, launch->size)));
+    TRY(ki_device_scratch(device, &launch->space,
+                          2 * k * launch->groups * ki_type_bytes(ki_wide_type(device))));
+done:
+    return status;
+}
+
+static kiln_status settle(const kiln_ranks *on, const struct launch *launch, int64_t slot) {
+    kiln_device *device = on->P->device;
+    const int64_t size = ki_min(device->properties.is_gpu ? 256 : 64, device->properties.group_max);
+    struct ki_kernel *kernel;
+    char defines[64];
+    snprintf(defines, sizeof defines, "-DSETTLE -DBS=%d -DVS=1 -DK=1", (int)size);
+    const kiln_status status = ki_kernel_get(&kernel, device, "ranks", "ranks_settle", on->P->type, defines);
+    if (status != KILN_OK) return status;
+    return ki_kernel_launch(device, kernel, 1, size,
+                            KI_PACK(ranks_settle, on->P, .S = on->S, .space = &launch->space,
+                                    .groups = (int32_t)launch->groups, .k = (int32_t)on->P->cols,
+                                    .slot = (int32_t)slot));
+}
+
+static kiln_status begin_gpu(const struct ki_ranks *ranks) {
+    const kiln_ranks *on = &ranks->on;
+    const int64_t n = on->P->rows, k = on->P->cols;
+    struct launch launch;
+    kiln_status status;
+    TRY(ki_launch_elements(on->factor, n, "ranks", "ranks_factor", "-DFACTOR -DBS=128 -DVS=1 -DK=1",
+                           KI_PACK(ranks_factor, on->P, .factor = on->factor, .row_start = &on->A->row_start,
+                                   .values = on->weighted ? on->A : NULL, .n = n)));
+    TRY(prepare(&launch, on, "ranks_begin", "BEGIN", 1, false));
+    for (int64_t first = 0; first < k; first += launch.K)
+        TRY(ki_kernel_launch(on->P->device, launch.kernel, launch.groups, launch.size,
+                             KI_PACK(ranks_begin, on->P, .space = &launch.space, .P = on->P, .C = on->C,
+                                     .factor = on->factor, .n = n, .k = (int32_t)k,
+                                     .first = (int32_t)first)));
+    TRY(settle(on, &launch, SLOT_BEGIN));
+done:
+    return status;
+}
+
+static kiln_status step_gpu(const struct ki_ranks *ranks, int64_t step) {
+    const kiln_ranks *on = &ranks->on;
+    const struct ki_columns *in = &ranks->in;
+    kiln_device *device = on->P->device;
+    const int64_t n = on->P->rows, k = on->P->cols;
+    struct launch launch;
+    kiln_status status;
+    TRY(prepare(&launch, on, "ranks_rows", "ROWS", ki_rows_vector(device, on->A->nnz, n), on->weighted));
+    for (int64_t first = 0; first < k; first += launch.K)
+        TRY(ki_kernel_launch(
+            device, launch.kernel, launch.groups, launch.size,
+            KI_PACK(ranks_rows, on->P, .space = &launch.space, .S = on->S, .start = in->start,
+                    .source = in->row, .weight = on->weighted ? in->value : NULL,
+                    .C = step % 2 ? on->next : on->C, .next = step % 2 ? on->C : on->next, .P = on->P,
+                    .factor = on->factor, .teleport = on->teleport, .dangling = on->dangling,
+                    .damping = on->damping, .n = n, .k = (int32_t)k, .first = (int32_t)first,
+                    .teleport_cols = on->teleport ? (int32_t)on->teleport->cols : 0,
+                    .dangling_cols = on->dangling ? (int32_t)on->dangling->cols : 0)));
+    TRY(settle(on, &launch, step % (on->S->rows - RANKS_ROWS)));
+done:
+    return status;
+}
+
+/* ---- checks ---- */
+
+static kiln_status check_vector(const char *call, const char *name, const kiln_matrix *v,
+                                const kiln_matrix *P) {
+    if (!v) return KILN_OK;
+    return ki_check_dense(call, name, v, P, P->rows, v->cols == 1 ? 1 : P->cols);
+}
+
+static kiln_status check_state(const char *call, const kiln_ranks *on) {
+    const kiln_matrix *S = on->S, *P = on->P;
+    const kiln_type widest = ki_wide_type(P->device);
+    if (S->device != P->device || S->type != widest || S->format != KILN_DENSE || S->cols != P->cols ||
+        S->rows <= RANKS_ROWS)
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s: S must be dense, %s, on P's device, with P's %lld columns and %d rows at least",
+                       call, ki_type_name(widest), (long long)P->cols, RANKS_ROWS + 1);
+    if (on->C == on->next || on->C == P || on->next == P || on->factor == P || on->factor == on->C ||
+        on->factor == on->next || S == P || S == on->C || S == on->next || S == on->factor)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: P, C, next, factor and S must be five matrices", call);
+    if ((on->teleport && (on->teleport == P || on->teleport == on->C || on->teleport == on->next)) ||
+        (on->dangling && (on->dangling == P || on->dangling == on->C || on->dangling == on->next)))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: teleport and dangling must not be P, C or next", call);
+    return KILN_OK;
+}
+
+static kiln_status check(const char *call, const kiln_ranks *on) {
+    kiln_status status;
+    if (!on->A || !on->P || !on->C || !on->next || !on->factor || !on->S)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: A, P, C, next, factor or S is NULL", call);
+    const kiln_matrix *A = on->A, *P = on->P;
+    if (A->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: A must be sparse", call);
+    if (A->rows != A->cols)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: A is %lld x %lld, but must be square", call,
+                       (long long)A->rows, (long long)A->cols);
+    if (P->cols < 1 || P->cols > KI_RANKS_COLUMNS)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: P has %lld columns, but must have 1 to %d", call,
+                       (long long)P->cols, KI_RANKS_COLUMNS);
+    if (!(on->damping >= 0 && on->damping <= 1))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: damping is %g, but must be in [0, 1]", call, on->damping);
+    TRY(ki_check_operand(call, "A", A, P));
+    TRY(ki_check_dense(call, "P", P, A, A->rows, P->cols));
+    TRY(ki_check_dense(call, "C", on->C, P, P->rows, P->cols));
+    TRY(ki_check_dense(call, "next", on->next, P, P->rows, P->cols));
+    TRY(ki_check_dense(call, "factor", on->factor, P, P->rows, 1));
+    TRY(check_vector(call, "teleport", on->teleport, P));
+    TRY(check_vector(call, "dangling", on->dangling, P));
+    TRY(check_state(call, on));
+done:
+    return status;
+}
+
+/* ---- both ---- */
+
+static kiln_status steps(const struct ki_ranks *ranks, int64_t first, int64_t count) {
+    const bool cpu = ki_on_cpu(ranks->on.P->device);
+    kiln_status status = KILN_OK;
+    for (int64_t step = first; step < first + count; step++) {
+        if (cpu)
+            ki_bodies(ranks->on.P)->ranks_step(ranks, step);
+        else
+            TRY(step_gpu(ranks, step));
+    }
+done:
+    return status;
+}
+
+/* A stays on the device meanwhile, and with it what is derived from it. */
+static kiln_status run(const char *call, const kiln_ranks *given, int64_t first, int64_t count) {
+    struct ki_ranks ranks = {.in = {NULL, NULL, NULL}};
+    kiln_status status;
+    TRY(KI_TAKE(kiln_ranks, &ranks.on, given));
+    TRY(check(call, &ranks.on));
+    const kiln_matrix *A = ranks.on.A;
+    if (count != SLOT_BEGIN && (first < 0 || count < 0 || count > ranks.on.S->rows - RANKS_ROWS))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld steps from number %lld on, but S has rows for %lld", call,
+                       (long long)count, (long long)first, (long long)(ranks.on.S->rows - RANKS_ROWS));
+    if (A->device->lost) return kiln_device_sync(A->device);
+    if (A->rows == 0) return KILN_OK;
+    const struct ki_operand operand = {A, false};
+    TRY(ki_operands_hold(A->device, &operand, 1));
+    if (count != SLOT_BEGIN)
+        status = ki_columns_get(&ranks.in, A, ranks.on.weighted);
+    else if (ki_on_cpu(A->device))
+        ki_bodies(A)->ranks_begin(&ranks);
+    else
+        status = begin_gpu(&ranks);
+    if (status == KILN_OK && count != SLOT_BEGIN) status = steps(&ranks, first, count);
+    ki_operands_release(A->device, &operand, 1);
+done:
+    return status;
+}
+
+kiln_status kiln_ranks_begin(const kiln_ranks *ranks) {
+    static const char call[] = "kiln_ranks_begin";
+    if (!ranks) return ki_fail(KILN_ERR_ARGUMENT, "%s: ranks is NULL", call);
+    return run(call, ranks, 0, SLOT_BEGIN);
+}
+
+kiln_status kiln_ranks_step(const kiln_ranks *ranks, int64_t first, int64_t count) {
+    static const char call[] = "kiln_ranks_step";
+    if (!ranks) return ki_fail(KILN_ERR_ARGUMENT, "%s: ranks is NULL", call);
+    if (count < 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: count is %lld", call, (long long)count);
+    return run(call, ranks, first, count);
+}

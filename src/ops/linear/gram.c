@@ -1,0 +1,134 @@
+/* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way of devices that have no body of their own for it.
+ *
+ * There, and where X streams, columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what
+ * it scatters is v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other
+ * factor (x_il - c_l) too. */
+#include "ops/linear/gram.h"
+
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "bodies/bodies.h"
+
+enum { BLOCK = 64 }; /* columns of G from one pass */
+
+static double read_real(const kiln_matrix *like, const void *values, int64_t i) {
+    return like->type == KILN_F64 ? ((const double *)values)[i] : (double)((const float *)values)[i];
+}
+
+static void write_real(const kiln_matrix *like, void *values, int64_t i, double value) {
+    if (like->type == KILN_F64)
+        ((double *)values)[i] = value;
+    else
+        ((float *)values)[i] = (float)value;
+}
+
+/* The host's side of the blocks, and a block on the device. */
+struct blocks {
+    const struct ki_gram *gram;
+    int64_t n;
+    void *G, *g, *c, *block;           /* n x n, n, n, n x 64 */
+    kiln_matrix *P, *Q, *shift, *sums; /* n x count, 1 x count */
+};
+
+static kiln_status blocks_new(struct blocks *of) {
+    const int64_t element = ki_type_bytes(of->gram->X->type), n = of->n;
+    int64_t square, wide;
+    if (!ki_mul3(n, n, element, &square) || !ki_mul3(n, BLOCK, element, &wide))
+        return ki_fail_nomem(SIZE_MAX, "a Gram matrix");
+    of->G = ki_alloc((size_t)square);
+    of->g = ki_alloc((size_t)(n * element));
+    of->c = ki_calloc((size_t)(n * element));
+    of->block = ki_alloc((size_t)wide);
+    if (!of->G || !of->g || !of->c || !of->block) return ki_fail_nomem((size_t)square, "a Gram matrix");
+    return of->gram->c ? kiln_matrix_get(of->c, of->gram->c) : KILN_OK;
+}
+
+static void block_free(struct blocks *of) {
+    kiln_matrix *const all[] = {of->P, of->Q, of->shift, of->sums};
+    for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
+    of->P = of->Q = of->shift = of->sums = NULL;
+}
+
+static void blocks_free(struct blocks *of) {
+    block_free(of);
+    ki_free(of->G);
+    ki_free(of->g);
+    ki_free(of->c);
+    ki_free(of->block);
+}
+
+/* P = unit vectors, shift = -c. */
+static kiln_status block_new(struct blocks *of, int64_t first, int64_t count) {
+    kiln_status status;
+    const kiln_matrix *X = of->gram->X;
+    memset(of->block, 0, (size_t)(of->n * count * ki_type_bytes(X->type)));
+    for (int64_t j = 0; j < count; j++) write_real(X, of->block, (first + j) * count + j, 1);
+    TRY(kiln_matrix_dense(&of->P, X->device, X->type, of->n, count, of->block));
+    for (int64_t j = 0; j < count; j++) write_real(X, of->block, j, -read_real(X, of->c, first + j));
+    TRY(kiln_matrix_dense(&of->shift, X->device, X->type, 1, count, of->block));
+    TRY(kiln_matrix_dense(&of->Q, X->device, X->type, of->n, count, NULL));
+    TRY(kiln_matrix_dense(&of->sums, X->device, X->type, 1, count, NULL));
+done:
+    return status;
+}
+
+/* Columns [first, first + count) of G from the diagonal down, and what mirrors them. */
+static kiln_status add_block(struct blocks *of, int64_t first, int64_t count) {
+    kiln_status status;
+    const kiln_matrix *X = of->gram->X;
+    TRY(block_new(of, first, count));
+    TRY(ki_chain_run(&(struct ki_chain){.kind = KI_CHAIN_FUSED,
+                                        .out = of->Q,
+                                        .alpha = 1,
+                                        .X = X,
+                                        .v = of->gram->v,
+                                        .y = of->P,
+                                        .k = (int)count,
+                                        .shift = of->shift,
+                                        .sums = of->sums}));
+    TRY(kiln_matrix_get((char *)of->g + first * ki_type_bytes(X->type), of->sums));
+    TRY(kiln_matrix_get(of->block, of->Q));
+    for (int64_t j = first; j < first + count; j++)
+        for (int64_t i = j; i < of->n; i++) {
+            const double about_zero = read_real(X, of->block, i * count + j - first);
+            const double value = about_zero - read_real(X, of->c, i) * read_real(X, of->g, j);
+            write_real(X, of->G, i * of->n + j, value);
+            write_real(X, of->G, j * of->n + i, value);
+        }
+done:
+    block_free(of);
+    return status;
+}
+
+static kiln_status by_blocks(const struct ki_gram *gram) {
+    kiln_status status;
+    struct blocks of = {.gram = gram, .n = gram->X->cols};
+    TRY(blocks_new(&of));
+    for (int64_t first = 0; first < of.n; first += BLOCK)
+        TRY(add_block(&of, first, ki_min(of.n - first, BLOCK)));
+    TRY(kiln_matrix_set(gram->G, of.G));
+    if (gram->g) TRY(kiln_matrix_set(gram->g, of.g));
+done:
+    blocks_free(&of);
+    return status;
+}
+
+kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, const kiln_matrix *v,
+                      const kiln_matrix *c) {
+    static const char call[] = "kiln_gram";
+    kiln_status status;
+    if (!G || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: G or X is NULL", call);
+    TRY(ki_check_dense(call, "G", G, X, X->cols, X->cols));
+    if (g) TRY(ki_check_dense(call, "g", g, X, X->cols, 1));
+    if (v) TRY(ki_check_dense(call, "v", v, X, X->rows, 1));
+    if (c) TRY(ki_check_dense(call, "c", c, X, X->cols, 1));
+    if (G == X || G == v || G == c || G == g || (g && (g == X || g == v || g == c)))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: G and g must not be one, nor X, v or c", call);
+    const struct ki_gram gram = {.G = G, .g = g, .X = X, .v = v, .c = c};
+    if (X->device->lost) return kiln_device_sync(X->device);
+    TRY(ki_on_cpu(X->device) && !X->streams ? ki_bodies(X)->gram(&gram) : by_blocks(&gram));
+done:
+    return status;
+}

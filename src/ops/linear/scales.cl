@@ -1,0 +1,67 @@
+/* GPU body of ops/linear/scales.h: OP's formula for each column; each group leaves its two sums. The operation is an argument, as one
+ * built kernel then serves all, and all threads go the same way. */
+
+#define ARGUMENTS_scales(FIRST, NEXT)                                                                        \
+    FIRST(SPACE, wide, partial)                                                                              \
+    NEXT(VALUE, int, op)                                                                                     \
+    NEXT(IN, real, square)                                                                                   \
+    NEXT(OUT, real, mean)                                                                                    \
+    NEXT(OUT, real, centred)                                                                                 \
+    NEXT(OUT, real, inverse)                                                                                 \
+    NEXT(OUT, real, penalty)                                                                                 \
+    NEXT(OUT, real, kept)                                                                                    \
+    NEXT(IN, real, probes)                                                                                   \
+    NEXT(IN, real, probe_sums)                                                                               \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, wide, weight)                                                                                \
+    NEXT(VALUE, wide, doubted)                                                                               \
+    NEXT(VALUE, wide, rounded)                                                                               \
+    NEXT(VALUE, wide, noise)                                                                                 \
+    NEXT(VALUE, wide, l2)                                                                                    \
+    NEXT(VALUE, int, intercept)                                                                              \
+    NEXT(VALUE, int, standardize)                                                                            \
+    NEXT(VALUE, int, plain)
+
+#ifndef KI_HOST
+__kernel GROUP_OF(GROUP) void scales(PARAMETERS(scales)) {
+    LOCAL wide shared[GROUP];
+    const int lane = (int)get_local_id(0);
+    wide sums[2] = {0, 0};
+    for (index_t j = (index_t)get_global_id(0); j < (index_t)n; j += (index_t)get_global_size(0)) {
+        if (op == 0) {
+            real m = mean[j], v;
+            column_measure(square[j], &m, &v, weight, doubted, sums);
+            mean[j] = m;
+            centred[j] = v;
+        } else if (op == 1) {
+            wide spread = 0;
+            for (int c = 0; c < k; c++) {
+                const wide e = (wide)probes[j * k + c] - (wide)mean[j] * (wide)probe_sums[c];
+                spread += 12 * e * e / k;
+            }
+            centred[j] = column_settle(square[j], mean[j], centred[j], spread, weight, doubted, rounded, noise);
+        } else if (op == 2) {
+            real p;
+            inverse[j] = column_weigh(square[j], centred[j], &p, weight, l2, intercept, standardize, plain);
+            if (penalty) penalty[j] = p;
+            if (kept) kept[j] = inverse[j] > REAL(0.0) ? REAL(1.0) : REAL(0.0);
+        } else {
+            inverse[j] = column_invert(square[j], inverse[j], sums);
+        }
+    }
+    for (int s = 0; s < 2; s++) {
+        shared[lane] = sums[s];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int reach = GROUP / 2; reach > 0; reach /= 2) {
+            if (lane < reach) shared[lane] += shared[lane + reach];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (lane == 0) partial[2 * (long)get_group_id(0) + s] = shared[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* The variants that differ in text, as the tests build them. */
+// build GROUP=128
+#endif

@@ -1,0 +1,69 @@
+/* Nearest centres, and what each centre's rows add up to: checks, then the CPU's body or the GPU's launches. */
+#include "ops/points/assign.h"
+
+#include "bodies/bodies.h"
+#include "core/size.h"
+#include "core/sized.h"
+
+static kiln_status run(const struct ki_assign *of) {
+    kiln_device *device = of->X->device;
+    const struct ki_operand operands[] = {{of->X, false},     {of->C, false},        {of->weights, false},
+                                          {of->labels, true}, {of->distances, true}, {of->sums, true}};
+    const int count = sizeof operands / sizeof *operands;
+    kiln_status status = ki_operands_hold(device, operands, count);
+    if (status != KILN_OK) return status;
+    status = ki_on_cpu(device) ? ki_bodies(of->X)->assign(of) : ki_assign_gpu(of);
+    ki_operands_release(device, operands, count);
+    return status;
+}
+
+static kiln_status check(const char *call, const kiln_assignment *to, const kiln_matrix *X,
+                         const kiln_matrix *C, const kiln_matrix *weights) {
+    enum { CENTRES_MOST = 1 << 24 };
+    kiln_status status;
+    if (!X || !C) return ki_fail(KILN_ERR_ARGUMENT, "%s: X or C is NULL", call);
+    TRY(ki_check_operand(call, "X", X, C));
+    TRY(ki_check_dense(call, "C", C, X, C->rows, X->cols));
+    if (weights) TRY(ki_check_dense(call, "weights", weights, X, X->rows, 1));
+    if (to->labels) TRY(ki_check_dense(call, "labels", to->labels, X, X->rows, 1));
+    if (to->distances) TRY(ki_check_dense(call, "distances", to->distances, X, X->rows, 1));
+    if (to->sums) TRY(ki_check_dense(call, "sums", to->sums, X, C->rows, X->cols));
+    const kiln_matrix *const results[] = {to->labels, to->distances, to->sums}, *const given[] = {X, C,
+                                                                                                  weights};
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            if (results[i] && (results[i] == given[j] || (i != j && results[i] == results[j])))
+                return ki_fail(KILN_ERR_ARGUMENT, "%s: a result must not be an operand or another result",
+                               call);
+    if (to->first < 0 || C->rows < 1 || C->rows > CENTRES_MOST || to->first > CENTRES_MOST - C->rows)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld centres from number %lld on, but there must be 1 to %d",
+                       call, (long long)C->rows, (long long)to->first, CENTRES_MOST);
+    if (to->first > 0 && (!to->distances || to->sums || to->totals))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: first > 0 goes with distances, and without sums and totals",
+                       call);
+done:
+    return status;
+}
+
+kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, const kiln_matrix *C,
+                        const kiln_matrix *weights) {
+    static const char call[] = "kiln_assign";
+    kiln_assignment to;
+    kiln_status status;
+    if (!result) return ki_fail(KILN_ERR_ARGUMENT, "%s: result is NULL", call);
+    TRY(KI_TAKE(kiln_assignment, &to, result));
+    TRY(check(call, &to, X, C, weights));
+    if (X->device->lost) return kiln_device_sync(X->device);
+    for (int64_t i = 0; to.totals && X->rows == 0 && i < 2 * C->rows; i++) to.totals[i] = 0;
+    if (X->rows == 0) return to.sums ? kiln_fill(to.sums, 0) : KILN_OK;
+    TRY(run(&(struct ki_assign){.labels = to.labels,
+                                .distances = to.distances,
+                                .sums = to.sums,
+                                .totals = to.totals,
+                                .first = to.first,
+                                .X = X,
+                                .C = C,
+                                .weights = weights}));
+done:
+    return status;
+}

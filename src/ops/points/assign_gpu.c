@@ -1,0 +1,199 @@
+/* The GPU's launches of kiln_assign: labels, then the rows sorted by them, then sums of slices of each cluster (assign.cl). */
+#include "ops/points/assign.h"
+
+#include <stdio.h>
+
+#include "core/arguments.h"
+#include "core/size.h"
+#include "derived/parts.h"
+#include "ops/points/assign.cl"
+
+enum { ROWS_OF_A_SLICE = 256, SLICES = 64, GROUP = 128, SPARSE_GROUP = 64 };
+
+KI_ARGUMENTS(assign_halves);
+KI_ARGUMENTS(assign_dense);
+KI_ARGUMENTS(assign_sparse);
+KI_ARGUMENTS(assign_rows);
+KI_ARGUMENTS(assign_bounds);
+KI_ARGUMENTS(assign_sums);
+KI_ARGUMENTS(assign_join);
+
+/* The GPU's work space. */
+struct space {
+    const struct ki_assign *of;
+    kiln_device *device;
+    int64_t rows, n, k;
+    const struct ki_buffer *row_start, *col;  /* NULL: X is dense */
+    struct ki_buffer half, state, transposed; /* of the centres; transposed for a sparse X */
+    struct ki_sort data, other;               /* key: each row's centre; payload: the row */
+    struct ki_buffer start, partial, totals;  /* of the clusters */
+};
+
+static void drop(struct space *s) {
+    struct ki_buffer *const all[] = {&s->half, &s->state, &s->transposed, &s->start, &s->partial, &s->totals};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) ki_device_release(s->device, all[i]);
+    ki_sort_drop(s->device, &s->data);
+    ki_sort_drop(s->device, &s->other);
+}
+
+static kiln_status launch_rows(const struct space *s, const char *function, const char *defines,
+                               int64_t count, int group, const struct ki_arg *args, int args_count) {
+    struct ki_kernel *kernel;
+    kiln_status status;
+    TRY(ki_kernel_get(&kernel, s->device, "assign", function, s->of->X->type, defines));
+    TRY(ki_kernel_launch(s->device, kernel,
+                         ki_min(ki_ceil_div(count, group), (int64_t)s->device->properties.compute_units * 32),
+                         group, args, args_count));
+done:
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ labels */
+
+/* Half norms, and whether any square is too large for f32. */
+static kiln_status prepare(struct space *s) {
+    static const int32_t none[2];
+    const kiln_type type = s->of->X->type;
+    kiln_status status;
+    TRY(ki_device_alloc(s->device, &s->half, s->k * ki_type_bytes(type)));
+    TRY(ki_device_alloc(s->device, &s->state, sizeof none));
+    if (s->col) TRY(ki_device_alloc(s->device, &s->transposed, s->k * s->n * ki_type_bytes(type)));
+    TRY(ki_device_alloc(s->device, &s->data.key, s->rows * 4));
+    TRY(ki_device_upload(s->device, &s->state, 0, none, sizeof none));
+    TRY(launch_rows(s, "assign_halves", "-DPREPARE", s->k, 64,
+                    KI_PACK(assign_halves, s->of->C, .halves = &s->half, .state = &s->state, .C = s->of->C,
+                            .transposed = s->col ? &s->transposed : NULL, .k = (int32_t)s->k,
+                            .n = (int32_t)s->n)));
+done:
+    return status;
+}
+
+static kiln_status launch_tiles(struct space *s, bool again) {
+    const struct ki_assign *of = s->of;
+    const bool large = s->device->properties.is_gpu && of->X->type == KILN_F32 && !again;
+    const int each = large ? 8 : 4, across = s->device->properties.is_gpu ? 16 : 8;
+    struct ki_kernel *kernel;
+    int64_t groups;
+    char defines[96];
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DDENSE%s -DTR=%d -DTC=%d -DGR=%d -DGC=%d -DSLAB=8",
+             again ? " -DAGAIN" : "", each, each, across, across);
+    TRY(ki_kernel_get(&kernel, s->device, "assign", "assign_dense", of->X->type, defines));
+    TRY(ki_kernel_resident(s->device, &groups, kernel, across * across));
+    TRY(ki_kernel_launch(
+        s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, each * across)), across * across,
+        KI_PACK(assign_dense, of->X, .found = &s->data.key, .doubtful = &s->other.key,
+                .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C, .halves = &s->half,
+                .rows = s->rows, .n = (int32_t)s->n, .k = (int32_t)s->k)));
+done:
+    return status;
+}
+
+static kiln_status find(struct space *s) {
+    const struct ki_assign *of = s->of;
+    const bool doubts = of->X->type == KILN_F32 && s->k > 1;
+    kiln_status status = KILN_OK;
+    if (s->col) {
+        char defines[48];
+        snprintf(defines, sizeof defines, "-DSPARSE -DGROUP=%d", SPARSE_GROUP);
+        TRY(launch_rows(s, "assign_sparse", defines, s->rows * SPARSE_GROUP, SPARSE_GROUP,
+                        KI_PACK(assign_sparse, of->X, .found = &s->data.key, .X = of->X,
+                                .row_start = s->row_start, .col = s->col, .transposed = &s->transposed,
+                                .C = of->C, .halves = &s->half, .state = &s->state, .rows = s->rows,
+                                .n = (int32_t)s->n, .k = (int32_t)s->k)));
+        goto done;
+    }
+    if (doubts) {
+        TRY(ki_device_alloc(s->device, &s->other.key, s->rows * 4));
+        TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * 4));
+    }
+    TRY(launch_tiles(s, false));
+    if (doubts) TRY(launch_tiles(s, true));
+done:
+    return status;
+}
+
+/* -------------------------------------------------------------------------------------------- sums */
+
+/* Rows by cluster, and where each cluster begins. */
+static kiln_status sort(struct space *s) {
+    int bits = 0;
+    kiln_status status;
+    while (bits < 31 && (int64_t)1 << bits < s->k) bits++;
+    if (!s->other.key.handle) {
+        TRY(ki_device_alloc(s->device, &s->other.key, s->rows * 4));
+        TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * 4));
+    }
+    TRY(ki_sort(s->device, s->of->X->type, &s->data, &s->other, s->rows, bits));
+    TRY(ki_device_alloc(s->device, &s->start, (s->k + 1) * 4));
+    TRY(launch_rows(s, "assign_bounds", "-DPREPARE", s->rows + 1, GROUP,
+                    KI_PACK(assign_bounds, s->of->X, .start = &s->start, .key = &s->data.key,
+                            .rows = (int32_t)s->rows, .k = (int32_t)s->k)));
+done:
+    return status;
+}
+
+static kiln_status add_up(struct space *s) {
+    const struct ki_assign *of = s->of;
+    const int64_t wide = ki_type_bytes(ki_wide_type(s->device)), width = s->n + 2;
+    const int64_t slices = ki_max(ki_min(s->rows / (s->k * ROWS_OF_A_SLICE), SLICES), 1);
+    struct ki_kernel *kernel;
+    int across = 1;
+    char defines[96];
+    kiln_status status;
+    while (!s->col && across < GROUP && across < s->n) across *= 2;
+    snprintf(defines, sizeof defines, "-DSUMS%s -DGROUP=%d -DACROSS=%d", s->col ? " -DCSR" : "", GROUP,
+             across);
+    TRY(ki_device_alloc(s->device, &s->partial, s->k * slices * width * wide));
+    TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * wide));
+    TRY(ki_kernel_get(&kernel, s->device, "assign", "assign_sums", of->X->type, defines));
+    TRY(ki_kernel_launch(s->device, kernel, s->k * slices, GROUP,
+                         KI_PACK(assign_sums, of->X, .partial = &s->partial, .start = &s->start,
+                                 .order = &s->data.payload, .X = of->X, .row_start = s->row_start,
+                                 .col = s->col, .C = of->C, .weights = of->weights, .n = (int32_t)s->n,
+                                 .slices = (int32_t)slices)));
+    TRY(launch_rows(s, "assign_join", "-DPREPARE", s->k * width, GROUP,
+                    KI_PACK(assign_join, of->X, .sums = of->sums, .totals = &s->totals,
+                            .partial = &s->partial, .n = (int32_t)s->n, .k = (int32_t)s->k,
+                            .slices = (int32_t)slices)));
+done:
+    return status;
+}
+
+static kiln_status bring_totals(const struct space *s) {
+    const struct ki_assign *of = s->of;
+    const bool wide = ki_wide_type(s->device) == KILN_F64;
+    const int64_t count = 2 * s->k, bytes = count * (wide ? 8 : 4);
+    kiln_status status = ki_device_download(s->device, of->totals, &s->totals, 0, bytes);
+    if (status != KILN_OK || wide) return status;
+    const float *narrow = (const float *)(const void *)of->totals;
+    for (int64_t i = count - 1; i >= 0; i--) of->totals[i] = (double)narrow[i];
+    return status;
+}
+
+/* X and its buffers are on the device. */
+kiln_status ki_assign_gpu(const struct ki_assign *of) {
+    const kiln_matrix *X = of->X;
+    const bool sparse = X->format == KILN_CSR, sums = of->sums || of->totals;
+    struct space s = {.of = of, .device = X->device, .rows = X->rows, .n = X->cols, .k = of->C->rows};
+    kiln_status status;
+    if (X->rows >= INT32_MAX)
+        return ki_fail(KILN_ERR_LIMIT, "kiln_assign: X has %lld rows, but a GPU takes at most %d",
+                       (long long)X->rows, INT32_MAX - 1);
+    if (sparse) s.row_start = &X->row_start, s.col = &X->col;
+    TRY(prepare(&s));
+    TRY(find(&s));
+    if (sums) TRY(ki_device_alloc(s.device, &s.data.payload, s.rows * 4));
+    TRY(launch_rows(&s, "assign_rows", "-DPREPARE", s.rows, GROUP,
+                    KI_PACK(assign_rows, X, .labels = of->labels, .distances = of->distances,
+                            .payload = sums ? &s.data.payload : NULL, .found = &s.data.key, .X = X,
+                            .row_start = s.row_start, .col = s.col, .C = of->C, .rows = s.rows,
+                            .n = (int32_t)s.n, .first = of->first)));
+    if (!sums) goto done;
+    TRY(sort(&s));
+    TRY(add_up(&s));
+    if (of->totals) TRY(bring_totals(&s));
+done:
+    drop(&s);
+    return status;
+}

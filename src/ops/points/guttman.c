@@ -1,0 +1,163 @@
+/* A layout's stress and the step of SMACOF that lowers it: checks, and the launches.
+ *
+ * With POINTS a launch adds up stress in place of coordinates: that is asked for once, of the layout returned. */
+#include "ops/points/guttman.h"
+
+#include <stdio.h>
+
+#include "core/arguments.h"
+#include "core/seams.h"
+#include "core/sized.h"
+#include "core/size.h"
+#include "bodies/bodies.h"
+#include "ops/points/guttman.cl"
+#include "pass/chain.h"
+
+enum { GROUP = 256, SHARES = 4, DIMENSIONS_MAX = 64 };
+
+KI_ARGUMENTS(distances);
+KI_ARGUMENTS(guttman);
+KI_ARGUMENTS(guttman_finish);
+
+kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z) {
+    static const char call[] = "kiln_distances";
+    kiln_status status;
+    struct ki_kernel *kernel;
+    if (!D || !X || !Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D, X or Z is NULL", call);
+    TRY(ki_check_dense(call, "X", X, D, D->rows, X->cols));
+    TRY(ki_check_dense(call, "Z", Z, D, D->cols, X->cols));
+    TRY(ki_check_dense(call, "D", D, X, X->rows, Z->rows));
+    if (D == X || D == Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D must be neither X nor Z", call);
+    if (D->device->lost) return kiln_device_sync(D->device);
+    if (D->nnz == 0) return KILN_OK;
+    if (ki_on_cpu(D->device)) return ki_bodies(D)->distances(D, X, Z);
+    TRY(ki_kernel_get(&kernel, D->device, "guttman", "distances", D->type, "-DDISTANCES"));
+    const int64_t groups =
+        ki_min(ki_ceil_div(D->nnz, GROUP), (int64_t)D->device->properties.compute_units * 64);
+    TRY(ki_kernel_launch(D->device, kernel, groups, GROUP,
+                         KI_PACK(distances, D, .D = D, .X = X, .Z = Z, .rows = D->rows, .cols = D->cols,
+                                 .q = (int32_t)X->cols)));
+done:
+    return status;
+}
+
+/* How the pairs are laid out on a GPU. */
+struct layout {
+    int side, strips, components;
+    int64_t columns, rows, partial; /* bytes */
+};
+
+/* What follows lies where any device lets a piece of a buffer begin. */
+static int64_t aligned(int64_t bytes) {
+    return ki_ceil_div(bytes, 512) * 512;
+}
+
+/* On-chip memory of a work-group whose tiles have `side` points: guttman.cl's arrays. */
+static int64_t local_bytes(const kiln_guttman *step, int64_t side) {
+    const int64_t pairs = side * (side + 1) * (step->U ? 2 : 1), points = 2 * side * step->Y->cols;
+    const int64_t dimensions = step->X ? 16 * (2 * side + 1) : 0;
+    return (pairs + points + dimensions + GROUP) * ki_type_bytes(step->Y->type) +
+           GROUP * ki_type_bytes(ki_wide_type(step->Y->device));
+}
+
+/* Strips have copies of their own of what columns get: as many as keep the device busy, while the copies stay small beside the
+ * pairs. */
+static struct layout lay_out(const kiln_guttman *step, bool points) {
+    const kiln_device *device = step->Y->device;
+    const int64_t n = step->Y->rows, p = step->Y->cols, element = ki_type_bytes(step->Y->type);
+    const int64_t room = ki_min(device->properties.local_bytes, 48 << 10);
+    struct layout at = {.side = device->properties.is_gpu ? 64 : 32};
+    while (at.side > 16 && local_bytes(step, at.side) > room) at.side /= 2;
+    at.components = (int)(points ? 1 : step->U ? 2 * p : p);
+    const int64_t tiles = ki_ceil_div(n, at.side),
+                  busy = (int64_t)device->properties.compute_units * 8 / SHARES;
+    const int64_t small = ki_max(n / (8 * at.components), 1);
+    at.strips = (int)ki_max(ki_min(ki_min(tiles / 2, busy), small), 1);
+    at.columns = aligned(at.strips * at.components * n * element);
+    at.rows = aligned(SHARES * at.components * n * element);
+    at.partial = aligned((int64_t)at.strips * SHARES * KI_GUTTMAN_SUMS * ki_type_bytes(ki_wide_type(device)));
+    return at;
+}
+
+/* One launch over the pairs and one that adds the copies up. */
+static kiln_status launch(const kiln_guttman *step, bool points) {
+    kiln_status status;
+    kiln_device *device = step->Y->device;
+    const int64_t n = step->Y->rows, p = step->Y->cols;
+    const struct layout at = lay_out(step, points);
+    struct ki_buffer space;
+    struct ki_kernel *pairs, *finish;
+    char defines[160];
+    snprintf(defines, sizeof defines, "-DGUTTMAN -DSIDE=%d -DBS=%d -DSHARES=%d -DP=%d%s%s%s%s", at.side,
+             GROUP, SHARES, (int)p, step->U && !points ? " -DWITH_U" : "", points ? " -DPOINTS" : "",
+             step->weights ? " -DWEIGHTS" : "", step->X ? " -DFROM_X" : "");
+    TRY(ki_kernel_get(&pairs, device, "guttman", "guttman", step->Y->type, defines));
+    TRY(ki_kernel_get(&finish, device, "guttman", "guttman_finish", step->Y->type, defines));
+    TRY(ki_device_scratch(device, &space, at.partial + at.columns + at.rows));
+    struct ki_buffer partial = space, columns = space, rows = space;
+    columns.offset += at.partial, rows.offset += at.partial + at.columns;
+    /* Each ends where the next begins: NVIDIA's OpenCL crashes on views of a buffer that overlap. */
+    columns.bytes = rows.offset - space.offset;
+    TRY(ki_kernel_launch(device, pairs, (int64_t)at.strips * SHARES, GROUP,
+                         KI_PACK(guttman, step->Y, .columns = &columns, .rows = &rows, .partial = &partial,
+                                 .Y = step->Y, .D = step->D, .weights = step->weights, .X = step->X,
+                                 .q = step->X ? (int32_t)step->X->cols : 0, .n = n, .strips = at.strips)));
+    const int64_t groups =
+        ki_min(ki_ceil_div(n * at.components, GROUP), (int64_t)device->properties.compute_units * 32);
+    TRY(ki_kernel_launch(device, finish, groups, GROUP,
+                         KI_PACK(guttman_finish, step->Y, .R = points ? step->points : step->R, .U = step->U,
+                                 .sums = points ? NULL : step->sums, .columns = &columns, .rows = &rows,
+                                 .partial = &partial, .n = n, .strips = at.strips)));
+done:
+    return status;
+}
+
+static kiln_status check(const char *call, const kiln_guttman *step) {
+    kiln_status status;
+    if (!step || !step->R || !step->Y || !step->sums)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: the step, or its R, Y or sums, is NULL", call);
+    const kiln_matrix *Y = step->Y;
+    const int64_t n = Y->rows, p = Y->cols;
+    TRY(ki_check_dense(call, "Y", Y, step->R, n, p));
+    if (p < 1 || p > DIMENSIONS_MAX)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: Y has %lld dimensions, but must have 1 to %d", call,
+                       (long long)p, DIMENSIONS_MAX);
+    TRY(ki_check_dense(call, "R", step->R, Y, n, p));
+    if (!step->D == !step->X)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: either D or X must be given, the other one NULL", call);
+    if (step->D) TRY(ki_check_dense(call, "D", step->D, Y, n, n));
+    if (step->X) TRY(ki_check_dense(call, "X", step->X, Y, n, step->X->cols));
+    if (step->weights) TRY(ki_check_dense(call, "weights", step->weights, Y, n, n));
+    if (step->U) TRY(ki_check_dense(call, "U", step->U, Y, n, p));
+    if (step->points) TRY(ki_check_dense(call, "points", step->points, Y, n, 1));
+    const kiln_matrix *s = step->sums, *written[] = {step->R, step->U, step->points};
+    if (s->device != Y->device || s->format != KILN_DENSE || s->rows != 1 || s->cols != KI_GUTTMAN_SUMS ||
+        s->type != ki_wide_type(Y->device))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: sums must be dense, 1 x %d and of type %s, on Y's device",
+                       call, KI_GUTTMAN_SUMS, ki_type_name(ki_wide_type(Y->device)));
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < i; j++)
+            if (written[i] && written[i] == written[j])
+                return ki_fail(KILN_ERR_ARGUMENT, "%s: R, U and points must be different matrices", call);
+    for (int i = 0; i < 3; i++)
+        if (written[i] && (written[i] == Y || written[i] == step->D || written[i] == step->X ||
+                           written[i] == step->weights))
+            return ki_fail(KILN_ERR_ARGUMENT, "%s: R, U and points must not be Y, D, X or weights", call);
+done:
+    return status;
+}
+
+kiln_status kiln_guttman_step(const kiln_guttman *step) {
+    kiln_status status;
+    kiln_guttman own;
+    TRY(KI_TAKE(kiln_guttman, &own, step));
+    step = &own;
+    TRY(check("kiln_guttman_step", step));
+    const kiln_device *device = step->Y->device;
+    if (device->lost) return kiln_device_sync((kiln_device *)(uintptr_t)device);
+    if (ki_on_cpu(device)) return ki_bodies(step->Y)->guttman(step);
+    TRY(launch(step, false));
+    if (step->points) TRY(launch(step, true));
+done:
+    return status;
+}

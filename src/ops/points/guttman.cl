@@ -1,0 +1,271 @@
+/* GPU body of kiln_guttman and kiln_distances (ops/points/guttman.h): pairs in tiles of SIDE x SIDE.
+ *
+ *   R_i = sum_j r_ij (y_i - y_j),  r_ij = w_ij delta_ij / d_ij
+ *
+ * Only tiles on and right of the diagonal are read, a tile once: first a thread has a column of it and goes down the rows, adding
+ * up what the pairs give to the column's point, and leaves r in local memory; then it has a row and goes along the columns. A
+ * work-group takes the rows of tiles first, last, second, last but one ... of its strip, and of each row every SHARES-th tile, so
+ * that all have the same work; a strip's last turn may have no row left. What columns get is added up in an array of the strip's own, what rows get in one of the piece's: each element has
+ * one writer, and the sums are the same from run to run. The first turn through a strip stores, so that nothing has to be
+ * cleared; columns left of its first tile are never touched. */
+
+#define ARGUMENTS_distances(FIRST, NEXT)                                                                     \
+    FIRST(OUT, real, D)                                                                                      \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(IN, real, Z)                                                                                        \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, long, cols)                                                                                  \
+    NEXT(VALUE, int, q)
+
+/* columns: strips x COMPONENTS x n; rows: SHARES x COMPONENTS x n; partial: SUMS a group. */
+#define ARGUMENTS_guttman(FIRST, NEXT)                                                                       \
+    FIRST(SPACE, real, columns)                                                                              \
+    NEXT(SPACE, real, rows)                                                                                  \
+    NEXT(SPACE, wide, partial)                                                                               \
+    NEXT(IN, real, Y)                                                                                        \
+    NEXT(IN, real, D)                                                                                        \
+    NEXT(IN, real, weights)                                                                                  \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(VALUE, int, q)                                                                                      \
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, int, strips)
+
+#define ARGUMENTS_guttman_finish(FIRST, NEXT)                                                                \
+    FIRST(OUT, real, R)                                                                                      \
+    NEXT(OUT, real, U)                                                                                       \
+    NEXT(OUT, wide, sums)                                                                                    \
+    NEXT(TABLE, real, columns)                                                                               \
+    NEXT(TABLE, real, rows)                                                                                  \
+    NEXT(TABLE, wide, partial)                                                                               \
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, int, strips)
+
+#ifndef KI_HOST
+#define TURN (SIDE * SIDE / BS) /* rows of a column, columns of a row that a thread goes through */
+#define LINE (SIDE + 1)         /* a tile's row in local memory, one more so that columns lie in different banks */
+#ifdef WITH_U
+#define COMPONENTS (2 * P)
+#elif defined(POINTS)
+#define COMPONENTS 1
+#else
+#define COMPONENTS P
+#endif
+#define SUMS 4
+
+/* 1 / sqrt(x), and 0 below the normal numbers. */
+DEVICE_FN real inverse_root(real x) {
+#ifdef REAL_F64
+    return x < 2.2250738585072014e-308 ? 0.0 : 1.0 / sqrt(x);
+#else
+    return x < 1.17549435e-38f ? 0.0f : 1.0f / sqrt(x);
+#endif
+}
+
+#ifdef DISTANCES
+/* D_ij = ||x_i - z_j||, a thread an element. */
+__kernel void distances(PARAMETERS(distances)) {
+    for (long e = (long)get_global_id(0); e < rows * cols; e += (long)get_global_size(0)) {
+        __global const real *x = X + e / cols * q, *z = Z + e % cols * q;
+        real square = 0;
+        for (int c = 0; c < q; c++) {
+            const real apart = x[c] - z[c];
+            square += apart * apart;
+        }
+        D[e] = square * inverse_root(square);
+    }
+}
+#endif
+
+#ifdef GUTTMAN
+/* Coordinates of the points of tile t, zeros beyond the last point. */
+DEVICE_FN void load_points(LOCAL_PTR real *to, __global const real *Y, long t, long n) {
+    for (int e = (int)get_local_id(0); e < SIDE * P; e += BS) {
+        const long at = t * SIDE * P + e;
+        to[e] = at < n * P ? Y[at] : (real)0;
+    }
+}
+
+#ifdef FROM_X
+#define CHUNK 16 /* dimensions of X at a time */
+/* delta of the thread's pairs, (quarter * TURN + s, column). `rows` and `columns` have SIDE * CHUNK elements. */
+DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real *columns, __global const real *X, int q,
+                              long I, long J, long n) {
+    const int id = (int)get_local_id(0), column = id % SIDE, first = id / SIDE * TURN;
+#pragma unroll
+    for (int s = 0; s < TURN; s++) delta[s] = 0;
+    for (int begin = 0; begin < q; begin += CHUNK) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int e = id; e < SIDE * CHUNK; e += BS) {
+            const int c = begin + e % CHUNK;
+            const long i = I * SIDE + e / CHUNK, j = J * SIDE + e / CHUNK;
+            rows[e] = c < q && i < n ? X[i * q + c] : (real)0;
+            columns[e % CHUNK * LINE + e / CHUNK] = c < q && j < n ? X[j * q + c] : (real)0;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int c = 0; c < CHUNK; c++) {
+            const real x = columns[c * LINE + column];
+#pragma unroll
+            for (int s = 0; s < TURN; s++) {
+                const real apart = rows[(first + s) * CHUNK + c] - x;
+                delta[s] += apart * apart;
+            }
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < TURN; s++) delta[s] *= inverse_root(delta[s]);
+}
+#endif
+
+/* Adds up what the groups of threads that share a column or row hold, BS / SIDE of them, and hands it to `to`, by component. The
+ * loop has barriers and no pragma: with one, NVIDIA's compiler for OpenCL crashed. */
+DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *share, long tile, long n, bool add) {
+    const int id = (int)get_local_id(0);
+    const long at = tile * SIDE + id;
+    for (int c = 0; c < COMPONENTS; c++) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        share[id] = sums[c];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (id < SIDE && at < n) {
+            real sum = share[id];
+            for (int piece = 1; piece < BS / SIDE; piece++) sum += share[piece * SIDE + id];
+            to[c * n + at] = add ? to[c * n + at] + sum : sum;
+        }
+    }
+}
+
+__kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
+    LOCAL real y_rows[SIDE * P], y_columns[SIDE * P], pull[SIDE * LINE], share[BS];
+#ifdef WITH_U
+    LOCAL real push[SIDE * LINE];
+#endif
+#ifdef FROM_X
+    LOCAL real x_rows[SIDE * CHUNK], x_columns[CHUNK * LINE];
+#endif
+    LOCAL wide totals[BS];
+    const int id = (int)get_local_id(0), lane = id % SIDE, first = id / SIDE * TURN;
+    const int strip = (int)get_group_id(0) % strips, piece = (int)get_group_id(0) / strips;
+    const long tiles = (n + SIDE - 1) / SIDE;
+    wide sums[SUMS] = {0, 0, 0, 0};
+    __global real *const of_columns = columns + (long)strip * COMPONENTS * n;
+    __global real *const of_rows = rows + (long)piece * COMPONENTS * n;
+    for (long turn = 0; turn * strips < tiles; turn++) {
+        const long I = turn * strips + (turn % 2 ? strips - 1 - strip : strip);
+        real row_sums[COMPONENTS] = {0};
+        barrier(CLK_LOCAL_MEM_FENCE);
+        load_points(y_rows, Y, I, n);
+        for (long J = I + (piece + SHARES - I % SHARES) % SHARES; J < tiles; J += SHARES) {
+            real column_sums[COMPONENTS] = {0}, tile_sums[SUMS] = {0};
+            const long j = J * SIDE + lane;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            load_points(y_columns, Y, J, n);
+#ifdef FROM_X
+            real delta_of[TURN];
+            tile_distances(delta_of, x_rows, x_columns, X, q, I, J, n);
+#endif
+            barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+            for (int s = 0; s < TURN; s++) {
+                const long i = I * SIDE + first + s;
+                const bool pair = i < j && j < n;
+#ifdef FROM_X
+                const real delta = delta_of[s];
+#else
+                const real delta = pair ? D[i * n + j] : (real)0;
+#endif
+#ifdef WEIGHTS
+                const real weight = pair ? weights[i * n + j] : (real)0;
+#else
+                const real weight = pair ? (real)1 : (real)0;
+#endif
+                real apart[P], square = 0;
+#pragma unroll
+                for (int c = 0; c < P; c++) {
+                    apart[c] = y_rows[(first + s) * P + c] - y_columns[lane * P + c];
+                    square += apart[c] * apart[c];
+                }
+                const real inverse = inverse_root(square), distance = square * inverse, rest = delta - distance;
+                const real stress = weight * rest * rest, of_U = weight * inverse, of_R = of_U * delta;
+                tile_sums[0] += stress;
+                tile_sums[1] += weight * square;
+#ifdef POINTS
+                pull[(first + s) * LINE + lane] = stress;
+                column_sums[0] += stress;
+#else
+                pull[(first + s) * LINE + lane] = of_R;
+#pragma unroll
+                for (int c = 0; c < P; c++) column_sums[c] -= of_R * apart[c];
+#endif
+#ifdef WITH_U
+                tile_sums[2] += weight * distance;
+                tile_sums[3] += weight * delta * distance;
+                push[(first + s) * LINE + lane] = of_U;
+#pragma unroll
+                for (int c = 0; c < P; c++) column_sums[P + c] -= of_U * apart[c];
+#endif
+            }
+            for (int s = 0; s < SUMS; s++) sums[s] += (wide)tile_sums[s];
+            barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll 4
+            for (int s = 0; s < TURN; s++) {
+                const real of_R = pull[lane * LINE + first + s];
+#ifdef POINTS
+                row_sums[0] += of_R;
+#else
+#pragma unroll
+                for (int c = 0; c < P; c++) {
+                    const real apart = y_rows[lane * P + c] - y_columns[(first + s) * P + c];
+                    row_sums[c] += of_R * apart;
+#ifdef WITH_U
+                    row_sums[P + c] += push[lane * LINE + first + s] * apart;
+#endif
+                }
+#endif
+            }
+            hand_over(of_columns, column_sums, share, J, n, turn > 0);
+        }
+        hand_over(of_rows, row_sums, share, I, n, false);
+    }
+    for (int s = 0; s < SUMS; s++) {
+        totals[id] = sums[s];
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int reach = BS / 2; reach > 0; reach /= 2) {
+            if (id < reach) totals[id] += totals[id + reach];
+            barrier(CLK_LOCAL_MEM_FENCE);
+        }
+        if (id == 0) partial[(long)get_group_id(0) * SUMS + s] = totals[0];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* R, U or the points' sums from the strips' and pieces' arrays; the first threads also add the groups' sums up. */
+__kernel void guttman_finish(PARAMETERS(guttman_finish)) {
+    for (long e = (long)get_global_id(0); e < n * COMPONENTS; e += (long)get_global_size(0)) {
+        const long component = e / n, i = e % n, tile = i / SIDE;
+        const int last = (int)(tile < strips - 1 ? tile : strips - 1);
+        real sum = 0;
+        for (int strip = 0; strip <= last; strip++) sum += columns[((long)strip * COMPONENTS + component) * n + i];
+        for (int piece = 0; piece < SHARES; piece++) sum += rows[((long)piece * COMPONENTS + component) * n + i];
+#ifdef POINTS
+        R[i] = sum;
+#else
+        if (component < P)
+            R[i * P + component] = sum;
+        else
+            U[i * P + component - P] = sum;
+#endif
+    }
+    if (get_global_id(0) < SUMS && sums) {
+        wide sum = 0;
+        for (int group = 0; group < strips * SHARES; group++) sum += partial[(long)group * SUMS + get_global_id(0)];
+        sums[get_global_id(0)] = sum;
+    }
+}
+#endif
+
+/* The variants that differ in text, as the tests build them. */
+// build DISTANCES
+// build GUTTMAN SIDE=64 BS=256 SHARES=4 P=2
+// build GUTTMAN SIDE=32 BS=256 SHARES=4 P=3 FROM_X
+// build GUTTMAN SIDE=32 BS=256 SHARES=4 P=2 WITH_U WEIGHTS
+// build GUTTMAN SIDE=16 BS=256 SHARES=4 P=5 POINTS WEIGHTS FROM_X
+#endif

@@ -1,0 +1,189 @@
+/* Rows of a factor matrix, each from a least-squares problem of its own: CPU body or one launch. */
+#include "ops/sampled/factor_rows.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "bodies/bodies.h"
+#include "core/arguments.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "core/sized.h"
+#include "core/threads.h"
+#include "ops/sampled/factor_rows.cl"
+#include "pass/chain.h"
+
+enum { GROUP = 64, MOST = 512, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8 };
+enum { TILE_BYTES_CPU = 192 << 10, TILE_BYTES_GPU = 24 << 10, MATRICES_BYTES = 256 << 20 };
+
+KI_ARGUMENTS(factor_rows);
+
+/* ------------------------------------------------------------------------------------------- checks */
+
+static kiln_status check_numbers(const char *call, const kiln_factor_rows *rows) {
+    if (!(rows->l2 >= 0) || isinf(rows->l2) || !(rows->alpha >= 0) || isinf(rows->alpha) ||
+        !isfinite(rows->mean))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: l2, alpha and mean must be finite, the first two not negative",
+                       call);
+    if (rows->solver < 0 || rows->solver > KILN_FACTOR_CHOLESKY || rows->steps < 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d with %lld steps", call,
+                       (int)rows->solver, (long long)rows->steps);
+    if (rows->biases && rows->gram)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: an implicit model has no biases", call);
+    return KILN_OK;
+}
+
+static kiln_status check(const char *call, const kiln_factor_rows *rows, const kiln_matrix *A) {
+    kiln_status status;
+    const kiln_matrix *R = rows->R;
+    if (!R || R->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must be sparse", call);
+    TRY(ki_check_operand(call, "R", R, R));
+    TRY(ki_check_operand(call, "A", A, R));
+    TRY(ki_check_dense(call, "A", A, R, R->rows, A->cols));
+    if (A->cols < 1 || A->cols > MOST || (rows->biases && A->cols < 2))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: A has %lld columns, but must have %d to %d", call,
+                       (long long)A->cols, rows->biases ? 2 : 1, MOST);
+    TRY(ki_check_dense(call, "B", rows->B, R, R->cols, A->cols));
+    if (rows->gram) TRY(ki_check_dense(call, "gram", rows->gram, R, A->cols, A->cols));
+    if (A == rows->B || A == rows->gram)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: A must not be another operand", call);
+    TRY(check_numbers(call, rows));
+    if (R->device->lost) TRY(kiln_device_sync(R->device));
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- CPU */
+
+/* Pieces of about equal work: an entry's, and a row's own as that of so many entries. */
+static void cut_rows(struct ki_factor_rows *rows) {
+    const kiln_matrix *R = rows->given->R;
+    const int64_t *start = ki_host(&R->row_start), own = rows->task == KI_FACTOR_SOLVE_CHOLESKY ? 64 : 8;
+    int64_t u = 0;
+    for (int piece = 0; piece < rows->pieces; piece++) {
+        const int64_t goal = ki_part_begin(R->nnz + own * R->rows, piece, rows->pieces);
+        while (u < R->rows && start[u] + own * u < goal) u++;
+        rows->cut[piece] = u;
+    }
+    rows->cut[rows->pieces] = R->rows;
+}
+
+static kiln_status run_cpu(struct ki_factor_rows *rows) {
+    kiln_status status = KILN_OK;
+    const kiln_matrix *A = rows->A;
+    const int64_t element = ki_type_bytes(A->type), pitch = ki_ceil_div(A->cols, LINE) * LINE;
+    const int64_t matrix = rows->task == KI_FACTOR_SOLVE_CHOLESKY ? pitch * pitch : 0;
+    rows->tile = ki_max(TILE_BYTES_CPU / (pitch * element), 16) / 16 * 16;
+    rows->pieces = (int)ki_max(1, ki_min(A->rows, (int64_t)A->device->threads * PIECES_PER_THREAD));
+    rows->space_one = (4 * pitch + 2 * rows->tile + rows->tile * pitch + matrix) * element;
+    rows->cut = ki_alloc((size_t)(rows->pieces + 1) * sizeof *rows->cut);
+    rows->space = ki_alloc((size_t)(rows->pieces * rows->space_one));
+    if (!rows->cut || !rows->space)
+        TRY(ki_fail_nomem((size_t)(rows->pieces * rows->space_one), "the rows' problems"));
+    cut_rows(rows);
+    ki_bodies(A)->factor_rows(rows);
+done:
+    ki_free(rows->space);
+    ki_free(rows->cut);
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------------- GPU */
+
+/* All rows' losses are in `loss`, of the device's widest type. */
+static kiln_status fetch_loss(double *host, const struct ki_buffer *loss, const kiln_matrix *A) {
+    const int64_t element = ki_type_bytes(ki_wide_type(A->device));
+    const kiln_status status = ki_device_download(A->device, host, loss, 0, A->rows * element);
+    if (status == KILN_OK && element == 4)
+        for (int64_t u = A->rows - 1; u >= 0; u--) host[u] = (double)((const float *)(const void *)host)[u];
+    return status;
+}
+
+static kiln_status launch(const struct ki_factor_rows *rows) {
+    kiln_status status;
+    const kiln_factor_rows *given = rows->given;
+    kiln_matrix *A = rows->A;
+    kiln_device *device = A->device;
+    const int64_t element = ki_type_bytes(A->type), n = A->cols, square = n * n * element;
+    const int64_t tile = ki_max(4, ki_min(256, TILE_BYTES_GPU / (n * element)) / 4 * 4);
+    int64_t groups = ki_min(A->rows, (int64_t)device->properties.compute_units * 32);
+    struct ki_buffer loss = {0}, matrices = {0};
+    struct ki_kernel *kernel;
+    char defines[96];
+    snprintf(defines, sizeof defines, "-DTASK=%d -DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)rows->task, (int)n,
+             (int)tile, GROUP);
+    TRY(ki_kernel_get(&kernel, device, "factor_rows", "factor_rows", A->type, defines));
+    if (rows->task == KI_FACTOR_SOLVE_CHOLESKY) {
+        groups = ki_max(1, ki_min(groups, MATRICES_BYTES / square));
+        TRY(ki_device_scratch(device, &matrices, groups * square));
+    }
+    if (rows->loss) TRY(ki_device_space(device, 0, &loss, A->rows * ki_type_bytes(ki_wide_type(device))));
+    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
+                         KI_PACK(factor_rows, A, .A = A, .loss = rows->loss ? &loss : NULL,
+                                 .matrices = matrices.handle ? &matrices : NULL,
+                                 .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
+                                 .B = given->B, .gram = given->gram, .rows = A->rows, .steps = given->steps,
+                                 .mean = given->mean, .l2 = given->l2, .alpha = given->alpha,
+                                 .biases = given->biases != 0, .counted = given->counted != 0,
+                                 .parts = rows->parts)));
+    if (rows->loss) TRY(fetch_loss(rows->loss, &loss, A));
+done:
+    return status;
+}
+
+/* ---------------------------------------------------------------------------------------- the whole */
+
+static kiln_status run(struct ki_factor_rows *rows) {
+    kiln_device *device = rows->A->device;
+    const struct ki_operand operands[] = {
+        {rows->given->R, false}, {rows->given->B, false}, {rows->given->gram, false}, {rows->A, !rows->loss}};
+    enum { COUNT = sizeof operands / sizeof *operands };
+    if (rows->A->rows == 0) return KILN_OK;
+    kiln_status status = ki_operands_hold(device, operands, COUNT);
+    if (status != KILN_OK) return status;
+    status = ki_on_cpu(device) ? run_cpu(rows) : launch(rows);
+    ki_operands_release(device, operands, COUNT);
+    return status;
+}
+
+kiln_status kiln_factor_solve(kiln_matrix *A, const kiln_factor_rows *rows) {
+    static const char call[] = "kiln_factor_solve";
+    kiln_status status;
+    kiln_factor_rows given;
+    if (!rows) return ki_fail(KILN_ERR_ARGUMENT, "%s: rows is NULL", call);
+    TRY(KI_TAKE(kiln_factor_rows, &given, rows));
+    TRY(check(call, &given, A));
+    if (given.steps == 0) given.steps = STEPS;
+    struct ki_factor_rows problem = {.given = &given,
+                                     .A = A,
+                                     .task = given.solver == KILN_FACTOR_CHOLESKY ? KI_FACTOR_SOLVE_CHOLESKY
+                                                                                  : KI_FACTOR_SOLVE_CG};
+    TRY(run(&problem));
+done:
+    return status;
+}
+
+kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows, const kiln_matrix *A, int parts) {
+    static const char call[] = "kiln_factor_loss";
+    kiln_status status;
+    kiln_factor_rows given;
+    double *each = NULL, sum = 0;
+    if (!loss || !rows || !A) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    if (parts < 1 || parts > (KILN_FACTOR_FIT | KILN_FACTOR_PENALTY))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: there are no parts %d", call, parts);
+    TRY(KI_TAKE(kiln_factor_rows, &given, rows));
+    TRY(check(call, &given, A));
+    if (!(each = ki_alloc((size_t)A->rows * sizeof *each)))
+        TRY(ki_fail_nomem((size_t)A->rows * sizeof *each, "the rows' losses"));
+    struct ki_factor_rows problem = {.given = &given,
+                                     .A = (kiln_matrix *)(uintptr_t)A, /* which a loss only reads */
+                                     .task = KI_FACTOR_LOSS,
+                                     .parts = parts,
+                                     .loss = each};
+    TRY(run(&problem));
+    for (int64_t u = 0; u < A->rows; u++) sum += each[u];
+    *loss = sum;
+done:
+    ki_free(each);
+    return status;
+}

@@ -1,0 +1,142 @@
+/* Sampled products: checks, and what the CPU and GPUs work on. */
+#include "ops/sampled/sddmm.h"
+
+#include <math.h>
+
+#include "bodies/bodies.h"
+#include "core/seams.h"
+#include "core/sized.h"
+#include "derived/columns.h"
+#include "pass/combine.h"
+#include "pass/chain.h"
+
+static kiln_status check_sample(const char *call, kiln_sample *own, const kiln_sample *sample) {
+    kiln_status status;
+    if (!sample) return ki_fail(KILN_ERR_ARGUMENT, "%s: sample is NULL", call);
+    TRY(KI_TAKE(kiln_sample, own, sample));
+    const kiln_matrix *S = own->S;
+    if (own->kind < KILN_SAMPLE_PRODUCT || own->kind > KILN_SAMPLE_RESIDUAL)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: no kind of sample has the number %d", call, (int)own->kind);
+    if (!S || S->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be a CSR matrix", call);
+    TRY(ki_check_operand(call, "S", S, S));
+    if (!own->A) return ki_fail(KILN_ERR_ARGUMENT, "%s: A is NULL", call);
+    if (own->A->cols < 1 || own->A->cols > KI_SAMPLE_COLUMNS)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: A has %lld columns, but must have from 1 to %d", call,
+                       (long long)own->A->cols, KI_SAMPLE_COLUMNS);
+    TRY(ki_check_dense(call, "A", own->A, S, S->rows, own->A->cols));
+    TRY(ki_check_dense(call, "B", own->B, S, S->cols, own->A->cols));
+    if (!(own->floor >= 0) || isinf(own->floor))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: floor is %g, but must be a finite number of 0 or more", call,
+                       own->floor);
+    if (own->floor == 0) own->floor = S->type == KILN_F32 ? 1e-30 : 1e-290;
+    if (S->device->lost) return kiln_device_sync(S->device);
+done:
+    return status;
+}
+
+/* P may be S itself, or have its structure. */
+static kiln_status check_sampled(const char *call, const kiln_matrix *P, const kiln_matrix *S) {
+    if (!P || P == S) return KILN_OK;
+    if (P->type != S->type)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: P is %s, but S is %s", call, ki_type_name(P->type),
+                       ki_type_name(S->type));
+    if (P->format == KILN_CSR && P->structure && P->structure == S->structure) return KILN_OK;
+    ki_fail(KILN_ERR_ARGUMENT, "%s: P does not share the structure of S", call);
+    return ki_hint("make P by kiln_matrix_like(&P, S, KILN_TYPE_DEFAULT, NULL)");
+}
+
+static kiln_status sampled_cpu(const struct ki_sampled *sampled, const kiln_matrix *S) {
+    struct ki_sampled own = *sampled;
+    double parts[KI_SAMPLE_PARTS] = {0}, sum = 0;
+    if (own.sum) own.sum = parts;
+    ki_bodies(S)->sampled(&own);
+    for (int part = 0; part < KI_SAMPLE_PARTS; part++) sum += parts[part];
+    if (sampled->sum) *sampled->sum = sum;
+    return KILN_OK;
+}
+
+/* Fills in S, by rows or by columns, and runs. All operands are checked. */
+static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S) {
+    kiln_device *device = S->device;
+    kiln_status status;
+    bool held = false;
+    const struct ki_operand operands[] = {{S, false},          {sampled->A, false}, {sampled->B, false},
+                                          {sampled->Z, false}, {sampled->P, true},  {sampled->Y, true}};
+    sampled->rows = sampled->by_columns ? S->cols : S->rows;
+    sampled->nnz = S->nnz;
+    sampled->k = sampled->B->cols;
+    TRY(ki_operands_hold(device, operands, 6));
+    held = true;
+    struct ki_columns from = {&S->row_start, &S->col, &S->values};
+    if (sampled->by_columns && S->nnz > 0) TRY(ki_columns_get(&from, S, true));
+    sampled->start = from.start;
+    sampled->col = from.row;
+    sampled->value = from.value;
+    if (S->nnz == 0 && sampled->Y)
+        TRY(sampled->Z ? ki_combine_all(sampled->Y, sampled->beta, sampled->Z, 0, NULL)
+                       : kiln_fill(sampled->Y, 0));
+    if (S->nnz == 0 && sampled->sum) *sampled->sum = 0;
+    if (S->nnz > 0) TRY(ki_on_cpu(device) ? sampled_cpu(sampled, S) : ki_sampled_gpu(sampled, S));
+done:
+    if (held) ki_operands_release(device, operands, 6);
+    return status;
+}
+
+kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *S,
+                                const kiln_matrix *B, double beta, const kiln_matrix *Z) {
+    return run(&(struct ki_sampled){.by_columns = op == KILN_TRANSPOSED,
+                                    .B = B,
+                                    .Y = Y,
+                                    .Z = beta != 0 ? Z : NULL,
+                                    .alpha = alpha,
+                                    .beta = beta},
+               S);
+}
+
+kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample, double beta) {
+    static const char call[] = "kiln_sddmm";
+    kiln_status status;
+    kiln_sample own;
+    TRY(check_sample(call, &own, sample));
+    if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
+    TRY(check_sampled(call, P, own.S));
+    TRY(run(&(struct ki_sampled){.kind = own.kind,
+                                 .floor = own.floor,
+                                 .A = own.A,
+                                 .B = own.B,
+                                 .P = P,
+                                 .alpha = alpha,
+                                 .beta = beta,
+                                 .sum = sum},
+            own.S));
+done:
+    return status;
+}
+
+kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_transpose op,
+                                const kiln_sample *sample, double beta, const kiln_matrix *Z) {
+    static const char call[] = "kiln_sddmm_multiply";
+    kiln_status status;
+    kiln_sample own;
+    TRY(check_sample(call, &own, sample));
+    if (op != KILN_PLAIN && op != KILN_TRANSPOSED)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: op is %d, but must be KILN_PLAIN or KILN_TRANSPOSED", call,
+                       (int)op);
+    const int64_t rows = op == KILN_PLAIN ? own.S->rows : own.S->cols;
+    TRY(ki_check_dense(call, "Y", Y, own.S, rows, own.A->cols));
+    if (Z) TRY(ki_check_dense(call, "Z", Z, own.S, rows, own.A->cols));
+    if (Y == own.A || Y == own.B) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be A or B", call);
+    TRY(run(&(struct ki_sampled){.kind = own.kind,
+                                 .by_columns = op == KILN_TRANSPOSED,
+                                 .floor = own.floor,
+                                 .A = op == KILN_PLAIN ? own.A : own.B,
+                                 .B = op == KILN_PLAIN ? own.B : own.A,
+                                 .Y = Y,
+                                 .Z = beta != 0 ? Z : NULL,
+                                 .alpha = alpha,
+                                 .beta = beta,
+                                 .sum = sum},
+            own.S));
+done:
+    return status;
+}

@@ -1,0 +1,67 @@
+/* GPU body of the column reductions: each group leaves the reduction of its rows of one of `count` columns from
+ * `first` (KIND of ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][count]. Squares are scaled by `scale`,
+ * or by what row `row` of `largest` says. */
+
+#define ARGUMENTS_reduce(FIRST, NEXT)                                                                        \
+    FIRST(SPACE, wide, partial)                                                                              \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(IN, real, Y)                                                                                        \
+    NEXT(IN, wide, largest)                                                                                  \
+    NEXT(VALUE, long, row)                                                                                   \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, y_cols)                                                                                 \
+    NEXT(VALUE, int, first)                                                                                  \
+    NEXT(VALUE, int, count)                                                                                  \
+    NEXT(VALUE, wide, scale)
+
+#define ARGUMENTS_reduce_finish(FIRST, NEXT)                                                                 \
+    FIRST(OUT, wide, R)                                                                                      \
+    NEXT(TABLE, wide, partial)                                                                               \
+    NEXT(VALUE, long, row)                                                                                   \
+    NEXT(VALUE, int, groups)                                                                                 \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, scaled)
+
+#ifndef KI_HOST
+DEVICE_FN wide reduce_group(wide sum, LOCAL_PTR wide *shared) {
+    const int lane = (int)get_local_id(0);
+    shared[lane] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int reach = GROUP / 2; reach > 0; reach /= 2) {
+        if (lane < reach) shared[lane] = reduce_join(shared[lane], shared[lane + reach], KIND);
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    return shared[0];
+}
+
+__kernel void reduce(PARAMETERS(reduce)) {
+    LOCAL wide shared[GROUP];
+    const int lane = (int)get_local_id(0), group = (int)get_group_id(0), column = first + group % count;
+    const index_t step = (index_t)(get_num_groups(0) / count) * GROUP;
+    const int y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
+    const wide by = largest ? reduce_scale(largest[row * k + column]) : scale;
+    wide sum = 0;
+    for (index_t i = (index_t)(group / count) * GROUP + lane; i < (index_t)rows; i += step)
+        sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, by);
+    sum = reduce_group(sum, shared);
+    if (lane == 0) partial[group] = sum;
+}
+
+/* A group a column joins what the groups of the launch before have left: row `row` of R. */
+__kernel void reduce_finish(PARAMETERS(reduce_finish)) {
+    LOCAL wide shared[GROUP];
+    const int lane = (int)get_local_id(0), column = (int)get_group_id(0);
+    __global wide *result = R + row * k + column;
+    wide sum = 0;
+#pragma unroll 1
+    for (int g = lane; g < groups; g += GROUP) sum = reduce_join(sum, partial[g * k + column], KIND);
+    sum = reduce_group(sum, shared);
+    if (lane > 0) return;
+    *result = KIND == 2 ? sqrt(sum) / (scaled ? reduce_scale(*result) : (wide)1) : sum;
+}
+
+/* The variants that differ in text, as the tests build them. */
+// build KIND=0 GROUP=128
+// build KIND=1 GROUP=64 INDEX64
+#endif

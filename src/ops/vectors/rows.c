@@ -1,0 +1,54 @@
+/* Rows of X by number, as a dense matrix. */
+#include <stdio.h>
+
+#include "bodies/bodies.h"
+#include "core/arguments.h"
+#include "core/size.h"
+#include "ops/vectors/rows.cl"
+
+KI_ARGUMENTS(copy_rows);
+
+static kiln_status copy_gpu(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
+    enum { GROUP = 64 };
+    kiln_device *device = X->device;
+    const bool sparse = X->format == KILN_CSR;
+    struct ki_buffer list = {0};
+    struct ki_kernel *kernel;
+    char defines[32];
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DGROUP=%d", GROUP);
+    TRY(ki_device_alloc(device, &list, R->rows * 8));
+    TRY(ki_device_upload(device, &list, 0, rows, R->rows * 8));
+    TRY(ki_kernel_get(&kernel, device, "rows", "copy_rows", X->type, defines));
+    TRY(ki_kernel_launch(
+        device, kernel, ki_min(R->rows, (int64_t)device->properties.compute_units * 32), GROUP,
+        KI_PACK(copy_rows, X, .R = R, .X = X, .row_start = sparse ? &X->row_start : NULL,
+                .col = sparse ? &X->col : NULL, .rows = &list, .count = R->rows, .n = (int32_t)X->cols)));
+done:
+    ki_device_release(device, &list);
+    return status;
+}
+
+kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
+    static const char call[] = "kiln_rows";
+    kiln_status status;
+    if (!R || !X || !rows) return ki_fail(KILN_ERR_ARGUMENT, "%s: R, X or rows is NULL", call);
+    TRY(ki_check_operand(call, "X", X, R));
+    TRY(ki_check_dense(call, "R", R, X, R->rows, X->cols));
+    if (R == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: R must not be X", call);
+    for (int64_t i = 0; i < R->rows; i++)
+        if (rows[i] < 0 || rows[i] >= X->rows)
+            return ki_fail(KILN_ERR_ARGUMENT, "%s: X has %lld rows, and none of number %lld", call,
+                           (long long)X->rows, (long long)rows[i]);
+    if (X->device->lost) return kiln_device_sync(X->device);
+    if (R->nnz == 0) return KILN_OK;
+    const struct ki_operand operands[] = {{R, true}, {X, false}};
+    TRY(ki_operands_hold(X->device, operands, 2));
+    if (ki_on_cpu(X->device))
+        ki_bodies(X)->copy_rows(R, X, rows);
+    else
+        status = copy_gpu(R, X, rows);
+    ki_operands_release(X->device, operands, 2);
+done:
+    return status;
+}
