@@ -23,7 +23,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
-#define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges"
+#define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges|docword"
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
 
@@ -136,6 +136,10 @@ const struct option tool_options[] = {
     {"zero-based", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
      "LIBSVM: feature indices count from 0, as LightGBM writes them. Without it they count from 1.",
      AT(zero_based)},
+    {"vocabulary", 0, OPTION_PATH, GROUP_DATA, READS, "FILE", NULL, NULL, ANY,
+     "Names of the columns, a line each, for data without names. Beside docword.NAME.txt vocab.NAME.txt is "
+     "found.",
+     AT(vocabulary)},
     {"map", 0, OPTION_FLAG, GROUP_DATA, TRAINS | BIT(PREDICT), NULL, NULL, NULL, ANY,
      "Leave the data in their file and read them at each pass, so that they need not fit into memory: "
      "uncompressed .npy by "

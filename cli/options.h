@@ -19,7 +19,7 @@ struct settings {
     const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
     const char *class_weight, *warm_start, *select;
     bool probabilities, decision;
-    const char *format, *target, *target_file, *to, *targets_to;
+    const char *format, *target, *target_file, *vocabulary, *to, *targets_to;
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
     const char *missing, *missing_words, *unseen, *extra_columns;
     bool decimal_comma;

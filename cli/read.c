@@ -138,6 +138,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .max_columns = settings->max_columns,
                                  .max_levels = settings->max_levels,
                                  .max_name = settings->max_name,
+                                 .vocabulary = settings->vocabulary,
                                  .threads = (int)settings->threads,
                                  .control = talk_control(0)};
     add_more_files(&options, run, path);

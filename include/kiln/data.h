@@ -12,7 +12,7 @@ extern "C" {
 #endif
 
 typedef enum kiln_file_format {
-    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .txt, each also with .gz or .zst */
+    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .txt docword.*, each also with .gz or .zst */
     KILN_FILE_AUTO = 0,
     KILN_FILE_LIBSVM = 1,
     KILN_FILE_MATRIX_MARKET = 2,
@@ -20,7 +20,8 @@ typedef enum kiln_file_format {
     KILN_FILE_NPY = 4,
     KILN_FILE_NPZ = 5, /* a CSR matrix as scipy.sparse.save_npz writes it */
     KILN_FILE_EDGES =
-        6 /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
+        6, /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
+    KILN_FILE_BAG_OF_WORDS = 7 /* UCI's: documents, words, entries, then "document word count" lines */
 } kiln_file_format;
 
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
@@ -88,6 +89,9 @@ typedef struct kiln_read_options {
     int64_t limit; /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
     int threads;   /* parsing threads; 0 = the device's */
     kiln_control control;
+    /* A file with the names of X's columns, a line each, for formats without names. NULL: for docword.NAME.txt the file
+     * vocab.NAME.txt beside it, if there is one. */
+    const char *vocabulary;
 } kiln_read_options;
 
 /* Reads X (and y) onto the device. path "-" is standard input, read once.

@@ -10,6 +10,7 @@
 #include "io/detect.h"
 #include "io/numpy/map.h"
 #include "io/table.h"
+#include "io/vocabulary.h"
 
 static void free_names(char **names, int64_t count) {
     for (int64_t i = 0; names && i < count; i++) ki_free(names[i]);
@@ -43,18 +44,26 @@ void ki_table_clear(struct ki_table *table) {
 
 static const char *format_title(kiln_file_format format) {
     static const char *const titles[] = {
-        [KILN_FILE_LIBSVM] = "LIBSVM", [KILN_FILE_MATRIX_MARKET] = "Matrix Market",
-        [KILN_FILE_CSV] = "CSV",       [KILN_FILE_NPY] = ".npy",
-        [KILN_FILE_NPZ] = ".npz",      [KILN_FILE_EDGES] = "an edge list",
+        [KILN_FILE_LIBSVM] = "LIBSVM",
+        [KILN_FILE_MATRIX_MARKET] = "Matrix Market",
+        [KILN_FILE_CSV] = "CSV",
+        [KILN_FILE_NPY] = ".npy",
+        [KILN_FILE_NPZ] = ".npz",
+        [KILN_FILE_EDGES] = "an edge list",
+        [KILN_FILE_BAG_OF_WORDS] = "a bag of words",
     };
     return titles[format];
 }
 
 static ki_reader *reader_of(kiln_file_format format) {
     static ki_reader *const readers[] = {
-        [KILN_FILE_LIBSVM] = ki_read_libsvm, [KILN_FILE_MATRIX_MARKET] = ki_read_matrix_market,
-        [KILN_FILE_CSV] = ki_read_csv,       [KILN_FILE_NPY] = ki_read_npy,
-        [KILN_FILE_NPZ] = ki_read_npz,       [KILN_FILE_EDGES] = ki_read_edges,
+        [KILN_FILE_LIBSVM] = ki_read_libsvm,
+        [KILN_FILE_MATRIX_MARKET] = ki_read_matrix_market,
+        [KILN_FILE_CSV] = ki_read_csv,
+        [KILN_FILE_NPY] = ki_read_npy,
+        [KILN_FILE_NPZ] = ki_read_npz,
+        [KILN_FILE_EDGES] = ki_read_edges,
+        [KILN_FILE_BAG_OF_WORDS] = ki_read_bag_of_words,
     };
     return readers[format];
 }
@@ -131,6 +140,21 @@ done:
     return status;
 }
 
+/* Names of columns: from the file that was asked for, or from the one that stands beside a bag of words. */
+static kiln_status name_columns(struct ki_table *table, kiln_file_format format, const char *path,
+                                const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    char *found = NULL;
+    if (!options->vocabulary && format == KILN_FILE_BAG_OF_WORDS) TRY(ki_find_vocabulary(&found, path));
+    if (options->vocabulary && strcmp(options->vocabulary, "-") == 0 && strcmp(path, "-") == 0)
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "standard input cannot hold both the data and their vocabulary"));
+    if (options->vocabulary || found)
+        TRY(ki_read_vocabulary(table, options->vocabulary ? options->vocabulary : found, options));
+done:
+    ki_free(found);
+    return status;
+}
+
 /* A file with targets is a dense matrix, or text with one row of numbers separated by commas a line: to the
  * LIBSVM reader these are labels of rows without features. */
 static kiln_status read_targets(struct ki_table *table, const kiln_read_options *options) {
@@ -149,6 +173,7 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     plain.model = NULL;
     plain.target = plain.weights = plain.offset = NULL;
     plain.map = 0;
+    plain.vocabulary = NULL;
     plain.more_count = 0;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_format(&format, input));
@@ -252,7 +277,7 @@ done:
 }
 
 static kiln_status check_options(const kiln_read_options *options) {
-    if ((unsigned)options->format > KILN_FILE_EDGES)
+    if ((unsigned)options->format > KILN_FILE_BAG_OF_WORDS)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)options->format);
     if (options->type != KILN_F32 && options->type != KILN_F64)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown element type %d", (int)options->type);
@@ -306,6 +331,7 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
     made->format = full.format;
     TRY(read_table(&table, &made->format, &made->bytes, path, &full));
     TRY(check_names(made->format, path, &full));
+    TRY(name_columns(&table, made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));
     TRY(fit_columns(&table, path, &full));
     TRY(convert(made, device, &table, full.type));

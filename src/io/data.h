@@ -59,7 +59,8 @@ void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct 
  * (never DEFAULT), options->threads > 0; the input stands at the beginning. */
 typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
                               const kiln_read_options *options);
-ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz, ki_read_edges;
+ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz, ki_read_edges,
+    ki_read_bag_of_words;
 
 /* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table; threads > 0. */
 struct ki_output;

@@ -94,6 +94,8 @@ static kiln_file_format detect_by_name(const char *name) {
         {".npz", KILN_FILE_NPZ},    {".mtx", KILN_FILE_MATRIX_MARKET}, {".edges", KILN_FILE_EDGES},
     };
     size_t size = bare_length(name);
+    const char *slash = strrchr(name, '/');
+    if (strncmp(slash ? slash + 1 : name, "docword.", 8) == 0) return KILN_FILE_BAG_OF_WORDS;
     for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
         if (ends_with(name, size, endings[i].ending)) return endings[i].format;
     return KILN_FILE_AUTO;

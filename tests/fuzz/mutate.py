@@ -125,6 +125,19 @@ def matrix_market_file(r):
     return ("\n".join(lines) + "\n").encode(), ".mtx", r.choice([[], [], ["--strict"], ["--type", "f32"]])
 
 
+def bag_of_words_file(r):
+    rows, cols, count = r.choice([(3, 4, 5), (1, 1, 1), (0, 0, 0), (5, 2, 8)])
+    lines = [str(rows), str(cols), str(count)] + [f"{r.randint(1, max(rows, 1))} {r.randint(1, max(cols, 1))} {r.randint(0, 9)}" for _ in range(count)]
+    for _ in range(r.choice([0, 0, 1, 2])):
+        at = r.randrange(len(lines))
+        words = lines[at].split(" ")
+        words[r.randrange(len(words))] = r.choice([str(r.choice(ODD_COUNTS)), r.choice(ODD_NUMBERS)])
+        lines[at] = " ".join(words)
+    if r.random() < 0.1:
+        lines.pop()
+    return ("\n".join(lines) + "\n").encode(), ".txt", ["--format", "docword"]
+
+
 def edges_file(r):
     names = [r.choice(["a", "7", "07", "seven", "é", "x" * 50]) + str(r.randint(0, 9)) for _ in range(8)]
     weighted = r.random() < 0.4
@@ -440,7 +453,7 @@ def begin_models(run):
     return made, {"table": table, "numbers": numbers, "graph": graph}
 
 
-FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file, "npy": npy_file, "npz": npz_file,
+FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file, "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file,
            "gzip": packed_file, "model": None}
 
 

@@ -1,4 +1,4 @@
-/* After the header: entries "row col [value]" in any order, or all values column by column; of a symmetric
+/* After the header, whichever parser reads that: entries "row col [value]" in any order, or all values column by column; of a symmetric
  * matrix the lower triangle.
  *
  * Nothing is allocated for what the size line says: entries take room as they come, and must then be as many
@@ -20,6 +20,7 @@ struct part {
 
 struct reader {
     const kiln_read_options *options;
+    ki_head_parser *parse;
     struct ki_market header;
     struct part *parts;
     const char **cuts;
@@ -36,7 +37,9 @@ static bool parse_value(struct part *part, const struct reader *reader, const ch
         if (!ki_parse_int64(text, part->end, &whole))
             return ki_expected(&part->fault, at, part->end, "an integer");
         *value = (double)whole;
-        return true;
+        return whole >= 0 || !reader->header.counts ||
+               ki_fault(&part->fault, KILN_ERR_PARSE, at, NULL,
+                        "a word cannot stand %lld times in a document", (long long)whole);
     }
     if (!ki_parse_real(text, part->end, reader->options->type == KILN_F32, value))
         return ki_expected(&part->fault, at, part->end, "a number");
@@ -45,8 +48,8 @@ static bool parse_value(struct part *part, const struct reader *reader, const ch
                     ki_word(at, part->end).text, __builtin_isfinite(*value) ? " is too large for f32" : "");
 }
 
-static bool parse_index(struct part *part, const char **text, int64_t size, const char *what,
-                        int64_t *index) {
+static bool parse_index(struct part *part, const struct ki_market *header, const char **text, int64_t size,
+                        const char *what, int64_t *index) {
     const char *at = *text, *p = at;
     if (!ki_parse_int64(&p, part->end, index)) {
         if (!ki_is_digit(*p) && !(*p == '-' && ki_is_digit(p[1])))
@@ -54,8 +57,8 @@ static bool parse_index(struct part *part, const char **text, int64_t size, cons
         *index = 0;
     }
     if (*index < 1 || *index > size)
-        return ki_fault(&part->fault, KILN_ERR_PARSE, at, NULL, "%s %s, the size line allows 1 to %lld", what,
-                        ki_word(at, part->end).text, (long long)size);
+        return ki_fault(&part->fault, KILN_ERR_PARSE, at, NULL, "%s %s, the %s allows 1 to %lld", what,
+                        ki_word(at, part->end).text, ki_market_head(header), (long long)size);
     const char *next = ki_skip_blanks(p, part->end);
     if (next == p && !ki_at_line_end(p, part->end)) return ki_expected(&part->fault, at, part->end, what);
     *text = next;
@@ -68,7 +71,8 @@ static bool parse_entry(struct part *part, const struct reader *reader, const ch
     const char *start = p;
     int64_t i, j;
     double value = 1;
-    if (!parse_index(part, &p, header->rows, "row", &i) || !parse_index(part, &p, header->cols, "column", &j))
+    if (!parse_index(part, header, &p, header->rows, header->counts ? "document" : "row", &i) ||
+        !parse_index(part, header, &p, header->cols, header->counts ? "word" : "column", &j))
         return false;
     if (!header->pattern && !parse_value(part, reader, &p, &value)) return false;
     p = ki_skip_blanks(p, part->end);
@@ -172,8 +176,8 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
         if (all->count > header->count) {
             ki_fault(&part->fault, KILN_ERR_PARSE,
                      find_surplus(part, header->count - part->before, header->array), NULL,
-                     "more than the %lld %s of the size line", (long long)header->count,
-                     header->array ? "values" : "entries");
+                     "more than the %lld %s of the %s", (long long)header->count,
+                     header->array ? "values" : "entries", ki_market_head(header));
             return ki_report_fault(input, block, &part->fault);
         }
     }
@@ -191,7 +195,7 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
     struct ki_block body = *block;
     if (!reader->header.sized) {
         struct ki_fault fault = {.status = KILN_OK};
-        if (!ki_market_header(&reader->header, &fault, &body.text, block->text + block->size, block->line))
+        if (!reader->parse(&reader->header, &fault, &body.text, block->text + block->size, block->line))
             return ki_report_fault(input, block, &fault);
         body.size -= (size_t)(body.text - block->text);
     }
@@ -255,11 +259,13 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
                           const struct ki_block *last) {
     const struct ki_market *header = &reader->header;
     const struct ki_place place = {.file = ki_input_name(input), .line = last->line, .offset = last->offset};
-    if (!header->sized) return ki_fail_at(KILN_ERR_PARSE, &place, "the file ends before its size line");
+    if (!header->sized)
+        return ki_fail_at(KILN_ERR_PARSE, &place, "the file ends before its %s",
+                          header->counts ? "numbers of documents, words and entries" : "size line");
     if (reader->entries.count < header->count)
-        return ki_fail_at(KILN_ERR_PARSE, &place, "the file ends after %lld %s, its size line says %lld",
+        return ki_fail_at(KILN_ERR_PARSE, &place, "the file ends after %lld %s, its %s says %lld",
                           (long long)reader->entries.count, header->array ? "values" : "entries",
-                          (long long)header->count);
+                          ki_market_head(header), (long long)header->count);
     table->rows = header->rows;
     table->cols = header->cols;
     if (header->rows > ROWS_FREE && (header->rows - ROWS_FREE) / ROWS_PER_BYTE > last->offset) {
@@ -280,10 +286,13 @@ static void free_reader(struct reader *reader) {
     ki_free(reader->cuts);
 }
 
-kiln_status ki_read_matrix_market(struct ki_table *table, struct ki_input *input,
-                                  const kiln_read_options *options) {
+kiln_status ki_read_entries(struct ki_table *table, struct ki_input *input, ki_head_parser *parse,
+                            bool counts, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
-    struct reader reader = {.options = options, .part_count = options->threads * PARTS_PER_THREAD};
+    struct reader reader = {.options = options,
+                            .parse = parse,
+                            .header = {.integer = counts, .counts = counts},
+                            .part_count = options->threads * PARTS_PER_THREAD};
     struct ki_block block;
     reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
     reader.cuts = ki_calloc((size_t)(reader.part_count + 1) * sizeof *reader.cuts);
@@ -300,4 +309,9 @@ kiln_status ki_read_matrix_market(struct ki_table *table, struct ki_input *input
 done:
     free_reader(&reader);
     return status;
+}
+
+kiln_status ki_read_matrix_market(struct ki_table *table, struct ki_input *input,
+                                  const kiln_read_options *options) {
+    return ki_read_entries(table, input, ki_market_header, false, options);
 }

@@ -1,4 +1,4 @@
-/* The first lines of a Matrix Market file. */
+/* Files of entries behind a head that says how many: Matrix Market, and UCI's bags of words. */
 #ifndef KI_MATRIX_MARKET_H
 #define KI_MATRIX_MARKET_H
 
@@ -7,14 +7,26 @@
 
 struct ki_market {
     bool array, pattern, integer;
-    bool sized; /* the size line has been read */
+    bool counts; /* how often a word stands in a document: an integer of at least 0 */
+    int lines;   /* of a bag of words' head, so far */
+    bool sized;  /* all sizes have been read */
     enum ki_symmetry symmetry;
     int64_t rows, cols, count; /* count: values or entries that the file must hold */
 };
 
+/* What messages call the parts of the file. */
+static inline const char *ki_market_head(const struct ki_market *header) {
+    return header->counts ? "head" : "size line";
+}
+
 /* Reads whole lines, the first of which is the file's line `line`, until the header has its sizes. *text is
- * then behind the size line, or at the end of the block, behind which the header goes on. */
-bool ki_market_header(struct ki_market *header, struct ki_fault *fault, const char **text, const char *end,
-                      int64_t line);
+ * then behind them, or at the end of the block, behind which the head goes on. */
+typedef bool ki_head_parser(struct ki_market *header, struct ki_fault *fault, const char **text,
+                            const char *end, int64_t line);
+ki_head_parser ki_market_header;
+
+/* The head, by `parse`, and the entries. counts: those of a bag of words. */
+kiln_status ki_read_entries(struct ki_table *table, struct ki_input *input, ki_head_parser *parse,
+                            bool counts, const kiln_read_options *options);
 
 #endif
