@@ -11,7 +11,9 @@
 #include "text.h"
 
 struct seconds {
-    double read, transfer, build, solve, write, total;
+    double read, transfer, build, solve, write;
+    double other,
+        total; /* other: starting a device, choosing one, metrics, plots; all parts add up to total */
 };
 
 struct run {
@@ -56,5 +58,6 @@ json_t *run_json(const struct run *run, const char *schema); /* schema, kiln_ver
 void run_json_device(const struct run *run, json_t *object); /* device, device_description */
 void run_json_shape(json_t *object, const kiln_matrix *X);   /* type, rows, columns, nnz */
 void run_json_seconds(struct run *run, json_t *object);      /* seconds{}, total up to now, and memory{} */
+void run_print_seconds(FILE *file, struct run *run);         /* a line: the total up to now, and its parts */
 
 #endif

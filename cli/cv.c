@@ -39,8 +39,9 @@ static int by_strength(const void *a, const void *b) {
     return (left < right) - (left > right);
 }
 
-/* Equal factors from end to end, the ends exact. */
+/* A value of the list, or equal factors from end to end, the ends exact. */
 static double step_of(const struct range *range, int64_t i) {
+    if (range->listed) return range->list[i];
     if (i == 0) return range->from;
     if (i == range->count - 1) return range->to;
     const double share = (double)i / (double)(range->count - 1);
@@ -364,6 +365,14 @@ static json_t *tried_json(const struct validation *validation, const struct trie
     return object;
 }
 
+/* Where the best value is the last one on its side of the path, a better one may lie beyond: no penalty has nothing beyond. */
+static const char *end_of_path(const struct validation *validation) {
+    if (validation->count < 3 || validation->folds == 0) return NULL;
+    if (validation->best == 0) return "strongest";
+    const bool weakest = validation->best == validation->count - 1;
+    return weakest && cv_strength(validation, validation->best) > 0 ? "weakest" : NULL;
+}
+
 json_t *cv_json(const struct run *run, const struct validation *validation) {
     json_t *object = json_object(), *values = json_array();
     const bool folded = validation->folds > 0;
@@ -379,6 +388,7 @@ json_t *cv_json(const struct run *run, const struct validation *validation) {
              folded ? json_number_or_null(cv_strength(validation, validation->best)) : json_null());
     json_put(object, "one_standard_error",
              folded ? json_number_or_null(cv_strength(validation, validation->one_error)) : json_null());
+    json_put_text(object, "best_at_end", end_of_path(validation));
     return object;
 }
 
@@ -393,6 +403,16 @@ static void print_other(FILE *file, const struct validation *validation) {
 static bool is_other(const struct validation *validation, int i) {
     const char *key = validation->metrics[i].key;
     return strcmp(key, validation->metric) != 0 && strcmp(key, "rss") != 0 && strcmp(key, "deviance") != 0;
+}
+
+static void print_end(FILE *file, const struct validation *validation) {
+    const char *end = end_of_path(validation), *name = cv_penalty_name(validation);
+    const double value = cv_strength(validation, validation->best);
+    if (!end) return;
+    fprintf(file,
+            "  the best value is the %s of the path: a wider one may hold a better, as --%s %s:%s:5 has it\n",
+            end, name, text_number(end[0] == 'w' ? value / 100 : value),
+            text_number(end[0] == 'w' ? value : value * 100));
 }
 
 static void print_folded(FILE *file, const struct validation *validation) {
@@ -412,9 +432,7 @@ static void print_folded(FILE *file, const struct validation *validation) {
                 i == validation->one_error ? "  one standard error" : "",
                 tried->converged ? "" : "  not converged");
     }
-    if (validation->count > 2 && (validation->best == 0 || validation->best == validation->count - 1))
-        fprintf(file, "  the best value is the %s of the path: a wider one may hold a better\n",
-                validation->best == 0 ? "strongest" : "weakest");
+    print_end(file, validation);
 }
 
 void cv_print(FILE *file, const struct validation *validation) {

@@ -77,7 +77,7 @@ static double weight_of(const double *weights, int64_t i) {
 /* R2 = 1 - RSS / TSS over all targets, each about its own mean. */
 void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
                      const double *weights, int64_t rows, int64_t targets) {
-    double rss = 0, tss = 0, total = 0;
+    double rss = 0, tss = 0, total = 0, absolute = 0;
     for (int64_t i = 0; i < rows; i++) total += weight_of(weights, i);
     for (int64_t j = 0; j < targets; j++) {
         double mean = 0;
@@ -85,12 +85,14 @@ void measure_numbers(struct metrics *metrics, const double *values, const double
         for (int64_t i = 0; i < rows; i++) {
             const double y = truth[i * targets + j], error = y - values[i * targets + j];
             rss += weight_of(weights, i) * error * error;
+            absolute += weight_of(weights, i) * fabs(error);
             tss += weight_of(weights, i) * (y - mean) * (y - mean);
         }
     }
     metrics_add(metrics, "r2", "R2", tss > 0 ? 1 - rss / tss : NAN);
     metrics_add(metrics, "rss", "RSS", rss);
     metrics_add(metrics, "rmse", "RMSE", sqrt(rss / (total * (double)targets)));
+    metrics_add(metrics, "mae", "MAE", absolute / (total * (double)targets));
 }
 
 struct scored {
@@ -143,12 +145,25 @@ static double logistic_loss(double margin) {
     return margin > 0 ? log1p(exp(-margin)) : log1p(exp(margin)) - margin;
 }
 
+/* The squared distance of the probabilities from those of a row that is certainly of `class`; of two classes half of it, as
+ * Brier's score is usually given. */
+static double brier_loss(const kiln_loss *loss, const double *score, const double *means, int64_t class,
+                         int64_t columns) {
+    double sum = 0;
+    if (loss->kind == KILN_LOSS_LOGISTIC) {
+        const double missed = exp(-logistic_loss(class == 1 ? -*score : *score));
+        return missed * missed;
+    }
+    for (int64_t c = 0; c < columns; c++) sum += (means[c] - (c == class)) * (means[c] - (c == class));
+    return sum;
+}
+
 int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
                     const kiln_loss *loss, const double *means, const double *truth, const double *weights,
                     int64_t rows) {
     const bool probable = loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX;
     const int64_t count = classes->count, columns = count == 2 ? 1 : count;
-    double right = 0, total = 0, known = 0, lost = 0;
+    double right = 0, total = 0, known = 0, lost = 0, brier = 0;
     double *confusion = calloc((size_t)(count * count) + 1, sizeof *confusion);
     if (!confusion)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for %lld classes", (long long)count);
@@ -165,9 +180,12 @@ int measure_classes(struct metrics *metrics, const struct classes *classes, cons
             lost += weight * logistic_loss(class == 1 ? scores[i] : -scores[i]);
         else if (probable)
             lost -= weight * log(fmax(means[i * columns + class], 1e-300));
+        if (probable)
+            brier += weight * brier_loss(loss, scores + i * columns, means + i * columns, class, columns);
     }
     metrics_add(metrics, "accuracy", "accuracy", right / total);
     if (probable) metrics_add(metrics, "log_loss", "log loss", lost / known);
+    if (probable) metrics_add(metrics, "brier", "Brier", brier / known);
     metrics->classes = count;
     metrics->confusion = confusion;
     return count == 2 ? measure_auc(metrics, classes, scores, truth, weights, rows) : 0;
@@ -195,8 +213,28 @@ static double unit_deviance(const kiln_loss *loss, double y, double mu) {
     }
 }
 
-void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const double *means,
-                      const double *truth, const double *weights, int64_t rows) {
+/* Nothing where a target is neither 0 nor 1. */
+static int measure_outcomes(struct metrics *metrics, const double *means, const double *truth,
+                            const double *weights, int64_t rows) {
+    static double outcomes[] = {0, 1};
+    const struct classes classes = {outcomes, 2, NULL};
+    double lost = 0, brier = 0, right = 0, total = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const double weight = weight_of(weights, i), y = truth[i], p = means[i];
+        if (classes_find(&classes, y) < 0) return 0;
+        lost -= weight > 0 ? weight * log(fmax(y > 0 ? p : 1 - p, 1e-300)) : 0;
+        brier += weight * (p - y) * (p - y);
+        right += (p > 0.5) == (y > 0) ? weight : 0;
+        total += weight;
+    }
+    metrics_add(metrics, "log_loss", "log loss", lost / total);
+    metrics_add(metrics, "brier", "Brier", brier / total);
+    metrics_add(metrics, "accuracy", "accuracy", right / total);
+    return measure_auc(metrics, &classes, means, truth, weights, rows);
+}
+
+int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *means, const double *truth,
+                const double *weights, int64_t rows) {
     const kiln_range range = kiln_family_range(loss->family, loss->parameter);
     double sum = 0, total = 0;
     for (int64_t i = 0; i < rows; i++) {
@@ -208,6 +246,7 @@ void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const doub
     }
     metrics_add(metrics, "deviance", "deviance", sum);
     metrics_add(metrics, "mean_deviance", "mean dev.", sum / total);
+    return loss->family == KILN_BINOMIAL ? measure_outcomes(metrics, means, truth, weights, rows) : 0;
 }
 
 /* ---------------------------------------------------------------------------------- device to host */

@@ -7,7 +7,7 @@
 #include "classes.h"
 #include "common.h"
 
-enum { METRICS_MOST = 8, CONFUSION_MOST = 20 };
+enum { METRICS_MOST = 20, CONFUSION_MOST = 20 };
 struct metrics {
     struct metric {
         const char *key, *title;
@@ -24,17 +24,18 @@ json_t *metrics_json(const struct metrics *metrics, const struct classes *classe
 void metrics_print(FILE *file, const struct metrics *metrics, int indent); /* a line each */
 void metrics_print_confusion(FILE *file, const struct metrics *metrics, const struct classes *classes);
 
-/* Rows with values against rows with truth, both rows x targets. r2, rss, rmse. */
+/* Rows with values against rows with truth, both rows x targets. r2, rss, rmse, mae. */
 void measure_numbers(struct metrics *metrics, const double *values, const double *truth,
                      const double *weights, int64_t rows, int64_t targets);
 /* Scores (linear predictors) and their means, rows x columns: one column, positive for the second class, or one for each.
- * accuracy, auc (two classes), confusion; log_loss where the loss has probabilities. 0, or an exit code: no memory. */
+ * accuracy, auc (two classes), confusion; log_loss and brier where the loss has probabilities. 0, or an exit code: no memory. */
 int measure_classes(struct metrics *metrics, const struct classes *classes, const double *scores,
                     const kiln_loss *loss, const double *means, const double *truth, const double *weights,
                     int64_t rows);
-/* The deviance of means: sum_i s_i d(y_i, mu_i), and divided by the sum of the s_i. */
-void measure_deviance(struct metrics *metrics, const kiln_loss *loss, const double *means,
-                      const double *truth, const double *weights, int64_t rows);
+/* Of a glm's means: deviance, sum_i s_i d(y_i, mu_i), and mean_deviance, divided by the sum of the s_i. Of a binomial one whose
+ * targets are all 0 or 1 also log_loss, brier, accuracy (of a mean above 1/2) and auc. 0, or an exit code: no memory. */
+int measure_glm(struct metrics *metrics, const kiln_loss *loss, const double *means, const double *truth,
+                const double *weights, int64_t rows);
 
 /* The values of a dense matrix as doubles, to free; NULL with the exit code in *code. */
 double *values_of(const kiln_matrix *A, int *code);

@@ -20,19 +20,26 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WEIGHTED (TRAINS | BIT(PREDICT) | BIT(VERIFY))
 #define OFFSETS (BIT(GLM) | BIT(PREDICT) | BIT(VERIFY))
 #define READS (LABELLED | OTHERS)
+#define SPEAKS (BIT(COMPLETION) | BIT(MAN) | BIT(HELP) | BIT(VERSION))
+#define COMPUTES (EVERY & ~SPEAKS)
+#define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
+#define SUMS (COMPUTES & ~(BIT(INFO) | BIT(COEFFICIENTS) | BIT(CONVERT) | BIT(DOCTOR)))
+#define RANDOM (TRAINS | OTHERS | BIT(TUNE))
 #define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
 #define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges|docword"
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
+#define BY_METRIC "What --cv, and a path, go by; auc is of two classes."
 
 /* Options of the registry of which a path can be given: the registry's text comes first. */
 const struct option tool_paths[] = {
     {"l2", 0, OPTION_RANGE, GROUP_MODEL, TRAINS, "NUMBER", NULL, "0", 0, INFINITY,
-     "FROM:TO:COUNT is a path of values, each the same factor from the next.", AT(l2)},
+     "FROM:TO:COUNT is a path of values, each the same factor from the next, and A,B,C one of these values.",
+     AT(l2)},
     {"l1", 0, OPTION_RANGE, GROUP_MODEL, BIT(LOGREG), "NUMBER", NULL, "0", 0, INFINITY,
-     "FROM:TO:COUNT is a path, as with --l2.", AT(l1)},
+     "FROM:TO:COUNT and A,B,C are paths, as with --l2.", AT(l1)},
 };
 const int tool_path_count = sizeof tool_paths / sizeof *tool_paths;
 
@@ -50,10 +57,15 @@ const struct option tool_options[] = {
     {"max-classes", 0, OPTION_INTEGER, GROUP_MODEL, CLASSIFIES, "N", NULL, "100", 2, 65536,
      "More classes of a target that is numbers are an error, as it is probably a measurement.",
      AT(max_classes)},
-    {"metric", 0, OPTION_CHOICE, GROUP_MODEL, TRAINS, "METRIC",
-     "accuracy|log_loss|auc|rmse|r2|deviance|mean_deviance",
-     "rmse; logreg log_loss; svm accuracy; glm mean_deviance", ANY, "What --cv, and a path, go by.",
+    {"metric", 0, OPTION_CHOICE, GROUP_MODEL, BIT(LINREG), "METRIC", "rmse|mae|r2", "rmse", ANY, BY_METRIC,
      AT(metric)},
+    {"metric", 0, OPTION_CHOICE, GROUP_MODEL, BIT(LOGREG), "METRIC", "log_loss|brier|accuracy|auc",
+     "log_loss", ANY, BY_METRIC, AT(metric)},
+    {"metric", 0, OPTION_CHOICE, GROUP_MODEL, BIT(GLM), "METRIC",
+     "mean_deviance|deviance|rmse|mae|r2|log_loss|brier|accuracy|auc", "mean_deviance", ANY,
+     BY_METRIC " The last four are of --family binomial.", AT(metric)},
+    {"metric", 0, OPTION_CHOICE, GROUP_MODEL, BIT(SVM), "METRIC", "accuracy|auc|rmse|mae|r2",
+     "accuracy, of --regression rmse", ANY, BY_METRIC, AT(metric)},
     {"cv", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "K", NULL, NULL, 2, 1000000,
      "K-fold cross-validation, for each value of a path; the model is then fitted to all rows with the value "
      "that "
@@ -166,21 +178,21 @@ const struct option tool_options[] = {
 
     {"start", 0, OPTION_FLAG, GROUP_DEVICE, BIT(DEVICES), NULL, NULL, NULL, ANY,
      "Start the device, run a pass over a small matrix there, and say how long that took.", AT(start)},
-    {"device", 0, OPTION_TEXT, GROUP_DEVICE, EVERY, "DEVICE", "auto|cpu|cuda|opencl",
+    {"device", 0, OPTION_TEXT, GROUP_DEVICE, COMPUTES, "DEVICE", "auto|cpu|cuda|opencl",
      "auto; info cpu; convert cpu", ANY,
      "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "
      "platform P. "
      "Only auto falls back.",
      AT(device)},
-    {"type", 0, OPTION_CHOICE, GROUP_DEVICE, EVERY, "TYPE", "f32|f64", "f64; predict the model's", ANY,
+    {"type", 0, OPTION_CHOICE, GROUP_DEVICE, TYPED, "TYPE", "f32|f64", "f64; predict the model's", ANY,
      "Numbers of 32 or 64 bits. f32 halves memory and time, f64 gives twice the digits.", AT(type)},
-    {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "what this process may use", 1, 4096,
+    {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, COMPUTES, "N", NULL, "what this process may use", 1, 4096,
      "CPU threads, for reading and for the device cpu.", AT(threads)},
-    {"deterministic", 0, OPTION_FLAG, GROUP_DEVICE, EVERY, NULL, NULL, NULL, ANY,
+    {"deterministic", 0, OPTION_FLAG, GROUP_DEVICE, SUMS, NULL, NULL, NULL, ANY,
      "The same bits from run to run, and on the CPU with any number of threads.", AT(deterministic)},
-    {"memory", 0, OPTION_BYTES, GROUP_DEVICE, EVERY, "BYTES", NULL, "what the device has", 1, 9e18,
+    {"memory", 0, OPTION_BYTES, GROUP_DEVICE, COMPUTES, "BYTES", NULL, "what the device has", 1, 9e18,
      "Budget of device memory; K, M, G and T stand for powers of 1024.", AT(memory)},
-    {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, EVERY, "N", NULL, "0", 0, 9e18,
+    {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, RANDOM, "N", NULL, "0", 0, 9e18,
      "Seed of random numbers, of the folds of --cv for instance.", AT(seed)},
 
     {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,

@@ -8,9 +8,12 @@
 #include <stdint.h>
 
 /* What the options set; NULL, 0 and false mean "not given" unless the table names a default. */
+enum { LIST_MOST = 100 };
 struct range {
-    double from, to;
+    double from, to; /* of a list the least and the largest */
     int64_t count; /* 0: not given; 1: the value `from`; else a path of so many values, equal factors apart */
+    double list[LIST_MOST]; /* the values themselves, where they were given one by one */
+    bool listed;
 };
 
 struct settings {
@@ -50,7 +53,7 @@ enum option_kind {
     OPTION_INTEGER,  /* int64_t in [least, most] */
     OPTION_REAL,     /* double in [least, most] */
     OPTION_POSITIVE, /* double in (0, most] */
-    OPTION_RANGE,    /* struct range, NUMBER or FROM:TO:COUNT, in [least, most] */
+    OPTION_RANGE,    /* struct range, NUMBER, FROM:TO:COUNT or A,B,C, in [least, most] */
     OPTION_BYTES     /* int64_t with an optional suffix K, M, G or T (powers of 1024) */
 };
 

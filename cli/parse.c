@@ -62,23 +62,48 @@ static bool parse_bytes(const char *text, double *value) {
     return *end == '\0' || strcmp(end, "B") == 0 || (found && strcmp(end, "iB") == 0);
 }
 
-/* "0.1", or "1e-4:1e2:10": from, to, how many. A path needs two positive ends, as its steps are factors. */
+/* "1e-4:1e2:10", behind the first number: from, to, how many. Both ends are above 0, as the steps are factors. */
+static bool parse_path(const char *at, const char **rest, struct range *range) {
+    char *end;
+    range->to = strtod(at, &end);
+    if (end == at || *end != ':' || !isfinite(range->to)) return false;
+    at = end + 1;
+    range->count = strtoll(at, &end, 10);
+    *rest = end;
+    if (end == at || range->count < 2 || range->count > 10000) return false;
+    return range->from > 0 && range->to > 0 && range->from != range->to;
+}
+
+/* "0,0.1,1", from its beginning: values that are all different. */
+static bool parse_list(const char *at, const char **rest, struct range *range) {
+    range->listed = true;
+    for (range->count = 0; range->count < LIST_MOST;) {
+        char *end;
+        const double value = strtod(at, &end);
+        if (end == at || !isfinite(value)) return false;
+        for (int64_t i = 0; i < range->count; i++)
+            if (range->list[i] == value) return false;
+        range->list[range->count++] = value;
+        range->from = fmin(range->from, value);
+        range->to = fmax(range->to, value);
+        *rest = end;
+        if (*end != ',') return true;
+        at = end + 1;
+    }
+    return false;
+}
+
 static bool parse_range(const struct option *option, const char *text, struct range *range) {
     char *end;
+    const char *rest;
     range->from = range->to = strtod(text, &end);
     range->count = 1;
     if (end == text || !isfinite(range->from)) return false;
-    if (*end == ':') {
-        const char *at = end + 1;
-        range->to = strtod(at, &end);
-        if (end == at || *end != ':' || !isfinite(range->to)) return false;
-        at = end + 1;
-        range->count = strtoll(at, &end, 10);
-        if (end == at || range->count < 2 || range->count > 10000) return false;
-        if (!(range->from > 0 && range->to > 0) || range->from == range->to) return false;
-    }
-    double least = fmin(range->from, range->to), most = fmax(range->from, range->to);
-    return *end == '\0' && least >= option->least && most <= option->most;
+    rest = end;
+    if (*end == ':' && !parse_path(end + 1, &rest, range)) return false;
+    if (*end == ',' && !parse_list(text, &rest, range)) return false;
+    const double least = fmin(range->from, range->to), most = fmax(range->from, range->to);
+    return *rest == '\0' && least >= option->least && most <= option->most;
 }
 
 static bool bad_value(struct parser *parser, const struct option *option, const char *text) {
@@ -92,10 +117,11 @@ static bool bad_value(struct parser *parser, const struct option *option, const 
     if (option->kind == OPTION_CHOICE) return hint(parser->problem, "one of %s", option->choices);
     if (option->kind == OPTION_BYTES) return hint(parser->problem, "for example 800M or 1.5G");
     if (option->kind == OPTION_RANGE)
-        return hint(parser->problem,
-                    "a number from %g, or FROM:TO:COUNT with FROM and TO above 0, as in "
-                    "1e-4:1e2:10",
-                    option->least);
+        return hint(
+            parser->problem,
+            "a number from %g, FROM:TO:COUNT with FROM and TO above 0, as in 1e-4:1e2:10, or up to %d "
+            "different numbers, as in 0.1,1,10",
+            option->least, LIST_MOST);
     char standard[STANDARD_ROOM];
     option_standard(standard, option, parser->command->verb);
     if (option->kind == OPTION_POSITIVE && *standard)
@@ -239,14 +265,21 @@ static bool parse_long(struct parser *parser, int argc, char **argv, int *i) {
     return take_value(parser, option, equals ? equals + 1 : NULL, argc, argv, i);
 }
 
+/* -target is --target with a dash missing, and not -t with the value "arget". */
+static bool lacks_a_dash(struct parser *parser, const char *word) {
+    const size_t length = strcspn(word + 1, "=");
+    if (length < 2 || !find_long(word + 1, length)) return false;
+    complain(parser->problem, "unknown option %.*s", (int)length + 1, word);
+    return !hint(parser->problem, "did you mean -%.*s?", (int)length + 1, word);
+}
+
 static bool parse_letters(struct parser *parser, int argc, char **argv, int *i) {
+    if (lacks_a_dash(parser, argv[*i])) return false;
     for (const char *at = argv[*i] + 1; *at; at++) {
         const struct option *option = find_letter(*at);
         if (!option) {
             complain(parser->problem, "unknown option -%c", *at);
             help_hint(parser);
-            if (strlen(argv[*i]) > 2 && find_long(argv[*i] + 1, strlen(argv[*i] + 1)))
-                hint(parser->problem, "did you mean -%s?", argv[*i]);
             return false;
         }
         bool flag = option->kind == OPTION_FLAG;

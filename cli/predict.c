@@ -119,9 +119,9 @@ static int measure(struct prediction *p) {
         return measure_classes(&p->metrics, &p->classes, p->scores, &p->loss, p->means, p->labels, p->weight,
                                p->rows);
     if (p->loss.kind == KILN_LOSS_GLM)
-        measure_deviance(&p->metrics, &p->loss, p->means, p->labels, p->weight, p->rows);
+        code = measure_glm(&p->metrics, &p->loss, p->means, p->labels, p->weight, p->rows);
     measure_numbers(&p->metrics, p->means, p->labels, p->weight, p->rows, targets);
-    return 0;
+    return code;
 }
 
 static int predict(struct run *run, struct prediction *p) {
@@ -197,7 +197,7 @@ static int tell_json(struct run *run, const struct prediction *p) {
 
 /* "predicted 120 rows: accuracy 0.9, AUC 0.95", and the confusion table of a classifier. */
 static void tell_people(const struct prediction *p) {
-    char line[400] = "";
+    char line[800] = "";
     for (int i = 0; i < p->metrics.count; i++) {
         const struct metric *metric = &p->metrics.list[i];
         const size_t used = strlen(line);

@@ -147,15 +147,12 @@ static int tell_json(const struct solving *s) {
 
 static void tell_people(const struct solving *s) {
     const kiln_report *report = &s->report;
-    const struct seconds *seconds = &s->run->seconds;
     FILE *file = run_tables(s->run);
     if (s->solver->head) s->solver->head(file, s);
     fprintf(file, "  converged   %s, %s; change %.1e, tolerance %.1e\n", report->converged ? "yes" : "no",
             text_plural(report->iterations, "iteration"), report->residual, report->tolerance);
     fprintf(file, "  %-11s %s\n", s->solver->objective, text_number(report->objective));
-    fprintf(file, "  time        %s: read %s, transfer %s, build %s, solve %s\n",
-            text_seconds(clock_seconds() - s->run->started), text_seconds(seconds->read),
-            text_seconds(seconds->transfer), text_seconds(seconds->build), text_seconds(seconds->solve));
+    run_print_seconds(file, s->run);
     if (s->solver->print) s->solver->print(file, s);
 }
 

@@ -47,7 +47,7 @@ int train_evaluate(struct metrics *metrics, const struct training *job, const do
     if (!code && job->classes.count)
         code = measure_classes(metrics, &job->classes, e.scores, &job->loss, e.means, e.truth, weights, rows);
     if (!code && job->loss.kind == KILN_LOSS_GLM)
-        measure_deviance(metrics, &job->loss, e.means, e.truth, weights, rows);
+        code = measure_glm(metrics, &job->loss, e.means, e.truth, weights, rows);
     if (!code && !job->classes.count) measure_numbers(metrics, e.means, e.truth, weights, rows, columns);
     free(e.scores);
     free(e.means);
@@ -272,7 +272,6 @@ static int tell_json(struct run *run, const struct training *job, const struct c
 static void tell_people(struct run *run, const struct training *job, const struct coefficients *table,
                         FILE *file) {
     const kiln_report *report = &job->report;
-    const struct seconds *seconds = &run->seconds;
     const kiln_matrix *X = kiln_data_X(job->data);
     const char *output = run->settings->output;
     const int64_t targets = kiln_matrix_cols(kiln_data_y(job->data));
@@ -286,9 +285,7 @@ static void tell_people(struct run *run, const struct training *job, const struc
     fprintf(file, "  objective   %s\n", text_number(report->objective));
     if (has_gap(job) && isfinite(kiln_report_figure(report, "gap")))
         fprintf(file, "  gap         %s, relative\n", text_number(kiln_report_figure(report, "gap")));
-    fprintf(file, "  time        %s: read %s, transfer %s, build %s, solve %s\n",
-            text_seconds(clock_seconds() - run->started), text_seconds(seconds->read),
-            text_seconds(seconds->transfer), text_seconds(seconds->build), text_seconds(seconds->solve));
+    run_print_seconds(file, run);
     if (output && strcmp(output, "-") != 0) fprintf(file, "  model       %s\n", output);
     coefficients_print(file, table, job);
 }

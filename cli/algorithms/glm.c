@@ -52,7 +52,7 @@ static int check_glm(struct training *job) {
         return idle("--alpha", "it belongs to --family negative-binomial");
     if (given->link_power && loss->link != KILN_LINK_POWER)
         return idle("--link-power", "it belongs to --link power");
-    if (wanted->standard_errors && settings->l2.count && settings->l2.from > 0)
+    if (wanted->standard_errors && settings->l2.to > 0)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out --l2 or --standard-errors",
                          "--standard-errors are those of estimates without a penalty");
     return 0;

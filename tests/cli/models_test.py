@@ -518,6 +518,17 @@ class Validation(Models):
         self.assertEqual(len(out.splitlines()), 8)
         self.assertIn("; l2 0.5", out)
 
+    def test_list_of_values(self):
+        table = self.train("linreg", "number.csv", "--cv", 3, "--l2", "0,10,0.5", "--metric", "mae")["cross_validation"]
+        self.assertEqual([row["l2"] for row in table["values"]], [10, 0.5, 0])
+        self.assertIn(table["best"], (0, 0.5, 10))
+        path = self.train("linreg", "number.csv", "--l2", "0,0.5,10")["path"]
+        for row in path["values"]:
+            alone = self.train("linreg", "number.csv", "--l2", row["l2"])
+            self.assertAlmostEqual(row["objective"] / alone["objective"], 1, 9)
+        values = self.train("svm", "two.csv", "--C", "1,4", "--cv", 2)["cross_validation"]["values"]
+        self.assertEqual([row["l2"] for row in values], [0.5, 0.125])
+
     def test_best_l1_is_kept(self):
         model = self.path("best.kiln")
         for more in ([], ["--C", 2]):
@@ -535,6 +546,7 @@ class Validation(Models):
     def test_refusals(self):
         data = [self.path("two.csv"), "--target", "y"]
         for options in (["--cv", 1], ["--cv", 301, *CPU], ["--l2", "1:2"], ["--l2", "0:1:3"], ["--l2", "-1"],
+                        ["--l2", "1,1"], ["--l2", "1,"], ["--l2", "-1,1"], ["--l2", "1,x"], ["--C", "0,1"],
                         ["--l2", "1:10:3", "-o", self.path("x.kiln")],
                         ["--l1", "1:10:3", "-o", self.path("x.kiln")], ["--l1", "1:10:3", "--l2", "1:10:3"],
                         ["--l1", "1:10:3", "--C", "1:10:3"], ["--select", "one-se"], ["--plot", self.path("x.svg")]):

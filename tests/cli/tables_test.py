@@ -363,12 +363,19 @@ class Validation(Tables):
         table = kiln("logreg", self.data, *options)[0]
         self.assertIn("accuracy", table)
         self.assertIn("AUC", table)
-        self.assertIn("have none", kiln("logreg", self.data, *options, "--metric", "rmse", code=2)[1])
+        self.assertIn("one of log_loss|brier|accuracy|auc", kiln("logreg", self.data, *options, "--metric", "rmse", code=2)[1])
+        self.assertIn("have none", kiln("svm", self.data, *options, "--metric", "rmse", code=2)[1])
 
     def test_the_end_of_a_path(self):
-        options = ["--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4", *CPU]
-        self.assertIn("the best value is the strongest of the path", kiln("logreg", self.data, *options, "--l2", "1e-8:1e-6:3")[0]
-                      + kiln("logreg", self.data, *options, "--l2", "1e4:1e6:3")[0].replace("weakest", "strongest"))
+        noise = ["logreg", self.data, "--target", "alive", "--missing", "mean", "--ignore", "id", "--cv", "4", *CPU]
+        line = ["linreg", self.write("line.csv", "x,y\n" + "".join(f"{i},{3 * i + i * i % 7}\n" for i in range(60))), "--target", "y",
+                "--cv", "4", *CPU]
+        for data, path, end, wider in ((line, "1e5,1e4,1e6", "weakest", "100:10000:5"),
+                                       (noise, "1e4:1e6:3", "strongest", "1e+06:1e+08:5")):
+            table = kiln(*data, "--l2", path)[0]
+            self.assertIn(f"the best value is the {end} of the path: a wider one may hold a better, as --l2 {wider}", table)
+            self.assertEqual(as_json(*data, "--l2", path)["cross_validation"]["best_at_end"], end)
+        self.assertIsNone(as_json(*line, "--l2", "0,1e8,1e9")["cross_validation"]["best_at_end"])
 
 
 class Limits(Tables):
