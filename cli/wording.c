@@ -39,7 +39,7 @@ static const struct option *option_of(const char *field, size_t length) {
 
 /* " (kiln_NAME_options.FIELD)" is a remark for programs where the tool has no such option. */
 static size_t remark_length(const char *at) {
-    size_t begins;
+    size_t begins = 0;
     const size_t length = strncmp(at, " (", 2) == 0 ? field_length(at + 2, &begins) : 0;
     if (!length || at[2 + length] != ')' || option_of(at + 2 + begins, length - begins)) return 0;
     return length + 3;

@@ -67,7 +67,7 @@ kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device *device,
     char name[240];
     snprintf(name, sizeof name, "bandwidth %s %s", device->info.name, device->info.description);
     bool found = false;
-    double value;
+    double value = 0;
     kiln_status status = KILN_OK;
     if (!remeasure) TRY(ki_cache_profile_get(&found, &value, device, name));
     if (!found) {

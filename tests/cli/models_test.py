@@ -194,6 +194,22 @@ class Classifiers(Models):
         self.assertIn("coefficients of svm mean something else", start("logreg", coin, "svm", code=7))
         self.assertIn("coefficients of logreg", start("linreg", "number.csv", "logreg", code=7))
 
+    def test_start_without_an_objective(self):
+        """Coefficients so large that no objective is finite: an error that says so, whatever stood on the stack."""
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fuzz"))
+        import mutate
+
+        model = self.path("wild.kiln")
+        for verb, data in ("glm", "number.csv"), ("logreg", "two.csv"), ("svm", "two.csv"):
+            self.train(verb, data, "-o", model)
+            tensors, texts = mutate.read_model(self.read("wild.kiln"))
+            kind, rows, cols, body = tensors["W"]
+            tensors["W"] = kind, rows, cols, struct.pack("<d", 1e308) * (len(body) // 8)
+            with open(model, "wb") as file:
+                file.write(mutate.model_bytes(tensors, texts))
+            error = kiln(verb, self.path(data), "--target", "y", "--warm-start", model, *CPU, code=3)[1]
+            self.assertIn("the solver met NaN or infinity after 0 iterations", error)
+
     def test_start_of_other_classes(self):
         model = self.path("classes.kiln")
         lines = self.lines("two.svm")

@@ -85,7 +85,7 @@ done:
 /* Centres without rows get some. */
 static kiln_status fill_empty(struct kmeans *s) {
     kiln_matrix *D = NULL, *L = NULL;
-    double *distances = NULL, *labels;
+    double *distances = NULL, *labels = NULL;
     kiln_status status = KILN_OK;
     for (int64_t c = 0; c < s->k; c++) {
         if (s->totals[2 * c] > 0) continue;

@@ -72,7 +72,7 @@ static double shortened(double t, double slope, double actual) {
 /* One step and its length. *moved: whether `here` is a new point; *finite: whether the last one looked at had a value. */
 static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
                            bool *finite) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
     const double noise = noise_of(work);
     double t = 1, norm = 0, actual = 0, predicted = 0;
     *moved = false;
@@ -206,7 +206,7 @@ done:
 /* W, b and the report of what `here` is. A given start without finite figures stays as it was given: in the coordinates of
  * centred columns and back it would lose what is finite of it. */
 static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool given) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
     struct ki_newton *newton = work->newton;
     kiln_report *report = &newton->report;
     const bool moved = valid(work) || !given;

@@ -90,7 +90,7 @@ static kiln_status accept(struct ki_newton_work *work, struct search *search, st
 
 /* The move S, which takes elements to 0, or a shorter one: the projected path need not go down all the way. */
 static kiln_status cross(struct ki_newton_work *work, struct search *search, double alpha, double slope) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
     double curvature, leaving;
     for (int i = 0; i < CUTS; i++) {
         TRY(product(work, search, &work->S, &curvature));
