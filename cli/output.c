@@ -4,6 +4,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +13,30 @@
 #include <unistd.h>
 
 #include "errors.h"
+
+enum { TEMPORARIES = 8 }; /* more outputs are never open at once */
+
+/* Those that exist, for a handler of signals. */
+static _Atomic(const char *) temporaries[TEMPORARIES];
+
+static void remember(const char *path) {
+    const char *none = NULL;
+    for (int i = 0; i < TEMPORARIES; i++, none = NULL)
+        if (atomic_compare_exchange_strong(&temporaries[i], &none, path)) return;
+}
+
+static void forget(const char *path) {
+    const char *own = path;
+    for (int i = 0; path && i < TEMPORARIES; i++, own = path)
+        if (atomic_compare_exchange_strong(&temporaries[i], &own, NULL)) return;
+}
+
+void output_abandon_all(void) {
+    for (int i = 0; i < TEMPORARIES; i++) {
+        const char *path = atomic_exchange(&temporaries[i], NULL);
+        if (path) unlink(path);
+    }
+}
 
 static int cannot_write(const char *path, int code) {
     return fail_with(KILN_ERR_IO, WRITING, code == ENOSPC ? "the disk is full" : "", "cannot write %s: %s",
@@ -23,14 +49,28 @@ static bool written_in_place(const char *path) {
 }
 
 static void release(struct output *output) {
+    forget(output->temporary);
     free(output->path);
     free(output->temporary);
     *output = (struct output){0};
 }
 
+/* No signal comes between the making of the file and its being remembered. */
+static int make_temporary(char *temporary) {
+    sigset_t all, before;
+    sigfillset(&all);
+    sigprocmask(SIG_BLOCK, &all, &before);
+    const int fd = mkstemp(temporary);
+    if (fd >= 0) remember(temporary);
+    const int code = errno;
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    errno = code;
+    return fd;
+}
+
 /* mkstemp makes files private; the result gets the mode that an ordinary new file would have. */
 static FILE *open_temporary(char *temporary) {
-    int fd = mkstemp(temporary);
+    int fd = make_temporary(temporary);
     if (fd < 0) return NULL;
     mode_t mask = umask(0);
     umask(mask);

@@ -14,5 +14,7 @@ struct output {
 int output_open(struct output *output, const char *path); /* NULL or "-": standard output */
 int output_commit(struct output *output);
 void output_abandon(struct output *output);
+/* Removes the temporary files of all outputs that are open; async-signal-safe, for a process that ends at once. */
+void output_abandon_all(void);
 
 #endif

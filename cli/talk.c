@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "progress.h"
 #include "text.h"
 
@@ -16,6 +17,7 @@ static volatile sig_atomic_t signalled, polled;
 
 static void end_at_once(void) {
     kiln_abandon_files();
+    output_abandon_all();
     _exit(EXIT_INTERRUPTED);
 }
 
