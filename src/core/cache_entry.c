@@ -20,6 +20,12 @@
 #include "core/sha256.h"
 
 enum { HEADER = 56, HASHED = 24, FORMAT = 1, NAME = 80, KEY_MAX = 1 << 16 };
+/* A fuzzer never guesses a hash; its build lets all of them pass, so that it gets past this point. */
+#ifdef FUZZING_BUILD_MODE_UNSAFE_FOR_PRODUCTION
+enum { COMPARED = HASHED };
+#else
+enum { COMPARED = HEADER };
+#endif
 #define ENTRY_MAX ((size_t)64 << 20)
 #define FOLDER_MAX ((int64_t)512 << 20)
 
@@ -54,7 +60,7 @@ static const char *check_entry(const char *entry, size_t size, const char *key) 
     if (memcmp(entry + HEADER, key, key_length) != 0) return "another kernel's";
     const char *binary = entry + HEADER + key_length;
     make_header(header, key, binary, size - HEADER - key_length);
-    return memcmp(entry, header, HEADER) == 0 ? NULL : "damaged";
+    return memcmp(entry, header, COMPARED) == 0 ? NULL : "damaged";
 }
 
 kiln_status ki_cache_get(void **binary, size_t *bytes, kiln_device *device, const char *key) {

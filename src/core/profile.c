@@ -27,10 +27,16 @@ static kiln_status read_profile(char **text, size_t *size, struct ki_cache *cach
     return KILN_OK;
 }
 
+/* strtoll would skip the end of the line before a number. */
+static bool begins_number(const char *text) {
+    return *text == '-' || (*text >= '0' && *text <= '9');
+}
+
 static bool parse_figure(const char *text, double *value) {
     char *end;
+    if (!begins_number(text)) return false;
     long long mantissa = strtoll(text, &end, 10);
-    if (end == text || strncmp(end, "*2^", 3) != 0) return false;
+    if (end == text || strncmp(end, "*2^", 3) != 0 || !begins_number(end + 3)) return false;
     text = end + 3;
     long exponent = strtol(text, &end, 10);
     if (end == text || (*end != '\n' && *end != '\0') || exponent < -2000 || exponent > 2000) return false;
@@ -38,16 +44,15 @@ static bool parse_figure(const char *text, double *value) {
     return isfinite(*value);
 }
 
-/* The line of `name`, or NULL. */
+/* The last line of `name`, which is the newest, or NULL. */
 static const char *find_line(const char *text, const char *name) {
-    size_t length = strlen(name);
-    while (*text) {
-        if (strncmp(text, name, length) == 0 && text[length] == '\t') return text;
-        const char *end = strchr(text, '\n');
-        if (!end) break;
-        text = end + 1;
+    const size_t length = strlen(name);
+    const char *found = NULL, *end;
+    for (; text; text = end ? end + 1 : NULL) {
+        if (strncmp(text, name, length) == 0 && text[length] == '\t') found = text;
+        end = strchr(text, '\n');
     }
-    return NULL;
+    return found;
 }
 
 kiln_status ki_cache_profile_get(bool *found, double *value, kiln_device *device, const char *name) {

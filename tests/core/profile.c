@@ -79,7 +79,9 @@ static void damage_is_no_figure(void **state) {
                    {"\0a\t1*2^0\n", 9},
                    {"a\t1*2^9999\n", 11},
                    {"a\t9*2^1999\n", 11},
-                   {"\n\n\n", 3}};
+                   {"\n\n\n", 3},
+                   {"a\t\n5*2^3\n", 9},
+                   {"a\t1*2^\n4\n", 9}};
     double value = 7;
     put("a", 1);
     for (size_t i = 0; i < sizeof damaged / sizeof *damaged; i++) {
@@ -91,6 +93,18 @@ static void damage_is_no_figure(void **state) {
         assert_true(value == 3);
         value = 7;
     }
+}
+
+/* Two writers at once cannot leave such a file, others can. */
+static void the_newest_of_several_lines(void **state) {
+    (void)state;
+    static const char twice[] = "a\t1*2^0\nb\t1*2^0\na\t1*2^1\n";
+    double value = 7;
+    put("a", 1);
+    write_profile(twice, sizeof twice - 1);
+    assert_true(get("a", &value) && value == 2);
+    put("a", 3);
+    assert_true(get("a", &value) && value == 3);
 }
 
 static void a_full_profile_starts_anew(void **state) {
@@ -120,8 +134,8 @@ static void only_finite_figures(void **state) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, world_make, world_clear)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(figures_come_back_exactly), TEST(one_line_a_name),
-                                       TEST(damage_is_no_figure), TEST(a_full_profile_starts_anew),
-                                       TEST(only_finite_figures)};
+    const struct CMUnitTest tests[] = {TEST(figures_come_back_exactly),  TEST(one_line_a_name),
+                                       TEST(damage_is_no_figure),        TEST(the_newest_of_several_lines),
+                                       TEST(a_full_profile_starts_anew), TEST(only_finite_figures)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
