@@ -51,7 +51,7 @@ static void run_line(const char *line, const char *model, const char *data) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
-    static char model[PATH], numbers[PATH], table[PATH], graph[PATH];
+    static char model[PATH], numbers[PATH], table[PATH], graph[PATH], ratings[PATH], points[PATH];
     static int file = -1;
     if (file < 0) {
         if (!freopen("/dev/null", "w", stdout)) abort();
@@ -60,6 +60,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
         open_file(numbers, "1 1:1 2:0.5\n0 1:2 3:1\n1 2:3 3:-1\n0 1:-1 2:1 3:2\n1 1:0.5\n");
         open_file(table, "x,z,label\n1,2,no\n2,0.5,yes\n-1,3,no\n0.5,-2,yes\n4,1,no\n");
         open_file(graph, "ann bob\nbob cy\ncy ann\nann cy\n");
+        open_file(points, "x,z\n1,2\n2,0.5\n-1,3\n0.5,-2\n");
+        open_file(ratings, "%%MatrixMarket matrix coordinate real general\n"
+                           "3 3 5\n1 1 4\n1 2 1\n2 2 5\n3 1 2\n3 3 3\n");
     }
     put(file, bytes, size);
     run_line("info MODEL", model, "");
@@ -76,5 +79,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     run_line("svm DATA --warm-start MODEL --max-iterations 2 --regression", model, numbers);
     run_line("hits DATA --warm-start MODEL --max-iterations 2 --format edges", model, graph);
     run_line("pagerank DATA --warm-start MODEL --max-iterations 2 --format edges", model, graph);
+    run_line("als DATA --warm-start MODEL --max-iterations 2 --factors 2", model, ratings);
+    run_line("kmeans DATA --warm-start MODEL --max-iterations 2 -k 2 --init given", model, numbers);
+    run_line("predict MODEL DATA --format csv", model, points);
+    run_line("mds DATA --warm-start MODEL --max-iterations 2 --init given --format csv", model, points);
     return 0;
 }

@@ -238,8 +238,20 @@ def npz_file(r):
     return bytes(data), ".npz", r.choice([[], [], ["--strict"], ["--map"], ["--type", "f32"]])
 
 
+def zstd_frame(r, data):
+    """One raw block behind a header that states a size, mostly the right one."""
+    size = len(data) if r.random() < 0.8 else r.choice([0, 1, len(data) + 1, 2**31, 2**32 - 1])
+    last = r.random() < 0.95
+    block = struct.pack("<I", len(data) << 3 | last)[:3] + data
+    return b"\x28\xb5\x2f\xfd\xa0" + struct.pack("<I", size) + block + (b"" if last else b"\x01\0\0")
+
+
 def packed_file(r):
     data, suffix, options = r.choice([csv_file, libsvm_file, npy_file])(r)
+    if len(data) < 2**17 and r.random() < 0.4:
+        packed = zstd_frame(r, data)
+        packed += r.choice([b"", b"", b"", zstd_frame(r, b""), b"\x50\x2a\x4d\x18\x02\0\0\0ab", b"junk"])
+        return packed[:r.choice([len(packed), len(packed), r.randrange(len(packed))])], suffix + ".zst", options
     packed = bytearray(gzip.compress(data, mtime=0))
     what = r.randint(0, 6)
     if what == 1:
@@ -325,7 +337,7 @@ def model_file(r, models):
         if what == 0 and name:
             del tensors[name]
         elif what == 1 and name:
-            tensors[r.choice(["W", "b", "classes", "parameters", "standard_errors", "hubs", "authorities", "x"])] = tensors[name]
+            tensors[r.choice(["W", "b", "classes", "parameters", "standard_errors", "hubs", "authorities", "ranks", "A", "B", "centres", "x"])] = tensors[name]
         elif what == 2 and name:
             kind, rows, cols, body = tensors[name]
             size = 4 if kind == "F32" else 8
@@ -339,7 +351,7 @@ def model_file(r, models):
                 body[at:at + 8] = struct.pack("<d", r.choice([0, -1, 1e308, float("nan"), float("inf"), 5e-324, 2]))[:len(body) - at]
             tensors[name] = (kind, rows, cols, bytes(body))
         elif what == 4:
-            texts[r.choice(["algorithm", "family", "link", "type"])] = r.choice(["linreg", "logreg", "glm", "svm", "hits", "x", "", "log", "poisson"])
+            texts[r.choice(["algorithm", "family", "link", "type"])] = r.choice(["linreg", "logreg", "glm", "svm", "hits", "pagerank", "als", "kmeans", "mds", "x", "", "log", "poisson"])
         else:
             key = r.choice(["schema", "options", "metrics", "class_names", "vertices", "features", "targets", "report", "cross_validation"])
             try:
@@ -429,9 +441,17 @@ class Run:
         for name in r.sample(sorted(data), 2):
             self.run(["predict", path, data[name]], (0, 2, 3, 7))
         name = r.choice(sorted(data))
-        self.run(r.choice([["verify", path, data[name]], ["coefficients", path], ["linreg", data["table"], "--target", "y", "--warm-start", path],
-                           ["logreg", data["table"], "--target", "k", "--warm-start", path], ["hits", data["graph"], "--warm-start", path],
-                           ["glm", data["table"], "--target", "y", "--warm-start", path]]), (0, 2, 3, 4, 7))
+        start = ["--warm-start", path, "--max-iterations", "5"]
+        self.run(r.choice([["verify", path, data[name]], ["coefficients", path], ["linreg", data["table"], "--target", "y", *start],
+                           ["logreg", data["table"], "--target", "k", *start], ["svm", data["numbers"], *start],
+                           ["glm", data["table"], "--target", "y", *start]]), (0, 2, 3, 4, 7))
+        own = {"linreg": ["linreg", data["table"], "--target", "y"], "logreg": ["logreg", data["numbers"]],
+               "svm": ["svm", data["numbers"]], "glm": ["glm", data["table"], "--target", "y"], "hits": ["hits", data["graph"]],
+               "pagerank": ["pagerank", data["graph"]], "als": ["als", data["ratings"], "--factors", "2"],
+               "kmeans": ["kmeans", data["points"], "-k", "3", "--init", "given"],
+               "mds": ["mds", data["points"], "--init", "given"]}
+        if algorithm in own:
+            self.run([*own[algorithm], *start], (0, 2, 3, 4, 7))
 
 
 def begin_models(run):
@@ -439,10 +459,16 @@ def begin_models(run):
     table = run.write("table.csv", ("x,h,k,y\n" + rows).encode())
     numbers = run.write("numbers.svm", "".join(f"{i % 2} 1:{i % 5} {2 + i % 3}:1\n" for i in range(40)).encode())
     graph = run.write("graph.edges", b"a b\nb c\nc a\na c\n")
+    points = run.write("points.csv", ("a,b,c\n" + "".join(f"{i % 4},{i * i % 5},{i % 3}\n" for i in range(12))).encode())
+    ratings = run.write("ratings.mtx", ("%%MatrixMarket matrix coordinate real general\n6 5 12\n" +
+                                        "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 5 + 1}\n" for i in range(12))).encode())
     made = []
     for i, arguments in enumerate([["linreg", table, "--target", "y", "--missing", "indicator"], ["logreg", table, "--target", "k", "--missing", "mean"],
                                    ["logreg", numbers], ["svm", table, "--target", "k", "--missing", "mean", "--ignore", "x"],
                                    ["svm", numbers, "--regression"], ["hits", graph],
+                                   ["pagerank", graph], ["als", ratings, "--factors", "2", "--biases"],
+                                   ["kmeans", points, "-k", "3"], ["mds", points], ["mds", points, "--metric", "ordinal"],
+                                   ["glm", table, "--target", "y", "--family", "poisson", "--missing", "indicator"],
                                    ["glm", table, "--target", "y", "--family", "binomial", "--missing", "mean", "--reference", "k=v", "--standard-errors"],
                                    ["logreg", table, "--target", "k", "--missing", "mean", "--cv", "3", "--l2", "1e-1:1e1:3"]]):
         code, _ = run.run([*arguments, "-o", run.path(f"{i}.kiln")])
@@ -450,11 +476,11 @@ def begin_models(run):
             sys.exit(f"mutate: cannot make a model: {arguments}")
         with open(run.path(f"{i}.kiln"), "rb") as file:
             made.append(file.read())
-    return made, {"table": table, "numbers": numbers, "graph": graph}
+    return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "ratings": ratings}
 
 
-FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file, "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file,
-           "gzip": packed_file, "model": None}
+FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file,
+           "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file, "packed": packed_file, "model": None}
 
 
 def main():
