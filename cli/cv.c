@@ -27,6 +27,7 @@ double cv_strength(const struct validation *validation, int64_t i) {
 void cv_free(struct validation *validation) {
     for (int64_t i = 0; validation->tried && i < validation->count; i++) free(validation->tried[i].score);
     free(validation->tried);
+    free(validation->paths);
     *validation = (struct validation){0};
 }
 
@@ -189,7 +190,22 @@ static int try_value(struct work *work, struct tried *tried, int64_t f, bool war
     return code;
 }
 
-static int measure_coefficients(struct tried *tried, const struct training *job) {
+/* Of all values of a path, where a picture is wanted that has them; more than that no picture shows. */
+static int allocate_paths(struct validation *validation, const struct training *job) {
+    enum { PATHS_MOST = 1 << 24 };
+    const int64_t size = kiln_matrix_rows(job->W) * kiln_matrix_cols(job->W);
+    if (!job->settings->plot || validation->folds > 0) return 0;
+    if (size > PATHS_MOST / validation->count) {
+        say("the picture leaves out the paths of the coefficients: there are %s", text_count(size));
+        return 0;
+    }
+    validation->path_size = size;
+    validation->paths = calloc((size_t)(validation->count * size), sizeof *validation->paths);
+    return validation->paths ? 0 : fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the paths");
+}
+
+static int measure_coefficients(struct validation *validation, struct tried *tried,
+                                const struct training *job) {
     int code = 0;
     double *values = values_of(job->W, &code), largest = 0, sum = 0;
     const int64_t count = code ? 0 : kiln_matrix_rows(job->W) * kiln_matrix_cols(job->W);
@@ -200,6 +216,9 @@ static int measure_coefficients(struct tried *tried, const struct training *job)
         tried->nonzeros += values[i] != 0;
     }
     tried->norm = largest * sqrt(sum);
+    if (!code && validation->paths)
+        memcpy(validation->paths + (tried - validation->tried) * count, values,
+               (size_t)count * sizeof *values);
     free(values);
     return code;
 }
@@ -216,7 +235,8 @@ static int walk(struct work *work, int64_t f) {
         talk_step("training", f * validation->count + i, validation->count * (folded ? validation->folds : 1),
                   began - work->started);
         code = try_value(work, tried, f, i > 0 || work->job->warm);
-        if (!code && !folded) code = measure_coefficients(tried, work->job);
+        if (!code && (!folded || validation->sparse))
+            code = measure_coefficients(validation, tried, work->job);
         if (!code && !folded) validation->finished++;
         if (!code && !folded)
             say("%s %s: %s in %s", cv_penalty_name(validation), text_number(cv_strength(validation, i)),
@@ -316,7 +336,7 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     kiln_matrix *errors = job->errors; /* wanted of the last model only */
     job->errors = NULL;
     int code = make_path(validation, job);
-    if (!code && validation->folds > 0) code = allocate(&work);
+    if (!code) code = validation->folds > 0 ? allocate(&work) : allocate_paths(validation, job);
     for (int64_t f = 0; !code && f < (validation->folds > 0 ? validation->folds : 1); f++)
         if (!(code = walk(&work, f)) && validation->folds) validation->finished++;
     if (code == EXIT_INTERRUPTED) code = keep_finished(run, job, validation);
@@ -340,6 +360,10 @@ static double cv_metric(const struct validation *validation, const struct tried 
     return tried->sums[i] / (double)(validation->folds ? validation->finished : 1);
 }
 
+double cv_nonzeros(const struct validation *validation, const struct tried *tried) {
+    return (double)tried->nonzeros / (double)(validation->folds ? validation->finished : 1);
+}
+
 static json_t *tried_json(const struct validation *validation, const struct tried *tried) {
     json_t *object = json_object(), *scores = json_array();
     json_put_number(object, "l2", tried->penalty.l2);
@@ -355,6 +379,7 @@ static json_t *tried_json(const struct validation *validation, const struct trie
         json_put_number(metrics, validation->metrics[i].key, cv_metric(validation, tried, i));
     json_put(object, "metrics", metrics);
     if (validation->folds > 0) {
+        if (validation->sparse) json_put_number(object, "nonzeros", cv_nonzeros(validation, tried));
         json_put(object, "folds", scores);
         return object;
     }
@@ -419,6 +444,7 @@ static void print_folded(FILE *file, const struct validation *validation) {
     fprintf(file, "cross-validation: %s, %s", text_plural(validation->folds, "fold"), validation->metric);
     print_other(file, validation);
     fprintf(file, "  %12s %12s %12s %10s", cv_penalty_name(validation), "mean", "std. error", "iterations");
+    if (validation->sparse) fprintf(file, " %10s", "not 0");
     for (int i = 0; i < validation->metric_count; i++)
         if (is_other(validation, i)) fprintf(file, " %12s", validation->metrics[i].title);
     fputc('\n', file);
@@ -426,6 +452,7 @@ static void print_folded(FILE *file, const struct validation *validation) {
         const struct tried *tried = &validation->tried[i];
         fprintf(file, "  %12s %12s %12s %10s", text_number(cv_strength(validation, i)),
                 text_number(tried->mean), text_number(tried->error), text_count(tried->iterations));
+        if (validation->sparse) fprintf(file, " %10s", text_number(cv_nonzeros(validation, tried)));
         for (int k = 0; k < validation->metric_count; k++)
             if (is_other(validation, k)) fprintf(file, " %12s", text_number(cv_metric(validation, tried, k)));
         fprintf(file, "%s%s%s\n", i == validation->best ? "  best" : "",

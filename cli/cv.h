@@ -11,7 +11,7 @@ struct tried {
     double mean, error;     /* of the mean, NaN with fewer than two folds */
     int64_t iterations;     /* of all folds */
     double objective, norm; /* without folds: at the result, and ||W|| */
-    int64_t nonzeros;       /* without folds: coefficients that are not 0 */
+    int64_t nonzeros;       /* coefficients that are not 0; of all folds, where the values are l1's */
     bool converged;
     double sums[METRICS_MOST]; /* of the metrics that `metrics` names, over the folds */
 };
@@ -25,6 +25,9 @@ struct validation {
     int64_t finished;     /* folds, fewer than all where training was interrupted; without folds values */
     struct metric metrics[METRICS_MOST];
     int metric_count;
+    double
+        *paths; /* without folds, for a picture: all coefficients at each value, path_size of them; or NULL */
+    int64_t path_size;
     int64_t best, one_error; /* the best mean; the strongest penalty within a standard error of it */
 };
 
@@ -39,6 +42,7 @@ void cv_free(struct validation *validation);
 json_t *cv_json(const struct run *run, const struct validation *validation);
 void cv_print(FILE *file, const struct validation *validation);
 int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation);
-int cv_plot(const char *path, const struct validation *validation);
+double cv_nonzeros(const struct validation *validation, const struct tried *tried); /* mean over the folds */
+int cv_plot(const char *path, const struct validation *validation, const struct training *job);
 
 #endif

@@ -201,7 +201,9 @@ const struct option tool_options[] = {
      "not at all. - is standard output.",
      AT(output)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(TUNE) | TRAINS, "FILE", NULL, NULL, ANY,
-     "Draw the result (of tune, of --cv, of a path) to FILE, as SVG. - is standard output.", AT(plot)},
+     "Draw the result (of tune, of --cv, of a path) to FILE, as its name says: SVG, or PNG in .png. - is "
+     "standard output.",
+     AT(plot)},
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Print one JSON object on standard output, for errors too.", AT(json)},
     {"quiet", 'q', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,

@@ -1,121 +1,228 @@
-/* A curve with error bars as SVG: text, so that a browser shows it and no library draws it. */
+/* Curves with error bars in panels. Ticks are at round numbers, and everything that has a name is named inside the picture: an axis
+ * leaves room for its numbers, a mark's name goes to the side that has room, and series are listed beside their panel. */
 #include "plot.h"
 
 #include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
+#include <string.h>
 
-#include "output.h"
+#include "picture.h"
+#include "text.h"
 
-enum { WIDTH = 640, HEIGHT = 400, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 60, TICKS = 5 };
+enum { SIDE = 340, LEFT = 76, RIGHT = 24, LIST = 170, TOP = 64, BOTTOM = 58, LINE = 18, LETTERS = 22 };
 
-struct axes {
-    double x_least, x_most, y_least, y_most; /* x as its logarithm to base ten */
+struct axis {
+    double least, most; /* logarithmic: of the logarithms to base ten */
+    double zero;        /* logarithmic: where 0 stands; NaN if none is to be drawn */
+    bool logarithmic;
 };
 
-static double across(const struct axes *axes, double x) {
-    const double span = axes->x_most - axes->x_least;
-    return LEFT + (WIDTH - LEFT - RIGHT) * (log10(x) - axes->x_least) / span;
+struct canvas {
+    struct picture *picture;
+    const struct panel *panel;
+    double left;
+    struct axis x, y;
+};
+
+/* ------------------------------------------------------------------------------------------- axes */
+
+static double place(const struct axis *axis, double value) {
+    const double at = !axis->logarithmic ? value : value > 0 ? log10(value) : axis->zero;
+    return (at - axis->least) / (axis->most - axis->least);
 }
 
-static double up(const struct axes *axes, double y) {
-    return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * (y - axes->y_least) / (axes->y_most - axes->y_least);
+static double across(const struct canvas *c, double x) {
+    return c->left + LEFT + SIDE * place(&c->x, x);
 }
 
-static double error_of(const struct curve *curve, int64_t i) {
-    return curve->error && isfinite(curve->error[i]) ? curve->error[i] : 0;
+static double up(const struct canvas *c, double y) {
+    return TOP + SIDE * (1 - place(&c->y, y));
 }
 
-/* Room for all points with their bars, and a twentieth more. A lone value gets room too. */
-static struct axes fit(const struct curve *curve) {
-    struct axes axes = {INFINITY, -INFINITY, INFINITY, -INFINITY};
-    for (int64_t i = 0; i < curve->count; i++) {
-        if (!isfinite(curve->y[i])) continue;
-        axes.x_least = fmin(axes.x_least, log10(curve->x[i]));
-        axes.x_most = fmax(axes.x_most, log10(curve->x[i]));
-        axes.y_least = fmin(axes.y_least, curve->y[i] - error_of(curve, i));
-        axes.y_most = fmax(axes.y_most, curve->y[i] + error_of(curve, i));
+static double error_of(const struct series *series, int64_t i) {
+    return series->error && isfinite(series->error[i]) ? series->error[i] : 0;
+}
+
+static void widen(struct axis *axis, double value) {
+    if (axis->logarithmic && value == 0) axis->zero = 0;
+    const double at = axis->logarithmic ? log10(value) : value;
+    if (!isfinite(at)) return;
+    axis->least = fmin(axis->least, at);
+    axis->most = fmax(axis->most, at);
+}
+
+/* A twentieth more on both sides; a lone value gets room too. */
+static void give_room(struct axis *axis) {
+    if (!(axis->least <= axis->most)) axis->least = axis->most = 0;
+    const double span = axis->most - axis->least;
+    if (!isnan(axis->zero)) axis->zero = axis->least -= span > 0 ? span / 6 : 1;
+    const double lone = axis->logarithmic ? 1 : fmax(fabs(axis->most) / 20, 1e-300);
+    const double room = axis->most > axis->least ? (axis->most - axis->least) / 20 : lone;
+    axis->least -= room;
+    axis->most += room;
+}
+
+static void fit(struct canvas *c) {
+    const struct panel *panel = c->panel;
+    c->x = (struct axis){INFINITY, -INFINITY, NAN, panel->logarithmic};
+    c->y = (struct axis){INFINITY, -INFINITY, NAN, false};
+    if (panel->unit) {
+        c->x = c->y = (struct axis){0, 1, NAN, false};
+        return;
     }
-    if (!isfinite(axes.x_least)) return (struct axes){0, 1, 0, 1};
-    const double x_room = axes.x_most > axes.x_least ? (axes.x_most - axes.x_least) / 20 : 1;
-    const double y_room =
-        axes.y_most > axes.y_least ? (axes.y_most - axes.y_least) / 20 : fmax(fabs(axes.y_most) / 20, 1e-300);
-    return (struct axes){axes.x_least - x_room, axes.x_most + x_room, axes.y_least - y_room,
-                         axes.y_most + y_room};
+    for (int64_t s = 0; s < panel->count; s++)
+        for (int64_t i = 0; i < panel->series[s].count; i++) {
+            const struct series *series = &panel->series[s];
+            if (!isfinite(series->y[i])) continue;
+            widen(&c->x, series->x[i]);
+            widen(&c->y, series->y[i] - error_of(series, i));
+            widen(&c->y, series->y[i] + error_of(series, i));
+        }
+    give_room(&c->x);
+    give_room(&c->y);
 }
 
-/* Letters that would end or open markup are escaped. */
-static void put_text(FILE *file, double x, double y, const char *anchor, const char *text) {
-    fprintf(file, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"%s\">", x, y, anchor);
-    for (; *text; text++) {
-        if (*text == '<' || *text == '&')
-            fputs(*text == '<' ? "&lt;" : "&amp;", file);
-        else
-            fputc(*text, file);
+static void draw_tick(const struct canvas *c, bool horizontal, double value) {
+    char text[32];
+    snprintf(text, sizeof text, "%.6g", value + 0.0); /* not -0 */
+    if (horizontal) {
+        fprintf(c->picture->file, "<path d=\"M%.1f %dv5\" stroke=\"currentColor\"/>\n", across(c, value),
+                TOP + SIDE);
+        picture_text(c->picture, across(c, value), TOP + SIDE + 20, "middle", 0, text);
+        return;
     }
-    fputs("</text>\n", file);
+    fprintf(c->picture->file, "<path d=\"M%.1f %.1fh%d\" stroke=\"currentColor\" opacity=\"0.15\"/>\n",
+            c->left + LEFT, up(c, value), SIDE);
+    picture_text(c->picture, c->left + LEFT - 8, up(c, value) + 4, "end", 0, text);
 }
 
-static void draw_axes(FILE *file, const struct curve *curve, const struct axes *axes) {
-    fprintf(file, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#444\"/>\n", LEFT, TOP, HEIGHT - BOTTOM,
-            WIDTH - RIGHT);
-    for (int t = 0; t <= TICKS; t++) {
-        const double share = (double)t / TICKS;
-        const double x = pow(10, axes->x_least + share * (axes->x_most - axes->x_least));
-        const double y = axes->y_least + share * (axes->y_most - axes->y_least);
-        char text[32];
-        snprintf(text, sizeof text, "%.3g", x);
-        put_text(file, across(axes, x), HEIGHT - BOTTOM + 18, "middle", text);
-        snprintf(text, sizeof text, "%.4g", y);
-        put_text(file, LEFT - 8, up(axes, y) + 4, "end", text);
-        fprintf(file, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", LEFT, up(axes, y), WIDTH - RIGHT);
-    }
-    put_text(file, LEFT, TOP - 16, "start", curve->title);
-    put_text(file, (LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 14, "middle", curve->x_title);
-    put_text(file, LEFT, TOP - 2, "start", curve->y_title);
+static void draw_linear_ticks(const struct canvas *c, const struct axis *axis, bool horizontal) {
+    const double step = picture_step(axis->most - axis->least, 5);
+    for (double k = ceil(axis->least / step - 1e-9); k * step <= axis->most + 1e-9 * step; k++)
+        draw_tick(c, horizontal, k * step);
 }
 
-static void draw_points(FILE *file, const struct curve *curve, const struct axes *axes) {
+/* Powers of ten, not too many; where there are few also 2 and 5 times these. */
+static void draw_logarithmic_ticks(const struct canvas *c, const struct axis *axis) {
+    const double every = fmax(ceil((axis->most - axis->least) / 7), 1), room = isnan(axis->zero) ? 0 : 1e-9;
+    const bool few = axis->most - axis->least < 2.5;
+    const double from = isnan(axis->zero) ? axis->least : axis->zero + (axis->most - axis->zero) / 16 + room;
+    for (double k = floor(axis->least); k <= axis->most; k++)
+        for (int m = 1; m <= (few ? 5 : 1); m += m == 2 ? 3 : 1) {
+            const double at = k + log10(m);
+            if (at >= from && at <= axis->most && (few || fmod(k, every) == 0))
+                draw_tick(c, true, m * pow(10, k));
+        }
+    if (!isnan(axis->zero)) draw_tick(c, true, 0);
+}
+
+static void draw_axes(const struct canvas *c) {
+    const struct panel *panel = c->panel;
+    const double middle = c->left + LEFT + SIDE / 2.0;
+    fprintf(c->picture->file, "<path d=\"M%.1f %dv%dh%d\" fill=\"none\" stroke=\"currentColor\"/>\n",
+            c->left + LEFT, TOP, SIDE, SIDE);
+    draw_linear_ticks(c, &c->y, false);
+    if (panel->logarithmic)
+        draw_logarithmic_ticks(c, &c->x);
+    else
+        draw_linear_ticks(c, &c->x, true);
+    if (panel->title) picture_text(c->picture, middle, TOP - 26, "middle", 50, panel->title);
+    picture_text(c->picture, middle, TOP + SIDE + 42, "middle", 50, panel->x_title);
+    picture_text(c->picture, c->left + LEFT, TOP - 8, "start", 50, panel->y_title);
+}
+
+/* ----------------------------------------------------------------------------------------- series */
+
+static void draw_line(const struct canvas *c, const struct series *series, const char *colour) {
     bool begun = false;
-    fprintf(file, "<path fill=\"none\" stroke=\"#1f6fb2\" stroke-width=\"1.5\" d=\"");
-    for (int64_t i = 0; i < curve->count; i++) {
-        if (!isfinite(curve->y[i])) continue;
-        fprintf(file, "%c%.1f %.1f", begun ? 'L' : 'M', across(axes, curve->x[i]), up(axes, curve->y[i]));
+    fprintf(c->picture->file, "<path fill=\"none\" stroke=\"%s\" stroke-width=\"%s\"%s%s d=\"", colour,
+            series->look & LOOK_FAINT ? "1" : "1.8", series->look & LOOK_FAINT ? " opacity=\"0.35\"" : "",
+            series->look & LOOK_DASHED ? " stroke-dasharray=\"5 4\"" : "");
+    for (int64_t i = 0; i < series->count; i++) {
+        if (!isfinite(series->y[i])) continue;
+        fprintf(c->picture->file, "%c%.1f %.1f", begun ? 'L' : 'M', across(c, series->x[i]),
+                up(c, series->y[i]));
         begun = true;
     }
-    fprintf(file, "\"/>\n");
-    for (int64_t i = 0; i < curve->count; i++) {
-        const double x = across(axes, curve->x[i]), error = error_of(curve, i);
-        if (!isfinite(curve->y[i])) continue;
-        fprintf(file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"#1f6fb2\"/>\n", x,
-                up(axes, curve->y[i]));
+    fputs("\"/>\n", c->picture->file);
+}
+
+static void draw_points(const struct canvas *c, const struct series *series, const char *colour) {
+    for (int64_t i = 0; i < series->count; i++) {
+        const double error = error_of(series, i), x = across(c, series->x[i]);
+        if (!isfinite(series->y[i])) continue;
+        fprintf(c->picture->file, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3\" fill=\"%s\"/>\n", x,
+                up(c, series->y[i]), colour);
         if (error > 0)
-            fprintf(file, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"#1f6fb2\"/>\n", x,
-                    up(axes, curve->y[i] - error), up(axes, curve->y[i] + error));
+            fprintf(c->picture->file, "<path d=\"M%.1f %.1fV%.1f\" stroke=\"%s\"/>\n", x,
+                    up(c, series->y[i] - error), up(c, series->y[i] + error), colour);
     }
 }
 
-static void draw_marks(FILE *file, const struct curve *curve, const struct axes *axes) {
-    for (int m = 0; m < curve->mark_count; m++) {
-        const double x = across(axes, curve->marks[m]);
-        fprintf(file, "<path d=\"M%.1f %dV%d\" stroke=\"#c33\" stroke-dasharray=\"4 3\"/>\n", x, TOP,
-                HEIGHT - BOTTOM);
-        put_text(file, x + 4, TOP + 12 + 14 * m, "start", curve->mark_names[m]);
+static void draw_series(const struct canvas *c) {
+    int64_t listed = 0;
+    const double list = c->left + LEFT + SIDE + RIGHT;
+    fprintf(c->picture->file,
+            "<svg x=\"%.1f\" y=\"%d\" width=\"%d\" height=\"%d\" viewBox=\"%.1f %d %d %d\">\n",
+            c->left + LEFT - 4, TOP - 4, SIDE + 8, SIDE + 8, c->left + LEFT - 4, TOP - 4, SIDE + 8, SIDE + 8);
+    for (int64_t s = 0; s < c->panel->count; s++) {
+        const struct series *series = &c->panel->series[s];
+        const char *colour =
+            series->look & LOOK_FAINT ? "currentColor" : picture_palette[series->colour % PICTURE_COLOURS];
+        if (series->look & LOOK_LINE) draw_line(c, series, colour);
+        if (series->look & LOOK_POINTS) draw_points(c, series, colour);
+    }
+    fputs("</svg>\n", c->picture->file);
+    for (int64_t s = c->panel->count - 1; s >= 0; s--) { /* what lies in front comes first */
+        const struct series *series = &c->panel->series[s];
+        if (!series->name) continue;
+        const double y = TOP + 6 + (double)(LINE * listed++);
+        fprintf(c->picture->file, "<path d=\"M%.1f %.1fh16\" stroke=\"%s\" stroke-width=\"3\"/>\n", list, y,
+                picture_palette[series->colour % PICTURE_COLOURS]);
+        picture_text(c->picture, list + 22, y + 4, "start", LETTERS, series->name);
     }
 }
 
-int plot_curve(const char *path, const struct curve *curve) {
-    struct output output;
-    const struct axes axes = fit(curve);
-    int code = output_open(&output, path);
+/* A name stands beside its line, away from the other line where there is room, the second one lower. */
+static void draw_marks(const struct canvas *c) {
+    enum { LETTER = 7, GAP = 5 };
+    const struct panel *panel = c->panel;
+    for (int m = 0; m < panel->mark_count; m++) {
+        const double x = across(c, panel->marks[m]), left = c->left + LEFT;
+        const double width = LETTER * (double)strlen(panel->mark_names[m]);
+        const bool before = panel->marks[m] < panel->marks[1 - m] || (m == 0 && panel->mark_count > 1);
+        const bool right = before ? x - width < left : x + width <= left + SIDE;
+        fprintf(c->picture->file, "<path d=\"M%.1f %dv%d\" stroke=\"#c0504d\" stroke-dasharray=\"4 3\"/>\n",
+                x, TOP, SIDE);
+        picture_text(c->picture, right ? x + GAP : x - GAP, TOP + 12 + 15 * m, right ? "start" : "end", 0,
+                     panel->mark_names[m]);
+    }
+}
+
+static bool has_list(const struct panel *panel) {
+    for (int64_t s = 0; s < panel->count; s++)
+        if (panel->series[s].name) return true;
+    return false;
+}
+
+static int width_of(const struct panel *panel) {
+    return LEFT + SIDE + RIGHT + (has_list(panel) ? LIST : 0);
+}
+
+int plot_panels(const char *path, const char *title, const struct panel *panels, int count) {
+    struct picture picture;
+    int width = 0;
+    for (int p = 0; p < count; p++) width += width_of(&panels[p]);
+    const int code = picture_open(&picture, path, width, TOP + SIDE + BOTTOM);
     if (code) return code;
-    fprintf(output.file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-            "font-size=\"12\">\n<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-            WIDTH, HEIGHT);
-    draw_axes(output.file, curve, &axes);
-    draw_marks(output.file, curve, &axes);
-    draw_points(output.file, curve, &axes);
-    fprintf(output.file, "</svg>\n");
-    return output_commit(&output);
+    picture_text(&picture, 16, 22, "start", 0, title);
+    struct canvas c = {.picture = &picture};
+    for (int p = 0; p < count; p++) {
+        c.panel = &panels[p];
+        fit(&c);
+        draw_axes(&c);
+        draw_series(&c);
+        draw_marks(&c);
+        c.left += width_of(&panels[p]);
+    }
+    return picture_close(&picture);
 }

@@ -91,8 +91,8 @@ const char *text_cell(const char *text, int width) {
     return cell;
 }
 
-/* Length of the UTF-8 character at `at`, 0 if there is none. */
-static int utf8_length(const unsigned char *at) {
+int text_letter(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
     const int length = at[0] < 0x80   ? 1
                        : at[0] < 0xC2 ? 0
                        : at[0] < 0xE0 ? 2
@@ -107,7 +107,7 @@ static int utf8_length(const unsigned char *at) {
 static void put_part(FILE *file, const char *text, size_t size, int lines) {
     const unsigned char *end = (const unsigned char *)text + size;
     for (const unsigned char *at = (const unsigned char *)text; at < end;) {
-        const int length = utf8_length(at);
+        const int length = text_letter((const char *)at);
         const int c1 = length == 2 && at[0] == 0xC2 && at[1] < 0xA0; /* U+0080 to U+009F */
         const int kept = lines && (*at == '\n' || *at == '\t');
         if (length == 0 || c1 || (!kept && (*at < ' ' || *at == 127))) {

@@ -14,6 +14,8 @@ const char *text_plural(int64_t count, const char *noun); /* 1 row, 1,200 rows *
 const char *text_cell(const char *text,
                       int width); /* right-aligned; "~" where it is cut, "?" for line ends */
 
+int text_letter(const char *at); /* length of the UTF-8 character there, 0 if it is none */
+
 /* Writes text that may come from a file: control characters, which a terminal would obey, as \\x1b; of bytes that are not UTF-8 a
  * terminal takes some for controls, so these too. Line feeds and tabs stay where `lines`. */
 void text_put(FILE *file, const char *text, int lines);

@@ -224,7 +224,7 @@ static int validate(struct run *run, struct training *job) {
     struct validation validation = {0};
     json_t *extra = NULL;
     int code = cv_run(run, job, &validation);
-    if (!code && run->settings->plot) code = cv_plot(run->settings->plot, &validation);
+    if (!code && run->settings->plot) code = cv_plot(run->settings->plot, &validation, job);
     if (!code && validation.folds == 0) {
         code = cv_tell_path(run, job, &validation);
     } else if (!code) {

@@ -2,7 +2,7 @@
  * page's colour, so that it reads on light and dark. */
 #include <math.h>
 
-#include "output.h"
+#include "picture.h"
 #include "tune.h"
 
 enum { WIDTH = 760, HEIGHT = 380, LEFT = 70, RIGHT = 20, TOP = 40, BOTTOM = 50 };
@@ -20,22 +20,8 @@ static double y_of(const struct axes *axes, double milliseconds) {
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * fmin(milliseconds / axes->most, 1);
 }
 
-/* 1, 2 or 5 times a power of ten, five steps or so up to `most`. */
-static double step_of(double most) {
-    const double raw = most / 5, power = pow(10, floor(log10(raw)));
-    return raw <= power ? power : raw <= 2 * power ? 2 * power : raw <= 5 * power ? 5 * power : 10 * power;
-}
-
-static void draw_axes(FILE *file, const struct axes *axes, const char *title) {
-    fprintf(file,
-            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" "
-            "font-size=\"12\">\n"
-            "<style>svg{color:#222;background:#fff}@media "
-            "(prefers-color-scheme:dark){svg{color:#ddd;background:#161616}}"
-            "text{fill:currentColor}</style>\n"
-            "<text x=\"%d\" y=\"22\" font-size=\"14\">%s</text>\n",
-            WIDTH, HEIGHT, LEFT, title);
-    const double step = step_of(axes->most);
+static void draw_axes(FILE *file, const struct axes *axes) {
+    const double step = picture_step(axes->most, 5);
     for (int line = 0; line * step <= axes->most * 1.0001; line++) {
         const double at = line * step;
         fprintf(file,
@@ -68,18 +54,19 @@ static void draw_plans(FILE *file, const struct axes *axes, const struct plan_ro
     }
     fprintf(file,
             "<text x=\"%d\" y=\"%d\" text-anchor=\"end\"><tspan fill=\"#3b82c4\">measured</tspan> "
-            "<tspan fill=\"#e08a1e\">predicted</tspan></text>\n</svg>\n",
+            "<tspan fill=\"#e08a1e\">predicted</tspan></text>\n",
             WIDTH - RIGHT, HEIGHT - 14);
 }
 
 int tune_plot(const char *path, const struct plan_row *tuned, int64_t count, const char *title) {
-    struct output output;
+    struct picture picture;
     if (count == 0) return 0;
     /* Outliers would flatten everything else: four times the best is the top, or the slowest plan. */
     const struct axes axes = {1e3 * fmin(tuned[count - 1].seconds * 1.05, 4 * tuned[0].seconds), count};
-    const int code = output_open(&output, path);
+    const int code = picture_open(&picture, path, WIDTH, HEIGHT);
     if (code) return code;
-    draw_axes(output.file, &axes, title);
-    draw_plans(output.file, &axes, tuned);
-    return output_commit(&output);
+    picture_text(&picture, LEFT, 22, "start", 0, title);
+    draw_axes(picture.file, &axes);
+    draw_plans(picture.file, &axes, tuned);
+    return picture_close(&picture);
 }

@@ -225,7 +225,7 @@ static const struct option own[] = {
      "Write a line for each point as CSV: its coordinates and its stress. - is standard output.",
      .offset = offsetof(struct wanted, coordinates)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Draw the first two dimensions as an SVG picture.", .offset = offsetof(struct wanted, plot)},
+     "Draw the first two dimensions to FILE, as SVG or PNG.", .offset = offsetof(struct wanted, plot)},
     {"color", 0, OPTION_TEXT, GROUP_OUTPUT, 0, "COLUMN", NULL, NULL, 0, 0,
      "Colour the points by this column of a CSV file, which then takes no part in the distances.",
      .offset = offsetof(struct wanted, color)},

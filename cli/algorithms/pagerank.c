@@ -182,12 +182,13 @@ static int draw(const struct solving *s) {
         place[count] = (double)at;
         height[count++] = log10(ranking->column[at - 1]);
     }
-    return plot_curve(path, &(struct curve){.title = "PageRank, highest first",
-                                            .x_title = "place",
-                                            .y_title = "log10 of the rank",
-                                            .x = place,
-                                            .y = height,
-                                            .count = count});
+    const struct series series = {.x = place, .y = height, .count = count, .look = LOOK_LINE | LOOK_POINTS};
+    const struct panel panel = {.x_title = "place",
+                                .y_title = "log10 of the rank",
+                                .logarithmic = true,
+                                .series = &series,
+                                .count = 1};
+    return plot_panels(path, "PageRank, highest first", &panel, 1);
 }
 
 static int write_files(const struct solving *s) {
@@ -328,7 +329,7 @@ static const struct option own[] = {
      "output.",
      .offset = offsetof(struct wanted, scores)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
-     "Draw the ranks from the highest down to FILE, as SVG. - is standard output.",
+     "Draw the ranks from the highest down to FILE, as SVG or PNG. - is standard output.",
      .offset = offsetof(struct wanted, plot)},
     {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "K", NULL, "10", 1, 1000000, "Show the K highest vertices.",
      .offset = offsetof(struct wanted, top)},

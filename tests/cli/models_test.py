@@ -4,6 +4,7 @@ usage: models_test.py KILN FLIGHTS.csv.gz [SECONDS], as cli_test.py
 """
 
 import csv
+import glob
 import json
 import math
 import os
@@ -544,6 +545,53 @@ class Validation(Models):
             self.assertAlmostEqual(row["objective"] / alone["objective"], 1, 9)
         values = self.train("svm", "two.csv", "--C", "1,4", "--cv", 2)["cross_validation"]["values"]
         self.assertEqual([row["l2"] for row in values], [0.5, 0.125])
+
+    def test_pictures(self):
+        """Ticks are round, labels lie inside, and a path over l1 shows the coefficients and their number."""
+        plot = self.path("paths.svg")
+        for verb, data, options in (("logreg", "three.csv", ["--l1", "0,0.5,3,200"]), ("linreg", "number.csv", ["--l2", "1e-3:1e7:9"]),
+                                    ("linreg", "number.csv", ["--cv", 3, "--l2", "1e-3:1e7:9"]), ("svm", "two.csv", ["--cv", 2])):
+            self.train(verb, data, *options, "--plot", plot)
+            root = xml.dom.minidom.parse(plot).documentElement
+            _, _, width, height = map(float, root.getAttribute("viewBox").split())
+            texts = [(text.firstChild.data if text.firstChild else "", text) for text in root.getElementsByTagName("text")]
+            for words, text in texts:
+                room = 7.0 * len(words) * {"start": 0, "middle": 0.5, "end": 1}[text.getAttribute("text-anchor")]
+                self.assertTrue(0 <= float(text.getAttribute("x")) - room, words)
+                self.assertTrue(float(text.getAttribute("x")) - room + 7 * len(words) <= width, words)
+                self.assertTrue(0 < float(text.getAttribute("y")) < height, words)
+            ticks = [words for words, _ in texts if re.fullmatch(r"-?[\d.]+(e[-+]\d+)?", words)]
+            self.assertGreater(len(ticks), 6)
+            for tick in ticks:
+                self.assertLessEqual(len(f"{float(tick):.12e}".split("e")[0].rstrip("0")), 4, tick)  # two digits
+            self.assertNotIn("-0", ticks)
+            words = [words for words, _ in texts]
+            if verb == "logreg":
+                for name in ("coefficients", "coefficients that are not 0", "log_loss", "l1", "a (high)", "b (mid)", "0"):
+                    self.assertIn(name, words)
+            if "--cv" in options:
+                self.assertIn("one standard error", words)
+
+    def test_pictures_in_png(self):
+        if not any(glob.glob(folder + "/librsvg-2.so.2") for folder in ("/usr/lib", "/usr/lib64", "/usr/lib/*-linux-gnu*")):
+            print("models: no librsvg here: PNG is not tested", file=sys.stderr)
+            return
+        plot = self.path("cv.png")
+        self.train("svm", "two.csv", "--cv", 2, "--l2", "0.1,1,10", "--plot", plot)
+        with open(plot, "rb") as file:
+            head = file.read(24)
+        self.assertEqual((head[:8], head[12:16]), (b"\x89PNG\r\n\x1a\n", b"IHDR"))
+        self.assertGreater(int.from_bytes(head[16:20], "big"), 600)
+        os.remove(plot)
+        data = ["svm", self.path("two.csv"), "--target", "y", "--cv", 2]
+        broken = self.path("broken")
+        os.makedirs(broken)
+        with open(os.path.join(broken, "librsvg-2.so.2"), "w") as file:
+            file.write("none")
+        error = kiln(*data, "--plot", plot, environment={"LD_LIBRARY_PATH": broken}, code=2)[1]
+        self.assertIn("apt install librsvg2-2", error)
+        self.assertIn("pictures are not written as .pdf", kiln(*data, "--plot", self.path("cv.pdf"), code=2)[1])
+        self.assertFalse(os.path.exists(plot))
 
     def test_best_l1_is_kept(self):
         model = self.path("best.kiln")

@@ -1,0 +1,36 @@
+/* A picture in a file, as its name says: SVG, or PNG. Drawn as SVG in any case, which is text; librsvg, where the machine has it,
+ * turns that into pixels. */
+#ifndef CLI_PICTURE_H
+#define CLI_PICTURE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "output.h"
+
+struct picture {
+    FILE *file; /* for markup */
+    const char *path;
+    char *text; /* what was drawn so far, where it becomes a PNG */
+    size_t size;
+    int width, height;
+    struct output output;
+};
+
+/* Before any work: whether a picture of that name can be made here. NULL: none is wanted. 0 or an exit code. */
+int picture_check(const char *path);
+/* Width and height in units of SVG. Text and lines in currentColor are dark on light pages, light on dark ones. */
+int picture_open(struct picture *picture, const char *path, int width, int height);
+/* Written as a whole or not at all. Each returns 0 or the exit code of an error that it has reported. */
+int picture_close(struct picture *picture);
+
+/* Text from anywhere, at most `most` letters of it (0: all); anchor: "start", "middle" or "end". */
+void picture_text(struct picture *picture, double x, double y, const char *anchor, int most,
+                  const char *text);
+/* 1, 2 or 5 times a power of ten: the step that divides `span` into about so many parts. */
+double picture_step(double span, int parts);
+
+enum { PICTURE_COLOURS = 12 };
+extern const char *const picture_palette[PICTURE_COLOURS];
+
+#endif
