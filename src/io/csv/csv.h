@@ -16,7 +16,7 @@ enum {
 
 /* ------------------------------------------------------------------------------- fields (csv_split.c) */
 
-/* What may be wrong with a record. Worker threads note it; csv.c turns it into an error with its place. */
+/* What may be wrong with a record. Worker threads note it; csv_error.c turns it into an error with its place. */
 enum ki_csv_fault {
     KI_CSV_FINE = 0,
     KI_CSV_BARE_QUOTE,  /* a quote inside a field that does not begin with one */

@@ -1,0 +1,124 @@
+/* All rows are there: what is wrong or odd about them is told, columns become features, missing values their means. */
+#include <stdio.h>
+#include <string.h>
+
+#include "io/csv/csv_reader.h"
+
+static kiln_status number_classes(struct ki_csv_reader *r, struct ki_table *table) {
+    int32_t *rank = NULL;
+    bool any = false;
+    for (int64_t t = 0; t < r->schema.target_count; t++) any |= r->schema.targets[t].text;
+    kiln_status status = any ? ki_csv_classes_finish(&rank, table, &r->schema, &r->classes) : KILN_OK;
+    if (rank) ki_csv_classes_number(r->y.data, r->layout.type, r->rows, &r->schema, rank);
+    ki_free(rank);
+    return status;
+}
+
+/* Columns of names: as many levels as rows, or nearly. */
+static kiln_status warn_identifiers(struct ki_csv_reader *r) {
+    enum { ROWS_LEAST = 20 };
+    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    for (int64_t i = 0; !r->schema.frozen && i < r->schema.count; i++) {
+        const struct ki_csv_column *column = &r->schema.columns[i];
+        char hint[200], name[64];
+        if (!column->text || r->rows < ROWS_LEAST || column->levels <= r->rows / 2) continue;
+        ki_csv_excerpt(name, column->name, (int64_t)strlen(column->name));
+        snprintf(hint, sizeof hint,
+                 "is it a name or a number of rows? kiln_read_options.ignore '%s' leaves it out", name);
+        kiln_status status = ki_warn(r->warnings, &place, hint, "text column '%s' has %d levels in %lld rows",
+                                     name, (int)column->levels, (long long)r->rows);
+        if (status != KILN_OK) return status;
+    }
+    return KILN_OK;
+}
+
+static kiln_status warn_noticed(struct ki_csv_reader *r) {
+    static const char *const hints[KILN_UNSEEN_REFERENCE + 1] = {
+        [KILN_UNSEEN_ZERO] = "kiln_read_options.unseen error|reference takes them otherwise",
+        [KILN_UNSEEN_REFERENCE] = "kiln_read_options.unseen error|zero takes them otherwise"};
+    const struct noticed *level = &r->unseen[0], *class = &r->unseen[1], *row = &r->dropped;
+    const kiln_unseen unseen = r->layout.unseen;
+    kiln_status status = KILN_OK;
+    if (level->count > 0)
+        TRY(ki_warn(r->warnings, &level->first, hints[unseen],
+                    "%lld values of text columns were not seen in training and count as %s; the first is "
+                    "'%s' in column '%s'",
+                    (long long)level->count, unseen == KILN_UNSEEN_ZERO ? "no level" : "the reference level",
+                    level->value, level->column));
+    if (class->count > 0)
+        TRY(ki_warn(r->warnings, &class->first, "they count as wrong where predictions are judged",
+                    "%lld rows have a class that training has not seen; the first is '%s' in column '%s'",
+                    (long long)class->count, class->value, class->column));
+    if (row->count > 0)
+        TRY(ki_warn(r->warnings, &row->first, "kiln_read_options.missing mean|indicator keeps them",
+                    "%lld of %lld rows are left out, as values are missing; the first is '%s' in column '%s'",
+                    (long long)row->count, (long long)(row->count + r->rows), row->value, row->column));
+done:
+    return status;
+}
+
+/* What could be wrong, now that all rows are there. */
+static kiln_status judge(struct ki_csv_reader *r) {
+    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    kiln_status status;
+    TRY(ki_csv_report_fail(&r->report, &r->layout));
+    TRY(warn_noticed(r));
+    TRY(warn_identifiers(r));
+    if (!r->schema.frozen) TRY(ki_csv_find_references(&r->schema, &r->levels, &place));
+    if (r->rows == 0 && r->dropped.count > 0) {
+        ki_fail_at(KILN_ERR_DATA, &place, "all %lld rows have missing values", (long long)r->dropped.count);
+        TRY(ki_hint("kiln_read_options.missing mean|indicator keeps them"));
+    }
+done:
+    return status;
+}
+
+static struct ki_csv_entries entries_of(struct ki_csv_reader *r) {
+    const int64_t size = r->layout.type == KILN_F32 ? 4 : 8;
+    return (struct ki_csv_entries){r->layout.sparse,         r->layout.type, r->rows,
+                                   r->values.size / size,    r->values.data, (void *)r->ids.data,
+                                   (void *)r->row_start.data};
+}
+
+/* Values that are missing get their means; ids become features. */
+static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
+    const struct ki_place place = {ki_input_name(r->input), 0, 0, -1};
+    struct ki_csv_entries entries = entries_of(r);
+    int32_t *feature = NULL;
+    kiln_status status = KILN_OK;
+    const bool handles = r->schema.missing >= KILN_MISSING_MEAN;
+    if (handles) TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place));
+    TRY(ki_csv_schema_finish(&feature, table, &r->schema, &r->levels));
+    TRY(ki_csv_list_columns(table, &r->schema));
+    if (!entries.sparse && table->cols > r->schema.count) {
+        TRY(ki_csv_with_indicators(&table->values, &r->schema, &entries, feature, table->cols));
+    } else if (handles) {
+        ki_csv_impute(&r->schema, &entries);
+    }
+    if (entries.sparse) ki_csv_number_entries(&entries, feature, r->options->threads);
+    table->nnz = entries.sparse ? entries.count : r->rows * table->cols;
+done:
+    ki_free(feature);
+    return status;
+}
+
+kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table) {
+    kiln_status status;
+    TRY(judge(r));
+    TRY(number_classes(r, table));
+    TRY(complete(r, table));
+    table->format = r->layout.sparse ? KILN_CSR : KILN_DENSE;
+    table->rows = r->rows;
+    if (!table->values) table->values = ki_bytes_take(&r->values);
+    if (r->layout.sparse) table->row_start = ki_bytes_take(&r->row_start);
+    if (r->layout.sparse) table->col = ki_bytes_take(&r->ids);
+    if (table->targets > 0) table->y = ki_bytes_take(&r->y);
+    bool taken = table->values && (!r->layout.sparse || (table->row_start && table->col));
+    taken = taken && (table->targets == 0 || table->y);
+    void **roles[KI_CSV_ROLES] = {&table->weights, &table->offset};
+    for (int i = 0; i < KI_CSV_ROLES; i++)
+        taken = taken && (!r->schema.roles[i].name || (*roles[i] = ki_bytes_take(&r->roles[i])));
+    if (!taken) status = ki_fail_nomem(1, "the matrix");
+done:
+    return status;
+}

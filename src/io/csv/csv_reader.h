@@ -1,0 +1,47 @@
+/* A CSV file on its way to a table: what the parts of the reader share (csv.c says in which order they work). */
+#ifndef KI_CSV_READER_H
+#define KI_CSV_READER_H
+
+#include "io/csv/csv_parse.h"
+
+struct ki_csv_reader {
+    struct ki_input *input; /* the one that is being read */
+    struct ki_input **more; /* of further files, as far as they are open: places name them until the end */
+    int64_t more_open;
+    const kiln_read_options *options;
+    struct ki_warnings *warnings;
+    /* Text that ended within quotes waits for its rest; the first `handed` bytes have been parsed. */
+    struct ki_bytes pending;
+    size_t handed;
+    struct ki_block place; /* of pending: line and offset */
+    bool quoted;
+
+    char **names; /* of the file's columns */
+    struct ki_csv_schema schema;
+    struct ki_csv_levels levels, classes;
+    struct ki_csv_layout layout;
+    struct ki_csv_chunk *chunks;
+    int parts; /* of them */
+
+    struct ki_csv_report report;
+    struct noticed {
+        int64_t count;
+        struct ki_place first;
+        char value[64], column[64];
+    } unseen[2], dropped; /* levels of features, classes; rows */
+
+    int64_t rows;
+    struct ki_bytes values, ids, row_start, y, roles[KI_CSV_ROLES];
+};
+
+/* The next whole records; size 0 at the end. A text that ends within quotes is handed out too, when it is the last or too
+ * long, for the parser to say where the quote was opened. csv_text.c */
+kiln_status ki_csv_next_text(struct ki_csv_reader *r, struct ki_block *text);
+/* Parses the text from begin on, by all threads, and puts its rows behind what there is. csv_rows.c */
+kiln_status ki_csv_take_text(struct ki_csv_reader *r, const struct ki_block *text, const char *begin);
+/* Opens options->more[more_open] and reads its header, which must be that of the first file. csv_files.c */
+kiln_status ki_csv_open_next(struct ki_csv_reader *r, struct ki_block *text, const char **rest);
+/* The table of all rows: warnings, classes, means, features and their names. csv_finish.c */
+kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table);
+
+#endif
