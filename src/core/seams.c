@@ -76,7 +76,7 @@ void ki_free(void *memory) {
 
 char *ki_strdup(const char *text) {
     size_t bytes = strlen(text) + 1;
-    char *copy = ki_alloc(bytes);
+    char *copy = ki_resize(NULL, bytes); /* text needs no alignment, and names are many */
     return copy ? memcpy(copy, text, bytes) : NULL;
 }
 

@@ -219,6 +219,16 @@ class Memory(Case):
         self.assertEqual(process.returncode, code, error)
         return usage.ru_maxrss * 1024
 
+    def test_a_line_of_commas(self):
+        """At most 40 times the file; columns that have names take what is told of each."""
+        nothing = self.peak("info", self.write("small.csv", "a,b\n1,2\n"))
+        commas = self.write("commas.csv", "," * 99999 + "\n")
+        self.assertLess(self.peak("info", commas, code=3) - nothing, 40 * 100e3)
+        self.assertIn("names no column", kiln("info", commas, *CPU, code=3)[1])
+        wide = self.write("wide.csv", ",".join(f"c{i}" for i in range(100000)) + "\n")
+        self.assertLess(self.peak("info", wide), 100e6)
+        self.assertIn("--max-columns 100001", kiln("info", self.write("wider.csv", "," * 100000 + "a\n"), *CPU, code=3)[1])
+
     def test_the_largest_index(self):
         data = self.write("wide.svm", "1 2147483647:1\n")
         self.assertLess(self.peak("info", data), 100e6)

@@ -242,6 +242,8 @@ static const struct bad {
 } bad_files[] = {
     {"", KILN_ERR_PARSE, 1, 1, "the file has no lines", "column names"},
     {"\n\r\n", KILN_ERR_PARSE, 1, 1, "the file has no lines", ""},
+    {",,,\nname,age\n", KILN_ERR_PARSE, 1, 1, "names no column", "remove the line"},
+    {"\n;\" \";\t\r\n1;2;3\n", KILN_ERR_PARSE, 2, 1, "names no column", "remove the line"},
     {"a,b\n1,2\n3\n", KILN_ERR_PARSE, 3, 1, "the row has 1 fields, the first line has 2", "quotes around"},
     {"a,b\n1,2\n3,4,5\n", KILN_ERR_PARSE, 3, 1, "the row has 3 fields", ""},
     {"a,b\n1,2\n3,4,\n", KILN_ERR_PARSE, 3, 1, "the row has 3 fields", ""},

@@ -79,9 +79,7 @@ static kiln_status name_features(struct ki_table *table, const struct ki_csv_sch
         ki_bytes_free(&text);
         return ki_fail_nomem((size_t)table->cols * 8, "the features' names");
     }
-    table->name_text = ki_alloc((size_t)text.size + 1);
-    if (table->name_text && text.size > 0) memcpy(table->name_text, text.data, (size_t)text.size);
-    ki_bytes_free(&text);
+    table->name_text = ki_bytes_take(&text);
     if (!table->name_text) return ki_fail_nomem(1, "the features' names");
     char *name = table->name_text;
     for (int64_t j = 0; j < table->cols; j++, name += strlen(name) + 1) table->feature_names[j] = name;

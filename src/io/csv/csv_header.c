@@ -25,27 +25,24 @@ static kiln_status check_names(char **names, int64_t count, const struct ki_plac
     return ki_hint("columns are told apart by name; rename one");
 }
 
-/* A column without a name, or all of them in a file without header, is called by its number. */
-static kiln_status name_column(char **named, const char *file, const struct ki_block *text,
-                               const struct ki_csv_field *field, int64_t i, bool header) {
-    struct ki_bytes name = {0};
+/* A column without a name, or all of them in a file without header, is called by its number. name: room for it, used again
+ * and again, as that of a ki_bytes is many times a short name's. */
+static kiln_status name_column(char **named, struct ki_bytes *name, const char *file,
+                               const struct ki_block *text, const struct ki_csv_field *field, int64_t i,
+                               bool header) {
     char numbered[32];
+    name->size = 0;
     snprintf(numbered, sizeof numbered, "column%lld", (long long)i + 1);
-    bool room = header && field->size > 0 ? ki_csv_unquote(&name, field)
-                                          : ki_bytes_append(&name, numbered, (int64_t)strlen(numbered));
-    room = room && ki_bytes_append(&name, "", 1);
-    if (room && !ki_csv_utf8(name.data, name.size - 1)) {
-        ki_bytes_free(&name);
+    bool room = header && field->size > 0 ? ki_csv_unquote(name, field)
+                                          : ki_bytes_append(name, numbered, (int64_t)strlen(numbered));
+    room = room && ki_bytes_append(name, "", 1);
+    if (room && !ki_csv_utf8(name->data, name->size - 1)) {
         struct ki_place place = ki_csv_place(file, text, field->text);
         ki_fail_at(KILN_ERR_PARSE, &place, "the name of column %lld is not UTF-8 text", (long long)i + 1);
         return ki_hint("convert the file, for instance with iconv -f latin1 -t utf-8");
     }
-    if (!room) {
-        ki_bytes_free(&name);
-        return ki_fail_nomem((size_t)field->size, "a column's name");
-    }
-    *named = name.data;
-    return KILN_OK;
+    if (room) *named = ki_strdup(name->data);
+    return *named ? KILN_OK : ki_fail_nomem((size_t)field->size, "a column's name");
 }
 
 static bool is_header(const struct ki_csv_field *fields, int64_t count,
@@ -87,14 +84,23 @@ static char choose_delimiter(const char *file, const char *begin, const char *en
 static kiln_status read_names(char ***names, int64_t count, const char *file, const struct ki_block *text,
                               struct ki_csv_field *fields, bool header) {
     size_t bytes = (size_t)count * sizeof **names;
+    struct ki_bytes name = {0};
+    kiln_status status = KILN_OK;
     *names = ki_calloc(bytes);
     if (!*names) return ki_fail_nomem(bytes, "the columns' names");
-    for (int64_t i = 0; i < count; i++) {
-        kiln_status status = name_column(&(*names)[i], file, text, &fields[i], i, header);
-        if (status != KILN_OK) return status;
-    }
+    for (int64_t i = 0; i < count; i++)
+        TRY(name_column(&(*names)[i], &name, file, text, &fields[i], i, header));
     struct ki_place place = ki_csv_place(file, text, fields[0].text);
-    return check_names(*names, count, &place);
+    status = check_names(*names, count, &place);
+done:
+    ki_bytes_free(&name);
+    return status;
+}
+
+/* Commas and nothing between them, in the line of the names: an empty row above the table. */
+static bool names_nothing(const char *p, const char *end) {
+    while (p < end && *p && strchr(",;\t \"", *p)) p++;
+    return p == end || *p == '\n' || *p == '\r';
 }
 
 static kiln_status check_first_line(const char *file, const struct ki_block *text, const char *begin,
@@ -103,6 +109,11 @@ static kiln_status check_first_line(const char *file, const struct ki_block *tex
     if (begin == end) {
         ki_fail_at(KILN_ERR_PARSE, &place, "the file has no lines");
         return ki_hint("a CSV file begins with a line of column names");
+    }
+    if (names_nothing(begin, end)) {
+        place = ki_csv_place(file, text, begin);
+        ki_fail_at(KILN_ERR_PARSE, &place, "the first line names no column: its fields are empty");
+        return ki_hint("remove the line: the first one names the columns, or is the first row of numbers");
     }
     if (!looks_like_libsvm(begin, end)) return KILN_OK;
     place = ki_csv_place(file, text, begin);

@@ -161,12 +161,19 @@ static kiln_status fail_no_features(const kiln_read_options *options, const stru
     return ki_hint("is the delimiter a comma, a semicolon or a tab?");
 }
 
+/* Whether it is a feature; else it is ignored, if it is free. */
+static bool is_wanted(const kiln_read_options *options, unsigned char bits) {
+    return options->features ? bits & KI_CSV_FEATURE : !(bits & KI_CSV_IGNORE);
+}
+
 static kiln_status choose_columns(struct ki_csv_schema *schema, char **names, int64_t count,
                                   const kiln_read_options *options, const unsigned char *bits,
                                   const struct ki_place *place) {
     kiln_status status = KILN_OK;
-    TRY(ki_csv_new_columns(&schema->columns, count));
-    TRY(ki_csv_new_columns(&schema->ignored, count));
+    int64_t wanted = 0;
+    for (int64_t field = 0; field < count; field++) wanted += is_wanted(options, bits[field]);
+    TRY(ki_csv_new_columns(&schema->columns, wanted));
+    TRY(ki_csv_new_columns(&schema->ignored, count - wanted));
     for (int64_t field = 0; field < count; field++) {
         if (!ki_csv_is_free(schema, field)) {
             if (bits[field] & KI_CSV_FEATURE)
@@ -175,8 +182,7 @@ static kiln_status choose_columns(struct ki_csv_schema *schema, char **names, in
                                names[field]));
             continue;
         }
-        const bool wanted = options->features ? bits[field] & KI_CSV_FEATURE : !(bits[field] & KI_CSV_IGNORE);
-        if (!wanted) {
+        if (!is_wanted(options, bits[field])) {
             take_column(schema->ignored, &schema->ignored_count, &names[field], field);
             continue;
         }

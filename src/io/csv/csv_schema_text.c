@@ -131,8 +131,10 @@ kiln_status ki_csv_write_schema(struct ki_table *table, const struct ki_csv_sche
     put_missing(&w, schema);
     put_text(&w, "}");
     put(&w, "", 1);
-    if (!w.failed) table->schema = ki_alloc((size_t)w.text.size);
-    if (table->schema) memcpy(table->schema, w.text.data, (size_t)w.text.size);
-    ki_bytes_free(&w.text);
-    return table->schema ? KILN_OK : ki_fail_nomem(1, "the schema's text");
+    if (w.failed) {
+        ki_bytes_free(&w.text);
+        return ki_fail_nomem((size_t)w.text.size, "the schema's text");
+    }
+    table->schema = ki_bytes_take(&w.text);
+    return KILN_OK;
 }
