@@ -29,7 +29,8 @@ static const char *const format_names[] = {
     [KILN_FILE_AUTO] = "auto",         [KILN_FILE_LIBSVM] = "libsvm",
     [KILN_FILE_MATRIX_MARKET] = "mtx", [KILN_FILE_CSV] = "csv",
     [KILN_FILE_NPY] = "npy",           [KILN_FILE_NPZ] = "npz",
-    [KILN_FILE_EDGES] = "edges",       [KILN_FILE_BAG_OF_WORDS] = "docword"};
+    [KILN_FILE_EDGES] = "edges",       [KILN_FILE_BAG_OF_WORDS] = "docword",
+    [KILN_FILE_RATINGS] = "ratings"};
 enum { FORMATS = sizeof format_names / sizeof *format_names };
 
 kiln_file_format file_format_of(const char *name) {

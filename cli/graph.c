@@ -10,29 +10,12 @@
 #include "metrics.h"
 #include "train.h"
 
-enum { NAMES_MOST = 8 << 20 }; /* bytes of names that fit well within a model's header */
-
 /* The vertex's name, or its number from 1 as in Matrix Market. */
 const char *graph_vertex_name(const kiln_data *data, int64_t vertex, char *buffer) {
     const char *name = kiln_data_feature_name(data, vertex);
     if (name && kiln_matrix_rows(kiln_data_X(data)) == kiln_matrix_cols(kiln_data_X(data))) return name;
     snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)vertex + 1);
     return buffer;
-}
-
-json_t *graph_names_json(const kiln_data *data) {
-    size_t bytes = 0;
-    if (!kiln_data_feature_name(data, 0)) return json_null();
-    const int64_t count = kiln_matrix_cols(kiln_data_X(data));
-    for (int64_t i = 0; i < count; i++) bytes += strlen(kiln_data_feature_name(data, i)) + 3;
-    if (bytes > NAMES_MOST) {
-        say("the names of %s vertices are too long for a model and are left out; --scores writes them",
-            text_count(count));
-        return json_null();
-    }
-    json_t *array = json_array();
-    for (int64_t i = 0; i < count; i++) json_add(array, json_text(kiln_data_feature_name(data, i)));
-    return array;
 }
 
 bool graph_same_vertices(const kiln_model *model, const kiln_data *data) {

@@ -6,8 +6,6 @@
 
 /* The name of a vertex, or its number from 1 as in Matrix Market, which goes to the buffer of SHORTEST_ROOM. */
 const char *graph_vertex_name(const kiln_data *data, int64_t vertex, char *buffer);
-/* For a model's text "vertices": all names; null where there are none, or more than fit. */
-json_t *graph_names_json(const kiln_data *data);
 /* Whether the model was made of a graph with the same names in the same order, as far as both have names. */
 bool graph_same_vertices(const kiln_model *model, const kiln_data *data);
 /* solver.check: 0 or the exit code of an error that it has reported. */

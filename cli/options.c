@@ -28,7 +28,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
-#define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges|docword"
+#define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges|docword|ratings"
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
 #define BY_METRIC "What --cv, and a path, go by; auc is of two classes."

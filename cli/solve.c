@@ -11,6 +11,8 @@
 #include "progress.h"
 #include "train.h"
 
+enum { NAMES_MOST = 8 << 20 }; /* bytes of names that fit well within a model's header */
+
 static const char *name_of(const struct solving *s) {
     return s->run->verb->name;
 }
@@ -111,6 +113,20 @@ static kiln_status fill_model(kiln_model *model, const struct solving *s) {
     if (status == KILN_OK) status = kiln_model_set_text(model, "device", s->run->device_info.name);
     if (status == KILN_OK) status = train_set_json(model, "options", options_json(s));
     return status == KILN_OK ? train_set_json(model, "report", report_json(s)) : status;
+}
+
+kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,
+                             const char *(*name)(const kiln_data *data, int64_t i)) {
+    size_t bytes = 0;
+    if (count == 0 || !name(s->data, 0)) return KILN_OK;
+    for (int64_t i = 0; i < count; i++) bytes += strlen(name(s->data, i)) + 3;
+    if (bytes > NAMES_MOST) {
+        say("the names of %s %s are too long for a model and are left out", text_count(count), key);
+        return KILN_OK;
+    }
+    json_t *array = json_array();
+    for (int64_t i = 0; i < count; i++) json_add(array, json_text(name(s->data, i)));
+    return train_set_json(model, key, array);
 }
 
 static int save_model(const struct solving *s) {

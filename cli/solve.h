@@ -48,6 +48,10 @@ int solve_allocate(kiln_matrix **A, const struct solving *s, int64_t rows, int64
 /* The same, from a tensor of --warm-start. */
 int solve_take(kiln_matrix **A, const struct solving *s, const char *tensor);
 
+/* Keeps `count` names of the data as a model's text `key`, unless they have none or are too long for a model, which is said. */
+kiln_status solve_keep_names(kiln_model *model, const char *key, const struct solving *s, int64_t count,
+                             const char *(*name)(const kiln_data *data, int64_t i));
+
 /* Numbers of the `top` largest values, largest first, ties by number; how many there are. By insertion: top is small. */
 int64_t solve_find_top(int64_t *found, const double *values, int64_t count, int64_t top);
 

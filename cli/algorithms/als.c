@@ -41,9 +41,11 @@ static const kiln_matrix *training(const struct solving *s) {
 
 static int check_sparse(struct solving *s) {
     if (kiln_matrix_format(solving_X(s)) == KILN_CSR) return 0;
-    return fail_with(KILN_ERR_DATA, READING,
-                     "Matrix Market, .npz and LIBSVM files hold what is there, and nothing where nothing is",
-                     "%s is a dense matrix, in which every entry is a rating", s->run->arguments[0]);
+    return fail_with(
+        KILN_ERR_DATA, READING,
+        "--format ratings reads lines of user, item and rating; Matrix Market, .npz and LIBSVM files "
+        "hold what is there, and nothing where nothing is",
+        "%s is a dense matrix, in which every entry is a rating", s->run->arguments[0]);
 }
 
 static int take_start(struct solving *s, int64_t columns) {
@@ -128,7 +130,19 @@ static kiln_status keep(kiln_model *model, const struct solving *s) {
         status = kiln_model_tensor(&settings, s->run->device, KILN_F64, state->model, "settings");
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "settings", settings);
     kiln_matrix_free(settings);
+    if (status == KILN_OK)
+        status = solve_keep_names(model, "rows", s, kiln_matrix_rows(state->A), kiln_data_row_name);
+    if (status == KILN_OK)
+        status = solve_keep_names(model, "columns", s, kiln_matrix_rows(state->B), kiln_data_feature_name);
     return status;
+}
+
+/* The row's name, or its number from 1. */
+static const char *row_name(const struct solving *s, int64_t row, char *buffer) {
+    const char *name = kiln_data_row_name(s->data, row);
+    if (name) return name;
+    snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)row + 1);
+    return buffer;
 }
 
 /* The column's name, or its number from 1 as in Matrix Market. */
@@ -145,13 +159,13 @@ static int write_recommendations(const struct solving *s) {
     const int64_t top = top_of(s), rows = kiln_matrix_rows(state->A);
     const int single = kiln_matrix_type(state->A) == KILN_F32;
     struct output output;
-    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    char row[SHORTEST_ROOM], name[SHORTEST_ROOM], text[SHORTEST_ROOM];
     const int code = path ? output_open(&output, path) : 0;
     if (code || !path) return code;
     for (int64_t u = 0; u < rows && !ferror(output.file); u++)
         for (int64_t t = u * top; t < (u + 1) * top && state->columns[t] >= 0; t++) {
             text_shortest(text, state->scores[t], single);
-            fprintf(output.file, "%lld\t%s\t%s\n", (long long)u + 1, column_name(s, state->columns[t], name),
+            fprintf(output.file, "%s\t%s\t%s\n", row_name(s, u, row), column_name(s, state->columns[t], name),
                     text);
         }
     return output_commit(&output);
@@ -212,6 +226,7 @@ static int run_als(struct run *run) {
                                          .head = print_head,
                                          .print = print_test,
                                          .free = free_factors};
+    run->tables = KILN_FILE_RATINGS;
     return solve_run(run, &solver);
 }
 
@@ -244,10 +259,11 @@ const struct verb verb_of_als = {
     "take turns, and the objective never rises.\n\n"
     "With --implicit entries are counts of what was seen: every absent entry is a weak no, every entry a yes "
     "with confidence 1 + alpha |r| (Hu, Koren and Volinsky).\n\n"
-    "DATA is a sparse matrix, rows users and columns items: Matrix Market, .npz, LIBSVM, plain or through "
-    "gzip or "
-    "zstd. Stored zeros are ratings of 0.",
-    "kiln als ratings.mtx --biases --test-fraction 0.1 -o ratings.kiln\n"
+    "DATA is a list of ratings (a user, an item and a rating a line, separated by ::, tabs, commas, "
+    "semicolons, "
+    "bars or blanks, with or without a header, any names), or a sparse matrix, rows users and columns items: "
+    "Matrix Market, .npz, LIBSVM; plain or through gzip or zstd. Ratings of 0 are ratings.",
+    "kiln als ratings.csv --biases --test-fraction 0.1 -o ratings.kiln\n"
     "kiln als plays.npz --implicit --factors 64 --recommendations best.tsv --top 5",
     .run = run_als,
     .kinds = VERB_BIT(ALGORITHM),

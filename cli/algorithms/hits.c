@@ -88,7 +88,8 @@ static kiln_status keep(kiln_model *model, const struct solving *s) {
     const struct ranking *ranking = s->state;
     kiln_status status = kiln_model_set_tensor(model, "hubs", ranking->hubs);
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "authorities", ranking->authorities);
-    return status == KILN_OK ? train_set_json(model, "vertices", graph_names_json(s->data)) : status;
+    if (status != KILN_OK) return status;
+    return solve_keep_names(model, "vertices", s, kiln_matrix_cols(solving_X(s)), kiln_data_feature_name);
 }
 
 static int write_scores(const struct solving *s) {

@@ -135,7 +135,8 @@ static kiln_status keep(kiln_model *model, const struct solving *s) {
     if (status == KILN_OK && ranking->teleport)
         status = kiln_model_set_tensor(model, "personalize", ranking->teleport);
     if (status == KILN_OK && ranking->sink) status = kiln_model_set_tensor(model, "dangling", ranking->sink);
-    return status == KILN_OK ? train_set_json(model, "vertices", graph_names_json(s->data)) : status;
+    if (status != KILN_OK) return status;
+    return solve_keep_names(model, "vertices", s, kiln_matrix_cols(solving_X(s)), kiln_data_feature_name);
 }
 
 static int write_scores(const struct solving *s) {

@@ -21,7 +21,8 @@ typedef enum kiln_file_format {
     KILN_FILE_NPZ = 5, /* a CSR matrix as scipy.sparse.save_npz writes it */
     KILN_FILE_EDGES =
         6, /* a graph: "from to" or "from to weight" a line, any names; X is square, X_ij the link i to j */
-    KILN_FILE_BAG_OF_WORDS = 7 /* UCI's: documents, words, entries, then "document word count" lines */
+    KILN_FILE_BAG_OF_WORDS = 7, /* UCI's: documents, words, entries, then "document word count" lines */
+    KILN_FILE_RATINGS = 8       /* "user, item, rating" a line, any names; X_ui the rating */
 } kiln_file_format;
 
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
@@ -92,6 +93,7 @@ typedef struct kiln_read_options {
     /* A file with the names of X's columns, a line each, for formats without names. NULL: for docword.NAME.txt the file
      * vocab.NAME.txt beside it, if there is one. */
     const char *vocabulary;
+    kiln_file_format tables; /* what AUTO takes for CSV or an edge list is read as this; 0 = as that */
 } kiln_read_options;
 
 /* Reads X (and y) onto the device. path "-" is standard input, read once.
@@ -113,6 +115,7 @@ KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the f
 KILN_API const kiln_matrix *kiln_data_weights(const kiln_data *data);
 KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
+KILN_API const char *kiln_data_row_name(const kiln_data *data, int64_t i);     /* NULL if unnamed */
 KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
 /* The class that target j calls `number`: 0, 1, ... in the order of the names; -1, a class that the model of the reading
  * does not know, has none. NULL if the target is numeric. */

@@ -28,6 +28,8 @@ void ki_table_clear(struct ki_table *table) {
     free_names(table->target_names, table->targets);
     free_classes(table->class_names, table->class_count, table->targets);
     ki_free(table->name_text);
+    ki_free(table->row_names);
+    ki_free(table->row_name_text);
     ki_file_close(table->file);
     ki_free(table->values);
     ki_free(table->row_start);
@@ -51,6 +53,7 @@ static const char *format_title(kiln_file_format format) {
         [KILN_FILE_NPZ] = ".npz",
         [KILN_FILE_EDGES] = "an edge list",
         [KILN_FILE_BAG_OF_WORDS] = "a bag of words",
+        [KILN_FILE_RATINGS] = "a list of ratings",
     };
     return titles[format];
 }
@@ -64,6 +67,7 @@ static ki_reader *reader_of(kiln_file_format format) {
         [KILN_FILE_NPZ] = ki_read_npz,
         [KILN_FILE_EDGES] = ki_read_edges,
         [KILN_FILE_BAG_OF_WORDS] = ki_read_bag_of_words,
+        [KILN_FILE_RATINGS] = ki_read_ratings,
     };
     return readers[format];
 }
@@ -91,7 +95,10 @@ static kiln_status read_one(struct ki_table *table, kiln_file_format *format, in
     kiln_status status = KILN_OK;
     struct ki_input *input = NULL;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
-    TRY(*format == KILN_FILE_AUTO ? ki_detect_format(format, input) : ki_detect_foreign(input));
+    const bool told = *format == KILN_FILE_AUTO;
+    TRY(told ? ki_detect_format(format, input) : ki_detect_foreign(input));
+    if (told && options->tables && (*format == KILN_FILE_CSV || *format == KILN_FILE_EDGES))
+        *format = options->tables;
     TRY(check_model_format(*format, ki_input_name(input), options, &table->warnings));
     TRY(reader_of(*format)(table, input, options));
     *bytes += ki_input_offset(input) + table->more_bytes;
@@ -106,8 +113,8 @@ static kiln_status read_more(struct ki_table *table, kiln_file_format first, int
     kiln_status status = KILN_OK;
     struct ki_table more = {.rows = 0};
     if (first == KILN_FILE_CSV) return KILN_OK;
-    if (options->more_count > 0 && first == KILN_FILE_EDGES) {
-        ki_fail(KILN_ERR_UNSUPPORTED, "edge lists are not read as one");
+    if (options->more_count > 0 && (first == KILN_FILE_EDGES || first == KILN_FILE_RATINGS)) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "%s is not read as one with others", format_title(first));
         return ki_hint("join them, for instance with cat");
     }
     for (int64_t i = 0; i < options->more_count; i++) {
@@ -259,6 +266,8 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     data->feature_names = table->feature_names;
     data->target_names = table->target_names;
     data->name_text = table->name_text;
+    data->row_names = table->row_names;
+    data->row_name_text = table->row_name_text;
     data->class_names = table->class_names;
     data->class_count = table->class_count;
     data->schema = table->schema;
@@ -266,8 +275,8 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     data->columns = table->columns;
     data->column_count = table->column_count;
     data->column_names = table->column_names;
-    table->feature_names = table->target_names = NULL;
-    table->name_text = table->schema = table->column_names = NULL;
+    table->feature_names = table->target_names = table->row_names = NULL;
+    table->name_text = table->schema = table->column_names = table->row_name_text = NULL;
     table->warnings = (struct ki_warnings){.count = 0};
     table->columns = NULL;
     table->class_names = NULL;
@@ -277,8 +286,9 @@ done:
 }
 
 static kiln_status check_options(const kiln_read_options *options) {
-    if ((unsigned)options->format > KILN_FILE_BAG_OF_WORDS)
-        return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)options->format);
+    if ((unsigned)options->format > KILN_FILE_RATINGS || (unsigned)options->tables > KILN_FILE_RATINGS)
+        return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d or %d", (int)options->format,
+                       (int)options->tables);
     if (options->type != KILN_F32 && options->type != KILN_F64)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown element type %d", (int)options->type);
     if (options->cols < 0 || options->cols > INT32_MAX)
@@ -378,6 +388,8 @@ void kiln_data_free(kiln_data *data) {
     free_names(data->target_names, data->y ? data->y->cols : 0);
     free_classes(data->class_names, data->class_count, data->y ? data->y->cols : 0);
     ki_free(data->name_text);
+    ki_free(data->row_names);
+    ki_free(data->row_name_text);
     kiln_matrix_free(data->X);
     kiln_matrix_free(data->y);
     kiln_matrix_free(data->weights);
@@ -407,6 +419,10 @@ const kiln_matrix *kiln_data_offset(const kiln_data *data) {
 
 const char *kiln_data_feature_name(const kiln_data *data, int64_t j) {
     return data && data->feature_names && j >= 0 && j < data->X->cols ? data->feature_names[j] : NULL;
+}
+
+const char *kiln_data_row_name(const kiln_data *data, int64_t i) {
+    return data && data->row_names && i >= 0 && i < data->X->rows ? data->row_names[i] : NULL;
 }
 
 const char *kiln_data_target_name(const kiln_data *data, int64_t j) {

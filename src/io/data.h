@@ -13,8 +13,9 @@ struct ki_warnings {
 
 struct kiln_data {
     kiln_matrix *X, *y, *weights, *offset; /* all but X NULL if there are none */
-    char **feature_names, **target_names;
+    char **feature_names, **target_names, **row_names;
     char *name_text;     /* where the features' names lie; NULL if each has memory of its own */
+    char *row_name_text; /* where those of the rows lie */
     char ***class_names; /* as the table's */
     int64_t *class_count;
     char *schema;
@@ -39,7 +40,9 @@ struct ki_table {
     void *offset;         /* likewise */
     char **feature_names; /* cols of them, or NULL */
     char *name_text;      /* where they lie, in one piece; NULL: each is from ki_alloc */
-    char **target_names;  /* targets of them, each from ki_alloc, or NULL */
+    char **row_names;     /* rows of them, which lie in row_name_text, or NULL */
+    char *row_name_text;
+    char **target_names; /* targets of them, each from ki_alloc, or NULL */
     char **
         *class_names; /* for each target, if it is text, class_count of names in order, else NULL; or NULL */
     int64_t *class_count;
@@ -60,7 +63,7 @@ void ki_table_clear(struct ki_table *table); /* frees all and zeroes the struct 
 typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
                               const kiln_read_options *options);
 ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz, ki_read_edges,
-    ki_read_bag_of_words;
+    ki_read_bag_of_words, ki_read_ratings;
 
 /* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table; threads > 0. */
 struct ki_output;

@@ -139,6 +139,10 @@ kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_f
         ki_fail(KILN_ERR_UNSUPPORTED, "bags of words are read, not written");
         return ki_hint("Matrix Market (.mtx) and .npz hold their matrix");
     }
+    if (format == KILN_FILE_RATINGS) {
+        ki_fail(KILN_ERR_UNSUPPORTED, "lists of ratings are read, not written");
+        return ki_hint("Matrix Market (.mtx) and .npz hold their matrix");
+    }
     if ((unsigned)format > KILN_FILE_NPZ)
         return ki_fail(KILN_ERR_ARGUMENT, "unknown file format %d", (int)format);
     struct ki_table table = {.rows = 0};

@@ -882,6 +882,23 @@ class Factors(Models):
         self.assertEqual(len(rows), 120)
         self.assertFalse({(int(u), int(i)) for u, i, _ in rows} & there)
 
+    def test_names(self):
+        """The same ratings as a matrix and as a list with names: the same model, whose rows and columns have the names."""
+        data, _ = self.ratings()
+        lines = [line.split() for line in self.lines("ratings.mtx")[2:]]
+        named = self.write("ratings.csv", "userId,movieId,rating,timestamp\n" + "".join(f"u{u},\"i {i}\",{r},1\n" for u, i, r in lines))
+        model, best = self.path("named.kiln"), self.path("named.tsv")
+        plain = as_json("als", data, "--factors", 2, *CPU)
+        result = as_json("als", named, "--factors", 2, "-o", model, "--recommendations", best, *CPU)
+        self.assertEqual((result["rows"], result["columns"], result["nnz"]), (40, 30, len(lines)))
+        self.assertAlmostEqual(result["objective"], plain["objective"], delta=1e-2 * plain["objective"])
+        about = as_json("info", model)["metadata"]
+        self.assertEqual(about["rows"], [f"u{u}" for u in range(1, 41)])
+        self.assertEqual(sorted(about["columns"]), sorted(f"i {i}" for i in range(1, 31)))
+        self.assertTrue(all(line.startswith("u") and "\ti " in line for line in self.lines("named.tsv")))
+        self.assertIn(":3:", kiln("als", self.write("bad.csv", "1,2,3\n1,2,3\n1,2\n"), *CPU, code=3)[1])
+        self.assertIn("the last one counts", kiln("als", self.write("twice.csv", "1,2,3\n1,2,4\n2,2,1\n"), *CPU)[1])
+
     def test_implicit(self):
         data, _ = self.ratings()
         result = as_json("als", data, "--implicit", "--alpha", 2, "--factors", 3, "--test-fraction", 0.3, *CPU)
@@ -892,7 +909,7 @@ class Factors(Models):
     def test_refusals(self):
         data, _ = self.ratings()
         kiln("als", data, "--implicit", "--biases", *CPU, code=2)
-        self.assertIn("dense", kiln("als", self.write("dense.csv", "a,b\n1,2\n3,4\n"), *CPU, code=3)[1])
+        self.assertIn("dense", kiln("als", self.write("dense.csv", "a,b\n1,2\n3,4\n"), "--format", "csv", *CPU, code=3)[1])
 
 
 if __name__ == "__main__":

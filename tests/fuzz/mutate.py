@@ -152,6 +152,23 @@ def edges_file(r):
     return text.encode("utf-8", "surrogatepass"), ".edges", []
 
 
+def ratings_file(r):
+    separator = r.choice(["::", "\t", ",", ";", "|", " "])
+    fields = r.choice([2, 3, 4])
+    lines = [[r.choice(["1", "7", "07", "u", "é"]) + str(r.randint(0, 9)), r.choice(["1", '"a""b"', "x", "a b"]), str(r.randint(0, 5)), "978300760"][:fields]
+             for _ in range(r.randint(0, 25))]
+    if r.random() < 0.4:
+        lines.insert(0, r.choice([["userId", "movieId", "rating", "timestamp"], ["a", "b", "c", "d"], ["rating", "item", "user", "x"]])[:fields])
+    for _ in range(r.choice([0, 0, 1, 2])):
+        if lines:
+            words = r.choice(lines)
+            words[r.randrange(len(words))] = r.choice(ODD_NUMBERS + ODD_TEXTS + ['"', '""', ""])
+            if r.random() < 0.2:
+                words.append("1")
+    text = "\n".join(separator.join(line) for line in lines)
+    return text.encode("utf-8", "surrogatepass"), ".ratings", ["--format", "ratings"] + r.choice([[], ["--strict"], ["--type", "f32"]])
+
+
 # ----------------------------------------------------------------------------------------------- binary
 
 def npy_bytes(r, array=None, descr=None, shape=None, order=None, damage=0.5):
@@ -479,7 +496,7 @@ def begin_models(run):
     return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "ratings": ratings}
 
 
-FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file,
+FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file, "ratings": ratings_file,
            "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file, "packed": packed_file, "model": None}
 
 

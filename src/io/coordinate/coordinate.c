@@ -118,18 +118,20 @@ static void build(struct job *job) {
 
 static kiln_status fail_repeated(const struct job *job, int64_t row, int64_t col) {
     const struct ki_place place = {.file = job->entries->file, .offset = -1};
-    const struct ki_csv_levels *names = job->entries->names;
+    const struct ki_csv_levels *const *names = job->entries->names;
     char from[64], to[64];
-    if (names) {
-        const struct ki_csv_level *levels[] = {ki_csv_level(names, row), ki_csv_level(names, col)};
-        ki_csv_excerpt(from, names->text.data + levels[0]->text, levels[0]->size);
-        ki_csv_excerpt(to, names->text.data + levels[1]->text, levels[1]->size);
-        ki_fail_at(KILN_ERR_PARSE, &place, "the link from '%s' to '%s' stands twice", from, to);
+    if (names[0]) {
+        const struct ki_csv_level *levels[] = {ki_csv_level(names[0], row), ki_csv_level(names[1], col)};
+        ki_csv_excerpt(from, names[0]->text.data + levels[0]->text, levels[0]->size);
+        ki_csv_excerpt(to, names[1]->text.data + levels[1]->text, levels[1]->size);
+        ki_fail_at(KILN_ERR_PARSE, &place, "%s '%s' %s '%s' stands twice", job->entries->words[0], from,
+                   job->entries->words[1], to);
     } else {
         ki_fail_at(KILN_ERR_PARSE, &place, "entry (%lld, %lld) stands twice", (long long)row + 1,
                    (long long)col + 1);
     }
-    return ki_hint("without --strict, entries at the same place are added up");
+    return ki_hint(job->entries->last_counts ? "without --strict, the last one counts"
+                                             : "without --strict, entries at the same place are added up");
 }
 
 static kiln_status fail_sum(const struct job *job, int64_t row, int64_t col) {
@@ -138,8 +140,8 @@ static kiln_status fail_sum(const struct job *job, int64_t row, int64_t col) {
                       (long long)row + 1, (long long)col + 1);
 }
 
-/* Adds neighbours of the same column up and closes the gaps. */
-static kiln_status merge(const struct job *job) {
+/* Makes one of neighbours of the same column and closes the gaps. */
+static kiln_status merge(const struct job *job, struct ki_entries *entries) {
     struct ki_table *table = job->table;
     int64_t to = 0;
     for (int64_t r = 0, from = 0; r < table->rows; r++) {
@@ -148,7 +150,9 @@ static kiln_status merge(const struct job *job) {
             const bool repeated = to > begin && table->col[to - 1] == table->col[from];
             if (repeated && job->options->strict) return fail_repeated(job, r, table->col[from]);
             if (!repeated) table->col[to++] = table->col[from];
-            job->values[to - 1] = repeated ? job->values[to - 1] + job->values[from] : job->values[from];
+            entries->replaced += repeated && entries->last_counts;
+            job->values[to - 1] = repeated && !entries->last_counts ? job->values[to - 1] + job->values[from]
+                                                                    : job->values[from];
             if (repeated && !job->options->allow_nonfinite &&
                 !ki_is_finite(job->values[to - 1], job->options->type))
                 return fail_sum(job, r, table->col[to - 1]);
@@ -215,7 +219,7 @@ kiln_status ki_entries_to_csr(struct ki_table *table, struct ki_entries *entries
     if (status != KILN_OK) return status;
     build(&job);
     if (job.no_memory) return ki_fail_nomem(1, "sorting a row");
-    if (job.repeats) status = merge(&job);
+    if (job.repeats) status = merge(&job, entries);
     if (status == KILN_OK && options->type == KILN_F32) narrow(job.values, table->nnz);
     return status;
 }

@@ -1,0 +1,88 @@
+#include "io/coordinate/names.h"
+
+enum { DIGITS_MOST = 9 };
+
+/* A name as a number if it is written as numbers are: no sign, no leading zero, at most nine digits. */
+static int32_t plain_number(const char *text, int64_t size) {
+    int32_t number = 0;
+    if (size < 1 || size > DIGITS_MOST || (size > 1 && *text == '0')) return -1;
+    for (int64_t i = 0; i < size; i++) {
+        if (!ki_is_digit(text[i])) return -1;
+        number = number * 10 + (text[i] - '0');
+    }
+    return number;
+}
+
+struct ki_name ki_name_of(const char *text, int64_t size) {
+    return (struct ki_name){text, (int32_t)size, plain_number(text, size), false};
+}
+
+void ki_names_init(struct ki_names *names, const char *what) {
+    *names = (struct ki_names){.what = what};
+    ki_csv_levels_init(&names->levels);
+}
+
+void ki_names_free(struct ki_names *names) {
+    ki_csv_levels_free(&names->levels);
+    ki_bytes_free(&names->direct);
+    ki_bytes_free(&names->plain);
+}
+
+/* Makes the array of numbers reach `number` if it may be as long as that; `allowed` bytes of input were read. */
+static bool reach(struct ki_names *names, int64_t number, int64_t allowed) {
+    const int64_t item = sizeof(int32_t), length = names->direct.size / item;
+    if (number < length) return true;
+    int64_t wanted = ki_max(number + 1, 2 * length);
+    wanted = ki_min(ki_max(wanted, 1024), ki_max(allowed / item, 1024));
+    if (number >= wanted || !ki_bytes_room(&names->direct, (wanted - length) * item)) return false;
+    memset(names->direct.data + names->direct.size, 0, (size_t)((wanted - length) * item));
+    names->direct.size = wanted * item;
+    return true;
+}
+
+static kiln_status fail_no_text(const struct ki_names *names, const struct ki_input *input,
+                                const struct ki_block *block, const char *at) {
+    struct ki_fault fault = {.status = KILN_OK};
+    ki_fault(&fault, KILN_ERR_PARSE, at, "convert the file, for instance with iconv -f latin1 -t utf-8",
+             "the name of %s is not UTF-8 text", names->what);
+    return ki_report_fault(input, block, &fault);
+}
+
+kiln_status ki_names_number(int32_t *number, struct ki_names *names, const struct ki_name *name,
+                            const struct ki_input *input, const struct ki_block *block) {
+    int32_t *direct = NULL, found;
+    const char *text = name->text;
+    int64_t size = name->size;
+    if (name->number >= 0 && reach(names, name->number, block->offset + (int64_t)block->size))
+        direct = (int32_t *)(void *)names->direct.data + name->number;
+    if (direct && *direct > 0) {
+        *number = *direct - 1;
+        return KILN_OK;
+    }
+    if (name->doubled) {
+        names->plain.size = 0;
+        if (!ki_csv_unquote(&names->plain, &(struct ki_csv_field){text, size, true}))
+            return ki_fail_nomem((size_t)size, "a name");
+        text = names->plain.data;
+        size = names->plain.size;
+    }
+    found = ki_csv_levels_find(&names->levels, 0, text, size);
+    if (found < 0) {
+        if (!ki_csv_utf8(text, size)) return fail_no_text(names, input, block, name->text);
+        found = ki_csv_levels_add(&names->levels, 0, text, size);
+        if (found < 0) return ki_fail_nomem((size_t)size, "the names, or there are 2^31 of them");
+    }
+    if (direct) *direct = found + 1;
+    *number = found;
+    return KILN_OK;
+}
+
+kiln_status ki_names_take(char ***list, char **text, struct ki_names *names) {
+    const size_t bytes = (size_t)names->levels.count * sizeof **list;
+    char **made = ki_alloc(bytes);
+    if (!made) return ki_fail_nomem(bytes, "the names");
+    *text = ki_bytes_take(&names->levels.text);
+    for (int64_t i = 0; i < names->levels.count; i++) made[i] = *text + ki_csv_level(&names->levels, i)->text;
+    *list = made;
+    return KILN_OK;
+}

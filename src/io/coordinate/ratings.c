@@ -1,0 +1,259 @@
+/* user SEPARATOR item [SEPARATOR rating [SEPARATOR whatever]], the separator :: or a tab, comma, semicolon, bar or blanks.
+ *
+ * The first line says how the others are split, and whether it is a header. Users and items are numbered as they come, whatever
+ * they are called. Threads split lines and parse ratings; the names are then looked up in the file's order, so that numbers do
+ * not depend on the threads. */
+#include <jansson.h>
+#include <string.h>
+
+#include "core/threads.h"
+#include "io/coordinate/coordinate.h"
+#include "io/coordinate/names.h"
+#include "io/coordinate/ratings.h"
+#include "io/number.h"
+
+enum { PARTS_PER_THREAD = 4, USER = KI_RATING_USER, ITEM = KI_RATING_ITEM, RATING = KI_RATING_VALUE };
+
+struct rating {
+    struct ki_name name[2]; /* user, item */
+    double value;
+};
+
+struct part {
+    const char *end;
+    struct ki_bytes ratings;
+    struct ki_fault fault;
+};
+
+struct reader {
+    const kiln_read_options *options;
+    struct ki_ratings_layout layout;
+    int64_t longest; /* bytes of a name */
+    struct part *parts;
+    const char **cuts;
+    int part_count;
+    struct ki_names names[2];
+    int64_t known; /* items of the model, 0 without: others are left out */
+    int64_t left_out;
+    struct ki_entries entries;
+    struct ki_warnings *warnings;
+};
+
+/* ------------------------------------------------------------------------------------------- lines */
+
+static bool take_name(struct part *part, const struct reader *reader, int which,
+                      const struct ki_ratings_field *field, struct rating *rating) {
+    static const char *const what[] = {"a user", "an item"};
+    if (field->size == 0) return ki_expected(&part->fault, field->text, part->end, what[which]);
+    if (field->size > reader->longest)
+        return ki_fault(&part->fault, KILN_ERR_LIMIT, field->text, "is the file what it should be?",
+                        "the name of %s has more than %lld bytes", what[which], (long long)reader->longest);
+    rating->name[which] = ki_name_of(field->text, field->size);
+    rating->name[which].doubled = field->doubled;
+    return true;
+}
+
+static bool take_value(struct part *part, const kiln_read_options *options,
+                       const struct ki_ratings_field *field, struct rating *rating) {
+    const char *p = field->text, *end = p + field->size;
+    if (!ki_parse_real(&p, end, options->type == KILN_F32, &rating->value) || p != end)
+        return ki_expected(&part->fault, field->text, part->end, "a rating");
+    if (options->allow_nonfinite || ki_is_finite(rating->value, options->type)) return true;
+    return ki_fault(&part->fault, KILN_ERR_PARSE, field->text,
+                    "repair or remove the line; --allow-nonfinite accepts such values", "rating '%s'%s",
+                    ki_word(field->text, end).text,
+                    __builtin_isfinite(rating->value) ? " is too large for f32" : "");
+}
+
+static bool parse_rating(struct part *part, const struct reader *reader, const char **text) {
+    struct ki_ratings_field fields[KI_RATING_FIELDS];
+    const struct ki_ratings_layout *layout = &reader->layout;
+    struct rating rating = {.value = 1};
+    const char *line = *text;
+    const int count = ki_ratings_split(&part->fault, fields, text, part->end, layout->separator);
+    if (count < 0) return false;
+    if (count != layout->count)
+        return ki_fault(&part->fault, KILN_ERR_PARSE, line, "a line is: user, item and perhaps a rating",
+                        "%d fields, the first line has %d", count, layout->count);
+    if (!take_name(part, reader, 0, &fields[layout->role[USER]], &rating) ||
+        !take_name(part, reader, 1, &fields[layout->role[ITEM]], &rating))
+        return false;
+    if (layout->role[RATING] >= 0 &&
+        !take_value(part, reader->options, &fields[layout->role[RATING]], &rating))
+        return false;
+    return ki_bytes_append(&part->ratings, &rating, sizeof rating) || ki_fault_nomem(&part->fault);
+}
+
+static void parse_part(void *user, int i) {
+    const struct reader *reader = user;
+    struct part *part = &reader->parts[i];
+    const char *p = reader->cuts[i];
+    part->end = reader->cuts[i + 1];
+    part->ratings.size = 0;
+    part->fault.status = KILN_OK;
+    while (p < part->end) {
+        const char *word = ki_skip_blanks(p, part->end);
+        if (!ki_at_line_end(word, part->end)) {
+            if (!parse_rating(part, reader, &p)) return;
+            word = p;
+        }
+        const char *newline = memchr(word, '\n', (size_t)(part->end - word));
+        p = newline ? newline + 1 : part->end;
+    }
+}
+
+/* ------------------------------------------------------------------------------------------- entries */
+
+/* The items of the model that the ratings are for, as its first. */
+static kiln_status take_items(struct reader *reader) {
+    const char *text = kiln_model_text(reader->options->model, "columns"), *name;
+    json_t *names = text ? json_loads(text, 0, NULL) : NULL, *value;
+    kiln_status status = KILN_OK;
+    size_t i;
+    json_array_foreach(names, i, value) {
+        if (!(name = json_string_value(value)))
+            TRY(ki_fail(KILN_ERR_MODEL, "the model's 'columns' are no names"));
+        if (ki_csv_levels_add(&reader->names[1].levels, 0, name, (int64_t)strlen(name)) < 0)
+            TRY(ki_fail_nomem(strlen(text), "the model's items"));
+    }
+    reader->known = reader->names[1].levels.count;
+done:
+    json_decref(names);
+    return status;
+}
+
+static kiln_status fail_unseen(const struct ki_input *input, const struct ki_block *block,
+                               const struct ki_name *name) {
+    struct ki_fault fault = {.status = KILN_OK};
+    char text[64];
+    ki_fault(&fault, KILN_ERR_DATA, name->text, "--extra-columns ignore leaves such ratings out",
+             "the model does not know the item '%s'", ki_csv_excerpt(text, name->text, name->size));
+    return ki_report_fault(input, block, &fault);
+}
+
+static kiln_status append_part(struct reader *reader, const struct ki_input *input,
+                               const struct ki_block *block, const struct part *part) {
+    const struct rating *ratings = (const void *)part->ratings.data;
+    const int64_t count = part->ratings.size / (int64_t)sizeof *ratings;
+    struct ki_entries *entries = &reader->entries;
+    if (!ki_bytes_room(&entries->row, count * 4) || !ki_bytes_room(&entries->col, count * 4) ||
+        !ki_bytes_room(&entries->value, count * 8))
+        return ki_fail_nomem((size_t)count * 16, "the ratings of the file");
+    for (int64_t i = 0; i < count; i++) {
+        int32_t number[2];
+        for (int which = 0; which < 2; which++) {
+            kiln_status status =
+                ki_names_number(&number[which], &reader->names[which], &ratings[i].name[which], input, block);
+            if (status != KILN_OK) return status;
+        }
+        if (reader->known > 0 && number[1] >= reader->known) {
+            if (reader->options->extra_columns == KILN_EXTRA_ERROR)
+                return fail_unseen(input, block, &ratings[i].name[1]);
+            reader->left_out++;
+            continue;
+        }
+        const uint32_t row = (uint32_t)number[0];
+        ki_bytes_append(&entries->row, &row, sizeof row); /* room has been made */
+        ki_bytes_append(&entries->col, &number[1], sizeof number[1]);
+        ki_bytes_append(&entries->value, &ratings[i].value, sizeof ratings[i].value);
+        entries->count++;
+    }
+    return KILN_OK;
+}
+
+/* ------------------------------------------------------------------------------------------- whole */
+
+/* The first block says what the lines look like; *begin is where the ratings begin, or the block's end. */
+static kiln_status parse_block(struct reader *reader, const struct ki_input *input,
+                               const struct ki_block *block) {
+    struct ki_fault fault = {.status = KILN_OK};
+    const char *begin = block->text;
+    if (reader->layout.count == 0 &&
+        !ki_ratings_layout(&reader->layout, &fault, &begin, block->text + block->size))
+        return ki_report_fault(input, block, &fault);
+    struct ki_block rest = *block;
+    rest.text = begin;
+    rest.size -= (size_t)(begin - block->text);
+    const int count = ki_cut_block(reader->cuts, &rest, reader->part_count);
+    ki_parallel(reader->options->threads, count, parse_part, reader);
+    for (int i = 0; i < count; i++) {
+        if (reader->parts[i].fault.status != KILN_OK)
+            return ki_report_fault(input, block, &reader->parts[i].fault);
+        kiln_status status = append_part(reader, input, block, &reader->parts[i]);
+        if (status != KILN_OK) return status;
+    }
+    return KILN_OK;
+}
+
+static kiln_status warn(const struct reader *reader, const struct ki_place *place) {
+    kiln_status status = KILN_OK;
+    if (reader->layout.unnamed_value)
+        TRY(ki_warn(reader->warnings, place, "call the column of ratings \"rating\" in the header",
+                    "no column is called rating, score, stars, value or count, so that each line counts 1"));
+    if (reader->entries.replaced > 0)
+        TRY(ki_warn(reader->warnings, place, "--strict makes that an error",
+                    "%lld ratings stand for a user and an item that come again: the last one counts",
+                    (long long)reader->entries.replaced));
+    if (reader->left_out > 0)
+        TRY(ki_warn(reader->warnings, place, "--extra-columns error makes that an error",
+                    "%lld ratings are of items that the model does not know, and left out",
+                    (long long)reader->left_out));
+done:
+    return status;
+}
+
+static kiln_status finish(struct ki_table *table, struct reader *reader, const struct ki_input *input) {
+    const struct ki_place place = {.file = ki_input_name(input), .offset = -1};
+    struct ki_entries *entries = &reader->entries;
+    kiln_status status = KILN_OK;
+    if (entries->count == 0)
+        TRY(ki_fail_at(KILN_ERR_DATA, &place, "no ratings%s",
+                       reader->left_out ? " of items that the model knows" : ": the file is empty"));
+    table->rows = reader->names[0].levels.count;
+    table->cols = reader->known > 0 ? reader->known : reader->names[1].levels.count;
+    entries->file = place.file;
+    entries->last_counts = reader->layout.role[RATING] >= 0;
+    for (int i = 0; i < 2; i++) entries->names[i] = &reader->names[i].levels;
+    entries->words[0] = "the rating by";
+    entries->words[1] = "of";
+    TRY(ki_entries_to_csr(table, entries, KI_GENERAL, reader->options));
+    reader->warnings = &table->warnings;
+    TRY(warn(reader, &place));
+    TRY(ki_names_take(&table->row_names, &table->row_name_text, &reader->names[0]));
+    TRY(ki_names_take(&table->feature_names, &table->name_text, &reader->names[1]));
+done:
+    return status;
+}
+
+static void free_reader(struct reader *reader) {
+    for (int i = 0; reader->parts && i < reader->part_count; i++) ki_bytes_free(&reader->parts[i].ratings);
+    ki_free(reader->parts);
+    ki_free(reader->cuts);
+    for (int i = 0; i < 2; i++) ki_names_free(&reader->names[i]);
+    ki_entries_free(&reader->entries);
+}
+
+kiln_status ki_read_ratings(struct ki_table *table, struct ki_input *input,
+                            const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    struct reader reader = {.options = options,
+                            .part_count = options->threads * PARTS_PER_THREAD,
+                            .longest = options->max_name ? options->max_name : KI_CSV_NAME_LIMIT};
+    struct ki_block block;
+    ki_names_init(&reader.names[0], "a user");
+    ki_names_init(&reader.names[1], "an item");
+    reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
+    reader.cuts = ki_calloc((size_t)(reader.part_count + 1) * sizeof *reader.cuts);
+    if (!reader.parts || !reader.cuts)
+        TRY(ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block"));
+    if (options->model) TRY(take_items(&reader));
+    for (;;) {
+        TRY(ki_input_block(input, &block));
+        if (block.size == 0) break;
+        TRY(parse_block(&reader, input, &block));
+    }
+    TRY(finish(table, &reader, input));
+done:
+    free_reader(&reader);
+    return status;
+}

@@ -1,0 +1,31 @@
+/* How the lines of a file of ratings are split, and what stands where in them. */
+#ifndef KI_RATINGS_H
+#define KI_RATINGS_H
+
+#include "io/text.h"
+
+enum { KI_RATING_USER, KI_RATING_ITEM, KI_RATING_VALUE, KI_RATING_ROLES };
+enum { KI_RATING_FIELDS = 64 }; /* a line has at most */
+
+struct ki_ratings_field {
+    const char *text; /* without blanks around it, or what stands between the quotes */
+    int64_t size;
+    bool doubled; /* with "" for a quote */
+};
+
+struct ki_ratings_layout {
+    const char *separator;     /* "::", "\t", ... or " ": blanks */
+    int count;                 /* fields of a line; 0: not known yet */
+    int role[KI_RATING_ROLES]; /* which field; of the rating -1: there is none, and each line counts 1 */
+    bool unnamed_value; /* there is none because the header names none, though there are further columns */
+};
+/* From the first line that is neither blank nor a comment (# or %); *text is moved to the first rating. A header that names
+ * users and items says where they stand; else user, item and rating come in this order, and a first line whose third field is
+ * no number is a header. count stays 0 if the text has no such line. false: fault. */
+bool ki_ratings_layout(struct ki_ratings_layout *layout, struct ki_fault *fault, const char **text,
+                       const char *end);
+/* Splits a line and moves *text to its end; the number of fields, or -1: fault. */
+int ki_ratings_split(struct ki_fault *fault, struct ki_ratings_field fields[KI_RATING_FIELDS],
+                     const char **text, const char *end, const char *separator);
+
+#endif
