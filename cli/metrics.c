@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "curves.h"
+
 /* ------------------------------------------------------------------------------------------- list */
 
 void metrics_free(struct metrics *metrics) {
@@ -95,34 +97,6 @@ void measure_numbers(struct metrics *metrics, const double *values, const double
     metrics_add(metrics, "mae", "MAE", absolute / (total * (double)targets));
 }
 
-struct scored {
-    double score, positive, negative; /* weights of rows of the second and of the first class */
-};
-
-static int by_score(const void *a, const void *b) {
-    const double left = ((const struct scored *)a)->score, right = ((const struct scored *)b)->score;
-    return (left > right) - (left < right);
-}
-
-/* The share of pairs of a positive and a negative row in which the positive one has the higher score; a tie
- * counts half. One sweep over the rows in order of their scores, a group of ties at a time. */
-static double area_under_curve(struct scored *rows, int64_t count) {
-    double below = 0, pairs = 0, positives = 0;
-    qsort(rows, (size_t)count, sizeof *rows, by_score);
-    for (int64_t i = 0; i < count;) {
-        double positive = 0, negative = 0;
-        const double score = rows[i].score;
-        for (; i < count && rows[i].score == score; i++) {
-            positive += rows[i].positive;
-            negative += rows[i].negative;
-        }
-        pairs += positive * (below + negative / 2);
-        below += negative;
-        positives += positive;
-    }
-    return positives > 0 && below > 0 ? pairs / (positives * below) : NAN;
-}
-
 static int measure_auc(struct metrics *metrics, const struct classes *classes, const double *scores,
                        const double *truth, const double *weights, int64_t rows) {
     struct scored *scored = malloc((size_t)rows * sizeof *scored + 1);
@@ -135,7 +109,7 @@ static int measure_auc(struct metrics *metrics, const struct classes *classes, c
         if (class < 0 || isnan(scores[i])) continue;
         scored[count++] = (struct scored){scores[i], class == 1 ? weight : 0, class == 0 ? weight : 0};
     }
-    metrics_add(metrics, "auc", "AUC", area_under_curve(scored, count));
+    metrics_add(metrics, "auc", "AUC", roc_area(scored, count));
     free(scored);
     return 0;
 }

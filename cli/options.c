@@ -12,13 +12,14 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define BIT(verb) VERB_BIT(verb)
 #define CLASSIFIES (BIT(LOGREG) | BIT(SVM))
 #define TRAINS (BIT(LINREG) | BIT(GLM) | CLASSIFIES)
+#define JUDGES (BIT(PREDICT) | BIT(EVALUATE) | BIT(VERIFY))
 #define OTHERS BIT(ALGORITHM)
 #define SOLVES (TRAINS | OTHERS)
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
-#define LABELLED (TRAINS | BIT(PREDICT) | BIT(VERIFY) | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
+#define LABELLED (TRAINS | JUDGES | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define TABLES (TRAINS | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
-#define WEIGHTED (TRAINS | BIT(PREDICT) | BIT(VERIFY))
-#define OFFSETS (BIT(GLM) | BIT(PREDICT) | BIT(VERIFY))
+#define WEIGHTED (TRAINS | JUDGES)
+#define OFFSETS (BIT(GLM) | JUDGES)
 #define READS (LABELLED | OTHERS)
 #define SPEAKS (BIT(COMPLETION) | BIT(MAN) | BIT(HELP) | BIT(VERSION))
 #define COMPUTES (EVERY & ~SPEAKS)
@@ -126,12 +127,11 @@ const struct option tool_options[] = {
      AT(missing_words)},
     {"decimal-comma", 0, OPTION_FLAG, GROUP_DATA, LABELLED, NULL, NULL, NULL, ANY,
      "CSV: 1,5 is one and a half.", AT(decimal_comma)},
-    {"unseen", 0, OPTION_CHOICE, GROUP_DATA, BIT(PREDICT) | BIT(VERIFY), "WAY", "error|zero|reference",
-     "zero", ANY,
+    {"unseen", 0, OPTION_CHOICE, GROUP_DATA, JUDGES, "WAY", "error|zero|reference", "zero", ANY,
      "CSV: what a level that training has not seen is: an error, no level, or the reference level.",
      AT(unseen)},
-    {"extra-columns", 0, OPTION_CHOICE, GROUP_DATA, BIT(PREDICT) | BIT(VERIFY), "WAY", "ignore|error",
-     "ignored with a warning", ANY, "What columns that the model does not know are.", AT(extra_columns)},
+    {"extra-columns", 0, OPTION_CHOICE, GROUP_DATA, JUDGES, "WAY", "ignore|error", "ignored with a warning",
+     ANY, "What columns that the model does not know are.", AT(extra_columns)},
     {"max-columns", 0, OPTION_INTEGER, GROUP_DATA, LABELLED, "N", NULL, "100000", 1, 536870911,
      "CSV: more columns are an error, as memory is many times that of a line of commas.", AT(max_columns)},
     {"max-levels", 0, OPTION_INTEGER, GROUP_DATA, LABELLED, "N", NULL, "1000000", 1, 2147483646,
@@ -152,7 +152,7 @@ const struct option tool_options[] = {
      "Names of the columns, a line each, for data without names. Beside docword.NAME.txt vocab.NAME.txt is "
      "found.",
      AT(vocabulary)},
-    {"map", 0, OPTION_FLAG, GROUP_DATA, TRAINS | BIT(PREDICT), NULL, NULL, NULL, ANY,
+    {"map", 0, OPTION_FLAG, GROUP_DATA, TRAINS | BIT(PREDICT) | BIT(EVALUATE), NULL, NULL, NULL, ANY,
      "Leave the data in their file and read them at each pass, so that they need not fit into memory: "
      "uncompressed .npy by "
      "rows, or .npz in CSR.",
@@ -184,7 +184,8 @@ const struct option tool_options[] = {
      "platform P. "
      "Only auto falls back.",
      AT(device)},
-    {"type", 0, OPTION_CHOICE, GROUP_DEVICE, TYPED, "TYPE", "f32|f64", "f64; predict the model's", ANY,
+    {"type", 0, OPTION_CHOICE, GROUP_DEVICE, TYPED, "TYPE", "f32|f64",
+     "f64; predict the model's; evaluate the model's", ANY,
      "Numbers of 32 or 64 bits. f32 halves memory and time, f64 gives twice the digits.", AT(type)},
     {"threads", 't', OPTION_INTEGER, GROUP_DEVICE, COMPUTES, "N", NULL, "what this process may use", 1, 4096,
      "CPU threads, for reading and for the device cpu.", AT(threads)},
@@ -200,8 +201,9 @@ const struct option tool_options[] = {
      "whole or "
      "not at all. - is standard output.",
      AT(output)},
-    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(TUNE) | TRAINS, "FILE", NULL, NULL, ANY,
-     "Draw the result (of tune, of --cv, of a path) to FILE, as its name says: SVG, or PNG in .png. - is "
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(TUNE) | BIT(EVALUATE) | TRAINS, "FILE", NULL, NULL, ANY,
+     "Draw the result (of tune, of evaluate, of --cv, of a path) to FILE, as its name says: SVG, or PNG in "
+     ".png. - is "
      "standard output.",
      AT(plot)},
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,

@@ -66,6 +66,7 @@ enum verb_id {
     VERB_GLM,
     VERB_SVM,
     VERB_PREDICT,
+    VERB_EVALUATE,
     VERB_VERIFY,
     VERB_INFO,
     VERB_COEFFICIENTS,

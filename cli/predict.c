@@ -124,7 +124,7 @@ static int measure(struct prediction *p) {
     return code;
 }
 
-static int predict(struct run *run, struct prediction *p) {
+int prediction_make(struct run *run, struct prediction *p) {
     const struct settings *settings = run->settings;
     kiln_type type;
     int64_t rows, columns = 1;
@@ -212,7 +212,7 @@ static void tell_people(const struct prediction *p) {
 }
 
 /* With --allow-nonfinite a row may have no score, and then no label that means anything. */
-static void warn_undecided(const struct prediction *p) {
+void prediction_warn(const struct prediction *p) {
     const int64_t columns = p->classes.count == 2 ? 1 : p->classes.count;
     int64_t rows = 0, first = 0;
     for (int64_t i = 0; i < p->rows && p->scores && columns; i++) {
@@ -226,7 +226,7 @@ static void warn_undecided(const struct prediction *p) {
                   text_plural(rows, "row"), (long long)first);
 }
 
-static void free_prediction(struct prediction *p) {
+void prediction_free(struct prediction *p) {
     free(p->scores);
     free(p->means);
     free(p->labels);
@@ -243,14 +243,14 @@ int verb_predict(struct run *run) {
     struct prediction p = {0};
     const char *output = run->settings->output;
     int code = run_check_outputs(run);
-    if (!code) code = predict(run, &p);
+    if (!code) code = prediction_make(run, &p);
     double start = clock_seconds();
     progress_clear();
     if (!code && (output || !talk_json())) code = predict_write(run, &p, output);
     run->seconds.write = clock_seconds() - start;
-    if (!code) warn_undecided(&p);
+    if (!code) prediction_warn(&p);
     if (!code) tell_people(&p);
     if (!code && talk_json()) code = tell_json(run, &p);
-    free_prediction(&p);
+    prediction_free(&p);
     return code;
 }

@@ -18,6 +18,11 @@ struct prediction {
     struct metrics metrics;
 };
 
+/* Loads the model, reads the data, chooses a device, predicts and compares with the targets, if there are any; to be freed in any
+ * case. 0 or an exit code. */
+int prediction_make(struct run *run, struct prediction *p);
+void prediction_free(struct prediction *p);
+void prediction_warn(const struct prediction *p); /* of labels that mean nothing */
 int64_t predicted_class(const struct prediction *p, int64_t row);
 
 /* Before any work: whether the file's name promises a form that these predictions can have. */

@@ -73,7 +73,8 @@ static void say_warnings(const kiln_data *data) {
 static void default_columns(const struct run *run, kiln_read_options *options, const json_t *used) {
     const struct settings *settings = run->settings;
     const unsigned kinds = run->verb->kinds;
-    if (!options->offset && !settings->offset_file && (kinds & (VERB_BIT(PREDICT) | VERB_BIT(VERIFY))))
+    if (!options->offset && !settings->offset_file &&
+        (kinds & (VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(VERIFY))))
         options->offset = json_string_value(json_object_get(used, "offset"));
     if (!options->weights && !settings->weights_file && (kinds & VERB_BIT(VERIFY)))
         options->weights = json_string_value(json_object_get(used, "weights"));

@@ -20,6 +20,19 @@ const struct verb tool_verbs[] = {
      "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
      "kiln predict a9a.kiln test.svm --probabilities | head",
      verb_predict, .kinds = VERB_BIT(PREDICT)},
+    {"evaluate", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Judge a model on data whose targets are known",
+     "Predicts as kiln predict does and compares with the targets, weighted with --weights. Of numbers: R2, "
+     "RMSE, MAE, the mean "
+     "error, of glm the deviance and D2, the share of it that the model explains. Of classes: accuracy, its "
+     "mean over the classes "
+     "(balanced), F1, log loss, Brier's score, AUC (of several classes the mean of each against the rest), "
+     "precision and recall of "
+     "each class, and the table of true and predicted classes. Calibration: rows in ten bins by their "
+     "prediction, and what was "
+     "observed there.\n\n--plot draws ROC and calibration, or calibration and residuals.\n\n" DATA_FORMATS,
+     "kiln evaluate origin.kiln data/flights_test.csv.gz --plot origin.svg\n"
+     "kiln evaluate claims.kiln next.csv --weights exposure --json",
+     verb_evaluate, .kinds = VERB_BIT(EVALUATE)},
     {"verify", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL,
      "Check the claims of a model against its training data",
      "Computes the objective, the gradient's norm as the tolerance measures it, for svm the duality gap, "

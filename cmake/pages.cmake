@@ -12,7 +12,7 @@ endfunction()
 
 kiln_page(kiln.1 man)
 install(FILES ${pages}/kiln.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
-foreach(verb ${verb_list} predict verify info convert devices doctor explain tune completion man help version)
+foreach(verb ${verb_list} predict evaluate verify info coefficients convert devices doctor explain tune completion man help version)
   kiln_page(kiln-${verb}.1 man ${verb})
   install(FILES ${pages}/kiln-${verb}.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endforeach()

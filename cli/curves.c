@@ -1,0 +1,123 @@
+/* Curves of predictions: each is one sweep over the rows in order. */
+#include "curves.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+/* -------------------------------------------------------------------------------------------- ROC */
+
+static int by_score(const void *a, const void *b) {
+    const double left = ((const struct scored *)a)->score, right = ((const struct scored *)b)->score;
+    return (left < right) - (left > right);
+}
+
+/* Adds up the rows of one score, from *i on. */
+static struct scored next_group(const struct scored *rows, int64_t count, int64_t *i) {
+    struct scored group = {rows[*i].score, 0, 0};
+    for (; *i < count && rows[*i].score == group.score; ++*i) {
+        group.positive += rows[*i].positive;
+        group.negative += rows[*i].negative;
+    }
+    return group;
+}
+
+double roc_area(struct scored *rows, int64_t count) {
+    double above = 0, pairs = 0, negatives = 0;
+    qsort(rows, (size_t)count, sizeof *rows, by_score);
+    for (int64_t i = 0; i < count;) {
+        const struct scored group = next_group(rows, count, &i);
+        pairs += group.negative * (above + group.positive / 2);
+        above += group.positive;
+        negatives += group.negative;
+    }
+    return above > 0 && negatives > 0 ? pairs / (above * negatives) : (double)NAN;
+}
+
+void roc_make(struct roc *roc, struct scored *rows, int64_t count) {
+    double positives = 0, negatives = 0, x = 0, y = 0;
+    *roc = (struct roc){.area = roc_area(rows, count)};
+    if (isnan(roc->area)) return;
+    for (int64_t i = 0; i < count; i++) {
+        positives += rows[i].positive;
+        negatives += rows[i].negative;
+    }
+    roc->count = 1; /* (0, 0) */
+    for (int64_t i = 0; i < count;) {
+        const struct scored group = next_group(rows, count, &i);
+        x += group.negative / negatives;
+        y += group.positive / positives;
+        /* Both shares grow, by 2 together. */
+        const double last = roc->false_share[roc->count - 1] + roc->true_share[roc->count - 1];
+        if (x + y - last < 2.0 / ROC_POINTS && i < count) continue;
+        roc->false_share[roc->count] = i < count ? fmin(x, 1) : 1; /* not above 1 by rounding */
+        roc->true_share[roc->count++] = i < count ? fmin(y, 1) : 1;
+    }
+}
+
+/* ------------------------------------------------------------------------------------ calibration */
+
+static int by_prediction(const void *a, const void *b) {
+    const double left = ((const struct judged *)a)->predicted, right = ((const struct judged *)b)->predicted;
+    return (left > right) - (left < right);
+}
+
+static double residual(const struct judged *row) {
+    return row->observed - row->predicted;
+}
+
+static int by_residual(const void *a, const void *b) {
+    const double left = residual(a), right = residual(b);
+    return (left > right) - (left < right);
+}
+
+static void take_residuals(struct bin *bin, struct judged *rows, int64_t count) {
+    static const double shares[] = {0.1, 0.5, 0.9};
+    double below = 0;
+    int next = 0;
+    qsort(rows, (size_t)count, sizeof *rows, by_residual);
+    for (int64_t i = 0; i < count; i++) {
+        below += rows[i].weight;
+        while (next < 3 && (below >= shares[next] * bin->weight || i == count - 1))
+            bin->residuals[next++] = residual(&rows[i]);
+    }
+}
+
+/* The weights' sum over the sum of their squares stands for the number of rows. */
+static void take_bin(struct bin *bin, struct judged *rows, int64_t count) {
+    double squares = 0, spread = 0;
+    *bin = (struct bin){.least = rows[0].predicted, .most = rows[count - 1].predicted};
+    for (int64_t i = 0; i < count; i++) bin->weight += rows[i].weight;
+    for (int64_t i = 0; i < count; i++) {
+        const double share = rows[i].weight / bin->weight;
+        bin->predicted += share * rows[i].predicted;
+        bin->observed += share * rows[i].observed;
+        squares += share * share;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double off = rows[i].observed - bin->observed;
+        spread += rows[i].weight / bin->weight * off * off;
+    }
+    bin->error = squares < 1 ? sqrt(spread * squares / (1 - squares)) : (double)NAN;
+    take_residuals(bin, rows, count);
+}
+
+int calibrate(struct bin bins[BINS], struct judged *rows, int64_t count) {
+    double total = 0, passed = 0, next;
+    int64_t kept = 0, begin = 0;
+    int used = 0;
+    for (int64_t i = 0; i < count; i++)
+        if (rows[i].weight > 0 && isfinite(rows[i].predicted)) rows[kept++] = rows[i];
+    for (int64_t i = 0; i < kept; i++) total += rows[i].weight;
+    qsort(rows, (size_t)kept, sizeof *rows, by_prediction);
+    next = total / BINS;
+    for (int64_t i = 0; i < kept; i++) {
+        passed += rows[i].weight;
+        const bool tied = i + 1 < kept && rows[i + 1].predicted == rows[i].predicted;
+        if (i + 1 < kept && (tied || passed < next * (1 - 1e-12) || used == BINS - 1)) continue;
+        next = total / BINS * (floor(passed / total * BINS + 1e-9) + 1);
+        take_bin(&bins[used++], rows + begin, i + 1 - begin);
+        begin = i + 1;
+    }
+    return used;
+}

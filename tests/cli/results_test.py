@@ -1,0 +1,206 @@
+"""What models are worth: kiln evaluate, compared with sums over pairs and rows that share nothing with it.
+
+usage: results_test.py KILN FLIGHTS.csv.gz, as cli_test.py
+"""
+
+import csv
+import math
+import os
+import random
+import unittest
+import xml.dom.minidom
+
+from cli_test import Case, as_json, kiln
+
+CPU = ["--device", "cpu", "--quiet"]
+
+
+def mean(values, weights):
+    return sum(v * w for v, w in zip(values, weights)) / sum(weights)
+
+
+def area(scores, positive, weights):
+    """The share of pairs in the right order, by looking at all pairs."""
+    right = pairs = 0
+    for a, p, v in zip(scores, positive, weights):
+        for b, q, w in zip(scores, positive, weights):
+            if p and not q:
+                pairs += v * w
+                right += v * w * (a > b) + v * w * (a == b) / 2
+    return right / pairs
+
+
+class Results(Case):
+    def setUp(self):
+        source = random.Random(4)
+        self.rows = []
+        for i in range(300):
+            a, b = round(source.gauss(0, 1), 1), source.choice([0, 1, 2])
+            eta = a - 0.8 * b + source.gauss(0, 1)
+            self.rows.append({"a": a, "b": b, "w": 1 + i % 3, "two": "yes" if eta > 0 else "no", "three": "xyz"[(eta > -1) + (eta > 1)],
+                              "number": eta, "count": int(math.exp(eta / 2) + 0.5), "out": int(eta > 0)})
+        for name, rows in (("train.csv", self.rows[:200]), ("test.csv", self.rows[100:])):
+            with open(self.path(name), "w", newline="") as file:
+                writer = csv.DictWriter(file, list(rows[0]))
+                writer.writeheader()
+                writer.writerows(rows)
+        self.test, self.weights = self.rows[100:], [row["w"] for row in self.rows[100:]]
+
+    def fit(self, verb, target, *options):
+        kiln(verb, self.path("train.csv"), "--target", target, "--features", "a,b", "-o", self.path("m.kiln"), *options, *CPU)
+
+    def evaluate(self, *options):
+        return as_json("evaluate", self.path("m.kiln"), self.path("test.csv"), "--weights", "w", "--extra-columns", "ignore", *CPU, *options)
+
+    def predict(self, *options):
+        return as_json("predict", self.path("m.kiln"), self.path("test.csv"), "--extra-columns", "ignore", *CPU, *options)["predictions"]
+
+    def judge_classes(self, names, probabilities, labels, result):
+        w, truth = self.weights, [row["two" if len(names) == 2 else "three"] for row in self.test]
+        metrics = result["metrics"]
+        self.assertAlmostEqual(metrics["accuracy"], mean([a == b for a, b in zip(labels, truth)], w), 12)
+        recalls, scores = [], []
+        for name, row in zip(names, result["classes"]):
+            own = sum(v for v, t in zip(w, truth) if t == name)
+            taken = sum(v for v, p in zip(w, labels) if p == name)
+            both = sum(v for v, t, p in zip(w, truth, labels) if t == p == name)
+            self.assertEqual((row["class"], row["weight"]), (name, own))
+            for key, value in (("precision", both / taken), ("recall", both / own), ("f1", 2 * both / (own + taken))):
+                self.assertAlmostEqual(row[key], value, 12)
+            recalls.append(both / own)
+            scores.append(2 * both / (own + taken))
+        self.assertAlmostEqual(metrics["balanced_accuracy"], sum(recalls) / len(names), 12)
+        self.assertAlmostEqual(metrics["macro_f1"], sum(scores) / len(names), 12)
+        places = [names.index(t) for t in truth]
+        self.assertAlmostEqual(metrics["log_loss"], mean([-math.log(p[t]) for p, t in zip(probabilities, places)], w), 10)
+        brier = [sum((x - (c == t)) ** 2 for c, x in enumerate(p)) / (2 if len(names) == 2 else 1) for p, t in zip(probabilities, places)]
+        self.assertAlmostEqual(metrics["brier"], mean(brier, w), 10)
+        subjects = [1] if len(names) == 2 else range(len(names))
+        areas = [area([p[c] for p in probabilities], [t == c for t in places], w) for c in subjects]
+        for c, found, roc, calibration in zip(subjects, areas, result["roc"], result["calibration"]):
+            self.assertEqual((roc["name"], calibration["name"]), (names[c], names[c]))
+            self.assertAlmostEqual(roc["auc"], found, 10)
+            self.judge_bins(calibration["bins"], [p[c] for p in probabilities], [t == c for t in places])
+            x, y = roc["false_positive_rate"], roc["true_positive_rate"]
+            self.assertEqual((x[0], y[0], x[-1], y[-1]), (0, 0, 1, 1))
+            self.assertTrue(all(p <= q for line in (x, y) for p, q in zip(line, line[1:])))
+            trapezium = sum((x[i + 1] - x[i]) * (y[i + 1] + y[i]) / 2 for i in range(len(x) - 1))
+            self.assertAlmostEqual(trapezium, found, 2)
+        self.assertAlmostEqual(metrics["auc"], sum(areas) / len(areas), 10)
+
+    def judge_bins(self, bins, predicted, observed):
+        """All rows are in a bin, in order, a bin's means and error are those of its rows."""
+        self.assertTrue(5 <= len(bins) <= 10)
+        self.assertAlmostEqual(sum(one["weight"] for one in bins), sum(self.weights))
+        for one, after in zip(bins, bins[1:] + [None]):
+            self.assertTrue(after is None or one["most"] < after["least"])
+            here = [(p, float(o), w) for p, o, w in zip(predicted, observed, self.weights) if one["least"] - 1e-12 <= p <= one["most"] + 1e-12]
+            p, o, w = zip(*here)
+            self.assertAlmostEqual(one["weight"], sum(w))
+            self.assertAlmostEqual(one["predicted"], mean(p, w), 10)
+            self.assertAlmostEqual(one["observed"], mean(o, w), 10)
+            rows = sum(w) ** 2 / sum(v * v for v in w)
+            if rows > 1:
+                spread = mean([(x - mean(o, w)) ** 2 for x in o], w)
+                self.assertAlmostEqual(one["standard_error"], math.sqrt(spread / (rows - 1)), 10)
+            if "residual_50" in one:
+                off = sorted((y - x, v) for x, y, v in here)
+                for share, key in ((0.1, "residual_10"), (0.5, "residual_50"), (0.9, "residual_90")):
+                    below = sum(v for x, v in off if x < one[key] - 1e-9)
+                    upto = sum(v for x, v in off if x <= one[key] + 1e-9)
+                    self.assertTrue(below - 1e-9 <= share * sum(w) <= upto + 1e-9)
+
+    def test_classes(self):
+        for target, names in (("two", ["no", "yes"]), ("three", ["x", "y", "z"])):
+            self.fit("logreg", target)
+            self.judge_classes(names, self.predict("--probabilities"), self.predict(), self.evaluate())
+        for device in ("opencl",):
+            on = as_json("evaluate", self.path("m.kiln"), self.path("test.csv"), "--extra-columns", "ignore", "--device", device, "--type", "f32")
+            self.assertEqual((on["device"].split(":")[0], on["type"]), ("opencl", "f32"))
+            self.assertAlmostEqual(on["metrics"]["auc"], as_json("evaluate", self.path("m.kiln"), self.path("test.csv"), *CPU)["metrics"]["auc"], 4)
+
+    def test_decision_without_probabilities(self):
+        self.fit("svm", "two")
+        result = self.evaluate()
+        truth = [row["two"] == "yes" for row in self.test]
+        self.assertAlmostEqual(result["metrics"]["auc"], area(self.predict("--decision"), truth, self.weights), 10)
+        self.assertIsNone(result["calibration"])
+        self.assertNotIn("log_loss", result["metrics"])
+
+    def test_outcomes_of_a_glm(self):
+        self.fit("glm", "out", "--family", "binomial")
+        result, w = self.evaluate(), self.weights
+        truth, means = [row["out"] for row in self.test], self.predict()
+        lost = mean([-math.log(p if t else 1 - p) for p, t in zip(means, truth)], w)
+        base = mean(truth, w)
+        none = mean([-math.log(base if t else 1 - base) for t in truth], w)
+        for key, value in (("log_loss", lost), ("mean_deviance", 2 * lost), ("d2", 1 - lost / none), ("auc", area(means, truth, w)),
+                           ("accuracy", mean([(p > 0.5) == bool(t) for p, t in zip(means, truth)], w)),
+                           ("brier", mean([(p - t) ** 2 for p, t in zip(means, truth)], w))):
+            self.assertAlmostEqual(result["metrics"][key], value, 10)
+        self.judge_bins(result["calibration"][0]["bins"], means, truth)
+        self.assertEqual(result["roc"][0]["auc"], result["metrics"]["auc"])
+
+    def test_numbers(self):
+        for verb, target, options in (("linreg", "number", []), ("glm", "count", ["--family", "poisson"]), ("svm", "number", ["--regression"])):
+            self.fit(verb, target, *options)
+            result, w = self.evaluate(), self.weights
+            truth, values = [row[target] for row in self.test], self.predict()
+            off = [v - t for v, t in zip(values, truth)]
+            about = mean(truth, w)
+            for key, value in (("mae", mean([abs(x) for x in off], w)), ("rmse", math.sqrt(mean([x * x for x in off], w))),
+                               ("mean_error", mean(off, w)),
+                               ("r2", 1 - mean([x * x for x in off], w) / mean([(t - about) ** 2 for t in truth], w))):
+                self.assertAlmostEqual(result["metrics"][key], value, 10)
+            self.judge_bins(result["calibration"][0]["bins"], values, truth)
+            self.assertIsNone(result["roc"])
+
+    def test_several_targets(self):
+        self.fit("linreg", "number,count")
+        result = self.evaluate("--plot", self.path("t.svg"))
+        self.assertEqual([row["name"] for row in result["calibration"]], ["number", "count"])
+        values = self.predict()
+        self.judge_bins(result["calibration"][1]["bins"], [row[1] for row in values], [row["count"] for row in self.test])
+
+    def test_picture_and_table(self):
+        for verb, target, words in (("logreg", "three", ["receiver operating characteristic", "calibration, with standard errors"]),
+                                    ("linreg", "number", ["calibration, with standard errors", "residuals: 10 %, 50 % and 90 % below"]),
+                                    ("svm", "two", ["receiver operating characteristic", "false positive rate"])):
+            self.fit(verb, target)
+            result = self.evaluate("--plot", self.path("e.svg"))
+            self.assertEqual(result["plot"], self.path("e.svg"))
+            texts = [text.firstChild.data for text in xml.dom.minidom.parse(self.path("e.svg")).getElementsByTagName("text")]
+            for word in words:
+                self.assertIn(word, texts)
+            table = kiln("evaluate", self.path("m.kiln"), self.path("test.csv"), "--weights", "w", *CPU)[0]
+            if verb == "logreg":
+                for roc in result["roc"]:
+                    self.assertIn(f"AUC {roc['auc']:.3f} {roc['name']}", texts)
+                self.assertIn("class                weight  precision     recall         F1        AUC\n", table)
+                self.assertIn("true \\ predicted", table)
+            if verb == "linreg":
+                self.assertIn("calibration of number", table)
+
+    def test_refusals(self):
+        self.fit("linreg", "number")
+        with open(self.path("bare.csv"), "w") as file:
+            file.write("a,b\n1,2\n3,4\n")
+        error = kiln("evaluate", self.path("m.kiln"), self.path("bare.csv"), *CPU, code=3)[1]
+        self.assertIn("has no targets to compare predictions with", error)
+        edges = self.write("g.edges", "a b\nb c\n")
+        kiln("hits", edges, "-o", self.path("h.kiln"), *CPU)
+        self.assertIn("predicts nothing", kiln("evaluate", self.path("h.kiln"), edges, *CPU, code=7)[1])
+        for name in ("m.kiln", "test.csv"):
+            self.assertIn("the same file", kiln("evaluate", self.path("m.kiln"), self.path("test.csv"), "--plot", self.path(name), *CPU, code=2)[1])
+        self.assertTrue(os.path.getsize(self.path("m.kiln")) > 100)
+
+    def test_a_class_that_is_never_predicted(self):
+        self.fit("logreg", "three", "--class-weight", "x=0.001,z=0.001")
+        table = kiln("evaluate", self.path("m.kiln"), self.path("test.csv"), *CPU)[0]
+        self.assertRegex(table, r"\n +x +\d+ +- +0 +0 ")
+        self.assertNotIn("nan", table)
+        self.assertIsNone(self.evaluate()["classes"][0]["precision"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=["results_test"])
