@@ -1,4 +1,5 @@
-# Writes OUTPUT, a C file that defines ki_sources[], each file of FILES ("|"-separated) as a byte array, and ki_build_id.
+# Writes OUTPUT, a C file that defines ki_sources[], each file of FILES ("|"-separated) as a byte array with its path in the source
+# tree, and ki_build_id.
 # Byte arrays and not string literals: C promises only 4,095 characters in a literal.
 set(text "/* Generated from the kernel files. */\n#include \"core/kernels.h\"\n")
 set(rows "")
@@ -10,9 +11,10 @@ foreach(file IN LISTS FILES)
   string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${hex}")
   string(REGEX REPLACE "(0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,0x..,)" "\\1\n" bytes "${bytes}")
   string(APPEND text "static const char ${id}[] = {\n${bytes}0};\n")
-  string(APPEND rows "    {\"${name}\", ${id}},\n")
+  file(RELATIVE_PATH path ${CMAKE_CURRENT_LIST_DIR}/.. ${file})
+  string(APPEND rows "    {\"${name}\", \"${path}\", ${id}},\n")
 endforeach()
-string(APPEND text "const struct ki_source ki_sources[] = {\n${rows}    {0, 0}};\n")
+string(APPEND text "const struct ki_source ki_sources[] = {\n${rows}    {0, 0, 0}};\n")
 # The code that builds kernels: backends and kernel sources (CODE, "|"-separated).
 set(code "")
 string(REPLACE "|" ";" CODE "${CODE}")

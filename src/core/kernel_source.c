@@ -14,49 +14,62 @@
 #include "core/kernels.h"
 #include "core/seams.h"
 
-enum { FILE_MAX = 1 << 20, PATH = 4096 };
+/* No kernel's source is longer than FIRST_ROOM bytes today. */
+enum { FILE_MAX = 1 << 20, PATH = 4096, FIRST_ROOM = 1 << 18 };
 
-static kiln_status append(char **text, size_t *size, const char *piece, size_t bytes) {
-    char *grown = ki_resize(*text, *size + bytes + 1);
-    if (!grown) return ki_fail_nomem(*size + bytes + 1, "a kernel's source");
-    memcpy(grown + *size, piece, bytes);
-    *text = grown;
-    *size += bytes;
-    grown[*size] = '\0';
+/* A string that grows. */
+struct text {
+    char *start;
+    size_t size, room;
+};
+
+static kiln_status append(struct text *text, const char *piece, size_t bytes) {
+    size_t room = text->room ? text->room : FIRST_ROOM;
+    while (room <= text->size + bytes) room *= 2;
+    if (room > text->room) {
+        char *grown = ki_resize(text->start, room);
+        if (!grown) return ki_fail_nomem(room, "a kernel's source");
+        text->start = grown;
+        text->room = room;
+    }
+    memcpy(text->start + text->size, piece, bytes);
+    text->size += bytes;
+    text->start[text->size] = '\0';
     return KILN_OK;
 }
 
-static kiln_status append_embedded(char **text, size_t *size, const char *name) {
+static kiln_status append_embedded(struct text *text, const char *name) {
     for (const struct ki_source *source = ki_sources; source->name; source++)
-        if (strcmp(source->name, name) == 0) return append(text, size, source->text, strlen(source->text));
+        if (strcmp(source->name, name) == 0) return append(text, source->text, strlen(source->text));
     return ki_fail(KILN_ERR_INTERNAL, "the kernel file '%s' is not part of this library", name);
+}
+
+/* The file's place in the source tree. */
+static const char *path_of(const char *name) {
+    for (const struct ki_source *source = ki_sources; source->name; source++)
+        if (strcmp(source->name, name) == 0) return source->path;
+    return name;
+}
+
+static int open_below(const char *folder, const char *below) {
+    char path[PATH];
+    int file = -1;
+    if (snprintf(path, sizeof path, "%s/%s", folder, below) >= PATH) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    do file = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0);
+    while (file < 0 && errno == EINTR);
+    return file;
 }
 
 /* The kernel file in the folder that a developer named: there, or where the source tree keeps it. */
 static int open_development(const char *folder, const char *name) {
-    static const char *const below[] = {"",
-                                        "src/ops/",
-                                        "src/pass/",
-                                        "src/pass/dense/",
-                                        "src/pass/csr/",
-                                        "src/derived/",
-                                        "src/choose/",
-                                        "src/dialect/"};
-    const int folders = (int)(sizeof below / sizeof *below);
-    char path[PATH];
-    int file = -1;
-    errno = ENOENT;
-    for (int i = 0; i < folders && file < 0 && (errno == ENOENT || errno == EINTR); i++) {
-        if (snprintf(path, sizeof path, "%s/%s%s", folder, below[i], name) >= PATH)
-            errno = ENAMETOOLONG;
-        else
-            file = ki_seams.open(path, O_RDONLY | O_CLOEXEC, 0);
-        if (file < 0 && errno == EINTR) i--;
-    }
-    return file;
+    const int file = open_below(folder, name);
+    return file < 0 && errno == ENOENT ? open_below(folder, path_of(name)) : file;
 }
 
-static kiln_status append_development(char **text, size_t *size, const char *folder, const char *name) {
+static kiln_status append_development(struct text *text, const char *folder, const char *name) {
     char chunk[4096];
     size_t total = 0;
     ssize_t got = 1;
@@ -69,7 +82,7 @@ static kiln_status append_development(char **text, size_t *size, const char *fol
     while (status == KILN_OK && got != 0 && total <= FILE_MAX) {
         got = ki_seams.read(file, chunk, sizeof chunk);
         if (got > 0)
-            status = append(text, size, chunk, (size_t)got);
+            status = append(text, chunk, (size_t)got);
         else if (got < 0 && errno != EINTR)
             status = ki_fail_errno(KILN_ERR_IO, errno, "%s/%s: %s", folder, name, strerror(errno));
         if (got > 0) total += (size_t)got;
@@ -80,14 +93,14 @@ static kiln_status append_development(char **text, size_t *size, const char *fol
     return status;
 }
 
-static kiln_status append_part(char **text, size_t *size, const char *name) {
+static kiln_status append_part(struct text *text, const char *name) {
     const char *folder = secure_getenv("KILN_KERNEL_DIR");
     char line[128];
     int length = snprintf(line, sizeof line, "\n#line 1 \"%s\"\n", name);
-    kiln_status status = append(text, size, line, (size_t)length);
+    kiln_status status = append(text, line, (size_t)length);
     if (status != KILN_OK) return status;
-    if (!folder || !*folder) return append_embedded(text, size, name);
-    if (*folder == '/') return append_development(text, size, folder, name);
+    if (!folder || !*folder) return append_embedded(text, name);
+    if (*folder == '/') return append_development(text, folder, name);
     ki_fail(KILN_ERR_ARGUMENT, "KILN_KERNEL_DIR is '%.200s', but must be an absolute path", folder);
     return ki_hint("unset KILN_KERNEL_DIR to use the kernels in the library");
 }
@@ -100,15 +113,14 @@ kiln_status ki_kernel_source(char **source, const char *dialect, const char *fil
                                  "group_sum.h", "arguments.h", "chain_arguments.h", "pass.h",      "bulk.h",
                                  "tensor.h",    "tile.h",      "exchange.h",        body};
     const char *define = type == KILN_F32 ? "#define REAL_F32 1\n" : "#define REAL_F64 1\n";
-    char *text = NULL;
-    size_t size = 0;
-    kiln_status status = append(&text, &size, define, strlen(define));
+    struct text text = {0};
+    kiln_status status = append(&text, define, strlen(define));
     for (size_t i = 0; i < sizeof parts / sizeof *parts && status == KILN_OK; i++)
-        status = append_part(&text, &size, parts[i]);
+        status = append_part(&text, parts[i]);
     if (status != KILN_OK) {
-        ki_free(text);
+        ki_free(text.start);
         return status;
     }
-    *source = text;
+    *source = text.start;
     return KILN_OK;
 }

@@ -7,6 +7,7 @@
 /* A kernel file, embedded at build by cmake/embed.cmake; the list ends with a NULL name. */
 struct ki_source {
     const char *name; /* "csr.cl" or "opencl.h" */
+    const char *path; /* in the source tree: "src/pass/csr/csr.cl" */
     const char *text;
 };
 extern const struct ki_source ki_sources[];

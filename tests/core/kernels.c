@@ -79,6 +79,24 @@ static void embedded_sources_are_complete(void **state) {
     assert_null(source);
 }
 
+/* KILN_KERNEL_DIR may be the source tree, wherever in it a kernel lies. */
+static void the_source_tree_is_a_development_folder(void **state) {
+    (void)state;
+    for (const struct ki_source *file = ki_sources; file->name; file++) {
+        char stem[64], *embedded = NULL, *source = NULL;
+        const char *dot = strstr(file->name, ".cl");
+        if (!dot) continue;
+        snprintf(stem, sizeof stem, "%.*s", (int)(dot - file->name), file->name);
+        unsetenv("KILN_KERNEL_DIR");
+        assert_int_equal(ki_kernel_source(&embedded, "opencl", stem, KILN_F64), KILN_OK);
+        setenv("KILN_KERNEL_DIR", KILN_TEST_DATA "/..", 1);
+        assert_int_equal(ki_kernel_source(&source, "opencl", stem, KILN_F64), KILN_OK);
+        assert_string_equal(source, embedded);
+        ki_free(embedded);
+        ki_free(source);
+    }
+}
+
 static void development_folder(void **state) {
     (void)state;
     char *source = NULL;
@@ -177,6 +195,7 @@ int main(void) {
                                        TEST(the_device_keeps_it),
                                        TEST(source_names_its_parts),
                                        TEST(embedded_sources_are_complete),
+                                       TEST(the_source_tree_is_a_development_folder),
                                        TEST(development_folder),
                                        TEST(a_changed_source_is_another_kernel),
                                        TEST(other_driver_is_another_kernel),
