@@ -46,7 +46,8 @@ build build-sanitize all -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithD
 say "tests with address and undefined behaviour sanitizers"
 run_tests build-sanitize -E "$kernel_compilers"
 
-build build-thread thread_tests -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo -DKILN_SANITIZE=thread
+build build-thread thread_tests -DCMAKE_C_COMPILER=clang-14 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
+    -DKILN_SANITIZE=thread -DKILN_TEST_QUICK=ON
 say "tests of what runs on several threads, with the thread sanitizer"
 run_tests build-thread -L threads
 

@@ -24,7 +24,7 @@ static enum ki_isa cap_of(const char *name) {
 /* The best instruction set that this processor and KILN_ISA both allow. */
 static enum ki_isa choose_isa(void) {
     enum ki_isa best = KI_ISA_BASE;
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(KI_BASE_ONLY)
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) best = KI_ISA_AVX2;
     if (best == KI_ISA_AVX2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&

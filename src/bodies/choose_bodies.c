@@ -4,7 +4,7 @@
 static const struct ki_bodies *bodies_of(enum ki_isa isa, kiln_type type) {
     static const struct ki_bodies *const tables[KI_ISA_COUNT] = {
         ki_bodies_base,
-#if defined(__x86_64__)
+#if defined(__x86_64__) && !defined(KI_BASE_ONLY)
         ki_bodies_avx2,
         ki_bodies_avx512,
 #else
