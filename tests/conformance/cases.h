@@ -87,6 +87,7 @@ struct problem_list {
     int64_t count;
     int64_t entries_max; /* problems with more entries times k are left out */
     bool thin;           /* fewer widths: for devices that take long to build a kernel for each */
+    bool sampled;        /* one problem of four, always the same ones */
 };
 void problem_add(struct problem_list *list, struct problem problem);
 /* e.g. "csr HOT_COLUMN 300x1000 k=3 alpha=1 beta=0.5 V Z_ALIAS" */

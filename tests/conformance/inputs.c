@@ -3,6 +3,7 @@
  * slices. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -246,7 +247,16 @@ static double expected_entries(const struct problem *p) {
     return (double)p->rows * (double)p->per_row + (double)p->cols;
 }
 
+/* One problem of four, whatever else is in the list: the golden ratio's multiples spread evenly and have no period. */
+static bool in_sample(const struct problem *p) {
+    const int64_t number = p->rows + 3 * p->cols + 5 * p->per_row + 7 * p->k + 11 * (int64_t)p->flags +
+                           13 * p->kind + 17 * p->family + 19 * p->link + 23 * (int64_t)p->pattern;
+    const double turns = 0.6180339887498949 * (double)number;
+    return turns - floor(turns) < 0.25;
+}
+
 void problem_add(struct problem_list *list, struct problem problem) {
+    if (list->sampled && !in_sample(&problem)) return;
     if (expected_entries(&problem) * (double)problem.k > (double)list->entries_max) return;
     int64_t capacity = list->count + 1;
     list->problems = must(realloc(list->problems, (size_t)capacity * sizeof *list->problems));

@@ -17,17 +17,13 @@ foreach(type f32 f64)
     ${conformance_extent})
   add_test(NAME conformance_plans_${type} COMMAND conformance --plans --quick --type ${type} --device opencl --require opencl)
 endforeach()
-set(sanitized_extent "")
-if(KILN_SANITIZE) # every loop is then many times slower
-  set(sanitized_extent --quick)
-endif()
-add_test(NAME conformance_scalar COMMAND conformance --device cpu --threads 1 ${sanitized_extent})
-add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3 ${sanitized_extent})
-add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 ${sanitized_extent})
+add_test(NAME conformance_scalar COMMAND conformance --device cpu --threads 1 ${conformance_extent})
+add_test(NAME conformance_avx2 COMMAND conformance --device cpu --threads 3 ${conformance_extent})
+add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 ${conformance_extent})
 # Limits so low that small problems take every way: 64-bit indices, and all that is derived from a sparse X. Neither depends on
 # the element type: one is enough for the devices that build kernels slowly.
 add_test(NAME conformance_low_limits COMMAND conformance --low-limits --quick --type f64 --require ${KILN_REQUIRED_DEVICES})
-add_test(NAME conformance_low_limits_f32 COMMAND conformance --low-limits --device cpu --type f32 ${sanitized_extent})
+add_test(NAME conformance_low_limits_f32 COMMAND conformance --low-limits --device cpu --type f32 ${conformance_extent})
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
 set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads
