@@ -38,6 +38,14 @@ python3 bench/plot.py --check
 # What only hands the kernels' source to other compilers has done so by now.
 kernel_compilers='^backends_(nvrtc|syntax)$'
 
+# As its users get it: built by pip into an environment of its own.
+say "tests of the Python package"
+python3 -m venv build-python
+run_quietly build-python/bin/pip install --disable-pip-version-check ".[test]"
+run_quietly build-python/bin/mypy
+KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln-unoptimised POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable \
+    POCL_WORK_GROUP_SPECIALIZATION=0 build-python/bin/python -m pytest -q
+
 # Kernels that the first tests built are taken from their cache: a compiler under sanitizers takes minutes.
 cache=$PWD/build-gcc/test-cache
 

@@ -1,0 +1,61 @@
+"""Kiln: machine learning on large sparse and dense data at memory speed.
+
+Estimators follow scikit-learn; functions take NumPy arrays, SciPy's sparse matrices and what offers DLPack.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._arrays import Device, Matrix, device, matrix
+    from ._cluster import KMeans, MiniBatchKMeans
+    from ._factors import ALS
+    from ._functions import batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
+    from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
+                           UnsupportedError)
+    from ._linear import (GammaRegressor, GeneralizedLinearRegressor, LinearRegression, LinearSVC, LinearSVR, LogisticRegression,
+                          PoissonRegressor, Ridge, TweedieRegressor)
+    from ._load import load
+    from ._machine import devices, doctor, explain, read
+    from ._manifold import MDS
+
+    __version__: str
+
+# Name -> the module that has it, which is loaded when the name is first used: scikit-learn only for an estimator.
+_NAMES = {
+    **dict.fromkeys(("KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
+                     "UnsupportedError"), "_library"),
+    **dict.fromkeys(("Device", "Matrix", "device", "matrix"), "_arrays"),
+    **dict.fromkeys(("LinearRegression", "Ridge", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
+                     "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
+    **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
+    "MDS": "_manifold",
+    "ALS": "_factors",
+    "load": "_load",
+    **dict.fromkeys(("pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
+    **dict.fromkeys(("read", "devices", "doctor", "explain"), "_machine"),
+}
+
+__all__ = [
+    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "FileError", "GammaRegressor", "GeneralizedLinearRegressor", "KMeans",
+    "KilnError", "LinearRegression", "LinearSVC", "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError",
+    "OutOfMemoryError", "PoissonRegressor", "Ridge", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale", "device",
+    "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read", "sddmm", "spmm",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from ._library import lib, text
+
+        return text(lib.kiln_version())
+    if name not in _NAMES:
+        raise AttributeError(f"module 'kiln' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f".{_NAMES[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

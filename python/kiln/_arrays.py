@@ -1,0 +1,222 @@
+"""Arrays of other packages as Kiln's matrices, without a copy where the layout allows, and back."""
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from typing import Any
+
+import numpy as np
+
+from ._library import ArgumentError, check, ffi, lib, struct, text
+
+_TYPES = {np.dtype(np.float32): "KILN_F32", np.dtype(np.float64): "KILN_F64"}
+_CUDA = 2  # DLPack's number for it
+
+
+def _type_of(dtype: Any) -> int:
+    return int(getattr(lib, _TYPES[np.dtype(dtype)]))
+
+
+class Device:
+    """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0".
+
+    memory is a budget in bytes; deterministic asks for the same bits from run to run. Devices are thread-safe to share between
+    matrices of one thread at a time.
+    """
+
+    def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False) -> None:
+        options = struct("kiln_device_options", threads=threads, memory=memory, deterministic=deterministic)
+        pointer = ffi.new("kiln_device **")
+        check(lib.kiln_device_open(pointer, name.encode(), options))
+        self.pointer = pointer[0]
+        self._adopted: Any = weakref.finalize(self, lib.kiln_device_close, self.pointer)
+        self._adopted.atexit = False  # matrices may outlive it there
+        info = struct("kiln_device_info")
+        check(lib.kiln_device_get_info(self.pointer, info))
+        self.name, self.description = text(info.name), text(info.description)
+        self.is_gpu, self.threads, self.memory = bool(info.is_gpu), int(info.threads), int(info.memory)
+
+    def __repr__(self) -> str:
+        return f"<kiln.Device {self.name}: {self.description}>"
+
+
+_opened: dict[str, Device] = {}
+_opened_by = [os.getpid()]
+_parents: list[dict[str, Device]] = []  # devices of a process that this one was forked from: never closed here
+_lock = threading.Lock()
+
+
+def device(name: str | Device = "auto") -> Device:
+    """The device of that name, opened once in a process."""
+    if isinstance(name, Device):
+        return name
+    with _lock:
+        if os.getpid() != _opened_by[0]:  # a fork: the parent's devices are not the child's
+            _parents.append(dict(_opened))
+            _opened.clear()
+            _opened_by[0] = os.getpid()
+        if name not in _opened:
+            made = Device(name)
+            _opened[name] = _opened.setdefault(made.name, made)
+        return _opened[name]
+
+
+def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1) -> Device:
+    """The device on which so many passes over such a matrix are expected to end first."""
+    host = device("cpu")
+    work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=_type_of(dtype), rows=shape[0],
+                  cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
+    chosen, estimates, count = ffi.new("kiln_device **"), ffi.new("kiln_estimate **"), ffi.new("int64_t *")
+    check(lib.kiln_device_choose(chosen, estimates, count, host.pointer, work, ffi.NULL))
+    try:
+        name = next((text(estimates[0][i].device) for i in range(count[0]) if estimates[0][i].chosen), "cpu")
+    finally:
+        lib.kiln_free(estimates[0])
+        if chosen[0] != host.pointer:
+            lib.kiln_device_close(chosen[0])
+    return device(name)
+
+
+class Matrix:
+    """A dense or sparse (CSR) matrix on a device. Made once, it serves any number of calls and fits.
+
+    Matrix(array) takes NumPy arrays, SciPy's sparse matrices, and what offers DLPack (PyTorch, CuPy, JAX; on the CPU and on CUDA
+    devices). C-contiguous arrays and CSR matrices of float32 and float64 are used where they lie; others are copied.
+    """
+
+    def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
+        self._keep: list[Any] = []  # what the C matrix points into
+        pointer = ffi.new("kiln_matrix **")
+        if hasattr(array, "tocsr"):
+            self.device, memory = _sparse_memory(self._keep, array, device, dtype)
+        else:
+            self.device, memory = _dense_memory(self._keep, array, device, dtype)
+        check(lib.kiln_matrix_wrap(pointer, self.device.pointer, memory))
+        self._own(pointer[0])
+
+    @classmethod
+    def adopt(cls, pointer: Any, device: Device, keep: Any = None) -> Matrix:
+        """A matrix that the library has made; keep: what it shares memory with."""
+        self = cls.__new__(cls)
+        self._keep = [keep]
+        self.device = device
+        self._own(pointer)
+        return self
+
+    @classmethod
+    def empty(cls, device: Device, shape: tuple[int, int], dtype: Any) -> Matrix:
+        """A dense matrix of zeros."""
+        pointer = ffi.new("kiln_matrix **")
+        check(lib.kiln_matrix_dense(pointer, device.pointer, _type_of(dtype), shape[0], shape[1], ffi.NULL))
+        return cls.adopt(pointer[0], device)
+
+    def _own(self, pointer: Any) -> None:
+        self.pointer = pointer
+        finalize: Any = weakref.finalize(self, _release, pointer, self._keep, self.device)
+        finalize.atexit = False
+        self.shape = (int(lib.kiln_matrix_rows(pointer)), int(lib.kiln_matrix_cols(pointer)))
+        self.dtype = np.dtype(np.float32 if lib.kiln_matrix_type(pointer) == lib.KILN_F32 else np.float64)
+        self.sparse = bool(lib.kiln_matrix_format(pointer) == lib.KILN_CSR)
+        self.nnz = int(lib.kiln_matrix_nnz(pointer))
+
+    def numpy(self) -> Any:
+        """A copy in host memory: an ndarray, of a sparse matrix a scipy.sparse.csr_matrix."""
+        values = np.empty(self.nnz if self.sparse else self.shape, self.dtype)
+        if not self.sparse:
+            check(lib.kiln_matrix_get(ffi.from_buffer(values) if values.size else ffi.NULL, self.pointer))
+            return values
+        import scipy.sparse
+
+        starts, columns = np.empty(self.shape[0] + 1, np.int64), np.empty(self.nnz, np.int32)
+        check(lib.kiln_matrix_get_csr(ffi.cast("int64_t *", starts.ctypes.data), ffi.cast("int32_t *", columns.ctypes.data),
+                                      ffi.cast("void *", values.ctypes.data), self.pointer))
+        return scipy.sparse.csr_matrix((values, columns, starts), self.shape)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        values = self.numpy()
+        if self.sparse:
+            raise TypeError("a sparse kiln.Matrix is no array; numpy() makes a scipy.sparse.csr_matrix of it")
+        return values if dtype is None else values.astype(dtype)
+
+    def __repr__(self) -> str:
+        kind = f"sparse, {self.nnz:,} entries" if self.sparse else "dense"
+        return f"<kiln.Matrix {self.shape[0]:,} x {self.shape[1]:,} {self.dtype.name}, {kind}, on {self.device.name}>"
+
+
+def _release(pointer: Any, keep: Any, device: Device) -> None:
+    """Frees the matrix before what it points into and its device go."""
+    lib.kiln_matrix_free(pointer)
+
+
+def _float_type(array: Any, dtype: Any) -> Any:
+    wanted = np.dtype(dtype) if dtype is not None else getattr(array, "dtype", None)
+    return wanted if wanted in _TYPES else np.dtype(np.float64)
+
+
+def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
+    if hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == _CUDA:
+        return _cuda_memory(keep, array, where)
+    lent = hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
+    values = np.from_dlpack(array) if lent else np.asarray(array)
+    if values.ndim not in (1, 2):
+        raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
+    values = np.ascontiguousarray(values, _float_type(values, dtype))
+    values = values.reshape(-1, 1) if values.ndim == 1 else values
+    keep.append(values)
+    return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0], cols=values.shape[1],
+                                 values=ffi.cast("void *", values.ctypes.data) if values.size else None)
+
+
+def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
+    csr = array.tocsr()
+    if not csr.has_canonical_format:
+        csr = csr.copy()
+        csr.sum_duplicates()
+    if csr.shape[1] >= 2**31:
+        raise ArgumentError(f"expected fewer than 2^31 columns, got {csr.shape[1]}")
+    values = np.ascontiguousarray(csr.data, _float_type(csr, dtype))
+    columns = np.ascontiguousarray(csr.indices, np.int32)
+    starts = np.ascontiguousarray(csr.indptr, csr.indptr.dtype if csr.indptr.dtype == np.int32 else np.int64)
+    keep += [values, columns, starts]
+    memory = struct("kiln_memory", type=_type_of(values.dtype), rows=csr.shape[0], cols=csr.shape[1],
+                    values=ffi.cast("void *", values.ctypes.data), row_start=ffi.cast("void *", starts.ctypes.data),
+                    col=ffi.cast("int32_t *", columns.ctypes.data), row_start_bits=8 * starts.dtype.itemsize)
+    return device(where), memory
+
+
+def _cuda_memory(keep: list[Any], array: Any, where: str | Device) -> tuple[Device, Any]:
+    """Memory of a CUDA device that another package lends through DLPack."""
+    import ctypes
+
+    number = int(array.__dlpack_device__()[1])
+    wanted = device(where if isinstance(where, Device) or where.startswith("cuda") else f"cuda:{number}")
+    if wanted.name != f"cuda:{number}":
+        raise ArgumentError(f"the array lies on cuda:{number}, not on {wanted.name}")
+    capsule = array.__dlpack__(stream=1)  # 1: the default stream waits for the array's own
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
+    tensor = ffi.cast("DLManagedTensor *", pointer(capsule, b"dltensor")).dl_tensor
+    keep += [capsule, array]  # the capsule gives the memory back when it goes
+    shape = [tensor.shape[i] for i in range(tensor.ndim)]
+    strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else None
+    rows, cols = (shape + [1])[:2]
+    if tensor.ndim not in (1, 2) or (strides and cols > 1 and strides != [cols, 1][:tensor.ndim]):
+        raise ArgumentError("expected a contiguous array of 1 or 2 dimensions in CUDA memory")
+    if tensor.dtype.code != 2 or tensor.dtype.bits not in (32, 64) or tensor.dtype.lanes != 1:
+        raise ArgumentError("expected float32 or float64 in CUDA memory")
+    memory = struct("kiln_memory", type=lib.KILN_F32 if tensor.dtype.bits == 32 else lib.KILN_F64, rows=rows, cols=cols,
+                    values=ffi.cast("char *", tensor.data) + tensor.byte_offset, on_device=1)
+    return wanted, memory
+
+
+def matrix(array: Any, where: str | Device = "cpu", dtype: Any = None) -> Matrix:
+    """The array as a Matrix on the device; a Matrix that is there already is taken as it is."""
+    if not isinstance(array, Matrix):
+        return Matrix(array, where, dtype=dtype)
+    wanted = device(where)
+    if array.device is wanted and (dtype is None or array.dtype == np.dtype(dtype)):
+        return array
+    pointer = ffi.new("kiln_matrix **")
+    check(lib.kiln_matrix_copy(pointer, wanted.pointer, _type_of(dtype or array.dtype), array.pointer))
+    return Matrix.adopt(pointer[0], wanted)

@@ -1,0 +1,128 @@
+"""What Kiln's estimators share: scikit-learn's conventions about Kiln's calls."""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from ._arrays import Device, Matrix, choose, device, matrix
+from ._library import check, ffi, lib, struct
+from ._solve import Report, solve, warn_unless_converged
+
+
+class Estimator(BaseEstimator):  # type: ignore[misc]
+    """A class names its algorithm in the registry; its options come from there, what a model holds from _content()."""
+
+    _algorithm: str
+    device: Any
+    verbose: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    # ------------------------------------------------------------------------------------------------ data
+
+    def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
+        """X, or X and y, in float32 or float64; a kiln.Matrix as it is."""
+        more.setdefault("accept_sparse", "csr")
+        if isinstance(X, Matrix):
+            if more.get("reset", True):
+                self.n_features_in_ = X.shape[1]
+            elif X.shape[1] != self.n_features_in_:
+                raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
+                                 f"{self.n_features_in_} features as input")
+            return X if isinstance(y, str) else (X, np.asarray(y))
+        if not isinstance(y, str):
+            more["y"] = y
+        return validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
+
+    def _weights(self, sample_weight: Any, X: Any) -> Any:
+        """sample_weight as an array for a validated X; None stays None."""
+        if sample_weight is None:
+            return None
+        if isinstance(X, Matrix):
+            return np.asarray(sample_weight, X.dtype)
+        return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
+
+    def _place(self, X: Any, columns: int = 1) -> Device:
+        """The device that `device` names; "auto" weighs them for this X."""
+        if isinstance(X, Matrix):
+            return X.device
+        if self.device != "auto":
+            return device(self.device)
+        nnz = X.nnz if hasattr(X, "tocsr") else None
+        passes = lib.kiln_algorithm_passes(self._algorithm.encode(), X.shape[1], getattr(self, "max_iter", None) or 0)
+        return choose(X.shape, nnz, X.dtype, passes, columns)
+
+    # --------------------------------------------------------------------------------------------- running
+
+    def _run(self, operands: list[Matrix | None], **options: Any) -> Report:
+        """kiln_ALGORITHM(operands..., options, report); options that are None keep their defaults."""
+        made = struct(f"kiln_{self._algorithm}_options")
+        keep = [value for value in options.values() if isinstance(value, Matrix)]
+        for name, value in options.items():
+            if isinstance(value, Matrix):
+                setattr(made, name, value.pointer)
+            elif value is not None:
+                setattr(made, name, value)
+        pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
+        report = solve(getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
+                       callback=getattr(self, "callback", None))
+        del keep
+        self._keep_report(report)
+        return report
+
+    def _keep_report(self, report: Report) -> None:
+        self.n_iter_ = report.n_iter
+        self.converged_ = report.converged
+        self.objective_ = report.objective
+        self.report_ = report
+        warn_unless_converged(report, type(self).__name__)
+
+    # ---------------------------------------------------------------------------------------------- models
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        """The tensors and the texts of this estimator's model."""
+        raise NotImplementedError
+
+    def _model(self, where: Device) -> Any:
+        pointer = ffi.new("kiln_model **")
+        check(lib.kiln_model_create(pointer, self._algorithm.encode()))
+        model = ffi.gc(pointer[0], lib.kiln_model_free)
+        tensors, texts = self._content()
+        for name, values in tensors.items():
+            tensor = Matrix(values, where)
+            check(lib.kiln_model_set_tensor(model, name.encode(), tensor.pointer))
+        for name, value in texts.items():
+            check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
+        return model
+
+    def _predict(self, X: Any) -> Any:
+        """kiln_predict of a validated X, as an array."""
+        where = self._place(X)
+        made = ffi.new("kiln_matrix **")
+        operand = matrix(X, where)
+        check(lib.kiln_predict(made, self._model(where), operand.pointer))
+        return Matrix.adopt(made[0], where).numpy()
+
+    def save(self, path: Any) -> None:
+        """Writes the model as a file that `kiln predict` and kiln.load read."""
+        from sklearn.utils.validation import check_is_fitted
+
+        check_is_fitted(self)
+        model = self._model(device("cpu"))
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            check(lib.kiln_model_set_text(model, b"features", json.dumps(list(names)).encode()))
+        check(lib.kiln_model_save(model, str(path).encode()))
+
+
+def as_columns(values: Any, dtype: Any) -> Any:
+    """A vector as a matrix of one column, and any array in this type."""
+    values = np.ascontiguousarray(values, dtype)
+    return values.reshape(-1, 1) if values.ndim == 1 else values

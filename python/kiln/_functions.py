@@ -1,0 +1,186 @@
+"""Operations and rankings as functions of arrays."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._arrays import Device, Matrix, choose, device, matrix
+from ._library import ArgumentError, check, ffi, lib, struct
+from ._solve import Callback, Report, solve, warn_unless_converged
+
+_Operand = Any
+
+
+def _place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1) -> Matrix:
+    """X on its device: its own, the one that is named, or the best for so many passes."""
+    if isinstance(X, Matrix):
+        return X
+    if where != "auto":
+        return matrix(X, where)
+    host = Matrix(X, "cpu")
+    best = choose(host.shape, host.nnz if host.sparse else None, host.dtype, passes, columns)
+    return matrix(host, best)
+
+
+def _beside(X: Matrix, array: _Operand) -> Matrix | None:
+    """Another operand, where X is and of its type."""
+    return None if array is None else matrix(array, X.device, X.dtype)
+
+
+def _pointer(operand: Matrix | None) -> Any:
+    return ffi.NULL if operand is None else operand.pointer
+
+
+def _result(values: Matrix, like: _Operand) -> Any:
+    """An array; a vector where `like` was one."""
+    array = values.numpy()
+    return array[:, 0] if np.ndim(like) == 1 else array
+
+
+def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0, beta: float = 0.0, z: _Operand = None,
+            device: str | Device = "auto") -> Any:
+    """alpha X^T (v * (X y)) + beta z, with X (m, n), dense or sparse, read once."""
+    x = _place(X, device)
+    weights, start, Y = _beside(x, v), _beside(x, z), matrix(y, x.device, x.dtype)
+    w = Matrix.empty(x.device, (x.shape[1], Y.shape[1]), x.dtype)
+    check(lib.kiln_mmchain(w.pointer, alpha, x.pointer, _pointer(weights), Y.pointer, beta, _pointer(start)))
+    return _result(w, y)
+
+
+def multiply(A: _Operand, B: _Operand, *, transposed: bool = False, device: str | Device = "auto") -> Any:
+    """A B, or with transposed A^T B; A dense or sparse, B dense."""
+    a = _place(A, device)
+    b = matrix(B, a.device, a.dtype)
+    Y = Matrix.empty(a.device, (a.shape[1] if transposed else a.shape[0], b.shape[1]), a.dtype)
+    check(lib.kiln_multiply(Y.pointer, 1, lib.KILN_TRANSPOSED if transposed else lib.KILN_PLAIN, a.pointer, b.pointer, 0, ffi.NULL))
+    return _result(Y, B)
+
+
+def spmm(S: _Operand, B: _Operand, *, transposed: bool = False, device: str | Device = "auto") -> Any:
+    """A sparse matrix times a dense one: multiply(), under the name that the field gives it."""
+    return multiply(S, B, transposed=transposed, device=device)
+
+
+_KINDS = {"product": "KILN_SAMPLE_PRODUCT", "times": "KILN_SAMPLE_TIMES", "quotient": "KILN_SAMPLE_QUOTIENT",
+          "residual": "KILN_SAMPLE_RESIDUAL"}
+
+
+def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha: float = 1.0, device: str | Device = "auto") -> Any:
+    """alpha f(s_ij, a_i . b_j) at the entries of a sparse S (m, n), as a sparse matrix; A (m, k), B (n, k).
+
+    kind: "product" d, "times" s d, "quotient" s / d, "residual" s - d.
+    """
+    if kind not in _KINDS:
+        raise ArgumentError(f"kind must be one of {sorted(_KINDS)}, got {kind!r}")
+    s = _place(S, device)
+    a, b = matrix(A, s.device, s.dtype), matrix(B, s.device, s.dtype)
+    made = ffi.new("kiln_matrix **")
+    check(lib.kiln_matrix_like(made, s.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL))
+    P = Matrix.adopt(made[0], s.device, s)
+    sample = struct("kiln_sample", kind=getattr(lib, _KINDS[kind]), S=s.pointer, A=a.pointer, B=b.pointer)
+    check(lib.kiln_sddmm(P.pointer, ffi.NULL, alpha, sample, 0))
+    return P.numpy()
+
+
+_REDUCTIONS = {name: "KILN_BATCH_" + name.upper() for name in ("sum", "squares", "l1", "l2", "max", "min", "argmax", "argmin", "mean",
+                                                               "variance")}
+
+
+def _batch(x: Matrix, offsets: Any) -> tuple[Any, int]:
+    """The vectors of a batch: rows, or where the offsets cut a flat array."""
+    made = ffi.new("kiln_batch **")
+    if offsets is None:
+        check(lib.kiln_batch_rows(made, x.pointer))
+        return ffi.gc(made[0], lib.kiln_batch_free), x.shape[0]
+    starts = np.ascontiguousarray(offsets, np.int64)
+    if starts.ndim != 1 or len(starts) == 0:
+        raise ArgumentError("offsets must be a vector of count + 1 numbers")
+    check(lib.kiln_batch_ragged(made, x.device.pointer, len(starts) - 1, ffi.cast("int64_t *", starts.ctypes.data)))
+    return ffi.gc(made[0], lib.kiln_batch_free), len(starts) - 1
+
+
+def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device: str | Device = "auto") -> Any:
+    """The sum, squares, l1, l2, max, min, argmax, argmin, mean or variance of each row of X, or of each piece
+    X[offsets[v]:offsets[v + 1]] of a vector X. Sums run in double."""
+    if kind not in _REDUCTIONS:
+        raise ArgumentError(f"kind must be one of {sorted(_REDUCTIONS)}, got {kind!r}")
+    x = _place(X, device)
+    batch, count = _batch(x, offsets)
+    result = Matrix.empty(x.device, (count, 1), x.dtype)
+    check(lib.kiln_batch_reduce(result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch))
+    values = result.numpy()[:, 0]
+    return values.astype(np.int64) if kind.startswith("arg") else values
+
+
+def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | Device = "auto") -> Any:
+    """scale[v] times row v of X, or times each piece X[offsets[v]:offsets[v + 1]] of a vector X."""
+    x = _place(X, device)
+    batch, _ = _batch(x, offsets)
+    factors = matrix(scale, x.device, x.dtype)
+    if x.sparse:
+        made = ffi.new("kiln_matrix **")
+        check(lib.kiln_matrix_like(made, x.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL))
+        Y = Matrix.adopt(made[0], x.device, x)
+    else:
+        Y = Matrix.empty(x.device, x.shape, x.dtype)
+    check(lib.kiln_batch_scale(Y.pointer, x.pointer, factors.pointer, batch))
+    return Y.numpy() if x.sparse else _result(Y, X)
+
+
+class Ranking(NamedTuple):
+    """The scores of a graph's vertices, and the run's report."""
+
+    scores: Any
+    report: Report
+
+
+class HubsAndAuthorities(NamedTuple):
+    """What hits() returns."""
+
+    hubs: Any
+    authorities: Any
+    report: Report
+
+
+def _rank(name: str, operands: list[Any], options: Any, verbose: int, callback: Callback | None) -> Report:
+    report = solve(getattr(lib, f"kiln_{name}"), operands, options, verbose=verbose, callback=callback)
+    warn_unless_converged(report, name)
+    return report
+
+
+def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, weighted: bool = False, dangling: Any = "personalized",
+             tol: float | None = None, max_iter: int | None = None, iterations: int | None = None, start: Any = None,
+             device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> Ranking:
+    """PageRank of the graph with adjacency matrix A (n, n), sparse: row i links to column j.
+
+    personalize: (n,) or (n, k), one ranking for each column; dangling: "personalized", "uniform", or an array (n,) of where
+    vertices without links lead. scores add up to 1; report.figures has "error_bound".
+    """
+    a = _place(A, device, 60)
+    teleport = _beside(a, personalize)
+    options = struct("kiln_pagerank_options", damping=damping, weighted=weighted, tolerance=tol or 0, max_iterations=max_iter or 0,
+                     iterations=iterations or 0, personalize=_pointer(teleport), warm_start=start is not None)
+    sink = None
+    if not isinstance(dangling, str):
+        sink = _beside(a, dangling)
+        options.dangling_to = _pointer(sink)
+    elif dangling in ("personalized", "uniform"):
+        options.dangling = getattr(lib, "KILN_DANGLING_" + dangling.upper())
+    else:
+        raise ArgumentError(f"dangling must be 'personalized', 'uniform' or an array, got {dangling!r}")
+    shape = (a.shape[0], teleport.shape[1] if teleport else 1)
+    ranks = Matrix.empty(a.device, shape, a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
+    report = _rank("pagerank", [ranks.pointer, a.pointer], options, verbose, callback)
+    scores = ranks.numpy()
+    return Ranking(scores if np.ndim(personalize) == 2 else scores[:, 0], report)
+
+
+def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, tol: float | None = None, max_iter: int | None = None,
+         device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
+    """Hubs and authorities of the graph with adjacency matrix A (m, n); norm 1: each add up to 1, 2: their squares do."""
+    a = _place(A, device, 40)
+    options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, tolerance=tol or 0, max_iterations=max_iter or 0)
+    hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
+    report = _rank("hits", [hubs.pointer, authorities.pointer, a.pointer], options, verbose, callback)
+    return HubsAndAuthorities(hubs.numpy()[:, 0], authorities.numpy()[:, 0], report)

@@ -1,0 +1,126 @@
+"""libkiln: where it lies, its structs, and its errors as exceptions."""
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Any
+
+from ._binding import ffi as ffi
+
+
+class KilnError(Exception):
+    """What libkiln refuses or cannot do. `hint` says what to do about it; `file`, `line` and `column` where it is."""
+
+    hint: str = ""
+    file: str = ""
+    line: int = 0
+    column: int = 0
+
+
+class ArgumentError(KilnError, ValueError):
+    """An argument that is out of range, or does not fit the others."""
+
+
+class DataError(KilnError, ValueError):
+    """Data that cannot be used, or a file that cannot be read as what it claims to be."""
+
+
+class ModelError(KilnError, ValueError):
+    """A model that cannot be used for this."""
+
+
+class DeviceError(KilnError, RuntimeError):
+    """A device that is not there, or has failed."""
+
+
+class OutOfMemoryError(KilnError, MemoryError):
+    """Too little memory, on the host or on a device."""
+
+
+class FileError(KilnError, OSError):
+    """A file that cannot be read or written."""
+
+
+class UnsupportedError(KilnError, NotImplementedError):
+    """What this device or this kind of matrix does not offer."""
+
+
+_EXCEPTIONS: dict[str, type[KilnError]] = {
+    "KILN_ERR_ARGUMENT": ArgumentError,
+    "KILN_ERR_PARSE": DataError,
+    "KILN_ERR_DATA": DataError,
+    "KILN_ERR_NOMEM": OutOfMemoryError,
+    "KILN_ERR_DEVICE_NOMEM": OutOfMemoryError,
+    "KILN_ERR_DEVICE": DeviceError,
+    "KILN_ERR_DEVICE_LOST": DeviceError,
+    "KILN_ERR_BUILD": DeviceError,
+    "KILN_ERR_IO": FileError,
+    "KILN_ERR_LIMIT": ArgumentError,
+    "KILN_ERR_UNSUPPORTED": UnsupportedError,
+    "KILN_ERR_MODEL": ModelError,
+}
+
+
+def _open() -> Any:
+    """The library beside this file, as the wheel has it; KILN_LIBRARY names another one."""
+    here = pathlib.Path(__file__).resolve().parent
+    path = os.environ.get("KILN_LIBRARY") or str(here / "libkiln.so")
+    try:
+        return ffi.dlopen(path)
+    except OSError as error:
+        raise ImportError(f"kiln: {error}; set KILN_LIBRARY to the path of libkiln.so, or install the package again") from None
+
+
+lib = _open()
+
+
+def text(pointer: Any) -> str:
+    """A C string; "" for NULL."""
+    return ffi.string(pointer).decode("utf-8", "replace") if pointer else ""
+
+
+def check(status: int) -> None:
+    """Raises what libkiln says went wrong."""
+    if status == 0:
+        return
+    error = lib.kiln_last_error()
+    message, hint = text(error.message), text(error.hint)
+    place = text(error.file)
+    for number in (error.line, error.column):
+        if place and number:
+            place += f":{number}"
+    raised = _EXCEPTIONS.get(text(lib.kiln_status_name(status)), KilnError)(
+        (f"{place}: " if place else "") + message + (f" ({hint})" if hint else ""))
+    raised.hint, raised.file, raised.line, raised.column = hint, text(error.file), error.line, error.column
+    raise raised
+
+
+def struct(name: str, **fields: Any) -> Any:
+    """A zeroed struct of the interface with its size and these fields set; what pointers point to must be kept alive."""
+    made = ffi.new(f"{name} *")
+    made.size = ffi.sizeof(made[0])
+    for field, value in fields.items():
+        setattr(made, field, ffi.NULL if value is None and ffi.typeof(made[0]).fields_dict[field].type.kind == "pointer" else value)
+    return made
+
+
+def fields(made: Any) -> dict[str, Any]:
+    """A struct's numbers and texts as a dictionary, without its size."""
+    values: dict[str, Any] = {}
+    for name, field in ffi.typeof(made).fields:
+        value = getattr(made, name)
+        if field.type.kind == "array" or (field.type.kind == "pointer" and field.type.item.cname == "char"):
+            values[name] = text(value)
+        elif field.type.kind in ("primitive", "enum") and name != "size":
+            values[name] = value
+    return values
+
+
+def rows(call: Any, name: str) -> list[dict[str, Any]]:
+    """A list of structs that the library hands out: call(infos, count, size) fills it."""
+    infos, count = ffi.new(f"{name} **"), ffi.new("int64_t *")
+    check(call(infos, count, ffi.sizeof(name)))
+    try:
+        return [fields(infos[0][i]) for i in range(count[0])]
+    finally:
+        lib.kiln_free(infos[0])

@@ -1,0 +1,377 @@
+"""Linear models: least squares, logistic regression, generalised linear models, support vector machines."""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, MultiOutputMixin, RegressorMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from ._arrays import Matrix, matrix
+from ._base import Estimator, as_columns
+from ._library import check, ffi, lib, text
+
+
+class _Linear(Estimator):
+    """X W + b: _train() fills coef_ and intercept_."""
+
+    fit_intercept: bool
+
+    def _train(self, X: Any, y: Any, sample_weight: Any, columns: int, **options: Any) -> None:
+        """W (n x columns) and b for validated X, y and weights."""
+        where = self._place(X, columns)
+        operand = matrix(X, where)
+        target = matrix(as_columns(y, operand.dtype), where)
+        W = Matrix.empty(where, (operand.shape[1], columns), operand.dtype)
+        b = Matrix.empty(where, (1, columns), operand.dtype)
+        weights = None if sample_weight is None else matrix(sample_weight, where)
+        self._run([W, b, operand, target], weights=weights, no_intercept=not self.fit_intercept, **options)
+        self._weight, self._bias = W.numpy(), b.numpy()
+        self.device_ = where.name
+
+    def _linear_predictor(self, X: Any) -> Any:
+        """X W + b."""
+        X = self._validate(X, reset=False)
+        where = self._place(X)
+        operand = matrix(X, where)
+        W = matrix(as_columns(self._weight, operand.dtype), where)
+        eta = matrix(np.full((operand.shape[0], W.shape[1]), self._bias, operand.dtype), where)
+        check(lib.kiln_multiply(eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, W.pointer, 1, eta.pointer))
+        return eta.numpy()
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        tensors = {"W": self._weight}
+        if self.fit_intercept:
+            tensors["b"] = self._bias
+        return tensors, {}
+
+
+class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[misc]
+    def _shape(self, y: Any) -> None:
+        """coef_ and intercept_ as scikit-learn has them: without an axis of targets where y has none."""
+        one = np.ndim(y) == 1
+        self.coef_ = self._weight[:, 0].copy() if one else self._weight.T.copy()
+        self.intercept_ = 0.0 if not self.fit_intercept else self._bias[0, 0] if one else self._bias[0].copy()
+        self._single = one
+
+    def predict(self, X: Any) -> Any:
+        """X W + b, or the mean response."""
+        check_is_fitted(self)
+        values = self._predict(self._validate(X, reset=False))
+        return values[:, 0] if self._single else values
+
+
+class LinearRegression(_Regressor):
+    """Least squares by preconditioned conjugate gradient: minimises 1/2 ||X w + b - y||^2.
+
+    tol: of the relative residual of the normal equations; None: 1e-12 for float64, 1e-5 for float32.
+    """
+
+    _algorithm = "linreg"
+
+    def __init__(self, *, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
+                 device: Any = "auto", verbose: int = 0) -> None:
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets)."""
+        X, y = self._validate(X, y, multi_output=True, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        self._train(X, y, sample_weight, 1 if np.ndim(y) == 1 else np.shape(y)[1], l2=self._penalty(), tolerance=self.tol,
+                    max_iterations=self.max_iter)
+        self._shape(y)
+        return self
+
+    def _penalty(self) -> float:
+        return 0.0
+
+
+class Ridge(LinearRegression):
+    """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2."""
+
+    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
+                 device: Any = "auto", verbose: int = 0) -> None:
+        super().__init__(fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, device=device, verbose=verbose)
+        self.alpha = alpha
+
+    def _penalty(self) -> float:
+        return self.alpha
+
+
+class GeneralizedLinearRegressor(_Regressor):
+    """A generalised linear model of any family and link that libkiln has.
+
+    minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha/2 ||w||^2, d the family's unit deviance, as scikit-learn's regressors do.
+    family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie" (parameter: the power of its
+    variance), "negative-binomial" (parameter: alpha); link: "default", "identity", "log", "logit", "power" (link_power), ...
+    """
+
+    _algorithm = "glm"
+
+    def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
+                 alpha: float = 0.0, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
+                 device: Any = "auto", verbose: int = 0) -> None:
+        self.family = family
+        self.link = link
+        self.parameter = parameter
+        self.link_power = link_power
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _distribution(self) -> tuple[str, str, float, float]:
+        """Family, link, and the parameters of both."""
+        return self.family, self.link, self.parameter, self.link_power
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
+        X, y = self._validate(X, y, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        total = np.shape(y)[0] if sample_weight is None else float(sample_weight.sum())
+        family, link, parameter, power = self._distribution()
+        self._train(X, y, sample_weight, 1, l2=self.alpha * total, tolerance=self.tol, max_iterations=self.max_iter,
+                    family=_number(lib.kiln_family_name, 1, family), link=_number(lib.kiln_link_name, 0, link), parameter=parameter,
+                    link_power=power)
+        self._shape(y)
+        return self
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        tensors, _ = super()._content()
+        family, link, parameter, power = self._distribution()
+        return {**tensors, "parameters": np.array([[parameter, power]])}, {"family": family, "link": link}
+
+
+def _number(name: Any, first: int, wanted: str) -> int:
+    """The number of the family or link of that name."""
+    known: list[str] = []
+    while pointer := name(first + len(known)):
+        known.append(text(pointer))
+    if wanted not in known:
+        raise ValueError(f"expected one of {known}, got {wanted!r}")
+    return first + known.index(wanted)
+
+
+class PoissonRegressor(GeneralizedLinearRegressor):
+    """Counts: Poisson regression with a log link."""
+
+    def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, tol: float | None = None,
+                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _distribution(self) -> tuple[str, str, float, float]:
+        return "poisson", "log", 0.0, 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = True
+        return tags
+
+
+class GammaRegressor(PoissonRegressor):
+    """Positive amounts: gamma regression with a log link."""
+
+    def _distribution(self) -> tuple[str, str, float, float]:
+        return "gamma", "log", 0.0, 0.0
+
+
+class TweedieRegressor(GeneralizedLinearRegressor):
+    """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros; link: "auto", "identity", "log"."""
+
+    def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto",
+                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.power = power
+        self.alpha = alpha
+        self.fit_intercept = fit_intercept
+        self.link = link
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _distribution(self) -> tuple[str, str, float, float]:
+        if self.link not in ("auto", "identity", "log"):
+            raise ValueError(f"The 'link' parameter of TweedieRegressor must be 'auto', 'identity' or 'log'. Got {self.link!r} instead.")
+        link = self.link if self.link != "auto" else "identity" if self.power <= 0 else "log"
+        exact = {0: "gaussian", 1: "poisson", 2: "gamma", 3: "inverse-gaussian"}
+        if self.power in exact:
+            return exact[int(self.power)], link, 0.0, 0.0
+        return "tweedie", link, float(self.power), 0.0
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.positive_only = self.power > 0
+        return tags
+
+
+class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+    C: float
+    class_weight: Any
+    tol: float | None
+    max_iter: int | None
+
+    def _options(self) -> dict[str, Any]:
+        """The penalties."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or text."""
+        X, y = self._validate(X, y)
+        sample_weight = self._weights(sample_weight, X)
+        check_classification_targets(y)
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        count = len(self.classes_)
+        if count < 2:
+            raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only "
+                             f"one class: {self.classes_[0]!r}")
+        if self.class_weight is None:
+            factors: Any = None
+        else:
+            factors = np.ascontiguousarray(compute_class_weight(self.class_weight, classes=self.classes_, y=y), np.float64)
+        self._train(X, codes, sample_weight, 1 if count == 2 else count, tolerance=self.tol, max_iterations=self.max_iter,
+                    class_weights=None if factors is None else ffi.cast("double *", factors.ctypes.data), **self._options())
+        self.coef_ = self._weight.T.copy()
+        self.intercept_ = self._bias[0].copy() if self.fit_intercept else np.zeros(self._bias.shape[1], self._bias.dtype)
+        return self
+
+    def decision_function(self, X: Any) -> Any:
+        """X W + b: (n_samples,) for two classes, positive for the second; else (n_samples, n_classes)."""
+        check_is_fitted(self)
+        values = self._linear_predictor(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+    def predict(self, X: Any) -> Any:
+        """The class of each row."""
+        values = self.decision_function(X)
+        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        tensors, texts = super()._content()
+        names = [str(name) for name in self.classes_]
+        if self.classes_.dtype.kind in "biuf":
+            return {**tensors, "classes": self.classes_.astype(np.float64).reshape(-1, 1)}, texts
+        return ({**tensors, "classes": np.arange(len(names), dtype=np.float64).reshape(-1, 1)},
+                {**texts, "class_names": json.dumps(names)})
+
+
+class LogisticRegression(_Classifier):
+    """Binomial or multinomial (softmax) logistic regression, l1_ratio as scikit-learn has it: 0 is L2, 1 is L1.
+
+    minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1 by Newton's method. tol is of the scaled gradient;
+    None: 1e-8 for float64, 1e-4 for float32.
+    """
+
+    _algorithm = "logreg"
+
+    def __init__(self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, class_weight: Any = None,
+                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.C = C
+        self.l1_ratio = l1_ratio
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        if not self.C > 0:
+            raise ValueError(f"The 'C' parameter of LogisticRegression must be a float in the range (0, inf]. Got {self.C!r} instead.")
+        if not 0 <= self.l1_ratio <= 1:
+            raise ValueError(f"The 'l1_ratio' parameter of LogisticRegression must be in the range [0, 1]. Got {self.l1_ratio!r} instead.")
+        l2, l1 = (1 - self.l1_ratio) / self.C, self.l1_ratio / self.C
+        return {"l2": l2 if l2 > 0 else lib.KILN_NONE, "l1": l1}
+
+    def predict_proba(self, X: Any) -> Any:
+        """The probability of each class (n_samples, n_classes), in the order of classes_."""
+        check_is_fitted(self)
+        return self._predict(self._validate(X, reset=False))
+
+    def predict_log_proba(self, X: Any) -> Any:
+        """The logarithm of predict_proba."""
+        return np.log(self.predict_proba(X))
+
+
+class LinearSVC(_Classifier):
+    """Linear support vector classification with the squared hinge, one class against the rest.
+
+    minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as scikit-learn's is.
+    """
+
+    _algorithm = "svm"
+
+    def __init__(self, *, C: float = 1.0, fit_intercept: bool = True, class_weight: Any = None, tol: float | None = None,
+                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        return {"l2": _penalty_of(self.C, "LinearSVC")}
+
+
+class LinearSVR(_Regressor):
+    """Linear support vector regression with the squared epsilon-insensitive loss.
+
+    minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2.
+    """
+
+    _algorithm = "svm"
+
+    def __init__(self, *, epsilon: float = 0.0, C: float = 1.0, fit_intercept: bool = True, tol: float | None = None,
+                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.epsilon = epsilon
+        self.C = C
+        self.fit_intercept = fit_intercept
+        self.tol = tol
+        self.max_iter = max_iter
+        self.device = device
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
+        X, y = self._validate(X, y, y_numeric=True)
+        sample_weight = self._weights(sample_weight, X)
+        self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=_penalty_of(self.C, "LinearSVR"),
+                    tolerance=self.tol, max_iterations=self.max_iter)
+        self._shape(y)
+        return self
+
+    def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
+        tensors, texts = super()._content()
+        return {**tensors, "parameters": np.array([[self.epsilon, 0.0]])}, texts
+
+
+def _penalty_of(C: float, name: str) -> float:
+    """The l2 for which Kiln's objective is scikit-learn's over 2 C."""
+    if not C > 0:
+        raise ValueError(f"The 'C' parameter of {name} must be a float in the range (0, inf]. Got {C!r} instead.")
+    return 1 / (2 * C)

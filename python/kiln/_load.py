@@ -1,0 +1,133 @@
+"""Model files as estimators."""
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from ._arrays import Matrix, device
+from ._library import ModelError, check, ffi, lib, text
+
+
+def load(path: Any) -> Any:
+    """The estimator of a model file, written by save() or by the command line tool: it predicts, and does not train anew from
+    where it was."""
+    model = open_model(path)
+    texts, tensors = _texts(model), _tensors(model)
+    name = texts["algorithm"]
+    if name not in _MAKERS:
+        raise ModelError(f"kiln.load: a model of {name} has no estimator")
+    estimator = _MAKERS[name](texts, tensors)
+    if "features" in texts and isinstance(names := json.loads(texts["features"]), list):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    return estimator
+
+
+def open_model(path: Any) -> Any:
+    """The kiln_model of a file."""
+    made = ffi.new("kiln_model **")
+    check(lib.kiln_model_load(made, str(path).encode()))
+    return ffi.gc(made[0], lib.kiln_model_free)
+
+
+def _texts(model: Any) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    while key := lib.kiln_model_key(model, len(texts)):
+        texts[text(key)] = text(lib.kiln_model_text(model, key))
+    return texts
+
+
+def _tensors(model: Any) -> dict[str, Any]:
+    tensors: dict[str, Any] = {}
+    where = device("cpu")
+    kind, rows, cols = ffi.new("kiln_type *"), ffi.new("int64_t *"), ffi.new("int64_t *")
+    while name := lib.kiln_model_tensor_info(model, len(tensors), kind, rows, cols):
+        made = ffi.new("kiln_matrix **")
+        check(lib.kiln_model_tensor(made, where.pointer, lib.KILN_TYPE_DEFAULT, model, name))
+        tensors[text(name)] = Matrix.adopt(made[0], where).numpy()
+    return tensors
+
+
+def _linear(estimator: Any, tensors: dict[str, Any]) -> Any:
+    W = tensors["W"]
+    estimator.fit_intercept = "b" in tensors
+    estimator._weight = W
+    estimator._bias = tensors.get("b", np.zeros((1, W.shape[1]), W.dtype))
+    estimator.n_features_in_ = W.shape[0]
+    return estimator
+
+
+def _regressor(estimator: Any, tensors: dict[str, Any]) -> Any:
+    _linear(estimator, tensors)
+    estimator._shape(np.empty(0) if tensors["W"].shape[1] == 1 else np.empty((0, 2)))
+    return estimator
+
+
+def _classifier(estimator: Any, texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    _linear(estimator, tensors)
+    values = tensors["classes"][:, 0]
+    whole = np.array_equal(values, values.astype(np.int64))
+    estimator.classes_ = np.array(json.loads(texts["class_names"])) if "class_names" in texts else values.astype(np.int64) if whole else values
+    estimator.coef_ = estimator._weight.T.copy()
+    estimator.intercept_ = estimator._bias[0].copy()
+    return estimator
+
+
+def _make_linreg(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._linear import LinearRegression
+
+    return _regressor(LinearRegression(), tensors)
+
+
+def _make_logreg(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._linear import LogisticRegression
+
+    return _classifier(LogisticRegression(), texts, tensors)
+
+
+def _make_glm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._linear import GeneralizedLinearRegressor
+
+    power, link_power = (float(value) for value in tensors["parameters"][0])
+    return _regressor(GeneralizedLinearRegressor(texts["family"], link=texts["link"], parameter=power, link_power=link_power), tensors)
+
+
+def _make_svm(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._linear import LinearSVC, LinearSVR
+
+    if "classes" in tensors:
+        return _classifier(LinearSVC(), texts, tensors)
+    return _regressor(LinearSVR(epsilon=float(tensors["parameters"][0, 0])), tensors)
+
+
+def _make_kmeans(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._cluster import KMeans
+
+    estimator = KMeans(len(tensors["centres"]))
+    estimator.cluster_centers_, estimator._clusters = tensors["centres"], tensors["clusters"]
+    estimator.inertia_ = float(tensors["clusters"][:, 1].sum())
+    estimator.n_features_in_, estimator._n_features_out = tensors["centres"].shape[1], len(tensors["centres"])
+    return estimator
+
+
+def _make_mds(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._manifold import MDS
+
+    estimator = MDS(tensors["layout"].shape[1])
+    estimator.embedding_, estimator._points = tensors["layout"], tensors.get("points")
+    return estimator
+
+
+def _make_als(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._factors import ALS
+
+    mean, l2, alpha, biases, counted, implicit = (float(value) for value in tensors["settings"][0])
+    estimator = ALS(tensors["A"].shape[1], implicit=bool(implicit), alpha=alpha, l2=l2, biases=bool(biases), counted=bool(counted))
+    estimator.row_factors_, estimator.column_factors_, estimator.mean_ = tensors["A"], tensors["B"], mean
+    estimator.n_features_in_ = len(tensors["B"])
+    return estimator
+
+
+_MAKERS = {"linreg": _make_linreg, "logreg": _make_logreg, "glm": _make_glm, "svm": _make_svm, "kmeans": _make_kmeans, "mds": _make_mds,
+           "als": _make_als}

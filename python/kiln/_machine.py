@@ -1,0 +1,84 @@
+"""Files, and what this machine offers."""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ._arrays import Device, Matrix, device as open_device
+from ._load import open_model
+from ._library import ArgumentError, check, ffi, fields, lib, rows, struct, text
+
+
+class Data(NamedTuple):
+    """A file's content; arrays are in host memory."""
+
+    X: Any
+    y: Any
+    feature_names: list[str] | None
+    warnings: list[str]
+
+
+def read(path: Any, *, target: str | None = None, dtype: Any = "float64", features: str | None = None, ignore: str | None = None,
+         target_file: Any = None, model: Any = None) -> Data:
+    """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays.
+
+    target: a CSV file's column; features, ignore: names of columns, separated by commas; target_file: a file with y;
+    model: a model file, as whose training data a table's columns are to be encoded.
+    """
+    kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
+    if str(dtype) not in kinds:
+        raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
+    words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file and str(target_file)}
+    texts = {name: ffi.new("char[]", value.encode()) for name, value in words.items() if value is not None}
+    options, made = struct("kiln_read_options", type=kinds[str(dtype)], **texts), ffi.new("kiln_data **")
+    if model is not None:
+        trained = open_model(model)
+        options.model = trained
+    where = open_device("cpu")
+    check(lib.kiln_data_read(made, where.pointer, str(path).encode(), options))
+    data = ffi.gc(made[0], lib.kiln_data_free)
+    X = _borrowed(lib.kiln_data_X(data), where, data)
+    y = _borrowed(lib.kiln_data_y(data), where, data)
+    names = [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
+    warnings: list[str] = []
+    while line := lib.kiln_data_warning(data, len(warnings), ffi.NULL):
+        warnings.append(text(line))
+    return Data(X, None if y is None else y[:, 0] if y.shape[1] == 1 else y, names, warnings)
+
+
+def _borrowed(pointer: Any, where: Device, data: Any) -> Any:
+    """A copy of a matrix that the data own."""
+    if not pointer:
+        return None
+    made = ffi.new("kiln_matrix **")
+    check(lib.kiln_matrix_copy(made, where.pointer, lib.KILN_TYPE_DEFAULT, pointer))
+    return Matrix.adopt(made[0], where, data).numpy()
+
+
+def devices() -> list[dict[str, Any]]:
+    """All devices of this machine, usable or not, best first."""
+    return rows(lib.kiln_device_list, "kiln_device_info")
+
+
+def doctor() -> list[dict[str, Any]]:
+    """What was looked for on this machine, what was found, and how to get what was not."""
+    return rows(lib.kiln_probe_machine, "kiln_probe")
+
+
+def explain(shape: tuple[int, int], *, nnz: int | None = None, dtype: Any = "float64", passes: int = 1, columns: int = 1,
+            thorough: bool = False) -> list[dict[str, Any]]:
+    """What passes over a matrix are expected to take on each device, and which one "auto" chooses.
+
+    nnz: entries of a sparse matrix; columns: of what it is multiplied with; thorough measures the devices first.
+    """
+    kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
+    work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=kinds[str(dtype)], rows=shape[0],
+                  cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
+    host = open_device("cpu")
+    chosen, estimates, count = ffi.new("kiln_device **"), ffi.new("kiln_estimate **"), ffi.new("int64_t *")
+    check(lib.kiln_device_choose(chosen, estimates, count, host.pointer, work, struct("kiln_choose_options", thorough=thorough)))
+    try:
+        return [fields(estimates[0][i]) for i in range(count[0])]
+    finally:
+        lib.kiln_free(estimates[0])
+        if chosen[0] != host.pointer:
+            lib.kiln_device_close(chosen[0])

@@ -1,0 +1,108 @@
+"""Runs an algorithm: progress and Ctrl-C on the way, the report afterwards."""
+from __future__ import annotations
+
+import sys
+import threading
+import warnings
+from typing import Any, Callable, NamedTuple
+
+import numpy as np
+
+from ._library import check, ffi, lib, struct, text
+
+Callback = Callable[[dict[str, Any]], Any]
+
+
+class Report(NamedTuple):
+    """What a run did. figures are the algorithm's own, by name; history has an array for each column of the trace."""
+
+    converged: bool
+    stopped_by: str
+    n_iter: int
+    residual: float
+    tolerance: float
+    objective: float
+    passes: int
+    seconds: float
+    figures: dict[str, float]
+    history: dict[str, Any]
+
+
+class _Watch:
+    """What a run's callback from C looks at."""
+
+    def __init__(self, verbose: int, callback: Callback | None) -> None:
+        self.verbose, self.callback = verbose, callback
+        self.error: BaseException | None = None
+        self.shown = False
+
+    def see(self, now: Any) -> int:
+        if self.callback is not None:
+            row = {name: getattr(now, name) for name in ("done", "total", "objective", "residual", "seconds", "bytes")}
+            if self.callback({"phase": text(now.phase), **row}):
+                return 1
+        if self.verbose and sys.stderr is not None:
+            self.shown = True
+            total = f"/{now.total}" if now.total else ""
+            sys.stderr.write(f"\rkiln: {text(now.phase)} {now.done}{total}, objective {now.objective:.6g}, "
+                             f"residual {now.residual:.2e}, {now.seconds:.1f} s \x1b[K")
+            sys.stderr.flush()
+        return 0
+
+
+_running = threading.local()  # .watch: of the run that this thread is in
+
+
+def _failed(kind: Any, error: Any, trace: Any) -> int:
+    """An exception in a callback, Ctrl-C among them, ends the run; solve() raises it again."""
+    _running.watch.error = error
+    return 1
+
+
+@ffi.callback("int(void *, const kiln_progress *)", onerror=_failed)  # type: ignore[untyped-decorator]
+def _progress(user: Any, now: Any) -> int:
+    watch: _Watch = _running.watch
+    return watch.see(now)
+
+
+def solve(function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None) -> Report:
+    """function(*operands, options, report) with C operands; the report, which is also told where it ends early."""
+    outer = getattr(_running, "watch", None)  # a callback may train a model itself
+    watch = _running.watch = _Watch(verbose, callback)
+    options.control.progress = _progress
+    report = struct("kiln_report")
+    try:
+        status = function(*operands, options, report)
+        if watch.shown:
+            sys.stderr.write("\n")
+        if watch.error is not None:
+            raise watch.error
+        check(status)
+        return _read(report)
+    finally:
+        _running.watch = outer
+        lib.kiln_report_free(report)
+
+
+def _read(report: Any) -> Report:
+    figures: dict[str, float] = {}
+    while name := lib.kiln_report_figure_name(report, len(figures)):
+        figures[text(name)] = float(lib.kiln_report_figure(report, name))
+    names = [name for name, _ in ffi.typeof("kiln_trace_row").fields]
+    trace = [report.trace[i] for i in range(report.trace_count)]
+    history = {name: np.array([getattr(row, name) for row in trace]) for name in names}
+    return Report(bool(report.converged), text(lib.kiln_stop_name(report.stopped_by)), int(report.iterations),
+                  float(report.residual), float(report.tolerance), float(report.objective), int(report.passes),
+                  float(report.seconds), figures, history)
+
+
+def warn_unless_converged(report: Report, name: str) -> None:
+    if report.converged or report.stopped_by == "cancelled":
+        return
+    kind: type[Warning] = UserWarning
+    if "sklearn" in sys.modules:
+        from sklearn.exceptions import ConvergenceWarning as kind  # type: ignore[no-redef]
+    advice = {"max_iterations": "raise max_iter, or tol", "stalled": "rounding ends it here: raise tol, or take float64"}
+    warnings.warn(f"{name} did not converge: it ended by {report.stopped_by} after {report.n_iter} iterations, residual "
+                  f"{report.residual:.2e} where {report.tolerance:.2e} was wanted; "
+                  f"{advice.get(report.stopped_by, 'the result is what it had by then')}", kind, stacklevel=3)

@@ -1,0 +1,138 @@
+"""Arrays in and out: nothing is copied that need not be, nothing is changed, and what cannot be taken is refused."""
+import gc
+import threading
+
+import kiln
+import numpy as np
+import pandas
+import polars
+import pytest
+import scipy.sparse
+from kiln._library import ffi
+
+
+def test_a_dense_array_is_used_where_it_lies():
+    X = np.arange(6.0).reshape(3, 2)
+    matrix = kiln.matrix(X)
+    assert matrix._keep[0] is X
+    before = kiln.multiply(matrix, np.ones(2))
+    X[0, 0] = 100  # the matrix sees it: it is the same memory
+    assert kiln.multiply(matrix, np.ones(2))[0] == before[0] + 100
+
+
+def test_a_sparse_matrix_is_used_where_it_lies():
+    S = scipy.sparse.random(50, 20, 0.2, format="csr", random_state=0)
+    matrix = kiln.matrix(S)
+    assert {id(part) for part in matrix._keep} == {id(S.data), id(S.indices), id(S.indptr)}
+    assert (matrix.numpy() != S).nnz == 0
+
+
+@pytest.mark.parametrize("made", ["csr_matrix", "csc_matrix", "coo_matrix", "csr_array", "csc_array", "coo_array"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_sparse_formats(made, dtype):
+    S = getattr(scipy.sparse, made)(scipy.sparse.random(30, 20, 0.3, random_state=1, dtype=dtype))
+    y = np.linspace(0, 1, 20).astype(dtype)
+    w = kiln.mmchain(S, y, device="cpu")
+    assert w.dtype == dtype
+    np.testing.assert_allclose(w, S.T @ (S @ y), rtol=1e-5)
+
+
+def test_duplicates_are_added_and_the_caller_keeps_them():
+    S = scipy.sparse.csr_matrix((np.ones(3), np.array([1, 1, 0]), np.array([0, 2, 3])), (2, 2))
+    np.testing.assert_allclose(kiln.multiply(S, np.eye(2), device="cpu"), [[0, 2], [1, 0]])
+    assert S.nnz == 3
+
+
+@pytest.mark.parametrize("change", [np.asfortranarray, lambda X: np.repeat(X, 2, axis=1)[:, ::2], lambda X: X[::-1][::-1],
+                                    lambda X: X.astype(">f8"), lambda X: X.astype(np.float16).astype(np.float64)])
+def test_layouts_of_dense_arrays(change):
+    X = np.random.default_rng(0).integers(0, 9, (7, 4)).astype(float)
+    np.testing.assert_allclose(kiln.multiply(change(X), np.ones(4), device="cpu"), X.sum(axis=1))
+
+
+def test_dlpack_and_frames():
+    class Lent:  # another package's array on the CPU
+        def __init__(self, array):
+            self.array = array
+
+        def __dlpack__(self, **how):
+            return self.array.__dlpack__(**how)
+
+        def __dlpack_device__(self):
+            return self.array.__dlpack_device__()
+
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    y = X @ [1.0, 2.0, 3.0] + 4
+    matrix = kiln.matrix(Lent(X))
+    assert np.shares_memory(matrix._keep[0], X)
+    for frame in (pandas.DataFrame(X, columns=["a", "b", "c"]), polars.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})):
+        model = kiln.LinearRegression(device="cpu").fit(frame, y)
+        np.testing.assert_allclose(model.coef_, [1, 2, 3], rtol=1e-8)
+        assert list(model.feature_names_in_) == ["a", "b", "c"]
+
+
+def test_a_matrix_serves_many_fits():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 5)), rng.normal(size=100)
+    matrix = kiln.matrix(X, "cpu")
+    np.testing.assert_array_equal(kiln.Ridge(1.0).fit(matrix, y).coef_, kiln.Ridge(1.0, device="cpu").fit(X, y).coef_)
+    np.testing.assert_allclose(kiln.Ridge(1.0).fit(matrix, y).predict(matrix), kiln.Ridge(1.0).fit(X, y).predict(X), rtol=1e-12)
+
+
+def test_inputs_are_not_written():
+    X, y = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50.0)
+    X.setflags(write=False)
+    y.setflags(write=False)
+    kiln.LinearRegression(device="cpu").fit(X, y)
+    kiln.KMeans(2, device="cpu", random_state=0).fit(X)
+
+
+def test_the_array_lives_as_long_as_the_matrix():
+    matrix = kiln.matrix(np.full((1000, 100), 2.0))
+    gc.collect()
+    np.empty((1000, 100))  # would take the memory if it were free
+    assert (kiln.multiply(matrix, np.ones(100)) == 200).all()
+
+
+@pytest.mark.parametrize("array", [np.zeros((2, 2, 2)), np.float64(1)])
+def test_other_dimensions_are_refused(array):
+    with pytest.raises(kiln.ArgumentError, match="dimensions"):
+        kiln.matrix(array)
+
+
+def test_shapes_that_do_not_fit_are_refused():
+    with pytest.raises(kiln.ArgumentError) as caught:
+        kiln.mmchain(np.eye(3), np.ones(4), device="cpu")
+    assert isinstance(caught.value, ValueError)
+    with pytest.raises(kiln.DeviceError, match="cuda|nvrtc|found"):
+        kiln.device("cuda:77")
+
+
+def test_columns_out_of_range_are_refused():
+    S = scipy.sparse.csr_matrix((np.ones(1), np.array([1]), np.array([0, 1])), (1, 2))
+    S.indices[0] = 5
+    S.has_canonical_format = True
+    with pytest.raises(kiln.DataError):
+        kiln.matrix(S)
+
+
+def test_threads_train_side_by_side():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(2000, 20)), rng.normal(size=2000)
+    wanted, found = kiln.Ridge(device="cpu").fit(X, y).coef_, {}
+
+    def train(i):
+        found[i] = kiln.Ridge(device="cpu").fit(X, y).coef_
+
+    threads = [threading.Thread(target=train, args=(i,)) for i in range(4)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert all(np.allclose(found[i], wanted, rtol=1e-10) for i in range(4))
+
+
+def test_every_declaration_is_in_the_library():
+    from kiln._library import lib
+
+    functions = [name for name in dir(lib) if name.startswith("kiln_")]
+    assert len(functions) > 80
+    assert ffi.sizeof("kiln_report") > 0

@@ -1,0 +1,81 @@
+"""Functions against NumPy, SciPy and networkx."""
+import kiln
+import networkx
+import numpy as np
+import pytest
+import scipy.sparse
+from kiln._functions import _REDUCTIONS
+
+
+@pytest.fixture
+def sparse():
+    return scipy.sparse.random(80, 50, 0.1, format="csr", random_state=5)
+
+
+def test_mmchain(sparse):
+    rng = np.random.default_rng(0)
+    y, v, z = rng.normal(size=50), rng.normal(size=80), rng.normal(size=50)
+    w = kiln.mmchain(sparse, y, v=v, alpha=2, beta=3, z=z, device="cpu")
+    np.testing.assert_allclose(w, 2 * (sparse.T @ (v * (sparse @ y))) + 3 * z, rtol=1e-12)
+
+
+def test_products(sparse):
+    B = np.random.default_rng(0).normal(size=(50, 4))
+    np.testing.assert_allclose(kiln.spmm(sparse, B, device="cpu"), sparse @ B, rtol=1e-12)
+    np.testing.assert_allclose(kiln.multiply(sparse, sparse @ B, transposed=True, device="cpu"), sparse.T @ (sparse @ B), rtol=1e-12)
+
+
+def test_sddmm(sparse):
+    rng = np.random.default_rng(0)
+    A, B = rng.uniform(1, 2, size=(80, 7)), rng.uniform(1, 2, size=(50, 7))
+    dots = (A @ B.T)[sparse.nonzero()]
+    wanted = {"product": dots, "times": sparse.data * dots, "quotient": sparse.data / dots, "residual": sparse.data - dots}
+    for kind, values in wanted.items():
+        np.testing.assert_allclose(kiln.sddmm(sparse, A, B, kind=kind, device="cpu").data, values, rtol=1e-12)
+    with pytest.raises(kiln.ArgumentError, match="kind"):
+        kiln.sddmm(sparse, A, B, kind="sum")
+
+
+def test_batches():
+    rng = np.random.default_rng(0)
+    X, flat, offsets = rng.normal(size=(9, 33)), rng.normal(size=100), np.array([0, 3, 50, 100])
+    wanted = {"sum": np.sum, "squares": lambda x: (x * x).sum(), "l1": lambda x: np.abs(x).sum(), "l2": np.linalg.norm, "max": np.max,
+              "min": np.min, "argmax": np.argmax, "argmin": np.argmin, "mean": np.mean, "variance": np.var}
+    assert set(wanted) == set(_REDUCTIONS)
+    for kind, function in wanted.items():
+        np.testing.assert_allclose(kiln.batch_reduce(X, kind, device="cpu"), [function(row) for row in X], rtol=1e-12)
+        np.testing.assert_allclose(kiln.batch_reduce(flat, kind, offsets=offsets, device="cpu"),
+                                   [function(flat[a:b]) for a, b in zip(offsets, offsets[1:])], rtol=1e-12)
+    np.testing.assert_allclose(kiln.batch_scale(X, np.arange(9.0), device="cpu"), X * np.arange(9.0)[:, None])
+    np.testing.assert_allclose(kiln.batch_scale(flat, [1, 2, 3], offsets=offsets, device="cpu"), flat * np.repeat([1, 2, 3], np.diff(offsets)))
+
+
+def test_pagerank():
+    graph = networkx.gnp_random_graph(120, 0.03, seed=1, directed=True)
+    A = networkx.to_scipy_sparse_array(graph, format="csr", dtype=float)
+    wanted = networkx.pagerank(graph, tol=1e-14, max_iter=1000)
+    ranking = kiln.pagerank(A, tol=1e-13, device="cpu")
+    np.testing.assert_allclose(ranking.scores, [wanted[i] for i in range(120)], atol=1e-10)
+    assert ranking.report.converged and ranking.scores.sum() == pytest.approx(1, abs=1e-12)
+    seeds = np.zeros((120, 2))
+    seeds[3, 0] = seeds[7, 1] = 1
+    both = kiln.pagerank(A, personalize=seeds, tol=1e-13, device="cpu").scores
+    wanted = networkx.pagerank(graph, personalization={7: 1}, tol=1e-14, max_iter=1000)
+    np.testing.assert_allclose(both[:, 1], [wanted[i] for i in range(120)], atol=1e-10)
+
+
+def test_hits():
+    graph = networkx.gnp_random_graph(100, 0.05, seed=2, directed=True)
+    A = networkx.to_scipy_sparse_array(graph, format="csr", dtype=float)
+    hubs, authorities = networkx.hits(graph, tol=1e-12, max_iter=10000)
+    found = kiln.hits(A, tol=1e-13, max_iter=10000, device="cpu")
+    np.testing.assert_allclose(found.hubs, [hubs[i] for i in range(100)], atol=1e-8)
+    np.testing.assert_allclose(found.authorities, [authorities[i] for i in range(100)], atol=1e-8)
+
+
+def test_the_best_device_is_chosen():
+    rows = kiln.explain((1000, 10))
+    assert sum(row["chosen"] for row in rows) == 1
+    assert kiln.mmchain(np.eye(3), np.ones(3)).tolist() == [1, 1, 1]
+    assert {row["what"] for row in kiln.doctor()}
+    assert any(row["name"] == "cpu" and row["usable"] for row in kiln.devices())

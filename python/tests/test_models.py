@@ -1,0 +1,122 @@
+"""Models as files: Python's for the tool, the tool's for Python; pickles; long runs that are watched and stopped."""
+import json
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import kiln
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+
+
+def estimators():
+    X, y = load_diabetes(return_X_y=True)
+    flowers, kinds = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[kinds]
+    return {
+        "ridge": (kiln.Ridge(device="cpu").fit(X, y), X),
+        "poisson": (kiln.PoissonRegressor(device="cpu").fit(X, y), X),
+        "tweedie": (kiln.TweedieRegressor(power=1.5, device="cpu").fit(X, y), X),
+        "classes": (kiln.LogisticRegression(device="cpu").fit(flowers, kinds), flowers),
+        "names": (kiln.LogisticRegression(device="cpu").fit(flowers, names), flowers),
+        "svc": (kiln.LinearSVC(device="cpu").fit(flowers, kinds == 1), flowers),
+        "svr": (kiln.LinearSVR(epsilon=5, device="cpu").fit(X, y), X),
+        "kmeans": (kiln.KMeans(3, random_state=0, device="cpu").fit(flowers), flowers),
+    }
+
+
+@pytest.mark.parametrize("name", estimators())
+def test_saved_and_loaded(tmp_path, name):
+    estimator, X = estimators()[name]
+    path = tmp_path / "model.kiln"
+    estimator.save(path)
+    loaded = kiln.load(path)
+    assert (loaded.predict(X) == estimator.predict(X)).all()
+    again = pickle.loads(pickle.dumps(estimator))
+    assert (again.predict(X) == estimator.predict(X)).all()
+
+
+def test_the_tool_reads_what_python_saves(tool, tmp_path):
+    estimator, X = estimators()["names"]
+    estimator.save(tmp_path / "m.kiln")
+    np.save(tmp_path / "X.npy", X)
+    subprocess.run([tool, "predict", tmp_path / "m.kiln", tmp_path / "X.npy", "-o", tmp_path / "p.txt"], check=True)
+    words = (tmp_path / "p.txt").read_text().split()
+    assert words[-len(X):] == estimator.predict(X).tolist()
+
+
+def test_python_reads_what_the_tool_saves(tool, tmp_path, data):
+    table = data / "flights.csv.gz"
+    subprocess.run([tool, "linreg", table, "--target", "arr_delay", "--l2", "1", "-o", tmp_path / "m.kiln", "--quiet"], check=True)
+    estimator = kiln.load(tmp_path / "m.kiln")
+    read = kiln.read(table, target="arr_delay", model=tmp_path / "m.kiln")
+    assert len(read.feature_names) == estimator.n_features_in_
+    ours = kiln.Ridge(1.0, device="cpu").fit(read.X, read.y)
+    np.testing.assert_allclose(estimator.predict(read.X), ours.predict(read.X), atol=1e-6)
+
+
+def test_bad_files(tmp_path):
+    bad = tmp_path / "bad.csv"
+    bad.write_text("a,y\n1,2\nx,3\n")
+    with pytest.raises(kiln.FileError):
+        kiln.read(tmp_path / "absent.csv")
+    (tmp_path / "short.svm").write_text("1 1:2 3\n")
+    with pytest.raises(kiln.DataError) as caught:
+        kiln.read(tmp_path / "short.svm")
+    assert caught.value.line == 1 and caught.value.file.endswith("short.svm")
+    with pytest.raises(kiln.KilnError):
+        kiln.load(bad)
+
+
+def slow():
+    """A problem that takes long enough to be stopped."""
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(20000, 60)), rng.normal(size=20000)
+
+
+def test_ctrl_c_ends_a_run():
+    X, _ = slow()
+    timer = threading.Timer(0.3, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    begin = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        kiln.KMeans(200, init="random", n_init=10000, random_state=0, device="cpu").fit(X)
+    assert time.monotonic() - begin < 20
+
+
+def test_a_callback_sees_the_run_and_stops_it():
+    X, _ = slow()
+    seen = []
+    model = kiln.KMeans(20, random_state=0, device="cpu")
+    model.callback = lambda row: seen.append(row) or len(seen) >= 3
+    model.fit(X)
+    assert len(seen) >= 3 and {"phase", "done", "objective", "residual"} <= set(seen[0])
+    assert not model.converged_ and model.report_.stopped_by == "cancelled"
+    model.callback = lambda row: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        model.fit(X)
+
+
+def test_not_converging_is_a_warning():
+    from sklearn.exceptions import ConvergenceWarning
+
+    X, y = load_breast_cancer(return_X_y=True)
+    with pytest.warns(ConvergenceWarning, match="max_iterations.*raise max_iter"):
+        kiln.LogisticRegression(max_iter=1, device="cpu").fit(X, y)
+
+
+def test_verbose_shows_progress(capsys):
+    X, y = slow()
+    kiln.LogisticRegression(device="cpu", verbose=1).fit(X, y > 0)
+    assert "objective" in capsys.readouterr().err
+
+
+def test_import_is_quick_and_lazy():
+    code = "import numpy, time; t = time.perf_counter(); import kiln, sys; kiln.matrix; print(time.perf_counter() - t, 'sklearn' in sys.modules)"
+    best = min((subprocess.check_output([sys.executable, "-c", code], text=True).split() for _ in range(3)), key=lambda row: float(row[0]))
+    assert best[1] == "False"
+    json.dumps(best)

@@ -1,0 +1,133 @@
+"""The same results as scikit-learn's own classes, where both minimise the same."""
+import kiln
+import numpy as np
+import pytest
+import scipy.sparse
+import sklearn.cluster
+import sklearn.linear_model as peer
+import sklearn.manifold
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+DEVICES = [row["name"] for row in kiln.devices() if row["usable"]][-2:]  # the CPU and one other: the library's tests have the rest
+
+
+def standardized(load):
+    X, y = load(return_X_y=True)
+    return StandardScaler().fit_transform(X), y
+
+
+def test_devices():
+    assert "cpu" in DEVICES
+
+
+@pytest.mark.parametrize("where", DEVICES)
+@pytest.mark.parametrize("alpha", [0.1, 10.0])
+def test_ridge(where, alpha):
+    X, y = load_diabetes(return_X_y=True)
+    weights = np.random.default_rng(1).uniform(0, 2, len(y))
+    ours = kiln.Ridge(alpha, device=where).fit(X, y, weights)
+    theirs = peer.Ridge(alpha, tol=1e-12).fit(X, y, weights)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-8)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), rtol=1e-8)
+    assert ours.converged_ and ours.device_.startswith(where.split(":")[0])
+
+
+def test_several_targets_sparse():
+    rng = np.random.default_rng(2)
+    X = scipy.sparse.random(300, 40, 0.2, format="csc", random_state=rng)
+    Y = rng.normal(size=(300, 3))
+    ours, theirs = kiln.LinearRegression(device="cpu").fit(X, Y), peer.LinearRegression().fit(X.toarray(), Y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-9)
+    assert ours.coef_.shape == (3, 40) and ours.intercept_.shape == (3,)
+
+
+@pytest.mark.parametrize("load", [load_breast_cancer, load_iris])
+def test_logistic(load):
+    X, y = standardized(load)
+    ours = kiln.LogisticRegression(C=0.5, device="cpu").fit(X, y)
+    theirs = peer.LogisticRegression(C=0.5, tol=1e-10, max_iter=10000).fit(X, y)
+    if len(ours.classes_) > 2:  # softmax is free up to a shift of all classes, but penalised
+        np.testing.assert_allclose(ours.intercept_ - ours.intercept_.mean(), theirs.intercept_ - theirs.intercept_.mean(), atol=1e-5)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    np.testing.assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6)
+    assert (ours.predict(X) == theirs.predict(X)).all()
+
+
+def test_lasso_logistic():
+    X, y = standardized(load_breast_cancer)
+    ours = kiln.LogisticRegression(C=0.1, l1_ratio=1.0, device="cpu").fit(X, y)
+    theirs = peer.LogisticRegression(C=0.1, l1_ratio=1.0, solver="saga", tol=1e-10, max_iter=100000).fit(X, y)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-5)
+    assert ((ours.coef_ == 0) == (theirs.coef_ == 0)).all()
+
+
+@pytest.mark.parametrize("pair", [("PoissonRegressor", {}), ("GammaRegressor", {}), ("TweedieRegressor", {"power": 1.5}),
+                                  ("TweedieRegressor", {"power": 0}), ("TweedieRegressor", {"power": 3, "link": "log"})])
+def test_glm(pair):
+    name, options = pair
+    X, y = standardized(load_diabetes)
+    weights = np.random.default_rng(3).uniform(0.5, 2, len(y))
+    ours = getattr(kiln, name)(alpha=0.3, device="cpu", **options).fit(X, y, weights)
+    theirs = getattr(peer, name)(alpha=0.3, tol=1e-12, max_iter=10000, solver="newton-cholesky", **options).fit(X, y, weights)
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8)
+
+
+def test_svm_objective():
+    """scikit-learn penalises the intercept, so both are judged by Kiln's objective."""
+    from sklearn.svm import LinearSVC
+
+    X, y = standardized(load_breast_cancer)
+    ours, theirs = kiln.LinearSVC(C=0.1, device="cpu").fit(X, y), LinearSVC(C=0.1, tol=1e-8, max_iter=100000).fit(X, y)
+
+    def objective(model):
+        margin = np.maximum(0, 1 - np.where(y == 1, 1, -1) * model.decision_function(X))
+        return 0.5 * (model.coef_**2).sum() + 0.1 * (margin**2).sum()
+
+    assert objective(ours) <= objective(theirs) * (1 + 1e-9)
+    assert ours.objective_ == pytest.approx(objective(ours) / (2 * 0.1), rel=1e-9)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_kmeans_from_the_same_start(dtype):
+    X = load_digits().data.astype(dtype)
+    start = X[:10].copy()
+    ours = kiln.KMeans(10, init=start, tol=1e-9, device="cpu").fit(X)
+    theirs = sklearn.cluster.KMeans(10, init=start, n_init=1, tol=1e-9).fit(X)
+    assert (ours.labels_ == theirs.labels_).mean() > 0.999
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=1e-5)
+    assert (ours.predict(X) == ours.labels_).all()
+    np.testing.assert_allclose(ours.transform(X).min(axis=1) ** 2, theirs.transform(X).min(axis=1) ** 2, rtol=1e-3)
+    assert ours.score(X) == pytest.approx(-ours.inertia_, rel=1e-6)
+
+
+def test_mds_stress():
+    X = load_iris().data[::3]
+    ours = kiln.MDS(device="cpu", eps=1e-10, max_iter=5000).fit(X)
+    theirs = sklearn.manifold.MDS(n_init=4, max_iter=3000, eps=1e-10, random_state=0, normalized_stress=False).fit(X)
+    assert ours.stress_ <= theirs.stress_ * 1.001
+    assert ours.embedding_.shape == (50, 2)
+
+
+def test_als_lowers_the_error():
+    rng = np.random.default_rng(4)
+    A, B = rng.normal(size=(60, 3)), rng.normal(size=(40, 3))
+    mask = scipy.sparse.random(60, 40, 0.4, format="csr", random_state=rng)
+    mask.data[:] = (A @ B.T)[mask.nonzero()]
+    ours = kiln.ALS(3, l2=1e-6, tol=1e-10, max_iter=500, random_state=0, device="cpu").fit(mask)
+    fitted = (ours.row_factors_ @ ours.column_factors_.T)[mask.nonzero()] + ours.mean_
+    assert np.abs(fitted - mask.data).max() < 0.05 * np.abs(mask.data).max()
+    columns, scores = ours.recommend(ours.row_factors_[:2], seen=mask[:2], top=5)
+    assert not set(columns[0]) & set(mask[0].indices)
+    assert (np.diff(scores[0]) <= 0).all()
+
+
+def test_pipeline_and_grid_search():
+    X, y = load_iris(return_X_y=True)
+    pipeline = make_pipeline(StandardScaler(), kiln.LogisticRegression(device="cpu"))
+    assert cross_val_score(pipeline, X, y, cv=3).mean() > 0.93
+    search = GridSearchCV(pipeline, {"logisticregression__C": [0.01, 1, 100]}, cv=3).fit(X, y)
+    assert search.best_score_ > 0.93
