@@ -1,0 +1,82 @@
+"""Pictures of results, with matplotlib; every function draws on `ax` (default: a new figure) and returns it."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+
+def _axes(ax: Any) -> Any:
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("kiln.plot needs matplotlib: pip install matplotlib") from None
+    return plt.subplots(layout="constrained")[1]
+
+
+def convergence(model: Any, ax: Any = None) -> Any:
+    """The residual of each iteration, and the tolerance that it was compared with; model: fitted, or a report."""
+    ax = _axes(ax)
+    report = getattr(model, "report_", model)
+    ax.semilogy(report.history["iteration"], report.history["residual"], marker=".")
+    if np.isfinite(report.tolerance) and report.tolerance > 0:
+        ax.axhline(report.tolerance, color="grey", linestyle="--", label=f"tolerance {report.tolerance:.1e}")
+        ax.legend()
+    ax.set(xlabel="iteration", ylabel="relative residual")
+    return ax
+
+
+def regularization_path(model: Any, X: Any, y: Any, values: Any, parameter: str = "C", ax: Any = None) -> Any:
+    """The coefficients of copies of the model, trained at each of the values of a parameter."""
+    ax = _axes(ax)
+    paths = np.array([clone(model).set_params(**{parameter: value}).fit(X, y).coef_.ravel() for value in values])
+    ax.semilogx(values, paths)
+    ax.axhline(0, color="grey", linewidth=0.5)
+    ax.set(xlabel=parameter, ylabel="coefficient")
+    return ax
+
+
+def calibration(model: Any, X: Any, y: Any, bins: int = 10, ax: Any = None) -> Any:
+    """How often the second class is what it is predicted to be, by predicted probability; on the diagonal: calibrated."""
+    from sklearn.calibration import calibration_curve
+
+    ax = _axes(ax)
+    observed, predicted = calibration_curve(np.asarray(y) == model.classes_[1], model.predict_proba(X)[:, 1], n_bins=bins)
+    ax.plot([0, 1], [0, 1], color="grey", linestyle="--")
+    ax.plot(predicted, observed, marker="o")
+    ax.set(xlabel=f"predicted probability of {model.classes_[1]}", ylabel="observed share", xlim=(0, 1), ylim=(0, 1))
+    return ax
+
+
+def scatter(model: Any, color: Any = None, ax: Any = None) -> Any:
+    """The first two dimensions of a layout (kiln.MDS), coloured by a class or a number for each point."""
+    ax = _axes(ax)
+    if color is not None and np.asarray(color).dtype.kind not in "f":
+        for value in np.unique(color):
+            points = model.embedding_[np.asarray(color) == value]
+            ax.scatter(points[:, 0], points[:, 1], s=12, label=str(value))
+        ax.legend()
+    else:
+        ax.scatter(model.embedding_[:, 0], model.embedding_[:, 1], s=12, c=color)
+    ax.set(xlabel="dimension 1", ylabel="dimension 2", aspect="equal")
+    return ax
+
+
+def cluster_sizes(model: Any, ax: Any = None) -> Any:
+    """The number of rows of each cluster (kiln.KMeans)."""
+    ax = _axes(ax)
+    ax.bar(np.arange(model.n_clusters), np.bincount(model.labels_, minlength=model.n_clusters))
+    ax.set(xlabel="cluster", ylabel="rows")
+    return ax
+
+
+def rank_distribution(ranking: Any, ax: Any = None) -> Any:
+    """The scores of a ranking (kiln.pagerank) from the highest to the lowest, on logarithmic axes."""
+    ax = _axes(ax)
+    scores = np.sort(np.asarray(getattr(ranking, "scores", ranking)).ravel())[::-1]
+    ax.loglog(np.arange(1, len(scores) + 1), scores)
+    ax.set(xlabel="place", ylabel="score")
+    return ax

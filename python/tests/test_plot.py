@@ -1,0 +1,44 @@
+"""Each picture has what was asked for in it."""
+import kiln
+import matplotlib
+import networkx
+import numpy as np
+import pytest
+from kiln import plot
+from sklearn.datasets import load_breast_cancer, load_iris
+
+matplotlib.use("Agg")
+
+
+@pytest.fixture
+def flowers():
+    return load_iris(return_X_y=True)
+
+
+def test_pictures(flowers, tmp_path):
+    X, y = flowers
+    model = kiln.LogisticRegression(device="cpu").fit(X, y)
+    assert len(plot.convergence(model).lines[0].get_xdata()) == model.n_iter_ + 1
+    layout = kiln.MDS(device="cpu").fit(X)
+    ax = plot.scatter(layout, [f"kind {k}" for k in y])
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["kind 0", "kind 1", "kind 2"]
+    ax.figure.savefig(tmp_path / "layout.png")
+    assert (tmp_path / "layout.png").stat().st_size > 5000
+    assert plot.scatter(layout, X[:, 0]).collections[0].get_array().size == len(X)
+    clusters = kiln.KMeans(3, random_state=0, device="cpu").fit(X)
+    assert sum(bar.get_height() for bar in plot.cluster_sizes(clusters).patches) == len(X)
+
+
+def test_two_classes():
+    X, y = load_breast_cancer(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    values = [0.01, 0.1, 1.0]
+    ax = plot.regularization_path(kiln.LogisticRegression(l1_ratio=1.0, device="cpu"), X, y, values)
+    assert len(ax.lines) == X.shape[1] + 1
+    observed = plot.calibration(kiln.LogisticRegression(device="cpu").fit(X, y), X, y).lines[1].get_ydata()
+    assert observed[0] < 0.2 and observed[-1] > 0.8
+
+
+def test_ranks_fall():
+    A = networkx.to_scipy_sparse_array(networkx.gnp_random_graph(50, 0.1, seed=0, directed=True), format="csr", dtype=float)
+    assert (np.diff(plot.rank_distribution(kiln.pagerank(A, device="cpu")).lines[0].get_ydata()) <= 0).all()
