@@ -136,13 +136,21 @@ static void add_path(const struct verb *verb, const kiln_option *told, const str
     option->only = verb;
 }
 
+/* Whether `word` is one of "a|b|c". */
+static bool listed(const char *word, const char *words) {
+    const size_t size = strlen(word);
+    for (; words; words = strchr(words, '|'), words += words != NULL)
+        if (strncmp(words, word, size) == 0 && (!words[size] || words[size] == '|')) return true;
+    return false;
+}
+
 static void add_told(const struct verb *verb, const kiln_option *told) {
     static const enum option_kind kinds[] = {
         [KILN_OPTION_FLAG] = OPTION_FLAG,         [KILN_OPTION_INT] = OPTION_INTEGER,
         [KILN_OPTION_INTEGER] = OPTION_INTEGER,   [KILN_OPTION_REAL] = OPTION_REAL,
         [KILN_OPTION_POSITIVE] = OPTION_POSITIVE, [KILN_OPTION_CHOICE] = OPTION_CHOICE};
     const bool whole = told->kind == KILN_OPTION_INT || told->kind == KILN_OPTION_INTEGER;
-    if (verb->otherwise && strcmp(verb->otherwise, told->name) == 0) return;
+    if (listed(told->name, verb->otherwise)) return;
     require(option_count < OPTIONS_MOST, FULL);
     const char *name = name_of_field(told->name);
     const struct option *path = find_option(tool_paths, tool_path_count, name, verb);

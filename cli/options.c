@@ -18,7 +18,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define SHAPED (BIT(EXPLAIN) | BIT(TUNE))
 #define LABELLED (TRAINS | JUDGES | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define TABLES (TRAINS | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
-#define WEIGHTED (TRAINS | JUDGES)
+#define WEIGHTED (TRAINS | BIT(ROWS) | JUDGES)
 #define OFFSETS (BIT(GLM) | JUDGES)
 #define READS (LABELLED | OTHERS)
 #define SPEAKS (BIT(COMPLETION) | BIT(MAN) | BIT(HELP) | BIT(VERSION))
@@ -100,43 +100,43 @@ const struct option tool_options[] = {
      "CSV: the column with a known part of each row's linear predictor (glm).", AT(offset)},
     {"offset-file", 0, OPTION_PATH, GROUP_DATA, OFFSETS, "FILE", NULL, NULL, ANY,
      "A file with the offsets, one number for each row of the data.", AT(offset_file)},
-    {"features", 0, OPTION_TEXT, GROUP_DATA, TABLES, "COLUMNS", NULL, NULL, ANY,
+    {"features", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
      "CSV: only these columns are features; names are separated by commas, here and in the next four.",
      AT(features)},
-    {"ignore", 0, OPTION_TEXT, GROUP_DATA, TABLES, "COLUMNS", NULL, NULL, ANY,
+    {"ignore", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
      "CSV: these columns are no features: names of rows, dates, what is not known when predicting.",
      AT(ignore)},
-    {"categorical", 0, OPTION_TEXT, GROUP_DATA, TABLES, "COLUMNS", NULL, NULL, ANY,
+    {"categorical", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
      "CSV: these columns are text, each value a level, though they look like numbers.", AT(categorical)},
-    {"numeric", 0, OPTION_TEXT, GROUP_DATA, TABLES, "COLUMNS", NULL, NULL, ANY,
+    {"numeric", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "COLUMNS", NULL, NULL, ANY,
      "CSV: these columns are numbers; what is none is an error.", AT(numeric)},
     {"reference", 0, OPTION_TEXT, GROUP_DATA, TABLES, "COLUMN=LEVEL", NULL, NULL, ANY,
      "CSV: the level of a text column that gets no coefficient, with which the others are compared; several "
      "are "
      "separated by commas.",
      AT(reference)},
-    {"missing", 0, OPTION_CHOICE, GROUP_DATA, TABLES, "WAY", "error|drop|mean|indicator", "error; info mean",
-     ANY,
+    {"missing", 0, OPTION_CHOICE, GROUP_DATA, TABLES | BIT(ROWS), "WAY", "error|drop|mean|indicator",
+     "error; info mean", ANY,
      "CSV: what becomes of missing values. drop leaves the row out; mean takes the column's mean, which the "
      "model "
      "remembers; indicator adds a feature \"COLUMN missing\" to that. Text that is missing is a level of its "
      "own.",
      AT(missing)},
-    {"missing-words", 0, OPTION_TEXT, GROUP_DATA, TABLES, "WORDS", NULL, NULL, ANY,
+    {"missing-words", 0, OPTION_TEXT, GROUP_DATA, TABLES | BIT(ROWS), "WORDS", NULL, NULL, ANY,
      "CSV: words that mean \"missing\", separated by commas, beside the empty field, NA and NaN.",
      AT(missing_words)},
-    {"decimal-comma", 0, OPTION_FLAG, GROUP_DATA, LABELLED, NULL, NULL, NULL, ANY,
+    {"decimal-comma", 0, OPTION_FLAG, GROUP_DATA, LABELLED | BIT(ROWS), NULL, NULL, NULL, ANY,
      "CSV: 1,5 is one and a half.", AT(decimal_comma)},
     {"unseen", 0, OPTION_CHOICE, GROUP_DATA, JUDGES, "WAY", "error|zero|reference", "zero", ANY,
      "CSV: what a level that training has not seen is: an error, no level, or the reference level.",
      AT(unseen)},
     {"extra-columns", 0, OPTION_CHOICE, GROUP_DATA, JUDGES, "WAY", "ignore|error", "ignored with a warning",
      ANY, "What columns that the model does not know are.", AT(extra_columns)},
-    {"max-columns", 0, OPTION_INTEGER, GROUP_DATA, LABELLED, "N", NULL, "100000", 1, 536870911,
+    {"max-columns", 0, OPTION_INTEGER, GROUP_DATA, LABELLED | BIT(ROWS), "N", NULL, "100000", 1, 536870911,
      "CSV: more columns are an error, as memory is many times that of a line of commas.", AT(max_columns)},
-    {"max-levels", 0, OPTION_INTEGER, GROUP_DATA, LABELLED, "N", NULL, "1000000", 1, 2147483646,
+    {"max-levels", 0, OPTION_INTEGER, GROUP_DATA, LABELLED | BIT(ROWS), "N", NULL, "1000000", 1, 2147483646,
      "CSV: more levels of a text column are an error.", AT(max_levels)},
-    {"max-name", 0, OPTION_INTEGER, GROUP_DATA, LABELLED, "BYTES", NULL, "4096", 1, 67108864,
+    {"max-name", 0, OPTION_INTEGER, GROUP_DATA, LABELLED | BIT(ROWS), "BYTES", NULL, "4096", 1, 67108864,
      "CSV: longer names of columns and levels are an error.", AT(max_name)},
     {"format", 0, OPTION_CHOICE, GROUP_DATA, READS, "FORMAT", FORMATS, "auto", ANY,
      "Format of the input; auto goes by content and name. All are also read through gzip and zstd.",

@@ -80,6 +80,7 @@ enum verb_id {
     VERB_HELP,
     VERB_VERSION,
     VERB_ALGORITHM, /* an algorithm that is no linear model */
+    VERB_ROWS,      /* and takes rows of a table, with weights */
     VERB_KINDS
 };
 #define VERB_BIT(verb) (1u << VERB_##verb)
@@ -136,8 +137,7 @@ struct verb {
     const struct option *own;
     int own_count;
     int (*verify)(struct run *run, struct verifying *v);
-    const char
-        *otherwise; /* the option of the registry that it sets in another way: "balanced"; NULL: none */
+    const char *otherwise; /* options of the registry that it sets in another way: "init|seed"; NULL: none */
     const char *predict_instead; /* where its models predict nothing: what else there is */
 };
 extern struct verb verb_table[VERBS_MOST];

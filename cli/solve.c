@@ -43,7 +43,9 @@ static int read_data(struct solving *s) {
     struct run *run = s->run;
     int code = load_start(s);
     if (!code) code = choose_reader(run);
-    if (!code) code = run_read(run, &s->data, run->arguments[0], type_of(run->settings->type), NULL);
+    const kiln_model *model =
+        run->verb->kinds & VERB_BIT(ROWS) ? s->warm : NULL; /* whose columns are meant */
+    if (!code) code = run_read(run, &s->data, run->arguments[0], type_of(run->settings->type), model);
     if (!code && s->solver->check) code = s->solver->check(s);
     if (code) return code;
     const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(solving_X(s)));
@@ -93,7 +95,12 @@ static json_t *options_json(const struct solving *s) {
     const kiln_algorithm *algorithm = kiln_algorithm_named(name_of(s));
     json_t *object = json_object();
     for (int64_t i = 0; i < algorithm->option_count; i++) put_option(object, s, &algorithm->options[i]);
-    json_put_text(object, "warm_start", s->run->settings->warm_start);
+    const struct settings *settings = s->run->settings;
+    json_put_text(object, "warm_start", settings->warm_start);
+    if (!(s->run->verb->kinds & VERB_BIT(ROWS))) return object;
+    json_put_text(object, "missing", settings->missing);
+    json_put_text(object, "weights", settings->weights);
+    json_put_text(object, "weights_file", settings->weights_file);
     return object;
 }
 

@@ -1,39 +1,48 @@
 /* kiln kmeans: read rows, cluster them, show the clusters. */
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "files.h"
 #include "metrics.h"
 #include "output.h"
+#include "plot_clusters.h"
 #include "solve.h"
 #include "train.h"
+#include "verify.h"
 
-enum { SHOWN = 20 }; /* clusters in the table for people; JSON and the model have all */
+enum { SHOWN = 20, PARTS = 3 }; /* clusters in the table for people; JSON and the model have all */
+
+static const char *const parts[PARTS] = {"weight", "inertia", "radius"}; /* columns of the tensor clusters */
 
 struct wanted {
-    const char *labels;
+    const char *labels, *plot, *init;
     int64_t clusters;
 };
 
 struct clustering {
     kiln_matrix *centres, *clusters, *labels, *weights, *offset;
     double *table, *label; /* on the host */
+    kiln_data *given;      /* --init FILE */
     int64_t k;
 };
 
 /* ------------------------------------------------------------------------------------------ the run */
 
+static const char *init_file(const struct solving *s) {
+    const kiln_kmeans_options *options = s->options;
+    return options->init == KILN_INIT_GIVEN ? ((const struct wanted *)s->own)->init : NULL;
+}
+
 static int check_options(struct solving *s) {
     const struct wanted *wanted = s->own;
-    kiln_kmeans_options *options = (kiln_kmeans_options *)(uintptr_t)s->options;
-    options->seed =
-        s->run->settings->seed; /* an option of every verb, which the model is to keep with the others */
-    if (wanted->clusters == 0 && !s->warm)
+    const char *file = init_file(s);
+    if (s->warm && wanted->init)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them", "--init and --warm-start together");
+    if (wanted->clusters == 0 && !s->warm && !file)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "-k 8, for instance",
                          "the number of clusters, -k, is missing");
-    if (options->init == KILN_INIT_GIVEN && !s->warm)
-        return fail_with(KILN_ERR_ARGUMENT, WORKING, "--warm-start MODEL, or another --init",
-                         "--init given: there are no centres to begin with");
     return 0;
 }
 
@@ -42,24 +51,76 @@ static int64_t width(const struct solving *s) {
     return wanted->clusters ? wanted->clusters : 8;
 }
 
-static int prepare(struct solving *s) {
+/* Columns of CSV files are found by name, as a model's would be. */
+static int read_like_data(struct solving *s, kiln_data **data, const char *path) {
+    struct run *run = s->run;
+    const char *schema = kiln_data_schema(s->data);
+    const struct settings *const given = run->settings;
+    struct settings settings = *given;
+    kiln_model *model = NULL;
+    settings.weights = settings.weights_file = NULL;
+    settings.format = NULL;
+    if (*schema && (kiln_model_create(&model, "kmeans") != KILN_OK ||
+                    kiln_model_set_text(model, "schema", schema) != KILN_OK)) {
+        kiln_model_free(model);
+        return fail_library(WORKING);
+    }
+    run->settings = &settings;
+    const int code = run_read(run, data, path, kiln_matrix_type(solving_X(s)), model);
+    run->settings = given;
+    kiln_model_free(model);
+    return code;
+}
+
+/* The rows of a file are the first centres. */
+static int read_centres(struct solving *s, const char *path) {
     struct clustering *c = s->state;
     const struct wanted *wanted = s->own;
     const kiln_matrix *X = solving_X(s);
+    const int code = read_like_data(s, &c->given, path);
+    if (code) return code;
+    const kiln_matrix *found = kiln_data_X(c->given);
+    const int64_t rows = kiln_matrix_rows(found), cols = kiln_matrix_cols(found);
+    if (kiln_matrix_format(found) != KILN_DENSE || cols != kiln_matrix_cols(X) ||
+        (wanted->clusters && rows != wanted->clusters))
+        return fail_with(KILN_ERR_DATA, READING,
+                         "a dense file with a row for each of the -k centres, and the columns of the data",
+                         "--init %s has %s and %s", path, text_plural(rows, "row"),
+                         text_plural(cols, "column"));
+    c->k = rows;
+    return kiln_matrix_copy(&c->centres, s->run->device, KILN_TYPE_DEFAULT, found) == KILN_OK
+               ? 0
+               : fail_library(READING);
+}
+
+static int take_model(struct solving *s) {
+    struct clustering *c = s->state;
+    const struct wanted *wanted = s->own;
     kiln_type type;
-    int64_t rows = wanted->clusters, cols = kiln_matrix_cols(X);
-    if (s->warm && (!model_tensor_shape(s->warm, "centres", &type, &rows, &cols) ||
-                    cols != kiln_matrix_cols(X) || (wanted->clusters && rows != wanted->clusters)))
+    int64_t rows = 0, cols = 0;
+    if (!model_tensor_shape(s->warm, "centres", &type, &rows, &cols) ||
+        cols != kiln_matrix_cols(solving_X(s)) || (wanted->clusters && rows != wanted->clusters))
         return fail_with(KILN_ERR_MODEL, USING_MODEL, "leave out -k, and give data with the same columns",
                          "%s has %lld centres in %lld columns", s->run->settings->warm_start, (long long)rows,
                          (long long)cols);
     c->k = rows;
+    const int code = solve_take(&c->centres, s, "centres");
+    return code ? code : solve_take(&c->clusters, s, "clusters");
+}
+
+static int prepare(struct solving *s) {
+    struct clustering *c = s->state;
+    const struct wanted *wanted = s->own;
+    const kiln_matrix *X = solving_X(s);
+    const char *file = init_file(s);
+    c->k = wanted->clusters;
     int code = run_read_columns(s->run, s->data, &c->weights, &c->offset);
-    if (!code)
-        code = s->warm ? solve_take(&c->centres, s, "centres") : solve_allocate(&c->centres, s, rows, cols);
-    if (!code)
-        code = s->warm ? solve_take(&c->clusters, s, "clusters") : solve_allocate(&c->clusters, s, rows, 2);
-    if (!code && wanted->labels) code = solve_allocate(&c->labels, s, kiln_matrix_rows(X), 1);
+    if (!code && s->warm) code = take_model(s);
+    if (!code && !s->warm)
+        code = file ? read_centres(s, file) : solve_allocate(&c->centres, s, c->k, kiln_matrix_cols(X));
+    if (!code && !s->warm) code = solve_allocate(&c->clusters, s, c->k, PARTS);
+    if (!code && (wanted->labels || wanted->plot))
+        code = solve_allocate(&c->labels, s, kiln_matrix_rows(X), 1);
     return code;
 }
 
@@ -90,6 +151,7 @@ static void free_clustering(struct solving *s) {
     struct clustering *c = s->state;
     kiln_matrix *const all[] = {c->centres, c->clusters, c->labels, c->weights, c->offset};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    kiln_data_free(c->given);
     free(c->table);
     free(c->label);
 }
@@ -98,10 +160,12 @@ static void free_clustering(struct solving *s) {
 
 static kiln_status keep(kiln_model *model, const struct solving *s) {
     const struct clustering *c = s->state;
-    const char *schema = kiln_data_schema(s->data);
+    const kiln_kmeans_options *options = s->options;
     kiln_status status = kiln_model_set_tensor(model, "centres", c->centres);
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "clusters", c->clusters);
-    return status == KILN_OK && *schema ? kiln_model_set_text(model, "schema", schema) : status;
+    if (status == KILN_OK) status = kiln_model_set_text(model, "targets", "[\"cluster\",\"distance\"]");
+    return status == KILN_OK && options->spherical ? kiln_model_set_text(model, "geometry", "spherical")
+                                                   : status;
 }
 
 static int write_labels(const struct solving *s) {
@@ -115,9 +179,21 @@ static int write_labels(const struct solving *s) {
     return output_commit(&output);
 }
 
-/* The root of the mean squared distance of a cluster's rows from its centre. */
-static double spread(const double *cluster) {
-    return cluster[0] > 0 ? sqrt(cluster[1] / cluster[0]) : NAN;
+static int write_files(const struct solving *s) {
+    const struct clustering *c = s->state;
+    const char *path = ((const struct wanted *)s->own)->plot;
+    char title[160];
+    int code = write_labels(s);
+    if (code || !path) return code;
+    double *centres = values_of(c->centres, &code), *weights = malloc((size_t)c->k * sizeof *weights);
+    if (!code && !weights) code = fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory");
+    for (int64_t i = 0; !code && i < c->k; i++) weights[i] = c->table[PARTS * i];
+    snprintf(title, sizeof title, "%s rows in %s, inertia %s", text_count(kiln_matrix_rows(solving_X(s))),
+             text_plural(c->k, "cluster"), text_number(s->report.objective));
+    if (!code) code = plot_clusters(path, title, solving_X(s), c->labels, centres, weights, c->k);
+    free(centres);
+    free(weights);
+    return code;
 }
 
 static void put_json(json_t *object, const struct solving *s) {
@@ -125,12 +201,13 @@ static void put_json(json_t *object, const struct solving *s) {
     json_t *array = json_array();
     for (int64_t i = 0; i < c->k; i++) {
         json_t *row = json_object();
-        json_put_number(row, "weight", c->table[2 * i]);
-        json_put_number(row, "inertia", c->table[2 * i + 1]);
-        json_put_number(row, "spread", spread(c->table + 2 * i));
+        for (int part = 0; part < PARTS; part++)
+            json_put_number(row, parts[part], c->table[PARTS * i + part]);
         json_add(array, row);
     }
+    json_put_text(object, "init_file", init_file(s));
     json_put_text(object, "labels", ((const struct wanted *)s->own)->labels);
+    json_put_text(object, "plot", ((const struct wanted *)s->own)->plot);
     json_put(object, "clusters", array);
 }
 
@@ -143,14 +220,81 @@ static void print_head(FILE *file, const struct solving *s) {
 
 static void print_table(FILE *file, const struct solving *s) {
     const struct clustering *c = s->state;
-    fprintf(file, "  cluster        weight       inertia        spread\n");
-    for (int64_t i = 0; i < c->k && i < SHOWN; i++)
-        fprintf(file, "  %7lld %13.6g %13.6g %13.6g\n", (long long)i, c->table[2 * i], c->table[2 * i + 1],
-                spread(c->table + 2 * i));
+    fprintf(file, "  cluster %13s %13s %13s\n", parts[0], parts[1], parts[2]);
+    for (int64_t i = 0; i < c->k && i < SHOWN; i++) {
+        const double *row = c->table + PARTS * i;
+        fprintf(file, "  %7lld %13.6g %13.6g %13.6g\n", (long long)i, row[0], row[1], row[2]);
+    }
     if (c->k > SHOWN) fprintf(file, "  and %s more\n", text_count(c->k - SHOWN));
 }
 
+/* ----------------------------------------------------------------------------------------- verify */
+
+static int load_verified(struct run *run, struct verifying *v, kiln_matrix **centres,
+                         kiln_matrix **clusters) {
+    kiln_type type = KILN_F64;
+    int64_t k, n;
+    if (!model_tensor_shape(v->model, "centres", &type, &k, &n) || isnan(verify_number(v->report, "inertia")))
+        return verify_no_claims();
+    int code = run_open_device(run, "cpu");
+    if (!code) code = run_read(run, &v->data, run->arguments[1], type, v->model);
+    if (code) return code;
+    if (n != kiln_matrix_cols(kiln_data_X(v->data)))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the data that were clustered are needed",
+                         "%s has centres in %lld columns, %s has %lld", run->arguments[0], (long long)n,
+                         run->arguments[1], (long long)kiln_matrix_cols(kiln_data_X(v->data)));
+    if (kiln_model_tensor(centres, run->device, type, v->model, "centres") != KILN_OK ||
+        kiln_model_tensor(clusters, run->device, type, v->model, "clusters") != KILN_OK)
+        return fail_library(USING_MODEL);
+    return 0;
+}
+
+/* The residual of mini-batches is one of batches that nobody has any more. */
+static void claim_clustering(struct verifying *v, const kiln_kmeans_verification *found, kiln_type type) {
+    claim_equal(v, "inertia", "inertia", verify_number(v->report, "inertia"), found->inertia, 0,
+                found->inertia_rounding);
+    if (!(verify_number(v->options, "batch") > 0))
+        claim_equal(v, "residual", "residual", verify_number(v->report, "residual"), found->residual, 0,
+                    found->residual_rounding);
+    claim_bound(v, "weights", "weights' error", type == KILN_F32 ? 1e-6 : 1e-12, found->weights, 1, 0);
+}
+
+static int verify_kmeans(struct run *run, struct verifying *v) {
+    kiln_matrix *centres = NULL, *clusters = NULL, *weights = NULL, *offset = NULL;
+    kiln_kmeans_verification found = {0};
+    int code = load_verified(run, v, &centres, &clusters);
+    if (!code) code = run_read_columns(run, v->data, &weights, &offset);
+    const double start = clock_seconds();
+    const kiln_kmeans_options options = {.spherical = json_is_true(json_object_get(v->options, "spherical")),
+                                         .weights = weights,
+                                         .clusters = clusters};
+    if (!code && kiln_verify_kmeans(&found, centres, kiln_data_X(v->data), &options) != KILN_OK)
+        code = fail_library(READING);
+    run->seconds.solve = clock_seconds() - start;
+    if (!code) claim_clustering(v, &found, kiln_matrix_type(centres));
+    kiln_matrix *const all[] = {centres, clusters, weights, offset};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    return code;
+}
+
 /* ---------------------------------------------------------------------------------------- the verb */
+
+#define STARTS "k-means++|k-means-parallel|random"
+
+/* --init is a way to begin, or else a file; the seed is an option of every verb, which the model is to keep with the others. */
+static int take_options(struct settings *settings) {
+    static const char *const starts[] = {"k-means++", "k-means-parallel", "random"};
+    kiln_kmeans_options *options = (void *)settings->algorithm.bytes;
+    const struct wanted *wanted = (const void *)settings->own.bytes;
+    options->seed = settings->seed;
+    if (!wanted->init) return 0;
+    options->init = KILN_INIT_GIVEN;
+    for (int i = 0; i < 3; i++)
+        if (strcmp(wanted->init, starts[i]) == 0) options->init = (kiln_init)(i + 1);
+    if (options->init != KILN_INIT_GIVEN || access(wanted->init, R_OK) == 0) return 0;
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, "k-means++, k-means-parallel, random, or a file of centres",
+                     "--init %s is neither a way to begin nor a file that can be read", wanted->init);
+}
 
 static int run_kmeans(struct run *run) {
     static const struct solver solver = {.schema = "kiln.clustering/1",
@@ -161,21 +305,36 @@ static int run_kmeans(struct run *run) {
                                          .solve = solve,
                                          .finish = finish,
                                          .keep = keep,
-                                         .write = write_labels,
+                                         .write = write_files,
                                          .json = put_json,
                                          .head = print_head,
                                          .print = print_table,
                                          .free = free_clustering,
                                          .width = width};
-    return solve_run(run, &solver);
+    struct settings settings = *run->settings;
+    const struct settings *const given = run->settings;
+    int code = take_options(&settings);
+    run->settings = &settings;
+    if (!code) code = solve_run(run, &solver);
+    run->settings = given;
+    return code;
 }
 
 static const struct option own[] = {
     {"clusters", 'k', OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, NULL, 1, 16777216, "The number of clusters.",
      .offset = offsetof(struct wanted, clusters)},
+    {"init", 0, OPTION_TEXT, GROUP_MODEL, 0, "START", STARTS, "k-means++", 0, 0,
+     "How to begin: rows drawn one by one by their distance from those drawn before (k-means++), some 2K of "
+     "them at once in five rounds (k-means-parallel: fewer passes where K is large), any K rows (random), or "
+     "the rows of a file.",
+     .offset = offsetof(struct wanted, init)},
     {"labels", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
      "Write the number of each row's cluster, from 0, one a line. - is standard output.",
      .offset = offsetof(struct wanted, labels)},
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
+     "Draw the rows, coloured by cluster, as an SVG picture: two columns as they are, more in the plane in "
+     "which the centres lie furthest apart.",
+     .offset = offsetof(struct wanted, plot)},
 };
 
 const struct verb verb_of_kmeans = {
@@ -194,16 +353,16 @@ const struct verb verb_of_kmeans = {
     "standard input, which is read once. Columns are taken as they are: scale them where their units "
     "differ.\n\n"
     "A table of the clusters goes to standard output: the weight of their rows, their part of the inertia, "
-    "and "
-    "how far their rows are from the centre (root mean square). kiln predict gives label and distance of new "
+    "and the distance of the furthest row from the centre. kiln predict gives label and distance of new "
     "rows. With --warm-start MODEL the run begins with its centres, and with --batch goes on counting.",
-    "kiln kmeans points.csv -k 8 --labels labels.txt -o clusters.kiln\n"
+    "kiln kmeans points.csv -k 8 --labels labels.txt --plot clusters.svg -o clusters.kiln\n"
     "kiln kmeans mnist.npy -k 100 --init k-means-parallel --restarts 5 --json\n"
-    "kiln kmeans docs.npz -k 20 --batch 4096 --seed 7\n"
+    "kiln kmeans docs.npz -k 20 --spherical --batch 4096 --seed 7\n"
     "kiln predict clusters.kiln new.csv",
     .run = run_kmeans,
-    .kinds = VERB_BIT(ALGORITHM),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(ROWS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
-    .otherwise = "seed",
+    .otherwise = "init|seed",
+    .verify = verify_kmeans,
 };

@@ -48,7 +48,8 @@ KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_
  *   logreg  probabilities, m x K, in the order of the classes (both for two)
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
  *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
- *   kmeans  m x 2: the number of the nearest centre, and the distance from it
+ *   kmeans  m x 2: the number of the nearest centre, and the distance from it (rows scaled to length 1 where the model's text
+ *           "geometry" is "spherical")
  * One pass over X. ERR_MODEL if the model's columns and X's differ. */
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
@@ -212,17 +213,20 @@ KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, co
  * With `batch` an iteration takes so many rows, drawn with replacement, and moves a centre by the batch's share in all the weight
  * that it has seen; residual is then a mean over 16 batches. It goes on where it left off from GIVEN centres and their
  * `clusters`.
- * report: residual is the sum of the squared moves of the centres in the last iteration over the mean variance of X's columns;
- * objective the inertia of the centres returned; the trace's objectives are those before the iteration's move (of a batch,
- * its own).
+ * With `spherical` rows are first scaled to length 1 (rows of zeros stay), and so is each mean: inertia and distances are those of
+ * the scaled rows, ||x - c||^2 = 2 (1 - cos(x, c)). A copy of X is made (of a sparse X, of its values).
+ * report: residual is the sum of the squared distances of the centres from their rows' means, over the mean variance of X's
+ * columns; objective the inertia. Both belong to the centres returned, each row of the trace to the centres of that iteration (with
+ * batches: the batch's inertia before its move).
  * Not converging is not an error. On failure centres, labels, clusters and the report are untouched, unless a device fails.
- * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one at the end of each
- * start, one more for labels. Memory: three times the sums of K x n doubles; while starting 8 bytes a row on the host and one
- * element on the device; in an iteration none a row on the CPU, 16 bytes on GPUs.
+ * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one more, and one for
+ * labels and clusters. Memory: C twice, its sums three times in double; while starting one element a row (two with weights); where
+ * a cluster is empty and for clusters two elements a row; in an iteration none a row on the CPU, 16 bytes on GPUs.
  * Determinism: as kiln_assign; the random numbers depend on the seed alone.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights or given centres;
  * weights negative or all 0); those of kiln_assign.
- * Source: Lloyd 1982; Arthur and Vassilvitskii, SODA 2007 (k-means++); Bahmani et al., VLDB 2012 (k-means||); Sculley, WWW 2010. */
+ * Source: Lloyd 1982; Arthur and Vassilvitskii, SODA 2007 (k-means++); Bahmani et al., VLDB 2012 (k-means||); Sculley, WWW 2010;
+ * Dhillon and Modha, Machine Learning 42 (2001) (spherical). */
 typedef enum kiln_init {
     KILN_INIT_PLUS = 1,     /* k-means++ */
     KILN_INIT_PARALLEL = 2, /* k-means|| */
@@ -236,17 +240,33 @@ typedef struct kiln_kmeans_options {
     int64_t restarts;           /* default 1; GIVEN: always 1 */
     int64_t seed;               /* default 0 */
     int64_t batch;              /* rows of a mini-batch; default all */
+    int spherical;              /* directions count, not lengths */
     double tolerance;           /* on the residual; default 1e-4 */
     int64_t max_iterations;     /* of each start; default 300 */
     const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
     kiln_matrix *labels;        /* wanted, m x 1: the number of each row's centre; or NULL */
-    /* K x 2: weight and inertia of each cluster; with mini-batches and GIVEN also what is gone on from, else only a
-     * result; or NULL */
+    /* K x 3: weight, inertia and radius of each cluster, the distance of its furthest row; with mini-batches and GIVEN the
+     * weights are also what is gone on from, else they are only a result; or NULL */
     kiln_matrix *clusters;
     kiln_control control;
 } kiln_kmeans_options;
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);
+
+/* One pass again by slow reference code, in long double on the host. Of the options weights, spherical, labels (read, not written:
+ * what is to be judged) and clusters (the same) count. */
+typedef struct kiln_kmeans_verification {
+    size_t size;
+    double inertia, residual;                   /* as kiln_report.objective and residual claim them */
+    double inertia_rounding, residual_rounding; /* differences that are no more than rounding */
+    double
+        labels; /* rows whose label's centre is further than the nearest one by more than rounding; NaN without labels */
+    double
+        weights; /* the largest difference of a cluster's weight, over the weight of all rows; NaN without clusters */
+} kiln_kmeans_verification;
+/* Shapes as kiln_kmeans. Errors: ERR_ARGUMENT, ERR_NOMEM. */
+KILN_API kiln_status kiln_verify_kmeans(kiln_kmeans_verification *result, const kiln_matrix *centres,
+                                        const kiln_matrix *X, const kiln_kmeans_options *options);
 
 #ifdef __cplusplus
 }

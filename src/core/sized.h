@@ -40,6 +40,7 @@
 #define KI_LAST_kiln_factor_rows steps
 #define KI_LAST_kiln_als_options control
 #define KI_LAST_kiln_kmeans_options control
+#define KI_LAST_kiln_kmeans_verification weights
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user
 

@@ -53,7 +53,7 @@ static void values_of(double *values, const kiln_matrix *A) {
 /* Labels are the nearest centres, clusters and objective what follows from them, by plain loops. */
 static void check_result(const double *x, const double *s, const double *centres, const double *labels,
                          const double *clusters, const kiln_report *report) {
-    double inertia = 0, weight[K] = {0}, part[K] = {0};
+    double inertia = 0, weight[K] = {0}, part[K] = {0}, radius[K] = {0};
     for (int i = 0; i < M; i++) {
         double least = INFINITY;
         int nearest = 0;
@@ -66,23 +66,25 @@ static void check_result(const double *x, const double *s, const double *centres
         assert_int_equal((int)labels[i], nearest);
         weight[nearest] += s ? s[i] : 1;
         part[nearest] += (s ? s[i] : 1) * least;
+        radius[nearest] = fmax(radius[nearest], sqrt(least));
         inertia += (s ? s[i] : 1) * least;
     }
     assert_true(fabs(report->objective - inertia) <= 1e-5 * inertia);
     for (int c = 0; c < K; c++) {
-        assert_true(fabs(clusters[2 * c] - weight[c]) <= 1e-5 * weight[c]);
-        assert_true(fabs(clusters[2 * c + 1] - part[c]) <= 1e-5 * inertia);
+        assert_true(fabs(clusters[3 * c] - weight[c]) <= 1e-5 * weight[c]);
+        assert_true(fabs(clusters[3 * c + 1] - part[c]) <= 1e-5 * inertia);
+        assert_true(fabs(clusters[3 * c + 2] - radius[c]) <= 1e-5 * radius[c]);
     }
 }
 
 static void finds(kiln_type type, kiln_kmeans_options options, bool weighted) {
-    static double x[M * N], s[M], centres[K * N], labels[M], clusters[2 * K];
+    static double x[M * N], s[M], centres[K * N], labels[M], clusters[3 * K];
     kiln_report report = {0};
     make_blobs(x);
     for (int i = 0; i < M; i++) s[i] = 1 + i % 3;
     kiln_matrix *X = matrix(type, M, N, x), *C = matrix(type, K, N, NULL), *S = matrix(type, M, 1, s);
     options.labels = matrix(type, M, 1, NULL);
-    options.clusters = matrix(type, K, 2, NULL);
+    options.clusters = matrix(type, K, 3, NULL);
     options.weights = weighted ? S : NULL;
     assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
     values_of(centres, C);
@@ -91,6 +93,11 @@ static void finds(kiln_type type, kiln_kmeans_options options, bool weighted) {
     check_result(x, weighted ? s : NULL, centres, labels, clusters, &report);
     assert_int_equal(kiln_report_figure(&report, "clusters"), K);
     if (!options.batch) assert_true(report.converged && report.residual <= report.tolerance);
+    kiln_kmeans_verification found = {0};
+    assert_int_equal(kiln_verify_kmeans(&found, C, X, &options), KILN_OK);
+    assert_true(fabs(found.inertia - report.objective) <= 1e-5 * found.inertia);
+    assert_true(found.labels == 0 && found.weights <= 1e-6);
+    if (!options.batch) assert_true(fabs(found.residual - report.residual) <= 1e-3 * report.tolerance);
     for (int64_t t = 1; !options.batch && options.restarts < 2 && t < report.trace_count; t++)
         assert_true(report.trace[t].objective <= report.trace[t - 1].objective * (1 + 1e-6));
     kiln_report_free(&report);
@@ -178,14 +185,94 @@ static void refuses_and_stops(void **state) {
     kiln_matrix_free(C);
 }
 
+/* Rows of two directions and any length: spherical K-Means finds the directions, dense and sparse alike, and predicts by them. */
+static void finds_directions(void **state) {
+    enum { ROWS = 60 };
+    static double x[ROWS * 3], centres[6], labels[ROWS], found[2 * ROWS];
+    static int64_t start[ROWS + 1];
+    static int32_t col[ROWS * 2];
+    static double values[ROWS * 2];
+    (void)state;
+    for (int i = 0; i < ROWS; i++) {
+        const double length = 1 + 50.0 * (i % 7), side = 0.05 * (i % 5);
+        x[3 * i + i % 2] = length;
+        x[3 * i + 2] = side * length;
+        col[2 * i] = i % 2, col[2 * i + 1] = 2;
+        values[2 * i] = length, values[2 * i + 1] = side * length;
+        start[i + 1] = 2 * i + 2;
+    }
+    for (int sparse = 0; sparse < 2; sparse++) {
+        kiln_matrix *X = NULL, *C = matrix(KILN_F64, 2, 3, NULL), *L = matrix(KILN_F64, ROWS, 1, NULL),
+                    *T = matrix(KILN_F64, 2, 3, NULL), *P = NULL;
+        kiln_report report = {0};
+        kiln_kmeans_verification verified = {0};
+        kiln_model *model = NULL;
+        if (sparse)
+            assert_int_equal(kiln_matrix_csr(&X, device, KILN_F64, ROWS, 3, start, col, values), KILN_OK);
+        else
+            X = matrix(KILN_F64, ROWS, 3, x);
+        const kiln_kmeans_options options = {.spherical = 1, .labels = L};
+        assert_int_equal(kiln_kmeans(C, X, &options, &report), KILN_OK);
+        values_of(centres, C);
+        values_of(labels, L);
+        for (int c = 0; c < 2; c++)
+            assert_true(fabs(hypot(hypot(centres[3 * c], centres[3 * c + 1]), centres[3 * c + 2]) - 1) <
+                        1e-12);
+        for (int i = 2; i < ROWS; i++) assert_true((labels[i] == labels[0]) == (i % 2 == 0));
+        assert_int_equal(kiln_verify_kmeans(&verified, C, X, &options), KILN_OK);
+        assert_true(fabs(verified.inertia - report.objective) <= 1e-12 && verified.labels == 0);
+        assert_int_equal(kiln_model_create(&model, "kmeans"), KILN_OK);
+        assert_int_equal(kiln_model_set_tensor(model, "centres", C), KILN_OK);
+        assert_int_equal(kiln_model_set_tensor(model, "clusters", T), KILN_OK);
+        assert_int_equal(kiln_model_set_text(model, "geometry", "spherical"), KILN_OK);
+        assert_int_equal(kiln_predict(&P, model, X), KILN_OK);
+        values_of(found, P);
+        double inertia = 0;
+        for (int i = 0; i < ROWS; i++) {
+            assert_true(found[2 * i] == labels[i]);
+            inertia += found[2 * i + 1] * found[2 * i + 1];
+        }
+        assert_true(fabs(inertia - report.objective) <= 1e-9);
+        kiln_report_free(&report);
+        kiln_model_free(model);
+        kiln_matrix_free(X);
+        kiln_matrix_free(C);
+        kiln_matrix_free(L);
+        kiln_matrix_free(T);
+        kiln_matrix_free(P);
+    }
+}
+
+/* Mini-batches go on counting: after a long run, the next one hardly moves its centres. */
+static void goes_on(void **state) {
+    static double x[M * N], before[K * N], after[K * N];
+    double moved = 0;
+    (void)state;
+    make_blobs(x);
+    kiln_matrix *X = matrix(KILN_F64, M, N, x), *C = matrix(KILN_F64, K, N, NULL),
+                *T = matrix(KILN_F64, K, 3, NULL);
+    kiln_kmeans_options options = {.batch = 100, .max_iterations = 30, .clusters = T, .seed = 1};
+    assert_int_equal(kiln_kmeans(C, X, &options, NULL), KILN_OK);
+    values_of(before, C);
+    options.init = KILN_INIT_GIVEN;
+    options.max_iterations = 1;
+    assert_int_equal(kiln_kmeans(C, X, &options, NULL), KILN_OK);
+    values_of(after, C);
+    for (int i = 0; i < K * N; i++) moved += (after[i] - before[i]) * (after[i] - before[i]);
+    assert_true(moved > 0 && moved < 0.01);
+    kiln_matrix_free(X);
+    kiln_matrix_free(C);
+    kiln_matrix_free(T);
+}
+
 /* A model's label and distance for new rows. */
 static void predicts(void **state) {
-    static const double centres[] = {0, 0, 10, 0}, clusters[] = {1, 0, 1, 0}, x[] = {1, 0, 10, 3, 4, 0};
+    static const double centres[] = {0, 0, 10, 0}, clusters[] = {1, 0, 0, 1, 0, 0}, x[] = {1, 0, 10, 3, 4, 0};
     double found[6];
     kiln_model *model = NULL;
     kiln_matrix *P = NULL;
     (void)state;
-    kiln_matrix *C = matrix(KILN_F64, 2, 2, centres), *T = matrix(KILN_F64, 2, 2, clusters),
+    kiln_matrix *C = matrix(KILN_F64, 2, 2, centres), *T = matrix(KILN_F64, 2, 3, clusters),
                 *X = matrix(KILN_F64, 3, 2, x);
     assert_int_equal(kiln_model_create(&model, "kmeans"), KILN_OK);
     assert_int_equal(kiln_model_set_tensor(model, "centres", C), KILN_OK);
@@ -207,6 +294,8 @@ int main(void) {
         cmocka_unit_test(fills_empty_clusters),
         cmocka_unit_test(fewer_rows_than_centres),
         cmocka_unit_test(refuses_and_stops),
+        cmocka_unit_test(finds_directions),
+        cmocka_unit_test(goes_on),
         cmocka_unit_test(predicts),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

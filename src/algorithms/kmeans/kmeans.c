@@ -1,8 +1,7 @@
 /* Lloyd's iteration: each centre goes to the mean of the rows that are nearest to it, one pass over X each time.
  *
- * A centre that has lost all of its rows takes the row that is furthest from its own centre, which gives it up: the sums of the
- * donor are corrected before anything is divided. In mini-batches a centre goes the share of the way that the batch has in all
- * that it has seen (Sculley 2010). */
+ * A pass says of the centres where their rows are, what the inertia is and how far the centres are from the means; only centres
+ * that are too far from them move. So what the report says was found for the very centres that come back, without a pass more. */
 #include "algorithms/kmeans/kmeans.h"
 
 #include "algorithms/registry.h"
@@ -25,10 +24,46 @@ void ki_kmeans_tell(struct kmeans *s) {
     if (control->progress && control->progress(control->user, &now) != 0) s->cancelled = true;
 }
 
+kiln_status ki_kmeans_piece(double *to, const kiln_matrix *A, int64_t first, int64_t count) {
+    int64_t rows[KI_PIECE];
+    kiln_matrix *piece = NULL;
+    kiln_status status;
+    for (int64_t i = 0; i < count; i++) rows[i] = first + i;
+    TRY(kiln_matrix_dense(&piece, kiln_matrix_device(A), kiln_matrix_type(A), count, 1, NULL));
+    TRY(kiln_rows(piece, A, rows));
+    TRY(ki_vector_get(to, piece));
+done:
+    kiln_matrix_free(piece);
+    return status;
+}
+
+kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X) {
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    kiln_matrix *scale = NULL, *made = NULL;
+    kiln_batch *rows = NULL;
+    kiln_status status;
+    TRY(kiln_batch_rows(&rows, X));
+    TRY(kiln_matrix_dense(&scale, device, type, kiln_matrix_rows(X), 1, NULL));
+    TRY(kiln_batch_reduce(scale, KILN_BATCH_L2, X, rows));
+    TRY(kiln_map(scale, KILN_MAP_RECIPROCAL, scale));
+    if (kiln_matrix_format(X) == KILN_DENSE)
+        TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), kiln_matrix_cols(X), NULL));
+    else
+        TRY(kiln_matrix_like(&made, X, type, NULL));
+    TRY(kiln_batch_scale(made, X, scale, rows));
+    *U = made;
+    made = NULL;
+done:
+    kiln_batch_free(rows);
+    kiln_matrix_free(scale);
+    kiln_matrix_free(made);
+    return status;
+}
+
 /* ------------------------------------------------------------------------------------------ an iteration */
 
-/* sums and totals of X, or of a batch, for the centres s->C. */
-static kiln_status assign(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
+kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
     kiln_status status;
     TRY(kiln_assign(&(kiln_assignment){.sums = s->sums, .totals = s->totals}, X, s->C, weights));
     TRY(ki_vector_get(s->next, s->sums));
@@ -38,191 +73,68 @@ done:
     return status;
 }
 
-/* s->C = next, which is narrowed on the way; what the centres then are goes to s->centres. */
-static kiln_status set_centres(struct kmeans *s, const double *centres) {
+kiln_status ki_kmeans_move(struct kmeans *s) {
     kiln_status status;
-    memcpy(s->next, centres, (size_t)(s->k * s->n) * sizeof *centres);
     TRY(ki_vector_set(s->C, s->next));
     TRY(ki_vector_get(s->centres, s->C));
 done:
     return status;
 }
 
-/* The row that is furthest from its centre among those that their clusters can spare; -1 if there is none. */
-static int64_t furthest(const struct kmeans *s, const double *distances, const double *labels) {
-    int64_t found = -1;
-    for (int64_t i = 0; i < s->m; i++) {
-        const double w = s->weights ? s->weights[i] : 1;
-        if (!(w > 0 && distances[i] > 0 && s->totals[2 * (int64_t)labels[i]] > w)) continue;
-        if (found < 0 || distances[i] > distances[found]) found = i;
-    }
-    return found;
-}
-
-/* Row i leaves its cluster and becomes cluster c. */
-static kiln_status relocate(struct kmeans *s, int64_t c, int64_t i, int64_t donor) {
-    const double w = s->weights ? s->weights[i] : 1;
-    kiln_matrix *row = NULL;
-    double *x = ki_alloc((size_t)s->n * sizeof *x);
-    kiln_status status;
-    if (!x) return ki_fail_nomem((size_t)s->n * sizeof *x, "a row");
-    TRY(kiln_matrix_dense(&row, s->device, s->type, 1, s->n, NULL));
-    TRY(kiln_rows(row, s->X, &i));
-    TRY(ki_vector_get(x, row));
+double ki_kmeans_place(struct kmeans *s, int64_t c) {
+    double *to = s->next + c * s->n, *from = s->centres + c * s->n, square = 0, moved = 0;
+    for (int64_t j = 0; j < s->n && s->options.spherical; j++) square += to[j] * to[j];
     for (int64_t j = 0; j < s->n; j++) {
-        s->next[donor * s->n + j] -= w * x[j];
-        s->next[c * s->n + j] = w * x[j];
+        if (s->options.spherical) to[j] = square > 0 ? to[j] / sqrt(square) : from[j];
+        if (s->type == KILN_F32) to[j] = (double)(float)to[j];
+        moved += (to[j] - from[j]) * (to[j] - from[j]);
     }
-    s->totals[2 * donor] -= w;
-    s->totals[2 * c] = w;
-    s->relocated++;
-done:
-    kiln_matrix_free(row);
-    ki_free(x);
-    return status;
-}
-
-/* Centres without rows get some. */
-static kiln_status fill_empty(struct kmeans *s) {
-    kiln_matrix *D = NULL, *L = NULL;
-    double *distances = NULL, *labels = NULL;
-    kiln_status status = KILN_OK;
-    for (int64_t c = 0; c < s->k; c++) {
-        if (s->totals[2 * c] > 0) continue;
-        if (!distances) {
-            TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
-            TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
-            if (!(distances = ki_alloc((size_t)s->m * 2 * sizeof *distances)))
-                TRY(ki_fail_nomem((size_t)s->m * 2 * sizeof *distances, "distances"));
-            labels = distances + s->m;
-            TRY(kiln_assign(&(kiln_assignment){.distances = D, .labels = L}, s->X, s->C, NULL));
-            TRY(ki_vector_get(distances, D));
-            TRY(ki_vector_get(labels, L));
-            s->report.passes++;
-        }
-        const int64_t row = furthest(s, distances, labels);
-        if (row < 0) break;
-        TRY(relocate(s, c, row, (int64_t)labels[row]));
-        distances[row] = 0;
-    }
-done:
-    kiln_matrix_free(D);
-    kiln_matrix_free(L);
-    ki_free(distances);
-    return status;
-}
-
-/* next = the means, where there are rows; else the centres stay. How far they go: sum of squares. */
-static double take_means(struct kmeans *s) {
-    double moved = 0;
-    for (int64_t c = 0; c < s->k; c++)
-        for (int64_t j = 0; j < s->n; j++) {
-            const int64_t at = c * s->n + j;
-            const double weight = s->totals[2 * c];
-            s->next[at] = weight > 0 ? s->next[at] / weight : s->centres[at];
-            moved += (s->next[at] - s->centres[at]) * (s->next[at] - s->centres[at]);
-        }
     return moved;
 }
 
-/* The same for a batch: counts is what each centre has seen before. */
-static double take_steps(struct kmeans *s, double *counts) {
+/* next = the means, where there are rows; else the centres stay. How far they are: sum of squares. */
+static double take_means(struct kmeans *s) {
     double moved = 0;
     for (int64_t c = 0; c < s->k; c++) {
         const double weight = s->totals[2 * c];
-        counts[c] += weight;
-        for (int64_t j = 0; j < s->n; j++) {
-            const int64_t at = c * s->n + j;
-            const double step = weight > 0 ? (s->next[at] - weight * s->centres[at]) / counts[c] : 0;
-            s->next[at] = s->centres[at] + step;
-            moved += step * step;
-        }
+        for (int64_t j = c * s->n; j < (c + 1) * s->n; j++)
+            s->next[j] = weight > 0 ? s->next[j] / weight : s->centres[j];
+        moved += ki_kmeans_place(s, c);
     }
     return moved;
 }
 
-static kiln_status end_iteration(struct kmeans *s, double moved, int64_t begun) {
-    kiln_report *report = &s->report;
+kiln_status ki_kmeans_row(struct kmeans *s, double moved) {
     kiln_status status;
     s->residual = s->scale > 0 ? moved / s->scale : moved;
-    report->iterations++;
-    TRY(ki_report_row(report, &(kiln_trace_row){.iteration = report->iterations,
-                                                .residual = s->residual,
-                                                .objective = s->objective,
-                                                .seconds = ki_clock() - s->began}));
+    TRY(ki_report_row(&s->report, &(kiln_trace_row){.iteration = s->report.iterations,
+                                                    .residual = s->residual,
+                                                    .objective = s->objective,
+                                                    .seconds = ki_clock() - s->began}));
     ki_kmeans_tell(s);
-    if (s->residual <= s->options.tolerance)
-        report->stopped_by = KILN_STOP_TOLERANCE;
-    else if (s->cancelled)
-        report->stopped_by = KILN_STOP_CANCELLED;
-    else if (report->iterations - begun >= s->options.max_iterations)
-        report->stopped_by = KILN_STOP_ITERATIONS;
 done:
     return status;
 }
 
 static kiln_status lloyd(struct kmeans *s) {
     const int64_t begun = s->report.iterations;
-    kiln_status status = KILN_OK;
-    while (s->report.stopped_by == KILN_STOP_NONE) {
-        TRY(assign(s, s->X, s->options.weights));
-        s->report.passes++;
-        TRY(fill_empty(s));
-        const double moved = take_means(s);
-        TRY(set_centres(s, s->next));
-        TRY(end_iteration(s, moved, begun));
-    }
-done:
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------------ mini-batches */
-
-/* A batch: rows drawn with replacement, and their weights. */
-struct batch {
-    kiln_matrix *X, *weights;
-    int64_t *rows, count;
-};
-
-static kiln_status draw_batch(struct kmeans *s, struct batch *batch) {
+    int64_t filled;
     kiln_status status;
-    for (int64_t i = 0; i < batch->count; i++)
-        batch->rows[i] = ki_min((int64_t)(ki_kmeans_random(s) * (double)s->m), s->m - 1);
-    TRY(kiln_rows(batch->X, s->X, batch->rows));
-    if (batch->weights) TRY(kiln_rows(batch->weights, s->options.weights, batch->rows));
-done:
-    return status;
-}
-
-/* What a single batch says is noise, so that what is compared with the tolerance is a mean over the last few. */
-static kiln_status mini_batches(struct kmeans *s) {
-    enum { MEMORY = 16 };
-    const int64_t begun = s->report.iterations;
-    struct batch batch = {.count = ki_min(s->options.batch, s->m)};
-    double mean = 0, *counts = ki_calloc((size_t)s->k * sizeof *counts);
-    kiln_status status = KILN_OK;
-    batch.rows = ki_alloc((size_t)batch.count * sizeof *batch.rows);
-    if (!counts || !batch.rows) TRY(ki_fail_nomem((size_t)(s->k + batch.count) * 8, "a batch"));
-    TRY(kiln_matrix_dense(&batch.X, s->device, s->type, batch.count, s->n, NULL));
-    if (s->options.weights) TRY(kiln_matrix_dense(&batch.weights, s->device, s->type, batch.count, 1, NULL));
-    if (s->options.init == KILN_INIT_GIVEN && s->options.clusters) {
-        TRY(ki_vector_get(s->totals, s->options.clusters));
-        for (int64_t c = 0; c < s->k; c++) counts[c] = s->totals[2 * c];
-    }
-    while (s->report.stopped_by == KILN_STOP_NONE) {
-        TRY(draw_batch(s, &batch));
-        TRY(assign(s, batch.X, batch.weights));
-        const double moved = take_steps(s, counts);
-        const int64_t round = s->report.iterations - begun + 1;
-        mean += (moved - mean) / (double)ki_min(round, MEMORY);
-        TRY(set_centres(s, s->next));
-        TRY(end_iteration(s, round < MEMORY && moved > 0 ? INFINITY : mean, begun));
+    for (;; s->report.iterations++) {
+        TRY(ki_kmeans_assign(s, s->X, s->options.weights));
+        s->report.passes++;
+        memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
+        TRY(ki_kmeans_fill(s, &filled));
+        TRY(ki_kmeans_row(s, take_means(s)));
+        s->report.stopped_by = s->residual <= s->options.tolerance && !filled ? KILN_STOP_TOLERANCE
+                               : s->cancelled                                 ? KILN_STOP_CANCELLED
+                               : s->report.iterations - begun >= s->options.max_iterations
+                                   ? KILN_STOP_ITERATIONS
+                                   : KILN_STOP_NONE;
+        if (s->report.stopped_by != KILN_STOP_NONE) break;
+        TRY(ki_kmeans_move(s));
     }
 done:
-    kiln_matrix_free(batch.X);
-    kiln_matrix_free(batch.weights);
-    ki_free(batch.rows);
-    ki_free(counts);
     return status;
 }
 
@@ -236,7 +148,7 @@ static kiln_status check(const struct kmeans *s, const kiln_matrix *centres) {
     TRY(ki_check_matrix(call, "centres", centres, s->X, kiln_matrix_rows(centres), s->n));
     if (o->weights) TRY(ki_check_matrix(call, "weights", o->weights, s->X, s->m, 1));
     if (o->labels) TRY(ki_check_matrix(call, "labels", o->labels, s->X, s->m, 1));
-    if (o->clusters) TRY(ki_check_matrix(call, "clusters", o->clusters, s->X, s->k, 2));
+    if (o->clusters) TRY(ki_check_matrix(call, "clusters", o->clusters, s->X, s->k, KI_CLUSTER));
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
     if ((int)o->init < 0 || o->init > KILN_INIT_GIVEN)
         return ki_fail(KILN_ERR_ARGUMENT, "%s_options.init is %d, but must be 1 to 4", call, (int)o->init);
@@ -254,34 +166,50 @@ done:
     return status;
 }
 
-/* The mean variance of the columns, and that all of X is finite. */
-static kiln_status measure(struct kmeans *s) {
+/* Names the column in which X has numbers that are not finite. Only called when there is one, or squares overflow. */
+static kiln_status name_bad_column(const struct kmeans *s) {
     struct ki_columns columns = {0};
     kiln_matrix *ones = NULL;
-    const kiln_matrix *weights = s->options.weights;
-    double total = (double)s->m;
-    kiln_status status = KILN_OK;
-    if (!weights) {
-        TRY(kiln_matrix_dense(&ones, s->device, s->type, s->m, 1, NULL));
-        TRY(kiln_fill(ones, 1));
-        weights = ones;
-    } else {
-        TRY(kiln_norm(&total, weights, KILN_NORM_1));
-        if (!(total > 0)) TRY(ki_fail(KILN_ERR_DATA, "kiln_kmeans: all weights are 0"));
-    }
-    TRY(ki_columns_measure(&columns, s->X, weights, total, true));
-    for (int64_t j = 0; j < s->n; j++) s->scale += columns.variance[j] / (double)s->n;
-    s->report.passes += 2;
+    kiln_status status;
+    TRY(kiln_matrix_dense(&ones, s->device, s->type, s->m, 1, NULL));
+    TRY(kiln_fill(ones, 1));
+    TRY(ki_columns_measure(&columns, s->options.spherical ? s->unit : s->X, ones, (double)s->m, true));
+    status = ki_fail(KILN_ERR_DATA, "kiln_kmeans: the squares of the numbers in X overflow");
 done:
     ki_columns_free(&columns);
     kiln_matrix_free(ones);
     return status;
 }
 
+/* The mean variance of the columns, and that all of X is finite: what one centre, at the origin and at the mean, says. */
+static kiln_status measure(struct kmeans *s) {
+    double totals[2], *mean = s->next;
+    kiln_matrix *centre = NULL, *sum = NULL;
+    kiln_status status;
+    TRY(kiln_matrix_dense(&centre, s->device, s->type, 1, s->n, NULL));
+    TRY(kiln_matrix_dense(&sum, s->device, s->type, 1, s->n, NULL));
+    const kiln_assignment wanted = {.sums = sum, .totals = totals};
+    TRY(kiln_fill(centre, 0));
+    TRY(kiln_assign(&wanted, s->X, centre, NULL));
+    if (!isfinite(totals[1])) TRY(name_bad_column(s));
+    if (s->options.weights) TRY(kiln_assign(&wanted, s->X, centre, s->options.weights));
+    if (!(totals[0] > 0)) TRY(ki_fail(KILN_ERR_DATA, "kiln_kmeans: all weights are 0"));
+    TRY(ki_vector_get(mean, sum));
+    for (int64_t j = 0; j < s->n; j++) mean[j] /= totals[0];
+    TRY(ki_vector_set(centre, mean));
+    TRY(kiln_assign(&(kiln_assignment){.totals = totals}, s->X, centre, s->options.weights));
+    s->scale = totals[1] / totals[0] / (double)s->n;
+    s->report.passes += s->options.weights ? 3 : 2;
+done:
+    kiln_matrix_free(centre);
+    kiln_matrix_free(sum);
+    return status;
+}
+
 static kiln_status allocate(struct kmeans *s) {
     kiln_status status;
     int64_t elements, bytes;
-    if (!ki_mul(s->k, s->n, &elements) || !ki_mul3(3 * elements + 4 * s->k, sizeof(double), 1, &bytes))
+    if (!ki_mul(s->k, s->n, &elements) || !ki_mul3(3 * elements + 6 * s->k, sizeof(double), 1, &bytes))
         return ki_fail_nomem(SIZE_MAX, "centres");
     TRY(ki_report_begin(&s->report));
     TRY(kiln_matrix_dense(&s->C, s->device, s->type, s->k, s->n, NULL));
@@ -291,10 +219,20 @@ static kiln_status allocate(struct kmeans *s) {
     s->best = s->next + elements;
     s->totals = s->best + elements;
     s->best_totals = s->totals + 2 * s->k;
-    if (!s->options.weights) return KILN_OK;
-    s->weights = ki_alloc((size_t)s->m * sizeof *s->weights);
-    if (!s->weights) return ki_fail_nomem((size_t)s->m * sizeof *s->weights, "weights");
-    TRY(ki_vector_get(s->weights, s->options.weights));
+    s->found = s->best_totals + 2 * s->k;
+    if (!s->options.spherical) return KILN_OK;
+    TRY(ki_kmeans_unit(&s->unit, s->X));
+    s->X = s->unit;
+done:
+    return status;
+}
+
+static kiln_status take_given(struct kmeans *s, const kiln_matrix *centres) {
+    kiln_status status;
+    TRY(ki_vector_get(s->next, centres));
+    memcpy(s->centres, s->next, (size_t)(s->k * s->n) * sizeof *s->next);
+    for (int64_t c = 0; c < s->k; c++) ki_kmeans_place(s, c);
+    TRY(ki_vector_set(s->C, s->next));
 done:
     return status;
 }
@@ -304,26 +242,47 @@ static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, kiln_rep
     kiln_report *report = &s->report;
     kiln_status status;
     report->stopped_by = KILN_STOP_NONE;
-    if (s->options.init == KILN_INIT_GIVEN) {
-        TRY(ki_vector_get(s->next, given));
-        TRY(ki_vector_set(s->C, s->next));
-    } else {
-        TRY(ki_kmeans_start(s));
-    }
+    TRY(s->options.init == KILN_INIT_GIVEN ? take_given(s, given) : ki_kmeans_start(s));
     TRY(ki_vector_get(s->centres, s->C));
-    if (s->cancelled) report->stopped_by = KILN_STOP_CANCELLED;
-    TRY(s->options.batch > 0 ? mini_batches(s) : lloyd(s));
-    TRY(kiln_assign(&(kiln_assignment){.totals = s->totals}, s->X, s->C, s->options.weights));
-    report->passes++;
-    s->objective = 0;
-    for (int64_t c = 0; c < s->k; c++) s->objective += s->totals[2 * c + 1];
+    TRY(s->options.batch > 0 ? ki_kmeans_batches(s) : lloyd(s));
     if (best->stopped_by != KILN_STOP_NONE && !(s->objective < best->objective)) goto done;
     memcpy(s->best, s->centres, (size_t)(s->k * s->n) * sizeof *s->best);
-    memcpy(s->best_totals, s->totals, (size_t)(2 * s->k) * sizeof *s->best_totals);
+    memcpy(s->best_totals, s->found, (size_t)(2 * s->k) * sizeof *s->best_totals);
     best->objective = s->objective;
     best->residual = s->residual;
     best->stopped_by = report->stopped_by;
 done:
+    return status;
+}
+
+/* clusters = weight, inertia and radius of each; labels, which the radius needs, in the same pass. */
+static kiln_status give_clusters(struct kmeans *s) {
+    const kiln_kmeans_options *o = &s->options;
+    kiln_matrix *D = NULL, *L = NULL;
+    double distances[KI_PIECE], labels[KI_PIECE], *clusters = ki_calloc((size_t)s->k * KI_CLUSTER * 8);
+    kiln_status status;
+    if (!clusters) return ki_fail_nomem((size_t)s->k * KI_CLUSTER * 8, "clusters");
+    TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
+    if (!o->labels) TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
+    kiln_matrix *const of_rows = o->labels ? o->labels : L;
+    TRY(kiln_assign(&(kiln_assignment){.labels = of_rows, .distances = D}, s->X, s->C, NULL));
+    TRY(kiln_map(D, KILN_MAP_SQRT, D));
+    for (int64_t first = 0; first < s->m; first += KI_PIECE) {
+        const int64_t count = ki_min(s->m - first, KI_PIECE);
+        TRY(ki_kmeans_piece(distances, D, first, count));
+        TRY(ki_kmeans_piece(labels, of_rows, first, count));
+        for (int64_t i = 0; i < count; i++) {
+            double *radius = clusters + (int64_t)labels[i] * KI_CLUSTER + 2;
+            *radius = fmax(*radius, distances[i]);
+        }
+    }
+    for (int64_t c = 0; c < s->k; c++)
+        memcpy(clusters + c * KI_CLUSTER, s->best_totals + 2 * c, 2 * sizeof *clusters);
+    TRY(ki_vector_set(o->clusters, clusters));
+done:
+    kiln_matrix_free(D);
+    kiln_matrix_free(L);
+    ki_free(clusters);
     return status;
 }
 
@@ -333,12 +292,13 @@ static kiln_status give(struct kmeans *s, kiln_matrix *centres) {
     for (int64_t c = 0; c < s->k; c++) filled += s->best_totals[2 * c] > 0;
     ki_report_figure(&s->report, "clusters", (double)filled);
     ki_report_figure(&s->report, "relocated", (double)s->relocated);
-    TRY(set_centres(s, s->best));
-    if (s->options.labels) {
+    memcpy(s->next, s->best, (size_t)(s->k * s->n) * sizeof *s->next);
+    TRY(ki_kmeans_move(s));
+    if (s->options.clusters)
+        TRY(give_clusters(s));
+    else if (s->options.labels)
         TRY(kiln_assign(&(kiln_assignment){.labels = s->options.labels}, s->X, s->C, NULL));
-        s->report.passes++;
-    }
-    if (s->options.clusters) TRY(ki_vector_set(s->options.clusters, s->best_totals));
+    s->report.passes += s->options.clusters || s->options.labels;
     TRY(ki_vector_set(centres, s->best));
 done:
     return status;
@@ -376,67 +336,7 @@ done:
     kiln_report_free(&s.report);
     kiln_matrix_free(s.C);
     kiln_matrix_free(s.sums);
+    kiln_matrix_free(s.unit);
     ki_free(s.centres);
-    ki_free(s.weights);
     return status;
 }
-
-/* ------------------------------------------------------------------------------------- the registry's row */
-
-static kiln_status predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
-    static const double left[2] = {1, 0}, right[2] = {0, 1};
-    kiln_device *device = kiln_matrix_device(X);
-    const kiln_type type = kiln_matrix_type(X);
-    const int64_t m = kiln_matrix_rows(X);
-    kiln_matrix *C = NULL, *labels = NULL, *distances = NULL, *made = NULL;
-    kiln_status status;
-    TRY(kiln_model_tensor(&C, device, type, model, "centres"));
-    if (kiln_matrix_cols(C) != kiln_matrix_cols(X)) {
-        ki_fail(KILN_ERR_MODEL, "the model was trained on %lld columns, the data have %lld",
-                (long long)kiln_matrix_cols(C), (long long)kiln_matrix_cols(X));
-        TRY(ki_hint("read the data as the model's training data were read (kiln_read_options.model)"));
-    }
-    TRY(kiln_matrix_dense(&labels, device, type, m, 1, NULL));
-    TRY(kiln_matrix_dense(&distances, device, type, m, 1, NULL));
-    TRY(kiln_matrix_dense(&made, device, type, m, 2, NULL));
-    TRY(kiln_assign(&(kiln_assignment){.labels = labels, .distances = distances}, X, C, NULL));
-    TRY(kiln_map(distances, KILN_MAP_SQRT, distances));
-    TRY(kiln_combine(made, left, labels, right, distances));
-    *P = made;
-    made = NULL;
-done:
-    kiln_matrix_free(C);
-    kiln_matrix_free(labels);
-    kiln_matrix_free(distances);
-    kiln_matrix_free(made);
-    return status;
-}
-
-static const kiln_option options_table[] = {
-    KI_OPTION(kiln_kmeans_options, init, CHOICE, 1, 1, 1, 4, "k-means++|k-means-parallel|random|given",
-              "How to begin: rows drawn one by one by their distance from those drawn before (k-means++), "
-              "some 2k of "
-              "them at once in five rounds (k-means-parallel: fewer passes where K is large), any K rows "
-              "(random), or "
-              "the centres of --warm-start (given)."),
-    KI_OPTION(kiln_kmeans_options, restarts, INTEGER, 1, 1, 1, 1e6, NULL,
-              "Begin so many times and keep the result with the least inertia."),
-    KI_OPTION(kiln_kmeans_options, seed, INTEGER, 0, 0, 0, 9e15, NULL,
-              "Start of the random numbers: the same seed gives the same result on one device."),
-    KI_OPTION(
-        kiln_kmeans_options, batch, INTEGER, 0, 0, 0, 9e15, NULL,
-        "Rows in a mini-batch, drawn with replacement for each iteration. Default: all rows each time."),
-    KI_OPTION(
-        kiln_kmeans_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
-        "Stop when the squares of the centres' moves in one iteration add up to at most this times the mean "
-        "variance of the columns."),
-    KI_OPTION(kiln_kmeans_options, max_iterations, INTEGER, 300, 300, 1, 9e18, NULL,
-              "Stop after this many iterations of each start, converged or not."),
-};
-
-const struct ki_algorithm ki_algorithm_kmeans = {
-    .shown = {"kmeans", "Cluster rows around K centres", KI_OPTIONS(options_table, kiln_kmeans_options),
-              .predicts = 1},
-    .tensors = {{"centres", 'k', 'n', false, false}, {"clusters", 'k', '2', false, false}},
-    .predict = predict,
-    .passes = {20, 12, false}};

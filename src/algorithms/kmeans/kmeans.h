@@ -1,11 +1,18 @@
-/* What the parts of K-Means share: the run's state, and how it begins (kmeans_start.c). */
+/* What the parts of K-Means share: the run's state; how it begins (kmeans_start.c), goes on by batches (kmeans_batch.c), fills
+ * empty clusters (kmeans_empty.c), and what its models are for (kmeans_model.c). */
 #ifndef KI_KMEANS_H
 #define KI_KMEANS_H
 
 #include "algorithms/algorithm.h"
 
+enum {
+    KI_PIECE = 4096,
+    KI_CLUSTER = 3
+}; /* numbers that come to the host at once; columns of options.clusters */
+
 struct kmeans {
-    const kiln_matrix *X;
+    const kiln_matrix *X; /* spherical: `unit` */
+    kiln_matrix *unit;
     kiln_kmeans_options options; /* defaults filled in */
     kiln_device *device;
     kiln_type type;
@@ -13,8 +20,8 @@ struct kmeans {
     kiln_matrix *C, *sums;      /* k x n */
     double *centres, *next;     /* k x n: C, and what it becomes */
     double *totals;             /* k x 2, as kiln_assign has them */
+    double *found;              /* the same of the centres that a start ends with */
     double *best, *best_totals; /* of the restarts */
-    double *weights;            /* m, or NULL: ones */
     double scale;               /* mean variance of X's columns */
     double began, objective, residual;
     uint64_t draws; /* random numbers taken so far */
@@ -27,5 +34,22 @@ double ki_kmeans_random(struct kmeans *s); /* uniform in [0, 1) */
 /* Tells the control how far the run is; s->cancelled if it asks to stop. Once a pass. */
 void ki_kmeans_tell(struct kmeans *s);
 kiln_status ki_kmeans_start(struct kmeans *s); /* s->C */
+kiln_status
+ki_kmeans_batches(struct kmeans *s); /* iterations on rows drawn at random, to the end of the start */
+/* Centres without rows get some: corrects s->next, which are sums, and s->totals. *moved: how many. */
+kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved);
+
+/* sums, totals and objective of X, or of a batch, for the centres s->C. */
+kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights);
+/* s->C = s->next, which is narrowed on the way; what the centres then are goes to s->centres. */
+kiln_status ki_kmeans_move(struct kmeans *s);
+/* The centre c of s->next as C will hold it, scaled to length 1 if the run is spherical; what the squares of its move add up to. */
+double ki_kmeans_place(struct kmeans *s, int64_t c);
+/* A line of the trace: of the centres that s->objective and `moved` belong to. */
+kiln_status ki_kmeans_row(struct kmeans *s, double moved);
+/* `count` numbers, KI_PIECE at most, of the vector A from `first` on. */
+kiln_status ki_kmeans_piece(double *to, const kiln_matrix *A, int64_t first, int64_t count);
+/* *U = X with rows of length 1; rows of zeros stay. */
+kiln_status ki_kmeans_unit(kiln_matrix **U, const kiln_matrix *X);
 
 #endif

@@ -7,28 +7,57 @@
 
 enum { ROUNDS = 5, OVERSAMPLING = 2 };
 
-/* Rows to draw from, and what their distances are. */
+/* Rows to draw from, and how likely each is to be drawn: its weight, times D once there is one. Sums of blocks of KI_PIECE rows
+ * say in which block a row is that is drawn, and only that block comes to the host. */
 struct pool {
-    const kiln_matrix *X;
-    const double *weights; /* or NULL */
-    int64_t m;
-    kiln_matrix *D; /* m x 1 */
-    double *d;      /* weight times D */
-    double total;
+    const kiln_matrix *X, *weights; /* NULL: ones */
+    int64_t m, blocks;
+    kiln_matrix *D, *P; /* m x 1: distances; times weights (D itself where there are none) */
+    kiln_matrix *sums;  /* of the blocks */
+    kiln_batch *batch;
+    double *block, total; /* the sums on the host */
 };
 
 static void close_pool(struct pool *pool) {
+    if (pool->P != pool->D) kiln_matrix_free(pool->P);
     kiln_matrix_free(pool->D);
-    ki_free(pool->d);
+    kiln_matrix_free(pool->sums);
+    kiln_batch_free(pool->batch);
+    ki_free(pool->block);
+}
+
+/* The sums of P. */
+static kiln_status add_up(struct pool *pool, const kiln_matrix *P) {
+    kiln_status status;
+    TRY(kiln_batch_reduce(pool->sums, KILN_BATCH_SUM, P, pool->batch));
+    TRY(ki_vector_get(pool->block, pool->sums));
+    pool->total = 0;
+    for (int64_t b = 0; b < pool->blocks; b++) pool->total += pool->block[b];
+done:
+    return status;
 }
 
 static kiln_status open_pool(struct pool *pool, const struct kmeans *s, const kiln_matrix *X,
-                             const double *weights) {
+                             const kiln_matrix *weights) {
     const int64_t m = kiln_matrix_rows(X);
-    *pool = (struct pool){.X = X, .weights = weights, .m = m};
-    pool->d = ki_alloc((size_t)m * sizeof *pool->d);
-    if (!pool->d) return ki_fail_nomem((size_t)m * sizeof *pool->d, "distances");
-    return kiln_matrix_dense(&pool->D, s->device, s->type, m, 1, NULL);
+    int64_t *offsets = NULL;
+    kiln_status status;
+    *pool = (struct pool){.X = X, .weights = weights, .m = m, .blocks = ki_ceil_div(m, KI_PIECE)};
+    pool->block = ki_alloc((size_t)pool->blocks * sizeof *pool->block);
+    offsets = ki_alloc((size_t)(pool->blocks + 1) * sizeof *offsets);
+    if (!pool->block || !offsets) TRY(ki_fail_nomem((size_t)pool->blocks * 16, "distances"));
+    for (int64_t b = 0; b <= pool->blocks; b++) offsets[b] = ki_min(b * KI_PIECE, m);
+    TRY(kiln_batch_ragged(&pool->batch, s->device, pool->blocks, offsets));
+    TRY(kiln_matrix_dense(&pool->sums, s->device, s->type, pool->blocks, 1, NULL));
+    TRY(kiln_matrix_dense(&pool->D, s->device, s->type, m, 1, NULL));
+    pool->P = pool->D;
+    if (weights) {
+        pool->P = NULL;
+        TRY(kiln_matrix_dense(&pool->P, s->device, s->type, m, 1, NULL));
+    }
+done:
+    ki_free(offsets);
+    return status;
 }
 
 /* Distances from `count` more centres, rows of the pool, the first of which has the number `first`. */
@@ -39,49 +68,71 @@ static kiln_status measure(struct pool *pool, struct kmeans *s, const int64_t *r
     TRY(kiln_matrix_dense(&C, s->device, s->type, count, s->n, NULL));
     TRY(kiln_rows(C, pool->X, rows));
     TRY(kiln_assign(&(kiln_assignment){.distances = pool->D, .first = first}, pool->X, C, NULL));
-    TRY(ki_vector_get(pool->d, pool->D));
-    pool->total = 0;
-    for (int64_t i = 0; i < pool->m; i++) {
-        if (pool->weights) pool->d[i] *= pool->weights[i];
-        pool->total += pool->d[i];
-    }
+    if (pool->weights) TRY(kiln_times(pool->P, pool->D, pool->weights));
+    TRY(add_up(pool, pool->P));
     ki_kmeans_tell(s);
 done:
     kiln_matrix_free(C);
     return status;
 }
 
-/* A row, with a probability proportional to p; any one where all p are 0 or p is NULL. */
-static int64_t draw(struct kmeans *s, const double *p, double total, int64_t m) {
-    const double u = ki_kmeans_random(s);
-    int64_t last = (int64_t)(u * (double)m);
-    double left = u * total;
-    for (int64_t i = 0; p && total > 0 && i < m; i++) {
+/* The i of p at which what comes before, and p_i, have passed u; the last with p_i > 0 where rounding leaves none. */
+static int64_t pass(const double *p, int64_t count, double u) {
+    int64_t last = -1;
+    for (int64_t i = 0; i < count; i++) {
         if (!(p[i] > 0)) continue;
         last = i;
-        if ((left -= p[i]) < 0) break;
+        if ((u -= p[i]) < 0) break;
     }
-    return ki_min(last, m - 1);
+    return last;
 }
 
-static int64_t draw_first(struct kmeans *s, const struct pool *pool) {
-    double total = 0;
-    for (int64_t i = 0; pool->weights && i < pool->m; i++) total += pool->weights[i];
-    return draw(s, pool->weights, total, pool->m);
+static int64_t draw_any(struct kmeans *s, int64_t m) {
+    return ki_min((int64_t)(ki_kmeans_random(s) * (double)m), m - 1);
+}
+
+/* A row, with a probability proportional to p, of whose blocks the sums are there; any one where all p are 0. */
+static kiln_status draw(int64_t *row, struct kmeans *s, const struct pool *pool, const kiln_matrix *p) {
+    double numbers[KI_PIECE], sum = 0;
+    kiln_status status;
+    const int64_t any = draw_any(s, pool->m);
+    const double in_block = ki_kmeans_random(s);
+    const int64_t block = pass(pool->block, pool->blocks, ki_kmeans_random(s) * pool->total);
+    *row = any;
+    if (block < 0) return KILN_OK;
+    const int64_t first = block * KI_PIECE, count = ki_min(pool->m - first, KI_PIECE);
+    TRY(ki_kmeans_piece(numbers, p, first, count));
+    for (int64_t i = 0; i < count; i++) sum += numbers[i];
+    const int64_t at = pass(numbers, count, in_block * sum);
+    if (at >= 0) *row = first + at;
+done:
+    return status;
+}
+
+static kiln_status draw_first(int64_t *row, struct kmeans *s, struct pool *pool) {
+    kiln_status status = KILN_OK;
+    *row = draw_any(s, pool->m);
+    if (!pool->weights) return KILN_OK;
+    TRY(add_up(pool, pool->weights));
+    TRY(draw(row, s, pool, pool->weights));
+done:
+    return status;
 }
 
 /* k-means++; s->C = the rows that it draws from X. */
-static kiln_status choose(struct kmeans *s, const kiln_matrix *X, const double *weights) {
+static kiln_status choose(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
     struct pool pool;
     kiln_status status;
     int64_t *chosen = ki_alloc((size_t)s->k * sizeof *chosen);
     TRY(open_pool(&pool, s, X, weights));
     if (!chosen) TRY(ki_fail_nomem((size_t)s->k * sizeof *chosen, "centres"));
-    chosen[0] = draw_first(s, &pool);
+    TRY(draw_first(&chosen[0], s, &pool));
     for (int64_t c = 1; c < s->k; c++) {
-        if (!s->cancelled) TRY(measure(&pool, s, chosen + c - 1, 1, c - 1));
-        chosen[c] = s->cancelled ? draw(s, NULL, 0, pool.m) : draw(s, pool.d, pool.total, pool.m);
-        s->report.passes += X == s->X && !s->cancelled;
+        chosen[c] = draw_any(s, pool.m);
+        if (s->cancelled) continue;
+        TRY(measure(&pool, s, chosen + c - 1, 1, c - 1));
+        TRY(draw(&chosen[c], s, &pool, pool.P));
+        s->report.passes += X == s->X;
     }
     TRY(kiln_rows(s->C, X, chosen));
 done:
@@ -90,45 +141,63 @@ done:
     return status;
 }
 
-/* Each row by itself, OVERSAMPLING k of them on average; how many there are after it. */
-static int64_t draw_round(struct kmeans *s, const struct pool *pool, int64_t *chosen, int64_t count,
-                          int64_t most) {
+/* Each row by itself, OVERSAMPLING k of them on average; *count: how many there are before and after it. */
+static kiln_status draw_round(struct kmeans *s, const struct pool *pool, int64_t *chosen, int64_t *count,
+                              int64_t most) {
     const double rate = pool->total > 0 ? OVERSAMPLING * (double)s->k / pool->total : 0;
-    for (int64_t i = 0; i < pool->m && count < most; i++)
-        if (ki_kmeans_random(s) < rate * pool->d[i]) chosen[count++] = i;
-    return count;
+    double numbers[KI_PIECE];
+    kiln_status status = KILN_OK;
+    for (int64_t b = 0; b < pool->blocks; b++) {
+        const int64_t first = b * KI_PIECE, rows = ki_min(pool->m - first, KI_PIECE);
+        if (!(pool->block[b] > 0)) continue;
+        TRY(ki_kmeans_piece(numbers, pool->P, first, rows));
+        for (int64_t i = 0; i < rows && *count < most; i++)
+            if (ki_kmeans_random(s) < rate * numbers[i]) chosen[(*count)++] = first + i;
+    }
+done:
+    return status;
+}
+
+/* What k-means++ weighs candidates by: the rows that are nearest to each. */
+static kiln_status weigh(kiln_matrix **weights, struct kmeans *s, const kiln_matrix *candidates) {
+    const int64_t count = kiln_matrix_rows(candidates);
+    double *totals = ki_alloc((size_t)count * 2 * sizeof *totals);
+    kiln_status status;
+    if (!totals) return ki_fail_nomem((size_t)count * 2 * sizeof *totals, "candidates' weights");
+    TRY(kiln_assign(&(kiln_assignment){.totals = totals}, s->X, candidates, s->options.weights));
+    s->report.passes++;
+    for (int64_t c = 0; c < count; c++) totals[c] = totals[2 * c];
+    TRY(ki_vector_new(weights, s->device, s->type, count, totals));
+done:
+    ki_free(totals);
+    return status;
 }
 
 /* k-means||. */
 static kiln_status choose_parallel(struct kmeans *s) {
     const int64_t most = 1 + s->k + 2 * ROUNDS * OVERSAMPLING * s->k;
     struct pool pool;
-    kiln_matrix *candidates = NULL;
-    double *totals = NULL;
+    kiln_matrix *candidates = NULL, *weights = NULL;
     int64_t *chosen = ki_alloc((size_t)most * sizeof *chosen), count = 1, measured = 0;
     kiln_status status;
-    TRY(open_pool(&pool, s, s->X, s->weights));
+    TRY(open_pool(&pool, s, s->X, s->options.weights));
     if (!chosen) TRY(ki_fail_nomem((size_t)most * sizeof *chosen, "candidates"));
-    chosen[0] = draw_first(s, &pool);
+    TRY(draw_first(&chosen[0], s, &pool));
     for (int round = 0; round < ROUNDS && measured < count && !s->cancelled; round++) {
         TRY(measure(&pool, s, chosen + measured, count - measured, measured));
         s->report.passes++;
         measured = count;
-        count = draw_round(s, &pool, chosen, count, most - s->k);
+        TRY(draw_round(s, &pool, chosen, &count, most - s->k));
     }
-    for (int64_t missing = s->k - count; missing > 0; missing--) chosen[count++] = draw(s, NULL, 0, s->m);
+    while (count < s->k) chosen[count++] = draw_any(s, s->m);
     TRY(kiln_matrix_dense(&candidates, s->device, s->type, count, s->n, NULL));
     TRY(kiln_rows(candidates, s->X, chosen));
-    if (!(totals = ki_alloc((size_t)count * 2 * sizeof *totals)))
-        TRY(ki_fail_nomem((size_t)count * 2 * sizeof *totals, "candidates' weights"));
-    TRY(kiln_assign(&(kiln_assignment){.totals = totals}, s->X, candidates, s->options.weights));
-    s->report.passes++;
-    for (int64_t c = 0; c < count; c++) totals[c] = totals[2 * c];
-    TRY(choose(s, candidates, totals));
+    TRY(weigh(&weights, s, candidates));
+    TRY(choose(s, candidates, weights));
 done:
     close_pool(&pool);
     kiln_matrix_free(candidates);
-    ki_free(totals);
+    kiln_matrix_free(weights);
     ki_free(chosen);
     return status;
 }
@@ -155,6 +224,6 @@ kiln_status ki_kmeans_start(struct kmeans *s) {
     switch (s->options.init) {
     case KILN_INIT_PARALLEL: return choose_parallel(s);
     case KILN_INIT_RANDOM: return choose_random(s);
-    default: return choose(s, s->X, s->weights);
+    default: return choose(s, s->X, s->options.weights);
     }
 }

@@ -1,0 +1,84 @@
+/* A centre that has lost all of its rows takes the row that is furthest from its own centre, which gives it up: the sums of the
+ * donor are corrected before anything is divided. */
+#include "algorithms/kmeans/kmeans.h"
+
+/* Rows that are far from their centres, the furthest first. */
+struct far {
+    int64_t count, most;
+    struct far_row {
+        double distance;
+        int64_t row, cluster;
+    } * rows;
+};
+
+static void note(struct far *far, double distance, int64_t row, int64_t cluster) {
+    if (!(distance > 0) || (far->count == far->most && !(distance > far->rows[far->most - 1].distance)))
+        return;
+    int64_t at = far->count < far->most ? far->count++ : far->most - 1;
+    for (; at > 0 && far->rows[at - 1].distance < distance; at--) far->rows[at] = far->rows[at - 1];
+    far->rows[at] = (struct far_row){distance, row, cluster};
+}
+
+static kiln_status find(struct far *far, struct kmeans *s) {
+    kiln_matrix *D = NULL, *L = NULL;
+    double distances[KI_PIECE], labels[KI_PIECE], weights[KI_PIECE];
+    kiln_status status;
+    TRY(kiln_matrix_dense(&D, s->device, s->type, s->m, 1, NULL));
+    TRY(kiln_matrix_dense(&L, s->device, s->type, s->m, 1, NULL));
+    TRY(kiln_assign(&(kiln_assignment){.distances = D, .labels = L}, s->X, s->C, NULL));
+    s->report.passes++;
+    for (int64_t first = 0; first < s->m; first += KI_PIECE) {
+        const int64_t count = ki_min(s->m - first, KI_PIECE);
+        TRY(ki_kmeans_piece(distances, D, first, count));
+        TRY(ki_kmeans_piece(labels, L, first, count));
+        if (s->options.weights) TRY(ki_kmeans_piece(weights, s->options.weights, first, count));
+        for (int64_t i = 0; i < count; i++)
+            if (!s->options.weights || weights[i] > 0) note(far, distances[i], first + i, (int64_t)labels[i]);
+    }
+done:
+    kiln_matrix_free(D);
+    kiln_matrix_free(L);
+    return status;
+}
+
+/* The row leaves its cluster and becomes cluster c. */
+static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *from) {
+    kiln_matrix *row = NULL;
+    double w = 1, *x = ki_alloc((size_t)s->n * sizeof *x);
+    kiln_status status;
+    if (!x) return ki_fail_nomem((size_t)s->n * sizeof *x, "a row");
+    if (s->options.weights) TRY(ki_kmeans_piece(&w, s->options.weights, from->row, 1));
+    if (!(s->totals[2 * from->cluster] > w)) goto done; /* it is all that the cluster has */
+    TRY(kiln_matrix_dense(&row, s->device, s->type, 1, s->n, NULL));
+    TRY(kiln_rows(row, s->X, &from->row));
+    TRY(ki_vector_get(x, row));
+    for (int64_t j = 0; j < s->n; j++) {
+        s->next[from->cluster * s->n + j] -= w * x[j];
+        s->next[c * s->n + j] = w * x[j];
+    }
+    s->totals[2 * from->cluster] -= w;
+    s->totals[2 * c] = w;
+done:
+    kiln_matrix_free(row);
+    ki_free(x);
+    return status;
+}
+
+kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved) {
+    struct far far = {0};
+    kiln_status status = KILN_OK;
+    *moved = 0;
+    for (int64_t c = 0; c < s->k; c++) far.most += !(s->totals[2 * c] > 0);
+    if (!far.most) return KILN_OK;
+    if (!(far.rows = ki_alloc((size_t)far.most * sizeof *far.rows)))
+        return ki_fail_nomem((size_t)far.most * sizeof *far.rows, "rows far from their centres");
+    TRY(find(&far, s));
+    for (int64_t c = 0, next = 0; c < s->k; c++)
+        for (; !(s->totals[2 * c] > 0) && next < far.count; next++) TRY(relocate(s, c, &far.rows[next]));
+    for (int64_t c = 0; c < s->k; c++) *moved += s->totals[2 * c] > 0;
+    *moved -= s->k - far.most;
+    s->relocated += *moved;
+done:
+    ki_free(far.rows);
+    return status;
+}

@@ -1,0 +1,67 @@
+/* What a model of K-Means is used for, and its row of the registry. The text "geometry" is "spherical" where rows are to be scaled
+ * to length 1 first. */
+#include "algorithms/kmeans/kmeans.h"
+
+#include "algorithms/registry.h"
+
+static kiln_status predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+    static const double left[2] = {1, 0}, right[2] = {0, 1};
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    const int64_t m = kiln_matrix_rows(X);
+    const char *geometry = kiln_model_text(model, "geometry");
+    kiln_matrix *C = NULL, *unit = NULL, *labels = NULL, *distances = NULL, *made = NULL;
+    kiln_status status;
+    TRY(kiln_model_tensor(&C, device, type, model, "centres"));
+    if (kiln_matrix_cols(C) != kiln_matrix_cols(X)) {
+        ki_fail(KILN_ERR_MODEL, "the model was trained on %lld columns, the data have %lld",
+                (long long)kiln_matrix_cols(C), (long long)kiln_matrix_cols(X));
+        TRY(ki_hint("read the data as the model's training data were read (kiln_read_options.model)"));
+    }
+    TRY(kiln_matrix_dense(&labels, device, type, m, 1, NULL));
+    TRY(kiln_matrix_dense(&distances, device, type, m, 1, NULL));
+    TRY(kiln_matrix_dense(&made, device, type, m, 2, NULL));
+    if (geometry && strcmp(geometry, "spherical") == 0) TRY(ki_kmeans_unit(&unit, X));
+    TRY(kiln_assign(&(kiln_assignment){.labels = labels, .distances = distances}, unit ? unit : X, C, NULL));
+    TRY(kiln_map(distances, KILN_MAP_SQRT, distances));
+    TRY(kiln_combine(made, left, labels, right, distances));
+    *P = made;
+    made = NULL;
+done:
+    kiln_matrix_free(C);
+    kiln_matrix_free(unit);
+    kiln_matrix_free(labels);
+    kiln_matrix_free(distances);
+    kiln_matrix_free(made);
+    return status;
+}
+
+static const kiln_option options_table[] = {
+    KI_OPTION(kiln_kmeans_options, init, CHOICE, 1, 1, 1, 4, "k-means++|k-means-parallel|random|given",
+              "How to begin: rows drawn one by one by their distance from those drawn before (k-means++), "
+              "some 2k of them at once in five rounds (k-means-parallel: fewer passes where K is large), any "
+              "K rows (random), or centres that are given."),
+    KI_OPTION(kiln_kmeans_options, restarts, INTEGER, 1, 1, 1, 1e6, NULL,
+              "Begin so many times and keep the result with the least inertia."),
+    KI_OPTION(kiln_kmeans_options, seed, INTEGER, 0, 0, 0, 9e15, NULL,
+              "Start of the random numbers: the same seed gives the same result on one device."),
+    KI_OPTION(
+        kiln_kmeans_options, batch, INTEGER, 0, 0, 0, 9e15, NULL,
+        "Rows in a mini-batch, drawn with replacement for each iteration. Default: all rows each time."),
+    KI_OPTION(kiln_kmeans_options, spherical, FLAG, 0, 0, 0, 1, NULL,
+              "Directions count, not lengths: rows and centres are scaled to length 1, and the inertia is "
+              "twice the sum of 1 - cosine."),
+    KI_OPTION(
+        kiln_kmeans_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
+        "Stop when the squares of the centres' moves in one iteration add up to at most this times the mean "
+        "variance of the columns."),
+    KI_OPTION(kiln_kmeans_options, max_iterations, INTEGER, 300, 300, 1, 9e18, NULL,
+              "Stop after this many iterations of each start, converged or not."),
+};
+
+const struct ki_algorithm ki_algorithm_kmeans = {
+    .shown = {"kmeans", "Cluster rows around K centres", KI_OPTIONS(options_table, kiln_kmeans_options),
+              .predicts = 1},
+    .tensors = {{"centres", 'k', 'n', false, false}, {"clusters", 'k', '3', false, false}},
+    .predict = predict,
+    .passes = {20, 12, false}};
