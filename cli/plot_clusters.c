@@ -84,8 +84,7 @@ static int take_points(struct picture *p, const int64_t *rows) {
     if (status == KILN_OK) status = kiln_matrix_dense(&wide, device, KILN_F64, p->n, 2, p->plane);
     if (status == KILN_OK) status = kiln_matrix_copy(&p->directions, device, type, wide);
     if (status == KILN_OK) status = kiln_matrix_dense(&p->at, device, type, p->count, 2, NULL);
-    if (status == KILN_OK)
-        status = kiln_multiply(p->at, 1, KILN_PLAIN, p->rows, p->directions, 0, NULL);
+    if (status == KILN_OK) status = kiln_multiply(p->at, 1, KILN_PLAIN, p->rows, p->directions, 0, NULL);
     kiln_matrix_free(wide);
     if (status != KILN_OK) return fail_library(WORKING);
     p->points = values_of(p->at, &code);

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.preprocessing import normalize
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,18 +20,20 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     """Centres that make the sum of squared distances of the rows from the nearest one small, by Lloyd's iteration.
 
     init: "k-means++", "k-means||", "random", or an array of centres; n_init: starts, of which the best is kept ("auto": 1, for
-    "random" 10). The labels of float32 are those of float64.
+    "random" 10). The labels of float32 are those of float64. spherical: directions count; rows and centres are scaled to length 1.
     """
 
     _algorithm = "kmeans"
 
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto", max_iter: int = 300,
-                 tol: float = 1e-4, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
+                 tol: float = 1e-4, spherical: bool = False, random_state: Any = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
         self.n_clusters = n_clusters
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.spherical = spherical
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
@@ -65,10 +68,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         else:
             centres = Matrix.empty(where, (self.n_clusters, operand.shape[1]), operand.dtype)
         labels = Matrix.empty(where, (rows, 1), operand.dtype)
-        clusters = Matrix.empty(where, (self.n_clusters, 2), operand.dtype)
+        clusters = Matrix.empty(where, (self.n_clusters, 3), operand.dtype)
         self._run([centres, operand], init=lib.KILN_INIT_GIVEN if given else getattr(lib, _STARTS[self.init]),
                   restarts=restarts, seed=int(check_random_state(self.random_state).randint(2**31 - 1)), batch=batch,
-                  tolerance=self.tol if self.tol > 0 else 1e-300, max_iterations=self.max_iter,
+                  spherical=int(self.spherical), tolerance=self.tol if self.tol > 0 else 1e-300, max_iterations=self.max_iter,
                   weights=None if weights is None else matrix(weights, where), labels=labels, clusters=clusters)
         self.cluster_centers_ = centres.numpy()
         self.labels_ = labels.numpy()[:, 0].astype(np.int32)
@@ -85,7 +88,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     def transform(self, X: Any) -> Any:
         """The distances of each row from every centre (n_samples, n_clusters). A sparse X is made dense for it."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._scaled(self._validate(X, reset=False))
         where = self._place(X)
         operand = matrix(X.toarray() if hasattr(X, "toarray") else X, where)
         distances = Matrix.empty(where, (operand.shape[0], self.n_clusters), operand.dtype)
@@ -96,7 +99,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances of the rows from their nearest centres."""
         check_is_fitted(self)
-        X = self._validate(X, reset=False)
+        X = self._scaled(self._validate(X, reset=False))
         where = self._place(X)
         operand = matrix(X, where)
         weights = self._weights(sample_weight, X)
@@ -107,18 +110,22 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         check(lib.kiln_assign(wanted, operand.pointer, centres.pointer, weigh.pointer if weigh else ffi.NULL))
         return -float(totals[:, 1].sum())
 
+    def _scaled(self, X: Any) -> Any:
+        return normalize(X) if self.spherical else X
+
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
-        return {"centres": self.cluster_centers_, "clusters": self._clusters}, {}
+        texts = {"geometry": "spherical"} if self.spherical else {}
+        return {"centres": self.cluster_centers_, "clusters": self._clusters}, texts
 
 
 class MiniBatchKMeans(KMeans):
     """K-Means by batches of rows drawn at random: a fraction of a pass each."""
 
     def __init__(self, n_clusters: int = 8, *, init: Any = "k-means++", n_init: Any = "auto", max_iter: int = 100,
-                 batch_size: int = 1024, tol: float = 1e-4, random_state: Any = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
-        super().__init__(n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, random_state=random_state,
-                         device=device, verbose=verbose)
+                 batch_size: int = 1024, tol: float = 1e-4, spherical: bool = False, random_state: Any = None,
+                 device: Any = "auto", verbose: int = 0) -> None:
+        super().__init__(n_clusters, init=init, n_init=n_init, max_iter=max_iter, tol=tol, spherical=spherical,
+                         random_state=random_state, device=device, verbose=verbose)
         self.batch_size = batch_size
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:

@@ -104,6 +104,18 @@ def test_kmeans_from_the_same_start(dtype):
     assert ours.score(X) == pytest.approx(-ours.inertia_, rel=1e-6)
 
 
+def test_spherical_kmeans_clusters_directions(tmp_path):
+    X = load_digits().data
+    ours = kiln.KMeans(10, init=X[:10].copy(), spherical=True, tol=1e-9, device="cpu").fit(X)
+    unit = X / np.linalg.norm(X, axis=1, keepdims=True)
+    nearest = (unit @ ours.cluster_centers_.T).argmax(axis=1)
+    assert (nearest == ours.labels_).all()
+    assert ours.inertia_ == pytest.approx((2 - 2 * (unit @ ours.cluster_centers_.T).max(axis=1)).sum(), rel=1e-9)
+    assert ours.score(7 * X) == pytest.approx(-ours.inertia_, rel=1e-9)
+    ours.save(tmp_path / "model.kiln")
+    assert (kiln.load(tmp_path / "model.kiln").predict(7 * X) == ours.labels_).all()
+
+
 def test_mds_stress():
     X = load_iris().data[::3]
     ours = kiln.MDS(device="cpu", eps=1e-10, max_iter=5000).fit(X)
