@@ -105,13 +105,12 @@ static int check_weights(const kiln_matrix *weights, const char *path) {
     return code;
 }
 
-/* From a file of its own; what: "weights", for messages. */
-static int read_column_file(struct run *run, kiln_matrix **column, const char *path, const char *what,
-                            const kiln_matrix *X) {
+int run_read_column_file(struct run *run, kiln_matrix **column, const char *path, kiln_type type,
+                         const char *what, const kiln_matrix *X) {
     kiln_data *data = NULL;
     int code = 0;
     const kiln_read_options options = {
-        .type = kiln_matrix_type(X), .threads = (int)run->settings->threads, .control = talk_control(0)};
+        .type = type, .threads = (int)run->settings->threads, .control = talk_control(0)};
     if (kiln_data_read(&data, run->device, path, &options) != KILN_OK) return fail_library(READING);
     const kiln_matrix *found = only_column(data);
     if (!found)
@@ -136,7 +135,7 @@ static int take_column(struct run *run, kiln_matrix **column, const kiln_matrix 
     if (found && path)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "give one of them", "--%s and --%s-file together", what,
                          what);
-    if (path) return read_column_file(run, column, path, what, X);
+    if (path) return run_read_column_file(run, column, path, kiln_matrix_type(X), what, X);
     if (found && kiln_matrix_copy(column, run->device, KILN_TYPE_DEFAULT, found) != KILN_OK)
         return fail_library(WORKING);
     return 0;

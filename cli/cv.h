@@ -25,6 +25,8 @@ struct validation {
     int64_t finished;     /* folds, fewer than all where training was interrupted; without folds values */
     struct metric metrics[METRICS_MOST];
     int metric_count;
+    int32_t *fold;    /* which one holds a row out; NULL without folds */
+    double *held_out; /* values x rows x columns of W, where --held-out wants them; or NULL */
     double
         *paths; /* without folds, for a picture: all coefficients at each value, path_size of them; or NULL */
     int64_t path_size;
@@ -39,10 +41,18 @@ bool cv_wanted(const struct settings *settings);
 /* Fills *validation, to be freed in any case, and sets job->penalty to the value that --select asks for. */
 int cv_run(struct run *run, struct training *job, struct validation *validation);
 void cv_free(struct validation *validation);
-json_t *cv_json(const struct run *run, const struct validation *validation);
-void cv_print(FILE *file, const struct validation *validation);
+json_t *cv_json(const struct training *job, const struct validation *validation);
+void cv_print(FILE *file, const json_t *table); /* of what cv_json made */
 int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation);
 double cv_nonzeros(const struct validation *validation, const struct tried *tried); /* mean over the folds */
 int cv_plot(const char *path, const struct validation *validation, const struct training *job);
+
+/* cv_folds.c: the fold of each row. */
+int cv_deal(int32_t *fold, const struct training *job, int64_t folds);
+/* cv_held_out.c, nothing without --held-out. inside: weights, not 0 where rows are held out. value: the one that was chosen. */
+int cv_held_out_new(struct validation *validation, const struct training *job);
+void cv_held_out_keep(const struct validation *validation, const struct training *job, int64_t value,
+                      const struct fitted *fitted, const double *inside);
+int cv_held_out_write(const struct validation *validation, const struct training *job, int64_t value);
 
 #endif

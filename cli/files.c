@@ -55,6 +55,7 @@ static void find_inputs(struct place inputs[INPUTS], const struct run *run) {
     inputs[count++] = (struct place){settings->target_file, "--target-file"};
     inputs[count++] = (struct place){settings->weights_file, "--weights-file"};
     inputs[count++] = (struct place){settings->offset_file, "--offset-file"};
+    inputs[count++] = (struct place){settings->groups_file, "--groups-file"};
     inputs[count++] = (struct place){settings->warm_start, "--warm-start"};
     for (int i = 0; i < option_count && count < INPUTS; i++) {
         const struct option *option = &option_table[i];

@@ -3,11 +3,9 @@
 
 #include "info.h"
 
-static const char *const roles[] = {[KILN_COLUMN_FEATURE] = "feature",
-                                    [KILN_COLUMN_TARGET] = "target",
-                                    [KILN_COLUMN_WEIGHTS] = "weights",
-                                    [KILN_COLUMN_OFFSET] = "offset",
-                                    [KILN_COLUMN_IGNORED] = "ignored"};
+static const char *const roles[] = {
+    [KILN_COLUMN_FEATURE] = "feature", [KILN_COLUMN_TARGET] = "target",   [KILN_COLUMN_WEIGHTS] = "weights",
+    [KILN_COLUMN_OFFSET] = "offset",   [KILN_COLUMN_IGNORED] = "ignored", [KILN_COLUMN_GROUPS] = "groups"};
 
 static const char *kind_of(const kiln_column *column) {
     return column->role == KILN_COLUMN_IGNORED ? "" : column->text ? "text" : "number";

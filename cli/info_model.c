@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "classes.h"
+#include "cv.h"
 #include "info.h"
 
 enum { TOP = 10, TARGETS_SHOWN = 8, LIST_SHOWN = 10 };
@@ -203,6 +204,11 @@ static void print_metadata(const char *key, const char *text) {
     json_t *root = *text == '{' || *text == '[' ? json_loads(text, 0, NULL) : NULL, *value;
     struct sentence sentence = {"", 0};
     const char *name;
+    if (json_is_object(root) && strcmp(key, "cross_validation") == 0) {
+        cv_print(stdout, root);
+        json_decref(root);
+        return;
+    }
     if (!root) append(&sentence, "%s", text);
     if (json_is_array(root)) append_list(&sentence, root);
     json_object_foreach(root, name, value) {

@@ -72,6 +72,17 @@ const struct option tool_options[] = {
      "that "
      "--select says. Folds are random (--seed) and have their share of each class.",
      AT(folds)},
+    {"groups", 0, OPTION_TEXT, GROUP_MODEL, TRAINS, "COLUMN", NULL, NULL, ANY,
+     "With --cv: rows with the same text in this column of a CSV file are in one fold, and the column is no "
+     "feature.",
+     AT(groups)},
+    {"groups-file", 0, OPTION_PATH, GROUP_MODEL, TRAINS, "FILE", NULL, NULL, ANY,
+     "With --cv: a file with the groups, one number for each row of the data.", AT(groups_file)},
+    {"held-out", 0, OPTION_OUTPUT, GROUP_OUTPUT, TRAINS, "FILE", NULL, NULL, ANY,
+     "With --cv: write for each row its fold, target and what was predicted while it was held out, with the "
+     "value that --select "
+     "says, as CSV.",
+     AT(held_out)},
     {"select", 0, OPTION_CHOICE, GROUP_MODEL, TRAINS, "RULE", "best|one-se", "best", ANY,
      "With --cv: the value with the best mean, or the strongest penalty within one standard error of it.",
      AT(select)},

@@ -20,6 +20,7 @@ struct settings {
     struct range l2, C, l1;
     int64_t folds;
     const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
+    const char *groups, *groups_file, *held_out;               /* of cross-validation */
     const char *class_weight, *warm_start, *select;
     bool probabilities, decision;
     const char *format, *target, *target_file, *vocabulary, *to, *targets_to;

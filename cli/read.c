@@ -121,6 +121,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .target_file = settings->target_file,
                                  .weights = settings->weights,
                                  .offset = settings->offset,
+                                 .groups = settings->groups,
                                  .allow_nonfinite = settings->allow_nonfinite,
                                  .map = settings->map,
                                  .strict = settings->strict,

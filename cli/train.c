@@ -50,6 +50,12 @@ static int check_settings(const struct settings *settings, const struct algorith
          "--cv 5, or a path as in --l2 1e-4:1e2:10"},
         {settings->select && !settings->folds, "--select: there is nothing to choose from",
          "--cv 5 compares the values of a path"},
+        {settings->held_out && !settings->folds, "--held-out: no row is held out",
+         "--cv 5 holds a fifth of them out at a time"},
+        {(settings->groups || settings->groups_file) && !settings->folds, "--groups: there are no folds",
+         "--cv 5 makes folds, each of whole groups"},
+        {settings->groups && settings->groups_file, "--groups and --groups-file together",
+         "give one of them"},
         {settings->warm_start && settings->folds, "--warm-start and --cv together",
          "each fold begins at zero"},
     };
@@ -98,8 +104,9 @@ kiln_work train_work(const struct run *run, const struct training *job) {
 
 static int choose(struct run *run, struct training *job) {
     const kiln_work work = train_work(run, job);
-    const int code = choose_device(run, job->data, &work);
-    return code ? code : run_read_columns(run, job->data, &job->weights, &job->offset);
+    int code = choose_device(run, job->data, &work);
+    if (!code) code = run_read_columns(run, job->data, &job->weights, &job->offset);
+    return code ? code : run_read_groups(run, job->data, &job->groups, &job->group_count);
 }
 
 /* Columns of W that mean other classes than the data's would be a start from somewhere else. */
@@ -228,10 +235,10 @@ static int validate(struct run *run, struct training *job) {
     if (!code && validation.folds == 0) {
         code = cv_tell_path(run, job, &validation);
     } else if (!code) {
-        if (!talk_json()) cv_print(run_tables(run), &validation);
         extra = json_object();
-        json_put(extra, "cross_validation", cv_json(run, &validation));
+        json_put(extra, "cross_validation", cv_json(job, &validation));
         job->scores = json_object_get(extra, "cross_validation");
+        if (!talk_json()) cv_print(run_tables(run), job->scores);
         code = fit(run, job, extra);
         job->scores = NULL;
         json_decref(extra);
@@ -245,6 +252,7 @@ void train_free(struct training *job) {
     metrics_free(&job->metrics);
     classes_free(&job->classes);
     free(job->class_weights);
+    free(job->groups);
     kiln_matrix_free(job->W);
     kiln_matrix_free(job->b);
     kiln_matrix_free(job->errors);

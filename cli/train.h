@@ -51,8 +51,10 @@ struct training {
     kiln_model *warm; /* NULL without --warm-start */
     kiln_data *data;
     kiln_matrix *weights, *offset, *W, *b; /* each but W may be NULL */
-    struct classes classes;                /* count 0: the targets are numbers */
-    double *class_weights;                 /* one for each class, or NULL */
+    int64_t *groups; /* of each row, 0 ... group_count - 1, for cross-validation; or NULL */
+    int64_t group_count;
+    struct classes classes; /* count 0: the targets are numbers */
+    double *class_weights;  /* one for each class, or NULL */
     bool balanced;
     kiln_loss loss;         /* kind, family, link and parameters */
     kiln_range range;       /* of a glm's targets */
@@ -80,8 +82,14 @@ double train_given(const struct training *job,
 
 /* How good the model is on the training data, from the report and from predictions where that does not say. */
 int train_measure(struct run *run, struct training *job);
-/* Metrics of the model that W and b hold, on the rows with a weight (host array; NULL: the training's weights). */
-int train_evaluate(struct metrics *metrics, const struct training *job, const double *weights);
+/* What the model that W and b hold says of the training data, on the host; weights NULL: all 1. */
+struct fitted {
+    double *scores, *means, *truth, *weights;
+};
+int train_predict(struct fitted *fitted, const struct training *job); /* to be forgotten in any case */
+int train_judge(struct metrics *metrics, const struct training *job, const struct fitted *fitted,
+                const double *weights);
+void train_forget(struct fitted *fitted);
 
 /* train_classifier.c: finds the classes of the target; allocates for them; 0 becomes what the library takes for no penalty. */
 int train_find_classes(struct training *job);

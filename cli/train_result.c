@@ -22,37 +22,36 @@ static int measure_linreg(struct training *job) {
     return 0;
 }
 
-/* Values on the host that the metrics need. */
-struct evaluation {
-    double *scores, *means, *truth, *weights;
-};
-
-static int predict_training(struct evaluation *e, const struct training *job) {
+int train_predict(struct fitted *fitted, const struct training *job) {
     kiln_matrix *Eta = NULL;
     int code = linear_predictor(&Eta, kiln_data_X(job->data), job->W, job->b, job->offset);
-    if (!code) e->scores = values_of(Eta, &code);
+    if (!code) fitted->scores = values_of(Eta, &code);
     if (!code && kiln_loss_mean(Eta, &job->loss, Eta) != KILN_OK) code = fail_library(WORKING);
-    if (!code) e->means = values_of(Eta, &code);
-    if (!code) e->truth = values_of(kiln_data_y(job->data), &code);
-    if (!code && job->weights) e->weights = values_of(job->weights, &code);
+    if (!code) fitted->means = values_of(Eta, &code);
+    if (!code) fitted->truth = values_of(kiln_data_y(job->data), &code);
+    if (!code && job->weights) fitted->weights = values_of(job->weights, &code);
     kiln_matrix_free(Eta);
     return code;
 }
 
-int train_evaluate(struct metrics *metrics, const struct training *job, const double *weights) {
-    struct evaluation e = {0};
+void train_forget(struct fitted *fitted) {
+    free(fitted->scores);
+    free(fitted->means);
+    free(fitted->truth);
+    free(fitted->weights);
+    *fitted = (struct fitted){0};
+}
+
+int train_judge(struct metrics *metrics, const struct training *job, const struct fitted *fitted,
+                const double *weights) {
     const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data)), columns = kiln_matrix_cols(job->W);
-    int code = predict_training(&e, job);
-    if (!weights) weights = e.weights;
-    if (!code && job->classes.count)
-        code = measure_classes(metrics, &job->classes, e.scores, &job->loss, e.means, e.truth, weights, rows);
-    if (!code && job->loss.kind == KILN_LOSS_GLM)
-        code = measure_glm(metrics, &job->loss, e.means, e.truth, weights, rows);
-    if (!code && !job->classes.count) measure_numbers(metrics, e.means, e.truth, weights, rows, columns);
-    free(e.scores);
-    free(e.means);
-    free(e.truth);
-    free(e.weights);
+    int code = 0;
+    if (job->classes.count)
+        return measure_classes(metrics, &job->classes, fitted->scores, &job->loss, fitted->means,
+                               fitted->truth, weights, rows);
+    if (job->loss.kind == KILN_LOSS_GLM)
+        code = measure_glm(metrics, &job->loss, fitted->means, fitted->truth, weights, rows);
+    measure_numbers(metrics, fitted->means, fitted->truth, weights, rows, columns);
     return code;
 }
 
@@ -66,7 +65,11 @@ int train_measure(struct run *run, struct training *job) {
                     kiln_report_figure(&job->report, "dispersion"));
         metrics_add(&job->metrics, "aic", "AIC", kiln_report_figure(&job->report, "aic"));
     }
-    return train_evaluate(&job->metrics, job, NULL);
+    struct fitted fitted = {0};
+    int code = train_predict(&fitted, job);
+    if (!code) code = train_judge(&job->metrics, job, &fitted, fitted.weights);
+    train_forget(&fitted);
+    return code;
 }
 
 /* ------------------------------------------------------------------------------------------- JSON */

@@ -94,6 +94,8 @@ typedef struct kiln_read_options {
      * vocab.NAME.txt beside it, if there is one. */
     const char *vocabulary;
     kiln_file_format tables; /* what AUTO takes for CSV or an edge list is read as this; 0 = as that */
+    const char
+        *groups; /* CSV: a column that is no feature but says which rows belong together (kiln_data_groups) */
 } kiln_read_options;
 
 /* Reads X (and y) onto the device. path "-" is standard input, read once.
@@ -114,6 +116,9 @@ KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the f
 /* The columns that kiln_read_options.weights and .offset named, m x 1; NULL if they named none. */
 KILN_API const kiln_matrix *kiln_data_weights(const kiln_data *data);
 KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
+/* The group of each row, by the text in the column that kiln_read_options.groups named: 0, 1, ... in the order of the groups' first
+ * rows. m numbers; NULL if it named none. Of two different texts in 2^64 pairs one is expected to share a number. */
+KILN_API const int64_t *kiln_data_groups(const kiln_data *data);
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
 KILN_API const char *kiln_data_row_name(const kiln_data *data, int64_t i);     /* NULL if unnamed */
 KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
@@ -133,7 +138,8 @@ typedef enum kiln_column_role {
     KILN_COLUMN_TARGET = 1,
     KILN_COLUMN_WEIGHTS = 2,
     KILN_COLUMN_OFFSET = 3,
-    KILN_COLUMN_IGNORED = 4
+    KILN_COLUMN_IGNORED = 4,
+    KILN_COLUMN_GROUPS = 5
 } kiln_column_role;
 /* A column of a CSV file. levels counts those of text, missing fields not among them. With missing = MEAN or INDICATOR
  * missing counts fields, and least, most and mean are those of the numbers that are there; else 0 and NaN. */

@@ -22,7 +22,7 @@
 #define KI_LAST_kiln_guttman weights
 #define KI_LAST_kiln_ranks dangling
 #define KI_LAST_kiln_assignment first
-#define KI_LAST_kiln_read_options tables
+#define KI_LAST_kiln_read_options groups
 #define KI_LAST_kiln_report figures
 #define KI_LAST_kiln_linreg_options control
 #define KI_LAST_kiln_logreg_options control

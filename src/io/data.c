@@ -37,6 +37,7 @@ void ki_table_clear(struct ki_table *table) {
     ki_free(table->y);
     ki_free(table->weights);
     ki_free(table->offset);
+    ki_free(table->groups);
     ki_free(table->schema);
     ki_bytes_free(&table->warnings.text);
     ki_free(table->columns);
@@ -178,7 +179,7 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     }
     plain.cols = 0;
     plain.model = NULL;
-    plain.target = plain.weights = plain.offset = NULL;
+    plain.target = plain.weights = plain.offset = plain.groups = NULL;
     plain.map = 0;
     plain.vocabulary = NULL;
     plain.more_count = 0;
@@ -263,6 +264,8 @@ static kiln_status convert(struct kiln_data *data, kiln_device *device, struct k
     table->weights = NULL;
     if (table->offset) TRY(ki_matrix_adopt_dense(&data->offset, device, type, table->rows, 1, table->offset));
     table->offset = NULL;
+    data->groups = table->groups;
+    table->groups = NULL;
     data->feature_names = table->feature_names;
     data->target_names = table->target_names;
     data->name_text = table->name_text;
@@ -316,10 +319,12 @@ static kiln_status check_names(kiln_file_format format, const char *path, const 
                                                   : "--target-file FILE reads the targets from a file of "
                                                     "their own");
     }
-    if (!options->weights && !options->offset) return KILN_OK;
+    if (!options->weights && !options->offset && !options->groups) return KILN_OK;
     ki_fail(KILN_ERR_ARGUMENT, "%s has no column names, so that none can be '%s'", path,
-            options->weights ? options->weights : options->offset);
-    return ki_hint("--weights-file and --offset-file read them from files of their own");
+            options->weights  ? options->weights
+            : options->offset ? options->offset
+                              : options->groups);
+    return ki_hint("--weights-file, --offset-file and --groups-file read them from files of their own");
 }
 
 kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
@@ -394,6 +399,7 @@ void kiln_data_free(kiln_data *data) {
     kiln_matrix_free(data->y);
     kiln_matrix_free(data->weights);
     kiln_matrix_free(data->offset);
+    ki_free(data->groups);
     ki_free(data->schema);
     ki_bytes_free(&data->warnings.text);
     ki_free(data->columns);
@@ -411,6 +417,10 @@ const kiln_matrix *kiln_data_y(const kiln_data *data) {
 
 const kiln_matrix *kiln_data_weights(const kiln_data *data) {
     return data ? data->weights : NULL;
+}
+
+const int64_t *kiln_data_groups(const kiln_data *data) {
+    return data ? data->groups : NULL;
 }
 
 const kiln_matrix *kiln_data_offset(const kiln_data *data) {

@@ -13,6 +13,7 @@ struct ki_warnings {
 
 struct kiln_data {
     kiln_matrix *X, *y, *weights, *offset; /* all but X NULL if there are none */
+    int64_t *groups;                       /* of the rows, or NULL */
     char **feature_names, **target_names, **row_names;
     char *name_text;     /* where the features' names lie; NULL if each has memory of its own */
     char *row_name_text; /* where those of the rows lie */
@@ -38,6 +39,7 @@ struct ki_table {
     int64_t targets;      /* columns of y; 0 if y is NULL */
     void *weights;        /* rows of the same type, or NULL */
     void *offset;         /* likewise */
+    int64_t *groups;      /* rows of them, or NULL */
     char **feature_names; /* cols of them, or NULL */
     char *name_text;      /* where they lie, in one piece; NULL: each is from ki_alloc */
     char **row_names;     /* rows of them, which lie in row_name_text, or NULL */

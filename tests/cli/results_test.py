@@ -30,7 +30,7 @@ def area(scores, positive, weights):
     return right / pairs
 
 
-class Results(Case):
+class Base(Case):
     def setUp(self):
         source = random.Random(4)
         self.rows = []
@@ -46,6 +46,8 @@ class Results(Case):
                 writer.writerows(rows)
         self.test, self.weights = self.rows[100:], [row["w"] for row in self.rows[100:]]
 
+
+class Results(Base):
     def fit(self, verb, target, *options):
         kiln(verb, self.path("train.csv"), "--target", target, "--features", "a,b", "-o", self.path("m.kiln"), *options, *CPU)
 
@@ -200,6 +202,105 @@ class Results(Case):
         self.assertRegex(table, r"\n +x +\d+ +- +0 +0 ")
         self.assertNotIn("nan", table)
         self.assertIsNone(self.evaluate()["classes"][0]["precision"])
+
+
+class Validation(Base):
+    def table(self, rows, name="rows.csv"):
+        with open(self.path(name), "w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        return self.path(name)
+
+    def held_out(self, verb, target, *options, features="a,b", data="train.csv"):
+        """The JSON object, and the rows that --held-out wrote."""
+        path = self.path("held.csv")
+        result = as_json(verb, self.path(data), "--target", target, "--features", features, "--held-out", path, *options, *CPU)
+        with open(path, newline="") as file:
+            return result["cross_validation"], list(csv.DictReader(file))
+
+    def test_held_out_predictions(self):
+        """The scores of the folds follow from the file; each row stands in it once."""
+        for verb, target, options, key in (("linreg", "number", [], "rmse"), ("logreg", "three", [], "log_loss"), ("logreg", "two", [], "brier"),
+                                           ("svm", "two", [], "accuracy"), ("glm", "count", ["--family", "poisson"], "rmse")):
+            for select in ("best", "one-se"):
+                table, rows = self.held_out(verb, target, "--cv", 4, "--l2", "0.1,1,30", "--metric", key, "--select", select, *options)
+                self.assertEqual([int(row["row"]) for row in rows], list(range(1, 201)))
+                for row, own in zip(rows, self.rows):
+                    self.assertEqual(row["target"] if target in ("two", "three") else float(row["target"]), own[target])
+                value = table["best" if select == "best" else "one_standard_error"]
+                scores = [entry["folds"] for entry in table["values"] if entry["l2"] == value][0]
+                for fold in range(4):
+                    here = [row for row in rows if int(row["fold"]) == fold + 1]
+                    self.assertTrue(48 <= len(here) <= 52)
+                    if key == "rmse":
+                        found = math.sqrt(sum((float(row["predicted"]) - float(row["target"])) ** 2 for row in here) / len(here))
+                    elif key == "accuracy":
+                        found = sum(row["predicted"] == row["target"] for row in here) / len(here)
+                        self.assertTrue(all((float(row["decision yes"]) > 0) == (row["predicted"] == "yes") for row in here))
+                    elif key == "log_loss":
+                        found = -sum(math.log(float(row["probability " + row["target"]])) for row in here) / len(here)
+                    else:
+                        found = sum((float(row["probability yes"]) - (row["target"] == "yes")) ** 2 for row in here) / len(here)
+                    self.assertAlmostEqual(found, scores[fold], 10)
+
+    def test_folds_have_their_share_of_each_class(self):
+        for verb, target, options in (("logreg", "three", []), ("glm", "out", ["--family", "binomial"])):
+            _, rows = self.held_out(verb, target, "--cv", 5, *options)
+            for label in {row["target"] for row in rows}:
+                counts = [sum(row["target"] == label and int(row["fold"]) == fold for row in rows) for fold in range(1, 6)]
+                self.assertLessEqual(max(counts) - min(counts), 1)
+
+    def test_groups_stay_together(self):
+        source = random.Random(9)
+        names = ["Ann, 'B'", 'q"q', "", *(f"g{i}" for i in range(37))]
+        rows = [dict(row, who=source.choice(names[:2] + names[3:])) for row in self.rows[:200]]
+        data = os.path.basename(self.table(rows))
+        for verb, target in (("logreg", "three"), ("linreg", "number")):
+            table, held = self.held_out(verb, target, "--cv", 5, "--groups", "who", data=data)
+            self.assertEqual(table["groups"], "who")
+            folds = {}
+            for row, own in zip(held, rows):
+                folds.setdefault(own["who"], set()).add(row["fold"])
+            self.assertTrue(all(len(found) == 1 for found in folds.values()))
+            sizes = [sum(row["fold"] == str(fold) for row in held) for fold in range(1, 6)]
+            self.assertLessEqual(max(sizes) - min(sizes), 12)
+            self.assertEqual(held, self.held_out(verb, target, "--cv", 5, "--groups", "who", data=data)[1])
+            self.assertNotEqual(held, self.held_out(verb, target, "--cv", 5, "--groups", "who", "--seed", 1, data=data)[1])
+            numbers = self.write("who.txt", "".join(f"{7 * sorted(names).index(row['who']) - 3}\n" for row in rows))
+            _, by_file = self.held_out(verb, target, "--cv", 5, "--groups-file", numbers, data=data)
+            folds = {}
+            for row, own in zip(by_file, rows):
+                folds.setdefault(own["who"], set()).add(row["fold"])
+            self.assertTrue(all(len(found) == 1 for found in folds.values()))
+        self.assertIn("there are only 39 groups",
+                      kiln("linreg", self.path(data), "--target", "number", "--features", "a", "--cv", 40, "--groups", "who", *CPU, code=2)[1])
+        kiln("linreg", self.path(data), "--target", "number", "--cv", 3, "--groups", "who", "-o", self.path("g.kiln"), *CPU)
+        kiln("predict", self.path("g.kiln"), self.path(data), "--extra-columns", "error", "-o", os.devnull, *CPU)
+        empty = self.table([dict(row, who="" if i == 5 else row["who"]) for i, row in enumerate(rows)], "empty.csv")
+        train = ["linreg", empty, "--target", "number", "--features", "a", "--cv", 3, "--groups", "who", "--device", "cpu"]
+        self.assertIn("empty.csv:7:", kiln(*train, code=3)[1])
+        self.assertIn("1 of 200 rows are left out", kiln(*train, "--missing", "drop")[1])
+
+    def test_what_does_not_go_together(self):
+        data = [self.path("train.csv"), "--target", "number", "--features", "a"]
+        for options, part in ((["--held-out", self.path("h.csv")], "no row is held out"), (["--groups", "b"], "there are no folds"),
+                              (["--cv", 2, "--groups", "b", "--groups-file", "x"], "together"), (["--cv", 2, "--groups", "c"], "'c'"),
+                              (["--cv", 2, "--groups", "number"], "cannot be both"),
+                              (["--cv", 2, "--held-out", self.path("train.csv")], "the same file")):
+            self.assertIn(part, kiln("linreg", *data, *options, *CPU, code=2)[1])
+        svm = self.write("d.svm", "1 1:2\n2 1:3\n")
+        self.assertIn("--groups-file", kiln("linreg", svm, "--cv", 2, "--groups", "a", *CPU, code=2)[1])
+
+    def test_a_model_keeps_its_scores(self):
+        table = kiln("linreg", self.path("train.csv"), "--target", "number", "--features", "a,b", "--cv", 4, "--l2", "0,1,10", "-o",
+                     self.path("v.kiln"), *CPU)[0]
+        shown = kiln("info", self.path("v.kiln"))[0]
+        lines = table.splitlines()[:5]
+        self.assertTrue(lines[0].startswith("cross-validation: 4 folds, rmse"))
+        self.assertIn("\n".join(lines), shown)
+        for metric in ("r2", "mae"):
+            self.assertIn(metric, lines[1])
 
 
 if __name__ == "__main__":

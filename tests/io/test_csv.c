@@ -54,6 +54,31 @@ static void columns_with_roles(void **state) {
     assert_int_equal(kiln_last_error()->line, 3);
 }
 
+/* Rows of one text belong together, whether it is quoted or not; groups are numbered as they come. */
+static void groups_of_rows(void **state) {
+    (void)state;
+    kiln_read_options options = reading_options();
+    options.target = "y";
+    options.groups = "g";
+    struct reading r = read_text("a,g,y\n1,x,1\n2,\"y\"\"\",2\n3,\"x\",3\n4,7,4\n5,\"y\"\"\",5\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(r.table.rows == 5 && r.table.cols == 1);
+    for (int i = 0; i < 5; i++) assert_int_equal(r.table.groups[i], ((int[]){0, 1, 0, 2, 1})[i]);
+    ki_table_clear(&r.table);
+    r = read_text("a,g,y\n1,x,1\n2,,2\n", &options);
+    assert_int_equal(r.status, KILN_ERR_PARSE);
+    assert_int_equal(kiln_last_error()->line, 3);
+    options.missing = KILN_MISSING_DROP;
+    r = read_text("a,g,y\n1,x,1\n2,NA,2\n3,z,3\n", &options);
+    assert_int_equal(r.status, KILN_OK);
+    assert_true(r.table.rows == 2 && r.table.groups[0] == 0 && r.table.groups[1] == 1);
+    ki_table_clear(&r.table);
+    options.groups = "y";
+    r = read_text("a,g,y\n1,x,1\n", &options);
+    assert_int_equal(r.status, KILN_ERR_ARGUMENT);
+    assert_non_null(strstr(kiln_last_error()->message, "both target and groups"));
+}
+
 static void text_columns(void **state) {
     (void)state;
     kiln_read_options options = reading_options();
@@ -542,7 +567,7 @@ int main(void) {
         cmocka_unit_test(model_schema),      cmocka_unit_test(hostile_schemas),
         cmocka_unit_test(threads_agree),     cmocka_unit_test(long_field),
         cmocka_unit_test(torn_files),        cmocka_unit_test(shipped_data),
-        cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(memory_runs_out),   cmocka_unit_test(groups_of_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,12 +103,17 @@ int32_t ki_csv_levels_find(const struct ki_csv_levels *levels, int32_t column, c
                            int64_t size);
 /* Adds a level that is not there yet; -1 if there is no memory. */
 int32_t ki_csv_levels_add(struct ki_csv_levels *levels, int32_t column, const char *text, int64_t size);
+/* Of any text, under the levels' key; never 0. */
+uint64_t ki_csv_hash(const struct ki_csv_levels *levels, const char *text, int64_t size);
 const struct ki_csv_level *ki_csv_level(const struct ki_csv_levels *levels, int64_t i);
+
+/* Replaces hashes, none of them 0, by 0, 1, ... in the order in which they come. csv_groups.c */
+kiln_status ki_csv_number_groups(int64_t *groups, int64_t rows);
 
 /* ------------------------------------------------------------------------------ schema (csv_schema.c) */
 
 /* Columns that are neither features nor targets. */
-enum ki_csv_role { KI_CSV_WEIGHTS, KI_CSV_OFFSET, KI_CSV_ROLES };
+enum ki_csv_role { KI_CSV_WEIGHTS, KI_CSV_OFFSET, KI_CSV_GROUPS, KI_CSV_ROLES };
 
 struct ki_csv_column {
     char *name;

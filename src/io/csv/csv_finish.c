@@ -115,10 +115,11 @@ kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table) {
     if (table->targets > 0) table->y = ki_bytes_take(&r->y);
     bool taken = table->values && (!r->layout.sparse || (table->row_start && table->col));
     taken = taken && (table->targets == 0 || table->y);
-    void **roles[KI_CSV_ROLES] = {&table->weights, &table->offset};
+    void **roles[KI_CSV_ROLES] = {&table->weights, &table->offset, (void **)&table->groups};
     for (int i = 0; i < KI_CSV_ROLES; i++)
         taken = taken && (!r->schema.roles[i].name || (*roles[i] = ki_bytes_take(&r->roles[i])));
     if (!taken) status = ki_fail_nomem(1, "the matrix");
+    if (taken && table->groups) TRY(ki_csv_number_groups(table->groups, r->rows));
 done:
     return status;
 }

@@ -176,6 +176,7 @@ static kiln_column_role role_of(const struct ki_csv_schema *schema, const struct
     if (column->target) return KILN_COLUMN_TARGET;
     if (column == &schema->roles[KI_CSV_WEIGHTS]) return KILN_COLUMN_WEIGHTS;
     if (column == &schema->roles[KI_CSV_OFFSET]) return KILN_COLUMN_OFFSET;
+    if (column == &schema->roles[KI_CSV_GROUPS]) return KILN_COLUMN_GROUPS;
     const bool ignored =
         schema->ignored && column >= schema->ignored && column < schema->ignored + schema->ignored_count;
     return ignored ? KILN_COLUMN_IGNORED : KILN_COLUMN_FEATURE;

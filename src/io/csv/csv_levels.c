@@ -44,6 +44,11 @@ static uint64_t hash(const uint64_t key[2], int32_t column, const char *text, in
     return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
+uint64_t ki_csv_hash(const struct ki_csv_levels *levels, const char *text, int64_t size) {
+    const uint64_t found = hash(levels->key, -1, text, size);
+    return found ? found : 1;
+}
+
 void ki_csv_levels_init(struct ki_csv_levels *levels) {
     *levels = (struct ki_csv_levels){0};
     double now = ki_clock();

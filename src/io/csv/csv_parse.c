@@ -262,6 +262,19 @@ static void feature(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layo
         put_entry(chunk, layout, (int32_t)layout->schema->count + index, 1);
 }
 
+/* Any text but a missing one is a group. */
+static enum ki_csv_fault group(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout, bool *drop) {
+    const struct ki_csv_column *column = &layout->schema->roles[KI_CSV_GROUPS];
+    const struct ki_csv_field *field = field_of(chunk, column);
+    struct ki_csv_field plain;
+    if (!plain_field(chunk, field, &plain)) return KI_CSV_NOMEM;
+    if (ki_csv_missing(&plain, &layout->numbers, true) && !drops(chunk, layout, column, field, drop))
+        note(chunk, KI_CSV_MISSING, column, field);
+    const uint64_t hash = ki_csv_hash(layout->levels, plain.text, plain.size);
+    put(&chunk->roles[KI_CSV_GROUPS], &hash, sizeof hash);
+    return KI_CSV_FINE;
+}
+
 static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv_layout *layout) {
     const struct ki_csv_schema *schema = layout->schema;
     enum ki_csv_fault fault = row_room(chunk, layout) ? KI_CSV_FINE : KI_CSV_NOMEM;
@@ -282,7 +295,8 @@ static enum ki_csv_fault convert(struct ki_csv_chunk *chunk, const struct ki_csv
         number_in_range(chunk, layout, &schema->targets[i], &value, &drop);
         put_real(&chunk->y, layout->type, value);
     }
-    for (int i = 0; !fault && i < KI_CSV_ROLES; i++) {
+    if (!fault && schema->roles[KI_CSV_GROUPS].name) fault = group(chunk, layout, &drop);
+    for (int i = 0; !fault && i < KI_CSV_GROUPS; i++) {
         if (!schema->roles[i].name) continue;
         number_in_range(chunk, layout, &schema->roles[i], &value, &drop);
         put_real(&chunk->roles[i], layout->type, value);

@@ -117,8 +117,8 @@ done:
 /* Fills schema->roles. A target that were a weight too would be used twice. */
 kiln_status ki_csv_find_roles(struct ki_csv_schema *schema, char *const *names, int64_t count,
                               const kiln_read_options *options, const struct ki_place *place) {
-    static const char *const titles[KI_CSV_ROLES] = {"weights", "offset"};
-    const char *wanted[KI_CSV_ROLES] = {options->weights, options->offset};
+    static const char *const titles[KI_CSV_ROLES] = {"weights", "offset", "groups"};
+    const char *wanted[KI_CSV_ROLES] = {options->weights, options->offset, options->groups};
     kiln_status status = KILN_OK;
     for (int i = 0; i < KI_CSV_ROLES; i++) {
         if (!wanted[i]) continue;
@@ -178,7 +178,7 @@ static kiln_status choose_columns(struct ki_csv_schema *schema, char **names, in
         if (!ki_csv_is_free(schema, field)) {
             if (bits[field] & KI_CSV_FEATURE)
                 TRY(ki_fail_at(KILN_ERR_ARGUMENT, place,
-                               "column '%s' cannot be both a feature and target, weights or offset",
+                               "column '%s' cannot be both a feature and target, weights, offset or groups",
                                names[field]));
             continue;
         }

@@ -90,7 +90,7 @@ static void put_target(struct writer *w, const struct ki_table *table, const str
     put_text(w, "]}");
 }
 
-/* Weights and offset are columns that predictions do without. */
+/* Weights, offset and groups are columns that predictions do without. */
 static void put_ignored(struct writer *w, const struct ki_csv_schema *schema) {
     int64_t count = 0;
     for (int64_t i = 0; i < schema->ignored_count; i++) {
