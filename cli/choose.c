@@ -7,6 +7,7 @@
 #include "process_end.h"
 
 enum { ESTIMATES = 4 };
+static const double NOTICED = 0.5; /* seconds */
 
 /* What the JSON object tells later. */
 static struct {
@@ -34,10 +35,10 @@ static void keep_estimates(const kiln_estimate *estimates, int64_t count) {
     for (int64_t i = 0; i < count && i < ESTIMATES; i++) chosen.estimate[chosen.count++] = estimates[i];
 }
 
-/* One line: the choice, its reason, and what is against the others. */
+/* One line: the choice, its reason, what is against the others, and how long it took, if anybody noticed. */
 static void say_choice(void) {
     const kiln_estimate *best = NULL;
-    char others[2 * sizeof best->why] = "";
+    char others[2 * sizeof best->why] = "", took[64] = "";
     for (int i = 0; i < chosen.count; i++) {
         const kiln_estimate *estimate = &chosen.estimate[i];
         const size_t used = strlen(others);
@@ -46,7 +47,9 @@ static void say_choice(void) {
         else if (!estimate->considered)
             snprintf(others + used, sizeof others - used, "; %s: %s", estimate->device, estimate->why);
     }
-    if (best) say("device %s: %s%s", best->device, best->why, others);
+    if (chosen.choosing > NOTICED)
+        snprintf(took, sizeof took, "; measured in %s", text_seconds(chosen.choosing));
+    if (best) say("device %s: %s%s%s", best->device, best->why, others, took);
 }
 
 static int move_to(struct run *run, kiln_data *data, kiln_device *device) {

@@ -44,7 +44,6 @@ double process_end(void *user, const char *device) {
     int ends[2], code = 0;
     pid_t child;
     (void)user;
-    say("timing once how long a process takes to end after using device %s", device);
     if (pipe2(ends, O_CLOEXEC) != 0) return KILN_NONE;
     const bool spawned = spawn(&child, ends[1], device);
     close(ends[1]);

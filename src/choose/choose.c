@@ -31,6 +31,7 @@ struct choice {
     kiln_work work;
     kiln_choose_options options;
     struct candidate host, gpu;
+    bool told; /* that something is measured */
 };
 
 /* Whether X is thin is a question to the processor alone: a GPU has other ways. */
@@ -155,6 +156,7 @@ static kiln_status ask_for_end(struct choice *choice, double *began) {
     memcpy(name, gpu->device->info.name, sizeof name);
     kiln_device_close(gpu->device);
     gpu->device = NULL;
+    ki_figures_tell(choice->host.device, &choice->told);
     const double seconds = options->process_end(options->user, name);
     *began = ki_clock();
     TRY(open_gpu(&gpu->device, gpu->why, &choice->host.device->options));
@@ -168,7 +170,7 @@ static kiln_status measure_gpu(struct choice *choice, double began) {
     struct candidate *gpu = &choice->gpu;
     kiln_status status;
     TRY(ki_figures_keep_start(&gpu->figures, gpu->device, &choice->work, began));
-    TRY(ki_figures_measure(&gpu->figures, gpu->device, &choice->work));
+    TRY(ki_figures_measure(&gpu->figures, gpu->device, &choice->work, &choice->told));
     TRY(remember_gpu(gpu->device));
 done:
     return status;
@@ -199,7 +201,7 @@ static void measure_host(struct choice *choice) {
     struct candidate *host = &choice->host;
     if (host->measured) return;
     struct ki_figures figures = {0};
-    if (ki_figures_measure(&figures, host->device, &choice->work) != KILN_OK) {
+    if (ki_figures_measure(&figures, host->device, &choice->work, &choice->told) != KILN_OK) {
         ki_device_message(host->device, "device %s could not be measured: %s", host->info.name,
                           kiln_last_error()->message);
         return;

@@ -82,7 +82,28 @@ static kiln_status keep(kiln_device *device, const struct ki_figures *figures, c
     return status;
 }
 
-kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work) {
+void ki_figures_tell(const kiln_device *device, bool *told) {
+    if (!*told)
+        ki_device_message(device, "measuring this machine, once, to choose among its devices: some seconds");
+    *told = true;
+}
+
+static kiln_status measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work) {
+    const kiln_device_options options = device->options;
+    kiln_status status;
+    device->options.message = NULL; /* what the samples need is nobody's concern */
+    TRY(kiln_device_bandwidth(&figures->read, device, 0));
+    TRY(ki_rates_iteration(&figures->iteration, device, work->type));
+    TRY(work->format == KILN_CSR ? ki_rates_sparse(figures, device, work->type)
+                                 : ki_rates_dense(figures->dense, device, work->type));
+    if (!ki_on_cpu(device)) TRY(ki_rates_link(&figures->up, &figures->down, device));
+done:
+    device->options = options;
+    return status;
+}
+
+kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
+                               bool *told) {
     kiln_status status;
     char owner[KI_FIGURE_OWNER];
     bool found;
@@ -90,12 +111,8 @@ kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, 
     ki_figures_owner(owner, &device->info);
     TRY(ki_figures_recall(&found, &recalled, device, owner, work));
     if (!found) {
-        ki_device_message(device, "measuring device %s once, for choosing a device", device->info.name);
-        TRY(kiln_device_bandwidth(&measured.read, device, 0));
-        TRY(ki_rates_iteration(&measured.iteration, device, work->type));
-        TRY(work->format == KILN_CSR ? ki_rates_sparse(&measured, device, work->type)
-                                     : ki_rates_dense(measured.dense, device, work->type));
-        if (!ki_on_cpu(device)) TRY(ki_rates_link(&measured.up, &measured.down, device));
+        ki_figures_tell(device, told);
+        TRY(measure(&measured, device, work));
         TRY(keep(device, &measured, work));
         recalled = measured;
     }

@@ -12,8 +12,11 @@ void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info)
  * folder and may be another than the owner, which need not be open. */
 kiln_status ki_figures_recall(bool *found, struct ki_figures *figures, kiln_device *device, const char *owner,
                               const kiln_work *work);
-/* The same for an open device, measuring what is missing, but for `start` and `end`. */
-kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work);
+/* The same for an open device, measuring what is missing, but for `start` and `end`. *told as below. */
+kiln_status ki_figures_measure(struct ki_figures *figures, kiln_device *device, const kiln_work *work,
+                               bool *told);
+/* Says, unless *told, that this machine is being measured: one line, whatever is measured for one choice. */
+void ki_figures_tell(const kiln_device *device, bool *told);
 /* For a device that began to open at that time: runs an iteration, which loads kernels, and keeps how long all of it
  * took, but for building kernels. The least counts. */
 kiln_status ki_figures_keep_start(struct ki_figures *figures, kiln_device *device, const kiln_work *work,

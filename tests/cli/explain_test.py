@@ -64,6 +64,16 @@ class Explain(unittest.TestCase):
         self.assertIn("--device auto would take this one", text)
         self.assertIn("leave out --device", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", code=2)[1])
 
+    def test_measuring_is_told_in_one_line_once(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        fresh = {"KILN_CACHE_DIR": folder.name}
+        explain = ["explain", "linreg", FLIGHTS, "--ignore", "carrier,origin,dest", "--target", "arr_delay", "--type", "f32"]
+        lines = kiln(*explain, environment=fresh)[1].splitlines()
+        self.assertEqual(len(lines), 2, lines)
+        self.assertRegex(lines[1], "^measuring this machine, once, .*: some seconds$")
+        self.assertNotIn("measuring", kiln(*explain, environment=fresh)[1])
+
     def test_training_as_training_would_begin(self):
         """Classes by name, each a column of y or a problem of its own, and the options that decide how often it trains."""
         result = as_json("explain", "logreg", FLIGHTS, "--target", "origin")
