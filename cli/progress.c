@@ -1,5 +1,5 @@
 /* Progress: on a terminal one line that is drawn over, at most ten times a second; elsewhere plain lines at
- * 1, 2, 4, 8, ...
+ * iterations 1, 2, 4, 8, ..., and while an iteration takes longer at seconds 1, 2, 4, 8, ...
  *
  * How far a solver is: the residual falls about geometrically, so log(first/now) / log(first/tolerance), or
  * iterations done of those allowed, whichever is more. The time left follows from it. */
@@ -27,6 +27,7 @@ static struct {
     char phase[16];
     double tolerance, first_residual, drawn_at;
     int64_t next, last; /* plain lines: what to report next, what was reported last */
+    double late;        /* seconds after which a line comes although no iteration has ended */
 } state;
 
 static double now_seconds(void) {
@@ -65,6 +66,7 @@ static void begin_phase(const kiln_progress *now) {
     state.drawn_at = 0;
     state.next = 1;
     state.last = -1;
+    state.late = 1;
 }
 
 static double fraction(const kiln_progress *now) {
@@ -152,8 +154,10 @@ void progress_show(const kiln_progress *now, bool every) {
         return;
     }
     int64_t reached = solving ? now->done : (int64_t)now->seconds;
-    if (reached < 1 || reached == state.last || (reached < state.next && !(every && solving))) return;
+    const bool due = reached >= 1 && reached != state.last && (reached >= state.next || (every && solving));
+    if (!due && !(solving && now->seconds >= state.late)) return;
     state.last = reached;
+    while (state.late <= now->seconds) state.late *= 2;
     while (state.next <= reached) state.next *= 2;
     char text[200];
     describe(text, sizeof text, now, false);

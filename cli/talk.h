@@ -21,9 +21,8 @@ void say_error(const char *format, ...) CLI_PRINTF(1, 2); /* always */
 void talk_catch_signals(void);
 bool talk_interrupted(void);
 
-/* The callback and its user for kiln_control. On a terminal a line that moves; elsewhere a line at iterations
- * 1, 2, 4, 8,
- * ... and, while reading, at seconds 1, 2, 4, ... `tolerance` lets the bar tell how far the residual has
+/* The callback and its user for kiln_control. On a terminal a line that moves; elsewhere a line at iterations 1, 2, 4, 8, ...
+ * and, while reading or where an iteration takes long, at seconds 1, 2, 4, ... `tolerance` lets the bar tell how far the residual has
  * come. */
 kiln_control talk_control(double tolerance);
 kiln_control talk_silent_control(void); /* shows nothing, but passes signals on */

@@ -152,6 +152,23 @@ static void cancelling_keeps_the_result(void **state) {
     problem_free(&p);
 }
 
+/* A preconditioner takes a Gram matrix for each class, between which the callback is asked. */
+static void many_classes_are_interrupted(void **state) {
+    (void)state;
+    enum { CLASSES = 12 };
+    const struct run run = on(0, KILN_F64);
+    struct problem p = labelled(300, 6, CLASSES, 1, false, 11);
+    struct watcher watcher = {.stop_at = CLASSES};
+    const struct question q = {.classes = CLASSES, .l2 = 1, .control = {watch, &watcher}};
+    kiln_report report = {0};
+    struct solution s = answer(&report, &run, &p, &q);
+    assert_true(report.stopped_by == KILN_STOP_CANCELLED && report.iterations == 0);
+    assert_int_equal(watcher.calls, 1 + CLASSES);
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
 static void assert_finite(const struct solution *s, const kiln_report *report) {
     for (int e = 0; e < s->n * s->k; e++) assert_true(isfinite(s->W[e]));
     for (int c = 0; s->b && c < s->k; c++) assert_true(isfinite(s->b[c]));
@@ -387,6 +404,7 @@ int main(void) {
         cmocka_unit_test(two_classes_of_softmax),
         cmocka_unit_test(iterations_are_capped),
         cmocka_unit_test(cancelling_keeps_the_result),
+        cmocka_unit_test(many_classes_are_interrupted),
         cmocka_unit_test(separable_data_end),
         cmocka_unit_test(constant_columns),
         cmocka_unit_test(shifts_and_scales_do_not_matter),

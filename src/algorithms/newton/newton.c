@@ -106,6 +106,7 @@ static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *m
     if (work->descent) return ki_newton_descend(work, model);
     const bool worn = model->inner >= WORN;
     TRY(ki_newton_factor(work, model));
+    if (work->newton->cancelled) return KILN_OK;
     *model = (struct ki_newton_model){0};
     if (worn && !ki_newton_factored(work)) TRY(ki_newton_precondition(work));
     TRY((work->l1 ? ki_newton_l1_direction : ki_newton_direction)(work, model));

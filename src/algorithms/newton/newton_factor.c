@@ -27,15 +27,16 @@
 enum {
     AT_ONCE = 4,
     BLOCKS_MOST = 1 << 24, /* numbers in all classes' factors */
+    CACHED = 1 << 21,      /* numbers that a processor's caches hold */
     DEAR = 8,              /* passes: a Gram matrix that costs more may do with a sample of the rows, */
     SAMPLE_LEAST = 2       /* of so many for each column at least */
 };
 
 /* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
  * unpacked; for each pair of sparse entries; a multiplication of a solution; of the factorisation, beside sparse and dense
- * entries. */
-static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025, SOLVE_STEP = 0.8,
-                    SPARSE_STEP = 0.15, DENSE_STEP = 0.5;
+ * entries; of the curvatures of all classes, rows x k, that a class's is read out of, in cache and beyond. */
+static const double NEAR_CURVATURE = 0.1, FAR_CURVATURE = 1, DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43,
+                    UNPACKED_ELEMENT = 0.025, SOLVE_STEP = 0.8, SPARSE_STEP = 0.15, DENSE_STEP = 0.5;
 
 /* What a class's factorisation and its solution leave behind. */
 struct of_class {
@@ -53,7 +54,7 @@ struct ki_factor {
     int64_t sample;                /* how many rows that has; or m */
     double *scale;                 /* the criterion's diagonal, size */
     kiln_matrix *G, *g, *unit;     /* unit: k x 1 */
-    double gram_price, host_price; /* of the Gram matrix of all rows, and of its factor, in passes */
+    double gram_price, host_price; /* of the Gram matrix of all rows, and of all else, in passes */
     double rent;                   /* products that a new one would have saved since the last time */
     double forecast;               /* what it will save now: as the last step that took any */
     struct of_class *classes;      /* k */
@@ -71,7 +72,7 @@ bool ki_newton_factored(const struct ki_newton_work *work) {
     return work->factor && work->factor->ready;
 }
 
-/* That of a Gram matrix of all rows; *host: that of its factor. In passes. */
+/* That of a Gram matrix of all rows; *host: that of its curvature and its factor. In passes. */
 static double price_of(const struct ki_newton *newton, double size, double *host) {
     kiln_device_info info = {0};
     *host = INFINITY;
@@ -86,7 +87,8 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     const bool dense = kiln_matrix_format(newton->X) == KILN_DENSE;
     const double factor = (dense ? DENSE_STEP : SPARSE_STEP) * size * size * size * threads / (6 * nnz);
     if (solve > 1 || k * size * size > BLOCKS_MOST) return INFINITY;
-    *host = info.is_gpu ? 0 : factor;
+    const double curvature = k > 1 ? (rows * k > CACHED ? FAR_CURVATURE : NEAR_CURVATURE) * k / mean : 0;
+    *host = (info.is_gpu ? 0 : factor) + curvature;
     if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
     if (dense) return DENSE_ELEMENT * n;
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
@@ -350,6 +352,8 @@ kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton
         if (k > 1) TRY(curvature_of(work, &v, c));
         if (factor->weights) TRY(sample(work));
         TRY(form(work, v, c));
+        ki_newton_progress(work);
+        if (work->newton->cancelled) return KILN_OK;
     }
     factorise(work);
 done:
