@@ -9,6 +9,7 @@
 #include "classes.h"
 #include "files.h"
 #include "metrics.h"
+#include "normal.h"
 #include "output.h"
 #include "verbs.h"
 
@@ -163,12 +164,6 @@ static int read_table(struct run *run, struct table *t) {
 
 /* ---------------------------------------------------------------------------------------- telling */
 
-static double p_value(double z) {
-    return erfc(fabs(z) / sqrt(2));
-}
-
-static const double NORMAL_95 = 1.959963984540054;
-
 struct writing {
     const struct table *t;
     FILE *file;
@@ -188,7 +183,7 @@ static void put_json(void *to, const struct row *row) {
     if (w->t->errors) {
         json_put_number(object, "standard_error", row->error);
         json_put_number(object, "z", row->value / row->error);
-        json_put_number(object, "p", p_value(row->value / row->error));
+        json_put_number(object, "p", normal_p(row->value / row->error));
         json_put_number(object, "low", row->value - NORMAL_95 * row->error);
         json_put_number(object, "high", row->value + NORMAL_95 * row->error);
     }
@@ -213,7 +208,7 @@ static void put_line(void *to, const struct row *row) {
     if (w->t->errors) {
         put_number(w->file, row->error);
         put_number(w->file, row->value / row->error);
-        put_number(w->file, p_value(row->value / row->error));
+        put_number(w->file, normal_p(row->value / row->error));
         put_number(w->file, row->value - NORMAL_95 * row->error);
         put_number(w->file, row->value + NORMAL_95 * row->error);
     }

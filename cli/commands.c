@@ -139,8 +139,11 @@ static void add_path(const struct verb *verb, const kiln_option *told, const str
 /* Whether `word` is one of "a|b|c". */
 static bool listed(const char *word, const char *words) {
     const size_t size = strlen(word);
-    for (; words; words = strchr(words, '|'), words += words != NULL)
+    while (words) {
         if (strncmp(words, word, size) == 0 && (!words[size] || words[size] == '|')) return true;
+        words = strchr(words, '|');
+        if (words) words++;
+    }
     return false;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "normal.h"
 #include "train.h"
 #include "verbs.h"
 #include "verify.h"
@@ -143,11 +144,6 @@ static const char *coefficient_name(const struct training *job, int64_t j, char 
     return buffer;
 }
 
-/* Of a normal distribution, both tails. */
-static double p_value(double z) {
-    return erfc(fabs(z) / sqrt(2));
-}
-
 json_t *coefficients_json(const struct coefficients *table, const struct training *job) {
     json_t *array = json_array();
     char buffer[48];
@@ -158,7 +154,10 @@ json_t *coefficients_json(const struct coefficients *table, const struct trainin
         json_put_number(object, "value", table->values[j]);
         json_put_number(object, "standard_error", table->errors[j]);
         json_put_number(object, "z", z);
-        json_put_number(object, "p", p_value(z));
+        json_put_number(object, "p", normal_p(z));
+        json_put_number(object, "low", table->values[j] - NORMAL_95 * table->errors[j]);
+        json_put_number(object, "high", table->values[j] + NORMAL_95 * table->errors[j]);
+        json_put_flag(object, "dependent", isnan(table->errors[j]));
         json_add(array, object);
     }
     return array;
@@ -166,13 +165,16 @@ json_t *coefficients_json(const struct coefficients *table, const struct trainin
 
 void coefficients_print(FILE *file, const struct coefficients *table, const struct training *job) {
     char buffer[48];
-    if (table->count) fprintf(file, "  %13s %13s %9s %9s\n", "coefficient", "std. error", "z", "p");
+    if (table->count)
+        fprintf(file, "  %13s %13s %9s %9s %13s %13s\n", "coefficient", "std. error", "z", "p", "95 % from",
+                "to");
     for (int64_t j = 0; j < table->count; j++) {
-        const double z = table->values[j] / table->errors[j];
-        if (isnan(table->errors[j]))
-            fprintf(file, "  %13.6g %33s  ", table->values[j], "depends on columns before it");
+        const double value = table->values[j], error = table->errors[j], z = value / error;
+        if (isnan(error))
+            fprintf(file, "  %13.6g %61s  ", value, "depends on columns before it");
         else
-            fprintf(file, "  %13.6g %13.6g %9.3f %9.3g  ", table->values[j], table->errors[j], z, p_value(z));
+            fprintf(file, "  %13.6g %13.6g %9.3f %9.3g %13.6g %13.6g  ", value, error, z, normal_p(z),
+                    value - NORMAL_95 * error, value + NORMAL_95 * error);
         text_put(file, coefficient_name(job, j, buffer, sizeof buffer), 0);
         fputc('\n', file);
     }
@@ -186,7 +188,8 @@ static const struct option own[] = {
      "With --family negative-binomial: the variance is mu + A mu^2.",
      .offset = offsetof(struct wanted, alpha)},
     {"standard-errors", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
-     "Print every coefficient with its standard error, z and p; at most 4096 columns, and no --l2. A column "
+     "Print every coefficient with its standard error, z, p and 95 % interval, and keep them in the model; "
+     "at most 4096 columns, and no --l2. A column "
      "that depends on those before it gets coefficient 0 and no error.",
      .offset = offsetof(struct wanted, standard_errors)},
 };

@@ -125,11 +125,11 @@ typedef struct kiln_glm_options {
  * objective, is shortened. Begins at the best constant mean; without an intercept at w = 0, or, where the link has no mean for
  * eta = 0, at a regression of the linked responses.
  * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters, and for Gaussian, gamma and inverse Gaussian the dispersion put at deviance / weights and counted as a
- * parameter (statsmodels does not count it); NaN for Tweedie, whose density has no closed form. parameters = n and the
- * intercept; only with standard errors, which find them, columns that depend on others are not counted.
+ * parameter (statsmodels does not count it); NaN for Tweedie, whose density has no closed form. parameters = columns that do not depend on those before them, and
+ * the intercept, also for the dispersion, with standard errors or without; beyond 512 columns only with them, else "aic" is NaN; with l2 all columns count.
  * Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report
  * says what ended the run. Not converging is not an error. On failure w, b, standard_errors and the report are untouched.
- * Cost: kiln_logreg's; two passes more for the figures.
+ * Cost: kiln_logreg's; two passes more for the figures, and up to 512 columns without l2 one for each 64 columns and two more.
  * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without
  * rows or columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for, named
  * with its row; no point found where every mean is in range); memory and device errors.

@@ -273,6 +273,10 @@ static void awkward_columns(void **state) {
     assert_true(near(fit.w[3], 0.2, 1e-5) && fit.w[4] == 0);
     assert_true(fit.errors[0] > 0 && fit.errors[1] > 0 && fit.errors[3] > 0);
     assert_true(isnan(fit.errors[2]) && isnan(fit.errors[4]));
+    struct glm_fit plain; /* counts as many parameters: neither the constant column nor the dependent one */
+    assert_ok(glm_run(&plain, &run, &d, &model, (kiln_glm_options){0}, true, false));
+    assert_true(near(kiln_report_figure(&plain.report, "aic"), kiln_report_figure(&fit.report, "aic"), 1e-9));
+    glm_fit_free(&plain);
     const double w = fit.w[3], b = fit.b, error = fit.errors[3];
     fit.w[4] = 0.5;
     fit.w[3] += 0.25;

@@ -203,6 +203,32 @@ class Results(Base):
         self.assertNotIn("nan", table)
         self.assertIsNone(self.evaluate()["classes"][0]["precision"])
 
+    def test_information_criterion_and_intervals(self):
+        """All levels of a text column have a feature: one of them depends on the others, and is no parameter."""
+        with open(self.path("levels.csv"), "w") as file:
+            file.write("x,k,y\n" + "".join(f"{row['a']},{'uvw'[row['b']]},{row['number']!r}\n" for row in self.rows))
+        train = ["glm", self.path("levels.csv"), "--target", "y", *CPU]
+        plain, full = as_json(*train), as_json(*train, "--standard-errors", "-o", self.path("s.kiln"))
+        self.assertAlmostEqual(plain["metrics"]["aic"], full["metrics"]["aic"], 7)
+        self.assertAlmostEqual(plain["metrics"]["dispersion"], full["metrics"]["dispersion"], 9)
+        m, rss = len(self.rows), full["metrics"]["rss"]
+        self.assertAlmostEqual(plain["metrics"]["aic"], m * (math.log(2 * math.pi * rss / m) + 1) + 2 * (4 + 1), 6)
+        self.assertAlmostEqual(plain["metrics"]["dispersion"], rss / (m - 4), 9)
+        self.assertEqual([row["dependent"] for row in full["coefficients"]], [False, False, False, True, False])
+        for row in full["coefficients"]:
+            if row["dependent"]:
+                self.assertEqual((row["value"], row["standard_error"], row["low"]), (0, None, None))
+            else:
+                for end, sign in (("low", -1), ("high", 1)):
+                    self.assertAlmostEqual(row[end], row["value"] + sign * 1.959963984540054 * row["standard_error"], 12)
+        out = kiln(*train, "--standard-errors")[0]
+        self.assertIn("95 % from", out)
+        self.assertIn("depends on columns before it  k=w", out)
+        self.assertNotIn("nan", out)
+        kept = kiln("coefficients", self.path("s.kiln"))[0]
+        self.assertRegex(kept, "\nk\tw\t\t0\t\t\t\t\t\tdependent\n")
+        self.assertIn("low_95\thigh_95", kept)
+
 
 class Validation(Base):
     def table(self, rows, name="rows.csv"):

@@ -218,15 +218,23 @@ static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *opt
                               .start = start};
 }
 
-/* The standard errors at dispersion 1, from ki_alloc, and how many columns they count. */
-static kiln_status unit_errors(double **errors, int64_t *parameters, struct ki_glm *glm) {
-    const int64_t count = kiln_matrix_rows(glm->options->standard_errors);
-    *errors = ki_alloc((size_t)count * sizeof **errors);
-    if (!*errors) return ki_fail_nomem((size_t)count * sizeof **errors, "the standard errors");
-    kiln_status status = ki_glm_standard_errors(*errors, glm);
-    *parameters = 0;
-    for (int64_t j = 0; j < count && status == KILN_OK; j++) *parameters += !isnan((*errors)[j]);
-    return status;
+/* How many parameters the model has: columns that depend on others are none, as where text columns have a feature for every level.
+ * They are counted by the way to standard errors, whether these are wanted or not, while that costs no more than a few passes;
+ * *counted = 0: they were not, and all columns are taken for one each. *errors, from ki_alloc: standard errors at dispersion 1. */
+static kiln_status count_parameters(int64_t *parameters, bool *counted, double **errors, struct ki_glm *glm) {
+    enum { COUNTED_MOST = 512 };
+    const kiln_glm_options *options = glm->options;
+    const int64_t columns = kiln_matrix_cols(glm->X);
+    *parameters = columns + !options->no_intercept;
+    *counted = true;
+    if (options->standard_errors) {
+        *errors = ki_alloc((size_t)*parameters * sizeof **errors);
+        if (!*errors) return ki_fail_nomem((size_t)*parameters * sizeof **errors, "the standard errors");
+        return ki_glm_information(parameters, *errors, glm);
+    }
+    if (options->l2 > 0) return KILN_OK; /* a penalised model has no such number: all are counted */
+    *counted = columns <= COUNTED_MOST && glm->newton.report.stopped_by != KILN_STOP_CANCELLED;
+    return *counted ? ki_glm_information(parameters, NULL, glm) : KILN_OK;
 }
 
 /* As a matrix of X's type, not yet the caller's: nothing of his changes before all is well. */
@@ -244,6 +252,8 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     const double start = ki_clock(), one = 1;
     struct figures figures;
     double *unit = NULL;
+    int64_t parameters;
+    bool counted;
     kiln_matrix *errors = NULL;
     struct ki_glm glm = {.X = X, .options = &own};
     TRY(KI_TAKE(kiln_glm_options, &own, options));
@@ -264,9 +274,9 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(ki_glm_check_target(&glm));
     TRY(ki_glm_null(&glm));
     TRY(fit(&glm, w, b));
-    int64_t parameters = kiln_matrix_cols(X) + !options->no_intercept;
-    if (options->standard_errors) TRY(unit_errors(&unit, &parameters, &glm));
+    TRY(count_parameters(&parameters, &counted, &unit, &glm));
     TRY(judge(&figures, &glm, (double)parameters));
+    if (!counted) figures.aic = NAN;
     check_reach(&glm, &figures);
     if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));

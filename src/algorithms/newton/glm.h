@@ -27,8 +27,9 @@ kiln_status ki_glm_null(struct ki_glm *glm);
  * a constant. *found: whether it is in range. */
 kiln_status ki_glm_start(struct ki_glm *glm, bool *found);
 
-/* Square roots of the diagonal of (information matrix)^-1, n or n + 1 of them; NaN for columns that depend
- * on those before them, whose coefficients become 0. */
-kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm);
+/* Counts the columns that do not depend on those before them, and the intercept. errors: so many standard errors as there are columns, and
+ * one of the intercept, at dispersion 1, NaN for a column that depends on others, whose coefficient becomes 0; NULL: not wanted, and
+ * the coefficients stay as they are. */
+kiln_status ki_glm_information(int64_t *parameters, double *errors, struct ki_glm *glm);
 
 #endif

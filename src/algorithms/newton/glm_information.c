@@ -246,7 +246,13 @@ done:
     return status;
 }
 
-kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm) {
+static int64_t count_independent(const struct information *of) {
+    int64_t count = !of->glm->options->no_intercept;
+    for (int64_t j = 0; j < of->n; j++) count += of->scale[j] > 0;
+    return count;
+}
+
+kiln_status ki_glm_information(int64_t *parameters, double *errors, struct ki_glm *glm) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(glm->X);
     struct information of = {.glm = glm, .n = n};
@@ -256,6 +262,8 @@ kiln_status ki_glm_standard_errors(double *errors, struct ki_glm *glm) {
     TRY(form(&of));
     glm->newton.report.passes += ki_gram_passes(n) + 1;
     factor(&of);
+    *parameters = count_independent(&of);
+    if (!errors) goto done;
     TRY(drop_dependent(&of, glm));
     invert(errors, &of, of.column);
 done:
