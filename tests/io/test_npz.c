@@ -28,6 +28,8 @@ static void put_number(struct bytes *to, uint64_t value, int size) {
 struct archive {
     struct bytes file, directory;
     int count;
+    bool
+        wide; /* zip64: sizes and offsets stand in extra fields, and the directory's in a record of its own */
 };
 
 static void add_member(struct archive *archive, const char *name, const void *data, size_t size) {
@@ -40,12 +42,16 @@ static void add_member(struct archive *archive, const char *name, const void *da
         put_number(to, 20, 2);
         put_number(to, 0, 8); /* flags, method, time, date */
         put_number(to, crc, 4);
-        put_number(to, size, 4);
-        put_number(to, size, 4);
+        const bool wide = directory && archive->wide;
+        put_number(to, wide ? UINT32_MAX : size, 4);
+        put_number(to, wide ? UINT32_MAX : size, 4);
         put_number(to, name_size, 2);
-        put_number(to, 0, 2);
-        if (directory) put_number(to, 0, 8), put_number(to, 0, 2), put_number(to, offset, 4);
+        put_number(to, wide ? 28 : 0, 2);
+        if (directory)
+            put_number(to, 0, 8), put_number(to, 0, 2), put_number(to, wide ? UINT32_MAX : offset, 4);
         put(to, name, name_size);
+        if (wide) put_number(to, 1, 2), put_number(to, 24, 2);
+        if (wide) put_number(to, size, 8), put_number(to, size, 8), put_number(to, offset, 8);
         if (!directory) put(to, data, size);
     }
     archive->count++;
@@ -54,6 +60,21 @@ static void add_member(struct archive *archive, const char *name, const void *da
 static void finish(struct archive *archive) {
     size_t at = archive->file.size;
     put(&archive->file, archive->directory.data, archive->directory.size);
+    if (archive->wide) {
+        const size_t end = archive->file.size;
+        put(&archive->file, "PK\6\6", 4);
+        put_number(&archive->file, 44, 8);
+        put_number(&archive->file, 45, 2);
+        put_number(&archive->file, 45, 2);
+        put_number(&archive->file, 0, 8);
+        put_number(&archive->file, (uint64_t)archive->count, 8);
+        put_number(&archive->file, (uint64_t)archive->count, 8);
+        put_number(&archive->file, archive->directory.size, 8);
+        put_number(&archive->file, at, 8);
+        put(&archive->file, "PK\6\7\0\0\0\0", 8);
+        put_number(&archive->file, end, 8);
+        put_number(&archive->file, 1, 4);
+    }
     put(&archive->file, "PK\5\6\0\0\0\0", 8);
     put_number(&archive->file, (uint64_t)archive->count, 2);
     put_number(&archive->file, (uint64_t)archive->count, 2);
@@ -92,9 +113,10 @@ static void add_numbers(struct archive *archive, const char *name, const char *d
     add_array(archive, name, descr, shape, data, 8 * (size_t)n);
 }
 
-static struct archive build(const struct parts *parts) {
+static struct archive build_as(const struct parts *parts, bool wide) {
     static struct archive archive;
     memset(&archive, 0, sizeof archive);
+    archive.wide = wide;
     char descr[32];
     snprintf(descr, sizeof descr, "|S%zu", strlen(parts->format));
     add_numbers(&archive, "indices.npy", "<i8", parts->indices, parts->indices_n);
@@ -104,6 +126,10 @@ static struct archive build(const struct parts *parts) {
     add_numbers(&archive, "data.npy", "<f8", parts->data, parts->data_n);
     finish(&archive);
     return archive;
+}
+
+static struct archive build(const struct parts *parts) {
+    return build_as(parts, false);
 }
 
 static struct reading read_parts(const struct parts *parts, const kiln_read_options *options) {
@@ -299,6 +325,91 @@ static void lying_archives(void **state) {
     expect(&archive, KILN_ERR_PARSE, "not the length of its shape");
 }
 
+/* The records of archives beyond 4 GiB, which any archive may have. */
+static void wide_archives(void **state) {
+    (void)state;
+    struct archive archive = build_as(&good, true), changed;
+    unsigned char *end = changed.file.data + archive.file.size - 22, *locator = end - 20,
+                  *wide = locator - 56;
+    unsigned char *directory = wide - archive.directory.size;
+    expect(&archive, KILN_OK, "");
+#define CASE(change, message)                                                                                \
+    changed = archive;                                                                                       \
+    change;                                                                                                  \
+    expect(&changed, KILN_ERR_PARSE, message)
+    CASE(locator[8] += 1, "zip64 end record is elsewhere");
+    CASE(locator[8] -= 1, "zip64 end record is damaged");
+    CASE(wide[3] = 7, "zip64 end record is damaged");
+    CASE(wide[40] ^= 1, "where the end record begins");
+    CASE(wide[55] = 255, "where the end record begins");
+    CASE(directory[46 + 11 + 2] = 16, "zip64 field is damaged"); /* of indices.npy, 11 letters */
+    CASE(directory[46 + 11 + 3] = 1, "zip64 field is damaged");
+    CASE(directory[46 + 11] = 2, "zip64 field is damaged");
+    CASE(directory[46 + 11 + 10] = 255, "two sizes");
+    CASE(directory[46 + 11 + 27] = 255, "outside the file");
+#undef CASE
+}
+
+/* Rows that are to stay in the file: what the array of the archive must be for that. i4, f8: its types. */
+static void put_i4(struct archive *archive, const char *name, const int64_t *from, int n) {
+    char shape[32];
+    int32_t numbers[8];
+    for (int i = 0; i < n; i++) numbers[i] = (int32_t)from[i];
+    snprintf(shape, sizeof shape, "(%d,)", n);
+    add_array(archive, name, "<i4", shape, numbers, 4 * (size_t)n);
+}
+
+static void expect_mapped(const struct parts *parts, bool i4, kiln_type type, kiln_status status,
+                          const char *message) {
+    static struct archive archive;
+    char path[] = "/tmp/kiln-npz-XXXXXX.npz";
+    const kiln_read_options options = {.map = 1, .type = type, .format = KILN_FILE_NPZ};
+    kiln_device *cpu = NULL;
+    kiln_data *data = NULL;
+    memset(&archive, 0, sizeof archive);
+    if (i4)
+        put_i4(&archive, "indices.npy", parts->indices, parts->indices_n);
+    else
+        add_numbers(&archive, "indices.npy", "<i8", parts->indices, parts->indices_n);
+    add_numbers(&archive, "indptr.npy", "<i8", parts->indptr, parts->indptr_n);
+    add_array(&archive, "format.npy", "|S3", "()", parts->format, 3);
+    add_numbers(&archive, "shape.npy", "<i8", parts->shape, parts->shape_n);
+    add_numbers(&archive, "data.npy", "<f8", parts->data, parts->data_n);
+    finish(&archive);
+    const int file = mkstemps(path, 4);
+    assert_true(file >= 0 && write(file, archive.file.data, archive.file.size) == (ssize_t)archive.file.size);
+    assert_int_equal(close(file), 0);
+    assert_int_equal(kiln_device_open(&cpu, "cpu", NULL), KILN_OK);
+    const kiln_status got = kiln_data_read(&data, cpu, path, &options);
+    if (got != status || (status != KILN_OK && !strstr(kiln_last_error()->message, message)))
+        fail_msg("%s expected: %s: %s", message, kiln_status_name(got), kiln_last_error()->message);
+    kiln_data_free(data);
+    kiln_device_close(cpu);
+    assert_int_equal(unlink(path), 0);
+}
+
+static void what_cannot_stay_in_the_file(void **state) {
+    (void)state;
+    struct parts parts = good;
+    expect_mapped(&good, true, KILN_F64, KILN_OK, "");
+    expect_mapped(&good, false, KILN_F64, KILN_ERR_UNSUPPORTED, "no 32-bit integers of this machine");
+    expect_mapped(&good, true, KILN_F32, KILN_ERR_UNSUPPORTED, "not of the wanted type");
+    parts.format = "csc";
+    parts.indptr_n = 4, parts.indptr[2] = 2, parts.indptr[3] = 3, parts.indices[1] = 1;
+    expect_mapped(&parts, true, KILN_F64, KILN_ERR_UNSUPPORTED, "stored by columns");
+    parts = good;
+    parts.indices[1] = 0;
+    expect_mapped(&parts, true, KILN_F64, KILN_ERR_UNSUPPORTED, "columns do not ascend");
+    parts.indices[1] = 3;
+    expect_mapped(&parts, true, KILN_F64, KILN_ERR_PARSE, "indices[1] is outside 0 to 2");
+    parts = good;
+    parts.data[2] = NAN;
+    expect_mapped(&parts, true, KILN_F64, KILN_ERR_PARSE, "data[2] is not a finite f64");
+    parts = good;
+    parts.data_n = 2;
+    expect_mapped(&parts, true, KILN_F64, KILN_ERR_PARSE, "not the length that indptr states");
+}
+
 /* Deflated zeros, many times their size. */
 static void bomb(void **state) {
     (void)state;
@@ -416,9 +527,12 @@ static void memory_runs_out(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(scipy_files),   cmocka_unit_test(canonical_rows),  cmocka_unit_test(empty_matrices),
-        cmocka_unit_test(lying_members), cmocka_unit_test(lying_archives),  cmocka_unit_test(bomb),
-        cmocka_unit_test(torn_files),    cmocka_unit_test(memory_runs_out), cmocka_unit_test(large_matrix),
+        cmocka_unit_test(scipy_files),    cmocka_unit_test(canonical_rows),
+        cmocka_unit_test(empty_matrices), cmocka_unit_test(lying_members),
+        cmocka_unit_test(lying_archives), cmocka_unit_test(bomb),
+        cmocka_unit_test(wide_archives),  cmocka_unit_test(what_cannot_stay_in_the_file),
+        cmocka_unit_test(torn_files),     cmocka_unit_test(memory_runs_out),
+        cmocka_unit_test(large_matrix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
