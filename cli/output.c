@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "text.h"
 
 enum { TEMPORARIES = 8 }; /* more outputs are never open at once */
 
@@ -86,6 +87,7 @@ int output_open(struct output *output, const char *path) {
     *output = (struct output){0};
     if (!path || strcmp(path, "-") == 0) {
         output->file = stdout;
+        output->terminal = isatty(STDOUT_FILENO);
         return 0;
     }
     /* Behind a symbolic link it is the file that is replaced, not the link. */
@@ -96,7 +98,10 @@ int output_open(struct output *output, const char *path) {
     } else if (output->path && asprintf(&output->temporary, "%s.tmp-XXXXXX", output->path) > 0) {
         output->file = open_temporary(output->temporary);
     }
-    if (output->file) return 0;
+    if (output->file) {
+        output->terminal = !output->temporary && isatty(fileno(output->file));
+        return 0;
+    }
     int code = errno;
     release(output);
     return cannot_write(path, code);
@@ -139,4 +144,16 @@ void output_abandon(struct output *output) {
     fclose(output->file);
     if (output->temporary) unlink(output->temporary);
     release(output);
+}
+
+void output_text(const struct output *output, const char *text, const char *special) {
+    const bool quoted = text[strcspn(text, special)] != '\0';
+    if (quoted) fputc('"', output->file);
+    if (output->terminal)
+        text_put(output->file, text, 0);
+    else if (!quoted)
+        fputs(text, output->file);
+    for (; quoted && !output->terminal && *text; text++)
+        fprintf(output->file, *text == '"' ? "\"\"" : "%c", *text);
+    if (quoted) fputc('"', output->file);
 }

@@ -30,32 +30,22 @@ int64_t predicted_class(const struct prediction *p, int64_t row) {
 
 /* ------------------------------------------------------------------------------------------- text */
 
-static void write_text(FILE *file, const char *text, const char *special) {
-    if (!text[strcspn(text, special)]) {
-        fputs(text, file);
-        return;
-    }
-    fputc('"', file);
-    for (; *text; text++) fprintf(file, *text == '"' ? "\"\"" : "%c", *text);
-    fputc('"', file);
-}
-
-static void write_row(const struct prediction *p, int64_t i, bool csv, FILE *file) {
+static void write_row(const struct prediction *p, int64_t i, bool csv, const struct output *output) {
     char text[SHORTEST_ROOM + 1];
     if (!p->shown) {
-        write_text(file, classes_name(&p->classes, predicted_class(p, i), text), csv ? ",\"\r\n" : "\r\n");
-        fputc('\n', file);
+        output_text(output, classes_name(&p->classes, predicted_class(p, i), text), csv ? ",\"\r\n" : "\r\n");
+        fputc('\n', output->file);
         return;
     }
     for (int64_t j = 0; j < p->columns; j++) {
         int length = text_shortest(text, p->shown[i * p->columns + j], p->single);
         text[length++] = j + 1 < p->columns ? (csv ? ',' : ' ') : '\n';
-        fwrite(text, 1, (size_t)length, file);
+        fwrite(text, 1, (size_t)length, output->file);
     }
 }
 
 /* A score or a probability belongs to a class, the only one of two classes to the second; all else to a target. */
-static void write_header(const struct prediction *p, FILE *file) {
+static void write_header(const struct prediction *p, const struct output *output) {
     const char *known = kiln_model_text(p->model, "targets");
     json_t *targets = known ? json_loads(known, 0, NULL) : NULL;
     char text[SHORTEST_ROOM];
@@ -67,10 +57,10 @@ static void write_header(const struct prediction *p, FILE *file) {
             snprintf(text, sizeof text, "y%lld", (long long)j + 1);
             name = text;
         }
-        if (j > 0) fputc(',', file);
-        write_text(file, name, ",\"\r\n");
+        if (j > 0) fputc(',', output->file);
+        output_text(output, name, ",\"\r\n");
     }
-    fputc('\n', file);
+    fputc('\n', output->file);
     json_decref(targets);
 }
 
@@ -79,9 +69,9 @@ static int write_lines(const struct prediction *p, const char *path) {
     struct output output;
     int code = output_open(&output, path);
     if (code) return code;
-    if (csv) write_header(p, output.file);
+    if (csv) write_header(p, &output);
     for (int64_t i = 0; i < p->rows && !ferror(output.file) && !talk_interrupted(); i++)
-        write_row(p, i, csv, output.file);
+        write_row(p, i, csv, &output);
     if (!talk_interrupted()) return output_commit(&output);
     output_abandon(&output);
     return fail_with(KILN_ERR_CANCELLED, WRITING, "", "interrupted; no predictions were written");

@@ -289,7 +289,11 @@ static void tell_people(struct run *run, const struct training *job, const struc
     if (has_gap(job) && isfinite(kiln_report_figure(report, "gap")))
         fprintf(file, "  gap         %s, relative\n", text_number(kiln_report_figure(report, "gap")));
     run_print_seconds(file, run);
-    if (output && strcmp(output, "-") != 0) fprintf(file, "  model       %s\n", output);
+    if (output && strcmp(output, "-") != 0) {
+        fputs("  model       ", file);
+        text_put(file, output, 0);
+        fputc('\n', file);
+    }
     coefficients_print(file, table, job);
 }
 

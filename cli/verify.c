@@ -58,7 +58,8 @@ static int tell_json(struct run *run, const struct verifying *v) {
 }
 
 static void tell_people(const struct run *run, const struct verifying *v) {
-    printf("%s: a model of %s\n", run->arguments[0], kiln_model_text(v->model, "algorithm"));
+    text_put(stdout, run->arguments[0], 0);
+    printf(": a model of %s\n", kiln_model_text(v->model, "algorithm"));
     printf("  %-12s %22s %22s\n", "", "claimed", "found");
     for (int i = 0; i < v->count; i++) {
         const struct claim *claim = &v->claims[i];

@@ -165,8 +165,10 @@ static int write_recommendations(const struct solving *s) {
     for (int64_t u = 0; u < rows && !ferror(output.file); u++)
         for (int64_t t = u * top; t < (u + 1) * top && state->columns[t] >= 0; t++) {
             text_shortest(text, state->scores[t], single);
-            fprintf(output.file, "%s\t%s\t%s\n", row_name(s, u, row), column_name(s, state->columns[t], name),
-                    text);
+            output_text(&output, row_name(s, u, row), "");
+            fputc('\t', output.file);
+            output_text(&output, column_name(s, state->columns[t], name), "");
+            fprintf(output.file, "\t%s\n", text);
         }
     return output_commit(&output);
 }

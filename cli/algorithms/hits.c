@@ -104,7 +104,8 @@ static int write_scores(const struct solving *s) {
     if (code || !path) return code;
     for (int64_t i = 0; i < (rows > cols ? rows : cols) && !ferror(output.file) && !talk_interrupted(); i++) {
         text_shortest(text, i < rows ? job->hub[i] : NAN, single);
-        fprintf(output.file, "%s\t%s\t", graph_vertex_name(s->data, i, name), text);
+        output_text(&output, graph_vertex_name(s->data, i, name), "");
+        fprintf(output.file, "\t%s\t", text);
         text_shortest(text, i < cols ? job->authority[i] : NAN, single);
         fprintf(output.file, "%s\n", text);
     }

@@ -339,9 +339,9 @@ static const struct option own[] = {
 
 const struct verb verb_of_kmeans = {
     "kmeans",
-    "DATA",
+    "DATA...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Cluster rows around K centres",
     "Lloyd's algorithm: each centre goes to the mean of the rows nearest to it, until none moves any more. "

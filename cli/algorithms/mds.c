@@ -113,11 +113,10 @@ static int write_coordinates(const struct solving *s, const char *path) {
         }
         text_shortest(text, layout->stress[i], single);
         fputs(text, output.file);
-        if (layout->names)
-            fprintf(output.file, ",\"%s\"", layout->names[(int64_t)layout->colour[i]]);
-        else if (layout->colour) {
+        if (layout->colour) {
             text_shortest(text, layout->colour[i], 0);
-            fprintf(output.file, ",%s", text);
+            fputc(',', output.file);
+            output_text(&output, layout->names ? layout->names[(int64_t)layout->colour[i]] : text, ",\"\r\n");
         }
         fputc('\n', output.file);
     }
@@ -233,9 +232,9 @@ static const struct option own[] = {
 
 const struct verb verb_of_mds = {
     "mds",
-    "DATA",
+    "DATA...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Lay points out so that distances come near their dissimilarities",
     "Multi-dimensional scaling by SMACOF: coordinates in a few dimensions whose distances come near the "

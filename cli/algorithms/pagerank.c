@@ -148,7 +148,7 @@ static int write_scores(const struct solving *s) {
     const int code = path ? output_open(&output, path) : 0;
     if (code || !path) return code;
     for (int64_t v = 0; v < vertices(s) && !ferror(output.file) && !talk_interrupted(); v++) {
-        fputs(graph_vertex_name(s->data, v, name), output.file);
+        output_text(&output, graph_vertex_name(s->data, v, name), "");
         for (int64_t set = 0; set < ranking->sets; set++) {
             text_shortest(text, ranking->rank[v * ranking->sets + set], single);
             fprintf(output.file, "\t%s", text);

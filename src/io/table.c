@@ -97,7 +97,7 @@ kiln_status ki_table_narrow(struct ki_table *table, kiln_type type, int64_t cols
     if (extra == KILN_EXTRA_ERROR) {
         ki_fail_at(KILN_ERR_MODEL, &place, "%lld columns, the model was trained on %lld",
                    (long long)table->cols, (long long)cols);
-        return ki_hint("use the data's own model, or kiln_read_options.extra_columns");
+        return ki_hint("use the data's own model, or kiln_read_options.extra_columns ignore");
     }
     for (int64_t i = 0; i < table->rows; i++) {
         int64_t e = table->row_start[i];

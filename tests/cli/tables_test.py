@@ -7,6 +7,7 @@ import csv
 import gzip
 import json
 import os
+import pty
 import random
 import subprocess
 import sys
@@ -289,6 +290,16 @@ class Several(Tables):
         kiln("linreg", both, *options, self.path("c.kiln"))
         self.assertEqual(self.read("ab.kiln"), self.read("c.kiln"))
         self.assertIn("the first file is LIBSVM", kiln("linreg", one, self.write("x.csv", "a,y\n1,2\n"), *CPU, code=3)[1])
+        dense = "%%MatrixMarket matrix array real general\n{} {}\n" + "1\n" * 4
+        wide, tall = self.write("wide.mtx", dense.format(1, 4)), self.write("square.mtx", dense.format(2, 2))
+        self.assertIn("2 columns, the first file has 4", kiln("kmeans", wide, tall, "-k", 1, *CPU, code=3)[1])
+        sparse = self.write("sparse.mtx", "%%MatrixMarket matrix coordinate real general\n1 4 1\n1 1 1\n")
+        self.assertIn("a sparse matrix, that of the first file is dense", kiln("kmeans", wide, sparse, "-k", 1, *CPU, code=3)[1])
+        more = self.write("more.svm", "1,2 1:1\n")
+        self.assertIn("2 targets, the first file has 1", kiln("linreg", one, more, *CPU, code=3)[1])
+        self.assertEqual(as_json("kmeans", one, two, "-k", 1, *CPU)["rows"], 3)
+        edges = self.write("g.edges", "a b\n")
+        self.assertIn("not read as one with others", kiln("kmeans", edges, edges, "-k", 1, *CPU, code=3)[1])
 
 
 class Looking(Tables):
@@ -339,7 +350,9 @@ class Looking(Tables):
         kiln("glm", data, "--target", "y", "--standard-errors", "-o", self.path("glm.kiln"), *CPU)
         hostile = self.write("more.csv", 'a\x1b[2Jb,k,y\n1,\x1b[31mnew\x9b,1\nx\x1b[3m,u,0\n'.replace("\x9b", "\x9b"))
         graph = self.write("g.edges", "a\x1b[31m b\nb a\x1b[31m\n")
-        for arguments, code in ((["info", data], 0), (["info", data, "--target", "k"], 0), (["info", self.path("esc.kiln")], 0),
+        odd = self.path("o\x1b[31m.kiln")
+        for arguments, code in ((["linreg", data, "--target", "y", "-o", odd], 0), (["verify", odd, data, "--target", "y"], 0),
+                                (["info", data], 0), (["info", data, "--target", "k"], 0), (["info", self.path("esc.kiln")], 0),
                                 (["coefficients", self.path("esc.kiln")], 0), (["coefficients", self.path("glm.kiln")], 0),
                                 (["glm", data, "--target", "y", "--standard-errors"], 0), (["hits", graph], 0),
                                 (["logreg", data, "--target", "k"], 0), (["info", hostile], 0),
@@ -347,6 +360,22 @@ class Looking(Tables):
             with self.subTest(arguments=arguments):
                 out, error = kiln(*arguments, "--device", "cpu", code=code)
                 self.assertNotRegex(out + error, "[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+    def test_data_on_a_terminal(self):
+        """Labels and names in a file or a pipe are those of the data; a terminal gets them escaped."""
+        data = self.write("labels.csv", "x,y\n" + "".join(f"{i},l\x1b[3{i % 2}m\n" for i in range(20)))
+        model, graph = self.path("labels.kiln"), self.write("links.edges", "a\x1b[31m b\nb a\x1b[31m\n")
+        kiln("logreg", data, "--target", "y", "-o", model, *CPU)
+        for arguments in (["predict", model, data], ["hits", graph, "--scores", "-"], ["pagerank", graph, "--scores", "-"]):
+            master, slave = pty.openpty()
+            kiln(*arguments, "--device", "cpu", stdout=slave)
+            os.close(slave)
+            shown = os.read(master, 1 << 16).decode()
+            os.close(master)
+            self.assertNotIn("\x1b[3", shown)
+            self.assertIn(r"\x1b[31m", shown)
+            self.assertIn("\x1b[31m", kiln(*arguments, "--device", "cpu")[0])
 
 
 class Validation(Tables):
