@@ -110,13 +110,12 @@ static int begin_at_zero(const struct training *job) {
     return status == KILN_OK ? 0 : fail_library(WORKING);
 }
 
-/* The score, and of all metrics their sums over the folds. */
 static int take_metrics(struct validation *validation, struct tried *tried, const struct metrics *metrics,
                         int64_t f) {
     tried->score[f] = metrics_get(metrics, validation->metric);
     bool known = false;
     for (int i = 0; i < metrics->count; i++) {
-        tried->sums[i] = (f > 0 ? tried->sums[i] : 0) + metrics->list[i].value;
+        tried->latest.metrics[i] = metrics->list[i].value;
         validation->metrics[i] = metrics->list[i];
         known |= strcmp(metrics->list[i].key, validation->metric) == 0;
     }
@@ -124,6 +123,13 @@ static int take_metrics(struct validation *validation, struct tried *tried, cons
     if (known) return 0;
     return fail_with(KILN_ERR_ARGUMENT, WORKING, metrics->count ? metrics->list[0].key : "",
                      "--metric %s: these models have none", validation->metric);
+}
+
+static void finish(struct tried *tried) {
+    for (int i = 0; i < METRICS_MOST; i++) tried->sum.metrics[i] += tried->latest.metrics[i];
+    tried->sum.iterations += tried->latest.iterations;
+    tried->sum.nonzeros += tried->latest.nonzeros;
+    tried->sum.unconverged |= tried->latest.unconverged;
 }
 
 static int try_value(struct work *work, struct tried *tried, int64_t f, bool warm) {
@@ -142,8 +148,8 @@ static int try_value(struct work *work, struct tried *tried, int64_t f, bool war
         cv_held_out_keep(work->validation, job, tried - work->validation->tried, &fitted, work->inside);
     if (!code) code = take_metrics(work->validation, tried, &metrics, f);
     if (!code) {
-        tried->iterations += report.iterations;
-        tried->converged = report.converged && (f == 0 || tried->converged);
+        tried->latest.iterations = report.iterations;
+        tried->latest.unconverged = !report.converged;
         tried->objective = report.objective;
     }
     metrics_free(&metrics);
@@ -171,11 +177,12 @@ static int measure_coefficients(struct validation *validation, struct tried *tri
     int code = 0;
     double *values = values_of(job->W, &code), largest = 0, sum = 0;
     const int64_t count = code ? 0 : kiln_matrix_rows(job->W) * kiln_matrix_cols(job->W);
+    tried->latest.nonzeros = 0;
     for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(values[i]));
     for (int64_t i = 0; i < count; i++) {
         const double share = largest > 0 ? values[i] / largest : 0; /* whose square does not overflow */
         sum += share * share;
-        tried->nonzeros += values[i] != 0;
+        tried->latest.nonzeros += values[i] != 0;
     }
     tried->norm = largest * sqrt(sum);
     if (!code && validation->paths)
@@ -199,10 +206,11 @@ static int walk(struct work *work, int64_t f) {
         code = try_value(work, tried, f, i > 0 || work->job->warm);
         if (!code && (!folded || validation->sparse))
             code = measure_coefficients(validation, tried, work->job);
-        if (!code && !folded) validation->finished++;
-        if (!code && !folded)
-            say("%s %s: %s in %s", cv_penalty_name(validation), text_number(cv_strength(validation, i)),
-                text_plural(tried->iterations, "iteration"), text_seconds(clock_seconds() - began));
+        if (code || folded) continue;
+        finish(tried);
+        validation->finished++;
+        say("%s %s: %s in %s", cv_penalty_name(validation), text_number(cv_strength(validation, i)),
+            text_plural(tried->latest.iterations, "iteration"), text_seconds(clock_seconds() - began));
     }
     if (!code && folded)
         say("fold %lld of %lld: %s in %s", (long long)f + 1, (long long)validation->folds,
@@ -297,8 +305,12 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     job->errors = NULL;
     int code = make_path(validation, job);
     if (!code) code = validation->folds > 0 ? allocate(&work) : allocate_paths(validation, job);
-    for (int64_t f = 0; !code && f < (validation->folds > 0 ? validation->folds : 1); f++)
-        if (!(code = walk(&work, f)) && validation->folds) validation->finished++;
+    for (int64_t f = 0; !code && f < (validation->folds > 0 ? validation->folds : 1); f++) {
+        code = walk(&work, f);
+        if (code || !validation->folds) break;
+        for (int64_t i = 0; i < validation->count; i++) finish(&validation->tried[i]);
+        validation->finished++;
+    }
     if (code == EXIT_INTERRUPTED) code = keep_finished(run, job, validation);
     if (!code) choose(validation);
     if (!code) job->penalty = validation->tried[chosen(validation, settings)].penalty;

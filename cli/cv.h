@@ -4,16 +4,21 @@
 
 #include "train.h"
 
-/* What came of one value of the penalty. */
+/* What came of one value of the penalty, in one fold or in all that are finished together. */
+struct outcome {
+    double metrics[METRICS_MOST]; /* or their sums: of those that the validation names */
+    int64_t iterations;
+    int64_t nonzeros; /* coefficients that are not 0; with folds only where the values are l1's */
+    bool unconverged; /* anywhere */
+};
+
 struct tried {
     struct penalty penalty;
     double *score;          /* of each fold; on a path without folds one, on the training data */
     double mean, error;     /* of the mean, NaN with fewer than two folds */
-    int64_t iterations;     /* of all folds */
     double objective, norm; /* without folds: at the result, and ||W|| */
-    int64_t nonzeros;       /* coefficients that are not 0; of all folds, where the values are l1's */
-    bool converged;
-    double sums[METRICS_MOST]; /* of the metrics that `metrics` names, over the folds */
+    struct outcome latest,
+        sum; /* of the fold under way, which an interruption leaves unfinished; of those finished */
 };
 
 struct validation {

@@ -10,11 +10,11 @@
 
 /* The mean over the folds. */
 static double mean_metric(const struct validation *validation, const struct tried *tried, int i) {
-    return tried->sums[i] / (double)(validation->folds ? validation->finished : 1);
+    return tried->sum.metrics[i] / (double)(validation->folds ? validation->finished : 1);
 }
 
 double cv_nonzeros(const struct validation *validation, const struct tried *tried) {
-    return (double)tried->nonzeros / (double)(validation->folds ? validation->finished : 1);
+    return (double)tried->sum.nonzeros / (double)(validation->folds ? validation->finished : 1);
 }
 
 static json_t *tried_json(const struct validation *validation, const struct tried *tried) {
@@ -23,8 +23,8 @@ static json_t *tried_json(const struct validation *validation, const struct trie
     json_put_number(object, "l1", tried->penalty.l1);
     json_put_number(object, "mean", tried->mean);
     json_put_number(object, "standard_error", tried->error);
-    json_put_count(object, "iterations", tried->iterations);
-    json_put_flag(object, "converged", tried->converged);
+    json_put_count(object, "iterations", tried->sum.iterations);
+    json_put_flag(object, "converged", !tried->sum.unconverged);
     for (int64_t f = 0; f < validation->folds && f < validation->finished; f++)
         json_add(scores, json_number_or_null(tried->score[f]));
     for (int i = 0; i < validation->metric_count; i++)
@@ -38,7 +38,7 @@ static json_t *tried_json(const struct validation *validation, const struct trie
     json_decref(scores);
     json_put_number(object, "objective", tried->objective);
     json_put_number(object, "norm", tried->norm);
-    json_put_count(object, "nonzeros", tried->nonzeros);
+    json_put_count(object, "nonzeros", tried->sum.nonzeros);
     return object;
 }
 

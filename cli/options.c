@@ -25,7 +25,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define COMPUTES (EVERY & ~SPEAKS)
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
 #define SUMS (COMPUTES & ~(BIT(INFO) | BIT(COEFFICIENTS) | BIT(CONVERT) | BIT(DOCTOR)))
-#define RANDOM (TRAINS | OTHERS | BIT(TUNE))
+#define DRAWS (TRAINS | BIT(RANDOM) | BIT(TUNE))
 #define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
@@ -204,7 +204,7 @@ const struct option tool_options[] = {
      "The same bits from run to run, and on the CPU with any number of threads.", AT(deterministic)},
     {"memory", 0, OPTION_BYTES, GROUP_DEVICE, COMPUTES, "BYTES", NULL, "what the device has", 1, 9e18,
      "Budget of device memory; K, M, G and T stand for powers of 1024.", AT(memory)},
-    {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, RANDOM, "N", NULL, "0", 0, 9e18,
+    {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, DRAWS, "N", NULL, "0", 0, 9e18,
      "Seed of random numbers, of the folds of --cv for instance.", AT(seed)},
 
     {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,

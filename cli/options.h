@@ -82,6 +82,7 @@ enum verb_id {
     VERB_VERSION,
     VERB_ALGORITHM, /* an algorithm that is no linear model */
     VERB_ROWS,      /* and takes rows of a table, with weights */
+    VERB_RANDOM,    /* and draws random numbers */
     VERB_KINDS
 };
 #define VERB_BIT(verb) (1u << VERB_##verb)

@@ -97,20 +97,20 @@ static void draw_tick(const struct canvas *c, bool horizontal, double value) {
 
 static void draw_linear_ticks(const struct canvas *c, const struct axis *axis, bool horizontal) {
     const double step = picture_step(axis->most - axis->least, 5);
-    for (double k = ceil(axis->least / step - 1e-9); k * step <= axis->most + 1e-9 * step; k++)
-        draw_tick(c, horizontal, k * step);
+    const double first = ceil(axis->least / step - 1e-9);
+    const int count = (int)floor(axis->most / step + 1e-9 - first) + 1;
+    for (int k = 0; k < count; k++) draw_tick(c, horizontal, (first + k) * step);
 }
 
 /* Powers of ten, not too many; where there are few also 2 and 5 times these. */
 static void draw_logarithmic_ticks(const struct canvas *c, const struct axis *axis) {
-    const double every = fmax(ceil((axis->most - axis->least) / 7), 1), room = isnan(axis->zero) ? 0 : 1e-9;
     const bool few = axis->most - axis->least < 2.5;
-    const double from = isnan(axis->zero) ? axis->least : axis->zero + (axis->most - axis->zero) / 16 + room;
-    for (double k = floor(axis->least); k <= axis->most; k++)
+    const double from = isnan(axis->zero) ? axis->least : axis->zero + (axis->most - axis->zero) / 16;
+    const int every = (int)fmax(ceil((axis->most - axis->least) / 7), 1);
+    for (int k = (int)floor(axis->least); k <= (int)floor(axis->most); k++)
         for (int m = 1; m <= (few ? 5 : 1); m += m == 2 ? 3 : 1) {
             const double at = k + log10(m);
-            if (at >= from && at <= axis->most && (few || fmod(k, every) == 0))
-                draw_tick(c, true, m * pow(10, k));
+            if (at >= from && at <= axis->most && (few || k % every == 0)) draw_tick(c, true, m * pow(10, k));
         }
     if (!isnan(axis->zero)) draw_tick(c, true, 0);
 }

@@ -268,7 +268,7 @@ const struct verb verb_of_als = {
     "kiln als ratings.csv --biases --test-fraction 0.1 -o ratings.kiln\n"
     "kiln als plays.npz --implicit --factors 64 --recommendations best.tsv --top 5",
     .run = run_als,
-    .kinds = VERB_BIT(ALGORITHM),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .predict_instead = "kiln als --recommendations FILE writes every row's best columns",

@@ -281,7 +281,7 @@ static int verify_kmeans(struct run *run, struct verifying *v) {
 
 #define STARTS "k-means++|k-means-parallel|random"
 
-/* --init is a way to begin, or else a file; the seed is an option of every verb, which the model is to keep with the others. */
+/* --init is a way to begin, or else a file; the seed is an option of the tool, which the model is to keep with the others. */
 static int take_options(struct settings *settings) {
     static const char *const starts[] = {"k-means++", "k-means-parallel", "random"};
     kiln_kmeans_options *options = (void *)settings->algorithm.bytes;
@@ -360,7 +360,7 @@ const struct verb verb_of_kmeans = {
     "kiln kmeans docs.npz -k 20 --spherical --batch 4096 --seed 7\n"
     "kiln predict clusters.kiln new.csv",
     .run = run_kmeans,
-    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(ROWS),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM) | VERB_BIT(ROWS),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .otherwise = "init|seed",

@@ -251,7 +251,7 @@ const struct verb verb_of_mds = {
     "kiln mds points.csv --plot layout.svg --color species -o layout.kiln\n"
     "kiln mds distances.csv --dissimilarities --metric ordinal --restarts 10 --coordinates layout.csv",
     .run = run_mds,
-    .kinds = VERB_BIT(ALGORITHM),
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_mds,

@@ -221,6 +221,7 @@ class Usage(Case):
                                      ("devices", ("--device", "--threads"), ("--type", "--seed")),
                                      ("coefficients", ("--device",), ("--type", "--deterministic", "--seed")),
                                      ("linreg", ("--seed", "rmse|mae|r2. "), ("log_loss", "--C ", "--probabilities")),
+                                     ("hits", ("--device",), ("--seed",)), ("kmeans", ("--seed",), ()),
                                      ("logreg", ("--l1", "log_loss|brier|accuracy|auc. "), ("rmse", "--offset"))):
             text = kiln(verb, "--help")[0]
             words = " ".join(text.split())

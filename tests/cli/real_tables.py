@@ -92,6 +92,15 @@ def titanic(shell):
     female, male = rows["sex", "female"], rows["sex", "male"]
     check("women against men", male["kind"] == "reference" and female["low"] > 1.5, f"{female['value']:.2f} ({female['low']:.2f} to {female['high']:.2f})")
     shell.kiln("verify titanic.kiln titanic-train.csv")
+    judged = shell.json("evaluate titanic.kiln titanic-test.csv --plot titanic.svg")
+    check("evaluated as predicted", judged["metrics"]["auc"] == metrics["auc"] and os.path.exists(os.path.join(shell.folder, "titanic.svg")),
+          judged["metrics"]["balanced_accuracy"])
+    bins = judged["calibration"][0]["bins"]
+    off = max(abs(one["predicted"] - one["observed"]) / one["standard_error"] for one in bins if one["standard_error"])
+    check("probabilities come true", off < 5, f"at most {off:.1f} standard errors off")
+    both = [shell.json("glm titanic-train.csv --target survived --ignore rownames --missing mean --family binomial" + more)["metrics"]["aic"]
+            for more in ("", " --standard-errors")]
+    check("AIC with standard errors and without", abs(both[0] - both[1]) < 1e-6, both)
 
 
 def penguins(shell):
@@ -102,6 +111,14 @@ def penguins(shell):
     shell.kiln(train + " --missing mean")
     metrics = shell.json("predict penguins.kiln penguins-test.csv")["metrics"]
     check("three species told apart", metrics["accuracy"] > 0.95, metrics["accuracy"])
+    judged = shell.json("evaluate penguins.kiln penguins-test.csv --plot penguins.svg")
+    check("each species against the rest", min(one["auc"] for one in judged["roc"]) > 0.98, [round(one["auc"], 3) for one in judged["roc"]])
+    table = shell.json("logreg penguins-train.csv --target species --ignore rownames --missing drop --standardize --cv 3 --l1 0,1,10 --groups island "
+                       "--held-out held.csv --metric accuracy")["cross_validation"]
+    with open(os.path.join(shell.folder, "held.csv"), newline="") as file:
+        held = list(csv.DictReader(file))
+    right = sum(row["target"] == row["predicted"] for row in held) / len(held)
+    check("islands held out, one at a time", len({row["fold"] for row in held}) == 3 and len(table["values"]) == 3, f"{right:.3f} right")
     classes = {row["class"] for row in shell.json("coefficients penguins.kiln")["coefficients"]}
     check("coefficients of each species", classes == {"Adelie", "Chinstrap", "Gentoo"}, sorted(classes))
     with open(os.path.join(shell.folder, "penguins-test.csv")) as file:
@@ -119,6 +136,8 @@ def diamonds(shell):
     shell.kiln("linreg diamonds-train.csv --target price --ignore rownames -o plain.kiln")
     plain = shell.json("predict plain.kiln diamonds-test.csv")["metrics"]
     check("R2 of prices", plain["r2"] > 0.9, plain["r2"])
+    judged = shell.json("evaluate plain.kiln diamonds-test.csv --weights carat --plot diamonds.svg")
+    check("large stones count more", judged["metrics"]["r2"] != plain["r2"] and judged["metrics"]["mae"] > 0, judged["metrics"]["mae"])
     error = shell.kiln("logreg diamonds-train.csv --target price --ignore rownames", code=3)[1]
     check("prices are no classes", "is it a measurement" in error, error.splitlines()[0])
     rows = {(r["name"], r["level"]): r for r in shell.json("coefficients diamonds.kiln")["coefficients"]}
@@ -141,6 +160,7 @@ def insurance(shell):
     # R: glm(Claims ~ District + Group + Age + offset(log(Holders)), family = poisson) with unordered factors.
     found = [rows[key]["value"] for key in (("(intercept)", None), ("District", "4"), ("Group", ">2l"), ("Age", ">35"))]
     peers = [-1.8217, 0.2342, 0.5634, -0.5367]
+    check("D2 of claims", shell.json("evaluate insurance.kiln insurance.csv")["metrics"]["d2"] > 0.9, "told")
     check("coefficients as R has them", all(abs(a - b) < 5e-4 for a, b in zip(found, peers)), [round(value, 4) for value in found])
 
 

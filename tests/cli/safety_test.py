@@ -196,7 +196,7 @@ class Claims(Case):
         rows = "".join(f"{i % 97},{i * i % 89},{i * 7 % 83},{i % 10}\n" for i in range(60000))
         data = self.write("folds.csv", "a,b,c,y\n" + rows)
         process = self.start("logreg", data, "--target", "y", "--cv", "40", "--l2", "1e-3:1e3:5", "--device", "cpu", "-o",
-                             self.path("folds.kiln"))
+                             self.path("folds.kiln"), "--held-out", self.path("held.csv"))
         while b"fold 2 of" not in process.stderr.readline():
             self.assertIsNone(process.poll())
         process.send_signal(signal.SIGINT)
@@ -205,6 +205,13 @@ class Claims(Case):
         self.assertIn(b"of 40 folds", error)
         self.assertIn(b"cross-validation", out)
         self.assertFalse(os.path.exists(self.path("folds.kiln")))
+        # Of the fold under way nothing is counted: the table says what the rows of the finished ones do.
+        right = {}
+        for _, fold, target, predicted, *_ in (line.split(",") for line in self.read("held.csv").decode().splitlines()[1:]):
+            right.setdefault(fold, []).append(target == predicted)
+        best = [line.split() for line in out.decode().splitlines() if "  best" in line][0]
+        accuracy = sum(sum(rows) / len(rows) for rows in right.values()) / len(right)
+        self.assertAlmostEqual(float(best[4]), accuracy, 5)
 
 
 class Memory(Case):
