@@ -20,13 +20,13 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define TABLES (TRAINS | BIT(INFO) | BIT(CONVERT) | BIT(EXPLAIN))
 #define WEIGHTED (TRAINS | BIT(ROWS) | JUDGES)
 #define OFFSETS (BIT(GLM) | JUDGES)
-#define READS (LABELLED | OTHERS)
+#define READS (LABELLED | OTHERS | BIT(RECOMMEND))
 #define SPEAKS (BIT(COMPLETION) | BIT(MAN) | BIT(HELP) | BIT(VERSION))
 #define COMPUTES (EVERY & ~SPEAKS)
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
 #define SUMS (COMPUTES & ~(BIT(INFO) | BIT(COEFFICIENTS) | BIT(CONVERT) | BIT(DOCTOR)))
 #define DRAWS (TRAINS | BIT(RANDOM) | BIT(TUNE))
-#define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS))
+#define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS) | BIT(RECOMMEND))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
 #define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges|docword|ratings"
@@ -141,8 +141,8 @@ const struct option tool_options[] = {
     {"unseen", 0, OPTION_CHOICE, GROUP_DATA, JUDGES, "WAY", "error|zero|reference", "zero", ANY,
      "CSV: what a level that training has not seen is: an error, no level, or the reference level.",
      AT(unseen)},
-    {"extra-columns", 0, OPTION_CHOICE, GROUP_DATA, JUDGES, "WAY", "ignore|error", "ignored with a warning",
-     ANY, "What columns that the model does not know are.", AT(extra_columns)},
+    {"extra-columns", 0, OPTION_CHOICE, GROUP_DATA, JUDGES | BIT(RECOMMEND), "WAY", "ignore|error",
+     "ignored with a warning", ANY, "What columns that the model does not know are.", AT(extra_columns)},
     {"max-columns", 0, OPTION_INTEGER, GROUP_DATA, LABELLED | BIT(ROWS), "N", NULL, "100000", 1, 536870911,
      "CSV: more columns are an error, as memory is many times that of a line of commas.", AT(max_columns)},
     {"max-levels", 0, OPTION_INTEGER, GROUP_DATA, LABELLED | BIT(ROWS), "N", NULL, "1000000", 1, 2147483646,

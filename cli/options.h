@@ -80,6 +80,7 @@ enum verb_id {
     VERB_MAN,
     VERB_HELP,
     VERB_VERSION,
+    VERB_RECOMMEND,
     VERB_ALGORITHM, /* an algorithm that is no linear model */
     VERB_ROWS,      /* and takes rows of a table, with weights */
     VERB_RANDOM,    /* and draws random numbers */

@@ -141,6 +141,7 @@ json_t *train_trace_json(const kiln_report *report) {
         json_put_number(object, "seconds", row->seconds);
         json_put_count(object, "inner", row->inner);
         json_put_number(object, "radius", row->radius);
+        if (row->test > 0) json_put_number(object, "test", row->test);
         json_add(array, object);
     }
     return array;

@@ -3,6 +3,7 @@
 #include "verbs.h"
 
 #include "options.h"
+#include "recommend.h"
 
 const struct verb tool_verbs[] = {
     {"predict", "MODEL DATA...", 2, MAX_ARGUMENTS, NULL, "Predict with a model",
@@ -57,6 +58,21 @@ const struct verb tool_verbs[] = {
      "kiln info data/flights.csv.gz --target arr_delay\n"
      "kiln info flights.kiln --json",
      verb_info, .kinds = VERB_BIT(INFO)},
+    {"recommend", "MODEL [RATINGS]", 1, 2, NULL, "Recommend items by a factor model",
+     "For --user, whom the model knows, the items of the highest predictions that the user has not rated. "
+     "With RATINGS, "
+     "a file of users whom the model need not know, their factors are computed from these ratings (fold-in), "
+     "and the best "
+     "items that they have not rated are shown for each of them, or for --user. With --item the items that "
+     "are most like "
+     "it: the cosine of their factors.\n\n"
+     "RATINGS are as for training: lines of user, item and rating. Items that the model does not know are "
+     "left out with a "
+     "warning. With -o a table goes to FILE, its fields separated by tabs: user (or like), item, score.",
+     "kiln recommend ratings.kiln --user 196\n"
+     "kiln recommend ratings.kiln --item 50 --top 5\n"
+     "kiln recommend ratings.kiln new.csv -o best.tsv",
+     verb_recommend, .kinds = VERB_BIT(RECOMMEND), .own = recommend_options, .own_count = RECOMMEND_OPTIONS},
     {"coefficients", "MODEL", 1, 1, NULL, "List all coefficients of a model",
      "Writes the coefficients of a linear model, one a line and separated by tabs: column of the data, "
      "level, class or target, "

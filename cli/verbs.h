@@ -18,6 +18,7 @@ int verb_predict(struct run *run);
 int verb_evaluate(struct run *run);
 int verb_verify(struct run *run);
 int verb_info(struct run *run);
+int verb_recommend(struct run *run);
 int verb_coefficients(struct run *run);
 int verb_convert(struct run *run);
 int verb_devices(struct run *run);

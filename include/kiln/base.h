@@ -88,6 +88,7 @@ typedef struct kiln_progress {
     double residual;     /* "solve": relative residual, the quantity the tolerance is compared with */
     double seconds;      /* since the phase began */
     int64_t bytes;       /* bytes of X read so far in this phase, for a rate */
+    double test; /* "solve": the error on what is held out, where the algorithm is given a test; else 0 */
 } kiln_progress;
 
 /* Called now and then from the calling thread (at most every few milliseconds of work and at least once an

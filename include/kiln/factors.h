@@ -36,6 +36,20 @@ KILN_API kiln_status kiln_recommend(int64_t *columns, double *scores, int64_t to
 KILN_API kiln_status kiln_split_entries(kiln_matrix **train, kiln_matrix **test, const kiln_matrix *X,
                                         double fraction, uint64_t seed);
 
+/* The `top` columns whose factors point most nearly the way of those of `column`, best first, ties by number; the score is their
+ * cosine, without biases, and 0 where one of the two has no factors but 0. columns are -1 and scores NaN where there are fewer.
+ * Errors: ERR_ARGUMENT, ERR_MODEL (no factor model), ERR_NOMEM. Cost: 2 n r flops on the host. */
+KILN_API kiln_status kiln_similar(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
+                                  int64_t column);
+
+/* Keeps in the model, whose rows and columns are R's, where R has entries, so that kiln_recommend can leave them out when the data
+ * are not at hand: 4 bytes an entry. Errors: ERR_ARGUMENT, ERR_NOMEM, device errors. */
+KILN_API kiln_status kiln_model_keep_seen(kiln_model *model, const kiln_matrix *R);
+/* *R = rows first .. first + rows - 1 of what was kept, all values 1, on like's device and of its type.
+ * Errors: ERR_ARGUMENT, ERR_MODEL (nothing was kept, or it is damaged), ERR_NOMEM, device errors. */
+KILN_API kiln_status kiln_model_seen(kiln_matrix **R, const kiln_model *model, const kiln_matrix *like,
+                                     int64_t first, int64_t rows);
+
 /* How well a model ranks what it has not seen, over the rows of `test` that have entries, with the `top` best columns of each
  * that train (NULL = nothing) does not have. Row i of A belongs to row i of both. */
 typedef struct kiln_ranking {
@@ -52,8 +66,9 @@ KILN_API kiln_status kiln_rank(kiln_ranking *ranking, int64_t top, const kiln_mo
 /* ---------------------------------------------------------------------------------- least squares */
 
 typedef enum kiln_factor_solver {
-    KILN_FACTOR_CG = 1,      /* conjugate gradient from the rows as they are, `steps` of them */
-    KILN_FACTOR_CHOLESKY = 2 /* exact; where a pivot vanishes, its unknown is 0 */
+    KILN_FACTOR_CG = 1,       /* conjugate gradient from the rows as they are, `steps` of them */
+    KILN_FACTOR_CHOLESKY = 2, /* exact; where a pivot vanishes, its unknown is 0 */
+    KILN_FACTOR_CCD = 3 /* kiln_als only: one factor of all rows and columns after the other, see there */
 } kiln_factor_solver;
 
 /* A least-squares problem for each row of a sparse R, given the other side's factors:
@@ -90,8 +105,9 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
 /* Alternating least squares: minimises over A (m x r), B (n x r)
  *   explicit:  1/2 sum_ui (r_ui - mean - a_u.b_i)^2 + 1/2 sum_u l2_u ||a_u||^2 + 1/2 sum_i l2_i ||b_i||^2, ui over R's entries
  *   implicit:  the same with weights c_ui over all u and i, see kiln_factor_rows
- * by solving for all of A, then for all of B, again and again. With biases the last of the r columns holds them, and the mean is
- * that of R's entries; without it is 0. The objective never rises but for rounding, with either solver.
+ * by solving for all of A, then for all of B, again and again; or with KILN_FACTOR_CCD (explicit only) for one column of A and of
+ * B after the other, `steps` times each, given the residuals of all others (CCD++). With biases the last of the r columns holds them, and the mean is
+ * that of R's entries; without it is 0. The objective never rises but for rounding, with any solver.
  * report->residual is the decrease in the last iteration relative to the objective. Figures: "mean"; with a test "test_rmse"
  * (explicit). On failure A, B and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
@@ -106,7 +122,7 @@ typedef struct kiln_als_options {
     int implicit;           /* entries are how often something was seen, not what was thought of it */
     double alpha;           /* implicit: confidence 1 + alpha |r|; default 40 */
     int solver;             /* enum kiln_factor_solver; default CG */
-    int64_t steps;          /* of CG for each row; default 3 */
+    int64_t steps;          /* of CG for each row, of CCD++ for each factor; default 3 */
     double tolerance;       /* on the relative decrease of the objective; default 1e-4 */
     int64_t max_iterations; /* default 100 */
     int warm_start;         /* go on from A and B; default: B random, A 0 */
@@ -122,6 +138,51 @@ KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix 
  * may name them. */
 KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     double mean, const kiln_als_options *options);
+/* What a factor model claims, again in plain loops with sums in long double: the objective, and the root mean squared error at R's
+ * entries (implicit: NaN). options as in training (l2, counted, biases, implicit, alpha); mean: the report's figure.
+ * Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz r, implicit also (m + n) r^2, on one thread. */
+typedef struct kiln_als_verification {
+    size_t size;
+    double objective, rmse;
+} kiln_als_verification;
+KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_matrix *R,
+                                     const kiln_matrix *A, const kiln_matrix *B, double mean,
+                                     const kiln_als_options *options);
+
+/* ---------------------------------------------------------------------------- sparse factor analysis */
+
+/* Sparse factor analysis: minimises over the first r - 1 columns of A (m x r) and B (n x r)
+ *   1/2 sum_ui (r_ui - mean - mu_u - nu_i - a_u.b_i)^2 + l2/2 (||A||^2 + ||B||^2),    ui over R's entries,
+ * about means that stay: mean is that of R's entries, mu_u the row's mean of r_ui - mean, and nu_i then the column's mean of
+ * r_ui - mean - mu_u, each sum divided by its count plus `damping`. mu and nu become the last columns of A and B, which the
+ * penalty leaves out.
+ * All of A and B change at once: conjugate gradient (Polak and Ribiere), scaled by the diagonal of the Hessian's two blocks, and
+ * along each direction the exact minimum, as the objective there is a polynomial of degree four. It never rises.
+ * report->residual is the decrease in the last iteration relative to the objective. Figures: "mean"; with a test "test_rmse". On
+ * failure A, B and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
+ * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.
+ * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC 2018 (the products). */
+typedef struct kiln_sfa_options {
+    size_t size;
+    double l2;               /* > 0; default 10 */
+    double damping;          /* of the means; default 5 */
+    double tolerance;        /* on the relative decrease of the objective; default 1e-4 */
+    int64_t max_iterations;  /* default 200 */
+    int warm_start;          /* go on from A and B; default: both random */
+    int64_t seed;            /* of the random start */
+    const kiln_matrix *test; /* as in kiln_als_options */
+    kiln_control control;
+} kiln_sfa_options;
+KILN_API kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
+                              const kiln_sfa_options *options, kiln_report *report);
+/* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 3, f64: mean, l2, damping). */
+KILN_API kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
+                                    double mean, const kiln_sfa_options *options);
+/* As kiln_verify_als; the means in A and B are taken as they are. */
+KILN_API kiln_status kiln_verify_sfa(kiln_als_verification *result, const kiln_matrix *R,
+                                     const kiln_matrix *A, const kiln_matrix *B, double mean,
+                                     const kiln_sfa_options *options);
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,10 @@ KILN_API kiln_status kiln_model_tensor(kiln_matrix **A, kiln_device *device, kil
 KILN_API const char *kiln_model_tensor_info(const kiln_model *model, int64_t i, kiln_type *type,
                                             int64_t *rows, int64_t *cols);
 KILN_API kiln_status kiln_model_save(const kiln_model *model, const char *path);
+/* The model's tensors as arrays for numpy.load, and those of its texts that are lists, such as the names of rows and columns, as
+ * JSON in arrays of bytes; without what it keeps of its training data. Written as a whole or not at all.
+ * Errors: ERR_ARGUMENT, ERR_IO, ERR_NOMEM. */
+KILN_API kiln_status kiln_model_write_npz(const kiln_model *model, const char *path);
 KILN_API kiln_status kiln_model_load(kiln_model **model, const char *path);
 /* "gaussian", "inverse-gaussian", ...; "default", "logit", "inverse-squared", ...; NULL for an unknown number. */
 KILN_API const char *kiln_family_name(kiln_family family);
@@ -79,6 +83,7 @@ typedef struct kiln_trace_row {
     double residual, objective, seconds;
     int64_t inner; /* Newton methods: conjugate gradient iterations in this step; else 0 */
     double radius; /* Newton methods: the trust region's, after this step; else 0 */
+    double test;   /* factor models: the root mean squared error on what is held out; else 0 */
 } kiln_trace_row;
 
 /* What a run did. Zero it before the call (kiln_report report = {0}), free what it

@@ -158,8 +158,8 @@ static kiln_status read_scalars(double scalars[2 * AHEAD], const struct hits *s)
 static bool cancelled(const struct hits *s, const kiln_trace_row *row) {
     const kiln_control *control = &s->options.control;
     const kiln_progress now = {
-        "solve",       row->iteration, s->options.max_iterations,         row->objective,
-        row->residual, row->seconds,   ki_bytes_of(s->A) * row->iteration};
+        "solve",       row->iteration, s->options.max_iterations,          row->objective,
+        row->residual, row->seconds,   ki_bytes_of(s->A) * row->iteration, 0};
     return control->progress && control->progress(control->user, &now) != 0;
 }
 

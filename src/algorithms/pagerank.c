@@ -182,7 +182,8 @@ static bool cancelled(const struct pagerank *s, const kiln_trace_row *row) {
                                row->objective,
                                row->residual,
                                row->seconds,
-                               (4 * kiln_matrix_nnz(s->on.A) + 8 * s->n) * row->iteration};
+                               (4 * kiln_matrix_nnz(s->on.A) + 8 * s->n) * row->iteration,
+                               0};
     return control->progress && control->progress(control->user, &now) != 0;
 }
 

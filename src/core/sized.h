@@ -39,6 +39,8 @@
 #define KI_LAST_kiln_ranking rows
 #define KI_LAST_kiln_factor_rows steps
 #define KI_LAST_kiln_als_options control
+#define KI_LAST_kiln_als_verification rmse
+#define KI_LAST_kiln_sfa_options control
 #define KI_LAST_kiln_kmeans_options control
 #define KI_LAST_kiln_kmeans_verification weights
 #define KI_LAST_kiln_work passes

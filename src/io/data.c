@@ -213,13 +213,13 @@ done:
     return status;
 }
 
-/* Columns of the model's weights, 0 if it has none. */
+/* Rows of the model's weights, or of the factors of its columns; 0 if it has neither. */
 static int64_t model_columns(const kiln_model *model) {
     const char *name;
     int64_t rows = 0, cols;
     kiln_type type;
     for (int64_t i = 0; model && (name = kiln_model_tensor_info(model, i, &type, &rows, &cols)); i++)
-        if (strcmp(name, "W") == 0) return rows;
+        if (strcmp(name, "W") == 0 || strcmp(name, "B") == 0) return rows;
     return 0;
 }
 

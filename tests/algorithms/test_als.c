@@ -152,6 +152,13 @@ static const kiln_als_options cases[] = {
      .solver = KILN_FACTOR_CHOLESKY,
      .tolerance = 1e-6,
      .max_iterations = 2000},
+    {.l2 = 2, .solver = KILN_FACTOR_CCD, .tolerance = 1e-6, .max_iterations = 2000},
+    {.l2 = 0.2,
+     .counted = 1,
+     .biases = 1,
+     .solver = KILN_FACTOR_CCD,
+     .tolerance = 1e-6,
+     .max_iterations = 2000},
 };
 enum { CASES = sizeof cases / sizeof *cases };
 
@@ -166,6 +173,12 @@ static void objective_as_defined_and_never_rising(void **state) {
             fit_run(&fit, &ratings, type, &cases[c]);
             const double objective = objective_of(&fit, &ratings, &cases[c]);
             assert_true(fabs(fit.report.objective - objective) <= digits * objective);
+            kiln_als_verification found = {0};
+            assert_int_equal(kiln_verify_als(&found, fit.R, fit.A, fit.B,
+                                             kiln_report_figure(&fit.report, "mean"), &cases[c]),
+                             KILN_OK);
+            assert_true(fabs(found.objective - objective) <= 1e-12 * objective);
+            assert_true(cases[c].implicit ? isnan(found.rmse) : found.rmse > 0 && found.rmse < 2);
             for (int64_t t = 1; t < fit.report.trace_count; t++)
                 assert_true(fit.report.trace[t].objective <=
                             fit.report.trace[t - 1].objective * (1 + digits));
@@ -193,6 +206,71 @@ static void fixed_point_and_warm_start(void **state) {
     assert_true(fabs(report.objective - objective) <= 1e-9 * objective);
     kiln_report_free(&report);
     fit_free(&fit);
+}
+
+/* One side's part of Algorithm 2: x_u = sum_i e_ui y_i / (l2 + sum_i y_i^2); by_columns: the same with u and i exchanged. */
+static void ccd_side(double *x, const double *y, double e[M][N], const struct ratings *ratings, double l2,
+                     bool by_columns) {
+    for (int p = 0; p < (by_columns ? N : M); p++) {
+        double above = 0, below = 0;
+        for (int q = 0; q < (by_columns ? M : N); q++) {
+            const int u = by_columns ? q : p, i = by_columns ? p : q;
+            if (!ratings->there[u][i]) continue;
+            above += e[u][i] * y[q];
+            below += y[q] * y[q];
+        }
+        x[p] = below > 0 ? above / (l2 + below) : 0;
+    }
+}
+
+/* Two sweeps of CCD++ are those of the paper's Algorithm 2, in loops over all cells. */
+static void ccd_is_algorithm_2(void **state) {
+    (void)state;
+    enum { T = 2, SWEEPS = 2 };
+    const kiln_als_options options = {.l2 = 0.7,
+                                      .solver = KILN_FACTOR_CCD,
+                                      .steps = T,
+                                      .tolerance = 1e-300,
+                                      .max_iterations = SWEEPS,
+                                      .warm_start = 1};
+    struct ratings ratings;
+    static double a[M * K], b[N * K], e[M][N];
+    double got_a[M * K], got_b[N * K], x[M], y[N];
+    uint64_t seed = 8;
+    fill(&ratings, 7);
+    for (int i = 0; i < M * K; i++) a[i] = uniform(&seed) - 0.4;
+    for (int i = 0; i < N * K; i++) b[i] = uniform(&seed) - 0.4;
+    kiln_matrix *R = matrix_of(&ratings, KILN_F64), *A = NULL, *B = NULL;
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, M, K, a), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, N, K, b), KILN_OK);
+    assert_int_equal(kiln_als(A, B, R, &options, NULL), KILN_OK);
+    for (int u = 0; u < M; u++)
+        for (int i = 0; i < N; i++) {
+            e[u][i] = ratings.value[u][i];
+            for (int k = 0; k < K; k++) e[u][i] -= a[u * K + k] * b[i * K + k];
+        }
+    for (int step = 0; step < SWEEPS * K; step++) {
+        const int k = step % K;
+        for (int u = 0; u < M; u++) x[u] = a[u * K + k];
+        for (int i = 0; i < N; i++) y[i] = b[i * K + k];
+        for (int u = 0; u < M; u++)
+            for (int i = 0; i < N; i++) e[u][i] += x[u] * y[i];
+        for (int t = 0; t < T; t++) {
+            ccd_side(x, y, e, &ratings, options.l2, false);
+            ccd_side(y, x, e, &ratings, options.l2, true);
+        }
+        for (int u = 0; u < M; u++)
+            for (int i = 0; i < N; i++) e[u][i] -= x[u] * y[i];
+        for (int u = 0; u < M; u++) a[u * K + k] = x[u];
+        for (int i = 0; i < N; i++) b[i * K + k] = y[i];
+    }
+    get(got_a, A);
+    get(got_b, B);
+    for (int i = 0; i < M * K; i++) assert_true(fabs(got_a[i] - a[i]) <= 1e-11);
+    for (int i = 0; i < N * K; i++) assert_true(fabs(got_b[i] - b[i]) <= 1e-11);
+    kiln_matrix_free(R);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
 }
 
 /* A row of the training data, folded in, gets the factors that it has at the fixed point; recommendations are the best that
@@ -294,6 +372,50 @@ static void rankings_by_hand(void **state) {
     kiln_matrix_free(test);
 }
 
+/* Columns 0 and 2 point the same way, 1 across, 3 the other way, 4 nowhere; what was seen comes back, and damage is told. */
+static void similar_and_seen(void **state) {
+    (void)state;
+    const double a[] = {1, 0, 0, 1}, b[] = {2, 0, 0, 3, 5, 1, -1, 0, 0, 0};
+    const int64_t start[] = {0, 2, 3};
+    const int32_t col[] = {1, 4, 0};
+    kiln_matrix *A = NULL, *B = NULL, *R = NULL, *seen = NULL, *counts = NULL;
+    kiln_model *model = NULL;
+    int64_t columns[5], got_start[3];
+    int32_t got_col[3];
+    double scores[5], ones[3];
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 2, 2, a), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, device, KILN_F64, 5, 2, b), KILN_OK);
+    assert_int_equal(kiln_matrix_csr(&R, device, KILN_F64, 2, 5, start, col, (double[]){7, 8, 9}), KILN_OK);
+    assert_int_equal(kiln_als_model(&model, A, B, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_similar(columns, scores, 5, model, 0), KILN_OK);
+    assert_memory_equal(columns, ((int64_t[]){2, 1, 4, 3, -1}), sizeof columns);
+    assert_true(fabs(scores[0] - 5 / sqrt(26)) < 1e-15 && scores[1] == 0 && scores[3] == -1 &&
+                isnan(scores[4]));
+    assert_int_equal(kiln_similar(columns, scores, 1, model, 5), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_model_seen(&seen, model, R, 0, 2), KILN_ERR_MODEL);
+    assert_int_equal(kiln_model_keep_seen(model, A), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_model_keep_seen(model, R), KILN_OK);
+    assert_int_equal(kiln_model_seen(&seen, model, R, 0, 2), KILN_OK);
+    assert_int_equal(kiln_matrix_get_csr(got_start, got_col, ones, seen), KILN_OK);
+    assert_memory_equal(got_start, start, sizeof start);
+    assert_memory_equal(got_col, col, sizeof col);
+    assert_true(ones[0] == 1 && ones[2] == 1);
+    kiln_matrix_free(seen);
+    assert_int_equal(kiln_model_seen(&seen, model, R, 1, 1), KILN_OK);
+    assert_int_equal(kiln_matrix_nnz(seen), 1);
+    assert_int_equal(kiln_model_seen(&seen, model, R, 1, 2), KILN_ERR_ARGUMENT);
+    static const float wrong[][2] = {{2, 2}, {1, 1}, {3, 0}, {-1, 4}, {2.5f, 0.5f}, {6, 0}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        assert_int_equal(kiln_matrix_dense(&counts, device, KILN_F32, 2, 1, wrong[i]), KILN_OK);
+        assert_int_equal(kiln_model_set_tensor(model, "seen_counts", counts), KILN_OK);
+        assert_int_equal(kiln_similar(columns, scores, 1, model, 0), KILN_ERR_MODEL);
+        kiln_matrix_free(counts);
+    }
+    kiln_model_free(model);
+    kiln_matrix *const all[] = {A, B, R, seen};
+    for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
+}
+
 static int stop_at_second(void *user, const kiln_progress *now) {
     (void)user;
     return now->done >= 2;
@@ -306,9 +428,15 @@ static void refusals_and_stopping(void **state) {
     fill(&ratings, 6);
     fit_run(&fit, &ratings, KILN_F64, &(kiln_als_options){.l2 = 2, .control = {stop_at_second, NULL}});
     assert_true(fit.report.stopped_by == KILN_STOP_CANCELLED && fit.report.iterations == 2);
-    static const kiln_als_options wrong[] = {
-        {.l2 = -2},        {.alpha = -1},          {.solver = 9},    {.steps = -1},
-        {.tolerance = -1}, {.max_iterations = -1}, {.l2 = INFINITY}, {.biases = 1, .implicit = 1}};
+    static const kiln_als_options wrong[] = {{.l2 = -2},
+                                             {.alpha = -1},
+                                             {.solver = 9},
+                                             {.steps = -1},
+                                             {.tolerance = -1},
+                                             {.max_iterations = -1},
+                                             {.l2 = INFINITY},
+                                             {.biases = 1, .implicit = 1},
+                                             {.solver = KILN_FACTOR_CCD, .implicit = 1}};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         assert_int_equal(kiln_als(fit.A, fit.B, fit.R, &wrong[i], NULL), KILN_ERR_ARGUMENT);
     assert_int_equal(kiln_als(fit.A, fit.A, fit.R, NULL, NULL), KILN_ERR_ARGUMENT);
@@ -327,9 +455,11 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(objective_as_defined_and_never_rising),
         cmocka_unit_test(fixed_point_and_warm_start),
+        cmocka_unit_test(ccd_is_algorithm_2),
         cmocka_unit_test(models_fold_in_and_recommend),
         cmocka_unit_test(held_out_entries),
         cmocka_unit_test(rankings_by_hand),
+        cmocka_unit_test(similar_and_seen),
         cmocka_unit_test(refusals_and_stopping),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);

@@ -15,6 +15,7 @@ import struct
 import subprocess
 import sys
 import unittest
+import zipfile
 import xml.dom.minidom
 
 from cli_test import KILN, Case, as_json, kiln
@@ -898,6 +899,58 @@ class Factors(Models):
         self.assertTrue(all(line.startswith("u") and "\ti " in line for line in self.lines("named.tsv")))
         self.assertIn(":3:", kiln("als", self.write("bad.csv", "1,2,3\n1,2,3\n1,2\n"), *CPU, code=3)[1])
         self.assertIn("the last one counts", kiln("als", self.write("twice.csv", "1,2,3\n1,2,4\n2,2,1\n"), *CPU)[1])
+
+    def test_solvers_and_verify(self):
+        """All solvers of one objective reach it, and what a model claims is found again, also with entries held out."""
+        data, _ = self.ratings()
+        model, found = self.path("m.kiln"), {}
+        for solver in ("cg", "cholesky", "ccd"):
+            result = as_json("als", data, "--factors", 2, "--biases", "--l2", 3, "--solver", solver, "--tolerance", 1e-9, "--max-iterations", 2000, "-o", model, *CPU)
+            found[solver] = result["objective"]
+            self.assertTrue(as_json("verify", model, data)["holds"])
+        self.assertAlmostEqual(found["ccd"], found["cholesky"], delta=0.02 * found["cholesky"])
+        kiln("als", data, "--solver", "ccd", "--implicit", *CPU, code=2)
+        for arguments in (["als", "--implicit"], ["als", "--counted", "--test-fraction", 0.2, "--seed", 5], ["sfa", "--test-fraction", 0.2, "--type", "f32"]):
+            result = as_json(arguments[0], data, *arguments[1:], "--factors", 3, "-o", model, *CPU)
+            claim, = as_json("verify", model, data)["claims"]
+            self.assertTrue(claim["holds"], claim)
+        self.assertGreater(result["metrics"]["test_rmse"], 0)
+        self.assertGreater(result["trace"][0]["test"], result["trace"][-1]["test"] * 0.5)
+        changed = self.write("changed.mtx", self.read("ratings.mtx").decode().replace("\n1 2 3\n", "\n1 2 5\n"))
+        self.assertFalse(as_json("verify", model, changed, "--quiet", code=4)["holds"])
+        self.assertIn("something else", kiln("verify", model, self.write("small.csv", "1,2,3\n"), code=7)[1])
+
+    def test_recommend(self):
+        ratings = self.write("likes.csv", "user,item,rating\n" + "".join(
+            f"u{u},{kind}{i},{5 if (u % 2 == 0) == (kind == 'a') else 1}\n" for u in range(12) for kind in "ab" for i in range(6) if (u + i) % 3))
+        model, out = self.path("likes.kiln"), self.path("best.tsv")
+        for verb in ("als", "sfa"):
+            kiln(verb, ratings, "--factors", 2, "--l2", 0.1, "--factors-out", self.path("f.npz"), "-o", model, *CPU)
+            result = as_json("recommend", model, "--user", "u4", "--top", 2)
+            best, = result["recommendations"]
+            self.assertEqual((result["schema"], result["score"], best["user"]), ("kiln.recommendations/1", "prediction", "u4"))
+            self.assertEqual({item["item"] for item in best["items"]}, {"a2", "a5"})  # what it likes and has not rated
+            seen, = as_json("recommend", model, "--user", "u4", "--top", 6, "--include-seen")["recommendations"]
+            self.assertEqual({item["item"] for item in seen["items"]}, {f"a{i}" for i in range(6)})
+            like, = as_json("recommend", model, "--item", "b3", "--top", 5)["recommendations"]
+            self.assertEqual({item["item"] for item in like["items"]}, {f"b{i}" for i in range(6)} - {"b3"})
+            new = self.write("new.csv", "me,b1,5\nme,a1,1\nme,nothing,3\nyou,a3,5\nyou,b0,1\n")
+            error = kiln("recommend", model, new, "-o", out, "--top", 3)[1]
+            self.assertIn("does not know are left out: 1", error)
+            rows = [line.split("\t") for line in self.lines("best.tsv")]
+            self.assertEqual(rows[0], ["user", "item", "score"])
+            self.assertEqual([row[0] for row in rows[1:]], ["me"] * 3 + ["you"] * 3)
+            self.assertTrue(all(item[0] == {"me": "b", "you": "a"}[user] for user, item, _ in rows[1:]))
+            kiln("recommend", model, new, "--extra-columns", "error", code=3)
+            self.assertTrue(zipfile.is_zipfile(self.path("f.npz")))
+            self.assertEqual(sorted(zipfile.ZipFile(self.path("f.npz")).namelist()), ["A.npy", "B.npy", "columns.npy", "rows.npy", "settings.npy"])
+        self.assertIn("best for u4", kiln("recommend", model, "--user", "u4")[0])
+        self.assertIn("is it 'u4'?", kiln("recommend", model, "--user", "u44", code=2)[1])
+        kiln("recommend", model, code=2)
+        kiln("recommend", model, "--user", "u4", "--item", "a1", code=2)
+        points = self.write("points.csv", "x,y\n1,2\n3,4\n5,7\n")
+        kiln("kmeans", points, "--clusters", 2, "-o", model, *CPU)
+        kiln("recommend", model, "--user", "1", code=7)
 
     def test_implicit(self):
         data, _ = self.ratings()

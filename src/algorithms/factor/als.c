@@ -2,8 +2,10 @@
  * solves, so that the objective never rises.
  *
  * The halves differ in the matrix alone: R for the rows, its transpose for the columns. */
-#include "algorithms/factor/entries.h"
 #include "algorithms/factor/als.h"
+
+#include "algorithms/factor/ccd.h"
+#include "algorithms/factor/entries.h"
 
 enum { STREAM = 0xa15 };
 
@@ -11,6 +13,7 @@ struct als {
     const kiln_matrix *R;
     kiln_matrix *transposed;
     kiln_matrix *A, *B, *gram; /* own copies; gram NULL if explicit */
+    struct ki_ccd ccd;         /* of the solver CCD */
     kiln_als_options options;
     double mean, start, objective, test_rmse;
     kiln_report report;
@@ -22,7 +25,7 @@ static kiln_status check_options(const kiln_als_options *o) {
     static const char call[] = "kiln_als";
     if (!(o->l2 >= 0 || o->l2 == KILN_NONE) || isinf(o->l2) || !(o->alpha >= 0) || isinf(o->alpha))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: l2 and alpha must be finite and not negative", call);
-    if (o->solver < 0 || o->solver > KILN_FACTOR_CHOLESKY || o->steps < 0)
+    if (o->solver < 0 || o->solver > KILN_FACTOR_CCD || o->steps < 0)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d with %lld steps", call, o->solver,
                        (long long)o->steps);
     if (o->implicit && o->biases) {
@@ -30,7 +33,22 @@ static kiln_status check_options(const kiln_als_options *o) {
                 "kiln_als_options.biases and kiln_als_options.implicit exclude each other");
         return ki_hint("an implicit model's wanted values are 0 and 1, which have no means to take away");
     }
+    if (o->implicit && o->solver == KILN_FACTOR_CCD) {
+        ki_fail(KILN_ERR_ARGUMENT, "kiln_als_options.implicit and the solver ccd exclude each other");
+        return ki_hint(
+            "ccd goes from one entry to the next, and an implicit model has all cells for entries");
+    }
     return ki_check_iteration(call, o->tolerance, o->max_iterations);
+}
+
+kiln_status ki_check_test(const char *call, const kiln_matrix *R, const kiln_matrix *test) {
+    if (!test ||
+        (kiln_matrix_format(test) == KILN_CSR && kiln_matrix_rows(test) == kiln_matrix_rows(R) &&
+         kiln_matrix_cols(test) == kiln_matrix_cols(R) && kiln_matrix_device(test) == kiln_matrix_device(R) &&
+         kiln_matrix_type(test) == kiln_matrix_type(R)))
+        return KILN_OK;
+    return ki_fail(KILN_ERR_ARGUMENT, "%s: the entries held out (%s_options.test) must be sparse and as R is",
+                   call, call);
 }
 
 static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *R,
@@ -46,13 +64,7 @@ static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_
     if (kiln_matrix_cols(A) < (o->biases ? 2 : 1) || kiln_matrix_cols(A) > 512)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld factors, but 1 to %d are possible", call,
                        (long long)kiln_matrix_cols(A) - (o->biases != 0), 512 - (o->biases != 0));
-    if (o->test &&
-        (kiln_matrix_format(o->test) != KILN_CSR || kiln_matrix_rows(o->test) != kiln_matrix_rows(R) ||
-         kiln_matrix_cols(o->test) != kiln_matrix_cols(R) ||
-         kiln_matrix_device(o->test) != kiln_matrix_device(R) ||
-         kiln_matrix_type(o->test) != kiln_matrix_type(R)))
-        return ki_fail(KILN_ERR_ARGUMENT,
-                       "%s: the entries held out (kiln_als_options.test) must be sparse and as R is", call);
+    TRY(ki_check_test(call, R, o->test));
     if (kiln_matrix_nnz(R) == 0) return ki_fail(KILN_ERR_DATA, "%s: R has no entries", call);
 done:
     return status;
@@ -113,6 +125,12 @@ static kiln_status begin(struct als *s, const kiln_matrix *A, const kiln_matrix 
         TRY(kiln_matrix_dense(&s->B, device, type, kiln_matrix_rows(B), n, NULL));
         TRY(random_start(s));
     }
+    s->ccd = (struct ki_ccd){.l2 = s->options.l2,
+                             .counted = s->options.counted,
+                             .biases = s->options.biases,
+                             .steps = s->options.steps};
+    if (s->options.solver == KILN_FACTOR_CCD)
+        TRY(ki_ccd_begin(&s->ccd, s->R, s->transposed, s->mean, s->A, s->B));
 done:
     return status;
 }
@@ -131,7 +149,7 @@ static kiln_status problem(kiln_factor_rows *rows, struct als *s, const kiln_mat
                                .alpha = o->alpha,
                                .biases = o->biases,
                                .counted = o->counted,
-                               .solver = (kiln_factor_solver)o->solver,
+                               .solver = o->solver == KILN_FACTOR_CG ? KILN_FACTOR_CG : KILN_FACTOR_CHOLESKY,
                                .steps = o->steps};
     return s->gram ? kiln_gram(s->gram, NULL, other, NULL, NULL) : KILN_OK;
 }
@@ -162,10 +180,14 @@ done:
 static kiln_status sweep(struct als *s) {
     kiln_status status;
     kiln_factor_rows rows;
-    TRY(problem(&rows, s, s->R, s->B));
-    TRY(kiln_factor_solve(s->A, &rows));
-    TRY(problem(&rows, s, s->transposed, s->A));
-    TRY(kiln_factor_solve(s->B, &rows));
+    if (s->ccd.E) {
+        TRY(ki_ccd_sweep(&s->ccd, s->A, s->B));
+    } else {
+        TRY(problem(&rows, s, s->R, s->B));
+        TRY(kiln_factor_solve(s->A, &rows));
+        TRY(problem(&rows, s, s->transposed, s->A));
+        TRY(kiln_factor_solve(s->B, &rows));
+    }
     TRY(measure(s));
 done:
     return status;
@@ -179,7 +201,8 @@ static bool cancelled(const struct als *s, const kiln_trace_row *row) {
                                row->objective,
                                row->residual,
                                row->seconds,
-                               2 * ki_bytes_of(s->R) * row->iteration};
+                               2 * ki_bytes_of(s->R) * row->iteration,
+                               row->test};
     return control->progress && control->progress(control->user, &now) != 0;
 }
 
@@ -193,7 +216,8 @@ static kiln_status iterate(struct als *s) {
         kiln_trace_row row = {.iteration = ++report->iterations,
                               .objective = s->objective,
                               .residual = fmax(before - s->objective, 0) / fmax(before, DBL_MIN),
-                              .seconds = ki_clock() - s->start};
+                              .seconds = ki_clock() - s->start,
+                              .test = isnan(s->test_rmse) ? 0 : s->test_rmse};
         TRY(ki_report_row(report, &row));
         report->residual = row.residual;
         report->objective = s->objective;
@@ -242,5 +266,6 @@ done:
     kiln_matrix_free(s.A);
     kiln_matrix_free(s.B);
     kiln_matrix_free(s.gram);
+    ki_ccd_free(&s.ccd);
     return status;
 }

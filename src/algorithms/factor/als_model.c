@@ -1,5 +1,6 @@
 /* What a model of als holds, and what it is used for: factors of new rows are one more half of a sweep. */
 #include "algorithms/factor/als.h"
+#include "algorithms/factor/seen.h"
 
 enum { MEAN, L2, ALPHA, BIASES, COUNTED, IMPLICIT, SETTINGS };
 
@@ -14,7 +15,7 @@ static kiln_status check_model(const kiln_model *model) {
     if (status == KILN_OK && ki_tensor_value(settings, BIASES) != 0 &&
         ki_tensor_value(settings, IMPLICIT) != 0)
         status = ki_fail(KILN_ERR_MODEL, "tensor 'settings' asks for biases in an implicit model");
-    return status;
+    return status == KILN_OK ? ki_check_seen(model, ki_model_tensor(model, "B")->rows) : status;
 }
 
 static double setting(const kiln_model *model, int i) {
@@ -74,10 +75,12 @@ static const kiln_option options_table[] = {
               "Take entries for how often something was seen: every absent entry is a weak no."),
     KI_OPTION(kiln_als_options, alpha, REAL, 40, 40, 0, INFINITY, NULL,
               "With implicit: the confidence in an entry r is 1 + alpha |r|."),
-    KI_OPTION(kiln_als_options, solver, CHOICE, 1, 1, 1, 2, "cg|cholesky",
-              "How a row's problem is solved: a few steps of conjugate gradient, or exactly."),
+    KI_OPTION(kiln_als_options, solver, CHOICE, 1, 1, 1, 3, "cg|cholesky|ccd",
+              "How a row's problem is solved: a few steps of conjugate gradient, or exactly; or ccd, one "
+              "factor of all "
+              "rows and columns after the other (CCD++)."),
     KI_OPTION(kiln_als_options, steps, INTEGER, 3, 3, 1, 10000, NULL,
-              "Steps of conjugate gradient for each row."),
+              "Steps of conjugate gradient for each row, of ccd for each factor."),
     KI_OPTION(kiln_als_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
               "Stop when an iteration lowers the objective by at most this share."),
     KI_OPTION(kiln_als_options, max_iterations, INTEGER, 100, 100, 1, 9e18, NULL,
@@ -89,7 +92,8 @@ const struct ki_algorithm ki_algorithm_als = {
               KI_OPTIONS(options_table, kiln_als_options)},
     .tensors = {{"A", 'm', 'r', false, false},
                 {"B", 'n', 'r', false, false},
-                {"settings", '1', '6', false, true}},
+                {"settings", '1', '6', false, true},
+                KI_SEEN_TENSORS},
     .check = check_model,
     .transform = transform,
     .biases = has_biases,

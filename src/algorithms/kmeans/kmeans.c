@@ -18,9 +18,14 @@ double ki_kmeans_random(struct kmeans *s) {
 
 void ki_kmeans_tell(struct kmeans *s) {
     const kiln_control *control = &s->options.control;
-    const kiln_progress now = {
-        "solve",     s->report.iterations,  s->options.max_iterations,           s->objective,
-        s->residual, ki_clock() - s->began, ki_bytes_of(s->X) * s->report.passes};
+    const kiln_progress now = {"solve",
+                               s->report.iterations,
+                               s->options.max_iterations,
+                               s->objective,
+                               s->residual,
+                               ki_clock() - s->began,
+                               ki_bytes_of(s->X) * s->report.passes,
+                               0};
     if (control->progress && control->progress(control->user, &now) != 0) s->cancelled = true;
 }
 

@@ -192,11 +192,11 @@ static kiln_status warn(const struct reader *reader, const struct ki_place *plac
                     "no column is called rating, score, stars, value or count, so that each line counts 1"));
     if (reader->entries.replaced > 0)
         TRY(ki_warn(reader->warnings, place, "--strict makes that an error",
-                    "%lld ratings stand for a user and an item that come again: the last one counts",
+                    "of ratings by one user of one item the last one counts; left out: %lld",
                     (long long)reader->entries.replaced));
     if (reader->left_out > 0)
         TRY(ki_warn(reader->warnings, place, "--extra-columns error makes that an error",
-                    "%lld ratings are of items that the model does not know, and left out",
+                    "ratings of items that the model does not know are left out: %lld",
                     (long long)reader->left_out));
 done:
     return status;

@@ -4,7 +4,7 @@
 
 #include "core/status.h"
 
-enum { KI_ZIP_MEMBERS = 8 };
+enum { KI_ZIP_MEMBERS = 16 };
 
 struct ki_zip_member {
     const char *name;

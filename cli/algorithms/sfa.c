@@ -1,0 +1,66 @@
+/* kiln sfa: ratings, factored about their means by conjugate gradient. */
+#include "factors.h"
+
+static const kiln_sfa_options *given(const struct solving *s) {
+    return s->options;
+}
+
+static int check(struct solving *s) {
+    struct factors_state *state = s->state;
+    state->title = "sparse factor analysis";
+    state->biases = true;
+    return factors_check(s);
+}
+
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    struct factors_state *state = s->state;
+    kiln_sfa_options options = *given(s);
+    options.warm_start = s->warm != NULL;
+    options.seed = s->run->settings->seed;
+    options.test = state->test;
+    options.control = *control;
+    kiln_status status = kiln_sfa(state->A, state->B, factors_training(s), &options, &s->report);
+    if (status == KILN_OK)
+        status = kiln_sfa_model(&state->model, state->A, state->B, kiln_report_figure(&s->report, "mean"),
+                                &options);
+    return status;
+}
+
+static kiln_status recompute(kiln_als_verification *found, const struct factors_claimed *claimed) {
+    return kiln_verify_sfa(found, claimed->R, claimed->A, claimed->B, claimed->settings[0],
+                           &(kiln_sfa_options){.l2 = claimed->settings[1]});
+}
+
+static int verify_sfa(struct run *run, struct verifying *v) {
+    return factors_verify(run, v, recompute);
+}
+
+static int run_sfa(struct run *run) {
+    static const struct solver solver = FACTORS_SOLVER(check, solve);
+    run->tables = KILN_FILE_RATINGS;
+    return solve_run(run, &solver);
+}
+
+static const struct option own[] = {FACTORS_OPTIONS};
+
+const struct verb verb_of_sfa = {
+    "sfa",
+    "DATA",
+    1,
+    1,
+    NULL,
+    "Factor a matrix of ratings about its means by conjugate gradient",
+    "Sparse factor analysis: a rating r of row u for column i is about mean + mean_u + mean_i + a_u . b_i. "
+    "The means are taken "
+    "off first, those of few ratings for less (--damping); then all a and b change at once, by conjugate "
+    "gradient with an exact "
+    "step, so that the squared error at the ratings plus the penalty never rises.\n\n" FACTORS_DATA,
+    "kiln sfa ratings.csv --factors 32 --test-fraction 0.1 -o ratings.kiln\n"
+    "kiln recommend ratings.kiln --user 196",
+    .run = run_sfa,
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
+    .own = own,
+    .own_count = sizeof own / sizeof *own,
+    .verify = verify_sfa,
+    .predict_instead = "kiln recommend MODEL --user ID shows what it recommends",
+};

@@ -1,0 +1,303 @@
+/* What the verbs of factor models share: hold entries out, solve, keep the factors with the names and what was rated, say what the
+ * model is worth on the entries held out. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "factors.h"
+#include "output.h"
+#include "plot.h"
+#include "train.h"
+
+enum { FACTORS = 16, RANKED = 10, TOP = 10 };
+
+static int64_t top_of(const struct solving *s) {
+    const int64_t top = ((const struct factors_wanted *)s->own)->top;
+    return top ? top : TOP;
+}
+
+const kiln_matrix *factors_training(const struct solving *s) {
+    const struct factors_state *state = s->state;
+    return state->train ? state->train : solving_X(s);
+}
+
+/* ------------------------------------------------------------------------------------------- the run */
+
+int factors_check(struct solving *s) {
+    if (kiln_matrix_format(solving_X(s)) == KILN_CSR) return 0;
+    return fail_with(
+        KILN_ERR_DATA, READING,
+        "--format ratings reads lines of user, item and rating; Matrix Market, .npz and LIBSVM files "
+        "hold what is there, and nothing where nothing is",
+        "%s is a dense matrix, in which every entry is a rating", s->run->arguments[0]);
+}
+
+static int take_start(struct solving *s, int64_t columns) {
+    struct factors_state *state = s->state;
+    kiln_type type;
+    int64_t rows = 0, cols = 0, r = 0, other = 0;
+    if (!model_tensor_shape(s->warm, "A", &type, &rows, &r) ||
+        !model_tensor_shape(s->warm, "B", &type, &cols, &other) || rows != kiln_matrix_rows(solving_X(s)) ||
+        cols != kiln_matrix_cols(solving_X(s)) || r != columns)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL,
+                         "the same rows, columns, --factors and --biases are needed",
+                         "%s is no factor model of this shape", s->run->settings->warm_start);
+    const int code = solve_take(&state->A, s, "A");
+    return code ? code : solve_take(&state->B, s, "B");
+}
+
+int factors_prepare(struct solving *s) {
+    struct factors_state *state = s->state;
+    const struct factors_wanted *wanted = s->own;
+    const kiln_matrix *X = solving_X(s);
+    const int64_t columns = (wanted->factors ? wanted->factors : FACTORS) + state->biases;
+    if (wanted->test_fraction > 0 && kiln_split_entries(&state->train, &state->test, X, wanted->test_fraction,
+                                                        (uint64_t)s->run->settings->seed) != KILN_OK)
+        return fail_library(WORKING);
+    if (s->warm) return take_start(s, columns);
+    const int code = solve_allocate(&state->A, s, kiln_matrix_rows(X), columns);
+    return code ? code : solve_allocate(&state->B, s, kiln_matrix_cols(X), columns);
+}
+
+static int recommend(struct solving *s) {
+    struct factors_state *state = s->state;
+    const size_t count = (size_t)(kiln_matrix_rows(state->A) * top_of(s));
+    state->columns = malloc(count * sizeof *state->columns);
+    state->scores = malloc(count * sizeof *state->scores);
+    if (!state->columns || !state->scores)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "a smaller --top", "out of memory for the recommendations");
+    return kiln_recommend(state->columns, state->scores, top_of(s), state->model, state->A, solving_X(s)) ==
+                   KILN_OK
+               ? 0
+               : fail_library(WORKING);
+}
+
+int factors_finish(struct solving *s) {
+    struct factors_state *state = s->state;
+    if (state->test && state->implicit &&
+        kiln_rank(&state->ranking, RANKED, state->model, state->A, factors_training(s), state->test) !=
+            KILN_OK)
+        return fail_library(WORKING);
+    return ((const struct factors_wanted *)s->own)->recommendations ? recommend(s) : 0;
+}
+
+void factors_free(struct solving *s) {
+    struct factors_state *state = s->state;
+    kiln_matrix *const all[] = {state->A, state->B, state->train, state->test};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    kiln_model_free(state->model);
+    free(state->columns);
+    free(state->scores);
+}
+
+/* ---------------------------------------------------------------------------------------- results */
+
+/* What verify needs to hold the same entries out. */
+static kiln_status keep_split(kiln_model *model, const struct solving *s) {
+    json_t *object = json_object();
+    json_put_number(object, "fraction", ((const struct factors_wanted *)s->own)->test_fraction);
+    json_put_count(object, "seed", s->run->settings->seed);
+    return train_set_json(model, "held_out", object);
+}
+
+kiln_status factors_keep(kiln_model *model, const struct solving *s) {
+    const struct factors_state *state = s->state;
+    kiln_matrix *settings = NULL;
+    kiln_status status = kiln_model_set_tensor(model, "A", state->A);
+    if (status == KILN_OK) status = kiln_model_set_tensor(model, "B", state->B);
+    if (status == KILN_OK)
+        status = kiln_model_tensor(&settings, s->run->device, KILN_F64, state->model, "settings");
+    if (status == KILN_OK) status = kiln_model_set_tensor(model, "settings", settings);
+    kiln_matrix_free(settings);
+    if (status == KILN_OK) status = kiln_model_keep_seen(model, solving_X(s));
+    if (status == KILN_OK && state->test) status = keep_split(model, s);
+    if (status == KILN_OK)
+        status = solve_keep_names(model, "rows", s, kiln_matrix_rows(state->A), kiln_data_row_name);
+    if (status == KILN_OK)
+        status = solve_keep_names(model, "columns", s, kiln_matrix_rows(state->B), kiln_data_feature_name);
+    return status;
+}
+
+/* The row's name, or its number from 1. */
+static const char *row_name(const struct solving *s, int64_t row, char *buffer) {
+    const char *name = kiln_data_row_name(s->data, row);
+    if (name) return name;
+    snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)row + 1);
+    return buffer;
+}
+
+/* The column's name, or its number from 1 as in Matrix Market. */
+static const char *column_name(const struct solving *s, int64_t column, char *buffer) {
+    const char *name = kiln_data_feature_name(s->data, column);
+    if (name) return name;
+    snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)column + 1);
+    return buffer;
+}
+
+static int write_recommendations(const struct solving *s) {
+    const struct factors_state *state = s->state;
+    const char *path = ((const struct factors_wanted *)s->own)->recommendations;
+    const int64_t top = top_of(s), rows = kiln_matrix_rows(state->A);
+    const int single = kiln_matrix_type(state->A) == KILN_F32;
+    struct output output;
+    char row[SHORTEST_ROOM], name[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    const int code = path ? output_open(&output, path) : 0;
+    if (code || !path) return code;
+    for (int64_t u = 0; u < rows && !ferror(output.file); u++)
+        for (int64_t t = u * top; t < (u + 1) * top && state->columns[t] >= 0; t++) {
+            text_shortest(text, state->scores[t], single);
+            output_text(&output, row_name(s, u, row), "");
+            fputc('\t', output.file);
+            output_text(&output, column_name(s, state->columns[t], name), "");
+            fprintf(output.file, "\t%s\n", text);
+        }
+    return output_commit(&output);
+}
+
+/* The factors and the names, without what the model keeps of the ratings. */
+static int write_factors(const struct solving *s) {
+    const char *path = ((const struct factors_wanted *)s->own)->factors_out;
+    kiln_model *model = NULL;
+    if (!path) return 0;
+    kiln_status status = kiln_model_create(&model, s->run->verb->name);
+    if (status == KILN_OK) status = factors_keep(model, s);
+    if (status == KILN_OK) status = kiln_model_write_npz(model, path);
+    const int code = status == KILN_OK ? 0 : fail_library(WRITING);
+    kiln_model_free(model);
+    return code;
+}
+
+/* The objective, and beside it the error on what is held out, by iteration. */
+static int draw(const struct solving *s) {
+    const char *path = ((const struct factors_wanted *)s->own)->plot;
+    const struct factors_state *state = s->state;
+    const int64_t count = s->report.trace_count;
+    if (!path) return 0;
+    double *values = malloc((size_t)(3 * count) * sizeof *values + 1);
+    if (!values) return fail_with(KILN_ERR_NOMEM, WRITING, "", "out of memory for the picture");
+    for (int64_t i = 0; i < count; i++) {
+        const kiln_trace_row *row = &s->report.trace[i];
+        values[i] = (double)row->iteration;
+        values[count + i] = row->objective;
+        values[2 * count + i] = row->test;
+    }
+    const struct series fit = {
+        .x = values, .y = values + count, .count = count, .look = LOOK_LINE | LOOK_POINTS};
+    const struct series test = {
+        .x = values, .y = values + 2 * count, .count = count, .look = LOOK_LINE | LOOK_POINTS, .colour = 1};
+    const struct panel panels[] = {
+        {.title = "on the ratings",
+         .x_title = "iteration",
+         .y_title = "objective",
+         .series = &fit,
+         .count = 1},
+        {.title = "held out", .x_title = "iteration", .y_title = "RMSE", .series = &test, .count = 1}};
+    const int code = plot_panels(path, state->title, panels, state->test && !state->implicit ? 2 : 1);
+    free(values);
+    return code;
+}
+
+int factors_write(const struct solving *s) {
+    int code = write_recommendations(s);
+    if (!code) code = write_factors(s);
+    return code ? code : draw(s);
+}
+
+void factors_json(json_t *object, const struct solving *s) {
+    const struct factors_state *state = s->state;
+    json_t *metrics = json_object();
+    json_put_count(object, "factors", kiln_matrix_cols(state->A) - state->biases);
+    json_put_number(object, "mean", kiln_report_figure(&s->report, "mean"));
+    json_put_count(object, "test_entries", state->test ? kiln_matrix_nnz(state->test) : 0);
+    if (state->test && !state->implicit)
+        json_put_number(metrics, "test_rmse", kiln_report_figure(&s->report, "test_rmse"));
+    if (state->test && state->implicit) {
+        json_put_number(metrics, "recall_at_10", state->ranking.recall);
+        json_put_number(metrics, "precision_at_10", state->ranking.precision);
+        json_put_number(metrics, "ndcg_at_10", state->ranking.ndcg);
+    }
+    json_put(object, "metrics", metrics);
+    json_put_text(object, "recommendations", ((const struct factors_wanted *)s->own)->recommendations);
+    json_put_text(object, "factors_out", ((const struct factors_wanted *)s->own)->factors_out);
+    json_put_text(object, "plot", ((const struct factors_wanted *)s->own)->plot);
+}
+
+void factors_head(FILE *file, const struct solving *s) {
+    const struct factors_state *state = s->state;
+    fprintf(file, "%s: %s x %s, %s, %s%s\n", state->title, text_count(kiln_matrix_rows(state->A)),
+            text_count(kiln_matrix_rows(state->B)),
+            text_plural(kiln_matrix_nnz(factors_training(s)), "rating"),
+            text_plural(kiln_matrix_cols(state->A) - state->biases, "factor"),
+            state->biases     ? " and biases"
+            : state->implicit ? ", implicit"
+                              : "");
+}
+
+void factors_print(FILE *file, const struct solving *s) {
+    const struct factors_state *state = s->state;
+    if (!state->test) return;
+    if (state->implicit)
+        fprintf(file, "  test        recall@10 %.4f, precision@10 %.4f, NDCG@10 %.4f, %s held out\n",
+                state->ranking.recall, state->ranking.precision, state->ranking.ndcg,
+                text_plural(kiln_matrix_nnz(state->test), "rating"));
+    else
+        fprintf(file, "  test        RMSE %.4f, %s held out\n", kiln_report_figure(&s->report, "test_rmse"),
+                text_plural(kiln_matrix_nnz(state->test), "rating"));
+}
+
+/* ----------------------------------------------------------------------------------------- verify */
+
+/* The entries that the model was trained on. */
+static int take_training(kiln_matrix **train, kiln_matrix **test, const struct verifying *v) {
+    const char *text = kiln_model_text(v->model, "held_out");
+    json_t *split = text ? json_loads(text, 0, NULL) : NULL;
+    const double fraction = verify_number(split, "fraction");
+    const uint64_t seed = (uint64_t)json_integer_value(json_object_get(split, "seed"));
+    json_decref(split);
+    if (!text) return 0;
+    return kiln_split_entries(train, test, kiln_data_X(v->data), fraction, seed) == KILN_OK
+               ? 0
+               : fail_library(USING_MODEL);
+}
+
+static int check_shape(const struct run *run, const struct verifying *v, int64_t rows, int64_t cols) {
+    const kiln_matrix *X = kiln_data_X(v->data);
+    if (kiln_matrix_format(X) == KILN_CSR && kiln_matrix_rows(X) == rows && kiln_matrix_cols(X) == cols)
+        return 0;
+    return fail_with(KILN_ERR_MODEL, USING_MODEL, "the ratings that it was trained on are needed",
+                     "%s is a model of %s x %s, and %s is something else", run->arguments[0],
+                     text_count(rows), text_count(cols), run->arguments[1]);
+}
+
+int factors_verify(struct run *run, struct verifying *v,
+                   kiln_status (*recompute)(kiln_als_verification *found,
+                                            const struct factors_claimed *claimed)) {
+    struct factors_claimed claimed = {.R = NULL};
+    kiln_matrix *train = NULL, *test = NULL, *settings = NULL;
+    kiln_als_verification found = {0};
+    kiln_type type = KILN_F64;
+    int64_t rows = 0, cols = 0, width;
+    if (isnan(verify_number(v->report, "objective"))) return verify_no_claims();
+    model_tensor_shape(v->model, "B", &type, &cols, &width);
+    model_tensor_shape(v->model, "A", &type, &rows, &width);
+    run->tables = KILN_FILE_RATINGS;
+    int code = run_open_device(run, "cpu");
+    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
+    if (!code) code = check_shape(run, v, rows, cols);
+    if (!code) code = take_training(&train, &test, v);
+    const double start = clock_seconds();
+    if (!code && (kiln_model_tensor(&claimed.A, run->device, type, v->model, "A") != KILN_OK ||
+                  kiln_model_tensor(&claimed.B, run->device, type, v->model, "B") != KILN_OK ||
+                  kiln_model_tensor(&settings, run->device, KILN_F64, v->model, "settings") != KILN_OK ||
+                  kiln_matrix_get(claimed.settings, settings) != KILN_OK))
+        code = fail_library(USING_MODEL);
+    claimed.R = train ? train : v->data ? kiln_data_X(v->data) : NULL;
+    if (!code && recompute(&found, &claimed) != KILN_OK) code = fail_library(READING);
+    run->seconds.solve = clock_seconds() - start;
+    if (!code)
+        claim_equal(v, "objective", "objective", verify_number(v->report, "objective"), found.objective,
+                    type == KILN_F32 ? 1e-5 : 1e-10, 0);
+    kiln_matrix *const all[] = {train, test, settings, claimed.A, claimed.B};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    return code;
+}

@@ -1,0 +1,84 @@
+/* What the verbs of factor models share (cli/factors.c); a verb adds how it is solved. */
+#ifndef CLI_FACTORS_H
+#define CLI_FACTORS_H
+
+#include "solve.h"
+#include "verify.h"
+
+/* Options of the verb's own. */
+struct factors_wanted {
+    int64_t factors, top;
+    double test_fraction;
+    const char *recommendations, *factors_out, *plot;
+};
+
+struct factors_state {
+    const char *title;
+    bool biases, implicit;
+    kiln_matrix *A, *B, *train, *test; /* train, test: NULL without --test-fraction */
+    kiln_model *model;
+    kiln_ranking ranking; /* of an implicit model with a test */
+    int64_t *columns;     /* --recommendations: top for each row */
+    double *scores;
+};
+
+const kiln_matrix *factors_training(const struct solving *s); /* without the entries held out */
+
+/* For struct solver. A verb's check sets title, biases and implicit before it calls factors_check; its solve fills A, B and model. */
+int factors_check(struct solving *s);
+int factors_prepare(struct solving *s);
+int factors_finish(struct solving *s);
+kiln_status factors_keep(kiln_model *model, const struct solving *s);
+int factors_write(const struct solving *s);
+void factors_json(json_t *object, const struct solving *s);
+void factors_head(FILE *file, const struct solving *s);
+void factors_print(FILE *file, const struct solving *s);
+void factors_free(struct solving *s);
+#define FACTORS_SOLVER(of_check, of_solve)                                                                   \
+    {                                                                                                        \
+        .schema = "kiln.factors/1", .objective = "objective", .bytes = sizeof(struct factors_state),         \
+        .check = (of_check), .prepare = factors_prepare, .solve = (of_solve), .finish = factors_finish,      \
+        .keep = factors_keep, .write = factors_write, .json = factors_json, .head = factors_head,            \
+        .print = factors_print, .free = factors_free                                                         \
+    }
+
+/* For kiln verify: reads the ratings, holds out what was held out, and has the claims recomputed from what is left. */
+struct factors_claimed {
+    const kiln_matrix *R;
+    kiln_matrix *A, *B;
+    double settings[8]; /* the tensor of this name: mean, l2, ... */
+};
+int factors_verify(struct run *run, struct verifying *v,
+                   kiln_status (*recompute)(kiln_als_verification *found,
+                                            const struct factors_claimed *claimed));
+
+/* clang-format off */
+#define FACTORS_OPTIONS                                                                                      \
+    {"factors", 0, OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, "16", 1, 511,                                  \
+     "Numbers for each row and column.", .offset = offsetof(struct factors_wanted, factors)},                \
+    {"test-fraction", 0, OPTION_REAL, GROUP_MODEL, 0, "SHARE", NULL, "0", 0, 0.9,                            \
+     "Hold this share of the entries out, chosen by --seed, and tell the error there (of an implicit "       \
+     "model: how well they are ranked).",                                                                    \
+     .offset = offsetof(struct factors_wanted, test_fraction)},                                              \
+    {"recommendations", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,                         \
+     "Write the best new columns of each row: row, column and score, separated by tabs. - is standard "      \
+     "output.",                                                                                              \
+     .offset = offsetof(struct factors_wanted, recommendations)},                                            \
+    {"factors-out", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE.npz", NULL, NULL, 0, 0,                         \
+     "Write the factors for numpy.load: A of the rows, B of the columns (the last column of each its "       \
+     "biases, if there are any), settings, and rows and columns, the names as JSON.",                        \
+     .offset = offsetof(struct factors_wanted, factors_out)},                                                \
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,                                    \
+     "Draw the objective, and with --test-fraction the error on what is held out, by iteration to FILE, "    \
+     "as SVG or PNG. - is standard output.",                                                                 \
+     .offset = offsetof(struct factors_wanted, plot)},                                                       \
+    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "N", NULL, "10", 1, 100000,                                  \
+     "With --recommendations: so many for each row.", .offset = offsetof(struct factors_wanted, top)}
+/* clang-format on */
+
+#define FACTORS_DATA                                                                                         \
+    "DATA is a list of ratings (a user, an item and a rating a line, separated by ::, tabs, commas, "        \
+    "semicolons, bars or blanks, with or without a header, any names), or a sparse matrix, rows users and "  \
+    "columns items: Matrix Market, .npz, LIBSVM; plain or through gzip or zstd. Ratings of 0 are ratings."
+
+#endif

@@ -1,0 +1,285 @@
+/* kiln recommend: the best items for a user that a factor model knows, for users whose ratings are in a file, or items like one. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "files.h"
+#include "output.h"
+#include "progress.h"
+#include "recommend.h"
+#include "suggest.h"
+#include "verbs.h"
+
+enum { TOP = 10 };
+
+struct wanted {
+    const char *user, *item;
+    int64_t top;
+    bool include_seen;
+};
+
+struct recommending {
+    struct run *run;
+    const struct wanted *wanted;
+    kiln_model *model;
+    kiln_data *data;                         /* NULL: of users that the model knows */
+    json_t *rows, *columns;                  /* the model's names; NULL: numbers from 1 */
+    int64_t users, items, first, count, top; /* first: of the users told */
+    kiln_type type;
+    int64_t *best; /* top of each user, or of the item */
+    double *scores;
+    bool cosine; /* what the scores are */
+};
+
+/* ------------------------------------------------------------------------------------------- names */
+
+static const char *name_of(const json_t *names, int64_t i, char *buffer) {
+    const char *name = json_string_value(json_array_get(names, (size_t)i));
+    if (name) return name;
+    snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)i + 1);
+    return buffer;
+}
+
+static const char *user_name(const struct recommending *r, int64_t user, char *buffer) {
+    const char *name = r->data ? kiln_data_row_name(r->data, user) : NULL;
+    return name ? name : name_of(r->data ? NULL : r->rows, user, buffer);
+}
+
+/* The number of a user or an item, by name, or where there are no names by number from 1. */
+static int find(int64_t *found, const struct recommending *r, const char *what, const char *wanted,
+                int64_t count, bool user) {
+    struct suggestion suggestion = {wanted, NULL, 0};
+    const json_t *names = user ? r->data ? NULL : r->rows : r->columns;
+    const bool named = names || (user && r->data && kiln_data_row_name(r->data, 0));
+    char buffer[SHORTEST_ROOM], hint[200];
+    for (int64_t i = 0; named && i < count; i++) {
+        const char *name = user ? user_name(r, i, buffer) : name_of(names, i, buffer);
+        *found = i;
+        if (strcmp(name, wanted) == 0) return 0;
+        suggest_consider(&suggestion, name);
+    }
+    if (named) {
+        snprintf(hint, sizeof hint, suggestion.best ? "is it '%.100s'?" : "%s",
+                 suggestion.best ? suggestion.best : "names are as in the ratings");
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, hint, "there is no %s '%s' among %s", what, wanted,
+                         text_count(count));
+    }
+    char *end;
+    errno = 0;
+    *found = strtoll(wanted, &end, 10) - 1;
+    if (*end == '\0' && end != wanted && !errno && *found >= 0 && *found < count) return 0;
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, "without names they are numbered from 1",
+                     "there is no %s '%s', only 1 to %s", what, wanted, text_count(count));
+}
+
+/* ----------------------------------------------------------------------------------------- reading */
+
+static json_t *names_of(const kiln_model *model, const char *key) {
+    const char *text = kiln_model_text(model, key);
+    return text ? json_loads(text, 0, NULL) : NULL;
+}
+
+static int take_model(struct recommending *r) {
+    const struct run *run = r->run;
+    int64_t width;
+    int code = run_load_model(&r->model, run->arguments[0]);
+    if (code) return code;
+    if (!model_tensor_shape(r->model, "A", &r->type, &r->users, &width) ||
+        !model_tensor_shape(r->model, "B", &r->type, &r->items, &width))
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "a factor model does, of als for instance",
+                         "a model of %s recommends nothing", kiln_model_text(r->model, "algorithm"));
+    r->rows = names_of(r->model, "rows");
+    r->columns = names_of(r->model, "columns");
+    return 0;
+}
+
+static int check_wanted(const struct recommending *r) {
+    const struct wanted *wanted = r->wanted;
+    if (wanted->item && (wanted->user || r->run->count > 1))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "ask for them one after the other",
+                         "--item asks for items like it, and leaves no place for users");
+    if (!wanted->item && !wanted->user && r->run->count == 1)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING,
+                         "--user ID, or a file with the ratings of new users; --item ID finds items like it",
+                         "recommend what to whom?");
+    return 0;
+}
+
+static int take_data(struct recommending *r) {
+    struct run *run = r->run;
+    int code = run_open_device(run, "cpu");
+    if (code || run->count == 1) return code;
+    run->tables = KILN_FILE_RATINGS;
+    code = run_read(run, &r->data, run->arguments[1], r->type, r->model);
+    if (!code && kiln_matrix_format(kiln_data_X(r->data)) != KILN_CSR)
+        code = fail_with(KILN_ERR_DATA, READING, "--format ratings reads lines of user, item and rating",
+                         "%s is a dense matrix, in which every entry is a rating", run->arguments[1]);
+    if (!code) r->users = kiln_matrix_rows(kiln_data_X(r->data));
+    return code;
+}
+
+/* ------------------------------------------------------------------------------------ recommending */
+
+/* The factors of the users told, and what they have seen, which stays NULL where it is not known. */
+static kiln_status take_users(kiln_matrix **A, kiln_matrix **seen, const struct recommending *r) {
+    kiln_matrix *all = NULL;
+    kiln_status status;
+    int64_t *numbers = malloc((size_t)r->count * sizeof *numbers), rows, cols;
+    kiln_type type;
+    if (!numbers) return KILN_ERR_NOMEM;
+    for (int64_t i = 0; i < r->count; i++) numbers[i] = r->first + i;
+    status = r->data ? kiln_transform(&all, r->model, kiln_data_X(r->data))
+                     : kiln_model_tensor(&all, r->run->device, r->type, r->model, "A");
+    if (status == KILN_OK)
+        status = kiln_matrix_dense(A, r->run->device, r->type, r->count, kiln_matrix_cols(all), NULL);
+    if (status == KILN_OK) status = kiln_rows(*A, all, numbers);
+    if (status == KILN_OK && !r->data && !r->wanted->include_seen) {
+        if (model_tensor_shape(r->model, "seen_counts", &type, &rows, &cols))
+            status = kiln_model_seen(seen, r->model, *A, r->first, r->count);
+        else
+            say("the model does not keep what users have seen, so that it may be among these");
+    }
+    kiln_matrix_free(all);
+    free(numbers);
+    return status;
+}
+
+/* What a user of the file has seen are all ratings of the file's, of which kiln_rows makes no sparse ones: so all users are told. */
+static int recommend(struct recommending *r) {
+    kiln_matrix *A = NULL, *seen = NULL;
+    kiln_status status = take_users(&A, &seen, r);
+    const kiln_matrix *known = r->data && !r->wanted->include_seen ? kiln_data_X(r->data) : seen;
+    if (status == KILN_OK) status = kiln_recommend(r->best, r->scores, r->top, r->model, A, known);
+    kiln_matrix_free(A);
+    kiln_matrix_free(seen);
+    return status == KILN_OK ? 0 : fail_library(USING_MODEL);
+}
+
+static int work(struct recommending *r) {
+    const struct wanted *wanted = r->wanted;
+    int64_t chosen = 0;
+    int code = take_model(r);
+    if (!code) code = check_wanted(r);
+    if (!code) code = take_data(r);
+    if (!code && wanted->user) code = find(&chosen, r, "user", wanted->user, r->users, true);
+    if (!code && wanted->item) code = find(&chosen, r, "item", wanted->item, r->items, false);
+    if (code) return code;
+    r->top = wanted->top ? wanted->top : TOP;
+    r->first = r->data || !wanted->user ? 0 : chosen;
+    r->count = r->data ? r->users : 1;
+    const size_t room = (size_t)(r->count * r->top);
+    r->best = malloc(room * sizeof *r->best);
+    r->scores = malloc(room * sizeof *r->scores);
+    if (!r->best || !r->scores)
+        return fail_with(KILN_ERR_NOMEM, WORKING, "a smaller --top", "out of memory for the recommendations");
+    const double start = clock_seconds();
+    if (wanted->item) {
+        r->cosine = true;
+        r->first = chosen;
+        if (kiln_similar(r->best, r->scores, r->top, r->model, chosen) != KILN_OK)
+            return fail_library(USING_MODEL);
+    } else {
+        code = recommend(r);
+    }
+    if (!code && r->data && wanted->user) { /* of all users in the file only this one is told */
+        memmove(r->best, r->best + chosen * r->top, (size_t)r->top * sizeof *r->best);
+        memmove(r->scores, r->scores + chosen * r->top, (size_t)r->top * sizeof *r->scores);
+        r->first = chosen;
+        r->count = 1;
+    }
+    r->run->seconds.solve = clock_seconds() - start;
+    return code;
+}
+
+/* --------------------------------------------------------------------------------------- telling */
+
+static const char *of_name(const struct recommending *r, int64_t i, char *buffer) {
+    return r->cosine ? name_of(r->columns, r->first + i, buffer) : user_name(r, r->first + i, buffer);
+}
+
+static int write_lines(const struct recommending *r) {
+    struct output output;
+    const int single = r->type == KILN_F32;
+    char of[SHORTEST_ROOM], item[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    const int code = output_open(&output, r->run->settings->output);
+    if (code) return code;
+    fprintf(output.file, "%s\titem\tscore\n", r->cosine ? "like" : "user");
+    for (int64_t i = 0; i < r->count * r->top && !ferror(output.file); i++) {
+        if (r->best[i] < 0) continue;
+        text_shortest(text, r->scores[i], single);
+        output_text(&output, of_name(r, i / r->top, of), "");
+        fputc('\t', output.file);
+        output_text(&output, name_of(r->columns, r->best[i], item), "");
+        fprintf(output.file, "\t%s\n", text);
+    }
+    return output_commit(&output);
+}
+
+static int tell_json(const struct recommending *r) {
+    json_t *object = run_json(r->run, "kiln.recommendations/1"), *lists = json_array();
+    char buffer[SHORTEST_ROOM];
+    json_put_text(object, "algorithm", kiln_model_text(r->model, "algorithm"));
+    run_json_device(r->run, object);
+    json_put_text(object, "score", r->cosine ? "cosine" : "prediction");
+    for (int64_t i = 0; i < r->count; i++) {
+        json_t *list = json_object(), *items = json_array();
+        json_put_text(list, r->cosine ? "like" : "user", of_name(r, i, buffer));
+        for (int64_t t = i * r->top; t < (i + 1) * r->top && r->best[t] >= 0; t++) {
+            json_t *item = json_object();
+            json_put_text(item, "item", name_of(r->columns, r->best[t], buffer));
+            json_put_number(item, "score", r->scores[t]);
+            json_add(items, item);
+        }
+        json_put(list, "items", items);
+        json_add(lists, list);
+    }
+    json_put(object, "recommendations", lists);
+    run_json_seconds(r->run, object);
+    return json_print(object);
+}
+
+static void tell_people(const struct recommending *r) {
+    char buffer[SHORTEST_ROOM];
+    for (int64_t i = 0; i < r->count; i++) {
+        printf(r->cosine ? "items like " : "best for ");
+        text_put(stdout, of_name(r, i, buffer), 0);
+        printf("\n");
+        for (int64_t t = i * r->top; t < (i + 1) * r->top && r->best[t] >= 0; t++) {
+            printf("  %4lld  %10.4g  ", (long long)(t - i * r->top + 1), r->scores[t]);
+            text_put(stdout, name_of(r->columns, r->best[t], buffer), 0);
+            putchar('\n');
+        }
+    }
+}
+
+int verb_recommend(struct run *run) {
+    struct recommending r = {.run = run, .wanted = (const void *)run->settings->own.bytes};
+    int code = run_check_outputs(run);
+    if (!code) code = work(&r);
+    progress_clear();
+    if (!code && run->settings->output) code = write_lines(&r);
+    if (!code && talk_json())
+        code = tell_json(&r);
+    else if (!code && !run->settings->output)
+        tell_people(&r);
+    free(r.best);
+    free(r.scores);
+    json_decref(r.rows);
+    json_decref(r.columns);
+    kiln_data_free(r.data);
+    kiln_model_free(r.model);
+    return code;
+}
+
+const struct option recommend_options[RECOMMEND_OPTIONS] = {
+    {"user", 0, OPTION_TEXT, GROUP_MODEL, 0, "ID", NULL, NULL, 0, 0,
+     "The user, as the ratings call them; without names the row's number from 1.",
+     .offset = offsetof(struct wanted, user)},
+    {"item", 0, OPTION_TEXT, GROUP_MODEL, 0, "ID", NULL, NULL, 0, 0,
+     "Find the items that are most like this one: those whose factors point its way.",
+     .offset = offsetof(struct wanted, item)},
+    {"include-seen", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
+     "Recommend also what the user has rated.", .offset = offsetof(struct wanted, include_seen)},
+    {"top", 0, OPTION_INTEGER, GROUP_OUTPUT, 0, "N", NULL, "10", 1, 100000, "So many items for each user.",
+     .offset = offsetof(struct wanted, top)},
+};

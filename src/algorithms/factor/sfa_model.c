@@ -1,0 +1,248 @@
+/* The means that sfa takes off, what a model of it holds, and factors of new rows: their mean, then one exact solve. */
+#include "algorithms/factor/sfa.h"
+
+#include "algorithms/factor/entries.h"
+#include "algorithms/factor/seen.h"
+
+enum { MEAN, L2, DAMPING, SETTINGS };
+
+/* -------------------------------------------------------------------------------------------- means */
+
+static double row_mean(const struct ki_host_entries *entries, int64_t row, double mean, double damping) {
+    const int64_t count = entries->start[row + 1] - entries->start[row];
+    double sum = 0;
+    for (int64_t e = entries->start[row]; e < entries->start[row + 1]; e++) sum += entries->value[e] - mean;
+    return count > 0 ? sum / ((double)count + damping) : 0;
+}
+
+static kiln_status mean_of(double *mean, const struct ki_host_entries *entries) {
+    double sum = 0;
+    for (int64_t i = 0; i < entries->rows; i++)
+        for (int64_t e = entries->start[i]; e < entries->start[i + 1]; e++) {
+            if (!isfinite(entries->value[e]))
+                return ki_fail(
+                    KILN_ERR_DATA,
+                    "kiln_sfa: the entry in row %lld, column %d is %g (rows and columns count from 0)",
+                    (long long)i, entries->col[e], entries->value[e]);
+            sum += entries->value[e];
+        }
+    *mean = sum / (double)entries->nnz;
+    return KILN_OK;
+}
+
+kiln_status ki_sfa_means_measure(struct ki_sfa_means *means, const kiln_matrix *R, double damping) {
+    struct ki_host_entries entries = {0};
+    int64_t *count = NULL;
+    kiln_status status;
+    TRY(ki_entries_get(&entries, R));
+    TRY(mean_of(&means->mean, &entries));
+    means->row = ki_calloc((size_t)entries.rows * sizeof *means->row);
+    means->column = ki_calloc((size_t)entries.cols * sizeof *means->column);
+    count = ki_calloc((size_t)entries.cols * sizeof *count);
+    if (!means->row || !means->column || !count)
+        TRY(ki_fail_nomem((size_t)(entries.rows + entries.cols) * sizeof(double), "the means"));
+    for (int64_t u = 0; u < entries.rows; u++) {
+        means->row[u] = row_mean(&entries, u, means->mean, damping);
+        for (int64_t e = entries.start[u]; e < entries.start[u + 1]; e++) {
+            means->column[entries.col[e]] += entries.value[e] - means->mean - means->row[u];
+            count[entries.col[e]]++;
+        }
+    }
+    for (int64_t i = 0; i < entries.cols; i++)
+        if (count[i] > 0) means->column[i] /= (double)count[i] + damping;
+done:
+    ki_free(count);
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+void ki_sfa_means_free(struct ki_sfa_means *means) {
+    ki_free(means->row);
+    ki_free(means->column);
+}
+
+kiln_status ki_sfa_centred(kiln_matrix **S, const kiln_matrix *R, const struct ki_sfa_means *means) {
+    struct ki_host_entries entries = {0};
+    kiln_status status;
+    TRY(ki_entries_get(&entries, R));
+    for (int64_t u = 0; u < entries.rows; u++)
+        for (int64_t e = entries.start[u]; e < entries.start[u + 1]; e++)
+            entries.value[e] -= means->mean + means->row[u] + means->column[entries.col[e]];
+    TRY(ki_entries_matrix(S, &entries, R));
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------ columns */
+
+/* The first columns of `wide`, `cols` in all, are those of `narrow`, of one less. */
+static kiln_status exchange(double **wide, double **narrow, int64_t rows, int64_t cols) {
+    *wide = ki_alloc((size_t)(rows * cols) * sizeof **wide);
+    *narrow = ki_alloc((size_t)(rows * cols) * sizeof **narrow);
+    return *wide && *narrow ? KILN_OK : ki_fail_nomem((size_t)(rows * cols) * sizeof **wide, "the factors");
+}
+
+kiln_status ki_sfa_factors(kiln_matrix *F, const kiln_matrix *A) {
+    const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
+    double *wide = NULL, *narrow = NULL;
+    kiln_status status;
+    TRY(exchange(&wide, &narrow, rows, cols));
+    TRY(ki_vector_get(wide, A));
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(narrow + i * (cols - 1), wide + i * cols, (size_t)(cols - 1) * sizeof *wide);
+    TRY(ki_vector_set(F, narrow));
+done:
+    ki_free(wide);
+    ki_free(narrow);
+    return status;
+}
+
+kiln_status ki_sfa_join(kiln_matrix *A, const kiln_matrix *F, const double *last) {
+    const int64_t rows = kiln_matrix_rows(A), cols = kiln_matrix_cols(A);
+    double *wide = NULL, *narrow = NULL;
+    kiln_status status;
+    TRY(exchange(&wide, &narrow, rows, cols));
+    TRY(ki_vector_get(narrow, F));
+    for (int64_t i = 0; i < rows; i++) {
+        memcpy(wide + i * cols, narrow + i * (cols - 1), (size_t)(cols - 1) * sizeof *wide);
+        wide[i * cols + cols - 1] = last[i];
+    }
+    TRY(ki_vector_set(A, wide));
+done:
+    ki_free(wide);
+    ki_free(narrow);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- models */
+
+static kiln_status check_model(const kiln_model *model) {
+    const struct ki_tensor *settings = ki_model_tensor(model, "settings"), *B = ki_model_tensor(model, "B");
+    kiln_status status = ki_model_check_names(model, "rows", ki_model_tensor(model, "A")->rows);
+    if (status == KILN_OK) status = ki_model_check_names(model, "columns", B->rows);
+    for (int i = 0; status == KILN_OK && i < SETTINGS; i++)
+        if (!isfinite(ki_tensor_value(settings, i)) || (i == L2 && !(ki_tensor_value(settings, i) > 0)) ||
+            (i == DAMPING && ki_tensor_value(settings, i) < 0))
+            status =
+                ki_fail(KILN_ERR_MODEL, "tensor 'settings' has the value %g", ki_tensor_value(settings, i));
+    if (status == KILN_OK && B->cols < 2)
+        status = ki_fail(KILN_ERR_MODEL, "tensor 'B' has no factors beside the means");
+    return status == KILN_OK ? ki_check_seen(model, B->rows) : status;
+}
+
+static double setting(const kiln_model *model, int i) {
+    return ki_tensor_value(ki_model_tensor(model, "settings"), i);
+}
+
+static bool has_biases(const kiln_model *model, double *mean) {
+    *mean = setting(model, MEAN);
+    return true;
+}
+
+/* The means of new rows, as training would have it, and those of the model's columns. */
+static kiln_status means_of(struct ki_sfa_means *means, const kiln_model *model, const kiln_matrix *X) {
+    struct ki_host_entries entries = {0};
+    const struct ki_tensor *B = ki_model_tensor(model, "B");
+    kiln_status status;
+    means->mean = setting(model, MEAN);
+    TRY(ki_entries_get(&entries, X));
+    means->row = ki_calloc((size_t)entries.rows * sizeof *means->row);
+    means->column = ki_calloc((size_t)entries.cols * sizeof *means->column);
+    if (!means->row || !means->column)
+        TRY(ki_fail_nomem((size_t)(entries.rows + entries.cols) * sizeof(double), "the means"));
+    for (int64_t u = 0; u < entries.rows; u++)
+        means->row[u] = row_mean(&entries, u, means->mean, setting(model, DAMPING));
+    for (int64_t i = 0; i < entries.cols; i++)
+        means->column[i] = ki_tensor_value(B, i * B->cols + B->cols - 1);
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
+    static const char call[] = "kiln_transform";
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    kiln_matrix *made = NULL, *B = NULL, *F = NULL, *S = NULL, *solved = NULL;
+    struct ki_sfa_means means = {0};
+    kiln_status status;
+    TRY(kiln_model_tensor(&B, device, type, model, "B"));
+    const int64_t r = kiln_matrix_cols(B);
+    if (kiln_matrix_format(X) != KILN_CSR) TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: X must be sparse", call));
+    if (kiln_matrix_cols(X) != kiln_matrix_rows(B))
+        TRY(ki_fail(KILN_ERR_MODEL, "%s: the model has %lld columns, X has %lld", call,
+                    (long long)kiln_matrix_rows(B), (long long)kiln_matrix_cols(X)));
+    TRY(means_of(&means, model, X));
+    TRY(ki_sfa_centred(&S, X, &means));
+    TRY(kiln_matrix_dense(&F, device, type, kiln_matrix_rows(B), r - 1, NULL));
+    TRY(ki_sfa_factors(F, B));
+    TRY(kiln_matrix_dense(&solved, device, type, kiln_matrix_rows(X), r - 1, NULL));
+    TRY(kiln_factor_solve(
+        solved,
+        &(kiln_factor_rows){.R = S, .B = F, .l2 = setting(model, L2), .solver = KILN_FACTOR_CHOLESKY}));
+    TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), r, NULL));
+    TRY(ki_sfa_join(made, solved, means.row));
+    *A = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    kiln_matrix_free(solved);
+    kiln_matrix_free(S);
+    kiln_matrix_free(F);
+    kiln_matrix_free(B);
+    ki_sfa_means_free(&means);
+    return status;
+}
+
+static const kiln_option options_table[] = {
+    KI_OPTION(kiln_sfa_options, l2, POSITIVE, 10, 10, 0, INFINITY, NULL, "Strength of the L2 penalty."),
+    KI_OPTION(kiln_sfa_options, damping, REAL, 5, 5, 0, INFINITY, NULL,
+              "A mean is its sum divided by its count plus this, so that few entries count for less."),
+    KI_OPTION(kiln_sfa_options, tolerance, POSITIVE, 1e-4, 1e-4, 0, INFINITY, NULL,
+              "Stop when an iteration lowers the objective by at most this share."),
+    KI_OPTION(kiln_sfa_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
+              "Stop after this many iterations, converged or not."),
+};
+
+const struct ki_algorithm ki_algorithm_sfa = {
+    .shown = {"sfa", "Factor a matrix of ratings about its means by conjugate gradient",
+              KI_OPTIONS(options_table, kiln_sfa_options)},
+    .tensors = {{"A", 'm', 'r', false, false},
+                {"B", 'n', 'r', false, false},
+                {"settings", '1', '3', false, true},
+                KI_SEEN_TENSORS},
+    .check = check_model,
+    .transform = transform,
+    .biases = has_biases,
+    .instead = "kiln recommend shows what it recommends to a user",
+    .passes = {300, 2, false}};
+
+void ki_sfa_fill(kiln_sfa_options *o, kiln_type type) {
+    ki_options_fill(o, &ki_algorithm_sfa.shown, type);
+    if (o->damping == KILN_NONE) o->damping = 0;
+}
+
+kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B, double mean,
+                           const kiln_sfa_options *options) {
+    kiln_status status;
+    kiln_sfa_options o;
+    kiln_model *made = NULL;
+    kiln_matrix *settings = NULL;
+    if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_sfa_model: an argument is NULL");
+    TRY(KI_TAKE(kiln_sfa_options, &o, options));
+    ki_sfa_fill(&o, kiln_matrix_type(A));
+    const double values[SETTINGS] = {mean, o.l2, o.damping};
+    TRY(kiln_model_create(&made, "sfa"));
+    TRY(kiln_matrix_dense(&settings, kiln_matrix_device(A), KILN_F64, 1, SETTINGS, values));
+    TRY(kiln_model_set_tensor(made, "A", A));
+    TRY(kiln_model_set_tensor(made, "B", B));
+    TRY(kiln_model_set_tensor(made, "settings", settings));
+    TRY(ki_model_check(made));
+    *model = made;
+    made = NULL;
+done:
+    kiln_matrix_free(settings);
+    kiln_model_free(made);
+    return status;
+}
