@@ -1,4 +1,5 @@
 /* kiln completion SHELL: completion scripts, from the option and verb tables. */
+#include <stdbool.h>
 #include <string.h>
 
 #include "common.h"
@@ -30,14 +31,32 @@ static void bash_offer(const char *choice) {
     printf("' -- \"$word\"))");
 }
 
+static bool named_once(const struct option *option) {
+    int count = 0;
+    for (int i = 0; i < option_count; i++) count += strcmp(option_table[i].name, option->name) == 0;
+    return count == 1;
+}
+
+/* What stands before the word: the option after any verb, or, where verbs have options of one name, after those that have this one. */
+static void bash_pattern(const struct option *option) {
+    bool begun = false;
+    for (int v = 0; v < verb_count; v++) {
+        const bool once = named_once(option);
+        if (once ? v > 0 : !option_applies(option, &verb_table[v])) continue;
+        const char *verb = once ? "*" : verb_table[v].name;
+        printf("%s%s' --%s'", begun ? "|" : "    ", verb, option->name);
+        if (option->letter) printf("|%s' -%c'", verb, option->letter);
+        begun = true;
+    }
+    printf(") ");
+}
+
 static void bash_values(void) {
-    printf("    case $previous in\n");
+    printf("    case \"$verb $previous\" in\n");
     for (int i = 0; i < option_count; i++) {
         const struct option *option = &option_table[i];
         if (option->kind == OPTION_FLAG) continue;
-        printf("    --%s", option->name);
-        if (option->letter) printf("|-%c", option->letter);
-        printf(") ");
+        bash_pattern(option);
         if (option->choices || file_option(option)) {
             bash_offer(option->choices);
             printf("; ");
@@ -65,10 +84,11 @@ static void bash(void) {
            "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]} verb= i\n"
            "    COMPREPLY=()\n",
            kiln_version());
-    bash_values();
     printf("    for ((i = 1; i < COMP_CWORD; i++)); do\n        case ${COMP_WORDS[i]} in\n        ");
     for (int v = 0; v < verb_count; v++) printf("%s%s", v ? "|" : "", verb_table[v].name);
-    printf(") verb=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n    case $verb in\n");
+    printf(") verb=${COMP_WORDS[i]}; break ;;\n        esac\n    done\n");
+    bash_values();
+    printf("    case $verb in\n");
     for (int v = 0; v < verb_count; v++) bash_verb(&verb_table[v]);
     printf("    *) COMPREPLY=($(compgen -W '");
     for (int v = 0; v < verb_count; v++) printf("%s ", verb_table[v].name);

@@ -121,8 +121,13 @@ static int take_metrics(struct validation *validation, struct tried *tried, cons
     }
     validation->metric_count = metrics->count;
     if (known) return 0;
-    return fail_with(KILN_ERR_ARGUMENT, WORKING, metrics->count ? metrics->list[0].key : "",
-                     "--metric %s: these models have none", validation->metric);
+    char words[200] = "they have";
+    for (int i = 0; i < metrics->count; i++) {
+        const size_t used = strlen(words);
+        snprintf(words + used, sizeof words - used, "%s %s", i ? "," : "", metrics->list[i].key);
+    }
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, words, "--metric %s: these models have none",
+                     validation->metric);
 }
 
 static void finish(struct tried *tried) {

@@ -45,10 +45,11 @@ static void print_options(FILE *file, const struct verb *verb) {
     }
 }
 
-static void print_exit_codes(FILE *file) {
+static void print_exit_codes(FILE *file, const struct verb *verb) {
     fprintf(file, "\nExit codes\n");
     for (int i = 0; i < exit_meaning_count; i++)
-        fprintf(file, "  %4d  %s\n", exit_meanings[i].code, exit_meanings[i].meaning);
+        if (exit_applies(&exit_meanings[i], verb))
+            fprintf(file, "  %4d  %s\n", exit_meanings[i].code, exit_meanings[i].meaning);
 }
 
 static void print_verb(FILE *file, const struct verb *verb) {
@@ -59,7 +60,7 @@ static void print_verb(FILE *file, const struct verb *verb) {
     fprintf(file, "\nExamples\n");
     print_lines(file, verb->examples);
     print_options(file, verb);
-    print_exit_codes(file);
+    print_exit_codes(file, verb);
 }
 
 static void print_overview(FILE *file) {
@@ -80,7 +81,7 @@ static void print_overview(FILE *file) {
                       "kiln predict flights.kiln data/flights.csv.gz -o delays.txt\n"
                       "kiln info flights.kiln\n"
                       "kiln doctor");
-    print_exit_codes(file);
+    print_exit_codes(file, NULL);
     fprintf(file, "\nkiln VERB --help tells all about a verb, kiln man VERB prints its man page.\n");
 }
 

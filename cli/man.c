@@ -80,9 +80,10 @@ static void examples(const char *lines) {
     printf(".fi\n");
 }
 
-static void exit_codes(void) {
+static void exit_codes(const struct verb *verb) {
     heading("Exit status");
     for (int i = 0; i < exit_meaning_count; i++) {
+        if (!exit_applies(&exit_meanings[i], verb)) continue;
         printf(".TP\n\\fB%d\\fR\n", exit_meanings[i].code);
         paragraph(exit_meanings[i].meaning);
     }
@@ -131,7 +132,7 @@ static void page_of_verb(const struct verb *verb) {
             if (option_table[i].group == (enum option_group)group && option_applies(&option_table[i], verb))
                 option_entry(&option_table[i], verb);
     examples(verb->examples);
-    exit_codes();
+    exit_codes(verb);
     environment();
     see_also(verb);
 }
@@ -148,7 +149,7 @@ static void page_of_kiln(void) {
     heading("Options of every verb");
     for (int i = 0; i < option_count; i++)
         if (option_table[i].verbs == EVERY_VERB) option_entry(&option_table[i], NULL);
-    exit_codes();
+    exit_codes(NULL);
     environment();
     see_also(NULL);
 }

@@ -21,17 +21,16 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define WEIGHTED (TRAINS | BIT(ROWS) | JUDGES)
 #define OFFSETS (BIT(GLM) | JUDGES)
 #define READS (LABELLED | OTHERS | BIT(RECOMMEND))
-#define SPEAKS (BIT(COMPLETION) | BIT(MAN) | BIT(HELP) | BIT(VERSION))
 #define COMPUTES (EVERY & ~SPEAKS)
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
 #define SUMS (COMPUTES & ~(BIT(INFO) | BIT(COEFFICIENTS) | BIT(CONVERT) | BIT(DOCTOR)))
 #define DRAWS (TRAINS | BIT(RANDOM) | BIT(TUNE))
-#define WRITES (SOLVES | BIT(PREDICT) | BIT(COEFFICIENTS) | BIT(RECOMMEND))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
 #define FORMATS "auto|libsvm|mtx|csv|npy|npz|edges|docword|ratings"
 #define OUTPUTS "auto|libsvm|mtx|csv|npy|npz"
 #define ANY -INFINITY, INFINITY
+#define AS_NAMED ", as its name says: SVG, or PNG in .png. - is standard output."
 #define BY_METRIC "What --cv, and a path, go by; auc is of two classes."
 
 /* Options of the registry of which a path can be given: the registry's text comes first. */
@@ -170,7 +169,9 @@ const struct option tool_options[] = {
      AT(map)},
     {"allow-nonfinite", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
      "Accept NaN and infinity in the data. Without it they are errors.", AT(allow_nonfinite)},
-    {"strict", 0, OPTION_FLAG, GROUP_DATA, READS, NULL, NULL, NULL, ANY,
+    {"strict", 0, OPTION_FLAG, GROUP_DATA, READS & ~SOLVES, NULL, NULL, NULL, ANY,
+     "Take no liberties: duplicate entries that would be merged are errors.", AT(strict)},
+    {"strict", 0, OPTION_FLAG, GROUP_DATA, SOLVES, NULL, NULL, NULL, ANY,
      "Take no liberties: duplicate entries that would be merged are errors, and training that does not "
      "converge ends "
      "with exit code 4.",
@@ -207,16 +208,18 @@ const struct option tool_options[] = {
     {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, DRAWS, "N", NULL, "0", 0, 9e18,
      "Seed of random numbers, of the folds of --cv for instance.", AT(seed)},
 
-    {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, WRITES, "FILE", NULL, NULL, ANY,
-     "Write the model or the predictions (predict; without it to standard output) to FILE, as a "
-     "whole or "
-     "not at all. - is standard output.",
-     AT(output)},
-    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(TUNE) | BIT(EVALUATE) | TRAINS, "FILE", NULL, NULL, ANY,
-     "Draw the result (of tune, of evaluate, of --cv, of a path) to FILE, as its name says: SVG, or PNG in "
-     ".png. - is "
-     "standard output.",
-     AT(plot)},
+    {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, SOLVES, "FILE", NULL, NULL, ANY,
+     "Write the model to FILE, as a whole or not at all. - is standard output.", AT(output)},
+    {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, BIT(PREDICT), "FILE", NULL, NULL, ANY,
+     "Write the predictions to FILE instead of standard output, as a whole or not at all.", AT(output)},
+    {"output", 'o', OPTION_OUTPUT, GROUP_OUTPUT, BIT(COEFFICIENTS) | BIT(RECOMMEND), "FILE", NULL, NULL, ANY,
+     "Write the table to FILE instead of standard output, as a whole or not at all.", AT(output)},
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, TRAINS, "FILE", NULL, NULL, ANY,
+     "Draw the scores of --cv, or the coefficients of a path, to FILE" AS_NAMED, AT(plot)},
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(EVALUATE), "FILE", NULL, NULL, ANY,
+     "Draw ROC and calibration, or calibration and residuals, to FILE" AS_NAMED, AT(plot)},
+    {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, BIT(TUNE), "FILE", NULL, NULL, ANY,
+     "Draw measured and predicted times of the plans to FILE" AS_NAMED, AT(plot)},
     {"json", 0, OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,
      "Print one JSON object on standard output, for errors too.", AT(json)},
     {"quiet", 'q', OPTION_FLAG, GROUP_OUTPUT, EVERY, NULL, NULL, NULL, ANY,

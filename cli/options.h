@@ -88,6 +88,8 @@ enum verb_id {
 };
 #define VERB_BIT(verb) (1u << VERB_##verb)
 #define EVERY_VERB (~0u)
+/* Verbs that only print what the tool knows of itself. */
+#define SPEAKS (VERB_BIT(COMPLETION) | VERB_BIT(MAN) | VERB_BIT(HELP) | VERB_BIT(VERSION))
 
 enum option_place {
     IN_SETTINGS,
@@ -152,9 +154,13 @@ extern const int tool_verb_count;
 struct exit_meaning {
     int code;
     const char *meaning;
+    unsigned verbs; /* VERB_BITs; 0: every verb */
 };
 extern const struct exit_meaning exit_meanings[];
 extern const int exit_meaning_count;
+static inline bool exit_applies(const struct exit_meaning *exit, const struct verb *verb) {
+    return !verb || !exit->verbs || (exit->verbs & verb->kinds);
+}
 
 enum { MAX_ARGUMENTS = 4096 };
 struct command {

@@ -155,15 +155,24 @@ const struct verb tool_verbs[] = {
 
 const int tool_verb_count = sizeof tool_verbs / sizeof *tool_verbs;
 
+#define LINEAR (VERB_BIT(LINREG) | VERB_BIT(LOGREG) | VERB_BIT(GLM) | VERB_BIT(SVM))
+#define TRAINED (LINEAR | VERB_BIT(ALGORITHM))
+#define GIVEN_MODEL                                                                                          \
+    (TRAINED | VERB_BIT(PREDICT) | VERB_BIT(EVALUATE) | VERB_BIT(RECOMMEND) | VERB_BIT(VERIFY) |             \
+     VERB_BIT(INFO) | VERB_BIT(COEFFICIENTS))
+#define GIVEN_DATA (GIVEN_MODEL | VERB_BIT(CONVERT) | VERB_BIT(EXPLAIN))
+
 const struct exit_meaning exit_meanings[] = {
-    {0, "done"},
-    {1, "internal error, or output that could not be written"},
-    {2, "usage: unknown verb or option, bad value"},
-    {3, "bad data: malformed, unusable or unreadable input"},
-    {4, "not converged (only with --strict; else 0 and a warning); verify: a claim does not hold"},
-    {5, "the device that was asked for is not available, or was lost"},
-    {6, "out of memory, of the host or of the device"},
-    {7, "the model is unusable: missing, damaged, or not for these data"},
-    {130, "interrupted; training has written the model so far"},
+    {0, "done", 0},
+    {1, "internal error, or output that could not be written", 0},
+    {2, "usage: unknown verb or option, bad value", 0},
+    {3, "bad data: malformed, unusable or unreadable input", GIVEN_DATA},
+    {4, "not converged (only with --strict; else 0 and a warning)", TRAINED},
+    {4, "a claim does not hold", VERB_BIT(VERIFY)},
+    {5, "the device that was asked for is not available, or was lost", ~SPEAKS},
+    {6, "out of memory, of the host or of the device", ~SPEAKS},
+    {7, "the model is unusable: missing, damaged, or not for these data", GIVEN_MODEL},
+    {130, "interrupted; the model so far is written", TRAINED},
+    {130, "interrupted", ~(SPEAKS | TRAINED)},
 };
 const int exit_meaning_count = sizeof exit_meanings / sizeof *exit_meanings;

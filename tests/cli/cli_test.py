@@ -221,6 +221,8 @@ class Usage(Case):
                                      ("devices", ("--device", "--threads"), ("--type", "--seed")),
                                      ("coefficients", ("--device",), ("--type", "--deterministic", "--seed")),
                                      ("linreg", ("--seed", "rmse|mae|r2. "), ("log_loss", "--C ", "--probabilities")),
+                                     ("predict", ("Write the predictions", " 7 the model"), ("not converged", "Draw ", "Write the model")),
+                                     ("convert", (" 3 bad data",), (" 4 ", " 7 the model")),
                                      ("hits", ("--device",), ("--seed",)), ("kmeans", ("--seed",), ()),
                                      ("logreg", ("--l1", "log_loss|brier|accuracy|auc. "), ("rmse", "--offset"))):
             text = kiln(verb, "--help")[0]
@@ -274,6 +276,17 @@ class Pages(Case):
             self.assertIn(words, text)
             for other in {"normal equations", "constant mean", "authorities"} - {words}:
                 self.assertNotIn(other, text)
+
+    def test_bash_offers_what_the_verb_takes(self):
+        if not shutil.which("bash"):
+            print("cli: no bash here: its completion is not run", file=sys.stderr)
+            return
+        script = kiln("completion", "bash")[0]
+        for words, offered in (("logreg --metric ", "log_loss brier accuracy auc"), ("mds --metric ", "ratio interval ordinal"),
+                               ("linreg --metric r", "rmse r2"), ("glm --link id", "identity"), ("linreg --missing ", "error drop mean indicator")):
+            line = script + f"\nCOMP_WORDS=(kiln {words.rsplit(' ', 1)[0]} '{words.rsplit(' ', 1)[1]}'); COMP_CWORD=3; _kiln; echo ${{COMPREPLY[@]}}\n"
+            found = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+            self.assertEqual(found.stdout.strip(), offered, (words, found.stderr))
 
     def test_completion_scripts_parse(self):
         for shell in ("bash", "zsh", "fish"):
