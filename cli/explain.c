@@ -88,7 +88,22 @@ static void print_estimate(const kiln_estimate *e, int64_t passes) {
            (long long)passes, e->measured ? "" : " at most; not measured");
 }
 
-static int tell_estimates(struct run *run, const kiln_work *work, const kiln_estimate *estimates,
+/* What the verb itself has to say, of X on the device that was chosen. */
+static int tell_more(struct run *run, const struct verb *verb, kiln_device *device, const kiln_matrix *X,
+                     json_t *object) {
+    kiln_matrix *copy = NULL;
+    if (!verb->explain) return 0;
+    const bool there = device == kiln_matrix_device(X);
+    int code = there || kiln_matrix_copy(&copy, device, kiln_matrix_type(X), X) == KILN_OK
+                   ? 0
+                   : fail_library(WORKING);
+    if (!code) code = verb->explain(run, there ? X : copy, object);
+    kiln_matrix_free(copy);
+    return code;
+}
+
+static int tell_estimates(struct run *run, const struct verb *verb, kiln_device *device,
+                          const kiln_data *data, const kiln_work *work, const kiln_estimate *estimates,
                           int64_t count) {
     if (talk_json()) {
         json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
@@ -100,7 +115,9 @@ static int tell_estimates(struct run *run, const kiln_work *work, const kiln_est
         json_put_count(object, "k", work->k);
         for (int64_t i = 0; i < count; i++) json_add(array, choose_estimate_json(&estimates[i]));
         json_put(object, "estimates", array);
-        return json_print(object);
+        const int code = tell_more(run, verb, device, kiln_data_X(data), object);
+        const int printed = json_print(object);
+        return code ? code : printed;
     }
     printf("%s: %s x %s, %s of X, %s expected", run->arguments[0], text_plural(work->rows, "row"),
            text_plural(work->cols, "column"), text_bytes(estimates[0].bytes),
@@ -109,7 +126,7 @@ static int tell_estimates(struct run *run, const kiln_work *work, const kiln_est
     printf("\n\n");
     for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
     printf("\n* --device auto would take this one\n");
-    return 0;
+    return tell_more(run, verb, device, kiln_data_X(data), NULL);
 }
 
 /* The data and the work on them, as training itself would begin. */
@@ -157,7 +174,7 @@ static int explain_training(struct run *run, const struct verb *verb) {
                                &(kiln_choose_options){.thorough = 1, .process_end = process_end}) != KILN_OK)
             code = fail_library(WORKING);
         else
-            code = tell_estimates(run, &work, estimates, count);
+            code = tell_estimates(run, verb, device, job.data, &work, estimates, count);
     }
     if (device != run->device) kiln_device_close(device);
     kiln_free(estimates);

@@ -3,6 +3,8 @@
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
 
+#include <jansson.h>
+#include <kiln.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -144,6 +146,8 @@ struct verb {
     int (*verify)(struct run *run, struct verifying *v);
     const char *otherwise; /* options of the registry that it sets in another way: "init|seed"; NULL: none */
     const char *predict_instead; /* where its models predict nothing: what else there is */
+    /* What kiln explain says beside the choice of a device, on which X is: into the object, or as text where there is none. */
+    int (*explain)(const struct run *run, const kiln_matrix *X, json_t *object);
 };
 extern struct verb verb_table[VERBS_MOST];
 extern int verb_count;

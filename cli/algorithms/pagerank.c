@@ -4,11 +4,14 @@
 #include <string.h>
 
 #include "graph.h"
+#include "json.h"
 #include "metrics.h"
 #include "output.h"
 #include "plot.h"
 #include "train.h"
 #include "verify.h"
+
+#include <kiln/tune.h>
 
 enum { TOP = 10, SETS_MOST = 64, POINTS = 200 };
 
@@ -295,6 +298,36 @@ static int verify_pagerank(struct run *run, struct verifying *v) {
     return code;
 }
 
+/* ---------------------------------------------------------------------------------------- explain */
+
+static int explain_pagerank(const struct run *run, const kiln_matrix *A, json_t *object) {
+    const kiln_pagerank_options *options = (const kiln_pagerank_options *)run->settings->algorithm.bytes;
+    kiln_plan *plans = NULL;
+    int64_t count = 0;
+    if (kiln_ranks_plans(&plans, &count, A, 1, options->weighted) != KILN_OK) return fail_library(WORKING);
+    json_t *array = object ? json_array() : NULL;
+    if (!object) printf("\nlayout of the links, one ranking   an iteration  read and written  limited by\n");
+    for (int64_t i = 0; i < count; i++) {
+        const kiln_plan *plan = &plans[i];
+        const bool taken = options->layout ? (int64_t)options->layout == plan->number : plan->chosen;
+        if (object) {
+            json_t *row = json_object();
+            json_put_text(row, "layout", plan->variant);
+            json_put_flag(row, "chosen", taken);
+            json_put_number(row, "bytes", plan->bytes);
+            json_put_number(row, "predicted_seconds", plan->seconds);
+            json_put_text(row, "limit", plan->limit);
+            json_add(array, row);
+        } else {
+            printf("%c %-30s  %10.4f ms  %16s  %s\n", taken ? '*' : ' ', plan->variant, 1e3 * plan->seconds,
+                   text_bytes(plan->bytes), plan->limit);
+        }
+    }
+    if (object) json_put(object, "layouts", array);
+    kiln_free(plans);
+    return 0;
+}
+
 /* ---------------------------------------------------------------------------------------- the verb */
 
 static int run_pagerank(struct run *run) {
@@ -367,5 +400,6 @@ const struct verb verb_of_pagerank = {
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_pagerank,
+    .explain = explain_pagerank,
     .predict_instead = "kiln pagerank --scores FILE writes every vertex's rank",
 };

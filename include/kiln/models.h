@@ -195,6 +195,7 @@ typedef struct kiln_pagerank_options {
      * converged = 1, stopped_by = KILN_STOP_ITERATIONS and tolerance = INFINITY. */
     int64_t iterations;
     kiln_control control;
+    kiln_layout layout; /* of the links (kiln_ranks); 0 = the one that is predicted to be the fastest */
 } kiln_pagerank_options;
 KILN_API kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A,
                                    const kiln_pagerank_options *options, kiln_report *report);

@@ -436,11 +436,25 @@ KILN_API kiln_status kiln_guttman_step(const kiln_guttman *step);
 
 /* ---- PageRank ---- */
 
+/* How the links of a graph lie for sums over those that lead to a vertex, which are its row here. All of them store 4 bytes a link,
+ * and values only where weights are asked for; they are made once, at the first step, and kept with A.
+ *   csr       row after row; a GPU's vector of threads takes a row, however long it is
+ *   hybrid    windows of rows sorted by length, whose rows of equal length are done together (ELLPACK without padding, a bin for each
+ *             length); on a GPU rows of more than 64 links are in balanced shares
+ *   balanced  row after row, cut into shares of as many rows and links wherever rows begin and end; parts of rows are added in order
+ * Which is the fastest hangs on the rows' lengths: kiln_ranks_plans (kiln/tune.h) says what each is predicted to take. Sums differ by
+ * rounding alone. */
+typedef enum kiln_layout {
+    KILN_LAYOUT_CSR = 1,
+    KILN_LAYOUT_HYBRID = 2,
+    KILN_LAYOUT_BALANCED = 3
+} kiln_layout;
+
 /* What power iteration for PageRank works on: k rankings of one graph's n vertices at once, 1 <= k <= 64, each a column of
  *   P = (1 - damping) teleport + damping (A^T D^-1 P + mass * dangling),
  * D the sums of A's rows, which are what links from a vertex weigh together, and mass the sum of P over the vertices that have
- * none. Row i of A links to column j with weight a_ij >= 0. The update gathers by columns of A, so that the first call copies A's
- * structure by columns (4 bytes a link, and its values if weighted), which is kept with A. */
+ * none. Row i of A links to column j with weight a_ij >= 0. The update gathers by columns of A, so that the first step copies A's
+ * structure in one of the layouts above. */
 typedef struct kiln_ranks {
     size_t size;
     const kiln_matrix *A; /* n x n, CSR */
@@ -456,6 +470,7 @@ typedef struct kiln_ranks {
     kiln_matrix *S;
     const kiln_matrix *teleport; /* n x 1 (for each column) or n x k; NULL = 1/n throughout */
     const kiln_matrix *dangling; /* where mass goes: the same */
+    kiln_layout layout;          /* of the links, in steps; 0 = the one that is predicted to be the fastest */
 } kiln_ranks;
 
 /* Before the first step: factor, C = D^-1 P, and S but for the goals. Cost: one pass over A's row starts, and values if
@@ -467,10 +482,10 @@ KILN_API kiln_status kiln_ranks_begin(const kiln_ranks *ranks);
  * rest is not done; a goal below 0 is never met. Everything stays on the device, so that many steps are queued without waiting.
  * Cost: a step reads 4 bytes a link (8 or 12 weighted) and gathers k elements for each, and reads three and writes two more
  * elements a vertex and column; GPUs: one such pass for every 8 columns. Sums of mass and change in double (on devices that have
- * it). Determinism: run to run, on the CPU for any number of threads.
- * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), ERR_LIMIT (2^31 links or more on a GPU), memory and device errors.
+ * it); balanced shares on GPUs: such a pass for every column. Determinism: run to run, on the CPU for any number of threads.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing, layout), ERR_LIMIT (2^31 links or more on a GPU), memory and device errors.
  * Source: Page, Brin, Motwani and Winograd, 1998; Gunarathne, Salpitikorala, Chauhan and Fox, 2011, whose update is made where the
- * links have been gathered. */
+ * links have been gathered, and whose balanced layout is derived anew (docs/pagerank.md). */
 KILN_API kiln_status kiln_ranks_step(const kiln_ranks *ranks, int64_t first, int64_t count);
 
 #ifdef __cplusplus

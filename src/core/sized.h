@@ -20,7 +20,7 @@
 #define KI_LAST_kiln_ratio under_row
 #define KI_LAST_kiln_sample B
 #define KI_LAST_kiln_guttman weights
-#define KI_LAST_kiln_ranks dangling
+#define KI_LAST_kiln_ranks layout
 #define KI_LAST_kiln_assignment first
 #define KI_LAST_kiln_read_options groups
 #define KI_LAST_kiln_report figures
@@ -34,7 +34,7 @@
 #define KI_LAST_kiln_mds_options control
 #define KI_LAST_kiln_mds_verification fall
 #define KI_LAST_kiln_hits_verification hubs
-#define KI_LAST_kiln_pagerank_options control
+#define KI_LAST_kiln_pagerank_options layout
 #define KI_LAST_kiln_pagerank_verification sum
 #define KI_LAST_kiln_ranking rows
 #define KI_LAST_kiln_factor_rows steps

@@ -143,3 +143,12 @@ kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, boo
 done:
     return status;
 }
+
+void ki_columns_drop(const kiln_matrix *X) {
+    if (!ki_on_cpu(X->device)) {
+        ki_columns_drop_gpu(X);
+        return;
+    }
+    ki_slot_drop(X, &slot_columns);
+    ki_slot_drop(X, &slot_pattern);
+}

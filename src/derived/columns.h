@@ -12,7 +12,10 @@ struct ki_columns {
 
 /* X is held. values: its values, too, else its pattern is enough, 4 bytes an entry. ERR_LIMIT on a GPU: 2^31 entries or more. */
 kiln_status ki_columns_get(struct ki_columns *columns, const kiln_matrix *X, bool values);
+/* Drops X's copies, which whoever asks again has made anew. */
+void ki_columns_drop(const kiln_matrix *X);
 kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X,
                            bool values); /* derived/transpose.c */
+void ki_columns_drop_gpu(const kiln_matrix *X);
 
 #endif

@@ -139,3 +139,8 @@ kiln_status ki_columns_gpu(struct ki_columns *columns, const kiln_matrix *X, boo
 done:
     return status;
 }
+
+void ki_columns_drop_gpu(const kiln_matrix *X) {
+    ki_slot_drop(X, &slot_columns);
+    ki_slot_drop(X, &slot_pattern);
+}

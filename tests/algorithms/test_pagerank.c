@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "kiln.h"
+#include "pagerank_peers.h"
 
 enum { N = 150, K_MOST = 3 };
 
@@ -169,6 +170,45 @@ static void agrees_with_plain_loops(void **state) {
     free(a);
 }
 
+/* The graph of pagerank_peers.h. */
+static double *peer_graph(void) {
+    double *a = calloc((size_t)PEER_N * PEER_N, sizeof *a);
+    assert_non_null(a);
+    for (int i = 0; i < PEER_N; i++) {
+        const int to[] = {0, (i * i + 1) % PEER_N, (3 * i + 2) % PEER_N};
+        for (int j = 0; j < 3 && i % 7 != 3; j++) a[i * PEER_N + to[j]] = 1 + (i + to[j]) % 5;
+    }
+    return a;
+}
+
+/* Every layout of the links, on every device, to 1e-10 of what networkx and igraph find. */
+static void agrees_with_peers(void **state) {
+    (void)state;
+    double *a = peer_graph(), seeds[PEER_N] = {0}, ranks[PEER_N];
+    kiln_device *const devices[] = {cpu, gpu};
+    seeds[3] = seeds[50] = 1, seeds[77] = 2;
+    for (int d = 0; d < 2 && devices[d]; d++)
+        for (int layout = 0; layout <= KILN_LAYOUT_BALANCED; layout++) {
+            kiln_matrix *A = matrix_of(devices[d], KILN_F64, PEER_N, a), *found = NULL,
+                        *t = dense_of(devices[d], KILN_F64, PEER_N, 1, seeds);
+            assert_int_equal(kiln_matrix_dense(&found, devices[d], KILN_F64, PEER_N, 1, NULL), KILN_OK);
+            for (size_t i = 0; i < sizeof peer_ranks / sizeof *peer_ranks; i++) {
+                const struct peer_ranks *peer = &peer_ranks[i];
+                const kiln_pagerank_options options = {.damping = peer->damping,
+                                                       .weighted = peer->weighted,
+                                                       .personalize = peer->seeded ? t : NULL,
+                                                       .tolerance = 1e-14,
+                                                       .layout = (kiln_layout)layout};
+                assert_int_equal(kiln_pagerank(found, A, &options, NULL), KILN_OK);
+                get(ranks, found);
+                for (int v = 0; v < PEER_N; v++) assert_true(fabs(ranks[v] - peer->ranks[v]) <= 1e-10);
+            }
+            kiln_matrix *const all[] = {A, found, t};
+            for (int i = 0; i < 3; i++) kiln_matrix_free(all[i]);
+        }
+    free(a);
+}
+
 static int stop_at_third(void *user, const kiln_progress *now) {
     (void)user;
     assert_string_equal(now->phase, "solve");
@@ -317,6 +357,7 @@ static void refusals(void **state) {
     refuse(fine, KILN_ERR_ARGUMENT, "iterations is -1", (kiln_pagerank_options){.iterations = -1});
     refuse(fine, KILN_ERR_ARGUMENT, "max_iterations is -1", (kiln_pagerank_options){.max_iterations = -1});
     refuse(fine, KILN_ERR_ARGUMENT, "tolerance is -1", (kiln_pagerank_options){.tolerance = -1});
+    refuse(fine, KILN_ERR_ARGUMENT, "layout is -1", (kiln_pagerank_options){.layout = (kiln_layout)-1});
     refuse(fine, KILN_ERR_ARGUMENT, "dangling is 3", (kiln_pagerank_options){.dangling = (kiln_dangling)3});
     assert_int_equal(kiln_pagerank(minus, long_one, NULL, NULL), KILN_ERR_UNSUPPORTED);
     assert_int_equal(kiln_pagerank(NULL, long_one, NULL, NULL), KILN_ERR_ARGUMENT);
@@ -326,9 +367,13 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_plain_loops),   cmocka_unit_test(ends_as_asked),
-        cmocka_unit_test(a_warm_start_goes_on),      cmocka_unit_test(small_graphs),
-        cmocka_unit_test(verify_finds_the_residual), cmocka_unit_test(refusals),
+        cmocka_unit_test(agrees_with_plain_loops),
+        cmocka_unit_test(agrees_with_peers),
+        cmocka_unit_test(ends_as_asked),
+        cmocka_unit_test(a_warm_start_goes_on),
+        cmocka_unit_test(small_graphs),
+        cmocka_unit_test(verify_finds_the_residual),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -1,115 +1,17 @@
 /* Steps of PageRank's power iteration: P = (1 - d) teleport + d (A^T D^-1 P + mass dangling), all of it in one walk over the links by
- * where they lead (derived/columns.h).
+ * where they lead (derived/links.h).
  *
  * What a vertex gives along each link is the same, so that without weights no value is stored for a link: the walk gathers
  * C = D^-1 P. The row that it has gathered for becomes P's, gives the next C, and adds to the mass that dangles and to the change.
  * P is overwritten, as only C is gathered from, which so comes in two copies that change places. */
 #include "ops/graph/ranks.h"
 
-#include <stdio.h>
-
 #include "bodies/bodies.h"
-#include "core/arguments.h"
-#include "core/limits.h"
-#include "core/size.h"
 #include "core/sized.h"
-#include "derived/derived.h"
 #include "dialect/scalar_math.h"
 #include "pass/combine.h"
-#include "ops/graph/ranks.cl"
 
-KI_ARGUMENTS(ranks_factor);
-KI_ARGUMENTS(ranks_begin);
-KI_ARGUMENTS(ranks_rows);
-KI_ARGUMENTS(ranks_settle);
-
-enum { COLUMNS_OF_LAUNCH = 8, SLOT_BEGIN = -1 };
-
-/* ---- GPU ---- */
-
-/* A kernel of ranks.cl and how many of its groups run at once; work space for the sums of so many. */
-struct launch {
-    struct ki_kernel *kernel;
-    int64_t size, groups;
-    int K, VS;
-    struct ki_buffer space;
-};
-
-static kiln_status prepare(struct launch *launch, const kiln_ranks *on, const char *function,
-                           const char *what, int VS, bool weighted) {
-    kiln_device *device = on->P->device;
-    const int64_t n = on->P->rows, k = on->P->cols, reach = ki_max(on->P->nnz, on->A->nnz);
-    char defines[96];
-    kiln_status status;
-    launch->K = k > 4 ? COLUMNS_OF_LAUNCH : k > 2 ? 4 : (int)k;
-    launch->VS = VS;
-    launch->size = ki_min(device->properties.is_gpu ? 256 : 64, device->properties.group_max);
-    snprintf(defines, sizeof defines, "-D%s -DBS=%d -DVS=%d -DK=%d%s%s", what, (int)launch->size, VS,
-             launch->K, weighted ? " -DWEIGHTED" : "", reach > ki_limits.index32 / 2 ? " -DINDEX64" : "");
-    TRY(ki_kernel_get(&launch->kernel, device, "ranks", function, on->P->type, defines));
-    TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, launch->size));
-    launch->groups = ki_max(1, ki_min(launch->groups, ki_ceil_div(n * VS, launch->size)));
-    TRY(ki_device_scratch(device, &launch->space,
-                          2 * k * launch->groups * ki_type_bytes(ki_wide_type(device))));
-done:
-    return status;
-}
-
-static kiln_status settle(const kiln_ranks *on, const struct launch *launch, int64_t slot) {
-    kiln_device *device = on->P->device;
-    const int64_t size = ki_min(device->properties.is_gpu ? 256 : 64, device->properties.group_max);
-    struct ki_kernel *kernel;
-    char defines[64];
-    snprintf(defines, sizeof defines, "-DSETTLE -DBS=%d -DVS=1 -DK=1", (int)size);
-    const kiln_status status = ki_kernel_get(&kernel, device, "ranks", "ranks_settle", on->P->type, defines);
-    if (status != KILN_OK) return status;
-    return ki_kernel_launch(device, kernel, 1, size,
-                            KI_PACK(ranks_settle, on->P, .S = on->S, .space = &launch->space,
-                                    .groups = (int32_t)launch->groups, .k = (int32_t)on->P->cols,
-                                    .slot = (int32_t)slot));
-}
-
-static kiln_status begin_gpu(const struct ki_ranks *ranks) {
-    const kiln_ranks *on = &ranks->on;
-    const int64_t n = on->P->rows, k = on->P->cols;
-    struct launch launch;
-    kiln_status status;
-    TRY(ki_launch_elements(on->factor, n, "ranks", "ranks_factor", "-DFACTOR -DBS=128 -DVS=1 -DK=1",
-                           KI_PACK(ranks_factor, on->P, .factor = on->factor, .row_start = &on->A->row_start,
-                                   .values = on->weighted ? on->A : NULL, .n = n)));
-    TRY(prepare(&launch, on, "ranks_begin", "BEGIN", 1, false));
-    for (int64_t first = 0; first < k; first += launch.K)
-        TRY(ki_kernel_launch(on->P->device, launch.kernel, launch.groups, launch.size,
-                             KI_PACK(ranks_begin, on->P, .space = &launch.space, .P = on->P, .C = on->C,
-                                     .factor = on->factor, .n = n, .k = (int32_t)k,
-                                     .first = (int32_t)first)));
-    TRY(settle(on, &launch, SLOT_BEGIN));
-done:
-    return status;
-}
-
-static kiln_status step_gpu(const struct ki_ranks *ranks, int64_t step) {
-    const kiln_ranks *on = &ranks->on;
-    const struct ki_columns *in = &ranks->in;
-    kiln_device *device = on->P->device;
-    const int64_t n = on->P->rows, k = on->P->cols;
-    struct launch launch;
-    kiln_status status;
-    TRY(prepare(&launch, on, "ranks_rows", "ROWS", ki_rows_vector(device, on->A->nnz, n), on->weighted));
-    for (int64_t first = 0; first < k; first += launch.K)
-        TRY(ki_kernel_launch(
-            device, launch.kernel, launch.groups, launch.size,
-            KI_PACK(ranks_rows, on->P, .space = &launch.space, .S = on->S, .start = in->start,
-                    .source = in->row, .weight = on->weighted ? in->value : NULL,
-                    .C = step % 2 ? on->next : on->C, .next = step % 2 ? on->C : on->next, .P = on->P,
-                    .factor = on->factor, .teleport = on->teleport, .dangling = on->dangling,
-                    .damping = on->damping, .n = n, .k = (int32_t)k, .first = (int32_t)first,
-                    .teleport_cols = on->teleport ? (int32_t)on->teleport->cols : 0,
-                    .dangling_cols = on->dangling ? (int32_t)on->dangling->cols : 0)));
-    TRY(settle(on, &launch, step % (on->S->rows - RANKS_ROWS)));
-done:
-    return status;
-}
+enum { SLOT_BEGIN = -1 };
 
 /* ---- checks ---- */
 
@@ -148,6 +50,8 @@ static kiln_status check(const char *call, const kiln_ranks *on) {
     if (P->cols < 1 || P->cols > KI_RANKS_COLUMNS)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: P has %lld columns, but must have 1 to %d", call,
                        (long long)P->cols, KI_RANKS_COLUMNS);
+    if ((int)on->layout < 0 || on->layout > KILN_LAYOUT_BALANCED)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: layout is %d, but must be 0 to 3", call, (int)on->layout);
     if (!(on->damping >= 0 && on->damping <= 1))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: damping is %g, but must be in [0, 1]", call, on->damping);
     TRY(ki_check_operand(call, "A", A, P));
@@ -171,7 +75,7 @@ static kiln_status steps(const struct ki_ranks *ranks, int64_t first, int64_t co
         if (cpu)
             ki_bodies(ranks->on.P)->ranks_step(ranks, step);
         else
-            TRY(step_gpu(ranks, step));
+            TRY(ki_ranks_step_gpu(ranks, step));
     }
 done:
     return status;
@@ -179,7 +83,7 @@ done:
 
 /* A stays on the device meanwhile, and with it what is derived from it. */
 static kiln_status run(const char *call, const kiln_ranks *given, int64_t first, int64_t count) {
-    struct ki_ranks ranks = {.in = {NULL, NULL, NULL}};
+    struct ki_ranks ranks = {.in = {.layout = 0}};
     kiln_status status;
     TRY(KI_TAKE(kiln_ranks, &ranks.on, given));
     TRY(check(call, &ranks.on));
@@ -192,11 +96,11 @@ static kiln_status run(const char *call, const kiln_ranks *given, int64_t first,
     const struct ki_operand operand = {A, false};
     TRY(ki_operands_hold(A->device, &operand, 1));
     if (count != SLOT_BEGIN)
-        status = ki_columns_get(&ranks.in, A, ranks.on.weighted);
+        status = ki_links_get(&ranks.in, A, ranks.on.layout, ranks.on.P->cols, ranks.on.weighted != 0);
     else if (ki_on_cpu(A->device))
         ki_bodies(A)->ranks_begin(&ranks);
     else
-        status = begin_gpu(&ranks);
+        status = ki_ranks_begin_gpu(&ranks);
     if (status == KILN_OK && count != SLOT_BEGIN) status = steps(&ranks, first, count);
     ki_operands_release(A->device, &operand, 1);
 done:

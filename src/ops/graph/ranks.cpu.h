@@ -1,15 +1,21 @@
-/* CPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c). The vertices are cut into a fixed number of parts with about as much
- * work, whose sums are added in order, so the result does not depend on the number of threads. */
+/* CPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c), a walk over the links for each of their layouts
+ * (derived/links.h). The vertices are cut into a fixed number of parts with about as much work, whose sums are added in order, so the
+ * result does not depend on the number of threads. */
 
 enum { FN(RANKS_PARTS) = 64, FN(RANKS_WORTH_THREADS) = 1 << 14 };
 
 struct FN(ranks) {
     const struct ki_ranks *ranks;
-    const real *from; /* C of this step */
-    real *to;         /* and of the next */
+    const real *from;     /* C of this step */
+    real *to;             /* and of the next */
+    const int64_t *start; /* the links' layout, weight NULL where they have none */
+    const int32_t *source;
+    const real *weight;
     int64_t n, k;
     real away, along, uniform, spread[KI_RANKS_COLUMNS];
     double sums[FN(RANKS_PARTS)][2][KI_RANKS_COLUMNS]; /* mass and change of each part */
+    /* balanced: what a part has of the row that it begins within, and of the one that it ends within */
+    real cut[FN(RANKS_PARTS)][2][KI_RANKS_COLUMNS];
 };
 
 /* What comes in along `count` links. Four sums, so that additions do not wait for each other. */
@@ -40,48 +46,57 @@ ALWAYS_INLINE void FN(ranks_update)(const struct FN(ranks) * r, int64_t v, int64
     *change += moved < 0 ? -moved : moved;
 }
 
-/* Several rankings: those of a link's source lie side by side. */
-ALWAYS_INLINE void FN(ranks_rows)(struct FN(ranks) * r, int part, int64_t first, int64_t end) {
-    const struct ki_columns *in = &r->ranks->in;
-    const int64_t *start = ki_host(in->start), k = r->k;
-    const int32_t *source = ki_host(in->row);
-    const real *weight = r->ranks->on.weighted ? ki_host(in->value) : NULL;
-    for (int64_t v = first; v < end; v++) {
-        real sum[KI_RANKS_COLUMNS] = {0};
-        for (int64_t e = start[v]; e < start[v + 1]; e++) {
-            const real w = weight ? weight[e] : 1, *from = r->from + source[e] * k;
-            for (int64_t c = 0; c < k; c++) sum[c] += w * from[c];
-        }
-        for (int64_t c = 0; c < k; c++)
-            FN(ranks_update)(r, v, c, sum[c], &r->sums[part][0][c], &r->sums[part][1][c]);
+/* What comes in along links e to end, for all rankings: those of a link's source lie side by side. */
+ALWAYS_INLINE void FN(ranks_sums)(const struct FN(ranks) * r, real sum[KI_RANKS_COLUMNS], int64_t e,
+                                  int64_t end) {
+    const int64_t k = r->k;
+    if (k == 1) {
+        sum[0] = FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL, end - e, r->from);
+        return;
+    }
+    for (int64_t c = 0; c < k; c++) sum[c] = 0;
+    for (; e < end; e++) {
+        const real w = r->weight ? r->weight[e] : 1, *from = r->from + r->source[e] * k;
+        for (int64_t c = 0; c < k; c++) sum[c] += w * from[c];
+    }
+}
+
+ALWAYS_INLINE void FN(ranks_update_all)(struct FN(ranks) * r, int part, int64_t v,
+                                        const real sum[KI_RANKS_COLUMNS]) {
+    for (int64_t c = 0; c < r->k; c++)
+        FN(ranks_update)(r, v, c, sum[c], &r->sums[part][0][c], &r->sums[part][1][c]);
+}
+
+/* ---- csr, and hybrid where several rankings share the walk: row i belongs to vertex place[i], or i ---- */
+
+ALWAYS_INLINE void FN(ranks_rows)(struct FN(ranks) * r, int part, int64_t first, int64_t end,
+                                  const int32_t *place) {
+    real sum[KI_RANKS_COLUMNS];
+    for (int64_t i = first; i < end; i++) {
+        FN(ranks_sums)(r, sum, r->start[i], r->start[i + 1]);
+        FN(ranks_update_all)(r, part, place ? place[i] : i, sum);
     }
 }
 
 ALWAYS_INLINE void FN(ranks_rows_single)(struct FN(ranks) * r, int part, int64_t first, int64_t end,
                                          bool weighted) {
-    const struct ki_columns *in = &r->ranks->in;
-    const int64_t *start = ki_host(in->start);
-    const int32_t *source = ki_host(in->row);
-    const real *weight = weighted ? ki_host(in->value) : NULL;
     double mass = 0, change = 0;
     for (int64_t v = first; v < end; v++) {
-        const int64_t e = start[v];
+        const int64_t e = r->start[v];
         const real sum =
-            FN(ranks_gather)(source + e, weighted ? weight + e : NULL, start[v + 1] - e, r->from);
+            FN(ranks_gather)(r->source + e, weighted ? r->weight + e : NULL, r->start[v + 1] - e, r->from);
         FN(ranks_update)(r, v, 0, sum, &mass, &change);
     }
     r->sums[part][0][0] = mass;
     r->sums[part][1][0] = change;
 }
 
-/* The first vertex of a part: links and vertices before it are its share of both. */
-static int64_t FN(ranks_part_begin)(const struct FN(ranks) * r, int part) {
-    const int64_t *start = ki_host(r->ranks->in.start);
-    const int64_t goal = ki_part_begin(start[r->n] + r->n, part, FN(RANKS_PARTS));
+/* The first row whose links and those before it, and the rows before it, are `goal` or more. */
+static int64_t FN(ranks_row_at)(const struct FN(ranks) * r, int64_t goal) {
     int64_t low = 0, high = r->n;
     while (low < high) {
         const int64_t middle = (low + high) / 2;
-        if (start[middle] + middle < goal)
+        if (r->start[middle] + middle < goal)
             low = middle + 1;
         else
             high = middle;
@@ -89,16 +104,146 @@ static int64_t FN(ranks_part_begin)(const struct FN(ranks) * r, int part) {
     return low;
 }
 
-static void FN(ranks_part)(void *arg, int part) {
-    struct FN(ranks) *r = arg;
-    const int64_t first = FN(ranks_part_begin)(r, part), end = FN(ranks_part_begin)(r, part + 1);
-    memset(r->sums[part], 0, sizeof r->sums[part]);
+static int64_t FN(ranks_goal)(const struct FN(ranks) * r, int part) {
+    return ki_part_begin(r->start[r->n] + r->n, part, FN(RANKS_PARTS));
+}
+
+static void FN(ranks_part_csr)(struct FN(ranks) * r, int part) {
+    const int64_t first = FN(ranks_row_at)(r, FN(ranks_goal)(r, part)),
+                  end = FN(ranks_row_at)(r, FN(ranks_goal)(r, part + 1));
     if (r->k > 1)
-        FN(ranks_rows)(r, part, first, end);
-    else if (r->ranks->on.weighted)
+        FN(ranks_rows)(r, part, first, end, NULL);
+    else if (r->weight)
         FN(ranks_rows_single)(r, part, first, end, true);
     else
         FN(ranks_rows_single)(r, part, first, end, false);
+}
+
+/* ---- hybrid ---- */
+
+/* `count` rows of the same length from place i and link e on, four at a time. */
+ALWAYS_INLINE void FN(ranks_run)(struct FN(ranks) * r, const int32_t *place, int64_t count, int length,
+                                 int64_t e, double *mass, double *change) {
+    enum { AT_ONCE = 4 };
+    const int32_t *source = r->source + e;
+    const real *weight = r->weight ? r->weight + e : NULL, *from = r->from;
+    int64_t i = 0;
+    for (; i + AT_ONCE <= count; i += AT_ONCE, source += AT_ONCE * length) {
+        real sum[AT_ONCE] = {0};
+        for (int j = 0; j < length; j++)
+            for (int q = 0; q < AT_ONCE; q++) {
+                const int at = q * length + j;
+                sum[q] += weight ? weight[at] * from[source[at]] : from[source[at]];
+            }
+        for (int q = 0; q < AT_ONCE; q++) FN(ranks_update)(r, place[i + q], 0, sum[q], mass, change);
+        if (weight) weight += AT_ONCE * length;
+    }
+    for (; i < count; i++, source += length) {
+        FN(ranks_update)(r, place[i], 0, FN(ranks_gather)(source, weight, length, from), mass, change);
+        if (weight) weight += length;
+    }
+}
+
+#define RANKS_RUN(length)                                                                                    \
+    case length: FN(ranks_run)(r, place + i, runs[length], length, r->start[i], &mass, &change); break;
+
+/* The shortest lengths, which most rows have, are constants to the compiler. */
+static void FN(ranks_window)(struct FN(ranks) * r, int part, const int32_t *place, const int32_t *runs,
+                             int64_t i) {
+    double mass = 0, change = 0;
+    for (int run = 0; run <= KI_LONG; i += runs[run++]) {
+        if (runs[run] == 0) continue;
+        switch (run) {
+            RANKS_RUN(0)
+            RANKS_RUN(1)
+            RANKS_RUN(2)
+            RANKS_RUN(3)
+            RANKS_RUN(4)
+            RANKS_RUN(5)
+            RANKS_RUN(6)
+            RANKS_RUN(7)
+            RANKS_RUN(8)
+        default: FN(ranks_run)(r, place + i, runs[run], run, r->start[i], &mass, &change);
+        }
+    }
+    for (const int64_t end = i + runs[KI_LONG + 1]; i < end; i++) {
+        const int64_t e = r->start[i];
+        const real sum =
+            FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL, r->start[i + 1] - e, r->from);
+        FN(ranks_update)(r, place[i], 0, sum, &mass, &change);
+    }
+    r->sums[part][0][0] += mass;
+    r->sums[part][1][0] += change;
+}
+
+#undef RANKS_RUN
+
+static void FN(ranks_part_hybrid)(struct FN(ranks) * r, int part) {
+    const struct ki_windows *windows = r->ranks->in.windows;
+    const int32_t *place = ki_host(&windows->place), *runs = ki_host(&windows->runs);
+    const int64_t height = windows->height,
+                  first = ki_ceil_div(FN(ranks_row_at)(r, FN(ranks_goal)(r, part)), height),
+                  end = ki_ceil_div(FN(ranks_row_at)(r, FN(ranks_goal)(r, part + 1)), height);
+    if (r->k > 1)
+        FN(ranks_rows)(r, part, ki_min(first * height, r->n), ki_min(end * height, r->n), place);
+    else
+        for (int64_t w = first; w < end; w++)
+            FN(ranks_window)(r, part, place, runs + w * KI_RUNS, w * height);
+}
+
+/* ---- balanced: rows and links are counted in one line, each row behind its links, and cut into parts of as many ---- */
+
+/* How many rows end before that place in the line; the others before it are links. */
+static int64_t FN(ranks_rows_before)(const struct FN(ranks) * r, int64_t line) {
+    int64_t low = 0, high = r->n;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (r->start[middle + 1] + middle < line)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static void FN(ranks_part_balanced)(struct FN(ranks) * r, int part) {
+    const int64_t begin = FN(ranks_goal)(r, part), end = FN(ranks_goal)(r, part + 1);
+    const int64_t last = FN(ranks_rows_before)(r, end);
+    real sum[KI_RANKS_COLUMNS];
+    int64_t v = FN(ranks_rows_before)(r, begin), e = begin - v;
+    for (; v < last; e = r->start[++v])
+        if (e > r->start[v]) {
+            FN(ranks_sums)(r, r->cut[part][0], e, r->start[v + 1]);
+        } else {
+            FN(ranks_sums)(r, sum, e, r->start[v + 1]);
+            FN(ranks_update_all)(r, part, v, sum);
+        }
+    FN(ranks_sums)(r, r->cut[part][1], e, end - last);
+}
+
+/* Rows that ended in another part than they began in. */
+static void FN(ranks_join)(struct FN(ranks) * r) {
+    real sum[KI_RANKS_COLUMNS] = {0};
+    for (int part = 0; part < FN(RANKS_PARTS); part++) {
+        const int64_t begin = FN(ranks_goal)(r, part), v = FN(ranks_rows_before)(r, begin);
+        if (FN(ranks_rows_before)(r, FN(ranks_goal)(r, part + 1)) > v) {
+            const bool cut = begin - v > r->start[v];
+            for (int64_t c = 0; cut && c < r->k; c++) sum[c] += r->cut[part][0][c];
+            if (cut) FN(ranks_update_all)(r, part, v, sum);
+            for (int64_t c = 0; c < r->k; c++) sum[c] = 0;
+        }
+        for (int64_t c = 0; c < r->k; c++) sum[c] += r->cut[part][1][c];
+    }
+}
+
+static void FN(ranks_part)(void *arg, int part) {
+    struct FN(ranks) *r = arg;
+    memset(r->sums[part], 0, sizeof r->sums[part]);
+    switch (r->ranks->in.layout) {
+    case KILN_LAYOUT_CSR: FN(ranks_part_csr)(r, part); break;
+    case KILN_LAYOUT_HYBRID: FN(ranks_part_hybrid)(r, part); break;
+    case KILN_LAYOUT_BALANCED: FN(ranks_part_balanced)(r, part); break;
+    }
 }
 
 /* The state after a step, or (slot < 0) at the beginning. */
@@ -122,12 +267,20 @@ static void FN(ranks_settle)(const struct FN(ranks) * r, int64_t slot) {
     }
 }
 
+static void FN(ranks_links)(struct FN(ranks) * r, const struct ki_links *in, bool weighted) {
+    const struct ki_windows *w = in->windows;
+    r->start = ki_host(w ? &w->start : in->in.start);
+    r->source = ki_host(w ? &w->source : in->in.row);
+    r->weight = !weighted ? NULL : ki_host(w ? &w->weight : in->in.value);
+}
+
 static void FN(ranks_step)(const struct ki_ranks *ranks, int64_t step) {
     const kiln_ranks *on = &ranks->on;
     const kiln_matrix *P = on->P;
     const double *S = ki_host(&on->S->values);
     struct FN(ranks) r = {.ranks = ranks, .n = P->rows, .k = P->cols};
     if (S[RANKS_ACTIVE * r.k] == 0) return;
+    FN(ranks_links)(&r, &ranks->in, on->weighted != 0);
     r.from = VALUES(step % 2 ? on->next : on->C);
     r.to = VALUES(step % 2 ? on->C : on->next);
     r.away = (real)(1 - on->damping);
@@ -136,6 +289,7 @@ static void FN(ranks_step)(const struct ki_ranks *ranks, int64_t step) {
     for (int64_t c = 0; c < r.k; c++) r.spread[c] = (real)(on->damping * S[RANKS_MASS * r.k + c]);
     const bool many = P->nnz + on->A->nnz * r.k > FN(RANKS_WORTH_THREADS);
     ki_parallel(many ? P->device->threads : 1, FN(RANKS_PARTS), FN(ranks_part), &r);
+    if (ranks->in.layout == KILN_LAYOUT_BALANCED) FN(ranks_join)(&r);
     FN(ranks_settle)(&r, step % (on->S->rows - RANKS_ROWS));
 }
 

@@ -2,13 +2,17 @@
 #ifndef KI_RANKS_H
 #define KI_RANKS_H
 
-#include "derived/columns.h"
+#include "derived/links.h"
 
 enum { KI_RANKS_COLUMNS = 64 }; /* rankings at once, at most */
 
 struct ki_ranks {
     kiln_ranks on;
-    struct ki_columns in; /* the links by where they lead */
+    struct ki_links in; /* the links by where they lead; not in the beginning */
 };
+
+/* ranks_gpu.c; checked and held. */
+kiln_status ki_ranks_begin_gpu(const struct ki_ranks *ranks);
+kiln_status ki_ranks_step_gpu(const struct ki_ranks *ranks, int64_t step);
 
 #endif

@@ -5,16 +5,37 @@
 
 enum { STEPS = 3, ROWS = 4 + STEPS };
 
-static void add(struct problem_list *list, enum pattern pattern, int64_t n, int64_t per_row, int64_t k,
-                unsigned flags) {
+/* kind: the layout. */
+static void add_with(struct problem_list *list, int layout, enum pattern pattern, int64_t n, int64_t per_row,
+                     int64_t k, unsigned flags) {
     problem_add(list, (struct problem){.format = KILN_CSR,
                                        .pattern = pattern,
                                        .rows = n,
                                        .cols = n,
                                        .per_row = per_row,
                                        .k = k,
+                                       .kind = layout,
                                        .flags = flags,
                                        .alpha = flags & WITH_Z ? 1 : 0.85});
+}
+
+static void add(struct problem_list *list, enum pattern pattern, int64_t n, int64_t per_row, int64_t k,
+                unsigned flags) {
+    add_with(list, 0, pattern, n, per_row, k, flags);
+}
+
+/* Rows without links, rows shorter and longer than any bin, rows that take several shares, more than one window. */
+static void add_layouts(struct problem_list *list) {
+    static const enum pattern patterns[] = {PATTERN_NO_ENTRIES, PATTERN_EMPTY_COLUMNS, PATTERN_HOT_COLUMN,
+                                            PATTERN_POWER_LAW, PATTERN_ZIPF};
+    for (int layout = KILN_LAYOUT_CSR; layout <= KILN_LAYOUT_BALANCED; layout++)
+        for (int i = 0; i < 5; i++) {
+            add_with(list, layout, patterns[i], 2051, 7, 1, i % 2 ? WITH_WEIGHTS : 0);
+            if (!list->thin)
+                add_with(list, layout, patterns[i], 403, 5, 3, i % 2 ? 0 : WITH_WEIGHTS | WITH_V);
+        }
+    for (int layout = KILN_LAYOUT_CSR; layout <= KILN_LAYOUT_BALANCED; layout++)
+        add_with(list, layout, PATTERN_UNIFORM, 1, 1, 1, 0);
 }
 
 /* V: given teleport; Y_COLUMN: one column of it for all; Z: given dangling; WEIGHTS: weighted. */
@@ -31,6 +52,7 @@ static void list(struct problem_list *list) {
         add(list, PATTERN_POWER_LAW, 311, 6, columns[i / 5], variants[i % 5]);
     add(list, PATTERN_UNIFORM, 1, 1, 1, 0);
     add(list, PATTERN_DENSE, 40, 40, 2, WITH_ONES);
+    add_layouts(list);
     if (!list->thin) add(list, PATTERN_ZIPF, 20011, 12, 1, 0);
     if (!list->thin) add(list, PATTERN_HOT_COLUMN, 20011, 2, 1, WITH_WEIGHTS);
 }
@@ -83,6 +105,7 @@ static kiln_status run(struct work *work) {
     kiln_ranks ranks = {.A = work->X.matrix,
                         .weighted = (work->problem->flags & WITH_WEIGHTS) != 0,
                         .damping = work->problem->alpha,
+                        .layout = (kiln_layout)work->problem->kind,
                         .P = work->w.matrix,
                         .teleport = work->v.matrix,
                         .dangling = work->z.matrix};
@@ -190,6 +213,9 @@ static void refuse(struct check_context *context, struct refusal_set *s) {
     REFUSED_AS("square", kiln_ranks_begin(&wrong));
     wrong.A = s->square;
     REFUSED_AS("sparse", kiln_ranks_begin(&wrong));
+    wrong = right;
+    wrong.layout = (kiln_layout)4;
+    REFUSED_AS("layout is 4", kiln_ranks_step(&wrong, 0, 1));
     wrong = right;
     wrong.damping = 1.5;
     REFUSED_AS("damping is 1.5", kiln_ranks_step(&wrong, 0, 1));

@@ -1,0 +1,262 @@
+/* Layouts of a graph's links: their slots, what each is expected to cost, and the choice. */
+#include "derived/links.h"
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "derived/derived.h"
+
+/* ---- what a layout's cost hangs on ---- */
+
+struct shape_slot {
+    struct ki_links_shape shape;
+    bool short_of_memory; /* for windows */
+};
+
+static void drop_shape(kiln_device *device, void *data) {
+    (void)device;
+    ki_free(data);
+}
+
+static const struct ki_slot_kind slot_shape = {.name = "the lengths of a graph's rows", .drop = drop_shape};
+
+static void count_row(struct ki_links_shape *shape, int64_t length) {
+    shape->longest = ki_max(shape->longest, length);
+    shape->long_rows += length > KI_LONG;
+    shape->long_links += length > KI_LONG ? length : 0;
+}
+
+static kiln_status look(struct ki_links_shape *shape, const kiln_matrix *A, const struct ki_columns *in) {
+    *shape = (struct ki_links_shape){.rows = A->rows, .links = A->nnz};
+    if (ki_on_cpu(A->device)) {
+        const int64_t *start = ki_host(in->start);
+        for (int64_t v = 0; v < A->rows; v++) count_row(shape, start[v + 1] - start[v]);
+        return KILN_OK;
+    }
+    const int64_t bytes = (A->rows + 1) * 4;
+    int32_t *start = ki_alloc((size_t)bytes);
+    if (!start) return ki_fail_nomem((size_t)bytes, slot_shape.name);
+    const kiln_status status = ki_device_download(A->device, start, in->start, 0, bytes);
+    for (int64_t v = 0; status == KILN_OK && v < A->rows; v++) count_row(shape, start[v + 1] - start[v]);
+    ki_free(start);
+    return status;
+}
+
+static kiln_status shape_of(struct shape_slot **found, const kiln_matrix *A) {
+    struct shape_slot *slot = ki_slot_get(A, &slot_shape);
+    struct ki_columns in;
+    kiln_status status = KILN_OK;
+    if (slot) {
+        *found = slot;
+        return KILN_OK;
+    }
+    if (!(slot = ki_calloc(sizeof *slot))) return ki_fail_nomem(sizeof *slot, slot_shape.name);
+    TRY(ki_columns_get(&in, A, false));
+    TRY(look(&slot->shape, A, &in));
+    TRY(ki_slot_put(A, &slot_shape, slot, 0));
+    *found = slot;
+    return KILN_OK;
+done:
+    ki_free(slot);
+    return status;
+}
+
+kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *A) {
+    struct shape_slot *slot = NULL;
+    const kiln_status status = shape_of(&slot, A);
+    if (status == KILN_OK) *shape = slot->shape;
+    return status;
+}
+
+/* ---- windows and shares ---- */
+
+void ki_shares_release(kiln_device *device, struct ki_shares *shares) {
+    ki_device_release(device, &shares->first);
+}
+
+static void drop_shares(kiln_device *device, void *data) {
+    ki_shares_release(device, data);
+    ki_free(data);
+}
+
+static void drop_windows(kiln_device *device, void *data) {
+    struct ki_windows *windows = data;
+    struct ki_buffer *const buffers[] = {&windows->place,      &windows->start,       &windows->source,
+                                         &windows->weight,     &windows->runs,        &windows->long_row,
+                                         &windows->long_start, &windows->long_source, &windows->long_weight};
+    for (int i = 0; i < 9; i++) ki_device_release(device, buffers[i]);
+    ki_shares_release(device, &windows->shares);
+    ki_free(windows);
+}
+
+static const struct ki_slot_kind slot_shares = {.name = "equal shares of a graph's links",
+                                                .drop = drop_shares};
+/* With weights and without. */
+static const struct ki_slot_kind slot_windows[2] = {
+    {.name = "the pattern of a graph by windows", .drop = drop_windows},
+    {.name = "a graph by windows", .drop = drop_windows}};
+
+static int64_t bytes_of(const struct ki_windows *w) {
+    return w->place.bytes + w->start.bytes + w->source.bytes + w->weight.bytes + w->runs.bytes +
+           w->long_row.bytes + w->long_start.bytes + w->long_source.bytes + w->long_weight.bytes +
+           w->shares.first.bytes;
+}
+
+static kiln_status make_windows(const kiln_matrix *A, const struct ki_columns *in, bool weights) {
+    const struct ki_slot_kind *kind = &slot_windows[weights];
+    struct ki_windows *windows = ki_calloc(sizeof *windows);
+    kiln_status status;
+    if (!windows) return ki_fail_nomem(sizeof *windows, kind->name);
+    TRY((ki_on_cpu(A->device) ? ki_windows_fill_cpu : ki_windows_fill_gpu)(windows, A, in));
+    TRY(ki_slot_put(A, kind, windows, bytes_of(windows)));
+    return KILN_OK;
+done:
+    drop_windows(A->device, windows);
+    return status;
+}
+
+static kiln_status make_shares(const kiln_matrix *A, const struct ki_columns *in) {
+    struct ki_shares *shares = ki_calloc(sizeof *shares);
+    kiln_status status;
+    if (!shares) return ki_fail_nomem(sizeof *shares, slot_shares.name);
+    TRY(ki_shares_fill(shares, A->device, in->start, A->cols, A->nnz));
+    TRY(ki_slot_put(A, &slot_shares, shares, shares->first.bytes));
+    return KILN_OK;
+done:
+    drop_shares(A->device, shares);
+    return status;
+}
+
+/* ---- what a step takes ---- */
+
+/* Seconds of the CPU for a row, most of which is a branch guessed wrong, and for a link, whose gather hides the rest; of a GPU for a launch, for a turn of a
+ * vector in a row, and for links of a share beside those that are gathered as they come. Measured (CPU, bench/results) and reckoned
+ * (GPU): they only have to rank. */
+static const double ROW_CPU = 4.5e-9, ROW_IN_RUN = 1.5e-9, LINK_CPU = 8e-10, BANDWIDTH_UNKNOWN = 2e10;
+static const double LAUNCH = 3e-6, TURN = 2e-7, GATHER_BYTES = 32, CACHE_FASTER = 3, SHARE_DEARER = 1.25;
+
+/* Bytes beside the links: row starts or places, and five vectors that are read or written. */
+static double vectors(const struct ki_links_shape *shape, kiln_type type, int64_t k, double each) {
+    return (double)shape->rows * (each + 5 * (double)(ki_type_bytes(type) * k));
+}
+
+static double links_bytes(const struct ki_links_shape *shape, kiln_type type, bool weights) {
+    return (double)shape->links * (4 + (weights ? (double)ki_type_bytes(type) : 0));
+}
+
+static void bounded(struct ki_links_cost *cost, double seconds, const char *limit) {
+    if (seconds <= cost->seconds) return;
+    cost->seconds = seconds;
+    cost->limit = limit;
+}
+
+static struct ki_links_cost cost_cpu(kiln_layout layout, const kiln_device *device,
+                                     const struct ki_links_shape *shape, kiln_type type, int64_t k,
+                                     bool weights) {
+    const bool windows = layout == KILN_LAYOUT_HYBRID;
+    const double link = LINK_CPU * (double)k, row = windows ? ROW_IN_RUN : ROW_CPU;
+    struct ki_links_cost cost = {.layout = layout};
+    cost.bytes = links_bytes(shape, type, weights) + vectors(shape, type, k, windows ? 12 : 8);
+    bounded(&cost, ((double)shape->rows * row + (double)shape->links * link) / device->threads,
+            "gathers and rows");
+    if (layout != KILN_LAYOUT_BALANCED) bounded(&cost, (double)shape->longest * link, "the longest row");
+    return cost;
+}
+
+/* Gathers come in sectors, from the second cache level if that holds what is gathered from. */
+static double gather_gpu(const kiln_device *device, const struct ki_links_shape *shape, kiln_type type,
+                         int64_t k, double read) {
+    const double sector = (double)ki_max((int64_t)GATHER_BYTES, ki_type_bytes(type) * k);
+    const bool cached = shape->rows * k * ki_type_bytes(type) < device->properties.cache;
+    return (double)shape->links * sector / (cached ? CACHE_FASTER * read : read);
+}
+
+static struct ki_links_cost cost_gpu(kiln_layout layout, const kiln_device *device,
+                                     const struct ki_links_shape *shape, kiln_type type, int64_t k,
+                                     bool weights) {
+    const double read = device->properties.bandwidth > 0 ? device->properties.bandwidth : BANDWIDTH_UNKNOWN;
+    const double gathers = gather_gpu(device, shape, type, k, read), launches = (double)ki_ceil_div(k, 8);
+    const double bytes = links_bytes(shape, type, weights), n = (double)ki_max(shape->links, 1);
+    const int vector = ki_rows_vector(device, shape->links, shape->rows);
+    struct ki_links_cost cost = {.layout = layout, .bytes = bytes + vectors(shape, type, k, 8)};
+    const double streamed = cost.bytes / read, part = (double)shape->long_links / n;
+    cost.limit = gathers > streamed ? "gathers" : "memory";
+    if (layout == KILN_LAYOUT_CSR) { /* lanes idle in the last turn of a row, half of them in the mean */
+        const double idle = (double)shape->rows * (vector - 1) / 2 / n;
+        cost.seconds = streamed + gathers * (1 + idle);
+        bounded(&cost, (double)shape->longest / vector * TURN, "the longest row");
+        cost.seconds += LAUNCH * (launches + 1);
+    } else if (layout == KILN_LAYOUT_HYBRID) {
+        cost.seconds = streamed + gathers * (1 + part * (SHARE_DEARER - 1)) +
+                       LAUNCH * (launches + 1 + (shape->long_rows ? 2 * (double)k : 0));
+    } else {
+        cost.seconds =
+            streamed + bytes / read * (double)(k - 1) + gathers * SHARE_DEARER + LAUNCH * (2 * (double)k + 1);
+    }
+    return cost;
+}
+
+void ki_links_costs(struct ki_links_cost costs[KI_LAYOUTS], const kiln_device *device,
+                    const struct ki_links_shape *shape, kiln_type type, int64_t k, bool weights) {
+    for (int i = 0; i < KI_LAYOUTS; i++) {
+        const struct ki_links_cost cost = (ki_on_cpu(device) ? cost_cpu : cost_gpu)(
+            (kiln_layout)(KILN_LAYOUT_CSR + i), device, shape, type, k, weights);
+        int at = i;
+        for (; at > 0 && cost.seconds < costs[at - 1].seconds; at--) costs[at] = costs[at - 1];
+        costs[at] = cost;
+    }
+}
+
+/* ---- the choice ---- */
+
+/* A copy by columns that is needed for nothing else goes once the windows have been made from it. */
+static kiln_status windows_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
+    const struct ki_slot_kind *kind = &slot_windows[weights];
+    kiln_status status = KILN_OK;
+    if (!ki_slot_get(A, kind)) {
+        struct ki_columns in;
+        TRY(ki_columns_get(&in, A, weights));
+        TRY(make_windows(A, &in, weights));
+        ki_columns_drop(A);
+    }
+    links->windows = ki_slot_get(A, kind);
+done:
+    return status;
+}
+
+static kiln_status columns_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
+    kiln_status status;
+    TRY(ki_columns_get(&links->in, A, weights));
+    if (links->layout != KILN_LAYOUT_BALANCED || ki_on_cpu(A->device)) return KILN_OK;
+    if (!ki_slot_get(A, &slot_shares)) TRY(make_shares(A, &links->in));
+    links->shares = ki_slot_get(A, &slot_shares);
+done:
+    return status;
+}
+
+kiln_status ki_links_get(struct ki_links *links, const kiln_matrix *A, kiln_layout layout, int64_t k,
+                         bool weights) {
+    const double began = ki_clock(), before = A->device->statistics.layout_seconds;
+    const int64_t bytes = ki_slots_bytes(A);
+    struct ki_links made = {.layout = layout};
+    struct ki_links_cost costs[KI_LAYOUTS];
+    struct shape_slot *slot = NULL;
+    kiln_status status = KILN_OK;
+    if (!layout) {
+        TRY(shape_of(&slot, A));
+        ki_links_costs(costs, A->device, &slot->shape, A->type, k, weights);
+        made.layout = slot->short_of_memory ? KILN_LAYOUT_CSR : costs[0].layout;
+    }
+    if (made.layout == KILN_LAYOUT_HYBRID) {
+        status = windows_of(&made, A, weights);
+        if (status == KILN_ERR_NOMEM && slot) {
+            slot->short_of_memory = true;
+            made.layout = KILN_LAYOUT_CSR;
+            status = KILN_OK;
+        }
+    }
+    if (status == KILN_OK && made.layout != KILN_LAYOUT_HYBRID) status = columns_of(&made, A, weights);
+    if (status == KILN_OK) *links = made;
+    if (ki_slots_bytes(A) != bytes) A->device->statistics.layout_seconds = before + ki_clock() - began;
+done:
+    return status;
+}

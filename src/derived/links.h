@@ -1,0 +1,84 @@
+/* The links of a graph by where they lead, in a layout for sums over them: row v of a layout is vertex v with the sources of the
+ * links that lead to it. A is the adjacency matrix (row i links to column j), of which a layout is made once and kept in slots.
+ *
+ *   csr       rows one after the other (derived/columns.h)
+ *   hybrid    windows of rows, each window's rows sorted by length: rows of equal length are done together, so that no row waits
+ *             for a longer one and nothing is padded. On a GPU they lie column by column (ELLPACK), each run of equal rows for
+ *             itself, and rows of more than KI_LONG links are a balanced matrix of their own; on the CPU they lie row by row
+ *   balanced  csr, cut into shares of equal work, rows and links counted together, wherever rows begin and end
+ *
+ * None has a value for a link unless weights are asked for. */
+#ifndef KI_LINKS_H
+#define KI_LINKS_H
+
+#include "derived/columns.h"
+
+enum {
+    KI_LONG = 64,
+    KI_RUNS = KI_LONG + 2
+}; /* runs of 0, 1, ..., KI_LONG links, and one of all longer rows */
+
+/* What a layout's cost hangs on. */
+struct ki_links_shape {
+    int64_t rows, links;
+    int64_t longest;               /* links of a row, at most */
+    int64_t long_rows, long_links; /* rows of more than KI_LONG links, and theirs */
+};
+
+/* Shares of `each` rows and links, on a GPU: a share for a group of so many threads, KI_SHARE_A_THREAD rows and links for each.
+ * first: int32_t, of each share the row in which it begins, and where the last ends. */
+enum { KI_SHARE_A_THREAD = 7 }; /* odd: threads that walk through on-chip memory begin at different banks */
+struct ki_shares {
+    int64_t count, each;
+    struct ki_buffer first;
+};
+
+enum { KI_WINDOW = 1024 }; /* rows of a window on a GPU */
+struct ki_windows {
+    int64_t height; /* rows of a window, but for the last */
+    /* int32_t by place, the order within windows. CPU: the row. GPU: row | first place of its run << 10 | (rows of the run - 1) << 20, all
+     * within the window; -1 for a long row */
+    struct ki_buffer place;
+    struct ki_buffer
+        start; /* by place, rows + 1: where a row's links would begin, row by row; int64_t on the CPU, int32_t on a GPU */
+    struct ki_buffer source, weight;
+    struct ki_buffer runs; /* CPU: int32_t, KI_RUNS for each window: rows in a run */
+    /* GPU: the rows of more than KI_LONG links */
+    int64_t long_rows, long_links;
+    struct ki_buffer long_row, long_start, long_source, long_weight;
+    struct ki_shares shares;
+};
+
+struct ki_links {
+    kiln_layout layout;
+    struct ki_columns in;             /* csr, balanced */
+    const struct ki_windows *windows; /* hybrid */
+    const struct ki_shares *shares;   /* balanced, on a GPU */
+};
+
+/* How one layout does for k columns: what it reads and writes, and the seconds that it is expected to take for a step. */
+struct ki_links_cost {
+    kiln_layout layout;
+    double bytes, seconds;
+    const char *limit; /* in words */
+};
+enum { KI_LAYOUTS = 3 };
+/* Of each layout, the fastest first. */
+void ki_links_costs(struct ki_links_cost costs[KI_LAYOUTS], const kiln_device *device,
+                    const struct ki_links_shape *shape, kiln_type type, int64_t k, bool weights);
+kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *A);
+
+/* A is held. layout 0: the one that costs the least, or csr where memory is too short for it. Errors: memory, and ki_columns_get's. */
+kiln_status ki_links_get(struct ki_links *links, const kiln_matrix *A, kiln_layout layout, int64_t k,
+                         bool weights);
+
+/* derived/links_cpu.c and links_gpu.c: fill what is zero. */
+kiln_status ki_windows_fill_cpu(struct ki_windows *windows, const kiln_matrix *A,
+                                const struct ki_columns *in);
+kiln_status ki_windows_fill_gpu(struct ki_windows *windows, const kiln_matrix *A,
+                                const struct ki_columns *in);
+kiln_status ki_shares_fill(struct ki_shares *shares, kiln_device *device, const struct ki_buffer *start,
+                           int64_t rows, int64_t links);
+void ki_shares_release(kiln_device *device, struct ki_shares *shares);
+
+#endif

@@ -1,0 +1,119 @@
+/* Windows of rows by length, and equal shares, on a GPU: see links.cl. */
+#include "derived/links.h"
+
+#include "core/arguments.h"
+#include "core/size.h"
+#include "derived/links.cl"
+#include "derived/parts.h"
+
+KI_ARGUMENTS(links_mark);
+KI_ARGUMENTS(links_order);
+KI_ARGUMENTS(links_short);
+KI_ARGUMENTS(links_list);
+KI_ARGUMENTS(links_long);
+KI_ARGUMENTS(links_shares);
+
+enum { GROUP = 256, GROUPS_MOST = 1 << 15, WINDOW = 1024 };
+
+#define LAYOUT "-DLAYOUT -DBS=256 -DWINDOW=1024"
+
+static kiln_status launch(kiln_device *device, const char *function, const char *defines, kiln_type type,
+                          int64_t groups, const struct ki_arg *args, int count) {
+    struct ki_kernel *kernel;
+    const kiln_status status = ki_kernel_get(&kernel, device, "links", function, type, defines);
+    if (status != KILN_OK) return status;
+    return ki_kernel_launch(device, kernel, ki_min(groups, GROUPS_MOST), GROUP, args, count);
+}
+
+kiln_status ki_shares_fill(struct ki_shares *shares, kiln_device *device, const struct ki_buffer *start,
+                           int64_t rows, int64_t links) {
+    kiln_status status;
+    shares->each =
+        KI_SHARE_A_THREAD * ki_min(device->properties.is_gpu ? 256 : 64, device->properties.group_max);
+    shares->count = ki_ceil_div(rows + links, shares->each);
+    TRY(ki_device_alloc(device, &shares->first, (shares->count + 1) * 4));
+    TRY(launch(device, "links_shares", "-DSHARES", KILN_F32, ki_ceil_div(shares->count + 1, GROUP),
+               KI_PACK(links_shares, NULL, .first = &shares->first, .start = start, .rows = rows,
+                       .links = links, .each = shares->each, .shares = shares->count)));
+done:
+    return status;
+}
+
+/* Which rows are long, and how many links of long rows come before each row. */
+static kiln_status mark(struct ki_windows *windows, struct ki_buffer *is_long, struct ki_buffer *links,
+                        const kiln_matrix *A, const struct ki_buffer *start) {
+    kiln_device *device = A->device;
+    const int64_t n = A->rows;
+    int32_t rows = 0, of_long = 0;
+    kiln_status status;
+    TRY(ki_device_alloc(device, is_long, (n + 1) * 4));
+    TRY(ki_device_alloc(device, links, (n + 1) * 4));
+    TRY(launch(device, "links_mark", LAYOUT, A->type, ki_ceil_div(n, GROUP),
+               KI_PACK(links_mark, A, .is_long = is_long, .long_links = links, .start = start, .n = n,
+                       .most = KI_LONG)));
+    TRY(ki_scan(device, A->type, is_long, n));
+    TRY(ki_scan(device, A->type, links, n));
+    TRY(ki_number_at(&rows, device, is_long, n));
+    TRY(ki_number_at(&of_long, device, links, n));
+    windows->long_rows = rows;
+    windows->long_links = of_long;
+done:
+    return status;
+}
+
+static kiln_status fill_short(struct ki_windows *windows, const kiln_matrix *A, const struct ki_columns *in,
+                              const struct ki_buffer *links) {
+    kiln_device *device = A->device;
+    const int64_t n = A->rows, count = A->nnz - windows->long_links;
+    kiln_status status;
+    windows->height = WINDOW;
+    TRY(ki_device_alloc(device, &windows->place, n * 4));
+    TRY(ki_device_alloc(device, &windows->start, (n + 1) * 4));
+    TRY(ki_device_alloc(device, &windows->source, count * 4));
+    if (in->value) TRY(ki_device_alloc(device, &windows->weight, count * ki_type_bytes(A->type)));
+    TRY(launch(device, "links_order", LAYOUT, A->type, ki_ceil_div(n, WINDOW),
+               KI_PACK(links_order, A, .place = &windows->place, .short_start = &windows->start,
+                       .start = in->start, .long_links = links, .n = n, .most = KI_LONG)));
+    TRY(launch(device, "links_short", LAYOUT, A->type, ki_ceil_div(n, GROUP),
+               KI_PACK(links_short, A, .to = &windows->source,
+                       .weight_to = in->value ? &windows->weight : NULL, .place = &windows->place,
+                       .short_start = &windows->start, .start = in->start, .source = in->row,
+                       .weight = in->value, .n = n)));
+done:
+    return status;
+}
+
+static kiln_status fill_long(struct ki_windows *windows, const kiln_matrix *A, const struct ki_columns *in,
+                             const struct ki_buffer *is_long, const struct ki_buffer *links) {
+    kiln_device *device = A->device;
+    const int64_t rows = windows->long_rows, count = windows->long_links;
+    kiln_status status;
+    TRY(ki_device_alloc(device, &windows->long_row, rows * 4));
+    TRY(ki_device_alloc(device, &windows->long_start, (rows + 1) * 4));
+    TRY(ki_device_alloc(device, &windows->long_source, count * 4));
+    if (in->value) TRY(ki_device_alloc(device, &windows->long_weight, count * ki_type_bytes(A->type)));
+    TRY(launch(device, "links_list", LAYOUT, A->type, ki_ceil_div(A->rows, GROUP),
+               KI_PACK(links_list, A, .row = &windows->long_row, .row_start = &windows->long_start,
+                       .is_long = is_long, .long_links = links, .n = A->rows)));
+    TRY(launch(device, "links_long", LAYOUT, A->type, rows,
+               KI_PACK(links_long, A, .to = &windows->long_source,
+                       .weight_to = in->value ? &windows->long_weight : NULL, .row = &windows->long_row,
+                       .row_start = &windows->long_start, .start = in->start, .source = in->row,
+                       .weight = in->value, .rows = rows)));
+    TRY(ki_shares_fill(&windows->shares, device, &windows->long_start, rows, count));
+done:
+    return status;
+}
+
+kiln_status ki_windows_fill_gpu(struct ki_windows *windows, const kiln_matrix *A,
+                                const struct ki_columns *in) {
+    struct ki_buffer is_long = {0}, links = {0};
+    kiln_status status;
+    TRY(mark(windows, &is_long, &links, A, in->start));
+    TRY(fill_short(windows, A, in, &links));
+    if (windows->long_rows) TRY(fill_long(windows, A, in, &is_long, &links));
+done:
+    ki_device_release(A->device, &is_long);
+    ki_device_release(A->device, &links);
+    return status;
+}
