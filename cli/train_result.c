@@ -116,6 +116,7 @@ static json_t *report_json(const struct training *job) {
     json_put_count(object, "iterations", job->report.iterations);
     json_put_flag(object, "converged", job->report.converged);
     json_put_text(object, "stopped_by", kiln_stop_name(job->report.stopped_by));
+    if (job->report.solver) json_put_text(object, "solver", job->report.solver);
     json_put_number(object, "residual", job->report.residual);
     json_put_number(object, "objective", job->report.objective);
     if (has_gap(job)) json_put_number(object, "gap", kiln_report_figure(&job->report, "gap"));
@@ -259,6 +260,7 @@ static int tell_json(struct run *run, const struct training *job, const struct c
     json_put_count(object, "iterations", report->iterations);
     json_put_flag(object, "converged", report->converged);
     json_put_text(object, "stopped_by", kiln_stop_name(report->stopped_by));
+    if (report->solver) json_put_text(object, "solver", report->solver);
     json_put_number(object, "residual", report->residual);
     json_put_number(object, "tolerance", report->tolerance);
     json_put_number(object, "objective", report->objective);
@@ -282,8 +284,9 @@ static void tell_people(struct run *run, const struct training *job, const struc
     fprintf(file, "%s: %s, %s, %s\n", job->algorithm->title, text_plural(kiln_matrix_rows(X), "row"),
             text_plural(kiln_matrix_cols(X), "column"),
             job->classes.count ? text_plural(job->classes.count, "class") : text_plural(targets, "target"));
-    fprintf(file, "  converged   %s, %s; relative residual %.1e, tolerance %.1e\n",
-            report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"), report->residual,
+    fprintf(file, "  converged   %s, %s%s%s; relative residual %.1e, tolerance %.1e\n",
+            report->converged ? "yes" : "no", text_plural(report->iterations, "iteration"),
+            report->solver ? " of " : "", report->solver ? report->solver : "", report->residual,
             report->tolerance);
     metrics_print(file, &job->metrics, 2);
     fprintf(file, "  objective   %s\n", text_number(report->objective));

@@ -27,20 +27,21 @@ const struct algorithm algorithm_linreg = {.name = "linreg",
                                            .solve = solve_linreg,
                                            .score = score_numbers};
 
-const struct verb verb_of_linreg = {
-    "linreg",
-    "DATA...",
-    1,
-    MAX_ARGUMENTS,
-    NULL,
-    "Train a linear regression",
-    "Least squares with an L2 penalty, by preconditioned conjugate gradient: minimises 1/2 "
-    "sum_i s_i (x_i.w + b - "
-    "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" DATA_FORMATS "\n\n" TRAINING_SUMMARY,
-    "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
-    "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
-    "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
-    "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
-    .run = verb_train,
-    .kinds = VERB_BIT(LINREG),
-    .verify = verify_linear};
+const struct verb verb_of_linreg = {"linreg",
+                                    "DATA...",
+                                    1,
+                                    MAX_ARGUMENTS,
+                                    NULL,
+                                    "Train a linear regression",
+                                    "Least squares with an L2 penalty, by preconditioned conjugate gradient "
+                                    "or a Cholesky factor: minimises 1/2 "
+                                    "sum_i s_i (x_i.w + b - "
+                                    "y_i)^2 + (l2/2) ||w||^2 over w and b, for each target.\n\n" DATA_FORMATS
+                                    "\n\n" TRAINING_SUMMARY,
+                                    "kiln linreg data/flights.csv.gz --target arr_delay -o flights.kiln\n"
+                                    "kiln linreg train.svm.gz --l2 1 --standardize -o model.kiln\n"
+                                    "kiln linreg X.npz --target-file y.npy --device cuda --type f32 --json\n"
+                                    "zstdcat train.svm.zst | kiln linreg - -o model.kiln",
+                                    .run = verb_train,
+                                    .kinds = VERB_BIT(LINREG),
+                                    .verify = verify_linear};

@@ -14,6 +14,11 @@
 extern "C" {
 #endif
 
+typedef enum kiln_linreg_solver {
+    KILN_LINREG_CG = 1,      /* conjugate gradient on the normal equations */
+    KILN_LINREG_CHOLESKY = 2 /* their factor in f64, of n x n or of m x m, with corrections */
+} kiln_linreg_solver;
+
 typedef struct kiln_linreg_options {
     size_t size;
     double l2;             /* default none */
@@ -22,12 +27,13 @@ typedef struct kiln_linreg_options {
     int no_preconditioner; /* default: Jacobi */
     int warm_start;   /* start from the given W, unless its objective is above that of zero; default: zero */
     double tolerance; /* on the relative residual of the normal equations; default 1e-12 f64, 1e-5 f32 */
-    int64_t max_iterations;     /* default 1000 */
+    int64_t max_iterations;     /* default 10 n, but at least 1000 and at most 10000 */
     const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
     kiln_control control;
+    kiln_linreg_solver solver; /* default: the cheaper one for X's shape */
 } kiln_linreg_options;
 
-/* Least squares with L2 by preconditioned conjugate gradient on the normal equations:
+/* Least squares with L2, by preconditioned conjugate gradient on the normal equations or by their Cholesky factor:
  *   minimise  1/2 sum_i s_i (x_i.w + b - y_i)^2 + (l2/2) ||w||^2     for each of the k columns of y.
  *   W n x k; b 1 x k (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x
  *   k.
@@ -38,7 +44,11 @@ typedef struct kiln_linreg_options {
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
  * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
  * counts as 0, and w = 0 as the solution. Not converging is not an error: report->converged = 0.
- * Cost: one pass over X an iteration, five passes to set up and check, and more where rounding keeps the check from holding.
+ * Cost: five passes to set up and check, and conjugate gradient one an iteration, more where rounding keeps the check from
+ * holding. Cholesky takes kiln_gram and n^3/6 multiplications once for all targets, and two passes a correction, of which each
+ * counts as an iteration; by rows, where these are few and every column is penalised, 2 passes over X for each 64 rows and
+ * m^3/6. A factor that does not do (columns that depend on each other but for rounding) gives way to conjugate gradient, which
+ * report->solver then says.
  * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y,
  * weights or a warm start; weights negative or all zero); memory and device errors. On failure W, b and the report are untouched.
  * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added.

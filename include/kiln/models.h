@@ -101,6 +101,8 @@ typedef struct kiln_report {
     kiln_trace_row *trace; /* row 0 is the start */
     int64_t trace_count;
     struct kiln_figures *figures; /* kiln_report_figure reads them */
+    const char *
+        solver; /* what found the result, of several ways that the algorithm has; a literal; NULL: it has one */
 } kiln_report;
 /* Frees the trace and the figures. NULL is allowed. */
 KILN_API void kiln_report_free(kiln_report *report);

@@ -84,9 +84,14 @@ static const kiln_option linreg_options[] = {
         kiln_linreg_options, 1e-12, 1e-5, 1000,
         "Stop when the residual of the normal equations, their columns scaled, is at most this times what it "
         "is at zero.",
-        "Stop after this many iterations of conjugate gradient, converged or not."),
+        "Stop after this many iterations of conjugate gradient, converged or not; 10 a column where that is "
+        "more, up to 10000, if it is not given."),
     KI_OPTION(kiln_linreg_options, no_preconditioner, FLAG, 0, 0, 0, 1, NULL,
               "Plain conjugate gradient, without scaling by the diagonal."),
+    KI_OPTION(
+        kiln_linreg_options, solver, CHOICE, 0, 0, 1, KILN_LINREG_CHOLESKY, "cg|cholesky",
+        "Conjugate gradient, or a factor of the normal equations; the cheaper one for the data if it is "
+        "not given."),
 };
 
 static const kiln_option logreg_options[] = {

@@ -23,8 +23,8 @@
 #define KI_LAST_kiln_ranks layout
 #define KI_LAST_kiln_assignment first
 #define KI_LAST_kiln_read_options groups
-#define KI_LAST_kiln_report figures
-#define KI_LAST_kiln_linreg_options control
+#define KI_LAST_kiln_report solver
+#define KI_LAST_kiln_linreg_options solver
 #define KI_LAST_kiln_logreg_options control
 #define KI_LAST_kiln_glm_options control
 #define KI_LAST_kiln_svm_options control

@@ -29,7 +29,8 @@ struct trainer {
 
 static kiln_status linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                           struct start start, kiln_report *report) {
-    const kiln_linreg_options options = {.l2 = 0.1, .warm_start = start.warm, .max_iterations = start.most};
+    const kiln_linreg_options options = {
+        .l2 = 0.1, .warm_start = start.warm, .max_iterations = start.most, .solver = KILN_LINREG_CG};
     return kiln_linreg(W, b, X, y, &options, report);
 }
 

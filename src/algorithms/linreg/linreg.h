@@ -10,6 +10,17 @@
 #define KI_LINREG_H
 
 #include "algorithms/algorithm.h"
+#include "algorithms/cholesky.h"
+
+/* A factor of the normal equations, see linreg_direct.c. */
+struct ki_direct {
+    bool wanted, by_rows;
+    bool usable;   /* once there is U */
+    int64_t size;  /* columns of X, or rows */
+    double *U;     /* size x size; NULL: not formed yet */
+    double *scale; /* what U's rows and columns were divided by; of rows the roots of their weights */
+    kiln_matrix *reciprocal; /* n x 1, by_rows: L^-1, 0 for columns left out */
+};
 
 /* What all blocks of targets share. */
 struct ki_system {
@@ -28,6 +39,7 @@ struct ki_system {
     int64_t blocks;        /* of targets, KI_BLOCK in each */
     double start;          /* the clock when the solver began */
     bool cancelled;
+    struct ki_direct direct;
     double rss, tss; /* of the targets solved so far */
     kiln_report report;
 };
@@ -35,5 +47,10 @@ struct ki_system {
 /* Solves for up to KI_BLOCK targets, y m x k, and adds to the system's report. *W, n x k, holds the start
  * (zeros without warm_start) and is replaced by the result; b receives the k intercepts. */
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y);
+
+/* The solver for X, the options' own or, where they leave it open, the one that its shape makes the cheaper. by_rows: of the two
+ * ways of KILN_LINREG_CHOLESKY. */
+kiln_linreg_solver ki_linreg_choose(bool *by_rows, const kiln_matrix *X, const kiln_linreg_options *options);
+void ki_direct_free(struct ki_direct *direct);
 
 #endif

@@ -34,6 +34,9 @@ struct ki_block {
  * iterations, or max_iterations in all. */
 kiln_status ki_block_cycle(struct ki_block *t);
 
+/* The same by the system's factor, in one iteration. */
+kiln_status ki_block_correct(struct ki_block *t);
+
 /* A trace row with the given norms, and the user's say. */
 kiln_status ki_block_record(struct ki_block *t, const double *norm);
 /* The criterion, relative to the gradient at w = 0; 0 where that is 0 and so w = 0 is the solution. */

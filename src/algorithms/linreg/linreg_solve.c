@@ -160,12 +160,40 @@ static void swap(struct ki_block *t) {
     t->E = former;
 }
 
+static bool met(const struct ki_block *t, int j) {
+    return t->reference[j] == 0 ||
+           (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
+}
+
+/* A factor that does not halve the gradient is not H's, or only rounding is left: conjugate gradient tells, in short cycles where
+ * it may be chasing that, else from 0, as what the factor left behind lies in the directions that take longest. */
+static kiln_status leave_direct(struct ki_block *t) {
+    kiln_status status = KILN_OK;
+    double keep[KI_BLOCK];
+    t->system->direct.wanted = false;
+    t->diverged = false;
+    const bool near = ki_block_relative(t, t->norm) < 64 * ki_epsilon(kiln_matrix_type(t->system->X));
+    if (near) t->longest = SHORTEST;
+    for (int j = 0; j < t->k; j++) {
+        const bool again = !near && !met(t, j);
+        keep[j] = again ? 0 : 1;
+        t->stalls[j] = 0;
+        if (again) t->b[j] = 0;
+    }
+    if (near) goto done;
+    TRY(kiln_combine(t->W, keep, t->W, NULL, NULL));
+    TRY(check(t, false));
+    for (int j = 0; j < t->k; j++) t->best[j] = t->norm[j];
+done:
+    return status;
+}
+
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
  * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
 static kiln_status refine(struct ki_block *t) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
-    bool took_part[KI_BLOCK] = {false}, reverted = false, helped = false;
+    bool took_part[KI_BLOCK] = {false}, reverted = false, helped = false, slow = false;
     const int64_t iterations = t->iterations;
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
@@ -173,7 +201,8 @@ static kiln_status refine(struct ki_block *t) {
         b[j] = t->b[j];
         took_part[j] = t->active[j];
     }
-    TRY(ki_block_cycle(t));
+    const bool direct = t->system->direct.wanted;
+    TRY(direct ? ki_block_correct(t) : ki_block_cycle(t));
     TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
     swap(t);
     TRY(check(t, false));
@@ -183,16 +212,18 @@ static kiln_status refine(struct ki_block *t) {
         const bool good = !took_part[j] || improved(t, j, cut, norm[j], objective[j]);
         keep[j] = good ? 1 : 0;
         revert[j] = good ? 0 : 1;
-        if (!good) t->stalls[j] = STALLS;
+        if (!good && !direct) t->stalls[j] = STALLS;
+        slow = slow || (took_part[j] && !met(t, j) && (!good || t->stalls[j] > 0));
         if (!good) t->b[j] = b[j]; /* check begins with it, and one far off would cost digits */
         reverted = reverted || !good;
         helped = helped || (took_part[j] && t->stalls[j] == 0);
     }
-    limit_cycle(t, taken, cut, helped);
+    if (!direct) limit_cycle(t, taken, cut, helped);
     if (reverted) {
         TRY(kiln_combine(t->W, keep, t->W, revert, t->E));
         TRY(check(t, false));
     }
+    if (direct && slow) TRY(leave_direct(t));
     kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
     last->residual = ki_block_relative(t, t->norm);
     last->objective = ki_block_objective(t);
@@ -281,11 +312,6 @@ static kiln_status start(struct ki_block *t) {
     TRY(ki_block_record(t, t->norm));
 done:
     return status;
-}
-
-static bool met(const struct ki_block *t, int j) {
-    return t->reference[j] == 0 ||
-           (isfinite(t->reference[j]) && t->norm[j] <= t->system->options.tolerance * t->reference[j]);
 }
 
 /* Picks the targets that still gain from another cycle. */

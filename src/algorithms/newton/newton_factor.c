@@ -32,11 +32,10 @@ enum {
     SAMPLE_LEAST = 2       /* of so many for each column at least */
 };
 
-/* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
- * unpacked; for each pair of sparse entries; a multiplication of a solution; of the factorisation, beside sparse and dense
- * entries; of the curvatures of all classes, rows x k, that a class's is read out of, in cache and beyond. */
-static const double NEAR_CURVATURE = 0.1, FAR_CURVATURE = 1, DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43,
-                    UNPACKED_ELEMENT = 0.025, SOLVE_STEP = 0.8, SPARSE_STEP = 0.15, DENSE_STEP = 0.5;
+/* Costs relative to an entry's part in a pass, measured on a CPU: a multiplication of a solution; of the factorisation, beside
+ * sparse and dense entries; of the curvatures of all classes, rows x k, that a class's is read out of, in cache and beyond. */
+static const double NEAR_CURVATURE = 0.1, FAR_CURVATURE = 1, SOLVE_STEP = 0.8, SPARSE_STEP = 0.15,
+                    DENSE_STEP = 0.5;
 
 /* What a class's factorisation and its solution leave behind. */
 struct of_class {
@@ -77,9 +76,9 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     kiln_device_info info = {0};
     *host = INFINITY;
     const double rows = fmax((double)kiln_matrix_rows(newton->X), 1), k = newton->k;
-    const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), n = (double)kiln_matrix_cols(newton->X);
+    const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), mean = nnz / rows,
+                 n = (double)kiln_matrix_cols(newton->X);
     if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
-    const double mean = nnz / rows;
     const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
                                 1 + nnz / 16384) / /* that a pass is worth, beside those of the factors */
                            fmin(ki_newton_threads(kiln_matrix_device(newton->X)), k);
@@ -90,8 +89,7 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     const double curvature = k > 1 ? (rows * k > CACHED ? FAR_CURVATURE : NEAR_CURVATURE) * k / mean : 0;
     *host = (info.is_gpu ? 0 : factor) + curvature;
     if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
-    if (dense) return DENSE_ELEMENT * n;
-    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
+    return ki_gram_price(newton->X);
 }
 
 /* Rows that M is formed from. Only on the CPU are those of no curvature passed over. */

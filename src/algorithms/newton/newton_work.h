@@ -2,6 +2,7 @@
 #ifndef KI_NEWTON_WORK_H
 #define KI_NEWTON_WORK_H
 
+#include "algorithms/cholesky.h"
 #include "algorithms/newton/newton.h"
 
 /* A point with all that is known about it. b is the intercept of the centred columns, b' = b + mu W. */
@@ -72,13 +73,6 @@ void ki_newton_doubt(struct ki_newton_work *work);
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
 /* Of the curvature v of m rows what a sample of about `wanted` rows has; false where no more have any. */
 bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
-/* U, size x size by rows from the diagonal on, to the factor of U^T U. What is left of a diagonal element below that part of
- * its scale becomes the scale, and *replaced true; false where it is not positive then. */
-bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced);
-/* r = U^-1 U^-T r; the square of U^-T r's length. The same by a U that ki_narrow has been at, which halves what is read. */
-double ki_substitute(const double *U, double *r, int64_t size);
-double ki_substitute_narrow(const float *U, double *r, int64_t size);
-void ki_narrow(double *U, int64_t count); /* to floats, where they are */
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
 /* The same with l1, which belongs to the model; no radius. See newton_l1.c. */

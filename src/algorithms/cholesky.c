@@ -1,8 +1,21 @@
 /* M = U^T U of one or of a few hundred rows, in place, and solutions by U. The upper triangle, by rows, so that every inner loop
  * walks along memory. */
-#include "algorithms/newton/newton_work.h"
+#include "algorithms/cholesky.h"
+
+#include "algorithms/algorithm.h"
 
 enum { PANEL = 4 };
+
+/* Costs relative to an entry's part in a pass, measured on a CPU: an element of the Gram matrix for each row, dense or
+ * unpacked; for each pair of sparse entries. */
+static const double DENSE_ELEMENT = 0.075, SPARSE_PAIR = 0.43, UNPACKED_ELEMENT = 0.025;
+
+double ki_gram_price(const kiln_matrix *X) {
+    const double rows = fmax((double)kiln_matrix_rows(X), 1), n = (double)kiln_matrix_cols(X);
+    const double mean = fmax((double)kiln_matrix_nnz(X), 1) / rows;
+    if (kiln_matrix_format(X) == KILN_DENSE) return DENSE_ELEMENT * n;
+    return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
+}
 
 /* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
  * is left of a diagonal element below that part of its scale is taken for rounding. */

@@ -1,0 +1,263 @@
+/* Corrections by a factor of the normal equations, in place of conjugate gradient's iterations. In f64 on the host,
+ *
+ *   by columns   D^-1 H D^-1 = U^T U,  D^2 the diagonal of H, from one kiln_gram;           E = H^-1 G
+ *   by rows      I + B L^-1 B^T = U^T U,  B = S^(1/2) (X - 1 mu^T), where rows are few:     E = L^-1 (G - B^T (U^T U)^-1 B L^-1 G)
+ *
+ * The second is the first by the identity of Woodbury, and wants a penalty on every column. A correction is as good as the
+ * factor, which rounding keeps from being H's: linreg_solve.c looks at the true residual after each, as it does after a cycle
+ * of conjugate gradient, and goes on by that where a factor is of no use. A column that depends on those before it, but for
+ * rounding, gets no part of the correction. */
+#include "algorithms/linreg/linreg_block.h"
+
+enum {
+    EXPECTED = 40,    /* iterations of conjugate gradient on most data */
+    SIZE_MOST = 4096, /* of a factor on the CPU: 128 MiB and a second or two */
+    GPU_MOST = 128,   /* of one that a GPU waits for */
+    CHEAP = 1 << 23,  /* multiplications that nobody waits for */
+    WIDE = 64         /* columns of one pass */
+};
+
+/* A multiplication of the factorisation, on one thread, beside an entry's part in a pass; a column of a pass over many beside
+ * a pass over one. */
+static const double FACTOR_STEP = 0.3, COLUMN = 0.2;
+
+/* ---- which one ---- */
+
+static bool penalised(const kiln_linreg_options *options) {
+    return options->l2 > 0;
+}
+
+/* In passes over X; INFINITY where it cannot be done. */
+static double price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
+    const double m = (double)kiln_matrix_rows(X), n = (double)kiln_matrix_cols(X);
+    const double size = by_rows ? m : n, nnz = fmax((double)kiln_matrix_nnz(X), 1);
+    if (size > (gpu ? GPU_MOST : SIZE_MOST)) return INFINITY;
+    const double multiplications = size * size * size / 6;
+    const double factor = multiplications > CHEAP ? FACTOR_STEP * threads * multiplications / nnz : 0;
+    if (by_rows) return 2 * COLUMN * m + factor;
+    return factor + (gpu ? COLUMN * n : ki_gram_price(X));
+}
+
+kiln_linreg_solver ki_linreg_choose(bool *by_rows, const kiln_matrix *X, const kiln_linreg_options *options) {
+    kiln_device_info info = {0};
+    if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK) return KILN_LINREG_CG;
+    const int threads = ki_newton_threads(kiln_matrix_device(X));
+    const double columns = price(X, false, info.is_gpu, threads);
+    const double rows = penalised(options) ? price(X, true, info.is_gpu, threads) : INFINITY;
+    *by_rows = rows < columns;
+    if (options->solver) return options->solver;
+    return !options->no_preconditioner && fmin(rows, columns) <= EXPECTED ? KILN_LINREG_CHOLESKY
+                                                                          : KILN_LINREG_CG;
+}
+
+/* ---- the factor ---- */
+
+static kiln_status room(double **values, int64_t rows, int64_t cols) {
+    int64_t bytes;
+    *values = ki_mul3(rows, cols, sizeof **values, &bytes) ? ki_alloc((size_t)bytes) : NULL;
+    return *values ? KILN_OK
+                   : ki_fail_nomem((size_t)rows * (size_t)cols * sizeof **values, "the normal equations");
+}
+
+/* The diagonal of L, 0 for a column that is left out. */
+static kiln_status get_penalty(double *penalty, bool *kept, const struct ki_system *system) {
+    kiln_status status = KILN_OK;
+    const int64_t n = kiln_matrix_cols(system->X);
+    double *inverse = NULL;
+    TRY(room(&inverse, n, 1));
+    for (int64_t j = 0; j < n; j++) inverse[j] = 1, penalty[j] = system->options.l2;
+    if (system->inverse) TRY(ki_vector_get(inverse, system->inverse));
+    if (system->penalty) TRY(ki_vector_get(penalty, system->penalty));
+    for (int64_t j = 0; j < n; j++) kept[j] = inverse[j] > 0;
+done:
+    ki_free(inverse);
+    return status;
+}
+
+static kiln_status form_columns(struct ki_system *system) {
+    kiln_status status;
+    struct ki_direct *direct = &system->direct;
+    const kiln_matrix *X = system->X, *mean = system->options.no_intercept ? NULL : system->mean;
+    const int64_t n = direct->size;
+    kiln_matrix *G = NULL;
+    double *U = direct->U, *scale = direct->scale;
+    bool *kept = ki_alloc((size_t)n * sizeof *kept);
+    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
+    TRY(kiln_matrix_dense(&G, kiln_matrix_device(X), kiln_matrix_type(X), n, n, NULL));
+    TRY(kiln_gram(G, NULL, X, system->options.weights, mean));
+    system->passes += ki_gram_passes(n);
+    TRY(ki_vector_get(U, G));
+    TRY(get_penalty(scale, kept, system));
+    for (int64_t j = 0; j < n; j++) {
+        const double diagonal = U[j * n + j] += scale[j];
+        scale[j] = kept[j] && diagonal > 0 ? 1 / sqrt(diagonal) : 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++) U[i * n + j] = i == j ? 1 : scale[i] * U[i * n + j] * scale[j];
+done:
+    kiln_matrix_free(G);
+    ki_free(kept);
+    return status;
+}
+
+/* A = (X - 1 mu^T) V, and A = L^-1 (X - 1 mu^T)^T V. */
+static kiln_status multiply_rows(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V) {
+    kiln_status status;
+    double shift[WIDE], one[WIDE];
+    TRY(kiln_multiply(A, 1, KILN_PLAIN, system->X, V, 0, NULL));
+    if (system->options.no_intercept) return KILN_OK;
+    TRY(kiln_dot(shift, V, system->mean));
+    for (int64_t j = 0; j < kiln_matrix_cols(V); j++) one[j] = 1, shift[j] = -shift[j];
+    TRY(kiln_combine(A, one, A, shift, system->ones));
+done:
+    return status;
+}
+
+static kiln_status multiply_columns(kiln_matrix *A, const struct ki_system *system, const kiln_matrix *V) {
+    kiln_status status;
+    double sum[WIDE], one[WIDE];
+    TRY(kiln_multiply(A, 1, KILN_TRANSPOSED, system->X, V, 0, NULL));
+    if (!system->options.no_intercept) {
+        TRY(kiln_dot(sum, V, system->ones));
+        for (int64_t j = 0; j < kiln_matrix_cols(V); j++) one[j] = 1, sum[j] = -sum[j];
+        TRY(kiln_combine(A, one, A, sum, system->mean));
+    }
+    TRY(kiln_times(A, A, system->direct.reciprocal));
+done:
+    return status;
+}
+
+/* Columns [first, first + count) of B L^-1 B^T; block has room for m x count. */
+static kiln_status form_block(struct ki_system *system, double *block, int64_t first, int64_t count) {
+    kiln_status status;
+    const struct ki_direct *direct = &system->direct;
+    kiln_device *device = kiln_matrix_device(system->X);
+    const kiln_type type = kiln_matrix_type(system->X);
+    const int64_t m = direct->size;
+    kiln_matrix *rows = NULL, *columns = NULL;
+    TRY(kiln_matrix_dense(&rows, device, type, m, count, NULL));
+    TRY(kiln_matrix_dense(&columns, device, type, kiln_matrix_cols(system->X), count, NULL));
+    memset(block, 0, (size_t)(m * count) * sizeof *block);
+    for (int64_t j = 0; j < count; j++) block[(first + j) * count + j] = direct->scale[first + j];
+    TRY(ki_vector_set(rows, block));
+    TRY(multiply_columns(columns, system, rows));
+    TRY(multiply_rows(rows, system, columns));
+    system->passes += 2;
+    TRY(ki_vector_get(block, rows));
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < count; j++)
+            direct->U[i * m + first + j] = direct->scale[i] * block[i * count + j] + (i == first + j ? 1 : 0);
+done:
+    kiln_matrix_free(rows);
+    kiln_matrix_free(columns);
+    return status;
+}
+
+static kiln_status form_rows(struct ki_system *system) {
+    kiln_status status;
+    struct ki_direct *direct = &system->direct;
+    const int64_t m = direct->size, n = kiln_matrix_cols(system->X);
+    double *penalty = NULL, *block = NULL;
+    bool *kept = ki_alloc((size_t)n * sizeof *kept);
+    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
+    TRY(room(&penalty, n, 1));
+    TRY(room(&block, m, WIDE));
+    TRY(get_penalty(penalty, kept, system));
+    for (int64_t j = 0; j < n; j++) penalty[j] = kept[j] && penalty[j] > 0 ? 1 / penalty[j] : 0;
+    TRY(ki_vector_new(&direct->reciprocal, kiln_matrix_device(system->X), kiln_matrix_type(system->X), n,
+                      penalty));
+    TRY(ki_vector_get(direct->scale, system->s));
+    for (int64_t i = 0; i < m; i++) direct->scale[i] = sqrt(direct->scale[i]);
+    for (int64_t first = 0; first < m; first += WIDE)
+        TRY(form_block(system, block, first, ki_min(m - first, WIDE)));
+done:
+    ki_free(penalty);
+    ki_free(block);
+    ki_free(kept);
+    return status;
+}
+
+/* U, once for all targets. */
+static kiln_status form(struct ki_system *system) {
+    kiln_status status;
+    struct ki_direct *direct = &system->direct;
+    const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
+    bool replaced;
+    double *ones = NULL;
+    direct->size = direct->by_rows ? kiln_matrix_rows(system->X) : kiln_matrix_cols(system->X);
+    TRY(room(&direct->U, direct->size, direct->size));
+    TRY(room(&direct->scale, direct->size, 1));
+    TRY(room(&ones, direct->size, 1));
+    for (int64_t i = 0; i < direct->size; i++) ones[i] = 1;
+    TRY(direct->by_rows ? form_rows(system) : form_columns(system));
+    direct->usable = ki_factorise(direct->U, direct->size, ones, narrow ? 1e-6 : 1e-14, &replaced);
+done:
+    ki_free(ones);
+    return status;
+}
+
+void ki_direct_free(struct ki_direct *direct) {
+    kiln_matrix_free(direct->reciprocal);
+    ki_free(direct->U);
+    ki_free(direct->scale);
+}
+
+/* ---- a correction ---- */
+
+/* A = D (U^T U)^-1 D A for each column of A, D the scale. */
+static kiln_status solve(kiln_matrix *A, const struct ki_direct *direct) {
+    kiln_status status;
+    const int64_t size = direct->size, k = kiln_matrix_cols(A);
+    double *values = NULL, *r = NULL;
+    TRY(room(&values, size, k));
+    TRY(room(&r, size, 1));
+    TRY(ki_vector_get(values, A));
+    for (int64_t c = 0; c < k; c++) {
+        for (int64_t i = 0; i < size; i++) r[i] = direct->scale[i] * values[i * k + c];
+        ki_substitute(direct->U, r, size);
+        for (int64_t i = 0; i < size; i++) values[i * k + c] = direct->scale[i] * r[i];
+    }
+    TRY(ki_vector_set(A, values));
+done:
+    ki_free(values);
+    ki_free(r);
+    return status;
+}
+
+/* E = L^-1 (G - B^T (U^T U)^-1 B L^-1 G). Uses Z and R. */
+static kiln_status correct_by_rows(struct ki_block *t) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    double minus[KI_BLOCK];
+    for (int j = 0; j < t->k; j++) minus[j] = -1;
+    TRY(kiln_times(t->E, t->G, system->direct.reciprocal));
+    TRY(multiply_rows(t->R, system, t->E));
+    TRY(solve(t->R, &system->direct));
+    TRY(multiply_columns(t->Z, system, t->R));
+    TRY(kiln_combine(t->E, t->one, t->E, minus, t->Z));
+    system->passes += 2;
+done:
+    return status;
+}
+
+kiln_status ki_block_correct(struct ki_block *t) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    double active[KI_BLOCK];
+    if (!system->direct.U) TRY(form(system));
+    for (int j = 0; j < t->k; j++) active[j] = t->active[j] && system->direct.usable ? 1 : 0;
+    if (!system->direct.usable) {
+        TRY(kiln_fill(t->E, 0));
+    } else if (system->direct.by_rows) {
+        TRY(correct_by_rows(t));
+        TRY(kiln_combine(t->E, active, t->E, NULL, NULL));
+    } else {
+        TRY(kiln_combine(t->E, active, t->G, NULL, NULL));
+        TRY(solve(t->E, &system->direct));
+    }
+    t->iterations++;
+    system->report.iterations++;
+    TRY(ki_block_record(t, t->norm));
+done:
+    return status;
+}
