@@ -24,10 +24,15 @@ bool graph_same_vertices(const kiln_model *model, const kiln_data *data) {
     bool same = true;
     for (size_t i = 0; same && kiln_data_feature_name(data, 0) && i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        same = name && strcmp(name, kiln_data_feature_name(data, (int64_t)i)) == 0;
+        const char *read = kiln_data_feature_name(data, (int64_t)i);
+        same = name && read && strcmp(name, read) == 0;
     }
     json_decref(names);
     return same;
+}
+
+int graph_verify_vertices(const struct run *run, const struct verifying *v) {
+    return graph_same_vertices(v->model, v->data) ? 0 : verify_other_data(run, GRAPH_RANKING);
 }
 
 /* A list of links with one odd line, or with commas, is told for rows of a matrix, and ranking those would be nonsense. */

@@ -3,11 +3,15 @@
 #define CLI_GRAPH_H
 
 #include "solve.h"
+#include "verify.h"
 
 /* The name of a vertex, or its number from 1 as in Matrix Market, which goes to the buffer of SHORTEST_ROOM. */
 const char *graph_vertex_name(const kiln_data *data, int64_t vertex, char *buffer);
 /* Whether the model was made of a graph with the same names in the same order, as far as both have names. */
 bool graph_same_vertices(const kiln_model *model, const kiln_data *data);
+/* The same for the data that a ranking is verified with: 0 or the exit code of an error that it has reported. */
+int graph_verify_vertices(const struct run *run, const struct verifying *v);
+#define GRAPH_RANKING "ranking of the vertices" /* what the model is */
 /* solver.check: 0 or the exit code of an error that it has reported. */
 int graph_check_format(struct solving *s);
 

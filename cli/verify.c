@@ -18,6 +18,27 @@ int verify_no_claims(void) {
                      "the model does not say how it was trained");
 }
 
+int verify_read(struct run *run, struct verifying *v, const char *tensor, const char *claim) {
+    kiln_type type = KILN_F64;
+    int64_t rows, cols;
+    if (!model_tensor_shape(v->model, tensor, &type, &rows, &cols) || isnan(verify_number(v->report, claim)))
+        return verify_no_claims();
+    const int code = run_open_device(run, "cpu");
+    return code ? code : run_read(run, &v->data, run->arguments[1], type, NULL);
+}
+
+int verify_other_data(const struct run *run, const char *what) {
+    return fail_with(KILN_ERR_MODEL, USING_MODEL, "the data that it was made from are needed",
+                     "%s is no %s of %s", run->arguments[0], what, run->arguments[1]);
+}
+
+int verify_tensor(kiln_matrix **A, struct run *run, const struct verifying *v, const char *name, int64_t rows,
+                  const char *what) {
+    const kiln_type type = kiln_matrix_type(kiln_data_X(v->data));
+    if (kiln_model_tensor(A, run->device, type, v->model, name) != KILN_OK) return fail_library(USING_MODEL);
+    return kiln_matrix_rows(*A) == rows ? 0 : verify_other_data(run, what);
+}
+
 void claim_equal(struct verifying *v, const char *key, const char *title, double claimed, double found,
                  double digits, double slack) {
     struct claim claim = {key, title, claimed, found, false, false, !isnan(claimed)};

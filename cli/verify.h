@@ -32,6 +32,14 @@ void claim_equal(struct verifying *v, const char *key, const char *title, double
 void claim_bound(struct verifying *v, const char *key, const char *title, double claimed, double found,
                  double factor, double least);
 
+/* Reads the data that the command line names, on the CPU, in the type of the model's tensor. A model without that tensor, or whose
+ * report has no number `claim`, claims nothing. These return 0, or the exit code of what they have reported. */
+int verify_read(struct run *run, struct verifying *v, const char *tensor, const char *claim);
+/* The model's tensor, if it has `rows` rows: else the model is no `what` of these data. */
+int verify_tensor(kiln_matrix **A, struct run *run, const struct verifying *v, const char *name, int64_t rows,
+                  const char *what);
+int verify_other_data(const struct run *run, const char *what); /* reports that */
+
 double verify_number(const json_t *object, const char *key); /* NaN if there is none */
 int verify_no_claims(void);                                  /* reports it */
 

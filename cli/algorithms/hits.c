@@ -164,25 +164,15 @@ struct ranks {
     kiln_hits_verification found;
 };
 
-static int read_graph(struct run *run, struct verifying *v, struct ranks *ranks) {
-    kiln_type type = KILN_F64;
-    int64_t hubs, authorities, columns;
-    if (!model_tensor_shape(v->model, "hubs", &type, &hubs, &columns) ||
-        !model_tensor_shape(v->model, "authorities", &type, &authorities, &columns) ||
-        isnan(verify_number(v->report, "eigenvalue")))
-        return verify_no_claims();
-    int code = run_open_device(run, "cpu");
-    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
+static int read_ranks(struct run *run, struct verifying *v, struct ranks *ranks) {
+    int code = verify_read(run, v, "hubs", "eigenvalue");
+    if (!code) code = graph_verify_vertices(run, v);
     if (code) return code;
     const kiln_matrix *A = kiln_data_X(v->data);
-    if (hubs != kiln_matrix_rows(A) || authorities != kiln_matrix_cols(A) ||
-        !graph_same_vertices(v->model, v->data))
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the graph that was ranked is needed",
-                         "%s is no ranking of the vertices of %s", run->arguments[0], run->arguments[1]);
-    if (kiln_model_tensor(&ranks->hubs, run->device, type, v->model, "hubs") != KILN_OK ||
-        kiln_model_tensor(&ranks->authorities, run->device, type, v->model, "authorities") != KILN_OK)
-        return fail_library(USING_MODEL);
-    return 0;
+    code = verify_tensor(&ranks->hubs, run, v, "hubs", kiln_matrix_rows(A), GRAPH_RANKING);
+    return code ? code
+                : verify_tensor(&ranks->authorities, run, v, "authorities", kiln_matrix_cols(A),
+                                GRAPH_RANKING);
 }
 
 static int judge_ranks(struct run *run, struct verifying *v, struct ranks *ranks) {
@@ -205,7 +195,7 @@ static int judge_ranks(struct run *run, struct verifying *v, struct ranks *ranks
 
 static int verify_hits(struct run *run, struct verifying *v) {
     struct ranks ranks = {0};
-    int code = read_graph(run, v, &ranks);
+    int code = read_ranks(run, v, &ranks);
     if (!code) code = judge_ranks(run, v, &ranks);
     kiln_matrix_free(ranks.hubs);
     kiln_matrix_free(ranks.authorities);

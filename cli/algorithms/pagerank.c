@@ -249,15 +249,11 @@ struct claimed {
     kiln_matrix *ranks, *teleport, *sink;
 };
 
-static int take(kiln_matrix **A, const struct run *run, const struct verifying *v, const char *name,
-                bool wanted) {
+static int take_sets(kiln_matrix **A, struct run *run, const struct verifying *v, const char *name) {
     kiln_type type;
     int64_t rows, cols;
-    if (!model_tensor_shape(v->model, name, &type, &rows, &cols)) return wanted ? verify_no_claims() : 0;
-    if (rows != kiln_matrix_rows(kiln_data_X(v->data)) || !graph_same_vertices(v->model, v->data))
-        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the graph that was ranked is needed",
-                         "%s is no ranking of the vertices of %s", run->arguments[0], run->arguments[1]);
-    return kiln_model_tensor(A, run->device, type, v->model, name) == KILN_OK ? 0 : fail_library(USING_MODEL);
+    if (!model_tensor_shape(v->model, name, &type, &rows, &cols)) return 0; /* not given */
+    return verify_tensor(A, run, v, name, kiln_matrix_rows(kiln_data_X(v->data)), GRAPH_RANKING);
 }
 
 static int judge(struct run *run, struct verifying *v, const struct claimed *claimed) {
@@ -281,16 +277,12 @@ static int judge(struct run *run, struct verifying *v, const struct claimed *cla
 
 static int verify_pagerank(struct run *run, struct verifying *v) {
     struct claimed claimed = {NULL, NULL, NULL};
-    kiln_type type = KILN_F64;
-    int64_t rows, cols;
-    if (!model_tensor_shape(v->model, "ranks", &type, &rows, &cols) ||
-        isnan(verify_number(v->report, "residual")) || isnan(verify_number(v->options, "damping")))
-        return verify_no_claims();
-    int code = run_open_device(run, "cpu");
-    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
-    if (!code) code = take(&claimed.ranks, run, v, "ranks", true);
-    if (!code) code = take(&claimed.teleport, run, v, "personalize", false);
-    if (!code) code = take(&claimed.sink, run, v, "dangling", false);
+    if (isnan(verify_number(v->options, "damping"))) return verify_no_claims();
+    int code = verify_read(run, v, "ranks", "residual");
+    if (!code) code = graph_verify_vertices(run, v);
+    if (!code) code = take_sets(&claimed.ranks, run, v, "ranks");
+    if (!code) code = take_sets(&claimed.teleport, run, v, "personalize");
+    if (!code) code = take_sets(&claimed.sink, run, v, "dangling");
     if (!code) code = judge(run, v, &claimed);
     kiln_matrix_free(claimed.ranks);
     kiln_matrix_free(claimed.teleport);

@@ -837,6 +837,17 @@ class Verifying(Models):
             self.fit(verb, data, "--no-intercept")
             self.fit(verb, data, "--standardize")
 
+    def test_other_data(self):
+        """What was laid out or ranked is told from other data, of fewer rows and vertices, too."""
+        rows, model = ["x,y", "1,2", "3,4", "5,1", "2,2", "7,3"], self.path("other.kiln")
+        links = ["a b", "b c", "c a", "a c"]
+        for verb, kind, lines, short in [("mds", "csv", rows, 3), ("hits", "edges", links, 1), ("pagerank", "edges", links, 1)]:
+            all_of_it = self.write(f"all.{kind}", "\n".join(lines) + "\n")
+            kiln(verb, all_of_it, "-o", model, *CPU)
+            kiln("verify", model, all_of_it)  # the layout's stress is rounding alone
+            part = self.write(f"part.{kind}", "\n".join(lines[:short]) + "\n")
+            self.assertIn("that it was made from", kiln("verify", model, part, code=7)[1])
+
 
 class Interrupting(Models):
     def test_the_model_so_far_is_kept(self):
