@@ -6,7 +6,7 @@
  * memory's speed. After each 32 numbers four places stay empty, so that threads whose vectors are a power of two apart meet in
  * different banks.
  *
- * REDUCTION: kiln_batch_kind. WHERE: 0 = vectors of one length, 1 = between offsets, 2 = pieces of long vectors from a list. */
+ * REDUCTION: kiln_batch_kind. WHERE: 0 = vectors of one length, 1 = between offsets, 2 = pieces of long vectors from a list (to be reduced). */
 
 #define ARGUMENTS_reduce(FIRST, NEXT)                                                                       \
     FIRST(OUT, real, result)                                                                                \
@@ -48,7 +48,6 @@
     NEXT(IN, real, X)                                                                                       \
     NEXT(IN, real, s)                                                                                       \
     NEXT(TABLE, long, offsets)                                                                              \
-    NEXT(TABLE, long, pieces)                                                                               \
     NEXT(VALUE, long, count)                                                                                \
     NEXT(VALUE, long, first)                                                                                \
     NEXT(VALUE, long, stride)                                                                               \
@@ -326,18 +325,14 @@ __kernel GROUP_OF(BS) void reduce_tiles(PARAMETERS(reduce_tiles)) {
 #endif
 
 #ifdef SCALE
-/* Y = s_v X, straight from memory: as `reduce`, a piece's VS threads side by side. */
+/* Y = s_v X, straight from memory: VS threads side by side take one of a vector's parts. */
 __kernel GROUP_OF(BS) void scale(PARAMETERS(scale)) {
     const int id = (int)get_local_id(0), lane = id % VS;
     const long items = count * parts, turn = (long)get_num_groups(0) * (BS / VS);
     for (long item = (long)get_group_id(0) * (BS / VS) + id / VS; item < items; item += turn) {
-#if WHERE == 2
-        const long v = pieces[3 * item], from = pieces[3 * item + 1], to = pieces[3 * item + 2];
-#else
         const long v = item / parts, part = item % parts;
         const long from = LENGTH(v) / parts * part + (part < LENGTH(v) % parts ? part : LENGTH(v) % parts);
         const long to = from + LENGTH(v) / parts + (part < LENGTH(v) % parts);
-#endif
         const long origin = ORIGIN(v);
         const real factor = s[v];
         for (long i = from + lane; i < to; i += VS) Y[origin + i * step] = factor * X[origin + i * step];
@@ -408,6 +403,5 @@ __kernel GROUP_OF(BS) void scale_flat(PARAMETERS(scale_flat)) {
 // build TILES WHERE=1 REDUCTION=7 VS=32 BS=256 TILE_REALS=2048
 // build SCALE WHERE=0 REDUCTION=0 VS=32 BS=256
 // build SCALE WHERE=1 REDUCTION=0 VS=8 BS=256
-// build SCALE WHERE=2 REDUCTION=0 VS=256 BS=256
 // build SCALE_FLAT WHERE=0 REDUCTION=0 BS=256
 #endif

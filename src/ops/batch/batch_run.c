@@ -152,8 +152,8 @@ static kiln_status scale_pieces(kiln_matrix *Y, const kiln_matrix *X, const kiln
     TRY(ki_kernel_launch(X->device, kernel, groups_for(X->device, ki_ceil_div(count * parts * lanes, GROUP)),
                          GROUP,
                          KI_PACK(scale, X, .Y = Y, .X = X, .s = scale, .offsets = array(b, KI_BATCH_OFFSETS),
-                                 .pieces = array(b, KI_BATCH_PIECES), .count = count, .first = b->first,
-                                 .stride = b->stride, .step = b->step, .length = b->length, .parts = parts)));
+                                 .count = count, .first = b->first, .stride = b->stride, .step = b->step,
+                                 .length = b->length, .parts = parts)));
 done:
     return status;
 }
