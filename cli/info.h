@@ -10,7 +10,5 @@ int info_data(struct run *run, const char *path);
 /* Of a CSV file: what its columns are. */
 json_t *info_columns_json(const kiln_data *data);
 void info_print_columns(const kiln_data *data);
-/* Names of the features of a model, a JSON array, empty if it does not say. */
-json_t *info_feature_names(const kiln_model *model);
 
 #endif

@@ -23,7 +23,8 @@ static const char *text_of(const json_t *value) {
 
 /* Names of the columns of X as a JSON array, from the model's "features", or from its "schema": a numeric
  * column is one feature, and perhaps "age missing", a text column one a level but its reference, "carrier=AA". Empty if the model does not say. */
-json_t *info_feature_names(const kiln_model *model) {
+/* A JSON array, empty if the model does not say. */
+static json_t *feature_names(const kiln_model *model) {
     const char *features = kiln_model_text(model, "features"), *schema = kiln_model_text(model, "schema");
     json_t *names = features ? json_loads(features, 0, NULL) : NULL;
     if (json_is_array(names)) return names;
@@ -246,7 +247,7 @@ int info_model(struct run *run, const char *path) {
         code = coefficients(run, model, &W, &n, &k);
     struct classes classes = {0};
     if (!code && W) code = classes_of_model(run, &classes, model);
-    json_t *names = code ? NULL : info_feature_names(model);
+    json_t *names = code ? NULL : feature_names(model);
     if (!code && talk_json()) {
         code = tell_json(run, path, model, top_json(W, n, k, names, &classes));
     } else if (!code) {

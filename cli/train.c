@@ -23,7 +23,7 @@ double train_given(const struct training *job, const char *option) {
     return algorithm_given(job->algorithm->name, job->settings, option);
 }
 
-double train_tolerance(const struct training *job) {
+static double tolerance_of(const struct training *job) {
     const double given = train_given(job, "tolerance");
     return given > 0 ? given
                      : algorithm_standard(job->algorithm->name, "tolerance", kiln_matrix_type(job->W));
@@ -202,7 +202,7 @@ static int solve_last(struct run *run, struct training *job) {
     const struct problem problem = {.penalty = job->penalty,
                                     .weights = job->weights,
                                     .warm = job->warm != NULL,
-                                    .control = talk_control(train_tolerance(job))};
+                                    .control = talk_control(tolerance_of(job))};
     return train_solve(run, job, &problem, &job->report);
 }
 

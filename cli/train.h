@@ -76,7 +76,6 @@ int train_allocate(struct run *run, struct training *job, int64_t columns);
 /* Solves one problem into *report (zeroed before); the seconds go to run->seconds.solve. */
 int train_solve(struct run *run, const struct training *job, const struct problem *problem,
                 kiln_report *report);
-double train_tolerance(const struct training *job);
 double train_given(const struct training *job,
                    const char *option); /* algorithm_given of the job's algorithm */
 

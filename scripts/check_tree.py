@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks what the tree promises: who may include whom, no vendor headers, no raw allocation past the seams; and that the files
-which docs/architecture.md and docs/passes.md name exist.
+"""Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the seams, no file
+too long to read; and that the files which docs/architecture.md and docs/passes.md name exist.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -69,6 +69,7 @@ def check_includes(folder, path, text):
 def code_of(text):
     """Without comments and strings, the lines where they were."""
     code = re.sub(r"/\*.*?\*/", lambda m: "\n" * m.group().count("\n"), text, flags=re.S)
+    code = re.sub(r"'(\\.|[^'\\])'", "' '", code)
     return re.sub(r'"(\\.|[^"\\])*"', '""', code)
 
 
@@ -96,6 +97,15 @@ def check_rooms(folder, path, text, rooms):
             room = rooms.get(called, own)
             if room not in may:
                 yield f"{name}:{number}: {folder} must not call {called} of src/{room}"
+
+
+LINES_MOST = 500
+
+
+def check_size(path, text):
+    lines = text.count("\n")
+    if lines > LINES_MOST:
+        yield f"{path.relative_to(ROOT)}: {lines} lines; cut it where a reader would"
 
 
 def check_calls(path, text):
@@ -128,6 +138,7 @@ def main():
             text = path.read_text()
             problems += check_includes(folder, path, text)
             problems += check_calls(path, text)
+            problems += check_size(path, text)
             if folder.startswith("src/") and path.suffix == ".c":
                 problems += check_rooms(folder, path, text, rooms)
     for problem in problems:

@@ -33,7 +33,8 @@ static void load(void) {
 /* pocl-opencl-icd brings a device but no loader, so that both are named. */
 #define INSTALL "apt install pocl-opencl-icd ocl-icd-libopencl1"
 
-kiln_status ki_opencl_load(void) {
+/* Loads the ICD loader, once in a process; ERR_DEVICE with a hint if there is none. */
+static kiln_status load_once(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, load);
     if (!library.handle) {
@@ -96,7 +97,7 @@ kiln_status ki_opencl_find(struct ki_opencl_device **devices, int *count) {
     struct ki_opencl_device *found = NULL;
     int found_count = 0;
     kiln_status status;
-    TRY(ki_opencl_load());
+    TRY(load_once());
     int code = ki_opencl.platforms(PLATFORMS_MAX, platforms, &platform_count);
     if (code && code != PLATFORM_NOT_FOUND) TRY(ki_opencl_fail(NULL, code, "platforms"));
     for (unsigned i = 0; !code && i < platform_count && i < PLATFORMS_MAX; i++)

@@ -12,10 +12,7 @@ struct ki_opencl_library {
 #include "backends/opencl.fn.h"
 #undef FUNCTION
 };
-extern struct ki_opencl_library ki_opencl; /* filled by ki_opencl_load */
-
-/* Loads the ICD loader, once in a process; ERR_DEVICE with a hint if there is none. */
-kiln_status ki_opencl_load(void);
+extern struct ki_opencl_library ki_opencl; /* filled when devices are first asked for */
 
 struct ki_opencl_device {
     cl_object platform, id;

@@ -109,20 +109,8 @@ void ki_cache_close(struct ki_cache *cache) {
     cache->folder = -1;
 }
 
-kiln_status ki_cache_of(struct ki_cache **cache, kiln_device *device) {
-    if (!device->cache) {
-        device->cache = ki_alloc(sizeof *device->cache);
-        if (!device->cache) return ki_fail_nomem(sizeof *device->cache, "the kernel cache");
-        ki_cache_open(device->cache);
-        if (device->cache->folder < 0)
-            ki_cache_warn(device->cache, device, "%s%s%s", device->cache->why,
-                          *device->cache->hint ? "; " : "", device->cache->hint);
-    }
-    *cache = device->cache;
-    return KILN_OK;
-}
-
-void ki_cache_warn(struct ki_cache *cache, const kiln_device *device, const char *format, ...) {
+/* Tells the user through the device, the first time only. */
+static KI_PRINTF(3, 4) void warn(struct ki_cache *cache, const kiln_device *device, const char *format, ...) {
     if (cache->warned) return;
     cache->warned = true;
     char text[400];
@@ -134,10 +122,23 @@ void ki_cache_warn(struct ki_cache *cache, const kiln_device *device, const char
                       cache->folder < 0 ? "not used" : "trouble", text);
 }
 
+kiln_status ki_cache_of(struct ki_cache **cache, kiln_device *device) {
+    if (!device->cache) {
+        device->cache = ki_alloc(sizeof *device->cache);
+        if (!device->cache) return ki_fail_nomem(sizeof *device->cache, "the kernel cache");
+        ki_cache_open(device->cache);
+        if (device->cache->folder < 0)
+            warn(device->cache, device, "%s%s%s", device->cache->why, *device->cache->hint ? "; " : "",
+                 device->cache->hint);
+    }
+    *cache = device->cache;
+    return KILN_OK;
+}
+
 void ki_cache_drop_file(struct ki_cache *cache, const kiln_device *device, const char *name,
                         const char *why) {
     ki_seams.unlinkat(cache->folder, name, 0);
-    ki_cache_warn(cache, device, "%.20s... is not usable (%s) and was dropped", name, why);
+    warn(cache, device, "%.20s... is not usable (%s) and was dropped", name, why);
 }
 
 /* NULL, or why the open file may not be trusted. */
@@ -236,8 +237,8 @@ void ki_cache_write_file(struct ki_cache *cache, const kiln_device *device, cons
     if (!trouble) return;
     if (file >= 0) ki_seams.unlinkat(cache->folder, temporary, 0);
     cache->read_only = true;
-    ki_cache_warn(cache, device, "writing failed (%s); what is built now will be built again next time",
-                  strerror(trouble));
+    warn(cache, device, "writing failed (%s); what is built now will be built again next time",
+         strerror(trouble));
 }
 
 int64_t ki_cache_bytes(const struct ki_cache *cache) {

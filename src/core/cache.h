@@ -26,9 +26,6 @@ void ki_cache_open(struct ki_cache *cache);
 void ki_cache_close(struct ki_cache *cache);
 /* The device's cache, opened at first use. */
 kiln_status ki_cache_of(struct ki_cache **cache, kiln_device *device);
-/* Tells the user through the device, the first time only. */
-void ki_cache_warn(struct ki_cache *cache, const kiln_device *device, const char *format, ...)
-    KI_PRINTF(3, 4);
 
 /* One file of the folder. `name` has no '/'. read: *bytes (from ki_resize, the caller's) stays NULL if there
  * is no file that may be trusted with at most `most` bytes; one that is there all the same is removed. */

@@ -27,7 +27,8 @@ static bool opened(struct ki_library *library, void *handle, const char *place) 
     return true;
 }
 
-bool ki_library_loaded(struct ki_library *library, const char *name) {
+/* If it is in this process already. */
+static bool take_loaded(struct ki_library *library, const char *name) {
     return library->handle || opened(library, dlopen(name, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), name);
 }
 
@@ -42,7 +43,8 @@ bool ki_library_name(struct ki_library *library, const char *name) {
     return false;
 }
 
-bool ki_library_pattern(struct ki_library *library, const char *format, ...) {
+/* A path with *, tried from its last match down, so that newer versions come first. */
+static KI_PRINTF(2, 3) bool take_pattern(struct ki_library *library, const char *format, ...) {
     if (library->handle) return true;
     char pattern[512];
     va_list args;
@@ -80,15 +82,14 @@ static const struct {
 };
 
 bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel) {
-    for (int i = 0; sonames[i] && !library->handle; i++) ki_library_loaded(library, sonames[i]);
+    for (int i = 0; sonames[i] && !library->handle; i++) take_loaded(library, sonames[i]);
     for (int i = 0; sonames[i] && !library->handle; i++) ki_library_name(library, sonames[i]);
     const int stem = (int)strcspn(sonames[0], "."); /* of "libnvrtc.so.13" */
     for (size_t i = 0; i < sizeof places / sizeof *places && !library->handle; i++) {
         const char *root = places[i].variable ? secure_getenv(places[i].variable) : "";
         if (!root || (*root != '/' && places[i].variable)) continue;
-        ki_library_pattern(library, "%s%s%s%s%s/%.*s.so.1*", root, *root ? "/" : "", places[i].folder,
-                           places[i].below ? wheel : "", places[i].below ? places[i].below : "", stem,
-                           sonames[0]);
+        take_pattern(library, "%s%s%s%s%s/%.*s.so.1*", root, *root ? "/" : "", places[i].folder,
+                     places[i].below ? wheel : "", places[i].below ? places[i].below : "", stem, sonames[0]);
     }
     return library->handle != NULL;
 }

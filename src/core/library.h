@@ -15,12 +15,9 @@ struct ki_library {
     char broken[200]; /* why a file that is there would not load; "" if there was none */
 };
 
-/* Each returns whether the library is open now, and does nothing if it already was. A name goes through the
- * system's search path, a pattern is a path with * and is tried from its last match down, so that newer
- * versions come first. */
-bool ki_library_loaded(struct ki_library *library, const char *name); /* is it in this process already? */
+/* Each returns whether the library is open now, and does nothing if it already was. A name goes through the system's search
+ * path. */
 bool ki_library_name(struct ki_library *library, const char *name);
-bool ki_library_pattern(struct ki_library *library, const char *format, ...) KI_PRINTF(2, 3);
 /* A library of the CUDA toolkit, by its sonames (newest first, then NULL): a copy in this process (PyTorch's, CuPy's), then
  * the system's own search, then where CUDA, conda and pip install it. `wheel` is its folder in pip's packages. */
 bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel);

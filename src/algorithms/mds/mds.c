@@ -12,7 +12,8 @@
 enum { STRESS, SQUARES, DISTANCES, PRODUCTS, SUMS }; /* of kiln_guttman */
 enum { ORDINAL_MOST = 30000 };
 
-kiln_status ki_mds_step(struct ki_mds *s, const kiln_matrix *D, kiln_matrix *points) {
+/* One pass over the pairs at Y; R (and U) and total. `points`: or NULL. */
+static kiln_status step(struct ki_mds *s, const kiln_matrix *D, kiln_matrix *points) {
     kiln_status status;
     const kiln_guttman step = {.R = s->R,
                                .U = s->U,
@@ -166,7 +167,7 @@ static kiln_status measure_points(struct ki_mds *s) {
     kiln_status status;
     if (s->pairs > 0) return KILN_OK;
     TRY(kiln_fill(s->Y, 0));
-    TRY(ki_mds_step(s, s->D, NULL));
+    TRY(step(s, s->D, NULL));
     s->pairs = (double)s->n * (double)(s->n - 1) / 2;
     s->delta_squares = s->total[STRESS];
 done:
@@ -213,7 +214,7 @@ static kiln_status assess(struct ki_mds *s) {
     const kiln_matrix *D = s->D;
     double a = 0, b = 1;
     if (s->ordinal) TRY(ki_ordinal_fit(&D, s));
-    TRY(ki_mds_step(s, D, NULL));
+    TRY(step(s, D, NULL));
     s->stress = s->total[STRESS];
     s->squares = s->total[SQUARES];
     if (s->U) {
@@ -404,7 +405,7 @@ static kiln_status measure_each_point(struct ki_mds *s, kiln_matrix *points) {
     swap(&s->Y, &s->best);
     if (s->ordinal) TRY(ki_ordinal_fit(&D, s));
     if (s->U) {
-        TRY(ki_mds_step(s, D, NULL));
+        TRY(step(s, D, NULL));
         fit_line(&a, &b, s);
         all_a = ki_alloc((size_t)s->n * sizeof *all_a);
         all_b = ki_alloc((size_t)s->n * sizeof *all_b);
@@ -416,7 +417,7 @@ static kiln_status measure_each_point(struct ki_mds *s, kiln_matrix *points) {
         TRY(kiln_combine(line, all_b, D, all_a, ones));
         D = line;
     }
-    TRY(ki_mds_step(s, D, points));
+    TRY(step(s, D, points));
     swap(&s->Y, &s->best);
 done:
     kiln_matrix_free(line);

@@ -26,9 +26,6 @@ struct ki_mds {
     kiln_report report;
 };
 
-/* One pass over the pairs at Y; R (and U) and total. `points`: or NULL. */
-kiln_status ki_mds_step(struct ki_mds *s, const kiln_matrix *D, kiln_matrix *points);
-
 /* mds_start.c: classical scaling (Torgerson), and random coordinates of the size that the dissimilarities have. */
 kiln_status ki_mds_torgerson(struct ki_mds *s);
 kiln_status ki_mds_random(struct ki_mds *s, uint64_t stream);

@@ -13,7 +13,7 @@ done:
     return status;
 }
 
-void ki_newton_pair_free(struct ki_pair *pair) {
+static void free_pair(struct ki_pair *pair) {
     kiln_matrix_free(pair->w);
     kiln_matrix_free(pair->b);
 }
@@ -28,8 +28,8 @@ done:
 }
 
 static void point_free(struct ki_newton_point *point) {
-    ki_newton_pair_free(&point->at);
-    ki_newton_pair_free(&point->gradient);
+    free_pair(&point->at);
+    free_pair(&point->gradient);
     kiln_matrix_free(point->C);
 }
 
@@ -129,7 +129,7 @@ void ki_newton_close(struct ki_newton *newton) {
     if (!work) return;
     struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S, &work->R,
                                      &work->P,         &work->Q,       &work->Z};
-    for (int i = 0; i < 7; i++) ki_newton_pair_free(pairs[i]);
+    for (int i = 0; i < 7; i++) free_pair(pairs[i]);
     kiln_matrix *const all[] = {work->mean,   work->penalty, work->l1,     work->kept, work->shift,
                                 work->spread, work->floor,   work->square, work->v,    work->classes};
     for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);

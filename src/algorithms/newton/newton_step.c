@@ -63,7 +63,8 @@ done:
 }
 
 /* For softmax s_i sum_c p_ic (1 - p_ic) / K, else C itself. */
-kiln_status ki_newton_mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
+/* The curvature that a class sees on average, in `here`'s C or in v. Uses there.C. */
+static kiln_status mean_curvature(struct ki_newton_work *work, const kiln_matrix **v) {
     kiln_status status = KILN_OK;
     const kiln_matrix *C = work->here.C, *weights = work->problem.weights;
     const double share = 1.0 / work->newton->k;
@@ -86,7 +87,7 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     const kiln_matrix *v;
     const double one = 1;
     double total;
-    TRY(ki_newton_mean_curvature(work, &v));
+    TRY(mean_curvature(work, &v));
     TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
     work->newton->report.passes++;
     TRY(kiln_times(work->square, work->square, work->spread));

@@ -57,8 +57,6 @@ kiln_status ki_newton_evaluate(struct ki_newton_work *work, struct ki_newton_poi
 kiln_status ki_newton_measure(struct ki_newton_work *work, double *norm, const struct ki_newton_point *point);
 /* The preconditioner for the curvature at `here`. One pass. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work);
-/* The curvature that a class sees on average, in `here`'s C or in v. Uses there.C. */
-kiln_status ki_newton_mean_curvature(struct ki_newton_work *work, const kiln_matrix **v);
 /* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
  * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
 kiln_status ki_newton_factor_open(struct ki_newton_work *work);
@@ -88,7 +86,6 @@ double ki_newton_forcing(const struct ki_newton_work *work, double rho);
 /* there.at = here.at + t S, evaluated. */
 kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
-void ki_newton_pair_free(struct ki_pair *pair);
 /* A call of the progress callback; sets newton->cancelled. */
 void ki_newton_progress(struct ki_newton_work *work);
 

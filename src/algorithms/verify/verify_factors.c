@@ -2,14 +2,20 @@
  * of an implicit model over cells without an entry are a^T (B^T B) a, so that no cell is visited twice. */
 #include "algorithms/verify/verify.h"
 
-#include "algorithms/verify/verify_factors.h"
+#include "algorithms/factor/als.h"
+
+/* What a factor model says of itself. */
+struct claims {
+    double mean, l2, alpha;
+    bool biases, counted, implicit, means_fixed; /* means_fixed: the penalty leaves the biases out */
+};
 
 struct model {
     struct ki_copy R;
     double *a, *b; /* m x r, n x r */
     int64_t r;
     double mean;
-    const struct ki_factor_claims *claims;
+    const struct claims *claims;
 };
 
 static long double predict(const struct model *m, int64_t u, int64_t i) {
@@ -69,9 +75,8 @@ static kiln_status add_up(long double *objective, long double *squares, const st
     return KILN_OK;
 }
 
-kiln_status ki_verify_factors(kiln_als_verification *result, const char *call, const kiln_matrix *R,
-                              const kiln_matrix *A, const kiln_matrix *B,
-                              const struct ki_factor_claims *claims) {
+static kiln_status verify(kiln_als_verification *result, const char *call, const kiln_matrix *R,
+                          const kiln_matrix *A, const kiln_matrix *B, const struct claims *claims) {
     struct model m = {.mean = claims->mean, .claims = claims};
     long double objective = 0, squares = 0, cells = 0;
     kiln_status status;
@@ -105,13 +110,13 @@ kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_matrix *R,
     kiln_status status = KI_TAKE(kiln_als_options, &o, options);
     if (status != KILN_OK) return status;
     ki_als_fill(&o, A ? kiln_matrix_type(A) : KILN_F64);
-    return ki_verify_factors(result, "kiln_verify_als", R, A, B,
-                             &(struct ki_factor_claims){.mean = mean,
-                                                        .l2 = o.l2,
-                                                        .alpha = o.alpha,
-                                                        .biases = o.biases != 0,
-                                                        .counted = o.counted != 0,
-                                                        .implicit = o.implicit != 0});
+    return verify(result, "kiln_verify_als", R, A, B,
+                  &(struct claims){.mean = mean,
+                                   .l2 = o.l2,
+                                   .alpha = o.alpha,
+                                   .biases = o.biases != 0,
+                                   .counted = o.counted != 0,
+                                   .implicit = o.implicit != 0});
 }
 
 kiln_status kiln_verify_sfa(kiln_als_verification *result, const kiln_matrix *R, const kiln_matrix *A,
@@ -120,7 +125,6 @@ kiln_status kiln_verify_sfa(kiln_als_verification *result, const kiln_matrix *R,
     kiln_status status = KI_TAKE(kiln_sfa_options, &o, options);
     if (status != KILN_OK) return status;
     ki_sfa_fill(&o, A ? kiln_matrix_type(A) : KILN_F64);
-    return ki_verify_factors(
-        result, "kiln_verify_sfa", R, A, B,
-        &(struct ki_factor_claims){.mean = mean, .l2 = o.l2, .biases = true, .means_fixed = true});
+    return verify(result, "kiln_verify_sfa", R, A, B,
+                  &(struct claims){.mean = mean, .l2 = o.l2, .biases = true, .means_fixed = true});
 }

@@ -154,13 +154,9 @@ kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv
 kiln_status ki_csv_schema_match(struct ki_csv_schema *schema, struct ki_warnings *warnings,
                                 char *const *names, int64_t count, const kiln_read_options *options,
                                 const struct ki_place *place);
-/* The place of a name among count names, or -1. */
-int64_t ki_csv_find_name(char *const *names, int64_t count, const char *name);
 /* The error for a name that the file does not have; what: "target". */
 kiln_status ki_csv_unknown_column(const char *what, const char *name, char *const *names, int64_t count,
                                   const struct ki_place *place);
-/* A schema that the model's text should not have; returns its status. */
-kiln_status ki_csv_bad_schema(const char *reason);
 
 /* A level where it stands among the features; number: in order of arrival. */
 struct ki_csv_entry {

@@ -79,7 +79,8 @@ kiln_status ki_csv_unknown_column(const char *what, const char *target, char *co
     return status;
 }
 
-int64_t ki_csv_find_name(char *const *names, int64_t count, const char *name) {
+/* The place of a name among count names, or -1. */
+static int64_t find_name(char *const *names, int64_t count, const char *name) {
     for (int64_t i = 0; i < count; i++)
         if (strcmp(names[i], name) == 0) return i;
     return -1;
@@ -90,7 +91,7 @@ int64_t ki_csv_find_name(char *const *names, int64_t count, const char *name) {
 kiln_status ki_csv_find_targets(struct ki_csv_schema *schema, char *const *names, int64_t count,
                                 const char *target, const struct ki_place *place) {
     kiln_status status = KILN_OK;
-    bool whole = ki_csv_find_name(names, count, target) >= 0;
+    bool whole = find_name(names, count, target) >= 0;
     int64_t parts = 1;
     for (const char *p = target; !whole && (p = strchr(p, ',')); p++) parts++;
     char *copy = ki_strdup(target);
@@ -99,7 +100,7 @@ kiln_status ki_csv_find_targets(struct ki_csv_schema *schema, char *const *names
     for (char *name = copy, *next; name; name = next) {
         next = whole ? NULL : strchr(name, ',');
         if (next) *next++ = '\0';
-        int64_t field = ki_csv_find_name(names, count, name);
+        int64_t field = find_name(names, count, name);
         if (field < 0) TRY(ki_csv_unknown_column("target", name, names, count, place));
         for (int64_t i = 0; i < schema->target_count; i++)
             if (schema->targets[i].field == field)
@@ -122,7 +123,7 @@ kiln_status ki_csv_find_roles(struct ki_csv_schema *schema, char *const *names, 
     kiln_status status = KILN_OK;
     for (int i = 0; i < KI_CSV_ROLES; i++) {
         if (!wanted[i]) continue;
-        const int64_t field = ki_csv_find_name(names, count, wanted[i]);
+        const int64_t field = find_name(names, count, wanted[i]);
         if (field < 0) TRY(ki_csv_unknown_column(titles[i], wanted[i], names, count, place));
         for (int64_t t = 0; t < schema->target_count; t++)
             if (schema->targets[t].field == field)

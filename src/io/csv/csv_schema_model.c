@@ -11,7 +11,8 @@
 
 /* ------------------------------------------------------------------------------------ a model's schema */
 
-kiln_status ki_csv_bad_schema(const char *reason) {
+/* A schema that the model's text should not have. */
+static kiln_status bad_schema(const char *reason) {
     ki_fail(KILN_ERR_MODEL, "the model's schema is damaged: %s", reason);
     return ki_hint("save the model again, or use the one it was copied from");
 }
@@ -29,13 +30,13 @@ static bool has_only(json_t *object, const char *const *keys) {
 
 static kiln_status model_levels(struct ki_csv_levels *levels, struct ki_csv_column *column, int32_t number,
                                 json_t *texts) {
-    if (!json_is_array(texts)) return ki_csv_bad_schema("a text column without \"levels\"");
-    if (json_array_size(texts) > KI_CSV_MODEL_LIMIT) return ki_csv_bad_schema("a column has too many levels");
+    if (!json_is_array(texts)) return bad_schema("a text column without \"levels\"");
+    if (json_array_size(texts) > KI_CSV_MODEL_LIMIT) return bad_schema("a column has too many levels");
     const char *before = NULL;
     for (size_t i = 0; i < json_array_size(texts); i++) {
         const char *level = json_string_value(json_array_get(texts, i));
-        if (!level) return ki_csv_bad_schema("a level is not a string");
-        if (before && strcmp(before, level) >= 0) return ki_csv_bad_schema("levels are not in order");
+        if (!level) return bad_schema("a level is not a string");
+        if (before && strcmp(before, level) >= 0) return bad_schema("levels are not in order");
         if (ki_csv_levels_add(levels, number, level, (int64_t)strlen(level)) < 0)
             return ki_fail_nomem(strlen(level), "the model's levels");
         before = level;
@@ -51,15 +52,14 @@ static kiln_status model_text_column(struct ki_csv_levels *levels, struct ki_csv
                                      int32_t number, json_t *object) {
     static const char *const keys[] = {"name", "kind", "levels", "reference", NULL};
     json_t *reference = json_object_get(object, "reference");
-    if (!has_only(object, keys))
-        return ki_csv_bad_schema("a text column is not {name, kind, levels, reference}");
+    if (!has_only(object, keys)) return bad_schema("a text column is not {name, kind, levels, reference}");
     kiln_status status = model_levels(levels, column, number, json_object_get(object, "levels"));
     if (status != KILN_OK) return status;
     if (!reference) return KILN_OK;
     const char *level = json_string_value(reference);
-    if (!level) return ki_csv_bad_schema("a reference level is not a string");
+    if (!level) return bad_schema("a reference level is not a string");
     column->reference = ki_csv_levels_find(levels, number, level, (int64_t)strlen(level));
-    if (column->reference < 0) return ki_csv_bad_schema("a reference level is not among the levels");
+    if (column->reference < 0) return bad_schema("a reference level is not among the levels");
     column->reference_level = ki_strdup(level);
     return column->reference_level ? KILN_OK : ki_fail_nomem(strlen(level), "a reference level");
 }
@@ -68,10 +68,9 @@ static kiln_status model_text_column(struct ki_csv_levels *levels, struct ki_csv
 static kiln_status model_number_column(struct ki_csv_column *column, json_t *object) {
     static const char *const keys[] = {"name", "kind", "mean", "indicator", NULL};
     json_t *mean = json_object_get(object, "mean"), *indicator = json_object_get(object, "indicator");
-    if (!has_only(object, keys))
-        return ki_csv_bad_schema("a numeric column is not {name, kind, mean, indicator}");
+    if (!has_only(object, keys)) return bad_schema("a numeric column is not {name, kind, mean, indicator}");
     if ((mean && !json_is_number(mean)) || (indicator && (!json_is_true(indicator) || !mean)))
-        return ki_csv_bad_schema("a mean is no number, or an indicator is not true or has no mean");
+        return bad_schema("a mean is no number, or an indicator is not true or has no mean");
     column->imputed = mean != NULL;
     column->mean = mean ? json_number_value(mean) : 0;
     column->indicator = indicator != NULL;
@@ -81,24 +80,24 @@ static kiln_status model_number_column(struct ki_csv_column *column, json_t *obj
 static kiln_status model_column(struct ki_csv_schema *schema, struct ki_csv_levels *levels, json_t *object) {
     const char *name = json_string_value(json_object_get(object, "name"));
     const char *kind = json_string_value(json_object_get(object, "kind"));
-    if (!name || !kind) return ki_csv_bad_schema("a column has no name or no kind");
+    if (!name || !kind) return bad_schema("a column has no name or no kind");
     struct ki_csv_column *column = &schema->columns[schema->count];
     kiln_status status = ki_csv_set_name(column, name);
     if (status != KILN_OK) return status;
     int32_t number = (int32_t)schema->count++;
     if (strcmp(kind, "text") == 0) return model_text_column(levels, column, number, object);
-    if (strcmp(kind, "number") != 0) return ki_csv_bad_schema("a column is neither \"number\" nor \"text\"");
+    if (strcmp(kind, "number") != 0) return bad_schema("a column is neither \"number\" nor \"text\"");
     return model_number_column(column, object);
 }
 
 static kiln_status model_ignored(struct ki_csv_schema *schema, json_t *names) {
     kiln_status status = KILN_OK;
     if (!names) return KILN_OK;
-    if (!json_is_array(names)) return ki_csv_bad_schema("\"ignored\" is no list");
+    if (!json_is_array(names)) return bad_schema("\"ignored\" is no list");
     TRY(ki_csv_new_columns(&schema->ignored, (int64_t)json_array_size(names)));
     for (size_t i = 0; i < json_array_size(names); i++) {
         const char *name = json_string_value(json_array_get(names, i));
-        if (!name) TRY(ki_csv_bad_schema("the name of an ignored column is not a string"));
+        if (!name) TRY(bad_schema("the name of an ignored column is not a string"));
         TRY(ki_csv_set_name(&schema->ignored[schema->ignored_count++], name));
     }
 done:
@@ -109,12 +108,12 @@ static kiln_status model_missing(struct ki_csv_schema *schema, json_t *way, json
     const char *name = json_string_value(way);
     schema->missing = KILN_MISSING_ERROR;
     if (way && (!name || (strcmp(name, "mean") != 0 && strcmp(name, "indicator") != 0)))
-        return ki_csv_bad_schema("\"missing\" is neither \"mean\" nor \"indicator\"");
+        return bad_schema("\"missing\" is neither \"mean\" nor \"indicator\"");
     if (way) schema->missing = strcmp(name, "mean") == 0 ? KILN_MISSING_MEAN : KILN_MISSING_INDICATOR;
-    if (words && !json_is_array(words)) return ki_csv_bad_schema("\"missing_words\" is no list");
+    if (words && !json_is_array(words)) return bad_schema("\"missing_words\" is no list");
     for (size_t i = 0; i < json_array_size(words); i++) {
         const char *word = json_string_value(json_array_get(words, i));
-        if (!word) return ki_csv_bad_schema("a word for missing values is not a string");
+        if (!word) return bad_schema("a word for missing values is not a string");
         if (!ki_bytes_append(&schema->missing_words, word, (int64_t)strlen(word) + 1))
             return ki_fail_nomem(strlen(word), "the words for missing values");
     }
@@ -136,7 +135,7 @@ static kiln_status check_unique(const struct ki_csv_schema *schema) {
     bool twice = false;
     for (int64_t i = 1; i < count; i++) twice |= strcmp(names[i - 1], names[i]) == 0;
     ki_free(names);
-    return twice ? ki_csv_bad_schema("a column's name stands twice") : KILN_OK;
+    return twice ? bad_schema("a column's name stands twice") : KILN_OK;
 }
 
 /* A target's name, or {name, levels} where it is text. */
@@ -145,7 +144,7 @@ static kiln_status model_target(struct ki_csv_schema *schema, struct ki_csv_leve
     const bool text = json_is_object(value);
     const char *name = json_string_value(text ? json_object_get(value, "name") : value);
     if (!name || (text && !has_only(value, keys)))
-        return ki_csv_bad_schema("a target is not a string or {name, levels}");
+        return bad_schema("a target is not a string or {name, levels}");
     struct ki_csv_column *target = &schema->targets[schema->target_count];
     kiln_status status = ki_csv_set_name(target, name);
     if (status != KILN_OK) return status;
@@ -162,10 +161,10 @@ static kiln_status model_root(struct ki_csv_schema *schema, struct ki_csv_levels
     const char *format = json_string_value(json_object_get(root, "format"));
     json_t *targets = json_object_get(root, "target"), *columns = json_object_get(root, "columns");
     if (!format || !json_is_array(targets) || !json_is_array(columns) || !has_only(root, keys))
-        return ki_csv_bad_schema("it is not {format, target, columns}");
-    if (strcmp(format, "csv") != 0) return ki_csv_bad_schema("its format is not \"csv\"");
-    if (json_array_size(columns) == 0) return ki_csv_bad_schema("it has no columns");
-    if (json_array_size(columns) > INT32_MAX) return ki_csv_bad_schema("it has too many columns");
+        return bad_schema("it is not {format, target, columns}");
+    if (strcmp(format, "csv") != 0) return bad_schema("its format is not \"csv\"");
+    if (json_array_size(columns) == 0) return bad_schema("it has no columns");
+    if (json_array_size(columns) > INT32_MAX) return bad_schema("it has too many columns");
     TRY(ki_csv_new_columns(&schema->targets, (int64_t)json_array_size(targets)));
     for (size_t i = 0; i < json_array_size(targets); i++)
         TRY(model_target(schema, classes, json_array_get(targets, i)));
@@ -184,7 +183,7 @@ kiln_status ki_csv_schema_from_model(struct ki_csv_schema *schema, struct ki_csv
                                      struct ki_csv_levels *classes, const char *text) {
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
-    if (!root) return ki_csv_bad_schema(error.text);
+    if (!root) return bad_schema(error.text);
     kiln_status status = model_root(schema, levels, classes, root);
     json_decref(root);
     return status;
