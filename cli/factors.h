@@ -17,8 +17,9 @@ struct factors_state {
     bool biases, implicit;
     kiln_matrix *A, *B, *train, *test; /* train, test: NULL without --test-fraction */
     kiln_model *model;
-    kiln_ranking ranking; /* of an implicit model with a test */
-    int64_t *columns;     /* --recommendations: top for each row */
+    kiln_ranking ranking;  /* of an implicit model with a test */
+    kiln_als_options held; /* of als: as given, but for the penalty that held */
+    int64_t *columns;      /* --recommendations: top for each row */
     double *scores;
 };
 

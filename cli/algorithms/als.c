@@ -1,6 +1,8 @@
 /* kiln als: ratings or counts, factored by alternating least squares. */
 #include "factors.h"
 
+enum { SETTINGS = 6 }; /* of kiln_als_model: mean, l2, ... */
+
 static const kiln_als_options *given(const struct solving *s) {
     return s->options;
 }
@@ -11,6 +13,20 @@ static int check(struct solving *s) {
     state->biases = given(s)->biases != 0;
     state->implicit = given(s)->implicit != 0;
     return factors_check(s);
+}
+
+/* A penalty that was not given depends on what is fitted: the model knows which one held. */
+static kiln_status tell_penalty(struct solving *s) {
+    struct factors_state *state = s->state;
+    double settings[SETTINGS] = {0};
+    kiln_matrix *A = NULL;
+    kiln_status status = kiln_model_tensor(&A, s->run->device, KILN_F64, state->model, "settings");
+    if (status == KILN_OK) status = kiln_matrix_get(settings, A);
+    kiln_matrix_free(A);
+    state->held = *given(s);
+    state->held.l2 = settings[1];
+    s->options = &state->held;
+    return status;
 }
 
 static kiln_status solve(struct solving *s, const kiln_control *control) {
@@ -24,10 +40,9 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     if (status == KILN_OK)
         status = kiln_als_model(&state->model, state->A, state->B, kiln_report_figure(&s->report, "mean"),
                                 &options);
-    return status;
+    return status == KILN_OK ? tell_penalty(s) : status;
 }
 
-/* The settings are those of kiln_als_model. */
 static kiln_status recompute(kiln_als_verification *found, const struct factors_claimed *claimed) {
     const double *settings = claimed->settings;
     const kiln_als_options options = {.l2 = settings[1] > 0 ? settings[1] : KILN_NONE,

@@ -924,6 +924,7 @@ class Factors(Models):
         for arguments in (["als", "--implicit"], ["als", "--counted", "--test-fraction", 0.2, "--seed", 5], ["sfa", "--test-fraction", 0.2, "--type", "f32"]):
             result = as_json(arguments[0], data, *arguments[1:], "--factors", 3, "-o", model, *CPU)
             claim, = as_json("verify", model, data)["claims"]
+            self.assertEqual(result["options"]["l2"], {"--implicit": 0.01, "--counted": 0.1}.get(arguments[1], 10))
             self.assertTrue(claim["holds"], claim)
         self.assertGreater(result["metrics"]["test_rmse"], 0)
         self.assertGreater(result["trace"][0]["test"], result["trace"][-1]["test"] * 0.5)

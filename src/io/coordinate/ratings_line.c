@@ -22,8 +22,13 @@ static bool stands_at(const char *p, const char *end, const char *separator) {
 }
 
 static const char *find(const char *p, const char *end, const char *separator) {
-    while (p < end && !stands_at(p, end, separator)) p++;
-    return p;
+    if (*separator == ' ') {
+        while (p < end && !stands_at(p, end, separator)) p++;
+        return p;
+    }
+    for (; (p = memchr(p, *separator, (size_t)(end - p))); p++)
+        if (stands_at(p, end, separator)) return p;
+    return end;
 }
 
 /* The first of the list that stands in the line; blanks if none does. */
