@@ -166,7 +166,7 @@ def ratings_file(r):
             if r.random() < 0.2:
                 words.append("1")
     text = "\n".join(separator.join(line) for line in lines)
-    return text.encode("utf-8", "surrogatepass"), ".ratings", ["--format", "ratings"] + r.choice([[], ["--strict"], ["--type", "f32"]])
+    return text.encode("utf-8", "surrogatepass"), ".ratings", ["--format", "ratings", *r.choice([[], ["--type", "f32"]])]
 
 
 # ----------------------------------------------------------------------------------------------- binary
