@@ -38,10 +38,13 @@ python3 bench/plot.py --check
 # What only hands the kernels' source to other compilers has done so by now.
 kernel_compilers='^backends_(nvrtc|syntax)$'
 
-# As its users get it: built by pip into an environment of its own.
+# As its users get it: the wheel, in an environment of its own.
+rm -rf build-wheel
+./scripts/package.sh wheel build-wheel
 say "tests of the Python package"
 python3 -m venv build-python
-run_quietly build-python/bin/pip install --disable-pip-version-check ".[test]"
+run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl
+run_quietly build-python/bin/pip install --disable-pip-version-check "kiln[test] @ file://$(echo "$PWD"/build-wheel/*.whl)"
 run_quietly build-python/bin/mypy
 KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln-unoptimised POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable \
     POCL_WORK_GROUP_SPECIALIZATION=0 build-python/bin/python -m pytest -q

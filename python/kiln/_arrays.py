@@ -1,6 +1,7 @@
 """Arrays of other packages as Kiln's matrices, without a copy where the layout allows, and back."""
 from __future__ import annotations
 
+import collections
 import os
 import threading
 import weakref
@@ -18,11 +19,42 @@ def _type_of(dtype: Any) -> int:
     return int(getattr(lib, _TYPES[np.dtype(dtype)]))
 
 
+class _Turn:
+    """One thread at a time calls the library on a device. What is freed meanwhile, by the garbage collector of any thread, is freed
+    after the call."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._depth = 0
+        self._left: collections.deque[tuple[Any, Any, Any]] = collections.deque()
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        self._depth += 1
+
+    def __exit__(self, *error: Any) -> None:
+        while self._depth == 1 and self._left:
+            function, pointer, _ = self._left.popleft()
+            function(pointer)
+        self._depth -= 1
+        self._lock.release()
+
+    def free(self, function: Any, pointer: Any, keep: Any = None) -> None:
+        """function(pointer), now or after the call that is under way; keep lives until then."""
+        self._left.append((function, pointer, keep))
+        if self._lock.acquire(blocking=False):
+            try:
+                with self:
+                    pass
+            finally:
+                self._lock.release()
+
+
 class Device:
     """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0".
 
-    memory is a budget in bytes; deterministic asks for the same bits from run to run. Devices are thread-safe to share between
-    matrices of one thread at a time.
+    memory is a budget in bytes; deterministic asks for the same bits from run to run. Threads may share a device: their calls take
+    turns.
     """
 
     def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False) -> None:
@@ -30,12 +62,18 @@ class Device:
         pointer = ffi.new("kiln_device **")
         check(lib.kiln_device_open(pointer, name.encode(), options))
         self.pointer = pointer[0]
+        self.turn = _Turn()
         self._adopted: Any = weakref.finalize(self, lib.kiln_device_close, self.pointer)
         self._adopted.atexit = False  # matrices may outlive it there
         info = struct("kiln_device_info")
         check(lib.kiln_device_get_info(self.pointer, info))
         self.name, self.description = text(info.name), text(info.description)
         self.is_gpu, self.threads, self.memory = bool(info.is_gpu), int(info.threads), int(info.memory)
+
+    def call(self, function: Any, *arguments: Any) -> None:
+        """A function of the library that works on this device; raises what it says went wrong."""
+        with self.turn:
+            check(function(*arguments))
 
     def __repr__(self) -> str:
         return f"<kiln.Device {self.name}: {self.description}>"
@@ -68,7 +106,7 @@ def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, col
     work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=_type_of(dtype), rows=shape[0],
                   cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
     chosen, estimates, count = ffi.new("kiln_device **"), ffi.new("kiln_estimate **"), ffi.new("int64_t *")
-    check(lib.kiln_device_choose(chosen, estimates, count, host.pointer, work, ffi.NULL))
+    host.call(lib.kiln_device_choose, chosen, estimates, count, host.pointer, work, ffi.NULL)
     try:
         name = next((text(estimates[0][i].device) for i in range(count[0]) if estimates[0][i].chosen), "cpu")
     finally:
@@ -92,7 +130,7 @@ class Matrix:
             self.device, memory = _sparse_memory(self._keep, array, device, dtype)
         else:
             self.device, memory = _dense_memory(self._keep, array, device, dtype)
-        check(lib.kiln_matrix_wrap(pointer, self.device.pointer, memory))
+        self.device.call(lib.kiln_matrix_wrap, pointer, self.device.pointer, memory)
         self._own(pointer[0])
 
     @classmethod
@@ -108,7 +146,7 @@ class Matrix:
     def empty(cls, device: Device, shape: tuple[int, int], dtype: Any) -> Matrix:
         """A dense matrix of zeros."""
         pointer = ffi.new("kiln_matrix **")
-        check(lib.kiln_matrix_dense(pointer, device.pointer, _type_of(dtype), shape[0], shape[1], ffi.NULL))
+        device.call(lib.kiln_matrix_dense, pointer, device.pointer, _type_of(dtype), shape[0], shape[1], ffi.NULL)
         return cls.adopt(pointer[0], device)
 
     def _own(self, pointer: Any) -> None:
@@ -124,13 +162,14 @@ class Matrix:
         """A copy in host memory: an ndarray, of a sparse matrix a scipy.sparse.csr_matrix."""
         values = np.empty(self.nnz if self.sparse else self.shape, self.dtype)
         if not self.sparse:
-            check(lib.kiln_matrix_get(ffi.from_buffer(values) if values.size else ffi.NULL, self.pointer))
+            if values.size:
+                self.device.call(lib.kiln_matrix_get, ffi.from_buffer(values), self.pointer)
             return values
         import scipy.sparse
 
         starts, columns = np.empty(self.shape[0] + 1, np.int64), np.empty(self.nnz, np.int32)
-        check(lib.kiln_matrix_get_csr(ffi.cast("int64_t *", starts.ctypes.data), ffi.cast("int32_t *", columns.ctypes.data),
-                                      ffi.cast("void *", values.ctypes.data), self.pointer))
+        self.device.call(lib.kiln_matrix_get_csr, ffi.cast("int64_t *", starts.ctypes.data),
+                         ffi.cast("int32_t *", columns.ctypes.data), ffi.cast("void *", values.ctypes.data), self.pointer)
         return scipy.sparse.csr_matrix((values, columns, starts), self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -146,7 +185,7 @@ class Matrix:
 
 def _release(pointer: Any, keep: Any, device: Device) -> None:
     """Frees the matrix before what it points into and its device go."""
-    lib.kiln_matrix_free(pointer)
+    device.turn.free(lib.kiln_matrix_free, pointer, keep)
 
 
 def _float_type(array: Any, dtype: Any) -> Any:
@@ -218,5 +257,6 @@ def matrix(array: Any, where: str | Device = "cpu", dtype: Any = None) -> Matrix
     if array.device is wanted and (dtype is None or array.dtype == np.dtype(dtype)):
         return array
     pointer = ffi.new("kiln_matrix **")
-    check(lib.kiln_matrix_copy(pointer, wanted.pointer, _type_of(dtype or array.dtype), array.pointer))
+    with array.device.turn:
+        wanted.call(lib.kiln_matrix_copy, pointer, wanted.pointer, _type_of(dtype or array.dtype), array.pointer)
     return Matrix.adopt(pointer[0], wanted)

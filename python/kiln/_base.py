@@ -19,6 +19,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     _algorithm: str
     device: Any
     verbose: int
+    device_: str  # where the last fit ran
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -71,7 +72,8 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             elif value is not None:
                 setattr(made, name, value)
         pointers = [operand.pointer if operand is not None else ffi.NULL for operand in operands]
-        report = solve(getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
+        where = next(operand.device for operand in operands if operand is not None)
+        report = solve(where, getattr(lib, f"kiln_{self._algorithm}"), pointers, made, verbose=self.verbose,
                        callback=getattr(self, "callback", None))
         del keep
         self._keep_report(report)
@@ -97,7 +99,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         tensors, texts = self._content()
         for name, values in tensors.items():
             tensor = Matrix(values, where)
-            check(lib.kiln_model_set_tensor(model, name.encode(), tensor.pointer))
+            where.call(lib.kiln_model_set_tensor, model, name.encode(), tensor.pointer)
         for name, value in texts.items():
             check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
         return model
@@ -107,7 +109,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         where = self._place(X)
         made = ffi.new("kiln_matrix **")
         operand = matrix(X, where)
-        check(lib.kiln_predict(made, self._model(where), operand.pointer))
+        where.call(lib.kiln_predict, made, self._model(where), operand.pointer)
         return Matrix.adopt(made[0], where).numpy()
 
     def save(self, path: Any) -> None:

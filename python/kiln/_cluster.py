@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
 from ._base import Estimator
-from ._library import check, ffi, lib, struct
+from ._library import ffi, lib, struct
 
 _STARTS = {"k-means++": "KILN_INIT_PLUS", "k-means||": "KILN_INIT_PARALLEL", "random": "KILN_INIT_RANDOM"}
 
@@ -93,7 +93,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         operand = matrix(X.toarray() if hasattr(X, "toarray") else X, where)
         distances = Matrix.empty(where, (operand.shape[0], self.n_clusters), operand.dtype)
         centres = matrix(self.cluster_centers_, where, operand.dtype)
-        check(lib.kiln_distances(distances.pointer, operand.pointer, centres.pointer))
+        where.call(lib.kiln_distances, distances.pointer, operand.pointer, centres.pointer)
         return distances.numpy()
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -107,7 +107,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         totals = np.zeros((self.n_clusters, 2))
         wanted = struct("kiln_assignment", totals=ffi.cast("double *", totals.ctypes.data))
         centres = matrix(self.cluster_centers_, where, operand.dtype)
-        check(lib.kiln_assign(wanted, operand.pointer, centres.pointer, weigh.pointer if weigh else ffi.NULL))
+        where.call(lib.kiln_assign, wanted, operand.pointer, centres.pointer, weigh.pointer if weigh else ffi.NULL)
         return -float(totals[:, 1].sum())
 
     def _scaled(self, X: Any) -> Any:

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
 from ._base import Estimator
-from ._library import check, ffi, lib, struct
+from ._library import ffi, lib, struct
 
 
 class ALS(TransformerMixin, Estimator):  # type: ignore[misc]
@@ -71,7 +71,7 @@ class ALS(TransformerMixin, Estimator):  # type: ignore[misc]
         X = self._sparse(self._validate(X, reset=False))
         where = self._place(X)
         R, made = matrix(X, where), ffi.new("kiln_matrix **")
-        check(lib.kiln_transform(made, self._model(where), R.pointer))
+        where.call(lib.kiln_transform, made, self._model(where), R.pointer)
         return Matrix.adopt(made[0], where).numpy()
 
     def recommend(self, factors: Any, seen: Any = None, top: int = 10) -> tuple[Any, Any]:
@@ -82,8 +82,8 @@ class ALS(TransformerMixin, Estimator):  # type: ignore[misc]
         A = matrix(factors, where, self.column_factors_.dtype)
         without = None if seen is None else matrix(seen, where, A.dtype)
         columns, scores = np.empty((A.shape[0], top), np.int64), np.empty((A.shape[0], top))
-        check(lib.kiln_recommend(ffi.cast("int64_t *", columns.ctypes.data), ffi.cast("double *", scores.ctypes.data), top,
-                                 self._model(where), A.pointer, without.pointer if without else ffi.NULL))
+        where.call(lib.kiln_recommend, ffi.cast("int64_t *", columns.ctypes.data), ffi.cast("double *", scores.ctypes.data), top,
+                                 self._model(where), A.pointer, without.pointer if without else ffi.NULL)
         return columns, scores
 
     @staticmethod
@@ -102,5 +102,5 @@ class ALS(TransformerMixin, Estimator):  # type: ignore[misc]
         for name, value in self._options().items():
             if value is not None:
                 setattr(options, name, value)
-        check(lib.kiln_als_model(made, A.pointer, B.pointer, self.mean_, options))
+        where.call(lib.kiln_als_model, made, A.pointer, B.pointer, self.mean_, options)
         return ffi.gc(made[0], lib.kiln_model_free)

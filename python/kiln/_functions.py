@@ -1,12 +1,13 @@
 """Operations and rankings as functions of arrays."""
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import Device, Matrix, choose, device, matrix
-from ._library import ArgumentError, check, ffi, lib, struct
+from ._arrays import Device, Matrix, choose, matrix
+from ._library import ArgumentError, ffi, lib, struct
 from ._solve import Callback, Report, solve, warn_unless_converged
 
 _Operand = Any
@@ -44,7 +45,7 @@ def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0,
     x = _place(X, device)
     weights, start, Y = _beside(x, v), _beside(x, z), matrix(y, x.device, x.dtype)
     w = Matrix.empty(x.device, (x.shape[1], Y.shape[1]), x.dtype)
-    check(lib.kiln_mmchain(w.pointer, alpha, x.pointer, _pointer(weights), Y.pointer, beta, _pointer(start)))
+    x.device.call(lib.kiln_mmchain, w.pointer, alpha, x.pointer, _pointer(weights), Y.pointer, beta, _pointer(start))
     return _result(w, y)
 
 
@@ -53,7 +54,7 @@ def multiply(A: _Operand, B: _Operand, *, transposed: bool = False, device: str 
     a = _place(A, device)
     b = matrix(B, a.device, a.dtype)
     Y = Matrix.empty(a.device, (a.shape[1] if transposed else a.shape[0], b.shape[1]), a.dtype)
-    check(lib.kiln_multiply(Y.pointer, 1, lib.KILN_TRANSPOSED if transposed else lib.KILN_PLAIN, a.pointer, b.pointer, 0, ffi.NULL))
+    a.device.call(lib.kiln_multiply, Y.pointer, 1, lib.KILN_TRANSPOSED if transposed else lib.KILN_PLAIN, a.pointer, b.pointer, 0, ffi.NULL)
     return _result(Y, B)
 
 
@@ -76,10 +77,10 @@ def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha
     s = _place(S, device)
     a, b = matrix(A, s.device, s.dtype), matrix(B, s.device, s.dtype)
     made = ffi.new("kiln_matrix **")
-    check(lib.kiln_matrix_like(made, s.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL))
+    s.device.call(lib.kiln_matrix_like, made, s.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL)
     P = Matrix.adopt(made[0], s.device, s)
     sample = struct("kiln_sample", kind=getattr(lib, _KINDS[kind]), S=s.pointer, A=a.pointer, B=b.pointer)
-    check(lib.kiln_sddmm(P.pointer, ffi.NULL, alpha, sample, 0))
+    s.device.call(lib.kiln_sddmm, P.pointer, ffi.NULL, alpha, sample, 0)
     return P.numpy()
 
 
@@ -87,17 +88,25 @@ _REDUCTIONS = {name: "KILN_BATCH_" + name.upper() for name in ("sum", "squares",
                                                                "variance")}
 
 
-def _batch(x: Matrix, offsets: Any) -> tuple[Any, int]:
+class _Batch:
+    """A kiln_batch that goes with its last reference."""
+
+    def __init__(self, where: Device, pointer: Any) -> None:
+        self.pointer = pointer
+        weakref.finalize(self, where.turn.free, lib.kiln_batch_free, pointer, where)
+
+
+def _batch(x: Matrix, offsets: Any) -> tuple[_Batch, int]:
     """The vectors of a batch: rows, or where the offsets cut a flat array."""
     made = ffi.new("kiln_batch **")
     if offsets is None:
-        check(lib.kiln_batch_rows(made, x.pointer))
-        return ffi.gc(made[0], lib.kiln_batch_free), x.shape[0]
+        x.device.call(lib.kiln_batch_rows, made, x.pointer)
+        return _Batch(x.device, made[0]), x.shape[0]
     starts = np.ascontiguousarray(offsets, np.int64)
     if starts.ndim != 1 or len(starts) == 0:
         raise ArgumentError("offsets must be a vector of count + 1 numbers")
-    check(lib.kiln_batch_ragged(made, x.device.pointer, len(starts) - 1, ffi.cast("int64_t *", starts.ctypes.data)))
-    return ffi.gc(made[0], lib.kiln_batch_free), len(starts) - 1
+    x.device.call(lib.kiln_batch_ragged, made, x.device.pointer, len(starts) - 1, ffi.cast("int64_t *", starts.ctypes.data))
+    return _Batch(x.device, made[0]), len(starts) - 1
 
 
 def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device: str | Device = "auto") -> Any:
@@ -108,7 +117,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
     x = _place(X, device)
     batch, count = _batch(x, offsets)
     result = Matrix.empty(x.device, (count, 1), x.dtype)
-    check(lib.kiln_batch_reduce(result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch))
+    x.device.call(lib.kiln_batch_reduce, result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch.pointer)
     values = result.numpy()[:, 0]
     return values.astype(np.int64) if kind.startswith("arg") else values
 
@@ -120,11 +129,11 @@ def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | D
     factors = matrix(scale, x.device, x.dtype)
     if x.sparse:
         made = ffi.new("kiln_matrix **")
-        check(lib.kiln_matrix_like(made, x.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL))
+        x.device.call(lib.kiln_matrix_like, made, x.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL)
         Y = Matrix.adopt(made[0], x.device, x)
     else:
         Y = Matrix.empty(x.device, x.shape, x.dtype)
-    check(lib.kiln_batch_scale(Y.pointer, x.pointer, factors.pointer, batch))
+    x.device.call(lib.kiln_batch_scale, Y.pointer, x.pointer, factors.pointer, batch.pointer)
     return Y.numpy() if x.sparse else _result(Y, X)
 
 
@@ -143,8 +152,8 @@ class HubsAndAuthorities(NamedTuple):
     report: Report
 
 
-def _rank(name: str, operands: list[Any], options: Any, verbose: int, callback: Callback | None) -> Report:
-    report = solve(getattr(lib, f"kiln_{name}"), operands, options, verbose=verbose, callback=callback)
+def _rank(name: str, operands: list[Matrix], options: Any, verbose: int, callback: Callback | None) -> Report:
+    report = solve(operands[0].device, getattr(lib, f"kiln_{name}"), [operand.pointer for operand in operands], options, verbose=verbose, callback=callback)
     warn_unless_converged(report, name)
     return report
 
@@ -171,7 +180,7 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
         raise ArgumentError(f"dangling must be 'personalized', 'uniform' or an array, got {dangling!r}")
     shape = (a.shape[0], teleport.shape[1] if teleport else 1)
     ranks = Matrix.empty(a.device, shape, a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
-    report = _rank("pagerank", [ranks.pointer, a.pointer], options, verbose, callback)
+    report = _rank("pagerank", [ranks, a], options, verbose, callback)
     scores = ranks.numpy()
     return Ranking(scores if np.ndim(personalize) == 2 else scores[:, 0], report)
 
@@ -182,5 +191,5 @@ def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, tol: float | N
     a = _place(A, device, 40)
     options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, tolerance=tol or 0, max_iterations=max_iter or 0)
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
-    report = _rank("hits", [hubs.pointer, authorities.pointer, a.pointer], options, verbose, callback)
+    report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
     return HubsAndAuthorities(hubs.numpy()[:, 0], authorities.numpy()[:, 0], report)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
 from ._base import Estimator, as_columns
-from ._library import check, ffi, lib, text
+from ._library import ffi, lib, text
 
 
 class _Linear(Estimator):
@@ -39,7 +39,7 @@ class _Linear(Estimator):
         operand = matrix(X, where)
         W = matrix(as_columns(self._weight, operand.dtype), where)
         eta = matrix(np.full((operand.shape[0], W.shape[1]), self._bias, operand.dtype), where)
-        check(lib.kiln_multiply(eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, W.pointer, 1, eta.pointer))
+        where.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, W.pointer, 1, eta.pointer)
         return eta.numpy()
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:

@@ -44,7 +44,7 @@ def _tensors(model: Any) -> dict[str, Any]:
     kind, rows, cols = ffi.new("kiln_type *"), ffi.new("int64_t *"), ffi.new("int64_t *")
     while name := lib.kiln_model_tensor_info(model, len(tensors), kind, rows, cols):
         made = ffi.new("kiln_matrix **")
-        check(lib.kiln_model_tensor(made, where.pointer, lib.KILN_TYPE_DEFAULT, model, name))
+        where.call(lib.kiln_model_tensor, made, where.pointer, lib.KILN_TYPE_DEFAULT, model, name)
         tensors[text(name)] = Matrix.adopt(made[0], where).numpy()
     return tensors
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from ._arrays import Device, Matrix, device as open_device
 from ._load import open_model
-from ._library import ArgumentError, check, ffi, fields, lib, rows, struct, text
+from ._library import ArgumentError, ffi, fields, lib, rows, struct, text
 
 
 class Data(NamedTuple):
@@ -34,8 +34,8 @@ def read(path: Any, *, target: str | None = None, dtype: Any = "float64", featur
         trained = open_model(model)
         options.model = trained
     where = open_device("cpu")
-    check(lib.kiln_data_read(made, where.pointer, str(path).encode(), options))
-    data = ffi.gc(made[0], lib.kiln_data_free)
+    where.call(lib.kiln_data_read, made, where.pointer, str(path).encode(), options)
+    data = ffi.gc(made[0], lambda pointer: where.turn.free(lib.kiln_data_free, pointer))
     X = _borrowed(lib.kiln_data_X(data), where, data)
     y = _borrowed(lib.kiln_data_y(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None
@@ -50,7 +50,7 @@ def _borrowed(pointer: Any, where: Device, data: Any) -> Any:
     if not pointer:
         return None
     made = ffi.new("kiln_matrix **")
-    check(lib.kiln_matrix_copy(made, where.pointer, lib.KILN_TYPE_DEFAULT, pointer))
+    where.call(lib.kiln_matrix_copy, made, where.pointer, lib.KILN_TYPE_DEFAULT, pointer)
     return Matrix.adopt(made[0], where, data).numpy()
 
 
@@ -75,7 +75,7 @@ def explain(shape: tuple[int, int], *, nnz: int | None = None, dtype: Any = "flo
                   cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
     host = open_device("cpu")
     chosen, estimates, count = ffi.new("kiln_device **"), ffi.new("kiln_estimate **"), ffi.new("int64_t *")
-    check(lib.kiln_device_choose(chosen, estimates, count, host.pointer, work, struct("kiln_choose_options", thorough=thorough)))
+    host.call(lib.kiln_device_choose, chosen, estimates, count, host.pointer, work, struct("kiln_choose_options", thorough=thorough))
     try:
         return [fields(estimates[0][i]) for i in range(count[0])]
     finally:

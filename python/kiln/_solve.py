@@ -8,6 +8,7 @@ from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
+from ._arrays import Device
 from ._library import check, ffi, lib, struct, text
 
 Callback = Callable[[dict[str, Any]], Any]
@@ -65,19 +66,20 @@ def _progress(user: Any, now: Any) -> int:
     return watch.see(now)
 
 
-def solve(function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None) -> Report:
-    """function(*operands, options, report) with C operands; the report, which is also told where it ends early."""
+def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None) -> Report:
+    """function(*operands, options, report) on a device, with C operands; the report, which is also told where it ends early."""
     outer = getattr(_running, "watch", None)  # a callback may train a model itself
     watch = _running.watch = _Watch(verbose, callback)
     options.control.progress = _progress
     report = struct("kiln_report")
     try:
-        status = function(*operands, options, report)
-        if watch.shown:
-            sys.stderr.write("\n")
-        if watch.error is not None:
-            raise watch.error
-        check(status)
+        with where.turn:
+            status = function(*operands, options, report)
+            if watch.shown:
+                sys.stderr.write("\n")
+            if watch.error is not None:
+                raise watch.error
+            check(status)
         return _read(report)
     finally:
         _running.watch = outer

@@ -8,6 +8,7 @@ scikit-learn's attributes; every other call runs as it always did.
 from __future__ import annotations
 
 import functools
+import numbers
 import runpy
 import sys
 import time
@@ -56,9 +57,9 @@ def _linear_regression(model: Any) -> Estimator:
 
 def _ridge(model: Any) -> Estimator:
     _wants(model, positive=False)
-    if not np.isscalar(model.alpha):
+    if not isinstance(model.alpha, numbers.Real):
         raise _NotHere("an alpha for each target")
-    return Ridge(model.alpha, fit_intercept=model.fit_intercept)
+    return Ridge(float(model.alpha), fit_intercept=model.fit_intercept)
 
 
 def _logistic(model: Any) -> Estimator:
@@ -103,7 +104,7 @@ def _kmeans(model: Any) -> Estimator:
 
 
 _LINEAR = ("coef_", "intercept_")
-_COUNTERPARTS: dict[type, tuple[Callable[[Any], Estimator], tuple[str, ...]]] = {
+_COUNTERPARTS: dict[Any, tuple[Callable[[Any], Estimator], tuple[str, ...]]] = {
     sklearn.linear_model.LinearRegression: (_linear_regression, _LINEAR),
     sklearn.linear_model.Ridge: (_ridge, _LINEAR),
     sklearn.linear_model.LogisticRegression: (_logistic, (*_LINEAR, "classes_")),
@@ -113,7 +114,7 @@ _COUNTERPARTS: dict[type, tuple[Callable[[Any], Estimator], tuple[str, ...]]] = 
     sklearn.svm.LinearSVC: (_svc, (*_LINEAR, "classes_")),
     sklearn.cluster.KMeans: (_kmeans, ("cluster_centers_", "labels_", "inertia_", "_n_features_out")),
 }
-_originals: dict[type, Any] = {}
+_originals: dict[Any, Any] = {}
 
 
 def _train(model: Any, X: Any, y: Any, sample_weight: Any) -> Estimator:
@@ -152,7 +153,7 @@ def _patched(original: Any) -> Any:
                 raise _NotHere("a subclass" if not more else f"fit({', '.join(more)}=...)")
             ours = _train(self, X, y, sample_weight)
             _adopt(self, ours)
-            where = f"kiln {ours.device_}"  # type: ignore[attr-defined]
+            where = f"kiln {ours.device_}"
         except _NotHere as reason:
             why = str(reason)
             weights = {} if sample_weight is None else {"sample_weight": sample_weight}
@@ -167,8 +168,8 @@ def install() -> None:
     """From now on scikit-learn's classes train with Kiln where they can."""
     for kind in _COUNTERPARTS:
         if kind not in _originals:
-            _originals[kind] = kind.fit  # type: ignore[attr-defined]
-            kind.fit = _patched(kind.fit)  # type: ignore[attr-defined]
+            _originals[kind] = kind.fit
+            kind.fit = _patched(kind.fit)
 
 
 def uninstall() -> None:

@@ -116,18 +116,23 @@ def test_columns_out_of_range_are_refused():
         kiln.matrix(S)
 
 
-def test_threads_train_side_by_side():
+def test_threads_take_turns_on_a_device():
+    """What one thread frees while another trains is freed afterwards."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(2000, 20)), rng.normal(size=2000)
-    wanted, found = kiln.Ridge(device="cpu").fit(X, y).coef_, {}
+    wanted, found = kiln.Ridge(device="cpu").fit(X, y).coef_, []
 
-    def train(i):
-        found[i] = kiln.Ridge(device="cpu").fit(X, y).coef_
+    def train():
+        for _ in range(5):
+            found.append(kiln.Ridge(device="cpu").fit(X, y).coef_)
+            gc.collect()
 
-    threads = [threading.Thread(target=train, args=(i,)) for i in range(4)]
-    [thread.start() for thread in threads]
-    [thread.join() for thread in threads]
-    assert all(np.allclose(found[i], wanted, rtol=1e-10) for i in range(4))
+    threads = [threading.Thread(target=train) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 20 and all(np.allclose(coef, wanted, rtol=1e-10) for coef in found)
 
 
 def test_every_declaration_is_in_the_library():
