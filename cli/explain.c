@@ -88,6 +88,42 @@ static void print_estimate(const kiln_estimate *e, int64_t passes) {
            (long long)passes, e->measured ? "" : " at most; not measured");
 }
 
+/* Where work of the same kind on less and on more rows would go: with them computation and transfer grow, while starting a device,
+ * launches and waiting stay. Where there is no GPU there is nothing to compare. */
+static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimate *estimates, int64_t count,
+                      json_t *object) {
+    static const double scales[] = {1.0 / 64, 1.0 / 16, 0.25, 1, 4, 16, 64};
+    json_t *array = object ? json_array() : NULL;
+    if (object) json_put(object, "sizes", array);
+    if (count < 2 || !estimates[1].considered) return 0;
+    if (!object) printf("\ntimes the rows   %10s  %10s   --device auto\n", "cpu", "gpu");
+    for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+        kiln_work scaled = *work;
+        kiln_device *device = run->device;
+        kiln_estimate *rows = NULL;
+        int64_t found = 0;
+        scaled.rows = (int64_t)ceil((double)work->rows * scales[i]);
+        scaled.nnz = (int64_t)((double)work->nnz * scales[i]);
+        if (kiln_device_choose(&device, &rows, &found, run->device, &scaled,
+                               &(kiln_choose_options){.thorough = 1, .process_end = process_end}) != KILN_OK)
+            return fail_library(WORKING);
+        if (object) {
+            json_t *row = json_object();
+            json_put_number(row, "scale", scales[i]);
+            json_put_number(row, "cpu_seconds", rows[0].seconds);
+            json_put_number(row, "gpu_seconds", rows[1].considered ? rows[1].seconds : (double)NAN);
+            json_put_text(row, "device", rows[rows[1].chosen].device);
+            json_add(array, row);
+        } else {
+            printf("%14s   %10s  %10s   %s\n", text_number(scales[i]), duration(rows[0].seconds),
+                   rows[1].considered ? duration(rows[1].seconds) : "-", rows[rows[1].chosen].device);
+        }
+        if (device != run->device) kiln_device_close(device);
+        kiln_free(rows);
+    }
+    return 0;
+}
+
 /* What the verb itself has to say, of X on the device that was chosen. */
 static int tell_more(struct run *run, const struct verb *verb, kiln_device *device, const kiln_matrix *X,
                      json_t *object) {
@@ -115,7 +151,8 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
         json_put_count(object, "k", work->k);
         for (int64_t i = 0; i < count; i++) json_add(array, choose_estimate_json(&estimates[i]));
         json_put(object, "estimates", array);
-        const int code = tell_more(run, verb, device, kiln_data_X(data), object);
+        int code = tell_sizes(run, work, estimates, count, object);
+        if (!code) code = tell_more(run, verb, device, kiln_data_X(data), object);
         const int printed = json_print(object);
         return code ? code : printed;
     }
@@ -126,7 +163,8 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
     printf("\n\n");
     for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
     printf("\n* --device auto would take this one\n");
-    return tell_more(run, verb, device, kiln_data_X(data), NULL);
+    const int code = tell_sizes(run, work, estimates, count, NULL);
+    return code ? code : tell_more(run, verb, device, kiln_data_X(data), NULL);
 }
 
 /* The data and the work on them, as training itself would begin. */
@@ -142,6 +180,7 @@ static int begin_training(struct run *as, struct training *job, kiln_work *work)
     if (code) return code;
     const int64_t cols = kiln_matrix_cols(kiln_data_X(job->data));
     *work = choose_work(job->data, 1, choose_passes(as->verb, as->settings, cols));
+    if (as->verb->work) as->verb->work(work);
     return 0;
 }
 

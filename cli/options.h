@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 #include <kiln.h>
+#include <kiln/tune.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -146,6 +147,8 @@ struct verb {
     int (*verify)(struct run *run, struct verifying *v);
     const char *otherwise; /* options of the registry that it sets in another way: "init|seed"; NULL: none */
     const char *predict_instead; /* where its models predict nothing: what else there is */
+    /* Makes of work on X what its passes really go over; NULL: they go over X. */
+    void (*work)(kiln_work *work);
     /* What kiln explain says beside the choice of a device, on which X is: into the object, or as text where there is none. */
     int (*explain)(const struct run *run, const kiln_matrix *X, json_t *object);
 };

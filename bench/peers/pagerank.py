@@ -43,8 +43,8 @@ class Ranks:
         kiln.check(kiln.library.kiln_ranks_begin(ctypes.byref(self.call)))
         self.steps()
 
-    def steps(self, first=0):
-        kiln.check(kiln.library.kiln_ranks_step(ctypes.byref(self.call), kiln.I64(first), kiln.I64(STEPS)))
+    def steps(self, first=0, count=STEPS):
+        kiln.check(kiln.library.kiln_ranks_step(ctypes.byref(self.call), kiln.I64(first), kiln.I64(count)))
 
     def free(self):
         for matrix in (self.P, self.C, self.next, self.factor, self.S):
@@ -109,10 +109,10 @@ def by_gap(program, A, folder):
     return min(float(found) for found in re.findall(r"Trial Time:\s+([\d.]+)", text)) / 40
 
 
-def seconds_of(call, count):
+def seconds_of(call):
     start = time.perf_counter()
     call()
-    return (time.perf_counter() - start) / count
+    return time.perf_counter() - start
 
 
 def compare(A, dtype, arguments, device):
@@ -121,8 +121,8 @@ def compare(A, dtype, arguments, device):
     peer, best = Scipy(A, dtype), {}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(arguments.turns):
-            turn = {name: seconds_of(run.steps, STEPS) for name, run in runs.items()}
-            turn["scipy"] = min(seconds_of(peer.step, 1) for _ in range(4))
+            turn = {name: min(seconds_of(lambda i=i, run=run: run.steps(i, 1)) for i in range(STEPS)) for name, run in runs.items()}
+            turn["scipy"] = min(seconds_of(peer.step) for _ in range(STEPS))
             if arguments.gap and dtype == np.float32:
                 turn["gap"] = by_gap(arguments.gap, A, folder)
             best = {name: min(best.get(name, 9e9), value) for name, value in turn.items()}

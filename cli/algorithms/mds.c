@@ -7,12 +7,13 @@
 #include "metrics.h"
 #include "output.h"
 #include "plot_points.h"
+#include "shepard.h"
 #include "solve.h"
 #include "train.h"
 #include "verify.h"
 
 struct wanted {
-    const char *coordinates, *plot, *color;
+    const char *coordinates, *plot, *color, *shepard;
     int64_t dimensions;
 };
 
@@ -49,6 +50,10 @@ static int prepare(struct solving *s) {
     kiln_type type;
     int64_t rows = 0, cols = 0;
     int code = take_colour(s);
+    if (!code && ((const struct wanted *)s->own)->shepard && n > SHEPARD_POINTS)
+        code =
+            fail_with(KILN_ERR_LIMIT, WORKING, "leave out --shepard, or take a sample of the points",
+                      "--shepard writes each pair, and takes at most %s points", text_count(SHEPARD_POINTS));
     if (!code) code = solve_allocate(&layout->points, s, n, 1);
     if (code) return code;
     if (!s->warm) return solve_allocate(&layout->Y, s, n, dimensions_of(s));
@@ -127,7 +132,10 @@ static int write_files(const struct solving *s) {
     const struct wanted *wanted = s->own;
     const struct layout *layout = s->state;
     char title[160];
-    const int code = wanted->coordinates ? write_coordinates(s, wanted->coordinates) : 0;
+    int code = wanted->coordinates ? write_coordinates(s, wanted->coordinates) : 0;
+    if (!code && wanted->shepard)
+        code = shepard_write(wanted->shepard, layout->Y, solving_X(s),
+                             ((const kiln_mds_options *)s->options)->dissimilarities);
     if (code || !wanted->plot) return code;
     snprintf(title, sizeof title, "%s points, stress-1 %.4g%s%.60s", text_count(kiln_matrix_rows(layout->Y)),
              kiln_report_figure(&s->report, "stress_1"), wanted->color ? ", colour: " : "",
@@ -147,6 +155,7 @@ static void put_json(json_t *object, const struct solving *s) {
     json_put_number(object, "stress_1", kiln_report_figure(&s->report, "stress_1"));
     json_put_text(object, "coordinates", wanted->coordinates);
     json_put_text(object, "plot", wanted->plot);
+    json_put_text(object, "shepard", wanted->shepard);
 }
 
 static void print_head(FILE *file, const struct solving *s) {
@@ -222,6 +231,20 @@ static int run_mds(struct run *run) {
     return code;
 }
 
+/* Passes go over the pairs, half a matrix of them. So that their distances count as neither moved nor kept where they are computed anew,
+ * many pairs are taken for more passes over fewer. */
+static void work_on_pairs(kiln_work *work) {
+    enum { PAIRS_AT_ONCE = 1 << 27 };
+    const double n = (double)work->rows, pairs = n * n / 2;
+    const double turns = ceil(pairs / PAIRS_AT_ONCE);
+    if (work->rows < 2) return;
+    work->format = KILN_DENSE;
+    work->cols = work->rows;
+    work->rows = (int64_t)ceil(pairs / turns / n);
+    work->nnz = work->rows * work->cols;
+    work->passes = (int64_t)((double)work->passes * turns);
+}
+
 static const struct option own[] = {
     {"dimensions", 'd', OPTION_INTEGER, GROUP_MODEL, 0, "P", NULL, "2", 1, 64,
      "Coordinates of each point in the layout.", .offset = offsetof(struct wanted, dimensions)},
@@ -230,6 +253,10 @@ static const struct option own[] = {
      .offset = offsetof(struct wanted, coordinates)},
     {"plot", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
      "Draw the first two dimensions to FILE, as SVG or PNG.", .offset = offsetof(struct wanted, plot)},
+    {"shepard", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,
+     "Write each pair's dissimilarity and its distance in the layout as CSV, or draw them (.svg, .png). "
+     "Up to 10,000 points.",
+     .offset = offsetof(struct wanted, shepard)},
     {"color", 0, OPTION_TEXT, GROUP_OUTPUT, 0, "COLUMN", NULL, NULL, 0, 0,
      "Colour the points by this column of a CSV file, which then takes no part in the distances.",
      .offset = offsetof(struct wanted, color)},
@@ -260,4 +287,5 @@ const struct verb verb_of_mds = {
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_mds,
+    .work = work_on_pairs,
 };

@@ -131,7 +131,8 @@ done:
 /* Seconds of the CPU for a row, most of which is a branch guessed wrong, and for a link, whose gather hides the rest; of a GPU for a launch, for a turn of a
  * vector in a row, and for links of a share beside those that are gathered as they come. Measured (CPU, bench/results) and reckoned
  * (GPU): they only have to rank. */
-static const double ROW_CPU = 4.5e-9, ROW_IN_RUN = 1.5e-9, LINK_CPU = 8e-10, BANDWIDTH_UNKNOWN = 2e10;
+static const double ROW_CPU = 4.5e-9, ROW_IN_RUN = 1.5e-9, ROW_IN_SHARE = 1e-8, LINK_CPU = 8e-10,
+                    BANDWIDTH_UNKNOWN = 2e10;
 static const double LAUNCH = 3e-6, TURN = 2e-7, GATHER_BYTES = 32, CACHE_FASTER = 3, SHARE_DEARER = 1.25;
 
 /* Bytes beside the links: row starts or places, and five vectors that are read or written. */
@@ -153,7 +154,9 @@ static struct ki_links_cost cost_cpu(kiln_layout layout, const kiln_device *devi
                                      const struct ki_links_shape *shape, kiln_type type, int64_t k,
                                      bool weights) {
     const bool windows = layout == KILN_LAYOUT_HYBRID;
-    const double link = LINK_CPU * (double)k, row = windows ? ROW_IN_RUN : ROW_CPU;
+    const double link = LINK_CPU * (double)k, row = windows                          ? ROW_IN_RUN
+                                                    : layout == KILN_LAYOUT_BALANCED ? ROW_IN_SHARE
+                                                                                     : ROW_CPU;
     struct ki_links_cost cost = {.layout = layout};
     cost.bytes = links_bytes(shape, type, weights) + vectors(shape, type, k, windows ? 12 : 8);
     bounded(&cost, ((double)shape->rows * row + (double)shape->links * link) / device->threads,

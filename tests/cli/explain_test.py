@@ -90,6 +90,42 @@ class Explain(unittest.TestCase):
         kiln("explain", "mmchain", *SHAPE, "--cv", 5, code=2)
 
 
+class Ranks(unittest.TestCase):
+    def test_layouts_of_links(self):
+        with tempfile.TemporaryDirectory() as folder:
+            graph = os.path.join(folder, "star.edges")
+            with open(graph, "w", encoding="utf-8") as file:
+                file.writelines(f"{i} 0\n0 {i}\n" for i in range(1, 3000))
+            result = as_json("explain", "pagerank", graph)
+            layouts = {row["layout"]: row for row in result["layouts"]}
+            self.assertEqual(set(layouts), {"csr", "hybrid", "balanced"})
+            self.assertEqual([row["layout"] for row in result["layouts"] if row["chosen"]], [result["layouts"][0]["layout"]])
+            self.assertEqual(layouts["balanced"]["limit"], "gathers and rows")
+            self.assertEqual(result["sizes"], [])  # nothing to compare with where there is no GPU
+            forced = as_json("explain", "pagerank", graph, "--layout", "csr")["layouts"]
+            self.assertEqual([row["layout"] for row in forced if row["chosen"]], ["csr"])
+            ranks = [as_json("pagerank", graph, "--layout", name, *CPU)["ranks"] for name in layouts]
+            for other in ranks[1:]:
+                self.assertAlmostEqual(other[0]["value"], ranks[0][0]["value"], places=10)
+
+    def test_work_of_scaling_is_its_pairs(self):
+        with tempfile.TemporaryDirectory() as folder:
+            points, pairs = os.path.join(folder, "points.csv"), os.path.join(folder, "pairs.csv")
+            with open(points, "w", encoding="utf-8") as file:
+                file.write("x,y,z\n" + "".join(f"{i},{i * i % 17},{i * 7 % 5}\n" for i in range(40)))
+            result = as_json("explain", "mds", points)
+            self.assertEqual((result["rows"], result["columns"]), (20, 40))
+            stress = as_json("mds", points, "--shepard", pairs, *CPU)["stress"]
+            with open(pairs, encoding="utf-8") as file:
+                rows = [[float(cell) for cell in line.split(",")] for line in file.readlines()[1:]]
+            self.assertEqual(len(rows), 40 * 39 // 2)
+            self.assertEqual([row[2] for row in rows], sorted(row[2] for row in rows))
+            self.assertAlmostEqual(sum((row[2] - row[3]) ** 2 for row in rows) / stress, 1, places=6)
+            picture = os.path.join(folder, "pairs.svg")
+            kiln("mds", points, "--shepard", picture, *CPU)
+            xml.etree.ElementTree.parse(picture)
+
+
 class Auto(unittest.TestCase):
     def test_small_data_stay_on_the_processor(self):
         result = as_json("linreg", FLIGHTS, "--target", "arr_delay")

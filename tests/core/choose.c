@@ -93,6 +93,37 @@ static void sparse_rates_fall_with_the_columns(void **state) {
 }
 
 /* They go on falling, from where tiles would begin. */
+/* Work of one kind on more and more data: a GPU is dear to begin with and cheap to go on with, so that it takes over once and for
+ * good; later where there are few passes, as then moving the data counts. */
+static double takes_over_at(kiln_format format, int64_t passes) {
+    static const struct ki_figures processor = {.read = 2e10,
+                                                .dense = {1.5e10, 2e10, 1.8e10},
+                                                .row = 4e-9,
+                                                .sparse = {1e9, 5e8, 3e8, 1e8},
+                                                .thin = 5e7,
+                                                .iteration = 2e-6};
+    double taken = 0;
+    for (double rows = 100; rows < 1e8; rows *= 2) {
+        kiln_work work = {.format = format, .rows = (int64_t)rows, .cols = 1000, .passes = passes};
+        if (format == KILN_CSR) work.nnz = 10 * work.rows;
+        work = checked(work);
+        const bool faster =
+            ki_cost_of(&gpu, &work, 1e13, false).total < ki_cost_of(&processor, &work, 1e13, false).total;
+        assert_true(faster || taken == 0);
+        if (faster && taken == 0) taken = rows;
+    }
+    return taken;
+}
+
+static void the_gpu_takes_over_once(void **state) {
+    (void)state;
+    for (int format = KILN_DENSE; format <= KILN_CSR; format++) {
+        const double many = takes_over_at((kiln_format)format, 200),
+                     few = takes_over_at((kiln_format)format, 10);
+        assert_true(many > 100 && many < few && few < 1e8);
+    }
+}
+
 static void thin_rates_fall_without_end(void **state) {
     (void)state;
     const int64_t edge = ki_sparse_widths[KI_SPARSE_WIDTHS - 2],
@@ -378,6 +409,7 @@ int main(void) {
         cmocka_unit_test(dense_rates_lie_between_those_measured),
         cmocka_unit_test(sparse_rates_fall_with_the_columns),
         cmocka_unit_test(thin_rates_fall_without_end),
+        cmocka_unit_test(the_gpu_takes_over_once),
         cmocka_unit_test(senseless_work_is_refused),
         cmocka_unit_test_setup_teardown(small_work_stays_and_measures_nothing, open_host, close_host),
         cmocka_unit_test_setup_teardown(remembered_gpu_may_be_gone, open_host, close_host),
