@@ -77,10 +77,12 @@ kiln_status ki_cache_profile_get(bool *found, double *value, kiln_device *device
 static int other_lines(struct ki_piece pieces[2], char *text, size_t size, const char *name) {
     if (!text) return 0;
     text[size - 1] = '\n';
+    const size_t length = strlen(name);
     const char *old = NULL, *line = text, *next = text;
     for (; line < text + size && !old; line = next) {
         next = (const char *)memchr(line, '\n', (size_t)(text + size - line)) + 1;
-        if (strncmp(line, name, strlen(name)) == 0 && line[strlen(name)] == '\t') old = line;
+        if ((size_t)(next - line) > length && memcmp(line, name, length) == 0 && line[length] == '\t')
+            old = line; /* no NUL ends the text */
     }
     pieces[0] = (struct ki_piece){text, old ? (size_t)(old - text) : size};
     pieces[1] = (struct ki_piece){next, old ? (size_t)(text + size - next) : 0};
