@@ -102,7 +102,7 @@ static void every_allocation_fails(void **state) {
             fake_close(&device);
             assert_int_equal(fake.loads, fake.unloads);
             if (!brutal_stop()) {
-                assert_true(n > 8);
+                assert_true(n > 4);
                 print_message("    %s, %s cache: %d allocations\n", mode & 1 ? "on" : "once",
                               mode & 2 ? "warm" : "cold", n);
                 break;
