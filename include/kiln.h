@@ -37,6 +37,7 @@
 #include "kiln/linear.h"
 #include "kiln/mds.h"
 #include "kiln/factors.h"
+#include "kiln/topics.h"
 #include "kiln/registry.h"
 
 #endif

@@ -35,6 +35,7 @@ EXCEPTIONS = {
     ("src/algorithms/algorithm.h", "core/status.h"),
     ("src/algorithms/algorithm.h", "ops/linear/newton.h"),
     ("src/algorithms/algorithm.h", "ops/linear/scales.h"),
+    ("src/algorithms/algorithm.h", "ops/sampled/gamma.h"),
     ("src/algorithms/algorithm.h", "derived/sparse_columns.h"),
     ("src/algorithms/registry.h", "io/model/model.h"),
 }

@@ -220,7 +220,8 @@ typedef enum kiln_map_kind {
     KILN_MAP_SQUARE = 2,     /* x^2 */
     KILN_MAP_SQRT = 3,       /* sqrt(x) */
     KILN_MAP_RECIPROCAL = 4, /* 1/x, and 0 where x = 0 (what scaling by a column's spread needs) */
-    KILN_MAP_EXP = 5         /* e^x */
+    KILN_MAP_EXP = 5,        /* e^x */
+    KILN_MAP_LOG = 6         /* log(x): minus infinity for 0, NaN below */
 } kiln_map_kind;
 KILN_API kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X);
 

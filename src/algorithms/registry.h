@@ -17,6 +17,9 @@ struct ki_tensor_rule {
 
 enum { KI_RULES = 6, KI_TEXTS = 4 };
 
+/* How a topic model's A and B give a document's mixture of topics: A times the sums of B's columns, or A itself. */
+enum ki_topics { KI_TOPICS_NONE, KI_TOPICS_RATES, KI_TOPICS_SHARES };
+
 struct ki_algorithm {
     kiln_algorithm shown;
     /* What a model of it holds. A tensor that is not listed is refused: nobody would have checked it. */
@@ -31,6 +34,7 @@ struct ki_algorithm {
      * both holds biases, beside *mean. NULL: it is none. */
     kiln_status (*transform)(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X);
     bool (*biases)(const kiln_model *model, double *mean);
+    enum ki_topics topics; /* topic models, which are factor models: kiln_perplexity */
     /* Iterations that it takes on most data, each with a pass over X, and passes besides. per_column: it ends after as many
      * iterations as X has columns. */
     struct {

@@ -5,6 +5,7 @@
 #include "bodies/list.h"
 #include "ops/points/assign.h"
 #include "ops/linear/cg.h"
+#include "ops/sampled/dirichlet.h"
 #include "ops/sampled/factor_rows.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/loss.h"

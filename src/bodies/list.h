@@ -7,6 +7,7 @@ struct ki_assign;
 struct ki_chain;
 struct ki_gram;
 struct ki_cg;
+struct ki_dirichlet;
 struct ki_factor_rows;
 struct ki_loss_rows;
 struct ki_pairs;
@@ -38,6 +39,7 @@ struct batch_part;
                               int kind, struct batch_part *partial))                                         \
     BODY(void, batch_scale, (kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,                 \
                              const struct kiln_batch *batch))                                                \
+    BODY(void, dirichlet, (const struct ki_dirichlet *dirichlet))                                            \
     BODY(void, factor_rows, (const struct ki_factor_rows *rows))                                             \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
     BODY(void, ranks_begin, (const struct ki_ranks *ranks))                                                  \
@@ -71,6 +73,7 @@ struct batch_part;
 #include "ops/batch/batch.cpu.h"
 #include "ops/linear/cg.cpu.h"
 #include "ops/vectors/elementwise.cpu.h"
+#include "ops/sampled/dirichlet.cpu.h"
 #include "ops/sampled/factor_rows.cpu.h"
 #include "ops/linear/gram.cpu.h"
 #include "ops/points/guttman.cpu.h"

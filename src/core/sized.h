@@ -43,6 +43,8 @@
 #define KI_LAST_kiln_sfa_options control
 #define KI_LAST_kiln_kmeans_options control
 #define KI_LAST_kiln_kmeans_verification weights
+#define KI_LAST_kiln_dirichlet logs
+#define KI_LAST_kiln_gap_options control
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user
 

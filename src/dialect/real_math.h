@@ -11,6 +11,7 @@ SCALAR_FN real FN(map_value)(real x, int kind) {
     case 2: return x * x;
     case 3: return (real)sqrt(x);
     case 4: return x == 0 ? (real)0 : (real)1 / x;
+    case 6: return (real)log(x);
     default: return (real)exp(x);
     }
 }

@@ -80,6 +80,37 @@ ALWAYS_INLINE FN(vreal) FN(vlog1p)(FN(vreal) x) {
     return log + FN(select)(large, FN(all)((real)0.6931471805599453094), (FN(vreal)){0});
 }
 
+/* log(x) of normal numbers x > 0: 2^n (1 + f), 0 <= f < 1. */
+ALWAYS_INLINE FN(vreal) FN(vlog)(FN(vreal) x) {
+    const FN(vmask) bits = (FN(vmask))x, n = (bits >> MANTISSA_BITS) - EXPONENT_BIAS;
+    const FN(vreal) f = (FN(vreal))(bits - (n << MANTISSA_BITS)) - (real)1;
+    const FN(vreal) whole = (FN(vreal))((FN(vmask))FN(all)((real)WHOLE) + n) - (real)WHOLE;
+    return whole * (real)0.6931471805599453094 + FN(vlog1p)(f);
+}
+
+/* digamma(x), x > 0: scalar_math.h's, in the vector's own precision; f32 needs fewer terms. */
+ALWAYS_INLINE FN(vreal) FN(vdigamma)(FN(vreal) x) {
+#if real_bytes == 8
+    enum { TERMS = 8 };
+#else
+    enum { TERMS = 3 };
+#endif
+    static const real term[] = {(real)(1.0 / 12),  (real)(1.0 / 120),    (real)(1.0 / 252),
+                                (real)(1.0 / 240), (real)(1.0 / 132),    (real)(691.0 / 32760),
+                                (real)(1.0 / 12),  (real)(3617.0 / 8160)};
+    const FN(vmask) small = x < (real)8;
+    const FN(vreal) low = FN(select)(small, x, FN(all)(1));
+    FN(vreal) p = FN(all)(1), q = {0};
+    for (int i = 0; i < 8; i++) {
+        q = q * (low + (real)i) + p;
+        p = p * (low + (real)i);
+    }
+    const FN(vreal) y = FN(select)(small, x + (real)8, x), inverse = (real)1 / y, z = inverse * inverse;
+    FN(vreal) sum = FN(all)(term[TERMS - 1]);
+    for (int i = TERMS - 2; i >= 0; i--) sum = term[i] - sum * z;
+    return FN(vlog)(y) - (real)0.5 * inverse - sum * z - FN(masked)(q / p, small);
+}
+
 #undef LEAST_NORMAL
 #define LEAST_NORMAL (real_bytes == 8 ? 0x1p-1022 : 0x1p-126)
 /* 1 / sqrt(x), and 0 below the normal numbers and for NaN; off by less than 4 units in the last place. From an estimate by

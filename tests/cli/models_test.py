@@ -977,5 +977,45 @@ class Factors(Models):
         self.assertIn("dense", kiln("als", self.write("dense.csv", "a,b\n1,2\n3,4\n"), "--format", "csv", *CPU, code=3)[1])
 
 
+class Topics(Models):
+    """Documents about two things, whose words are named by the vocabulary beside the data."""
+
+    def documents(self):
+        words = ["bread", "oven", "yeast", "goal", "match", "team"]
+        lines = [(d, 3 * (d % 2) + i, 1 + (d + i) % 3) for d in range(1, 31) for i in (1, 2, 3)]
+        self.write("vocab.things.txt", "\n".join(words) + "\n")
+        return self.write("docword.things.txt", f"30\n6\n{len(lines)}\n" + "".join(f"{d} {w} {x}\n" for d, w, x in lines))
+
+    def check_topics(self, verb, *options):
+        data, model, table = self.documents(), self.path("t.kiln"), self.path("words.tsv")
+        result = as_json(verb, data, "--topics", 2, "--top", 3, "--test-fraction", 0.2, "--seed", 1, "-o", model, "--words", table, *options, *CPU)
+        self.assertEqual(result["schema"], "kiln.topics/1")
+        self.assertEqual({frozenset(word["word"] for word in topic["words"]) for topic in result["topics"]},
+                         {frozenset(("bread", "oven", "yeast")), frozenset(("goal", "match", "team"))})
+        self.assertAlmostEqual(sum(topic["share"] for topic in result["topics"]), 1)
+        self.assertTrue(1 < result["metrics"]["test_perplexity"] < 6)
+        rows = [line.split("\t") for line in self.lines("words.tsv")]
+        self.assertEqual([row[1] for row in rows], [word["word"] for topic in result["topics"] for word in topic["words"]])
+        self.assertEqual(as_json("info", model)["metadata"]["columns"][0], "bread")
+        out, _ = kiln(verb, data, "--topics", 2, "--warm-start", model, *options, *CPU)
+        self.assertIn("yeast", out)
+        kiln(verb, data, "--topics", 3, "--warm-start", model, *options, *CPU, code=7)
+        shares = [[float(x) for x in line.split()] for line in kiln("predict", model, data, *CPU)[0].splitlines()]
+        self.assertEqual(len(shares), 30)
+        for d, share in enumerate(shares):
+            self.assertAlmostEqual(sum(share), 1, places=6)
+            self.assertGreater(share[0] if (d % 2 == 0) == (shares[0][0] > 0.5) else share[1], 0.5)
+        return result
+
+    def test_gap(self):
+        result = self.check_topics("gap")
+        objectives = [row["objective"] for row in result["trace"]]
+        self.assertEqual(objectives, sorted(objectives, reverse=True))
+        self.check_topics("gap", "--prior", "none", "--type", "f64")
+        self.assertIn("Gamma-Poisson", kiln("gap", self.documents(), "-k", 2, *CPU)[0])
+        self.assertIn("dense", kiln("gap", self.write("dense.csv", "a,b\n1,2\n3,4\n"), *CPU, code=3)[1])
+        self.assertIn("--shape", kiln("gap", self.documents(), "--shape", 0.5, *CPU, code=2)[1])
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -272,6 +272,7 @@ static long double mapped(kiln_map_kind kind, long double x) {
     case KILN_MAP_SQRT: return sqrtl(x);
     case KILN_MAP_RECIPROCAL: return x == 0 ? 0 : 1 / x;
     case KILN_MAP_EXP: return expl(x);
+    case KILN_MAP_LOG: return logl(x);
     }
     return NAN;
 }

@@ -64,7 +64,7 @@ kiln_status kiln_map(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
     kiln_status status;
     TRY(check_target(call, W));
     TRY(ki_check_dense(call, "X", X, W, W->rows, W->cols));
-    if (kind < KILN_MAP_ABS || kind > KILN_MAP_EXP)
+    if (kind < KILN_MAP_ABS || kind > KILN_MAP_LOG)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no map has the number %d", call, (int)kind);
     if (W->nnz == 0) return KILN_OK;
     if (ki_on_cpu(W->device)) {

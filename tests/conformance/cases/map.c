@@ -5,7 +5,7 @@
 static void list(struct problem_list *list) {
     static const int64_t shapes[][2] = {{0, 1}, {1, 1}, {100, 7}, {70001, 1}};
     static const unsigned variants[] = {0, WITH_SPECIAL, WITH_X_ALIAS};
-    for (int kind = KILN_MAP_ABS; kind <= KILN_MAP_EXP; kind++)
+    for (int kind = KILN_MAP_ABS; kind <= KILN_MAP_LOG; kind++)
         for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
             for (size_t t = 0; t < sizeof variants / sizeof *variants; t++)
                 problem_add(list, (struct problem){.format = KILN_DENSE,
@@ -50,7 +50,7 @@ static void refuse(struct check_context *context, struct refusal_set *s) {
     REFUSED(kiln_map(NULL, KILN_MAP_ABS, s->y));
     REFUSED(kiln_map(s->w, KILN_MAP_ABS, NULL));
     REFUSED(kiln_map(s->w, (kiln_map_kind)0, s->y));
-    REFUSED(kiln_map(s->w, (kiln_map_kind)(KILN_MAP_EXP + 1), s->y));
+    REFUSED(kiln_map(s->w, (kiln_map_kind)(KILN_MAP_LOG + 1), s->y));
     REFUSED(kiln_map(s->w, KILN_MAP_ABS, s->q));
     REFUSED(kiln_map(s->w, KILN_MAP_ABS, s->d));
     REFUSED(kiln_map(s->w, KILN_MAP_ABS, s->y_type));

@@ -1,0 +1,86 @@
+/* kiln gap: read counts of words, factor them, show the topics. */
+#include "topics.h"
+
+static const kiln_gap_options *given(const struct solving *s) {
+    return s->options;
+}
+
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    struct topics *state = s->state;
+    kiln_gap_options options = *given(s);
+    options.warm_start = s->warm != NULL;
+    options.seed = s->run->settings->seed;
+    options.test = state->test;
+    options.control = *control;
+    kiln_status status = kiln_gap(state->A, state->B, topics_training(s), &options, &s->report);
+    if (status == KILN_OK) status = kiln_gap_model(&state->model, state->A, state->B, &options);
+    return status;
+}
+
+static void put_json(json_t *object, const struct solving *s) {
+    json_put_number(object, "log_likelihood", kiln_report_figure(&s->report, "log_likelihood"));
+    topics_json(object, s);
+}
+
+static void print_head(FILE *file, const struct solving *s) {
+    const struct topics *state = s->state;
+    fprintf(file, "%s: %s, %s, %s, %s\n",
+            given(s)->prior == KILN_GAP_NO_PRIOR ? "KL-NMF" : "Gamma-Poisson factors",
+            text_plural(kiln_matrix_rows(state->A), "document"),
+            text_plural(kiln_matrix_rows(state->B), "word"),
+            text_plural(kiln_matrix_nnz(topics_training(s)), "count"), text_plural(state->k, "topic"));
+}
+
+static int run_gap(struct run *run) {
+    static const struct solver solver = {.schema = "kiln.topics/1",
+                                         .objective = "objective",
+                                         .bytes = sizeof(struct topics),
+                                         .check = topics_check,
+                                         .prepare = topics_prepare,
+                                         .solve = solve,
+                                         .finish = topics_finish,
+                                         .keep = topics_keep,
+                                         .write = topics_write,
+                                         .json = put_json,
+                                         .head = print_head,
+                                         .print = topics_print,
+                                         .free = topics_free};
+    return solve_run(run, &solver);
+}
+
+static const struct option own[] = {TOPICS_OPTIONS};
+
+const struct verb verb_of_gap = {
+    "gap",
+    "DATA",
+    1,
+    1,
+    NULL,
+    "Find topics in counts by a Gamma-Poisson model, or by KL-NMF",
+    "The count x of word w in document d is taken for a Poisson variable whose mean is a_d . b_w, the "
+    "product of "
+    "two "
+    "short vectors that are not negative: a_d says how much of each topic the document has, b_w how common "
+    "the word is "
+    "in "
+    "each. With the Gamma prior the a of a document are few and small, and a topic's b add up to 1; with "
+    "--prior none "
+    "this "
+    "is non-negative matrix factorisation by the Kullback-Leibler divergence. Multiplicative updates take "
+    "turns, and "
+    "the objective never rises.\n\n"
+    "DATA is a sparse matrix, rows documents and columns words: UCI's docword.NAME.txt (vocab.NAME.txt "
+    "beside it "
+    "names the "
+    "words), Matrix Market, .npz or LIBSVM, plain or through gzip or zstd.\n\n"
+    "A table of the topics goes to standard output, those with the largest share of all words first. kiln "
+    "predict gives "
+    "the mixture of topics of new documents.",
+    "kiln gap docword.kos.txt.gz --topics 20 --test-fraction 0.1 -o kos.kiln\n"
+    "kiln gap counts.npz --prior none -k 50 --vocabulary words.txt --words topics.tsv --top 20\n"
+    "kiln predict kos.kiln docword.new.txt",
+    .run = run_gap,
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
+    .own = own,
+    .own_count = sizeof own / sizeof *own,
+};

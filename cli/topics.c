@@ -1,0 +1,243 @@
+/* Topics for people and programs: those with the largest share of all words first, each with its most probable words. */
+#include "topics.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "metrics.h"
+#include "output.h"
+#include "train.h"
+
+enum { TOPICS = 20, TOP = 10 };
+
+static const struct topics_wanted *wanted_of(const struct solving *s) {
+    return s->own;
+}
+
+int topics_check(struct solving *s) {
+    if (kiln_matrix_format(solving_X(s)) == KILN_CSR) return 0;
+    return fail_with(
+        KILN_ERR_DATA, READING,
+        "docword, Matrix Market, .npz and LIBSVM files hold the words that are there, and nothing "
+        "for others",
+        "%s is a dense matrix", s->run->arguments[0]);
+}
+
+static int take_start(struct solving *s, int64_t k) {
+    struct topics *state = s->state;
+    const int64_t m = kiln_matrix_rows(solving_X(s)), n = kiln_matrix_cols(solving_X(s));
+    kiln_type type;
+    int64_t rows = 0, cols = 0, theirs = 0;
+    if (!model_tensor_shape(s->warm, "A", &type, &rows, &theirs) ||
+        !model_tensor_shape(s->warm, "B", &type, &cols, &theirs) || rows != m || cols != n || theirs != k)
+        return fail_with(KILN_ERR_MODEL, USING_MODEL, "the same documents, words and --topics are needed",
+                         "%s is no topic model of this shape", s->run->settings->warm_start);
+    const int code = solve_take(&state->A, s, "A");
+    return code ? code : solve_take(&state->B, s, "B");
+}
+
+int topics_prepare(struct solving *s) {
+    struct topics *state = s->state;
+    const struct topics_wanted *wanted = wanted_of(s);
+    const kiln_matrix *X = solving_X(s);
+    state->k = wanted->topics ? wanted->topics : TOPICS;
+    state->top = wanted->top ? wanted->top : TOP;
+    if (state->top > kiln_matrix_cols(X)) state->top = kiln_matrix_cols(X);
+    if (wanted->test_fraction > 0 && kiln_split_entries(&state->train, &state->test, X, wanted->test_fraction,
+                                                        (uint64_t)s->run->settings->seed) != KILN_OK)
+        return fail_library(WORKING);
+    if (s->warm) return take_start(s, state->k);
+    const int code = solve_allocate(&state->A, s, kiln_matrix_rows(X), state->k);
+    return code ? code : solve_allocate(&state->B, s, kiln_matrix_cols(X), state->k);
+}
+
+const kiln_matrix *topics_training(const struct solving *s) {
+    const struct topics *state = s->state;
+    return state->train ? state->train : solving_X(s);
+}
+
+/* ---------------------------------------------------------------------------------------- the table */
+
+/* column[j] = B_jc divided by the column's sum, which is returned. */
+static double take_column(double *column, const double *B, int64_t n, int64_t k, int64_t c) {
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++) sum += B[j * k + c];
+    for (int64_t j = 0; j < n; j++) column[j] = sum > 0 ? B[j * k + c] / sum : 0;
+    return sum;
+}
+
+static void find_words(struct topics *state, const double *column, int64_t n, int64_t c) {
+    int64_t *word = state->word + c * state->top;
+    const int64_t found = solve_find_top(word, column, n, state->top);
+    for (int64_t t = 0; t < state->top; t++) {
+        if (t >= found || column[word[t]] <= 0) word[t] = -1;
+        state->weight[c * state->top + t] = word[t] >= 0 ? column[word[t]] : 0;
+    }
+}
+
+/* A topic's words: those of the documents, each shared out by its mixture of topics. */
+static int add_shares(struct solving *s) {
+    struct topics *state = s->state;
+    const kiln_matrix *X = topics_training(s);
+    const int64_t m = kiln_matrix_rows(X);
+    kiln_matrix *words = NULL, *ones = NULL;
+    int code = solve_allocate(&ones, s, kiln_matrix_cols(X), 1);
+    if (!code) code = solve_allocate(&words, s, m, 1);
+    if (!code &&
+        (kiln_fill(ones, 1) != KILN_OK || kiln_multiply(words, 1, KILN_PLAIN, X, ones, 0, NULL) != KILN_OK))
+        code = fail_library(WORKING);
+    double *length = code ? NULL : values_of(words, &code), *A = code ? NULL : values_of(state->A, &code);
+    double all = 0;
+    for (int64_t i = 0; !code && i < m; i++) {
+        double total = 0;
+        for (int64_t c = 0; c < state->k; c++) total += A[i * state->k + c] * state->weight[c];
+        for (int64_t c = 0; total > 0 && c < state->k; c++)
+            state->share[c] += length[i] * A[i * state->k + c] * state->weight[c] / total;
+        all += total > 0 ? length[i] : 0;
+    }
+    for (int64_t c = 0; c < state->k && all > 0; c++) state->share[c] /= all;
+    free(length);
+    free(A);
+    kiln_matrix_free(words);
+    kiln_matrix_free(ones);
+    return code;
+}
+
+int topics_finish(struct solving *s) {
+    struct topics *state = s->state;
+    const int64_t n = kiln_matrix_rows(state->B), k = state->k;
+    const size_t cells = (size_t)(k * (state->top > 0 ? state->top : 1));
+    int code = 0;
+    double *B = values_of(state->B, &code), *column = malloc(((size_t)n + 1) * sizeof *column);
+    state->order = malloc((size_t)k * sizeof *state->order);
+    state->share = calloc((size_t)k, sizeof *state->share);
+    state->word = malloc(cells * sizeof *state->word);
+    state->weight = malloc((cells + (size_t)k) * sizeof *state->weight);
+    if (!code && (!column || !state->order || !state->share || !state->word || !state->weight))
+        code = fail_with(KILN_ERR_NOMEM, WORKING, "a smaller --top", "out of memory for the table of topics");
+    /* What a document's weight of a topic stands for: so many words (gap), or a share of them (lda). */
+    const bool rates = !code && strcmp(s->run->verb->name, "gap") == 0;
+    for (int64_t c = 0; !code && c < k; c++) {
+        const double sum = take_column(column, B, n, k, c);
+        state->weight[c] = rates ? sum : 1;
+    }
+    if (!code) code = add_shares(s);
+    for (int64_t c = 0; !code && c < k; c++) {
+        take_column(column, B, n, k, c);
+        find_words(state, column, n, c);
+    }
+    if (!code) solve_find_top(state->order, state->share, k, k);
+    free(B);
+    free(column);
+    return code;
+}
+
+/* The column's name, or its number from 1 as in files. */
+static const char *word_of(const struct solving *s, int64_t word, char *buffer) {
+    const char *name = kiln_data_feature_name(s->data, word);
+    if (name) return name;
+    snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)word + 1);
+    return buffer;
+}
+
+int topics_write(const struct solving *s) {
+    const struct topics *state = s->state;
+    const char *path = wanted_of(s)->words;
+    const int single = kiln_matrix_type(state->B) == KILN_F32;
+    struct output output;
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
+    const int code = path ? output_open(&output, path) : 0;
+    if (code || !path) return code;
+    for (int64_t i = 0; i < state->k && !ferror(output.file); i++)
+        for (int64_t t = 0; t < state->top; t++) {
+            const int64_t at = state->order[i] * state->top + t;
+            if (state->word[at] < 0) break;
+            text_shortest(text, state->weight[at], single);
+            fprintf(output.file, "%lld\t%s\t%s\n", (long long)i + 1, word_of(s, state->word[at], name), text);
+        }
+    return output_commit(&output);
+}
+
+static json_t *topic_json(const struct solving *s, int64_t c) {
+    const struct topics *state = s->state;
+    json_t *topic = json_object(), *words = json_array();
+    char buffer[SHORTEST_ROOM];
+    json_put_number(topic, "share", state->share[c]);
+    json_put_count(topic, "column", c);
+    for (int64_t t = c * state->top; t < (c + 1) * state->top && state->word[t] >= 0; t++) {
+        json_t *word = json_object();
+        json_put_text(word, "word", word_of(s, state->word[t], buffer));
+        json_put_number(word, "weight", state->weight[t]);
+        json_add(words, word);
+    }
+    json_put(topic, "words", words);
+    return topic;
+}
+
+void topics_json(json_t *object, const struct solving *s) {
+    const struct topics *state = s->state;
+    json_t *metrics = json_object(), *topics = json_array();
+    if (state->test)
+        json_put_number(metrics, "test_perplexity", kiln_report_figure(&s->report, "test_perplexity"));
+    json_put_count(object, "test_entries", state->test ? kiln_matrix_nnz(state->test) : 0);
+    json_put(object, "metrics", metrics);
+    for (int64_t i = 0; i < state->k; i++) json_add(topics, topic_json(s, state->order[i]));
+    json_put(object, "topics", topics);
+    json_put_text(object, "words", wanted_of(s)->words);
+}
+
+void topics_print(FILE *file, const struct solving *s) {
+    const struct topics *state = s->state;
+    char buffer[SHORTEST_ROOM];
+    if (state->test)
+        fprintf(file, "  test        perplexity %s, %s held out\n",
+                text_number(kiln_report_figure(&s->report, "test_perplexity")),
+                text_plural(kiln_matrix_nnz(state->test), "count"));
+    fprintf(file, "  topic  share  words\n");
+    for (int64_t i = 0; i < state->k; i++) {
+        const int64_t c = state->order[i];
+        fprintf(file, "  %5lld %5.1f%% ", (long long)i + 1, 100 * state->share[c]);
+        for (int64_t t = c * state->top; t < (c + 1) * state->top && state->word[t] >= 0; t++) {
+            fputc(' ', file);
+            text_put(file, word_of(s, state->word[t], buffer), 0);
+        }
+        fputc('\n', file);
+    }
+}
+
+/* ---------------------------------------------------------------------------------------- the model */
+
+static kiln_status keep_words(kiln_model *model, const struct solving *s) {
+    json_t *names = json_array();
+    for (int64_t j = 0; j < kiln_matrix_rows(((const struct topics *)s->state)->B); j++)
+        json_add(names, json_text(kiln_data_feature_name(s->data, j)));
+    return train_set_json(model, "columns", names);
+}
+
+kiln_status topics_keep(kiln_model *model, const struct solving *s) {
+    const struct topics *state = s->state;
+    kiln_status status = KILN_OK;
+    kiln_type type;
+    int64_t rows, cols;
+    const char *name;
+    for (int64_t i = 0;
+         status == KILN_OK && (name = kiln_model_tensor_info(state->model, i, &type, &rows, &cols)); i++) {
+        kiln_matrix *tensor = NULL;
+        status = kiln_model_tensor(&tensor, s->run->device, type, state->model, name);
+        if (status == KILN_OK) status = kiln_model_set_tensor(model, name, tensor);
+        kiln_matrix_free(tensor);
+    }
+    return status == KILN_OK && kiln_data_feature_name(s->data, 0) ? keep_words(model, s) : status;
+}
+
+void topics_free(struct solving *s) {
+    struct topics *state = s->state;
+    kiln_matrix *const all[] = {state->A, state->B, state->train, state->test};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    kiln_model_free(state->model);
+    free(state->order);
+    free(state->share);
+    free(state->word);
+    free(state->weight);
+}

@@ -1,0 +1,163 @@
+/* What a model of gap holds, and the factors of new rows under it: the update of A until it rests, B as it is. */
+#include "algorithms/topics/gap.h"
+
+enum { PRIOR, SHAPE, RATE, SETTINGS };
+enum { STEPS_MOST = 1000 };
+
+static double setting(const kiln_model *model, int i) {
+    return ki_tensor_value(ki_model_tensor(model, "settings"), i);
+}
+
+static kiln_status check_model(const kiln_model *model) {
+    kiln_status status = ki_model_check_names(model, "columns", ki_model_tensor(model, "B")->rows);
+    const double prior = setting(model, PRIOR), shape = setting(model, SHAPE), rate = setting(model, RATE);
+    if (status == KILN_OK && (!(prior == KILN_GAP_GAMMA || prior == KILN_GAP_NO_PRIOR) || !(shape >= 1) ||
+                              isinf(shape) || !(rate >= 0) || isinf(rate)))
+        status = ki_fail(KILN_ERR_MODEL, "tensor 'settings' has a prior %g of shape %g and rate %g", prior,
+                         shape, rate);
+    return status;
+}
+
+/* What a transform works with. */
+struct fold {
+    kiln_matrix *A, *B, *Y, *rows, *words;
+    double *sums, *a, *b;
+};
+
+static void free_fold(struct fold *f) {
+    kiln_matrix *const all[] = {f->A, f->B, f->Y, f->rows, f->words};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    ki_free(f->sums);
+    ki_free(f->a);
+    ki_free(f->b);
+}
+
+static kiln_status begin(struct fold *f, const kiln_model *model, const kiln_matrix *X) {
+    static const char call[] = "kiln_transform";
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    const int64_t m = kiln_matrix_rows(X);
+    kiln_status status;
+    if (kiln_matrix_format(X) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: X must be sparse", call);
+    TRY(kiln_model_tensor(&f->B, device, type, model, "B"));
+    const int64_t k = kiln_matrix_cols(f->B);
+    if (kiln_matrix_cols(X) != kiln_matrix_rows(f->B))
+        TRY(ki_fail(KILN_ERR_MODEL, "%s: the model has %lld columns, X has %lld", call,
+                    (long long)kiln_matrix_rows(f->B), (long long)kiln_matrix_cols(X)));
+    TRY(kiln_matrix_dense(&f->A, device, type, m, k, NULL));
+    TRY(kiln_matrix_dense(&f->Y, device, type, m, k, NULL));
+    TRY(ki_topics_ones(&f->rows, X, m));
+    TRY(ki_topics_ones(&f->words, X, kiln_matrix_cols(X)));
+    f->sums = ki_alloc((size_t)k * sizeof(double));
+    f->a = ki_alloc((size_t)k * sizeof(double));
+    f->b = ki_alloc((size_t)k * sizeof(double));
+    if (!f->sums || !f->a || !f->b) TRY(ki_fail_nomem(3 * (size_t)k * sizeof(double), "the topics' sums"));
+    TRY(ki_topics_sums(f->sums, f->B, f->words));
+    TRY(kiln_fill(f->A, 1));
+done:
+    return status;
+}
+
+/* Until a step raises the likelihood of X by less than 1e-7 of it: the objective's other parts are about as large. */
+static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
+    kiln_status status;
+    struct fold f = {0};
+    double fit = 0, before = 0;
+    TRY(begin(&f, model, X));
+    const bool gamma = setting(model, PRIOR) == KILN_GAP_GAMMA;
+    const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = X, .A = f.A, .B = f.B};
+    const struct ki_gap_rows rows = {.shape = gamma ? setting(model, SHAPE) : 1,
+                                     .rate = gamma ? setting(model, RATE) : 0,
+                                     .sums = f.sums,
+                                     .a = f.a,
+                                     .b = f.b,
+                                     .ones = f.rows};
+    for (int64_t step = 0; step < STEPS_MOST; step++, before = fit) {
+        TRY(kiln_sddmm_multiply(f.Y, &fit, 1, KILN_PLAIN, &sample, 0, NULL));
+        TRY(ki_gap_update(f.A, f.Y, &rows));
+        if (step > 1 && fabs(fit - before) <= 1e-7 * fabs(fit)) break;
+    }
+    *A = f.A;
+    f.A = NULL;
+done:
+    free_fold(&f);
+    return status;
+}
+
+static kiln_status mixtures(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X) {
+    kiln_matrix *A = NULL, *B = NULL;
+    kiln_status status;
+    TRY(transform(&A, model, X));
+    TRY(kiln_model_tensor(&B, kiln_matrix_device(X), kiln_matrix_type(X), model, "B"));
+    TRY(ki_topics_mixtures(P, A, B));
+done:
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+    return status;
+}
+
+static bool no_biases(const kiln_model *model, double *mean) {
+    (void)model;
+    *mean = 0;
+    return false;
+}
+
+static const kiln_option options_table[] = {
+    KI_OPTION(
+        kiln_gap_options, prior, CHOICE, 1, 1, 1, 2, "gamma|none",
+        "Of a document's topics: a Gamma distribution; none is KL-NMF, whose topics may have any size."),
+    KI_OPTION(kiln_gap_options, shape, REAL, 1.1, 1.1, 1, INFINITY, NULL,
+              "Shape of the Gamma distribution, at least 1: the larger, the more topics a document has."),
+    KI_OPTION(kiln_gap_options, rate, REAL, 1, 1, 0, INFINITY, NULL,
+              "Rate of the Gamma distribution: the larger, the smaller a document's weights."),
+    KI_OPTION(kiln_gap_options, tolerance, POSITIVE, 1e-5, 1e-5, 0, INFINITY, NULL,
+              "Stop when an iteration lowers the objective by at most this share."),
+    KI_OPTION(kiln_gap_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,
+              "Stop after this many iterations, converged or not."),
+};
+
+const struct ki_algorithm ki_algorithm_gap = {
+    .shown = {"gap", "Find topics in counts by a Gamma-Poisson model, or by KL-NMF",
+              KI_OPTIONS(options_table, kiln_gap_options), .predicts = 1},
+    .tensors = {{"A", 'm', 'r', false, false},
+                {"B", 'n', 'r', false, false},
+                {"settings", '1', '3', false, true}},
+    .check = check_model,
+    .predict = mixtures,
+    .transform = transform,
+    .biases = no_biases,
+    .topics = KI_TOPICS_RATES,
+    .passes = {200, 1, false}};
+
+void ki_gap_fill(kiln_gap_options *o, kiln_type type) {
+    ki_options_fill(o, &ki_algorithm_gap.shown, type);
+    if (o->rate == KILN_NONE) o->rate = 0;
+    if (o->prior == KILN_GAP_NO_PRIOR) {
+        o->shape = 1;
+        o->rate = 0;
+    }
+}
+
+kiln_status kiln_gap_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
+                           const kiln_gap_options *options) {
+    kiln_status status;
+    kiln_gap_options o;
+    kiln_model *made = NULL;
+    kiln_matrix *settings = NULL;
+    if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_gap_model: an argument is NULL");
+    TRY(KI_TAKE(kiln_gap_options, &o, options));
+    ki_gap_fill(&o, kiln_matrix_type(A));
+    const double values[SETTINGS] = {o.prior, o.shape, o.rate};
+    TRY(kiln_model_create(&made, "gap"));
+    TRY(kiln_matrix_dense(&settings, kiln_matrix_device(A), KILN_F64, 1, SETTINGS, values));
+    TRY(kiln_model_set_tensor(made, "A", A));
+    TRY(kiln_model_set_tensor(made, "B", B));
+    TRY(kiln_model_set_tensor(made, "settings", settings));
+    TRY(ki_model_check(made));
+    *model = made;
+    made = NULL;
+done:
+    kiln_matrix_free(settings);
+    kiln_model_free(made);
+    return status;
+}

@@ -1,0 +1,153 @@
+/* The perplexity of words held out: mixtures and topics are normalised on the device, then one sampled product has all
+ * probabilities and adds up their logarithms. */
+#include "algorithms/topics/topics.h"
+
+#define LEAST 1e-12 /* probability */
+
+kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_matrix *B,
+                            const kiln_matrix *X, const kiln_matrix *test) {
+    kiln_status status;
+    if (!A || !B || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and X must not be NULL", call);
+    if (A == B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B are one matrix", call);
+    if (kiln_matrix_format(X) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: X must be sparse", call);
+    TRY(ki_check_matrix(call, "A", A, X, kiln_matrix_rows(X), kiln_matrix_cols(A)));
+    TRY(ki_check_matrix(call, "B", B, X, kiln_matrix_cols(X), kiln_matrix_cols(A)));
+    if (kiln_matrix_cols(A) < 1 || kiln_matrix_cols(A) > KI_TOPICS_MOST)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld topics, but 1 to %d are possible", call,
+                       (long long)kiln_matrix_cols(A), KI_TOPICS_MOST);
+    if (test &&
+        (kiln_matrix_format(test) != KILN_CSR || kiln_matrix_rows(test) != kiln_matrix_rows(X) ||
+         kiln_matrix_cols(test) != kiln_matrix_cols(X) || kiln_matrix_device(test) != kiln_matrix_device(X) ||
+         kiln_matrix_type(test) != kiln_matrix_type(X)))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: the entries held out (test) must be sparse and as X is", call);
+done:
+    return status;
+}
+
+kiln_status ki_topics_counts(const char *call, double *words, const struct ki_host_entries *X) {
+    *words = 0;
+    for (int64_t i = 0; i < X->rows; i++)
+        for (int64_t e = X->start[i]; e < X->start[i + 1]; e++) {
+            if (!isfinite(X->value[e]) || X->value[e] < 0)
+                return ki_fail(
+                    KILN_ERR_DATA,
+                    "%s: the entry in row %lld, column %d is %g, but must be a finite number >= 0 (rows "
+                    "and columns count from 0)",
+                    call, (long long)i, X->col[e], X->value[e]);
+            *words += X->value[e];
+        }
+    return *words > 0 ? KILN_OK : ki_fail(KILN_ERR_DATA, "%s: there are no words in X", call);
+}
+
+kiln_status ki_topics_ones(kiln_matrix **ones, const kiln_matrix *like, int64_t rows) {
+    kiln_status status =
+        kiln_matrix_dense(ones, kiln_matrix_device(like), kiln_matrix_type(like), rows, 1, NULL);
+    return status == KILN_OK ? kiln_fill(*ones, 1) : status;
+}
+
+kiln_status ki_topics_begin(struct ki_topics_test *t, const char *call, const kiln_matrix *test,
+                            int64_t topics) {
+    struct ki_host_entries entries = {0};
+    kiln_device *device = kiln_matrix_device(test);
+    const kiln_type type = kiln_matrix_type(test);
+    const int64_t m = kiln_matrix_rows(test), n = kiln_matrix_cols(test);
+    kiln_status status;
+    t->test = test;
+    TRY(ki_entries_get(&entries, test));
+    TRY(ki_topics_counts(call, &t->words, &entries));
+    TRY(kiln_matrix_dense(&t->theta, device, type, m, topics, NULL));
+    TRY(kiln_matrix_dense(&t->phi, device, type, n, topics, NULL));
+    TRY(kiln_matrix_dense(&t->totals, device, type, m, 1, NULL));
+    TRY(ki_topics_ones(&t->ones, test, n));
+    if (!(t->sums = ki_alloc((size_t)topics * sizeof *t->sums)))
+        TRY(ki_fail_nomem((size_t)topics * sizeof *t->sums, "the topics' sums"));
+done:
+    ki_host_entries_free(&entries);
+    return status;
+}
+
+void ki_topics_free(struct ki_topics_test *t) {
+    kiln_matrix_free(t->theta);
+    kiln_matrix_free(t->phi);
+    kiln_matrix_free(t->totals);
+    kiln_matrix_free(t->ones);
+    ki_free(t->sums);
+}
+
+/* theta = A diag(weight), its rows divided by their sums; weight NULL: ones. totals m x 1 is work space. */
+static kiln_status mix(kiln_matrix *theta, kiln_matrix *totals, const kiln_matrix *A, double *weight) {
+    kiln_status status;
+    const int64_t k = kiln_matrix_cols(A);
+    kiln_matrix *ones = NULL;
+    TRY(ki_topics_ones(&ones, A, k));
+    if (weight) TRY(ki_topics_scale(theta, weight, A));
+    TRY(kiln_multiply(totals, 1, KILN_PLAIN, weight ? theta : A, ones, 0, NULL));
+    TRY(kiln_map(totals, KILN_MAP_RECIPROCAL, totals));
+    TRY(kiln_times(theta, weight ? theta : A, totals));
+done:
+    kiln_matrix_free(ones);
+    return status;
+}
+
+kiln_status ki_topics_perplexity(double *perplexity, struct ki_topics_test *t, const kiln_matrix *A,
+                                 const kiln_matrix *B, bool weighted) {
+    const int64_t k = kiln_matrix_cols(A);
+    kiln_sample sample = {
+        .kind = KILN_SAMPLE_QUOTIENT, .floor = LEAST, .S = t->test, .A = t->theta, .B = t->phi};
+    kiln_status status;
+    double sum = 0;
+    TRY(ki_topics_sums(t->sums, B, t->ones));
+    TRY(mix(t->theta, t->totals, A, weighted ? t->sums : NULL));
+    for (int64_t c = 0; c < k; c++) t->sums[c] = t->sums[c] > 0 ? 1 / t->sums[c] : 0;
+    TRY(ki_topics_scale(t->phi, t->sums, B));
+    TRY(kiln_sddmm(NULL, &sum, 1, &sample, 0));
+    *perplexity = exp(-sum / t->words);
+done:
+    return status;
+}
+
+kiln_status ki_topics_mixtures(kiln_matrix **theta, const kiln_matrix *A, const kiln_matrix *B) {
+    kiln_device *device = kiln_matrix_device(A);
+    const kiln_type type = kiln_matrix_type(A);
+    const int64_t m = kiln_matrix_rows(A), k = kiln_matrix_cols(A);
+    kiln_matrix *made = NULL, *totals = NULL, *ones = NULL;
+    double *sums = NULL;
+    kiln_status status;
+    TRY(kiln_matrix_dense(&made, device, type, m, k, NULL));
+    TRY(kiln_matrix_dense(&totals, device, type, m, 1, NULL));
+    if (B && !(sums = ki_alloc((size_t)k * sizeof *sums)))
+        TRY(ki_fail_nomem((size_t)k * sizeof *sums, "the topics' sums"));
+    if (B) TRY(ki_topics_ones(&ones, B, kiln_matrix_rows(B)));
+    if (B) TRY(ki_topics_sums(sums, B, ones));
+    TRY(mix(made, totals, A, sums));
+    *theta = made;
+    made = NULL;
+done:
+    kiln_matrix_free(made);
+    kiln_matrix_free(totals);
+    kiln_matrix_free(ones);
+    ki_free(sums);
+    return status;
+}
+
+kiln_status kiln_perplexity(double *perplexity, const kiln_model *model, const kiln_matrix *A,
+                            const kiln_matrix *test) {
+    static const char call[] = "kiln_perplexity";
+    struct ki_topics_test t = {0};
+    kiln_matrix *B = NULL;
+    kiln_status status;
+    if (!perplexity || !model || !A || !test)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(ki_model_check(model));
+    const struct ki_algorithm *algorithm = ki_algorithm_of(model);
+    if (!algorithm->topics)
+        TRY(ki_fail(KILN_ERR_MODEL, "%s: a model of %s has no topics", call, algorithm->shown.name));
+    TRY(kiln_model_tensor(&B, kiln_matrix_device(test), kiln_matrix_type(test), model, "B"));
+    TRY(ki_topics_check(call, A, B, test, NULL));
+    TRY(ki_topics_begin(&t, call, test, kiln_matrix_cols(A)));
+    TRY(ki_topics_perplexity(perplexity, &t, A, B, algorithm->topics == KI_TOPICS_RATES));
+done:
+    ki_topics_free(&t);
+    kiln_matrix_free(B);
+    return status;
+}

@@ -1,0 +1,41 @@
+/* What topic models share. */
+#ifndef KI_TOPICS_H
+#define KI_TOPICS_H
+
+#include "algorithms/factor/entries.h"
+#include "algorithms/registry.h"
+
+enum { KI_TOPICS_MOST = 4096 };
+
+/* ERR_ARGUMENT unless A is m x k, B n x k, and test (may be NULL) a sparse matrix of X's shape; all of X's device and type. */
+kiln_status ki_topics_check(const char *call, const kiln_matrix *A, const kiln_matrix *B,
+                            const kiln_matrix *X, const kiln_matrix *test);
+/* ERR_DATA unless the entries are finite, not negative, and not all 0; *words is their sum. */
+kiln_status ki_topics_counts(const char *call, double *words, const struct ki_host_entries *X);
+
+/* What the perplexity of entries held out takes, made once: zeroed, then ki_topics_begin, in the end ki_topics_free. */
+struct ki_topics_test {
+    const kiln_matrix *test;
+    kiln_matrix *theta, *phi, *totals, *ones;
+    double words, *sums; /* of test; k numbers */
+};
+kiln_status ki_topics_begin(struct ki_topics_test *t, const char *call, const kiln_matrix *test,
+                            int64_t topics);
+void ki_topics_free(struct ki_topics_test *t);
+/* weighted: a topic's share of a document is A's entry times the sum of B's column, else A's entry itself. */
+kiln_status ki_topics_perplexity(double *perplexity, struct ki_topics_test *t, const kiln_matrix *A,
+                                 const kiln_matrix *B, bool weighted);
+/* Rows of A divided by their sums, in a new matrix: mixtures of topics. B as above, NULL: not weighted. */
+kiln_status ki_topics_mixtures(kiln_matrix **theta, const kiln_matrix *A, const kiln_matrix *B);
+
+/* sums[c] = the sum of column c; ones: as many rows as A, 1 column. */
+static inline kiln_status ki_topics_sums(double *sums, const kiln_matrix *A, const kiln_matrix *ones) {
+    return kiln_dot(sums, A, ones);
+}
+kiln_status ki_topics_ones(kiln_matrix **ones, const kiln_matrix *like, int64_t rows);
+/* W_ij = a_j X_ij for a on the host; W may be X. */
+static inline kiln_status ki_topics_scale(kiln_matrix *W, const double *a, const kiln_matrix *X) {
+    return kiln_combine(W, a, X, NULL, NULL);
+}
+
+#endif

@@ -1,0 +1,300 @@
+/* Gamma-Poisson factors and KL-NMF: each step against plain loops, the objective by its definition over all cells, that it never
+ * rises, new documents, perplexity, what is refused. */
+#include "topic_data.h"
+
+struct fit {
+    kiln_matrix *X, *A, *B;
+    double a[M * K], b[N * K];
+    kiln_report report;
+};
+
+static void fit_run(struct fit *fit, const struct counts *counts, kiln_type type,
+                    const kiln_gap_options *options, const double *a, const double *b) {
+    memset(fit, 0, sizeof *fit);
+    fit->X = matrix_of(counts, type);
+    fit->A = dense_of(type, M, K, a);
+    fit->B = dense_of(type, N, K, b);
+    assert_int_equal(kiln_gap(fit->A, fit->B, fit->X, options, &fit->report), KILN_OK);
+    get(fit->a, fit->A);
+    get(fit->b, fit->B);
+}
+
+static void fit_free(struct fit *fit) {
+    kiln_matrix_free(fit->X);
+    kiln_matrix_free(fit->A);
+    kiln_matrix_free(fit->B);
+    kiln_report_free(&fit->report);
+}
+
+static double mean_of(const double *a, const double *b, int d, int i) {
+    double sum = 0;
+    for (int c = 0; c < K; c++) sum += a[d * K + c] * b[i * K + c];
+    return sum;
+}
+
+static double objective_of(const struct counts *counts, const double *a, const double *b, double shape,
+                           double rate) {
+    double sum = 0;
+    for (int d = 0; d < M; d++)
+        for (int i = 0; i < N; i++) {
+            const double x = counts->x[d][i], l = mean_of(a, b, d, i);
+            sum += l + (x > 0 ? x * log(x / fmax(l, 1e-290)) - x : 0);
+        }
+    for (int e = 0; e < M * K; e++) sum += rate * a[e] - (shape > 1 ? (shape - 1) * log(a[e]) : 0);
+    return sum;
+}
+
+/* One iteration as the papers have it; unit: topics sum to 1. */
+static void iterate(double *a, double *b, const struct counts *counts, double shape, double rate, bool unit) {
+    double next[M * K], sums[K] = {0}, totals[K] = {0};
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < K; c++) sums[c] += b[i * K + c];
+    for (int d = 0; d < M; d++)
+        for (int c = 0; c < K; c++) {
+            double y = 0;
+            for (int i = 0; i < N; i++)
+                if (counts->x[d][i] > 0) y += counts->x[d][i] / mean_of(a, b, d, i) * b[i * K + c];
+            next[d * K + c] = (a[d * K + c] * y + shape - 1) / (sums[c] + rate);
+        }
+    memcpy(a, next, sizeof next);
+    memset(sums, 0, sizeof sums);
+    for (int d = 0; d < M; d++)
+        for (int c = 0; c < K; c++) sums[c] += a[d * K + c];
+    for (int i = 0; i < N; i++)
+        for (int c = 0; c < K; c++) {
+            double z = 0;
+            for (int d = 0; d < M; d++)
+                if (counts->x[d][i] > 0) z += counts->x[d][i] / mean_of(a, b, d, i) * a[d * K + c];
+            next[i * K + c] = b[i * K + c] * z;
+            totals[c] += next[i * K + c];
+        }
+    for (int e = 0; e < N * K; e++) b[e] = next[e] / (unit ? totals[e % K] : sums[e % K]);
+}
+
+static void start(double *a, double *b, uint64_t seed, bool unit) {
+    double sums[K] = {0};
+    for (int e = 0; e < M * K; e++) a[e] = (float)(0.1 + uniform(&seed));
+    for (int e = 0; e < N * K; e++) sums[e % K] += b[e] = (float)(0.1 + uniform(&seed));
+    for (int e = 0; unit && e < N * K; e++) b[e] /= sums[e % K];
+}
+
+static const struct {
+    int prior;
+    double shape, rate;
+} priors[] = {{KILN_GAP_NO_PRIOR, 1, 0}, {KILN_GAP_GAMMA, 1.1, 1}, {KILN_GAP_GAMMA, 3, 0.5}};
+enum { PRIORS = sizeof priors / sizeof *priors };
+
+static kiln_gap_options options_of(int prior, int64_t iterations) {
+    return (kiln_gap_options){.prior = priors[prior].prior,
+                              .shape = priors[prior].shape,
+                              .rate = priors[prior].rate,
+                              .max_iterations = iterations,
+                              .tolerance = 1e-12,
+                              .warm_start = 1};
+}
+
+static void steps_are_those_of_the_papers(void **state) {
+    (void)state;
+    struct counts counts;
+    double a[M * K], b[N * K];
+    fill(&counts, 5);
+    for (int type = KILN_F32; type <= KILN_F64; type++)
+        for (int p = 0; p < PRIORS; p++) {
+            const bool unit = priors[p].prior == KILN_GAP_GAMMA;
+            const double slack = type == KILN_F32 ? 1e-3 : 1e-11;
+            const kiln_gap_options options = options_of(p, 7);
+            struct fit fit;
+            start(a, b, 9, unit);
+            fit_run(&fit, &counts, (kiln_type)type, &options, a, b);
+            assert_int_equal(fit.report.iterations, 7);
+            assert_near(fit.report.trace[0].objective,
+                        objective_of(&counts, a, b, priors[p].shape, priors[p].rate), slack);
+            for (int step = 0; step < 7; step++)
+                iterate(a, b, &counts, priors[p].shape, priors[p].rate, unit);
+            for (int e = 0; e < M * K; e++) assert_true(fabs(fit.a[e] - a[e]) <= slack * (a[e] + 0.01));
+            for (int e = 0; e < N * K; e++) assert_true(fabs(fit.b[e] - b[e]) <= slack * (b[e] + 0.01));
+            assert_near(fit.report.objective,
+                        objective_of(&counts, fit.a, fit.b, priors[p].shape, priors[p].rate), slack);
+            fit_free(&fit);
+        }
+}
+
+static void objective_never_rises(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++)
+        for (int p = 0; p < PRIORS; p++)
+            for (int type = KILN_F32; type <= KILN_F64; type++) {
+                struct counts counts;
+                struct fit fit;
+                const double zeros[M * K] = {0};
+                kiln_gap_options options = options_of(p, 40);
+                options.warm_start = 0;
+                options.seed = (int64_t)seed;
+                fill(&counts, seed);
+                fit_run(&fit, &counts, (kiln_type)type, &options, zeros, zeros);
+                for (int64_t i = 1; i < fit.report.trace_count; i++) {
+                    const double before = fit.report.trace[i - 1].objective;
+                    assert_true(fit.report.trace[i].objective <=
+                                before + fabs(before) * (type == KILN_F32 ? 1e-5 : 1e-12));
+                }
+                fit_free(&fit);
+            }
+}
+
+/* What starts at 0 stays there, a topic without words dies, and nothing becomes NaN. */
+static void zeros_stay(void **state) {
+    (void)state;
+    struct counts counts;
+    double a[M * K], b[N * K];
+    fill(&counts, 2);
+    start(a, b, 3, false);
+    a[0] = 0;
+    for (int i = 0; i < N; i++) b[i * K + 2] = 0;
+    const kiln_gap_options options = options_of(0, 20);
+    struct fit fit;
+    fit_run(&fit, &counts, KILN_F64, &options, a, b);
+    assert_true(fit.a[0] == 0);
+    for (int e = 0; e < M * K; e++) assert_true(isfinite(fit.a[e]) && fit.a[e] >= 0);
+    for (int i = 0; i < N; i++) assert_true(fit.b[i * K + 2] == 0);
+    for (int c = 0; c < K; c++) assert_true(fit.a[(M - 1) * K + c] == 0 && fit.b[(N - 1) * K + c] == 0);
+    fit_free(&fit);
+}
+
+/* Under the fixed B of training the factors of the training documents come out again. */
+static void new_documents(void **state) {
+    (void)state;
+    struct counts counts;
+    fill(&counts, 11);
+    for (int p = 0; p < PRIORS; p++) {
+        const double zeros[M * K] = {0};
+        kiln_gap_options options = options_of(p, 3000);
+        struct fit fit;
+        kiln_model *model = NULL;
+        kiln_matrix *A = NULL, *P = NULL;
+        double a[M * K], share[M * K], sums[K] = {0};
+        options.warm_start = 0;
+        fit_run(&fit, &counts, KILN_F64, &options, zeros, zeros);
+        assert_int_equal(kiln_gap_model(&model, fit.A, fit.B, &options), KILN_OK);
+        assert_int_equal(kiln_transform(&A, model, fit.X), KILN_OK);
+        get(a, A);
+        const double want = objective_of(&counts, fit.a, fit.b, priors[p].shape, priors[p].rate);
+        assert_near(objective_of(&counts, a, fit.b, priors[p].shape, priors[p].rate), want, 1e-4);
+        for (int e = 0; e < N * K; e++) sums[e % K] += fit.b[e];
+        assert_int_equal(kiln_predict(&P, model, fit.X), KILN_OK);
+        get(share, P);
+        for (int d = 0; d < M - 1; d++) {
+            double all = 0;
+            for (int c = 0; c < K; c++) all += a[d * K + c] * sums[c];
+            for (int c = 0; c < K; c++)
+                assert_true(fabs(share[d * K + c] - a[d * K + c] * sums[c] / all) < 1e-9);
+        }
+        kiln_matrix_free(A);
+        kiln_matrix_free(P);
+        kiln_model_free(model);
+        fit_free(&fit);
+    }
+}
+
+static void perplexity_by_its_definition(void **state) {
+    (void)state;
+    struct counts counts, test;
+    fill(&counts, 21);
+    fill(&test, 22);
+    for (int d = 0; d < M; d++)
+        for (int i = 0; i < N; i++) {
+            if ((d + i) % 3) test.x[d][i] = 0;
+            if (test.x[d][i] > 0) counts.x[d][i] = 0;
+        }
+    kiln_matrix *held = matrix_of(&test, KILN_F64);
+    for (int p = 0; p < PRIORS; p++) {
+        const double zeros[M * K] = {0};
+        kiln_gap_options options = options_of(p, 30);
+        struct fit fit;
+        kiln_model *model = NULL;
+        double theta[M * K], sums[K] = {0}, told = 0;
+        options.warm_start = 0;
+        options.test = held;
+        fit_run(&fit, &counts, KILN_F64, &options, zeros, zeros);
+        for (int e = 0; e < N * K; e++) sums[e % K] += fit.b[e];
+        for (int e = 0; e < M * K; e++) theta[e] = fit.a[e] * sums[e % K];
+        const double want = perplexity_of(&test, theta, fit.b);
+        assert_true(want > 1);
+        assert_near(kiln_report_figure(&fit.report, "test_perplexity"), want, 1e-9);
+        assert_int_equal(kiln_gap_model(&model, fit.A, fit.B, &options), KILN_OK);
+        assert_int_equal(kiln_perplexity(&told, model, fit.A, held), KILN_OK);
+        assert_near(told, want, 1e-9);
+        kiln_model_free(model);
+        fit_free(&fit);
+    }
+    kiln_matrix_free(held);
+}
+
+static void refused(const kiln_matrix *X, const kiln_gap_options *options, kiln_status status,
+                    const char *words) {
+    const double zeros[M * K] = {0};
+    kiln_matrix *A = dense_of(KILN_F64, M, K, zeros), *B = dense_of(KILN_F64, N, K, zeros);
+    double a[M * K];
+    kiln_report report = {0};
+    assert_int_equal(kiln_gap(A, B, X, options, &report), status);
+    if (!strstr(kiln_last_error()->message, words)) fail_msg("'%s'", kiln_last_error()->message);
+    get(a, A);
+    assert_memory_equal(a, zeros, sizeof a);
+    assert_int_equal(report.trace_count, 0);
+    kiln_matrix_free(A);
+    kiln_matrix_free(B);
+}
+
+static void refusals(void **state) {
+    (void)state;
+    struct counts counts, odd;
+    fill(&counts, 1);
+    odd = counts;
+    odd.x[3][4] = -2;
+    kiln_matrix *X = matrix_of(&counts, KILN_F64), *negative = matrix_of(&odd, KILN_F64);
+    memset(&odd, 0, sizeof odd);
+    kiln_matrix *nothing = matrix_of(&odd, KILN_F64);
+    const kiln_gap_options usual = {0};
+    refused(NULL, &usual, KILN_ERR_ARGUMENT, "must not be NULL");
+    refused(negative, &usual, KILN_ERR_DATA, "row 3, column 4 is -2");
+    refused(nothing, &usual, KILN_ERR_DATA, "no words");
+    refused(X, &(kiln_gap_options){.shape = 0.5}, KILN_ERR_ARGUMENT, "shape is 0.5");
+    refused(X, &(kiln_gap_options){.rate = -3}, KILN_ERR_ARGUMENT, "rate is -3");
+    refused(X, &(kiln_gap_options){.prior = 3}, KILN_ERR_ARGUMENT, "prior");
+    refused(X, &(kiln_gap_options){.tolerance = -1}, KILN_ERR_ARGUMENT, "tolerance");
+    refused(X, &(kiln_gap_options){.test = nothing}, KILN_ERR_DATA, "no words");
+    kiln_matrix_free(X);
+    kiln_matrix_free(negative);
+    kiln_matrix_free(nothing);
+}
+
+static int stop_at_five(void *user, const kiln_progress *progress) {
+    (void)user;
+    return progress->done >= 5;
+}
+
+static void a_stop_keeps_the_result(void **state) {
+    (void)state;
+    struct counts counts;
+    const double zeros[M * K] = {0};
+    kiln_gap_options options = {.control = {.progress = stop_at_five}, .tolerance = 1e-12};
+    struct fit fit;
+    fill(&counts, 4);
+    fit_run(&fit, &counts, KILN_F64, &options, zeros, zeros);
+    assert_int_equal(fit.report.stopped_by, KILN_STOP_CANCELLED);
+    assert_int_equal(fit.report.iterations, 5);
+    assert_near(fit.report.objective, objective_of(&counts, fit.a, fit.b, 1.1, 1), 1e-11);
+    fit_free(&fit);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_are_those_of_the_papers),
+        cmocka_unit_test(objective_never_rises),
+        cmocka_unit_test(zeros_stay),
+        cmocka_unit_test(new_documents),
+        cmocka_unit_test(perplexity_by_its_definition),
+        cmocka_unit_test(refusals),
+        cmocka_unit_test(a_stop_keeps_the_result),
+    };
+    return cmocka_run_group_tests(tests, open_device, close_device);
+}
