@@ -7,6 +7,7 @@
 
 #include "metrics.h"
 #include "output.h"
+#include "picture.h"
 #include "train.h"
 
 enum { TOPICS = 20, TOP = 10 };
@@ -40,6 +41,7 @@ static int take_start(struct solving *s, int64_t k) {
 int topics_prepare(struct solving *s) {
     struct topics *state = s->state;
     const struct topics_wanted *wanted = wanted_of(s);
+    if (picture_check(wanted->plot)) return picture_check(wanted->plot);
     const kiln_matrix *X = solving_X(s);
     state->k = wanted->topics ? wanted->topics : TOPICS;
     state->top = wanted->top ? wanted->top : TOP;
@@ -133,8 +135,7 @@ int topics_finish(struct solving *s) {
     return code;
 }
 
-/* The column's name, or its number from 1 as in files. */
-static const char *word_of(const struct solving *s, int64_t word, char *buffer) {
+const char *topics_word(const struct solving *s, int64_t word, char *buffer) {
     const char *name = kiln_data_feature_name(s->data, word);
     if (name) return name;
     snprintf(buffer, SHORTEST_ROOM, "%lld", (long long)word + 1);
@@ -146,15 +147,22 @@ int topics_write(const struct solving *s) {
     const char *path = wanted_of(s)->words;
     const int single = kiln_matrix_type(state->B) == KILN_F32;
     struct output output;
-    char name[SHORTEST_ROOM], text[SHORTEST_ROOM];
-    const int code = path ? output_open(&output, path) : 0;
+    char name[SHORTEST_ROOM], text[SHORTEST_ROOM], title[96];
+    int code = 0;
+    if (wanted_of(s)->plot) {
+        snprintf(title, sizeof title, "%s: %s in %s", s->run->verb->name, text_plural(state->k, "topic"),
+                 text_plural(kiln_matrix_rows(state->A), "document"));
+        code = plot_topics(wanted_of(s)->plot, s, title);
+    }
+    if (!code && path) code = output_open(&output, path);
     if (code || !path) return code;
     for (int64_t i = 0; i < state->k && !ferror(output.file); i++)
         for (int64_t t = 0; t < state->top; t++) {
             const int64_t at = state->order[i] * state->top + t;
             if (state->word[at] < 0) break;
             text_shortest(text, state->weight[at], single);
-            fprintf(output.file, "%lld\t%s\t%s\n", (long long)i + 1, word_of(s, state->word[at], name), text);
+            fprintf(output.file, "%lld\t%s\t%s\n", (long long)i + 1, topics_word(s, state->word[at], name),
+                    text);
         }
     return output_commit(&output);
 }
@@ -167,7 +175,7 @@ static json_t *topic_json(const struct solving *s, int64_t c) {
     json_put_count(topic, "column", c);
     for (int64_t t = c * state->top; t < (c + 1) * state->top && state->word[t] >= 0; t++) {
         json_t *word = json_object();
-        json_put_text(word, "word", word_of(s, state->word[t], buffer));
+        json_put_text(word, "word", topics_word(s, state->word[t], buffer));
         json_put_number(word, "weight", state->weight[t]);
         json_add(words, word);
     }
@@ -185,6 +193,7 @@ void topics_json(json_t *object, const struct solving *s) {
     for (int64_t i = 0; i < state->k; i++) json_add(topics, topic_json(s, state->order[i]));
     json_put(object, "topics", topics);
     json_put_text(object, "words", wanted_of(s)->words);
+    json_put_text(object, "plot", wanted_of(s)->plot);
 }
 
 void topics_print(FILE *file, const struct solving *s) {
@@ -200,7 +209,7 @@ void topics_print(FILE *file, const struct solving *s) {
         fprintf(file, "  %5lld %5.1f%% ", (long long)i + 1, 100 * state->share[c]);
         for (int64_t t = c * state->top; t < (c + 1) * state->top && state->word[t] >= 0; t++) {
             fputc(' ', file);
-            text_put(file, word_of(s, state->word[t], buffer), 0);
+            text_put(file, topics_word(s, state->word[t], buffer), 0);
         }
         fputc('\n', file);
     }

@@ -7,7 +7,7 @@
 struct topics_wanted {
     int64_t topics, top;
     double test_fraction;
-    const char *words;
+    const char *words, *plot;
 };
 
 struct topics {
@@ -22,59 +22,23 @@ struct topics {
 
 /* Rows of a table of options whose struct begins with a struct topics_wanted. */
 #define TOPICS_OPTIONS                                                                                       \
-    {"topics",                                                                                               \
-     'k',                                                                                                    \
-     OPTION_INTEGER,                                                                                         \
-     GROUP_MODEL,                                                                                            \
-     0,                                                                                                      \
-     "K",                                                                                                    \
-     NULL,                                                                                                   \
-     "20",                                                                                                   \
-     1,                                                                                                      \
-     4096,                                                                                                   \
-     "The number of topics.",                                                                                \
-     .offset = offsetof(struct topics_wanted, topics)},                                                      \
-        {"factors",                                                                                          \
-         0,                                                                                                  \
-         OPTION_INTEGER,                                                                                     \
-         GROUP_MODEL,                                                                                        \
-         0,                                                                                                  \
-         "K",                                                                                                \
-         NULL,                                                                                               \
-         NULL,                                                                                               \
-         1,                                                                                                  \
-         4096,                                                                                               \
-         "The same as --topics.",                                                                            \
-         .offset = offsetof(struct topics_wanted, topics)},                                                  \
-        {"test-fraction",                                                                                    \
-         0,                                                                                                  \
-         OPTION_REAL,                                                                                        \
-         GROUP_MODEL,                                                                                        \
-         0,                                                                                                  \
-         "SHARE",                                                                                            \
-         NULL,                                                                                               \
-         "0",                                                                                                \
-         0,                                                                                                  \
-         0.9,                                                                                                \
-         "Hold this share of the entries out, chosen by --seed, and tell the perplexity there.",             \
-         .offset = offsetof(struct topics_wanted, test_fraction)},                                           \
-        {"top",                                                                                              \
-         0,                                                                                                  \
-         OPTION_INTEGER,                                                                                     \
-         GROUP_OUTPUT,                                                                                       \
-         0,                                                                                                  \
-         "N",                                                                                                \
-         NULL,                                                                                               \
-         "10",                                                                                               \
-         1,                                                                                                  \
-         100000,                                                                                             \
-         "So many words of each topic.",                                                                     \
-         .offset = offsetof(struct topics_wanted, top)},                                                     \
+    TOPICS_OPTION("topics", 'k', INTEGER, MODEL, "K", "20", 1, 4096, "The number of topics.", topics),       \
+        TOPICS_OPTION("factors", 0, INTEGER, MODEL, "K", NULL, 1, 4096, "The same as --topics.", topics),    \
+        TOPICS_OPTION(                                                                                       \
+            "test-fraction", 0, REAL, MODEL, "SHARE", "0", 0, 0.9,                                           \
+            "Hold this share of the entries out, chosen by --seed, and tell the perplexity there.",          \
+            test_fraction),                                                                                  \
+        TOPICS_OPTION("top", 0, INTEGER, OUTPUT, "N", "10", 1, 100000, "So many words of each topic.", top), \
+        TOPICS_OPTION("words", 0, OUTPUT, OUTPUT, "FILE", NULL, 0, 0,                                        \
+                      "Write each topic's best words: topic, word and probability, separated by tabs. - is " \
+                      "standard output.",                                                                    \
+                      words),                                                                                \
+        TOPICS_OPTION("plot", 0, OUTPUT, OUTPUT, "FILE", NULL, 0, 0,                                         \
+                      "Draw the topics' best words to FILE, as SVG or PNG.", plot)
+#define TOPICS_OPTION(name, letter, kind, group, value, standard, least, most, help, field)                  \
     {                                                                                                        \
-        "words", 0, OPTION_OUTPUT, GROUP_OUTPUT, 0, "FILE", NULL, NULL, 0, 0,                                \
-            "Write each topic's best words: topic, word and probability, separated by tabs. - is standard "  \
-            "output.",                                                                                       \
-            .offset = offsetof(struct topics_wanted, words)                                                  \
+        name, letter, OPTION_##kind, GROUP_##group, 0, value, NULL, standard, least, most, help,             \
+            .offset = offsetof(struct topics_wanted, field)                                                  \
     }
 
 int topics_check(struct solving *s);                         /* that the data are sparse */
@@ -87,5 +51,10 @@ int topics_write(const struct solving *s);
 void topics_json(json_t *object, const struct solving *s);
 void topics_print(FILE *file, const struct solving *s);
 void topics_free(struct solving *s);
+/* The column's name, or in the buffer its number from 1 as in files. */
+const char *topics_word(const struct solving *s, int64_t word, char *buffer);
+
+/* plot_topics.c. 0 or the exit code of an error that it has reported. */
+int plot_topics(const char *path, const struct solving *s, const char *title);
 
 #endif

@@ -83,7 +83,8 @@ typedef struct kiln_trace_row {
     double residual, objective, seconds;
     int64_t inner; /* Newton methods: conjugate gradient iterations in this step; else 0 */
     double radius; /* Newton methods: the trust region's, after this step; else 0 */
-    double test;   /* factor models: the root mean squared error on what is held out; else 0 */
+    double
+        test; /* on what is held out: root mean squared error of factor models, perplexity of topics; else 0 */
 } kiln_trace_row;
 
 /* What a run did. Zero it before the call (kiln_report report = {0}), free what it

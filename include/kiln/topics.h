@@ -93,6 +93,46 @@ KILN_API kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix 
 KILN_API kiln_status kiln_gap_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     const kiln_gap_options *options);
 
+/* --------------------------------------------------------------------- latent Dirichlet allocation */
+
+/* Variational Bayes for latent Dirichlet allocation: a document draws its mixture of topics from Dirichlet(alpha), each word's topic from
+ * that mixture, and the word from the topic, which is drawn from Dirichlet(eta). On return row d of A (m x k) holds the parameters
+ * gamma of the Dirichlet distribution that stands for document d's mixture, column c of B (n x k) those (lambda) of topic c:
+ *   gamma = alpha + T o ((X / (T U^T)) U),  lambda = eta + U o ((X / (T U^T))^T T),  T = exp(E log theta), U = exp(E log phi),
+ * `steps` of the first for all documents at once, then one of the second. report->objective is the variational lower bound of
+ * log p(X), of the gamma and lambda that are returned; without `batch` it never falls but for rounding (with learn_alpha
+ * neither). report->residual is its relative change in the last iteration.
+ * With `batch` an iteration is a pass over batches of documents in an order of its own, each of which moves lambda a part of the way;
+ * then `steps` for all documents, which the bound is of.
+ * Figures: "perplexity_bound", exp(-bound / words); with a test "test_perplexity" (kiln_perplexity). On failure A, B, alphas and
+ * the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_DATA (X without words, or with negative entries, NaN or infinity; a warm start that is not above 0); memory and
+ * device errors. Determinism: run to run. Cost: 4 nnz k (steps + 1) flops an iteration; online more, as batches begin anew.
+ * Source: Blei, Ng and Jordan, "Latent Dirichlet allocation", JMLR 2003; Hoffman, Blei and Bach, "Online learning for latent
+ * Dirichlet allocation", NIPS 2010; Nisa et al., HiPC 2018, equation 3. */
+typedef struct kiln_lda_options {
+    size_t size;
+    double alpha, eta; /* default 1/k */
+    int learn_alpha;   /* a number for each topic, by Newton's method; not with batch */
+    int64_t steps;     /* of the documents before each of the topics; default 2 */
+    int64_t batch;     /* documents that lambda waits for; default all of them */
+    double delay,
+        decay; /* batch t moves lambda by (delay + t)^-decay of the way; default 10 and 0.7; decay in (0.5, 1] */
+    double tolerance;        /* on the relative change of the bound; default 1e-5 */
+    int64_t max_iterations;  /* default 200 */
+    int warm_start;          /* go on from A, B and alphas; default: lambda random */
+    int64_t seed;            /* of the random start, and of the order of documents in batches */
+    kiln_matrix *alphas;     /* 1 x k, or NULL: receives each topic's alpha */
+    const kiln_matrix *test; /* m x n CSR: entries that X does not have, whose perplexity is told; or NULL */
+    kiln_control control;
+} kiln_lda_options;
+KILN_API kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X,
+                              const kiln_lda_options *options, kiln_report *report);
+/* The model that kiln_transform (gamma of new documents) and kiln_perplexity take, and kiln_predict, which gives mixtures: tensors A, B,
+ * alpha (1 x k) and eta (1 x 1). alphas: as training left them; NULL = options->alpha for each topic. */
+KILN_API kiln_status kiln_lda_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
+                                    const kiln_matrix *alphas, const kiln_lda_options *options);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define ALGORITHMS(X) X(linreg) X(logreg) X(glm) X(svm) X(hits) X(pagerank) X(mds) X(als) X(sfa) X(gap) X(kmeans)
+#define ALGORITHMS(X)                                                                                        \
+    X(linreg) X(logreg) X(glm) X(svm) X(hits) X(pagerank) X(mds) X(als) X(sfa) X(lda) X(gap) X(kmeans)
 
 #define DECLARE(name) extern const struct ki_algorithm ki_algorithm_##name;
 #define LIST(name) &ki_algorithm_##name,

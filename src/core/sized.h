@@ -45,6 +45,7 @@
 #define KI_LAST_kiln_kmeans_verification weights
 #define KI_LAST_kiln_dirichlet logs
 #define KI_LAST_kiln_gap_options control
+#define KI_LAST_kiln_lda_options control
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user
 

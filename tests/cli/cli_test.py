@@ -25,7 +25,7 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 SOURCES = os.path.join(ROOT, "src")
 # What only a C program knows: kiln_glm, kiln_glm_options.l2, KILN_ERR_DATA; not the environment's KILN_CACHE_DIR.
 C_NAME = re.compile(r"\bkiln_[a-z]\w*|\bKILN_(ERR|STOP|LOSS|FILE|F32|F64|LINK|TYPE)\w*")
-VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "gap", "kmeans", "predict", "evaluate", "verify", "info", "recommend", "coefficients", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
+VERBS = ["linreg", "logreg", "glm", "svm", "hits", "pagerank", "mds", "als", "sfa", "lda", "gap", "kmeans", "predict", "evaluate", "verify", "info", "recommend", "coefficients", "convert", "devices", "doctor", "explain", "tune", "completion", "man", "help", "version"]
 
 
 def kiln(*arguments, code=0, stdin=None, stdout=subprocess.PIPE, environment=None):

@@ -1007,6 +1007,17 @@ class Topics(Models):
             self.assertGreater(share[0] if (d % 2 == 0) == (shares[0][0] > 0.5) else share[1], 0.5)
         return result
 
+    def test_lda(self):
+        result = self.check_topics("lda")
+        bounds = [row["objective"] for row in result["trace"]]
+        self.assertEqual(bounds, sorted(bounds))
+        self.check_topics("lda", "--learn-alpha")
+        self.check_topics("lda", "--online", "--batch", 10, "--type", "f32")
+        self.assertIn("--learn-alpha", kiln("lda", self.documents(), "--online", "--learn-alpha", *CPU, code=2)[1])
+        picture = self.path("topics.svg")
+        kiln("lda", self.documents(), "-k", 3, "--plot", picture, *CPU)
+        self.assertIn("yeast", xml.dom.minidom.parse(picture).toxml())
+
     def test_gap(self):
         result = self.check_topics("gap")
         objectives = [row["objective"] for row in result["trace"]]

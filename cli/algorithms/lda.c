@@ -1,0 +1,130 @@
+/* kiln lda: read counts of words, find topics by variational Bayes, show them. */
+#include "topics.h"
+
+#include <string.h>
+
+struct state {
+    struct topics topics; /* first: what topics.h's functions take */
+    kiln_matrix *alphas;
+};
+
+static const kiln_lda_options *given(const struct solving *s) {
+    return s->options;
+}
+
+/* --online chooses the batches' size where --batch does not. */
+struct wanted {
+    struct topics_wanted topics;
+    bool online;
+};
+enum { BATCH = 256 };
+
+static int check(struct solving *s) {
+    const int code = topics_check(s);
+    if (code || !given(s)->learn_alpha || !(given(s)->batch || ((const struct wanted *)s->own)->online))
+        return code;
+    return fail_with(KILN_ERR_ARGUMENT, WORKING, "leave out one of them",
+                     "--learn-alpha and --online: alpha is learned from all documents");
+}
+
+static int prepare(struct solving *s) {
+    struct state *state = s->state;
+    const int code = topics_prepare(s);
+    if (code) return code;
+    if (!s->warm) return solve_allocate(&state->alphas, s, 1, state->topics.k);
+    return solve_take(&state->alphas, s, "alpha");
+}
+
+static kiln_status solve(struct solving *s, const kiln_control *control) {
+    struct state *state = s->state;
+    kiln_lda_options options = *given(s);
+    if (((const struct wanted *)s->own)->online && options.batch == 0) options.batch = BATCH;
+    options.warm_start = s->warm != NULL;
+    options.seed = s->run->settings->seed;
+    options.test = state->topics.test;
+    options.alphas = state->alphas;
+    options.control = *control;
+    kiln_status status = kiln_lda(state->topics.A, state->topics.B, topics_training(s), &options, &s->report);
+    if (status == KILN_OK)
+        status =
+            kiln_lda_model(&state->topics.model, state->topics.A, state->topics.B, state->alphas, &options);
+    return status;
+}
+
+static void put_json(json_t *object, const struct solving *s) {
+    json_put_number(object, "perplexity_bound", kiln_report_figure(&s->report, "perplexity_bound"));
+    topics_json(object, s);
+}
+
+static void print_head(FILE *file, const struct solving *s) {
+    const struct topics *state = s->state;
+    fprintf(file, "latent Dirichlet allocation: %s, %s, %s, %s%s\n",
+            text_plural(kiln_matrix_rows(state->A), "document"),
+            text_plural(kiln_matrix_rows(state->B), "word"),
+            text_plural(kiln_matrix_nnz(topics_training(s)), "count"), text_plural(state->k, "topic"),
+            given(s)->learn_alpha ? ", alpha learned" : "");
+}
+
+static void free_state(struct solving *s) {
+    kiln_matrix_free(((struct state *)s->state)->alphas);
+    topics_free(s);
+}
+
+static int run_lda(struct run *run) {
+    static const struct solver solver = {.schema = "kiln.topics/1",
+                                         .objective = "bound",
+                                         .bytes = sizeof(struct state),
+                                         .check = check,
+                                         .prepare = prepare,
+                                         .solve = solve,
+                                         .finish = topics_finish,
+                                         .keep = topics_keep,
+                                         .write = topics_write,
+                                         .json = put_json,
+                                         .head = print_head,
+                                         .print = topics_print,
+                                         .free = free_state};
+    return solve_run(run, &solver);
+}
+
+static const struct option own[] = {
+    TOPICS_OPTIONS,
+    {"online", 0, OPTION_FLAG, GROUP_MODEL, 0, NULL, NULL, NULL, 0, 0,
+     "Update the topics after every 256 documents, or as many as --batch says: fewer passes where there are "
+     "many "
+     "documents.",
+     .offset = offsetof(struct wanted, online)},
+};
+
+const struct verb verb_of_lda = {
+    "lda",
+    "DATA",
+    1,
+    1,
+    NULL,
+    "Find topics in documents by latent Dirichlet allocation",
+    "Each document is a mixture of topics, each topic a distribution over words; both have Dirichlet priors. "
+    "Variational "
+    "Bayes finds distributions near those of mixtures and topics given the documents: documents and topics "
+    "take turns, "
+    "and "
+    "the lower bound of the documents' probability never falls. With --learn-alpha the documents' prior gets "
+    "a number "
+    "for each topic. With --online the topics are updated after each of many batches of documents (Hoffman, "
+    "Blei and "
+    "Bach).\n\n"
+    "DATA is a sparse matrix, rows documents and columns words: UCI's docword.NAME.txt (vocab.NAME.txt "
+    "beside it names "
+    "the "
+    "words), Matrix Market, .npz or LIBSVM, plain or through gzip or zstd.\n\n"
+    "A table of the topics goes to standard output, those with the largest share of all words first. kiln "
+    "predict gives "
+    "the mixture of topics of new documents.",
+    "kiln lda docword.kos.txt.gz --topics 20 --learn-alpha --test-fraction 0.1 -o kos.kiln\n"
+    "kiln lda docword.nytimes.txt.gz -k 100 --online --batch 4096 --max-iterations 2 --type f32\n"
+    "kiln predict kos.kiln docword.new.txt",
+    .run = run_lda,
+    .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
+    .own = own,
+    .own_count = sizeof own / sizeof *own,
+};

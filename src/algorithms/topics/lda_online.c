@@ -1,0 +1,113 @@
+/* Online variational Bayes: documents are shuffled once and cut into batches; each batch's gamma is found from scratch, and lambda goes
+ * a part of the way, rho_t = (delay + t)^-decay, to what it would be if all documents were like the batch.
+ * Source: Hoffman, Blei and Bach, "Online learning for latent Dirichlet allocation", NIPS 2010. */
+#include "algorithms/topics/lda.h"
+
+enum { STEPS_MOST = 100, STREAM = 0x1db };
+#define REST 1e-3 /* mean change of gamma at which a batch is done */
+
+struct ki_lda_batches {
+    int64_t count, topics, steps; /* steps of lambda so far */
+    double documents, delay, decay;
+    struct batch {
+        kiln_matrix *X;
+        struct ki_lda_documents documents;
+    } * list;
+};
+
+void ki_lda_batches_free(struct ki_lda_batches *batches) {
+    if (!batches) return;
+    for (int64_t i = 0; batches->list && i < batches->count; i++) {
+        ki_lda_documents_free(&batches->list[i].documents);
+        kiln_matrix_free(batches->list[i].X);
+    }
+    ki_free(batches->list);
+    ki_free(batches);
+}
+
+/* Fisher and Yates. */
+static void shuffle(int64_t *order, int64_t count, uint64_t seed) {
+    for (int64_t i = 0; i < count; i++) order[i] = i;
+    for (int64_t i = count - 1; i > 0; i--) {
+        uint32_t word[4];
+        ki_random(word, seed, STREAM, (uint64_t)i);
+        const uint64_t wide = (uint64_t)word[0] << 32 | word[1];
+        const int64_t other = (int64_t)(wide % (uint64_t)(i + 1)), held = order[i];
+        order[i] = order[other];
+        order[other] = held;
+    }
+}
+
+/* The rows order[0 .. rows) of the entries. */
+static kiln_status take_rows(kiln_matrix **X, const struct ki_host_entries *entries, const int64_t *order,
+                             int64_t rows, const kiln_matrix *like) {
+    struct ki_host_entries to = {0};
+    int64_t nnz = 0;
+    kiln_status status;
+    for (int64_t i = 0; i < rows; i++) nnz += entries->start[order[i] + 1] - entries->start[order[i]];
+    TRY(ki_entries_new(&to, rows, entries->cols, nnz));
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t from = entries->start[order[i]], count = entries->start[order[i] + 1] - from;
+        memcpy(to.col + to.start[i], entries->col + from, (size_t)count * sizeof *to.col);
+        memcpy(to.value + to.start[i], entries->value + from, (size_t)count * sizeof *to.value);
+        to.start[i + 1] = to.start[i] + count;
+    }
+    TRY(ki_entries_matrix(X, &to, like));
+done:
+    ki_host_entries_free(&to);
+    return status;
+}
+
+kiln_status ki_lda_batches_new(struct ki_lda_batches **batches, const kiln_matrix *X,
+                               const struct ki_host_entries *entries, int64_t k,
+                               const kiln_lda_options *options) {
+    const int64_t m = entries->rows, size = options->batch;
+    const int64_t count = (m + size - 1) / size;
+    struct ki_lda_batches *made = ki_calloc(sizeof *made);
+    int64_t *order = ki_alloc((size_t)m * sizeof *order);
+    kiln_status status = KILN_OK;
+    if (!made || !order) TRY(ki_fail_nomem((size_t)m * sizeof *order, "the batches"));
+    *made = (struct ki_lda_batches){
+        .topics = k, .documents = (double)m, .delay = options->delay, .decay = options->decay};
+    if (!(made->list = ki_calloc((size_t)count * sizeof *made->list)))
+        TRY(ki_fail_nomem((size_t)count * sizeof *made->list, "the batches"));
+    shuffle(order, m, (uint64_t)options->seed);
+    for (; made->count < count; made->count++) {
+        struct batch *batch = &made->list[made->count];
+        const int64_t first = made->count * size, rows = first + size < m ? size : m - first;
+        TRY(take_rows(&batch->X, entries, order + first, rows, X));
+    }
+    *batches = made;
+    made = NULL;
+done:
+    ki_lda_batches_free(made);
+    ki_free(order);
+    return status;
+}
+
+static kiln_status run_batch(struct ki_lda_batches *batches, struct batch *batch, struct ki_lda_topics *t,
+                             const double *alpha) {
+    const double rows = (double)kiln_matrix_rows(batch->X);
+    const double share = pow(batches->delay + (double)++batches->steps, -batches->decay);
+    struct ki_lda_documents *d = &batch->documents;
+    kiln_status status;
+    double change = INFINITY;
+    TRY(ki_lda_documents_new(d, batch->X, batches->topics, false));
+    TRY(ki_lda_documents_begin(d, t, alpha));
+    for (int step = 0; step < STEPS_MOST && change > REST * rows * (double)batches->topics; step++)
+        TRY(ki_lda_documents_step(d, t, NULL, &change));
+    TRY(ki_lda_words(NULL, d, t));
+    TRY(ki_lda_topics_update(t, 1 - share, share, batches->documents / rows));
+    TRY(ki_lda_topics_ready(t));
+done:
+    ki_lda_documents_free(d);
+    *d = (struct ki_lda_documents){0};
+    return status;
+}
+
+kiln_status ki_lda_batches_run(struct ki_lda_batches *batches, struct ki_lda_topics *t, const double *alpha) {
+    kiln_status status = KILN_OK;
+    for (int64_t i = 0; i < batches->count; i++) TRY(run_batch(batches, &batches->list[i], t, alpha));
+done:
+    return status;
+}
