@@ -346,7 +346,7 @@ class Examples(Case):
 class Training(Case):
     def test_linreg_reports_and_writes(self):
         model = self.path("flights.kiln")
-        out, error = kiln("linreg", FLIGHTS, "--target", "arr_delay", "-o", model)
+        out, error = kiln("linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg", "-o", model)
         self.assertRegex(out, r"converged +yes")
         self.assertRegex(out, r"R2 +0\.8")
         self.assertRegex(error, r"device \S+: ")
@@ -453,7 +453,7 @@ class Training(Case):
         kiln("linreg", other, "--target", "arr_delay", "--warm-start", FLIGHTS, code=7)
 
     def test_not_converged(self):
-        arguments = ["linreg", FLIGHTS, "--target", "arr_delay", "--max-iterations", "2"]
+        arguments = ["linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg", "--max-iterations", "2"]
         out, error = kiln(*arguments)
         self.assertIn("warning: not converged", error)
         self.assertIn("hint: ", error)
@@ -509,7 +509,7 @@ class Training(Case):
 
     def test_quiet_and_verbose(self):
         self.assertEqual(kiln("linreg", FLIGHTS, "--target", "arr_delay", "-q")[1], "")
-        error = kiln("linreg", FLIGHTS, "--target", "arr_delay", "-v")[1]
+        error = kiln("linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg", "-v")[1]
         self.assertIn("iteration 3:", error)
         self.assertIn("peak memory", error)
 

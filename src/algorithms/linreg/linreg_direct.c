@@ -177,7 +177,7 @@ done:
     return status;
 }
 
-/* U, once for all targets. */
+/* U, once for all targets. Where there is no memory for it, it is of no use, unless it was asked for. */
 static kiln_status form(struct ki_system *system) {
     kiln_status status;
     struct ki_direct *direct = &system->direct;
@@ -193,7 +193,8 @@ static kiln_status form(struct ki_system *system) {
     direct->usable = ki_factorise(direct->U, direct->size, ones, narrow ? 1e-6 : 1e-14, &replaced);
 done:
     ki_free(ones);
-    return status;
+    const bool short_of_memory = status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM;
+    return short_of_memory && system->options.solver != KILN_LINREG_CHOLESKY ? KILN_OK : status;
 }
 
 void ki_direct_free(struct ki_direct *direct) {

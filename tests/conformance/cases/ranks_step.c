@@ -52,6 +52,8 @@ static void list(struct problem_list *list) {
         add(list, PATTERN_POWER_LAW, 311, 6, columns[i / 5], variants[i % 5]);
     add(list, PATTERN_UNIFORM, 1, 1, 1, 0);
     add(list, PATTERN_DENSE, 40, 40, 2, WITH_ONES);
+    /* The smallest, in which allocations fail: a layout that is chosen would give way where memory is short. */
+    add_with(list, KILN_LAYOUT_HYBRID, PATTERN_UNIFORM, 30, 3, 1, WITH_WEIGHTS);
     add_layouts(list);
     if (!list->thin) add(list, PATTERN_ZIPF, 20011, 12, 1, 0);
     if (!list->thin) add(list, PATTERN_HOT_COLUMN, 20011, 2, 1, WITH_WEIGHTS);
