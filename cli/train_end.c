@@ -119,13 +119,37 @@ static bool separated(const struct training *job) {
     case KILN_LOSS_GLM:
         return job->loss.family == KILN_BINOMIAL &&
                job->report.objective < 1e-6 * (double)kiln_matrix_rows(kiln_data_y(job->data));
+    case KILN_LOSS_SQUARED_HINGE:
+        return job->report.objective < 1e-6 * (double)kiln_matrix_rows(kiln_data_y(job->data));
     default: return false;
     }
 }
 
+/* Counts whose best mean is 0, which a logarithm does not reach. */
+static bool all_zero(const struct training *job) {
+    const kiln_family family = job->loss.family;
+    double largest = 1;
+    if (job->loss.kind != KILN_LOSS_GLM || job->loss.link != KILN_LINK_LOG) return false;
+    if (family != KILN_POISSON && family != KILN_NEGATIVE_BINOMIAL && family != KILN_TWEEDIE) return false;
+    return kiln_norm(&largest, kiln_data_y(job->data), KILN_NORM_MAX) == KILN_OK && largest == 0;
+}
+
 /* Classes that a plane separates have no best coefficients without a penalty: the larger the better. */
 void train_warn_separated(const struct training *job) {
+    if (all_zero(job)) {
+        say_error(
+            "kiln: warning: all targets are 0: the best mean is 0, which no coefficients give, and these are "
+            "where the tolerance ended the way there");
+        return;
+    }
     if (job->penalty.l2 > 0 || job->penalty.l1 > 0 || !separated(job)) return;
+    if (job->loss.kind == KILN_LOSS_SQUARED_HINGE) {
+        say_error(
+            "kiln: warning: the classes can be separated with every margin kept: without a penalty many "
+            "coefficients do that, and these are some of them");
+        say_error("hint: --l2");
+        return;
+    }
     say_error("kiln: warning: the classes can be separated: without a penalty the coefficients grow without "
               "bound, and these are where the tolerance ended that");
     say_error("hint: %s", job->loss.kind == KILN_LOSS_GLM ? "--l2" : "--l2 or --l1");

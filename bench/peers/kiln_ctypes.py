@@ -125,13 +125,14 @@ class LinregOptions(Sized):
     _fields_ = [("size", ctypes.c_size_t),
                 ("l2", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
                 ("no_preconditioner", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", D),
-                ("max_iterations", I64), ("weights", P), ("progress", P), ("user", P)]
+                ("max_iterations", I64), ("weights", P), ("progress", P), ("user", P), ("solver", ctypes.c_int)]
 
 
 class Report(Sized):
     _fields_ = [("size", ctypes.c_size_t),
                 ("converged", ctypes.c_int), ("stopped_by", ctypes.c_int), ("iterations", I64), ("residual", D),
-                ("tolerance", D), ("objective", D), ("passes", I64), ("seconds", D), ("trace", P), ("trace_count", I64), ("figures", P)]
+                ("tolerance", D), ("objective", D), ("passes", I64), ("seconds", D), ("trace", P), ("trace_count", I64), ("figures", P),
+                ("solver", ctypes.c_char_p)]
 
     def take_figures(self):
         """Every figure becomes an attribute; then the library's memory is freed."""
@@ -160,7 +161,7 @@ class LogregOptions(Sized):
     _fields_ = [("size", ctypes.c_size_t),
                 ("l2", D), ("l1", D), ("no_intercept", ctypes.c_int), ("standardize", ctypes.c_int),
                 ("warm_start", ctypes.c_int), ("tolerance", D), ("max_iterations", I64), ("weights", P), ("class_weights", P),
-                ("balanced", ctypes.c_int), ("progress", P), ("user", P)]
+                ("balanced", ctypes.c_int), ("progress", P), ("user", P), ("solver", ctypes.c_int)]
 
 
 def logreg(W, b, X, y, **options):
@@ -174,7 +175,8 @@ class SvmOptions(Sized):
     _fields_ = [("size", ctypes.c_size_t),
                 ("regression", ctypes.c_int), ("epsilon", D), ("l2", D), ("no_intercept", ctypes.c_int),
                 ("standardize", ctypes.c_int), ("warm_start", ctypes.c_int), ("tolerance", D), ("max_iterations", I64),
-                ("weights", P), ("class_weights", P), ("balanced", ctypes.c_int), ("progress", P), ("user", P)]
+                ("weights", P), ("class_weights", P), ("balanced", ctypes.c_int), ("progress", P), ("user", P),
+                ("solver", ctypes.c_int)]
 
 
 class GlmOptions(Sized):

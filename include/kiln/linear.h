@@ -81,13 +81,23 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * on the CPU `inner` may count sweeps over the columns that are not 0; work space is then up to 24 bytes for each entry of a
  * sparse X. docs/solvers.md says how steps are found.
  * Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the arithmetic.
- * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_DATA (one class or too many, see kiln_classes; X without rows
+ * With the dual (two classes) sweeps of coordinate descent, each of which counts as a pass, come first, from zero even with a warm
+ * start, and Newton's method begins at what they found. They are one thread's work a class. Work space: 3 doubles a row and one a column.
+ * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (the dual is asked for); ERR_DATA (one class or too many, see kiln_classes; X without rows
  * or columns; NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero);
  * memory and device errors.
  * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
  * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998. With l1 proximal Newton, Lee, Sun and Saunders, SIAM J.
  * Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or
- * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). */
+ * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). The
+ * dual: Yu, Huang and Lin, Machine Learning 85 (2011). */
+typedef enum kiln_classifier_solver {
+    KILN_CLASSIFIER_NEWTON = 1,
+    KILN_CLASSIFIER_DUAL =
+        2 /* coordinate descent in the dual first: for a sparse X in the CPU's memory, l2 > 0 and l1 = 0, and no
+                              * softmax, else ERR_UNSUPPORTED */
+} kiln_classifier_solver;
+
 typedef struct kiln_logreg_options {
     size_t size;
     double l2; /* default 1, which is C = 1 of LIBLINEAR and scikit-learn; none where l1 > 0 */
@@ -99,6 +109,7 @@ typedef struct kiln_logreg_options {
     const double *class_weights;               /* one for each class, multiplied into the weights; or NULL */
     int balanced; /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
     kiln_control control;
+    kiln_classifier_solver solver; /* default: Newton's method */
 } kiln_logreg_options;
 KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_logreg_options *options, kiln_report *report);
@@ -170,6 +181,7 @@ typedef struct kiln_svm_options {
     const double *class_weights;
     int balanced;
     kiln_control control;
+    kiln_classifier_solver solver; /* as kiln_logreg's; a regression has no dual */
 } kiln_svm_options;
 KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_svm_options *options, kiln_report *report);

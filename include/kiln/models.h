@@ -128,7 +128,8 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
 /* Hubs and authorities of the directed graph with adjacency matrix A (m x n, dense or CSR; row i links to column j with
  * weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each normalised; hubs m x 1,
  * authorities n x 1. The authorities are the eigenvector of A^T A with the largest eigenvalue, found by power iteration,
- * a = A^T (A a) / norm: one mmchain an iteration, and one product more for the hubs.
+ * a = A^T (A a) / norm: one mmchain an iteration, and one product more for the hubs. Where that is slow, the second eigenvalue being
+ * near, LOBPCG goes on, of one pass an iteration too, and the power iteration checks what it found.
  * report->residual is the change in the last iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised).
  * Where components of the graph share the largest eigenvalue (links that are equally many and apart: a disconnected graph,
  * a star beside a like one) the fixed point is not unique, and the start decides which one is returned; from equal
@@ -138,7 +139,11 @@ KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t 
  * Errors: ERR_ARGUMENT; ERR_DATA (no link with a weight other than 0, a warm start from which no link leads on, negative
  * weights as far as hubs or authorities become negative, NaN or overflow); memory and device errors.
  * Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment, JACM 1999; Ashari et
- * al., PPoPP 2015, table 1. */
+ * al., PPoPP 2015, table 1; Knyazev, SIAM J. Sci. Comput. 23, 2001. */
+typedef enum kiln_hits_solver {
+    KILN_HITS_POWER = 1,
+    KILN_HITS_LOBPCG = 2 /* the best vector of each iteration's span; seven vectors of work space */
+} kiln_hits_solver;
 typedef struct kiln_hits_options {
     size_t size;
     int norm;               /* 1 (default): entries sum to 1; 2: squares do */
@@ -147,6 +152,7 @@ typedef struct kiln_hits_options {
     double tolerance;       /* on the 1-norm of the change of the authorities; default 1e-10 f64, 1e-5 f32 */
     int64_t max_iterations; /* default 1000 */
     kiln_control control;
+    kiln_hits_solver solver; /* default: the power iteration, and LOBPCG from where that is slow */
 } kiln_hits_options;
 KILN_API kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                                const kiln_hits_options *options, kiln_report *report);

@@ -14,6 +14,7 @@
 #include "core/sized.h"
 #include "core/status.h"
 #include "kiln.h"
+#include "ops/linear/dual.h"
 #include "ops/linear/newton.h"
 #include "ops/linear/scales.h"
 #include "ops/sampled/gamma.h"

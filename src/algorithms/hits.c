@@ -5,20 +5,8 @@
  * that are not negative, so nothing cancels, and a negative number among them gives a negative weight away. */
 #include <string.h>
 
-#include "algorithms/algorithm.h"
+#include "algorithms/hits.h"
 #include "algorithms/registry.h"
-
-struct hits {
-    const kiln_matrix *A;
-    kiln_hits_options options; /* defaults filled in */
-    kiln_matrix *links;        /* A with ones for its values, if unweighted; else NULL */
-    kiln_matrix *a, *next, *h;
-    kiln_matrix
-        *scalars; /* rows 2 i and 2 i + 1: the eigenvalue and the change of the i-th queued iteration */
-    bool gpu;
-    double start;
-    kiln_report report;
-};
 
 static kiln_status check(const kiln_matrix *hubs, const kiln_matrix *authorities, const kiln_matrix *A,
                          const kiln_hits_options *options) {
@@ -45,7 +33,7 @@ static kiln_status check(const kiln_matrix *hubs, const kiln_matrix *authorities
 }
 
 /* links = A with every stored entry 1. */
-static kiln_status drop_weights(struct hits *s) {
+static kiln_status drop_weights(struct ki_hits *s) {
     kiln_status status = KILN_OK;
     const kiln_matrix *A = s->A;
     if (kiln_matrix_format(A) != KILN_CSR)
@@ -58,11 +46,16 @@ done:
     return status;
 }
 
-enum { AHEAD = 8 };
+enum {
+    AHEAD = 8,
+    PATIENCE = 16,    /* power steps before their pace is believed */
+    WORTH = 100,      /* of them still to come that make the faster method worth its vectors */
+    ACCELERATIONS = 3 /* more only chase rounding */
+};
 /* That queued iterations may take: the user wants to see progress and to stop. */
 static const double ahead_seconds = 0.05;
 
-static kiln_norm_kind norm_of(const struct hits *s) {
+static kiln_norm_kind norm_of(const struct ki_hits *s) {
     return s->options.norm == 2 ? KILN_NORM_2 : KILN_NORM_1;
 }
 
@@ -78,7 +71,7 @@ static kiln_status check_norm(double norm, kiln_type type, const char *what) {
 }
 
 /* v /= its norm. */
-static kiln_status normalise(kiln_matrix *v, const struct hits *s, const char *what) {
+static kiln_status normalise(kiln_matrix *v, const struct ki_hits *s, const char *what) {
     double norm;
     kiln_status status;
     TRY(kiln_norm(&norm, v, norm_of(s)));
@@ -107,7 +100,7 @@ done:
     return status;
 }
 
-static kiln_status begin(struct hits *s, const kiln_matrix *authorities) {
+static kiln_status begin(struct ki_hits *s, const kiln_matrix *authorities) {
     kiln_status status;
     kiln_device *device = kiln_matrix_device(s->A);
     const kiln_type type = kiln_matrix_type(s->A);
@@ -131,7 +124,7 @@ done:
 }
 
 /* Queues an iteration: its eigenvalue and its change go to the scalars. */
-static kiln_status step(struct hits *s, int64_t slot) {
+static kiln_status step(struct ki_hits *s, int64_t slot) {
     kiln_status status;
     const double one = 1, minus_one = -1;
     TRY(kiln_mmchain(s->next, 1, s->A, NULL, s->a, 0, NULL));
@@ -147,7 +140,7 @@ done:
     return status;
 }
 
-static kiln_status read_scalars(double scalars[2 * AHEAD], const struct hits *s) {
+static kiln_status read_scalars(double scalars[2 * AHEAD], const struct ki_hits *s) {
     float narrow[2 * AHEAD];
     if (kiln_matrix_type(s->scalars) == KILN_F64) return kiln_matrix_get(scalars, s->scalars);
     const kiln_status status = kiln_matrix_get(narrow, s->scalars);
@@ -155,7 +148,7 @@ static kiln_status read_scalars(double scalars[2 * AHEAD], const struct hits *s)
     return status;
 }
 
-static bool cancelled(const struct hits *s, const kiln_trace_row *row) {
+static bool cancelled(const struct ki_hits *s, const kiln_trace_row *row) {
     const kiln_control *control = &s->options.control;
     const kiln_progress now = {
         "solve",       row->iteration, s->options.max_iterations,          row->objective,
@@ -163,31 +156,37 @@ static bool cancelled(const struct hits *s, const kiln_trace_row *row) {
     return control->progress && control->progress(control->user, &now) != 0;
 }
 
-/* Rows of the trace for what was queued. The result is that of the last. */
-static kiln_status account(struct hits *s, int64_t queued, bool *stop) {
+kiln_status ki_hits_record(struct ki_hits *s, double eigenvalue, double change) {
     kiln_status status;
     kiln_report *report = &s->report;
+    const kiln_trace_row row = {.iteration = report->iterations + 1,
+                                .objective = eigenvalue,
+                                .residual = change,
+                                .seconds = ki_clock() - s->start};
+    TRY(check_norm(row.objective, kiln_matrix_type(s->a), "authorities"));
+    TRY(ki_report_row(report, &row));
+    report->iterations = row.iteration;
+    report->passes++;
+    report->residual = row.residual;
+    report->objective = row.objective;
+    s->stop |= cancelled(s, &row);
+done:
+    return status;
+}
+
+/* Rows of the trace for what was queued. The result is that of the last. */
+static kiln_status account(struct ki_hits *s, int64_t queued) {
+    kiln_status status;
     double scalars[2 * AHEAD];
     TRY(read_scalars(scalars, s));
-    for (int64_t i = 0; i < queued; i++) {
-        kiln_trace_row row = {.iteration = report->iterations + 1,
-                              .objective = scalars[2 * i],
-                              .residual = scalars[2 * i + 1],
-                              .seconds = ki_clock() - s->start};
-        TRY(check_norm(row.objective, kiln_matrix_type(s->a), "authorities"));
-        TRY(ki_report_row(report, &row));
-        report->iterations = report->passes = row.iteration;
-        report->residual = row.residual;
-        report->objective = row.objective;
-        *stop |= cancelled(s, &row);
-    }
+    for (int64_t i = 0; i < queued; i++) TRY(ki_hits_record(s, scalars[2 * i], scalars[2 * i + 1]));
 done:
     return status;
 }
 
 /* How many iterations to queue next: half of those that the last ones let expect, so that none is in vain; one on the CPU, which
  * gains nothing by more. */
-static int64_t look_ahead(const struct hits *s, double before, int64_t queued, double seconds) {
+static int64_t look_ahead(const struct ki_hits *s, double before, int64_t queued, double seconds) {
     if (!s->gpu) return 1;
     const double rate = log(before / s->report.residual) / (double)queued;
     const double left = rate > 0 ? log(s->report.residual / s->options.tolerance) / rate : AHEAD;
@@ -195,23 +194,46 @@ static int64_t look_ahead(const struct hits *s, double before, int64_t queued, d
     return (int64_t)fmax(fmin(left / 2, most), 1);
 }
 
-static kiln_status iterate(struct hits *s) {
+/* Whether the last iterations let so many expect that the faster method is worth its start. */
+static bool slow(const struct ki_hits *s, double before, int64_t queued) {
+    if (s->options.solver) return s->options.solver == KILN_HITS_LOBPCG;
+    const double rate = log(before / s->report.residual) / (double)queued;
+    return s->report.iterations >= PATIENCE &&
+           !(log(s->report.residual / s->options.tolerance) <= WORTH * rate);
+}
+
+static kiln_status accelerate(struct ki_hits *s) {
+    kiln_status status;
+    s->report.solver = "lobpcg";
+    TRY(ki_hits_accelerate(s));
+    TRY(normalise(s->a, s, "authorities"));
+done:
+    return status;
+}
+
+static kiln_status iterate(struct ki_hits *s) {
     kiln_report *report = &s->report;
     kiln_status status = KILN_OK;
     int64_t ahead = 1;
+    int accelerations = 0;
     double before = INFINITY;
+    report->solver = "power";
     while (report->stopped_by == KILN_STOP_NONE) {
         const int64_t queued = ki_min(ahead, s->options.max_iterations - report->iterations);
         const double began = ki_clock();
-        bool stop = false;
         for (int64_t slot = 0; slot < queued; slot++) TRY(step(s, slot));
-        TRY(account(s, queued, &stop));
+        TRY(account(s, queued));
         if (report->residual <= s->options.tolerance)
             report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (stop)
+        else if (s->stop)
             report->stopped_by = KILN_STOP_CANCELLED;
         else if (report->iterations >= s->options.max_iterations)
             report->stopped_by = KILN_STOP_ITERATIONS;
+        const bool again = report->stopped_by == KILN_STOP_NONE && accelerations < ACCELERATIONS;
+        if (again && isfinite(before) && slow(s, before, queued)) {
+            TRY(accelerate(s));
+            accelerations++;
+        }
         ahead = isfinite(before) ? look_ahead(s, before, queued, ki_clock() - began) : 1;
         before = report->residual;
     }
@@ -237,6 +259,11 @@ static const kiln_option options_table[] = {
               "reached, such as 1e-300, goes on until the limit of iterations ends it."),
     KI_OPTION(kiln_hits_options, max_iterations, INTEGER, 1000, 1000, 1, 9e18, NULL,
               "Stop after this many iterations, converged or not."),
+    KI_OPTION(
+        kiln_hits_options, solver, CHOICE, 0, 0, 1, KILN_HITS_LOBPCG, "power|lobpcg",
+        "The power iteration, or a conjugate gradient method that takes the root of its number of passes "
+        "where the "
+        "second eigenvalue is near the first; the latter where the former is slow, if it is not given."),
 };
 
 const struct ki_algorithm ki_algorithm_hits = {
@@ -252,7 +279,7 @@ const struct ki_algorithm ki_algorithm_hits = {
 kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                       const kiln_hits_options *options, kiln_report *report) {
     kiln_status status;
-    struct hits s = {.A = A, .start = ki_clock()};
+    struct ki_hits s = {.A = A, .start = ki_clock()};
     const double one = 1;
     TRY(KI_TAKE(kiln_hits_options, &s.options, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));

@@ -79,7 +79,13 @@ done:
     return status;
 }
 
-/* The first column that is not finite; called only when there is one. */
+/* A column whose squares leave the range of the type at either end. */
+static bool bad_column(kiln_type type, double square, double mean) {
+    const double least = type == KILN_F32 ? 1 / (double)FLT_MAX : 1 / DBL_MAX;
+    return !isfinite(square) || !isfinite(mean) || (square > 0 ? square <= least : mean != 0);
+}
+
+/* The first column that is not finite, or lost to underflow; called only when there is one. */
 static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_matrix *X) {
     kiln_status status;
     const int64_t cols = kiln_matrix_cols(X);
@@ -88,8 +94,9 @@ static kiln_status name_bad_column(const struct ki_moments *moments, const kiln_
     if (!values) return ki_fail_nomem((size_t)cols * 2 * sizeof *values, "column means");
     TRY(ki_vector_get(values, moments->square));
     TRY(ki_vector_get(values + cols, moments->mean));
-    while (j < cols - 1 && isfinite(values[j]) && isfinite(values[cols + j])) j++;
-    ki_fail(KILN_ERR_DATA, "column %lld of X has NaN or infinite values, or its squares overflow %s",
+    while (j < cols - 1 && !bad_column(kiln_matrix_type(X), values[j], values[cols + j])) j++;
+    ki_fail(KILN_ERR_DATA,
+            "column %lld of X has NaN or infinite values, or its squares overflow or underflow %s",
             (long long)j, kiln_matrix_type(X) == KILN_F32 ? "f32" : "f64");
     status = ki_hint("clean or rescale that column (columns count from 0)");
 done:

@@ -6,6 +6,7 @@
 #include "ops/points/assign.h"
 #include "ops/linear/cg.h"
 #include "ops/sampled/dirichlet.h"
+#include "ops/linear/dual.h"
 #include "ops/sampled/factor_rows.h"
 #include "ops/linear/gram.h"
 #include "ops/linear/loss.h"

@@ -47,6 +47,8 @@ struct batch_part;
     BODY(void, sampled, (const struct ki_sampled *sampled))                                                  \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
     BODY(void, scales_run, (double *sums, const struct ki_scales *scales))                                   \
+    BODY(void, dual_sweep, (struct ki_dual *dual))                                                           \
+    BODY(void, dual_measure, (double *square, const kiln_matrix *X, const double *reciprocal, double bias_step)) \
     BODY(kiln_status, guttman, (const kiln_guttman *step))                                                   \
     BODY(kiln_status, distances, (kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z))
 /* Those of doubles, whatever the table's type: `name` is the function itself. */
@@ -72,6 +74,7 @@ struct batch_part;
 #include "ops/points/assign.cpu.h"
 #include "ops/batch/batch.cpu.h"
 #include "ops/linear/cg.cpu.h"
+#include "ops/linear/dual.cpu.h"
 #include "ops/vectors/elementwise.cpu.h"
 #include "ops/sampled/dirichlet.cpu.h"
 #include "ops/sampled/factor_rows.cpu.h"

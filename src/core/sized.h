@@ -25,12 +25,12 @@
 #define KI_LAST_kiln_read_options groups
 #define KI_LAST_kiln_report solver
 #define KI_LAST_kiln_linreg_options solver
-#define KI_LAST_kiln_logreg_options control
+#define KI_LAST_kiln_logreg_options solver
 #define KI_LAST_kiln_glm_options control
-#define KI_LAST_kiln_svm_options control
+#define KI_LAST_kiln_svm_options solver
 #define KI_LAST_kiln_verify_options standardize
 #define KI_LAST_kiln_verification gap
-#define KI_LAST_kiln_hits_options control
+#define KI_LAST_kiln_hits_options solver
 #define KI_LAST_kiln_mds_options control
 #define KI_LAST_kiln_mds_verification fall
 #define KI_LAST_kiln_hits_verification hubs

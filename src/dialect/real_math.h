@@ -86,7 +86,9 @@ SCALAR_FN void FN(column_measure)(real square, real *mean, real *centred, wide w
     const wide m = (wide)*mean / weight, about = (wide)square - weight * m * m;
     *mean = (real)m;
     *centred = about > 0 ? (real)about : (real)0;
-    if (!(square - square == 0 && m - m == 0)) sums[0] += 1;
+    const real inverse = square > 0 ? (real)1 / square : (real)0;
+    const bool lost = square > 0 ? inverse - inverse != 0 : m != 0; /* to underflow */
+    if (!(square - square == 0 && m - m == 0) || lost) sums[0] += 1;
     if (square > 0 && about <= doubted * (wide)square) sums[1] += 1;
 }
 

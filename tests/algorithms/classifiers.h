@@ -37,6 +37,7 @@ struct question {
     double tolerance;
     int64_t max_iterations;
     kiln_control control;
+    kiln_classifier_solver solver;
 };
 
 static inline int columns_of(const struct question *q) {
@@ -151,7 +152,8 @@ static inline kiln_status try_answer(struct solution *s, kiln_report *report, co
                                         .weights = weights,
                                         .class_weights = q->class_weights,
                                         .balanced = q->balanced,
-                                        .control = q->control};
+                                        .control = q->control,
+                                        .solver = q->solver};
     const kiln_svm_options svm = {.regression = q->kind == SVR,
                                   .epsilon = q->epsilon,
                                   .l2 = l2,
@@ -163,7 +165,8 @@ static inline kiln_status try_answer(struct solution *s, kiln_report *report, co
                                   .weights = weights,
                                   .class_weights = q->class_weights,
                                   .balanced = q->balanced,
-                                  .control = q->control};
+                                  .control = q->control,
+                                  .solver = q->solver};
     const kiln_status status =
         q->kind == LOGREG ? kiln_logreg(W, b, X, y, &logreg, report) : kiln_svm(W, b, X, y, &svm, report);
     if (status == KILN_OK) *s = (struct solution){p->n, k, values_of(W), b ? values_of(b) : NULL};

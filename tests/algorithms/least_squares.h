@@ -44,7 +44,7 @@ static inline double random_normal(uint64_t *state) {
 }
 
 static inline double *new_doubles(int64_t count) {
-    double *values = calloc((size_t)(count ? count : 1), sizeof *values);
+    double *values = calloc((size_t)(count > 0 ? count : 1), sizeof *values);
     assert_non_null(values);
     return values;
 }

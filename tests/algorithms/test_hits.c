@@ -276,6 +276,44 @@ static void unconnected_parts(void **state) {
     free(graph.a);
 }
 
+/* Two groups of vertices that are all but equal, and hardly linked: singular values 0.9994 of each other, where the power
+ * iteration gives up. */
+static void near_eigenvalues_take_few_passes(void **state) {
+    (void)state;
+    enum { HALF = 60, N = 2 * HALF };
+    struct graph graph = graph_new(N, N, 0, 1);
+    for (int i = 0; i < N; i++)
+        for (int j = 0; j < N; j++)
+            graph.a[i * N + j] = (i < HALF) != (j < HALF)   ? (i + j == N - 1 ? 0.01 : 0)
+                                 : (i * 7 + j * 3) % 11 < 4 ? (i < HALF ? 1.0006 : 1)
+                                                            : 0;
+    for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+        kiln_matrix *A = matrix_of(&graph, type, KILN_CSR), *hubs, *authorities;
+        double fast[N], slow[N];
+        vectors_new(&hubs, &authorities, A);
+        kiln_report chosen = {0}, power = {0};
+        kiln_hits_options options = {.size = sizeof options, .max_iterations = 100000};
+        assert_int_equal(kiln_hits(hubs, authorities, A, &options, &chosen), KILN_OK);
+        get(fast, authorities);
+        options.solver = KILN_HITS_POWER;
+        assert_int_equal(kiln_hits(hubs, authorities, A, &options, &power), KILN_OK);
+        get(slow, authorities);
+        assert_true(chosen.converged && power.converged);
+        assert_string_equal(power.solver, "power");
+        if (type == KILN_F64) {
+            assert_string_equal(chosen.solver, "lobpcg");
+            assert_true(10 * chosen.passes < power.passes);
+            for (int j = 0; j < N; j++) assert_true(fabs(fast[j] - slow[j]) <= 1e-6);
+        }
+        kiln_report_free(&chosen);
+        kiln_report_free(&power);
+        kiln_matrix_free(A);
+        kiln_matrix_free(hubs);
+        kiln_matrix_free(authorities);
+    }
+    free(graph.a);
+}
+
 /* Nothing is written on failure. */
 static void refuse(const double a[4], kiln_status status, const char *part,
                    const kiln_hits_options *options) {
@@ -324,9 +362,13 @@ static void refusals(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_plain_loops), cmocka_unit_test(a_warm_start_goes_on),
-        cmocka_unit_test(stops_when_asked),        cmocka_unit_test(queues_ahead),
-        cmocka_unit_test(unconnected_parts),       cmocka_unit_test(refusals),
+        cmocka_unit_test(agrees_with_plain_loops),
+        cmocka_unit_test(a_warm_start_goes_on),
+        cmocka_unit_test(stops_when_asked),
+        cmocka_unit_test(queues_ahead),
+        cmocka_unit_test(unconnected_parts),
+        cmocka_unit_test(near_eigenvalues_take_few_passes),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

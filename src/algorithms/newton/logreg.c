@@ -4,6 +4,7 @@
  * the Hessian is singular in those directions; conjugate gradient from zero never enters them. */
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
+#include "algorithms/newton/newton_dual.h"
 
 static const char call[] = "kiln_logreg";
 
@@ -49,6 +50,27 @@ static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *lab
                               .control = options->control};
 }
 
+/* The engine's start from the dual. */
+static kiln_status start_from_dual(struct ki_newton *newton, const struct ki_labels *labels,
+                                   const kiln_matrix *y) {
+    kiln_status status;
+    const int64_t cols = kiln_matrix_cols(newton->X);
+    kiln_matrix *W = NULL, *b = NULL;
+    double intercept = 0, *w = ki_calloc((size_t)cols * sizeof *w);
+    if (!w) return ki_fail_nomem((size_t)cols * sizeof *w, "a start");
+    TRY(ki_dual_solve(
+        newton, &(struct ki_dual_task){
+                    .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = &intercept}));
+    TRY(ki_vector_new(&W, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), cols, w));
+    TRY(ki_vector_new(&b, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), 1, &intercept));
+    TRY(ki_newton_set_start(newton, W, b));
+done:
+    kiln_matrix_free(W);
+    kiln_matrix_free(b);
+    ki_free(w);
+    return status;
+}
+
 kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                         const kiln_logreg_options *options, kiln_report *report) {
     kiln_status status;
@@ -57,6 +79,7 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     struct ki_labels labels = {0};
     struct ki_newton newton = {0};
     kiln_matrix *target = NULL;
+    bool dual;
     TRY(KI_TAKE(kiln_logreg_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     options = &own;
@@ -68,16 +91,19 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
         &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
     newton = engine(X, &labels, options);
     newton.start = start;
+    TRY(ki_dual_choose(&dual, &newton, own.solver));
     TRY(check_result(W, b, X, newton.k, options));
     const bool softmax = newton.k > 1;
     TRY(ki_labels_column(&target, &labels, y, softmax ? -1 : 1, 1, 0));
     TRY(ki_newton_open(&newton));
     if (options->warm_start) TRY(ki_newton_set_start(&newton, W, b));
+    if (dual) TRY(start_from_dual(&newton, &labels, y));
+    newton.report.solver = dual ? "dual" : "newton";
     TRY(ki_newton_solve(&newton,
                         &(kiln_loss){.kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC,
                                      .y = target,
                                      .weights = labels.weights},
-                        &(struct ki_newton_start){.warm = options->warm_start != 0}));
+                        &(struct ki_newton_start){.warm = dual || options->warm_start != 0}));
     TRY(ki_newton_hand_over(&newton, W, b, report));
 done:
     ki_newton_close(&newton);

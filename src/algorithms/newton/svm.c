@@ -11,6 +11,7 @@
  * target of the regression and e its epsilon. One pass for eta and one for X^T t. */
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
+#include "algorithms/newton/newton_dual.h"
 
 static const char call[] = "kiln_svm";
 
@@ -21,8 +22,9 @@ struct machine {
     struct ki_labels labels;
     struct ki_newton newton;
     int64_t problems;
-    double *W, *b; /* results, n x problems and 1 x problems */
-    double dual;   /* the sum of the duals' objectives */
+    double *W, *b;  /* results, n x problems and 1 x problems */
+    bool descended; /* W and b hold what the dual's descent found */
+    double dual;    /* the sum of the duals' objectives */
 };
 
 static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y, const kiln_svm_options *options) {
@@ -70,6 +72,9 @@ static kiln_status machine_new(struct machine *m, double start) {
                                    .problems = m->problems,
                                    .control = options->control,
                                    .start = start};
+    TRY(ki_dual_choose(&m->descended, &m->newton, options->solver));
+    if (options->regression && options->solver == KILN_CLASSIFIER_DUAL)
+        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a regression has no solver in the dual", call);
     m->W = ki_calloc(bytes);
     m->b = ki_calloc((size_t)m->problems * sizeof *m->b);
     if (!m->W || !m->b) return ki_fail_nomem(bytes, "the coefficients");
@@ -212,17 +217,30 @@ static kiln_status solve(struct machine *m, int64_t c) {
     kiln_matrix *made = NULL;
     if (!regression) TRY(ki_labels_column(&made, &m->labels, m->y, m->problems == 1 ? 1 : c, 1, -1));
     const kiln_matrix *target = regression ? m->y : made;
-    if (m->options->warm_start) TRY(set_start(m, c));
+    const bool warm = m->descended || m->options->warm_start;
+    if (warm) TRY(set_start(m, c));
     TRY(ki_newton_solve(&m->newton,
                         &(kiln_loss){.kind = regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE,
                                      .parameter = m->options->epsilon,
                                      .y = target,
                                      .weights = m->weights},
-                        &(struct ki_newton_start){.warm = m->options->warm_start != 0}));
+                        &(struct ki_newton_start){.warm = warm}));
     TRY(add_dual(m, target));
     TRY(keep_result(m, c));
 done:
     kiln_matrix_free(made);
+    return status;
+}
+
+/* All classes' starts from the dual, where that is worth it. */
+static kiln_status descend(struct machine *m, const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    m->newton.report.solver = m->descended ? "dual" : "newton";
+    if (m->descended)
+        TRY(ki_dual_solve(&m->newton,
+                          &(struct ki_dual_task){
+                              .labels = &m->labels, .y = y, .problems = m->problems, .W = m->W, .b = m->b}));
+done:
     return status;
 }
 
@@ -263,7 +281,8 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     TRY(machine_new(&m, start));
     if (options->warm_start) TRY(ki_vector_get(m.W, W));
     if (options->warm_start && !options->no_intercept) TRY(ki_vector_get(m.b, b));
-    for (int64_t c = 0; c < m.problems && !m.newton.cancelled; c++) TRY(solve(&m, c));
+    TRY(descend(&m, y));
+    for (int64_t c = 0; c < m.problems && (m.descended || !m.newton.cancelled); c++) TRY(solve(&m, c));
     TRY(hand_over(&m, W, b, report));
 done:
     machine_free(&m);

@@ -1,0 +1,25 @@
+/* Between hits.c, the power iteration, and hits_lobpcg.c, which takes over where that is slow. */
+#ifndef KI_HITS_H
+#define KI_HITS_H
+
+#include "algorithms/algorithm.h"
+
+struct ki_hits {
+    const kiln_matrix *A;
+    kiln_hits_options options; /* defaults filled in */
+    kiln_matrix *links;        /* A with ones for its values, if unweighted; else NULL */
+    kiln_matrix *a, *next, *h;
+    kiln_matrix
+        *scalars;   /* rows 2 i and 2 i + 1: the eigenvalue and the change of the i-th queued iteration */
+    bool gpu, stop; /* stop: the user has asked for it */
+    double start;
+    kiln_report report;
+};
+
+/* The next row of the trace, and the user's say. */
+kiln_status ki_hits_record(struct ki_hits *s, double eigenvalue, double change);
+/* a = a vector whose change in a power step would be about half the tolerance, or as far as it came: nowhere negative, its norm any. An
+ * iteration is a pass, as the power step is. */
+kiln_status ki_hits_accelerate(struct ki_hits *s);
+
+#endif

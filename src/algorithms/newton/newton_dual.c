@@ -1,0 +1,250 @@
+/* Where columns outnumber rows and the penalty is weak, the primal's Hessian is ill-conditioned and Newton's inner iterations are
+ * many, while the dual has few variables that hardly know of each other: coordinate descent (ops/linear/dual.h) comes close to the
+ * optimum in a few sweeps, each of which costs what a pass does. What it ends at is a start for the Newton engine, which judges it
+ * by the criterion of every other solver and takes the steps that it may lack.
+ *
+ * An intercept without a penalty asks for sum t = 0, which no single variable can keep. It is given a penalty about the last b
+ * instead, rho/2 (b - c)^2, and c moves on to b whenever the sweeps have come as near to that problem's optimum as sum t is to 0:
+ * the method of multipliers, which stops where both are small.
+ *
+ * Sweeps are one thread's work. Classes go side by side. */
+#include "algorithms/newton/newton_dual.h"
+
+enum { SWEEPS = 1000, SEED = 20081 };
+/* CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
+ * so small that w need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its centre. ROUND:
+ * seconds until the next call of the progress callback. */
+static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.2, ROUND = 0.1;
+
+/* A class's problem. */
+struct problem {
+    struct ki_dual dual;
+    double *y, *a;         /* a: also s - a, m each */
+    double centre;         /* b where the multipliers stood, less what t adds */
+    double residual;       /* what the sweeps leave, as the tolerance counts it */
+    int64_t sweeps, total; /* total: rows of a weight */
+    double work;           /* sweeps, counting the rows that took part */
+    bool done;
+};
+
+/* What all share. */
+struct descent {
+    struct ki_newton *newton;
+    const struct ki_dual_task *task;
+    double *reciprocal, *square, *s; /* s NULL: ones */
+    double weight;                   /* sum of s */
+    bool uniform;
+    struct problem *problems;
+    int count; /* at once */
+};
+
+kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver) {
+    const kiln_matrix *X = newton->X;
+    if ((int)solver < 0 || solver > KILN_CLASSIFIER_DUAL)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d", newton->call, (int)solver);
+    const bool possible = ki_dual_possible(X) && newton->k == 1 && newton->l2 > 0 && newton->l1 == 0;
+    *wanted = solver == KILN_CLASSIFIER_DUAL;
+    if (!*wanted || possible) return KILN_OK;
+    ki_fail(KILN_ERR_UNSUPPORTED,
+            "%s: the dual is for a sparse X in the CPU's memory, an L2 penalty without L1, and no softmax",
+            newton->call);
+    return ki_hint("solve by Newton's method, which takes them all");
+}
+
+static void problem_free(struct problem *problem) {
+    ki_free(problem->y);
+    ki_free(problem->a);
+    ki_free(problem->dual.w);
+    ki_free(problem->dual.order);
+}
+
+static kiln_status problem_new(struct problem *problem, const struct descent *all) {
+    const size_t m = (size_t)kiln_matrix_rows(all->newton->X), n = (size_t)kiln_matrix_cols(all->newton->X);
+    problem->y = ki_alloc(m * sizeof(double));
+    problem->a = ki_alloc(2 * m * sizeof(double));
+    problem->dual.w = ki_alloc(n * sizeof(double));
+    problem->dual.order = ki_alloc(m * sizeof(int32_t));
+    return problem->y && problem->a && problem->dual.w && problem->dual.order
+               ? KILN_OK
+               : ki_fail_nomem((3 * m + n) * sizeof(double), "the dual");
+}
+
+/* Before the first sweep: w = 0, and b what balances nothing. */
+static kiln_status begin(struct problem *problem, const struct descent *all, int64_t class) {
+    kiln_status status;
+    const struct ki_newton *newton = all->newton;
+    const struct ki_dual_task *task = all->task;
+    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
+    struct ki_dual *dual = &problem->dual;
+    kiln_matrix *column = NULL;
+    TRY(ki_labels_column(&column, task->labels, task->y, task->problems == 1 ? 1 : class, 1, -1));
+    TRY(ki_vector_get(problem->y, column));
+    *dual = (struct ki_dual){.X = newton->X,
+                             .y = problem->y,
+                             .s = all->s,
+                             .reciprocal = all->reciprocal,
+                             .uniform = all->uniform,
+                             .logistic = task->logistic,
+                             .square = all->square,
+                             .a = problem->a,
+                             .rest = problem->a + m,
+                             .w = dual->w,
+                             .order = dual->order,
+                             .bound = INFINITY,
+                             .random = SEED + (uint64_t) class};
+    memset(dual->w, 0, (size_t)n * sizeof *dual->w);
+    problem->total = problem->sweeps = 0;
+    problem->work = problem->centre = 0;
+    problem->residual = 1;
+    problem->done = false;
+    for (int64_t i = 0; i < m; i++) {
+        const double s = all->s ? all->s[i] : 1;
+        dual->a[i] = task->logistic ? LEAST * s : 0;
+        dual->rest[i] = s - dual->a[i];
+        if (s > 0) dual->order[problem->total++] = (int32_t)i;
+    }
+    dual->active = problem->total;
+    if (!newton->no_intercept) dual->bias_step = all->square[m];
+done:
+    kiln_matrix_free(column);
+    return status;
+}
+
+/* What of t does not add up to 0, relative to the weights. */
+static double imbalance(const struct problem *problem, double weight) {
+    const struct ki_dual *dual = &problem->dual;
+    return dual->bias_step > 0 ? fabs(dual->b - problem->centre) / dual->bias_step / weight : 0;
+}
+
+/* Takes all rows in again. */
+static void widen(struct problem *problem) {
+    problem->dual.active = problem->total;
+    problem->dual.bound = INFINITY;
+}
+
+/* c = b, and b goes on by what sum t adds. */
+static void move_centre(struct problem *problem) {
+    const double added = problem->dual.b - problem->centre;
+    problem->centre = problem->dual.b;
+    problem->dual.b += added;
+    widen(problem);
+}
+
+/* A sweep, and what follows from its slopes. */
+static void advance(struct problem *problem, const struct descent *all) {
+    struct ki_dual *dual = &problem->dual;
+    const double goal = CLOSE * all->newton->tolerance;
+    problem->work += (double)dual->active / (double)problem->total;
+    const bool whole = dual->active == problem->total && isinf(dual->bound);
+    ki_dual_sweep(dual);
+    problem->sweeps++;
+    const double slope = sqrt(dual->violation / all->weight), off = imbalance(problem, all->weight);
+    problem->residual = fmax(slope, off);
+    dual->bound = dual->worst > 0 ? dual->worst : INFINITY;
+    problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= SWEEPS;
+    if (problem->done) return;
+    if (off > goal && slope <= off)
+        move_centre(problem);
+    else if (slope <= goal)
+        widen(problem);
+}
+
+struct round {
+    struct descent *all;
+    double until;
+};
+
+static void run_problem(void *arg, int part) {
+    const struct round *round = arg;
+    struct problem *problem = &round->all->problems[part];
+    while (!problem->done && ki_clock() < round->until) advance(problem, round->all);
+}
+
+/* The first of the problems that are solved together, and the user's say. */
+static bool tell(const struct descent *all, int64_t solved) {
+    struct ki_newton *newton = all->newton;
+    double residual = 0;
+    if (!newton->control.progress) return true;
+    for (int p = 0; p < all->count; p++) residual = fmax(residual, all->problems[p].residual);
+    const kiln_progress now = {.phase = "solve",
+                               .done = solved,
+                               .total = all->task->problems,
+                               .objective = (double)NAN,
+                               .residual = residual,
+                               .seconds = ki_clock() - newton->start,
+                               .bytes = newton->report.passes * ki_bytes_of(newton->X)};
+    if (newton->control.progress(newton->control.user, &now)) newton->cancelled = true;
+    return !newton->cancelled;
+}
+
+/* Classes first ... first + count - 1, side by side. */
+static kiln_status solve_together(struct descent *all, int64_t first, int count) {
+    kiln_status status = KILN_OK;
+    const struct ki_dual_task *task = all->task;
+    const int64_t n = kiln_matrix_cols(all->newton->X);
+    bool done = false;
+    for (int p = 0; p < count; p++) TRY(begin(&all->problems[p], all, first + p));
+    while (!done && tell(all, first)) {
+        struct round round = {all, ki_clock() + ROUND};
+        ki_newton_parallel(kiln_matrix_device(all->newton->X), count, run_problem, &round);
+        done = true;
+        for (int p = 0; p < count; p++) done = done && all->problems[p].done;
+    }
+    for (int p = 0; p < count; p++) {
+        const struct problem *problem = &all->problems[p];
+        for (int64_t j = 0; j < n; j++) task->W[j * task->problems + first + p] = problem->dual.w[j];
+        task->b[first + p] = problem->dual.b;
+        all->newton->report.passes += (int64_t)ceil(problem->work);
+    }
+done:
+    return status;
+}
+
+/* What all classes share: L^-1, the rows' squares and, after them, the intercept's step, their mean. */
+static kiln_status prepare(struct descent *all) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = all->newton;
+    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
+    all->reciprocal = ki_alloc((size_t)n * sizeof(double));
+    all->square = ki_alloc((size_t)(m + 1) * sizeof(double));
+    if (newton->weights) all->s = ki_alloc((size_t)m * sizeof(double));
+    if (!all->reciprocal || !all->square || (newton->weights && !all->s))
+        return ki_fail_nomem((size_t)(n + 2 * m) * sizeof(double), "the dual");
+    if (newton->weights) TRY(ki_vector_get(all->s, newton->weights));
+    all->weight = newton->columns.weight;
+    all->uniform = true;
+    for (int64_t j = 0; j < n; j++) {
+        const double variance = newton->columns.variance[j];
+        const double penalty = newton->l2 * (newton->standardize ? variance : 1);
+        const bool kept = newton->no_intercept ? newton->columns.square[j] > 0 : variance > 0;
+        const bool any = newton->columns.square[j] > 0; /* of a column without entries no row asks */
+        all->reciprocal[j] = (kept || !any) && penalty > 0 ? 1 / penalty : 0;
+        all->uniform = all->uniform && all->reciprocal[j] == all->reciprocal[0];
+    }
+    ki_dual_measure(all->square, newton->X, all->reciprocal, 0);
+    double sum = 0;
+    for (int64_t i = 0; i < m; i++) sum += all->square[i];
+    all->square[m] = fmax(STEP * sum / (double)m, DBL_MIN);
+    for (int64_t i = 0; i < m && !newton->no_intercept; i++) all->square[i] += all->square[m];
+done:
+    return status;
+}
+
+kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task) {
+    kiln_status status;
+    const int64_t threads = ki_max(ki_newton_threads(kiln_matrix_device(newton->X)), 1);
+    struct descent all = {.newton = newton, .task = task, .count = (int)ki_min(task->problems, threads)};
+    TRY(prepare(&all));
+    all.problems = ki_calloc((size_t)all.count * sizeof *all.problems);
+    if (!all.problems) TRY(ki_fail_nomem((size_t)all.count * sizeof *all.problems, "the dual"));
+    for (int p = 0; p < all.count; p++) TRY(problem_new(&all.problems[p], &all));
+    for (int64_t first = 0; first < task->problems && !newton->cancelled; first += all.count)
+        TRY(solve_together(&all, first, (int)ki_min(all.count, task->problems - first)));
+done:
+    for (int p = 0; all.problems && p < all.count; p++) problem_free(&all.problems[p]);
+    ki_free(all.problems);
+    ki_free(all.reciprocal);
+    ki_free(all.square);
+    ki_free(all.s);
+    return status;
+}

@@ -1,0 +1,24 @@
+/* A start for the Newton engine from the dual: see newton_dual.c. */
+#ifndef KI_NEWTON_DUAL_H
+#define KI_NEWTON_DUAL_H
+
+#include "algorithms/newton/labels.h"
+#include "algorithms/newton/newton.h"
+
+/* Whether the dual is to be descended in, for an engine that is filled in but not open yet. ERR_UNSUPPORTED: it is asked for, and
+ * cannot be. */
+kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver);
+
+struct ki_dual_task {
+    bool logistic;
+    const struct ki_labels *labels;
+    const kiln_matrix *y; /* as the labels know it */
+    int64_t problems;     /* 1: the second class against the first; else each against the rest */
+    double *W, *b;        /* results: n x problems, 1 x problems */
+};
+
+/* Solves about as closely as the engine's tolerance asks. Adds a sweep to passes for each that all rows would have made, and
+ * sets cancelled. After open. */
+kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task);
+
+#endif

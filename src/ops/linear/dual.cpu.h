@@ -1,0 +1,105 @@
+/* CPU body of dual.h: one thread, w in f64. */
+
+enum { FN(DUAL_STEPS) = 20 }; /* of Newton's method for a variable of the logistic loss, at most */
+
+struct FN(dual_row) {
+    const int32_t *col;
+    const real *value;
+    int64_t count;
+};
+
+ALWAYS_INLINE struct FN(dual_row) FN(dual_row_of)(const kiln_matrix *X, int64_t i) {
+    const int64_t *start = ki_host(&X->row_start);
+    return (struct FN(dual_row)){(const int32_t *)ki_host(&X->col) + start[i], VALUES(X) + start[i],
+                                 start[i + 1] - start[i]};
+}
+
+/* Four sums, as each addition would wait for the one before. */
+static double FN(dual_dot)(struct FN(dual_row) row, const double *w) {
+    double sum[4] = {0};
+    int64_t e = 0;
+    for (; e + 4 <= row.count; e += 4)
+        for (int l = 0; l < 4; l++) sum[l] += (double)row.value[e + l] * w[row.col[e + l]];
+    for (; e < row.count; e++) sum[0] += (double)row.value[e] * w[row.col[e]];
+    return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+}
+
+/* t_i += step. */
+static void FN(dual_add)(struct ki_dual *dual, struct FN(dual_row) row, double step) {
+    double *w = dual->w;
+    dual->b += step * dual->bias_step;
+    if (dual->uniform) {
+        step *= dual->reciprocal[0];
+        for (int64_t e = 0; e < row.count; e++) w[row.col[e]] += step * (double)row.value[e];
+    } else {
+        for (int64_t e = 0; e < row.count; e++)
+            w[row.col[e]] += step * (double)row.value[e] * dual->reciprocal[row.col[e]];
+    }
+}
+
+/* False for a row that is to be left out. */
+static bool FN(dual_hinge)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
+    const double y = dual->y[i], a = dual->a[i];
+    const double slope = y * (FN(dual_dot)(row, dual->w) + dual->b) - 1 + a / s;
+    if (a == 0 && slope > 0) return slope <= dual->bound;
+    const double best = fmax(a - slope / (dual->square[i] + 1 / s), 0);
+    dual->violation += s * slope * slope;
+    dual->worst = fmax(dual->worst, fabs(slope));
+    if (best == a) return true;
+    dual->a[i] = best;
+    FN(dual_add)(dual, row, (best - a) * y);
+    return true;
+}
+
+/* The smaller one of a and s - a by Newton's method, that neither loses its digits: the slope is
+ * y eta + square (z - a) + log(z / (s - z)), or the same with its sign turned. */
+static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
+    const double square = dual->square[i], eta = dual->y[i] * (FN(dual_dot)(row, dual->w) + dual->b);
+    const double first = eta + log(dual->a[i] / dual->rest[i]), curvature = dual->a[i] * dual->rest[i] / s;
+    const bool turned = 0.5 * square * (dual->rest[i] - dual->a[i]) + eta < 0;
+    const double former = turned ? dual->rest[i] : dual->a[i], slope_at = turned ? -eta : eta;
+    double z = s - former < 0.5 * s ? 0.1 * former : former;
+    dual->violation += 4 * curvature * curvature * first * first / s;
+    dual->worst = fmax(dual->worst, fabs(first));
+    for (int step = 0; step < FN(DUAL_STEPS); step++) {
+        const double slope = slope_at + square * (z - former) + log(z / (s - z));
+        if (!(fabs(slope) > 1e-14 * (1 + fabs(slope_at)))) break;
+        const double next = z - slope / (square + s / (s - z) / z);
+        z = next > 0 ? fmin(next, 0.5 * (z + s)) : 0.1 * z;
+    }
+    if (!(z > 0) || !(z < s)) return;
+    dual->a[i] = turned ? s - z : z;
+    dual->rest[i] = turned ? z : s - z;
+    FN(dual_add)(dual, row, (turned ? former - z : z - former) * dual->y[i]);
+}
+
+static void FN(dual_sweep)(struct ki_dual *dual) {
+    int32_t *order = dual->order;
+    dual->violation = dual->worst = 0;
+    for (int64_t k = 0; k < dual->active; k++) {
+        dual->random = dual->random * 6364136223846793005u + 1442695040888963407u;
+        const int64_t other = k + (int64_t)((dual->random >> 33) % (uint64_t)(dual->active - k));
+        const int32_t i = order[other];
+        const double s = dual->s ? dual->s[i] : 1;
+        order[other] = order[k];
+        order[k] = i;
+        const struct FN(dual_row) row = FN(dual_row_of)(dual->X, i);
+        if (dual->logistic) {
+            FN(dual_logistic)(dual, i, row, s);
+        } else if (!FN(dual_hinge)(dual, i, row, s)) {
+            order[k] = order[--dual->active];
+            order[dual->active] = i;
+            k--;
+        }
+    }
+}
+
+static void FN(dual_measure)(double *square, const kiln_matrix *X, const double *reciprocal,
+                             double bias_step) {
+    for (int64_t i = 0; i < X->rows; i++) {
+        const struct FN(dual_row) row = FN(dual_row_of)(X, i);
+        square[i] = bias_step;
+        for (int64_t e = 0; e < row.count; e++)
+            square[i] += (double)row.value[e] * (double)row.value[e] * reciprocal[row.col[e]];
+    }
+}

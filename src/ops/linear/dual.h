@@ -1,0 +1,40 @@
+/* A sweep of coordinate descent through the dual of a penalised loss of one column of coefficients, over the rows of a sparse X
+ * on the CPU (Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008; Yu, Huang and Lin, Machine Learning 85, 2011):
+ *
+ *   minimise over t   1/2 sum_j (X^T t)_j^2 / L_j + sum_i conjugate_i(t_i),   t_i = y_i a_i,  w = L^-1 X^T t
+ *
+ * squared hinge: a >= 0, a^2 / (2 s) - a; logistic: 0 < a < s, a log a + (s - a) log (s - a). A row's variable is set to its best
+ * value, the others standing, and w follows at once. An intercept is one more column of ones, of penalty 1 / bias_step. */
+#ifndef KI_OPS_DUAL_H
+#define KI_OPS_DUAL_H
+
+#include <stdbool.h>
+
+#include "kiln.h"
+
+struct ki_dual {
+    const kiln_matrix *X;     /* ki_dual_possible */
+    const double *y, *s;      /* m: +1 or -1; the weights, or NULL for ones */
+    const double *reciprocal; /* n: L^-1 */
+    bool uniform;             /* that is reciprocal[0] throughout */
+    bool logistic;
+    double bias_step;     /* 0: no intercept */
+    const double *square; /* m: x_i . L^-1 x_i + bias_step, from ki_dual_measure */
+    double *a, *rest;     /* m: the variables; logistic: s - a */
+    double *w, b;         /* n */
+    int32_t *order;       /* the rows; the first `active` take part */
+    int64_t active;
+    double bound; /* squared hinge: a row at 0 whose slope is above it takes part no longer */
+    uint64_t random;
+    double violation,
+        worst; /* out: of the slopes met, sum of squares as the primal's gradient has them, and the largest */
+};
+
+/* Sparse, on the CPU, in memory, of rows that 32 bits number. */
+bool ki_dual_possible(const kiln_matrix *X);
+/* The active rows once, in random order. Nothing is shared between two of the kind but what is const. */
+void ki_dual_sweep(struct ki_dual *dual);
+/* square[i] of all rows. */
+void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step);
+
+#endif

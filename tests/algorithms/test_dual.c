@@ -1,0 +1,134 @@
+/* Descent in the dual against the referee, and against Newton's method alone: hinge and logistic loss, intercept, weights, classes,
+ * scaled penalties, empty rows and columns; what it refuses, and what stopping it leaves. */
+#include "algorithms/classifiers.h"
+
+#define DUAL .solver = KILN_CLASSIFIER_DUAL
+static const struct example examples[] = {
+    {"hinge", false, 80, 300, 0.1, false, {SVM, .classes = 2, .l2 = 0.5, DUAL}},
+    {"hinge, no intercept",
+     false,
+     80,
+     300,
+     0.1,
+     false,
+     {SVM, .classes = 2, .l2 = 0.5, .no_intercept = true, DUAL}},
+    {"hinge, weights, standardized",
+     false,
+     120,
+     200,
+     0.1,
+     true,
+     {SVM, .classes = 2, .l2 = 3, .standardize = true, DUAL}},
+    {"hinge, weak penalty", false, 60, 300, 0.1, false, {SVM, .classes = 2, .l2 = 0.01, DUAL}},
+    {"hinge, fewer columns than rows", false, 300, 20, 0.3, true, {SVM, .classes = 2, .l2 = 5, DUAL}},
+    {"hinge, dense rows", false, 40, 60, 1, false, {SVM, .classes = 2, .l2 = 1, DUAL}},
+    {"hinge, three classes", false, 150, 200, 0.1, true, {SVM, .classes = 3, .l2 = 1, DUAL}},
+    {"logistic", false, 80, 300, 0.1, false, {LOGREG, .classes = 2, .l2 = 0.5, DUAL}},
+    {"logistic, no intercept",
+     false,
+     80,
+     300,
+     0.1,
+     false,
+     {LOGREG, .classes = 2, .l2 = 0.5, .no_intercept = true, DUAL}},
+    {"logistic, weights, standardized",
+     false,
+     120,
+     200,
+     0.1,
+     true,
+     {LOGREG, .classes = 2, .l2 = 3, .standardize = true, DUAL}},
+    {"logistic, balanced",
+     false,
+     120,
+     200,
+     0.1,
+     false,
+     {LOGREG, .classes = 2, .l2 = 0.1, .balanced = true, DUAL}},
+    {"two rows", false, 2, 3, 1, false, {SVM, .classes = 2, .l2 = 1, DUAL}},
+};
+
+static void meets_the_criterion(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof examples / sizeof *examples; i++)
+        for (kiln_type type = KILN_F32; type <= KILN_F64; type++) {
+            const struct example *e = &examples[i];
+            struct problem p = labelled(e->m, e->n, e->question.classes, e->density, e->weighted, 7);
+            for (int j = 0; j < p.n && p.m > 10; j++) p.X[5 * p.n + j] = 0;
+            for (int r = 0; r < p.m; r++) p.X[r * p.n + 1] = 0;
+            check_answer(e->what, &(struct run){devices[0], type, KILN_CSR, NULL}, &p, &e->question);
+            problem_free(&p);
+        }
+}
+
+/* Nearly all the way: Newton's method, which judges the start, has next to nothing left to do. */
+static void newton_has_little_left(void **state) {
+    (void)state;
+    struct problem p = labelled(150, 800, 2, 0.05, false, 9);
+    for (int kind = LOGREG; kind <= SVM; kind++) {
+        struct question q = {.kind = (enum kind)kind, .classes = 2, .l2 = 0.1, DUAL};
+        kiln_report dual = {0}, newton = {0};
+        const struct run run = {devices[0], KILN_F64, KILN_CSR, NULL};
+        struct solution a = answer(&dual, &run, &p, &q);
+        q.solver = KILN_CLASSIFIER_NEWTON;
+        struct solution b = answer(&newton, &run, &p, &q);
+        assert_string_equal(dual.solver, "dual");
+        assert_string_equal(newton.solver, "newton");
+        assert_true(dual.converged && newton.converged && dual.iterations <= 1);
+        assert_true(difference(&a, &b) < 1e-5);
+        assert_true(fabs(dual.objective - newton.objective) <= 1e-12 * newton.objective);
+        kiln_report_free(&dual);
+        kiln_report_free(&newton);
+        solution_free(&a);
+        solution_free(&b);
+    }
+    problem_free(&p);
+}
+
+static int stop(void *user, const kiln_progress *now) {
+    int *calls = user;
+    assert_string_equal(now->phase, "solve");
+    return ++*calls > 0;
+}
+
+static void stopping_keeps_the_result(void **state) {
+    (void)state;
+    struct problem p = labelled(100, 300, 3, 0.1, false, 11);
+    int calls = 0;
+    kiln_report report = {0};
+    const struct question q = {.kind = SVM, .classes = 3, .l2 = 1, .control = {stop, &calls}, DUAL};
+    struct solution s = answer(&report, &(struct run){devices[0], KILN_F64, KILN_CSR, NULL}, &p, &q);
+    assert_true(report.stopped_by == KILN_STOP_CANCELLED && !report.converged && isfinite(report.objective));
+    kiln_report_free(&report);
+    solution_free(&s);
+    problem_free(&p);
+}
+
+static void refuses_what_it_cannot(void **state) {
+    (void)state;
+    struct problem p = labelled(40, 60, 3, 0.2, false, 13);
+    const struct {
+        kiln_format format;
+        struct question question;
+    } refused[] = {{KILN_DENSE, {SVM, .classes = 3, .l2 = 1, DUAL}},
+                   {KILN_CSR, {SVM, .classes = 3, DUAL}},
+                   {KILN_CSR, {SVR, .l2 = 1, DUAL}},
+                   {KILN_CSR, {LOGREG, .classes = 3, .l2 = 1, DUAL}}};
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+        struct solution s = {0};
+        kiln_report report = {0};
+        const struct run run = {devices[0], KILN_F64, refused[i].format, NULL};
+        assert_int_equal(try_answer(&s, &report, &run, &p, &refused[i].question), KILN_ERR_UNSUPPORTED);
+    }
+    problem_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(meets_the_criterion),
+        cmocka_unit_test(newton_has_little_left),
+        cmocka_unit_test(stopping_keeps_the_result),
+        cmocka_unit_test(refuses_what_it_cannot),
+    };
+    return cmocka_run_group_tests(tests, open_devices, close_devices);
+}
