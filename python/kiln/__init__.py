@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._arrays import Device, Matrix, device, matrix
     from ._cluster import KMeans, MiniBatchKMeans
-    from ._factors import ALS
+    from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
     from ._functions import batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
                            UnsupportedError)
@@ -31,17 +31,19 @@ _NAMES = {
                      "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
     "MDS": "_manifold",
-    "ALS": "_factors",
+    **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
     **dict.fromkeys(("pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
     **dict.fromkeys(("read", "devices", "doctor", "explain"), "_machine"),
 }
 
 __all__ = [
-    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "FileError", "GammaRegressor", "GeneralizedLinearRegressor", "KMeans",
-    "KilnError", "LinearRegression", "LinearSVC", "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError",
-    "OutOfMemoryError", "PoissonRegressor", "Ridge", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale", "device",
-    "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read", "sddmm", "spmm",
+    "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "FileError", "GammaRegressor",
+    "GeneralizedLinearRegressor", "KMeans", "KilnError", "LatentDirichletAllocation", "LinearRegression", "LinearSVC",
+    "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
+    "PoissonRegressor", "Ridge", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
+    "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read",
+    "sddmm", "spmm",
 ]
 
 

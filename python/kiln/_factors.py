@@ -6,18 +6,124 @@ from typing import Any
 import numpy as np
 from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from ._arrays import Matrix, matrix
+from ._arrays import Device, Matrix, matrix
 from ._base import Estimator
 from ._library import ffi, lib, struct
+from ._solve import Report
 
 
-class ALS(TransformerMixin, Estimator):  # type: ignore[misc]
+class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
+    """Rows of a sparse X about their factors A (rows x n_components) times B^T: _options() says how, _take() names the results."""
+
+    n_components: int
+    max_iter: int
+    tol: float
+    random_state: Any
+
+    def _options(self) -> dict[str, Any]:
+        """Of the algorithm, those apart that all share."""
+        raise NotImplementedError
+
+    def _take(self, A: Any, B: Any) -> None:
+        """The fitted attributes."""
+        raise NotImplementedError
+
+    def _tensors(self) -> tuple[Any, Any]:
+        """A and B again."""
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Factors X (n_rows, n_columns): the stored entries of a sparse matrix; of a dense array what is not 0. y is ignored."""
+        X = self._sparse(self._validate(X))
+        where = self._place(X, self.n_components)
+        R = matrix(X, where)
+        A = Matrix.empty(where, (R.shape[0], self._width()), R.dtype)
+        B = Matrix.empty(where, (R.shape[1], self._width()), R.dtype)
+        self._run([A, B, R], tolerance=self.tol, max_iterations=self.max_iter,
+                  seed=int(check_random_state(self.random_state).randint(2**31 - 1)), **self._options())
+        self._take(A.numpy(), B.numpy())
+        self._n_features_out = self._width()
+        self.device_ = where.name
+        return self
+
+    def _width(self) -> int:
+        """Columns of the factors."""
+        return self.n_components
+
+    def transform(self, X: Any) -> Any:
+        """The factors of new rows, those of the columns as they are (fold-in)."""
+        check_is_fitted(self)
+        X = self._sparse(self._validate(X, reset=False))
+        where = self._place(X)
+        R, made = matrix(X, where), ffi.new("kiln_matrix **")
+        where.call(lib.kiln_transform, made, self._model(where), R.pointer)
+        return Matrix.adopt(made[0], where).numpy()
+
+    @staticmethod
+    def _sparse(X: Any) -> Any:
+        if isinstance(X, Matrix) or hasattr(X, "tocsr"):
+            return X
+        import scipy.sparse
+
+        return scipy.sparse.csr_matrix(X)
+
+    def _settings(self) -> Any:
+        """The options' struct with what was set."""
+        options = struct(f"kiln_{self._algorithm}_options")
+        for name, value in self._options().items():
+            if value is not None and not isinstance(value, Matrix):
+                setattr(options, name, value)
+        return options
+
+    def _make(self, where: Device, A: Matrix, B: Matrix, made: Any) -> None:
+        """kiln_ALGORITHM_model, which knows the tensors' layout."""
+        where.call(getattr(lib, f"kiln_{self._algorithm}_model"), made, A.pointer, B.pointer, self._settings())
+
+    def _model(self, where: Device) -> Any:
+        A, B = (Matrix(np.ascontiguousarray(factors), where) for factors in self._tensors())
+        made = ffi.new("kiln_model **")
+        self._make(where, A, B, made)
+        return ffi.gc(made[0], lib.kiln_model_free)
+
+
+class _Recommender(_Factors):
+    mean_: float
+
+    def _take(self, A: Any, B: Any) -> None:
+        self.row_factors_, self.column_factors_ = A, B
+        self.mean_ = self.report_.figures["mean"]
+
+    def _tensors(self) -> tuple[Any, Any]:
+        return self.row_factors_, self.column_factors_
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """fit(X).row_factors_"""
+        return self.fit(X).row_factors_
+
+    def _make(self, where: Device, A: Matrix, B: Matrix, made: Any) -> None:
+        where.call(getattr(lib, f"kiln_{self._algorithm}_model"), made, A.pointer, B.pointer, self.mean_, self._settings())
+
+    def recommend(self, factors: Any, seen: Any = None, top: int = 10) -> tuple[Any, Any]:
+        """For each row of factors (from transform, or row_factors_) the numbers and the scores of its `top` best columns,
+        without those that `seen` (sparse, of as many rows) has; -1 and NaN where there are fewer."""
+        check_is_fitted(self)
+        where = self._place(self.column_factors_)
+        A = matrix(factors, where, self.column_factors_.dtype)
+        without = None if seen is None else matrix(seen, where, A.dtype)
+        columns, scores = np.empty((A.shape[0], top), np.int64), np.empty((A.shape[0], top))
+        where.call(lib.kiln_recommend, ffi.cast("int64_t *", columns.ctypes.data), ffi.cast("double *", scores.ctypes.data), top,
+                   self._model(where), A.pointer, without.pointer if without else ffi.NULL)
+        return columns, scores
+
+
+class ALS(_Recommender):
     """Alternating least squares: rows of a sparse R (users) times columns (items), R about A B^T.
 
     Explicit ratings by default; implicit=True takes entries for how often something was seen, with confidence 1 + alpha |r|.
-    l2: the penalty, with counted=True times the number of a row's entries; None: the default of the kind.
+    l2: the penalty, with counted=True times the number of a row's entries; None: the default of the kind. solver: "cg", "cholesky" or
+    "ccd" (CCD++).
     """
 
     _algorithm = "als"
@@ -39,68 +145,158 @@ class ALS(TransformerMixin, Estimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def _options(self) -> dict[str, Any]:
-        solvers = {"cg": lib.KILN_FACTOR_CG, "cholesky": lib.KILN_FACTOR_CHOLESKY}
+        solvers = {"cg": lib.KILN_FACTOR_CG, "cholesky": lib.KILN_FACTOR_CHOLESKY, "ccd": lib.KILN_FACTOR_CCD}
         if self.solver not in solvers:
             raise ValueError(f"The 'solver' parameter of ALS must be one of {sorted(solvers)}. Got {self.solver!r} instead.")
         l2 = self.l2 if self.l2 is None or self.l2 > 0 else lib.KILN_NONE
         return {"implicit": self.implicit, "alpha": self.alpha, "l2": l2, "biases": self.biases, "counted": self.counted,
                 "solver": solvers[self.solver]}
 
+
+class SFA(_Recommender):
+    """Sparse factor analysis: ratings about their means, by conjugate gradient over all factors at once. The factors have a last column
+    more than n_components, which holds the means."""
+
+    _algorithm = "sfa"
+
+    def __init__(self, n_components: int = 32, *, l2: float | None = None, damping: float | None = None, max_iter: int = 200,
+                 tol: float = 1e-4, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.n_components = n_components
+        self.l2 = l2
+        self.damping = damping
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        return {"l2": self.l2, "damping": self.damping}
+
+    def _width(self) -> int:
+        return self.n_components + 1
+
+
+class _Topics(_Factors):
     def fit(self, X: Any, y: Any = None) -> Any:
-        """Factors X (n_rows, n_columns): every stored entry of a sparse matrix, zeros too; of a dense array what is not 0."""
-        X = self._sparse(self._validate(X))
-        where = self._place(X, self.n_components)
-        R = matrix(X, where)
-        A = Matrix.empty(where, (R.shape[0], self.n_components), R.dtype)
-        B = Matrix.empty(where, (R.shape[1], self.n_components), R.dtype)
-        self._run([A, B, R], tolerance=self.tol, max_iterations=self.max_iter,
-                  seed=int(check_random_state(self.random_state).randint(2**31 - 1)), **self._options())
-        self.row_factors_, self.column_factors_ = A.numpy(), B.numpy()
-        self.mean_ = self.report_.figures["mean"]
-        self._n_features_out = self.n_components
-        self.device_ = where.name
-        return self
+        """Factors X (n_rows, n_columns), counts or other numbers that are not negative; y is ignored."""
+        if not isinstance(X, Matrix):
+            X = self._validate(X)
+            check_non_negative(X, f"{type(self).__name__}.fit")
+        return super().fit(X)
 
-    def fit_transform(self, X: Any, y: Any = None) -> Any:
-        """fit(X).row_factors_"""
-        return self.fit(X).row_factors_
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
 
-    def transform(self, X: Any) -> Any:
-        """The factors of new rows, those of the columns as they are (fold-in)."""
+    def _take(self, A: Any, B: Any) -> None:
+        self._rows, self.components_ = A, B.T.copy()
+
+    def _tensors(self) -> tuple[Any, Any]:
+        return self._rows, self.components_.T
+
+    def perplexity(self, X: Any) -> float:
+        """exp(- mean log-likelihood of a word) of the documents X, whose mixtures are found first; 1 is perfect."""
         check_is_fitted(self)
         X = self._sparse(self._validate(X, reset=False))
         where = self._place(X)
-        R, made = matrix(X, where), ffi.new("kiln_matrix **")
-        where.call(lib.kiln_transform, made, self._model(where), R.pointer)
-        return Matrix.adopt(made[0], where).numpy()
+        R, made, value = matrix(X, where), ffi.new("kiln_matrix **"), ffi.new("double *")
+        model = self._model(where)
+        where.call(lib.kiln_transform, made, model, R.pointer)
+        A = Matrix.adopt(made[0], where)
+        where.call(lib.kiln_perplexity, value, model, A.pointer, R.pointer)
+        return float(value[0])
 
-    def recommend(self, factors: Any, seen: Any = None, top: int = 10) -> tuple[Any, Any]:
-        """For each row of factors (from transform, or row_factors_) the numbers and the scores of its `top` best columns,
-        without those that `seen` (sparse, of as many rows) has; -1 and NaN where there are fewer."""
+
+class NMF(_Topics):
+    """Non-negative factors of counts: minimises the generalised Kullback-Leibler divergence of X from W H by multiplicative updates.
+
+    prior: None, or "gamma" (GaP): entries of W come from Gamma(shape, rate), and each row of H adds up to 1.
+    """
+
+    _algorithm = "gap"
+
+    def __init__(self, n_components: int = 10, *, prior: str | None = None, shape: float | None = None, rate: float | None = None,
+                 max_iter: int = 200, tol: float = 1e-5, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
+        self.n_components = n_components
+        self.prior = prior
+        self.shape = shape
+        self.rate = rate
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        if self.prior not in (None, "gamma"):
+            raise ValueError(f"The 'prior' parameter of NMF must be None or 'gamma'. Got {self.prior!r} instead.")
+        return {"prior": lib.KILN_GAP_GAMMA if self.prior else lib.KILN_GAP_NO_PRIOR, "shape": self.shape, "rate": self.rate}
+
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """W of the rows that it trains on."""
+        return self.fit(X)._rows
+
+
+class LatentDirichletAllocation(_Topics):
+    """Topics of documents by variational Bayes, in full or in batches; parameters as scikit-learn's.
+
+    components_ holds the parameters of the topics' distributions over words (n_components, n_features); transform gives each
+    document's mixture. learn_alpha: a prior for each topic, fitted.
+    """
+
+    _algorithm = "lda"
+
+    def __init__(self, n_components: int = 10, *, doc_topic_prior: float | None = None, topic_word_prior: float | None = None,
+                 learning_method: str = "batch", learning_decay: float = 0.7, learning_offset: float = 10.0, batch_size: int = 128,
+                 learn_alpha: bool = False, max_iter: int = 200, tol: float = 1e-5, random_state: Any = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.learning_method = learning_method
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.batch_size = batch_size
+        self.learn_alpha = learn_alpha
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def _options(self) -> dict[str, Any]:
+        if self.learning_method not in ("batch", "online"):
+            raise ValueError(f"The 'learning_method' parameter of LatentDirichletAllocation must be 'batch' or 'online'. Got "
+                             f"{self.learning_method!r} instead.")
+        options = {"alpha": self.doc_topic_prior, "eta": self.topic_word_prior, "learn_alpha": self.learn_alpha}
+        if self.learning_method == "online":
+            options.update(batch=self.batch_size, delay=self.learning_offset, decay=self.learning_decay)
+        return options
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Finds topics in X (n_documents, n_words), counts; y is ignored."""
+        self._alphas: Any = None
+        return super().fit(X)
+
+    def _run(self, operands: list[Matrix | None], **options: Any) -> Report:
+        first = operands[0]
+        assert first is not None
+        alphas = Matrix.empty(first.device, (1, self.n_components), first.dtype)
+        report = super()._run(operands, alphas=alphas, **options)
+        self._alphas = alphas.numpy()
+        return report
+
+    def _make(self, where: Device, A: Matrix, B: Matrix, made: Any) -> None:
+        alphas = Matrix(self._alphas, where)
+        where.call(lib.kiln_lda_model, made, A.pointer, B.pointer, alphas.pointer, self._settings())
+
+    def transform(self, X: Any) -> Any:
+        """Each document's mixture of topics (n_documents, n_components), which adds up to 1."""
         check_is_fitted(self)
-        where = self._place(self.column_factors_)
-        A = matrix(factors, where, self.column_factors_.dtype)
-        without = None if seen is None else matrix(seen, where, A.dtype)
-        columns, scores = np.empty((A.shape[0], top), np.int64), np.empty((A.shape[0], top))
-        where.call(lib.kiln_recommend, ffi.cast("int64_t *", columns.ctypes.data), ffi.cast("double *", scores.ctypes.data), top,
-                                 self._model(where), A.pointer, without.pointer if without else ffi.NULL)
-        return columns, scores
+        return self._predict(self._sparse(self._validate(X, reset=False)))
 
-    @staticmethod
-    def _sparse(X: Any) -> Any:
-        if isinstance(X, Matrix) or hasattr(X, "tocsr"):
-            return X
-        import scipy.sparse
-
-        return scipy.sparse.csr_matrix(X)
-
-    def _model(self, where: Any) -> Any:
-        """kiln_als_model knows the settings' layout."""
-        A = Matrix(self.row_factors_, where)
-        B = Matrix(self.column_factors_, where)
-        made, options = ffi.new("kiln_model **"), struct("kiln_als_options")
-        for name, value in self._options().items():
-            if value is not None:
-                setattr(options, name, value)
-        where.call(lib.kiln_als_model, made, A.pointer, B.pointer, self.mean_, options)
-        return ffi.gc(made[0], lib.kiln_model_free)
+    def fit_transform(self, X: Any, y: Any = None) -> Any:
+        """fit(X).transform(X)"""
+        return self.fit(X).transform(X)

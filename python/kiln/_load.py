@@ -129,5 +129,35 @@ def _make_als(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
     return estimator
 
 
+def _make_sfa(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._factors import SFA
+
+    mean, l2, damping = (float(value) for value in tensors["settings"][0])
+    estimator = SFA(tensors["A"].shape[1] - 1, l2=l2, damping=damping)
+    estimator.row_factors_, estimator.column_factors_, estimator.mean_ = tensors["A"], tensors["B"], mean
+    estimator.n_features_in_ = len(tensors["B"])
+    return estimator
+
+
+def _make_gap(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._factors import NMF
+
+    prior, shape, rate = (float(value) for value in tensors["settings"][0])
+    estimator = NMF(tensors["A"].shape[1], prior="gamma" if prior == lib.KILN_GAP_GAMMA else None, shape=shape, rate=rate)
+    estimator._take(tensors["A"], tensors["B"])
+    estimator.n_features_in_ = len(tensors["B"])
+    return estimator
+
+
+def _make_lda(texts: dict[str, str], tensors: dict[str, Any]) -> Any:
+    from ._factors import LatentDirichletAllocation
+
+    estimator = LatentDirichletAllocation(tensors["A"].shape[1], topic_word_prior=float(tensors["eta"][0, 0]))
+    estimator._take(tensors["A"], tensors["B"])
+    estimator._alphas = tensors["alpha"]
+    estimator.n_features_in_ = len(tensors["B"])
+    return estimator
+
+
 _MAKERS = {"linreg": _make_linreg, "logreg": _make_logreg, "glm": _make_glm, "svm": _make_svm, "kmeans": _make_kmeans, "mds": _make_mds,
-           "als": _make_als}
+           "als": _make_als, "sfa": _make_sfa, "gap": _make_gap, "lda": _make_lda}

@@ -14,7 +14,8 @@ EXPECTED = {
 # data is not unique.
 ESTIMATORS = [kiln.LinearRegression(), kiln.Ridge(), kiln.LogisticRegression(tol=1e-11), kiln.GeneralizedLinearRegressor(alpha=0.1, tol=1e-12),
               kiln.PoissonRegressor(), kiln.GammaRegressor(), kiln.TweedieRegressor(), kiln.LinearSVC(tol=1e-11), kiln.LinearSVR(tol=1e-11),
-              kiln.KMeans(), kiln.MiniBatchKMeans(), kiln.MDS(), kiln.ALS(n_components=2)]
+              kiln.KMeans(), kiln.MiniBatchKMeans(), kiln.MDS(), kiln.ALS(n_components=2), kiln.SFA(n_components=2),
+              kiln.NMF(2, tol=1e-10, max_iter=5000), kiln.LatentDirichletAllocation(2)]
 
 
 @parametrize_with_checks([estimator.set_params(device="cpu") for estimator in ESTIMATORS],

@@ -10,6 +10,7 @@ import time
 import kiln
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 
 
@@ -27,6 +28,16 @@ def estimators():
         "svr": (kiln.LinearSVR(epsilon=5, device="cpu").fit(X, y), X),
         "kmeans": (kiln.KMeans(3, random_state=0, device="cpu").fit(flowers), flowers),
     }
+
+
+@pytest.mark.parametrize("model", [kiln.ALS(2), kiln.SFA(2), kiln.NMF(2), kiln.NMF(2, prior="gamma"), kiln.LatentDirichletAllocation(2)],
+                         ids=lambda model: type(model).__name__)
+def test_factor_models_saved_and_loaded(tmp_path, model):
+    X = scipy.sparse.csr_matrix(np.random.default_rng(0).poisson(1.5, (40, 30)).astype(float))
+    model.set_params(device="cpu", random_state=0).fit(X).save(tmp_path / "m.kiln")
+    loaded = kiln.load(tmp_path / "m.kiln").set_params(device="cpu")
+    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).transform(X), model.transform(X))
 
 
 @pytest.mark.parametrize("name", estimators())

@@ -137,6 +137,48 @@ def test_als_lowers_the_error():
     assert (np.diff(scores[0]) <= 0).all()
 
 
+def counts():
+    rng = np.random.default_rng(6)
+    return scipy.sparse.csr_matrix(rng.poisson(rng.gamma(0.3, 1, (80, 4)) @ rng.gamma(0.3, 2, (4, 60))).astype(float))
+
+
+def test_nmf_divergence():
+    from sklearn.decomposition import NMF
+
+    X = counts()
+    ours = kiln.NMF(4, tol=1e-9, max_iter=3000, random_state=0, device="cpu")
+    W = ours.fit_transform(X)
+    peer_model = NMF(4, beta_loss="kullback-leibler", solver="mu", init="random", tol=1e-9, max_iter=3000, random_state=0).fit(X)
+
+    def divergence(product):
+        dense = X.toarray()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(dense > 0, dense * np.log(dense / product), 0).sum() - dense.sum() + product.sum()
+
+    assert divergence(W @ ours.components_) < 1.02 * peer_model.reconstruction_err_**2 / 2
+    assert ours.objective_ == pytest.approx(divergence(W @ ours.components_), rel=1e-8)
+    assert ours.transform(X).shape == W.shape
+
+
+@pytest.mark.parametrize("method", ["batch", "online"])
+def test_lda(method):
+    X = counts()
+    model = kiln.LatentDirichletAllocation(4, learning_method=method, batch_size=20, random_state=0, device="cpu").fit(X)
+    mixtures = model.transform(X)
+    np.testing.assert_allclose(mixtures.sum(axis=1), 1, rtol=1e-9)
+    assert model.components_.shape == (4, 60) and (model.components_ > 0).all()
+    assert model.perplexity(X) < kiln.LatentDirichletAllocation(1, random_state=0, device="cpu").fit(X).perplexity(X)
+
+
+def test_sfa():
+    rng = np.random.default_rng(4)
+    mask = scipy.sparse.random(60, 40, 0.4, format="csr", random_state=rng)
+    mask.data[:] = 3 + (rng.normal(size=(60, 2)) @ rng.normal(size=(40, 2)).T)[mask.nonzero()]
+    model = kiln.SFA(4, l2=0.01, max_iter=2000, tol=1e-9, random_state=0, device="cpu").fit(mask)
+    assert model.recommend(model.transform(mask)[:3], seen=mask[:3], top=2)[0].shape == (3, 2)
+    assert model.report_.history["objective"][-1] <= model.report_.history["objective"][0] / 5
+
+
 def test_pipeline_and_grid_search():
     X, y = load_iris(return_X_y=True)
     pipeline = make_pipeline(StandardScaler(), kiln.LogisticRegression(device="cpu"))
