@@ -212,10 +212,24 @@ static const struct option *find_long(const char *name, size_t length) {
     return NULL;
 }
 
-static const struct option *find_letter(char letter) {
-    for (int i = 0; i < option_count; i++)
-        if (option_table[i].letter && option_table[i].letter == letter) return &option_table[i];
-    return NULL;
+/* The verb that kiln explain is asked about; NULL: none. */
+static const struct verb *explained_verb(const struct command *command) {
+    const bool explains = command->verb && (command->verb->kinds & VERB_BIT(EXPLAIN)) && command->count > 0;
+    return explains ? verb_named(command->arguments[0]) : NULL;
+}
+
+/* Verbs may give a letter to different options: the one that the verb takes, if it is known. */
+static const struct option *find_letter(const struct command *command, char letter) {
+    const struct option *first = NULL;
+    const struct verb *verb = command->verb, *explained = explained_verb(command);
+    for (int i = 0; i < option_count; i++) {
+        const struct option *option = &option_table[i];
+        if (!option->letter || option->letter != letter) continue;
+        if (verb && option_applies(option, verb)) return option;
+        if (explained && option_applies(option, explained)) return option;
+        if (!first) first = option;
+    }
+    return first;
 }
 
 static void help_hint(struct parser *parser) {
@@ -276,7 +290,7 @@ static bool lacks_a_dash(struct parser *parser, const char *word) {
 static bool parse_letters(struct parser *parser, int argc, char **argv, int *i) {
     if (lacks_a_dash(parser, argv[*i])) return false;
     for (const char *at = argv[*i] + 1; *at; at++) {
-        const struct option *option = find_letter(*at);
+        const struct option *option = find_letter(parser->command, *at);
         if (!option) {
             complain(parser->problem, "unknown option -%c", *at);
             help_hint(parser);
@@ -315,12 +329,6 @@ static bool take_word(struct parser *parser, const char *word) {
     complain(parser->problem, "one argument too many: '%.100s'", word);
     return hint(parser->problem, "usage: kiln %s %s%s[OPTION ...]", command->verb->name,
                 command->verb->arguments, *command->verb->arguments ? " " : "");
-}
-
-/* The verb that kiln explain is asked about; NULL: none. */
-static const struct verb *explained_verb(const struct command *command) {
-    const bool explains = command->verb && (command->verb->kinds & VERB_BIT(EXPLAIN)) && command->count > 0;
-    return explains ? verb_named(command->arguments[0]) : NULL;
 }
 
 /* The option of that name which the verb takes: its own, or the registry's, where several verbs have one. kiln explain logreg

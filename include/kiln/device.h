@@ -41,7 +41,7 @@ typedef struct kiln_device_info {
     int usable;            /* 1 if kiln_device_open would succeed as far as can be told without opening */
     char reason[256];      /* why not, if not usable */
     char hint[256];        /* how to mend that */
-    int64_t memory;        /* bytes of the device's memory */
+    int64_t memory;        /* bytes of the device's memory, of an open device of its budget */
     int threads;           /* cpu: threads in use; GPU: compute units */
     int is_gpu;            /* 1 for a GPU, 0 for a processor (PoCL's device is one) */
     int has_f64;           /* 1 if its kernels can compute in f64 */

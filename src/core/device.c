@@ -94,7 +94,7 @@ static kiln_status open_on(kiln_device **device, const struct ki_backend *backen
     }
     opened->info.has_f64 = opened->properties.has_f64;
     opened->budget = opened->properties.memory;
-    if (options->memory > 0) opened->budget = options->memory;
+    if (options->memory > 0) opened->info.memory = opened->budget = options->memory;
     *device = opened;
     return KILN_OK;
 }

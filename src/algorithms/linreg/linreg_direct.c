@@ -27,11 +27,24 @@ static bool penalised(const kiln_linreg_options *options) {
     return options->l2 > 0;
 }
 
+/* Whether a budget of the device leaves what kiln_gram may take. */
+static bool has_room(const kiln_matrix *X, double size) {
+    enum { COPIES = 66, WORK = 128 << 20 };
+    kiln_device_info info = {0};
+    kiln_device_statistics used = {0};
+    const kiln_device *device = kiln_matrix_device(X);
+    if (kiln_device_get_info(device, &info) != KILN_OK ||
+        kiln_device_get_statistics(device, &used) != KILN_OK)
+        return false;
+    const double square = size * size * sizeof(double);
+    return fmin(COPIES * square, fmax(WORK, 3 * square)) <= (double)(info.memory - used.memory_used);
+}
+
 /* In passes over X; INFINITY where it cannot be done. */
 static double price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     const double m = (double)kiln_matrix_rows(X), n = (double)kiln_matrix_cols(X);
     const double size = by_rows ? m : n, nnz = fmax((double)kiln_matrix_nnz(X), 1);
-    if (size > (gpu ? GPU_MOST : SIZE_MOST)) return INFINITY;
+    if (size > (gpu ? GPU_MOST : SIZE_MOST) || !has_room(X, size)) return INFINITY;
     const double multiplications = size * size * size / 6;
     const double factor = multiplications > CHEAP ? FACTOR_STEP * threads * multiplications / nnz : 0;
     if (by_rows) return 2 * COLUMN * m + factor;
@@ -177,7 +190,7 @@ done:
     return status;
 }
 
-/* U, once for all targets. Where there is no memory for it, it is of no use, unless it was asked for. */
+/* U, once for all targets. */
 static kiln_status form(struct ki_system *system) {
     kiln_status status;
     struct ki_direct *direct = &system->direct;
@@ -193,8 +206,7 @@ static kiln_status form(struct ki_system *system) {
     direct->usable = ki_factorise(direct->U, direct->size, ones, narrow ? 1e-6 : 1e-14, &replaced);
 done:
     ki_free(ones);
-    const bool short_of_memory = status == KILN_ERR_NOMEM || status == KILN_ERR_DEVICE_NOMEM;
-    return short_of_memory && system->options.solver != KILN_LINREG_CHOLESKY ? KILN_OK : status;
+    return status;
 }
 
 void ki_direct_free(struct ki_direct *direct) {
