@@ -123,7 +123,7 @@ static void largest(double c[BASIS], double K[BASIS][BASIS], int size) {
 /* The combination c of the basis with the largest quotient, c[X] not negative; the basis shrinks to x and r where p depends on
  * these, and to nothing where r does on x. */
 static kiln_status choose(double c[BASIS], struct lobpcg *t) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
     double B[BASIS][BASIS], L[BASIS][BASIS], K[BASIS][BASIS];
     for (int i = 0; i < t->size; i++)
         for (int j = i; j < t->size; j++) {

@@ -108,7 +108,7 @@ done:
 /* Z, and D from it. A direction that does not lead down, as rounding may make it, begins anew with -Z. */
 static kiln_status directions(struct sfa *s, bool anew) {
     double now = 0, before = 0, slope = 0;
-    kiln_status status;
+    kiln_status status = KILN_OK;
     for (int i = 0; i < SIDES; i++) {
         struct side *own = &s->side[i], *other = &s->side[1 - i];
         kiln_matrix *former = own->former;

@@ -45,7 +45,7 @@ done:
 static kiln_status relocate(struct kmeans *s, int64_t c, const struct far_row *from) {
     kiln_matrix *row = NULL;
     double w = 1, *x = ki_alloc((size_t)s->n * sizeof *x);
-    kiln_status status;
+    kiln_status status = KILN_OK;
     if (!x) return ki_fail_nomem((size_t)s->n * sizeof *x, "a row");
     if (s->options.weights) TRY(ki_kmeans_piece(&w, s->options.weights, from->row, 1));
     if (!(s->totals[2 * from->cluster] > w)) goto done; /* it is all that the cluster has */

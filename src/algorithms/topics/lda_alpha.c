@@ -7,7 +7,10 @@ enum { STEPS = 20, HALVINGS = 30 };
 
 static double trigamma(double x) {
     double sum = 0;
-    for (; x < 20; x++) sum += 1 / (x * x);
+    while (x < 20) {
+        sum += 1 / (x * x);
+        x += 1;
+    }
     const double z = 1 / (x * x);
     return sum + 1 / x + z / 2 + z / x * (1 / 6.0 - z * (1 / 30.0 - z * (1 / 42.0 - z / 30.0)));
 }
