@@ -1,6 +1,6 @@
 #!/bin/sh
 # Installs what the tests need, builds Kiln in every way that is promised, and runs all tests.
-#   ./test.sh          everything: gcc, clang, sanitizers, fuzz, format, lint (under 20 minutes on 2 cores)
+#   ./test.sh          everything: gcc, clang, sanitizers, fuzz, Python, format, lint
 #   ./test.sh quick    one gcc build and its tests
 set -eu
 cd "$(dirname "$0")"

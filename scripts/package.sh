@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds what people install: a wheel for every Python of Linux, and a Debian package.   scripts/package.sh [wheel|deb] FOLDER
+# Builds what people install: a wheel for every Python of Linux, and Debian packages.   scripts/package.sh wheel|deb FOLDER
 set -eu
 cd "$(dirname "$0")/.."
 . ./scripts/install.sh

@@ -64,6 +64,13 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
         return values[:, 0] if self._single else values
 
 
+class _SingleTarget(_Regressor):
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = False
+        return tags
+
+
 class LinearRegression(_Regressor):
     """Least squares by preconditioned conjugate gradient: minimises 1/2 ||X w + b - y||^2.
 
@@ -105,7 +112,7 @@ class Ridge(LinearRegression):
         return self.alpha
 
 
-class GeneralizedLinearRegressor(_Regressor):
+class GeneralizedLinearRegressor(_SingleTarget):
     """A generalised linear model of any family and link that libkiln has.
 
     minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha/2 ||w||^2, d the family's unit deviance, as scikit-learn's regressors do.
@@ -132,11 +139,6 @@ class GeneralizedLinearRegressor(_Regressor):
     def _distribution(self) -> tuple[str, str, float, float]:
         """Family, link, and the parameters of both."""
         return self.family, self.link, self.parameter, self.link_power
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
@@ -333,7 +335,7 @@ class LinearSVC(_Classifier):
         return {"l2": _penalty_of(self.C, "LinearSVC")}
 
 
-class LinearSVR(_Regressor):
+class LinearSVR(_SingleTarget):
     """Linear support vector regression with the squared epsilon-insensitive loss.
 
     minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2.
@@ -350,11 +352,6 @@ class LinearSVR(_Regressor):
         self.max_iter = max_iter
         self.device = device
         self.verbose = verbose
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = False
-        return tags
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
