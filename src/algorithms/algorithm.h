@@ -79,6 +79,10 @@ kiln_status ki_report_begin(kiln_report *report);
 /* name: a literal, and new. */
 void ki_report_figure(kiln_report *report, const char *name, double value);
 kiln_status ki_report_row(kiln_report *report, const kiln_trace_row *row); /* appends to the trace */
+/* The same for an iteration, and whether it is the last: by the tolerance on its residual, the control, who is told of it with the
+ * bytes of X read so far, or its number. */
+kiln_status ki_report_step(kiln_report *report, const kiln_trace_row *row, double tolerance,
+                           int64_t max_iterations, const kiln_control *control, int64_t bytes);
 /* The caller's report = ours, with all that it owns; to may be NULL. KI_CHECK_RESULT has accepted it. */
 void ki_report_hand_over(kiln_report *to, kiln_report *from);
 

@@ -193,19 +193,6 @@ done:
     return status;
 }
 
-static bool cancelled(const struct als *s, const kiln_trace_row *row) {
-    const kiln_control *control = &s->options.control;
-    const kiln_progress now = {"solve",
-                               row->iteration,
-                               s->options.max_iterations,
-                               row->objective,
-                               row->residual,
-                               row->seconds,
-                               2 * ki_bytes_of(s->R) * row->iteration,
-                               row->test};
-    return control->progress && control->progress(control->user, &now) != 0;
-}
-
 static kiln_status iterate(struct als *s) {
     kiln_report *report = &s->report;
     kiln_status status = KILN_OK;
@@ -218,15 +205,8 @@ static kiln_status iterate(struct als *s) {
                               .residual = fmax(before - s->objective, 0) / fmax(before, DBL_MIN),
                               .seconds = ki_clock() - s->start,
                               .test = isnan(s->test_rmse) ? 0 : s->test_rmse};
-        TRY(ki_report_row(report, &row));
-        report->residual = row.residual;
-        report->objective = s->objective;
-        if (row.residual <= s->options.tolerance)
-            report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (cancelled(s, &row))
-            report->stopped_by = KILN_STOP_CANCELLED;
-        else if (row.iteration >= s->options.max_iterations)
-            report->stopped_by = KILN_STOP_ITERATIONS;
+        TRY(ki_report_step(report, &row, s->options.tolerance, s->options.max_iterations, &s->options.control,
+                           2 * ki_bytes_of(s->R) * row.iteration));
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
     report->passes = 4 * report->iterations + 2;

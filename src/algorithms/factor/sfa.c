@@ -214,19 +214,6 @@ done:
 
 /* --------------------------------------------------------------------------------------- the run */
 
-static bool cancelled(const struct sfa *s, const kiln_trace_row *row) {
-    const kiln_control *control = &s->options->control;
-    const kiln_progress now = {"solve",
-                               row->iteration,
-                               s->options->max_iterations,
-                               row->objective,
-                               row->residual,
-                               row->seconds,
-                               5 * ki_bytes_of(s->S) * row->iteration,
-                               row->test};
-    return control->progress && control->progress(control->user, &now) != 0;
-}
-
 static kiln_status check_value(const struct sfa *s) {
     if (isfinite(s->objective)) return KILN_OK;
     ki_fail(KILN_ERR_DATA, "kiln_sfa: the objective overflows %s",
@@ -251,15 +238,8 @@ static kiln_status iterate(struct sfa *s) {
                                     .residual = (before - s->objective) / fmax(before, DBL_MIN),
                                     .seconds = ki_clock() - s->start,
                                     .test = s->T ? s->test_rmse : 0};
-        TRY(ki_report_row(report, &row));
-        report->residual = row.residual;
-        report->objective = s->objective;
-        if (row.residual <= s->options->tolerance)
-            report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (cancelled(s, &row))
-            report->stopped_by = KILN_STOP_CANCELLED;
-        else if (row.iteration >= s->options->max_iterations)
-            report->stopped_by = KILN_STOP_ITERATIONS;
+        TRY(ki_report_step(report, &row, s->options->tolerance, s->options->max_iterations,
+                           &s->options->control, 5 * ki_bytes_of(s->S) * row.iteration));
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
     report->passes = 7 * report->iterations + 2;

@@ -187,19 +187,6 @@ done:
     return status;
 }
 
-static bool cancelled(const struct lda *s, const kiln_trace_row *row) {
-    const kiln_control *control = &s->options.control;
-    const kiln_progress now = {"solve",
-                               row->iteration,
-                               s->options.max_iterations,
-                               row->objective,
-                               row->residual,
-                               row->seconds,
-                               (s->options.steps + 1) * ki_bytes_of(s->X) * row->iteration,
-                               row->test};
-    return control->progress && control->progress(control->user, &now) != 0;
-}
-
 static kiln_status record(struct lda *s, double before) {
     kiln_report *report = &s->report;
     const double rise = s->batches ? fabs(s->bound - before) : fmax(s->bound - before, 0);
@@ -208,16 +195,9 @@ static kiln_status record(struct lda *s, double before) {
                                 .residual = rise / fmax(fabs(before), DBL_MIN),
                                 .seconds = ki_clock() - s->start,
                                 .test = s->options.test ? s->test_perplexity : 0};
-    kiln_status status = ki_report_row(report, &row);
-    if (status != KILN_OK || row.iteration == 0) return status;
-    report->residual = row.residual;
-    if (row.residual <= s->options.tolerance)
-        report->stopped_by = KILN_STOP_TOLERANCE;
-    else if (cancelled(s, &row))
-        report->stopped_by = KILN_STOP_CANCELLED;
-    else if (row.iteration >= s->options.max_iterations)
-        report->stopped_by = KILN_STOP_ITERATIONS;
-    return KILN_OK;
+    if (row.iteration == 0) return ki_report_row(report, &row);
+    return ki_report_step(report, &row, s->options.tolerance, s->options.max_iterations, &s->options.control,
+                          (s->options.steps + 1) * ki_bytes_of(s->X) * row.iteration);
 }
 
 static kiln_status iterate(struct lda *s) {
