@@ -27,8 +27,8 @@ struct run {
     struct seconds seconds;
     const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
     bool text_targets;              /* they may be text, whatever the verb */
-    kiln_file_format
-        tables; /* what a CSV file or an edge list is read as where no --format says; 0: as that */
+    const struct verb
+        *data_of; /* whose kind of data run_read reads, where it is not the verb's own; or NULL */
 };
 
 double clock_seconds(void);

@@ -280,7 +280,6 @@ int factors_verify(struct run *run, struct verifying *v,
     if (isnan(verify_number(v->report, "objective"))) return verify_no_claims();
     model_tensor_shape(v->model, "B", &type, &cols, &width);
     model_tensor_shape(v->model, "A", &type, &rows, &width);
-    run->tables = KILN_FILE_RATINGS;
     int code = run_open_device(run, "cpu");
     if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
     if (!code) code = check_shape(run, v, rows, cols);

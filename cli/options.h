@@ -146,6 +146,8 @@ struct verb {
     int own_count;
     int (*verify)(struct run *run, struct verifying *v);
     const char *otherwise; /* options of the registry that it sets in another way: "init|seed"; NULL: none */
+    kiln_file_format
+        tables; /* what its CSV files and edge lists are read as where no --format says; 0: as that */
     const char *predict_instead; /* where its models predict nothing: what else there is */
     /* Makes of work on X what its passes really go over; NULL: they go over X. */
     void (*work)(kiln_work *work);

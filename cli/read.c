@@ -142,7 +142,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .max_name = settings->max_name,
                                  .vocabulary = settings->vocabulary,
                                  .threads = (int)settings->threads,
-                                 .tables = run->tables,
+                                 .tables = (run->data_of ? run->data_of : run->verb)->tables,
                                  .control = talk_control(0)};
     add_more_files(&options, run, path);
     default_columns(run, &options, used);

@@ -109,7 +109,6 @@ static int take_data(struct recommending *r) {
     struct run *run = r->run;
     int code = run_open_device(run, "cpu");
     if (code || run->count == 1) return code;
-    run->tables = KILN_FILE_RATINGS;
     code = run_read(run, &r->data, run->arguments[1], r->type, r->model);
     if (!code && kiln_matrix_format(kiln_data_X(r->data)) != KILN_CSR)
         code = fail_with(KILN_ERR_DATA, READING, "--format ratings reads lines of user, item and rating",

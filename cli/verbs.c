@@ -58,7 +58,7 @@ const struct verb tool_verbs[] = {
      "kiln info data/flights.csv.gz --target arr_delay\n"
      "kiln info flights.kiln --json",
      verb_info, .kinds = VERB_BIT(INFO)},
-    {"recommend", "MODEL [RATINGS]", 1, 2, NULL, "Recommend items by a factor model",
+    {"recommend", "MODEL [RATINGS...]", 1, MAX_ARGUMENTS, NULL, "Recommend items by a factor model",
      "For --user, whom the model knows, the items of the highest predictions that the user has not rated. "
      "With RATINGS, "
      "a file of users whom the model need not know, their factors are computed from these ratings (fold-in), "
@@ -72,7 +72,8 @@ const struct verb tool_verbs[] = {
      "kiln recommend ratings.kiln --user 196\n"
      "kiln recommend ratings.kiln --item 50 --top 5\n"
      "kiln recommend ratings.kiln new.csv -o best.tsv",
-     verb_recommend, .kinds = VERB_BIT(RECOMMEND), .own = recommend_options, .own_count = RECOMMEND_OPTIONS},
+     verb_recommend, .kinds = VERB_BIT(RECOMMEND), .own = recommend_options, .own_count = RECOMMEND_OPTIONS,
+     .tables = KILN_FILE_RATINGS},
     {"coefficients", "MODEL", 1, 1, NULL, "List all coefficients of a model",
      "Writes the coefficients of a linear model, one a line and separated by tabs: column of the data, "
      "level, class or target, "

@@ -100,6 +100,7 @@ static int verify(struct run *run, struct verifying *v) {
     v->report = report ? json_loads(report, 0, NULL) : NULL;
     const char *algorithm = kiln_model_text(v->model, "algorithm");
     const struct verb *verb = verb_named(algorithm);
+    run->data_of = verb;
     if (verb && verb->verify) return verb->verify(run, v);
     return fail_with(KILN_ERR_MODEL, USING_MODEL, "", "nothing is known to verify in a model of %s",
                      algorithm);

@@ -59,7 +59,6 @@ static int verify_als(struct run *run, struct verifying *v) {
 
 static int run_als(struct run *run) {
     static const struct solver solver = FACTORS_SOLVER(check, solve);
-    run->tables = KILN_FILE_RATINGS;
     return solve_run(run, &solver);
 }
 
@@ -67,9 +66,9 @@ static const struct option own[] = {FACTORS_OPTIONS};
 
 const struct verb verb_of_als = {
     "als",
-    "DATA",
+    "DATA...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Factor a matrix of ratings or counts by alternating least squares",
     "A rating r of row u for column i becomes a product of two short vectors, r = a_u . b_i, or with "
@@ -85,5 +84,6 @@ const struct verb verb_of_als = {
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_als,
+    .tables = KILN_FILE_RATINGS,
     .predict_instead = "kiln recommend MODEL --user ID shows what it recommends",
 };

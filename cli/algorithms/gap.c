@@ -52,9 +52,9 @@ static const struct option own[] = {TOPICS_OPTIONS};
 
 const struct verb verb_of_gap = {
     "gap",
-    "DATA",
+    "DATA...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Find topics in counts by a Gamma-Poisson model, or by KL-NMF",
     "The count x of word w in document d is taken for a Poisson variable whose mean is a_d . b_w, the "

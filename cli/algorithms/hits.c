@@ -230,9 +230,9 @@ static const struct option own[] = {
 
 const struct verb verb_of_hits = {
     "hits",
-    "GRAPH",
+    "GRAPH...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Rank the vertices of a graph as hubs and authorities",
     "Kleinberg's HITS: a good authority is what good hubs link to, a good hub links to good "

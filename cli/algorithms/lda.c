@@ -98,9 +98,9 @@ static const struct option own[] = {
 
 const struct verb verb_of_lda = {
     "lda",
-    "DATA",
+    "DATA...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Find topics in documents by latent Dirichlet allocation",
     "Each document is a mixture of topics, each topic a distribution over words; both have Dirichlet priors. "

@@ -363,9 +363,9 @@ static const struct option own[] = {
 
 const struct verb verb_of_pagerank = {
     "pagerank",
-    "GRAPH",
+    "GRAPH...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Rank the vertices of a graph by PageRank",
     "The share of its time that a surfer spends at each vertex who follows a random link with probability "

@@ -37,7 +37,6 @@ static int verify_sfa(struct run *run, struct verifying *v) {
 
 static int run_sfa(struct run *run) {
     static const struct solver solver = FACTORS_SOLVER(check, solve);
-    run->tables = KILN_FILE_RATINGS;
     return solve_run(run, &solver);
 }
 
@@ -45,9 +44,9 @@ static const struct option own[] = {FACTORS_OPTIONS};
 
 const struct verb verb_of_sfa = {
     "sfa",
-    "DATA",
+    "DATA...",
     1,
-    1,
+    MAX_ARGUMENTS,
     NULL,
     "Factor a matrix of ratings about its means by conjugate gradient",
     "Sparse factor analysis: a rating r of row u for column i is about mean + mean_u + mean_i + a_u . b_i. "
@@ -62,5 +61,6 @@ const struct verb verb_of_sfa = {
     .own = own,
     .own_count = sizeof own / sizeof *own,
     .verify = verify_sfa,
+    .tables = KILN_FILE_RATINGS,
     .predict_instead = "kiln recommend MODEL --user ID shows what it recommends",
 };

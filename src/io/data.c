@@ -45,20 +45,6 @@ void ki_table_clear(struct ki_table *table) {
     memset(table, 0, sizeof *table);
 }
 
-static const char *format_title(kiln_file_format format) {
-    static const char *const titles[] = {
-        [KILN_FILE_LIBSVM] = "LIBSVM",
-        [KILN_FILE_MATRIX_MARKET] = "Matrix Market",
-        [KILN_FILE_CSV] = "CSV",
-        [KILN_FILE_NPY] = ".npy",
-        [KILN_FILE_NPZ] = ".npz",
-        [KILN_FILE_EDGES] = "an edge list",
-        [KILN_FILE_BAG_OF_WORDS] = "a bag of words",
-        [KILN_FILE_RATINGS] = "a list of ratings",
-    };
-    return titles[format];
-}
-
 static ki_reader *reader_of(kiln_file_format format) {
     static ki_reader *const readers[] = {
         [KILN_FILE_LIBSVM] = ki_read_libsvm,
@@ -81,7 +67,7 @@ static kiln_status check_model_format(kiln_file_format format, const char *path,
     if (schema && *schema && format != KILN_FILE_CSV) {
         ki_fail_at(KILN_ERR_MODEL, &place,
                    "the model was trained on a CSV file, whose columns have names, this is %s",
-                   format_title(format));
+                   ki_format_title(format));
         return ki_hint("give it CSV with the columns that the training data had");
     }
     if (!options->model || (schema && *schema) || format != KILN_FILE_CSV) return KILN_OK;
@@ -90,16 +76,13 @@ static kiln_status check_model_format(kiln_file_format format, const char *path,
         "the model was trained on data without column names, so that columns are taken by their place");
 }
 
-/* Reads one file into a table; its format goes to *format, its size is added to *bytes. */
+/* Reads the first file into a table; its format goes to *format, its size is added to *bytes. */
 static kiln_status read_one(struct ki_table *table, kiln_file_format *format, int64_t *bytes,
                             const char *path, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct ki_input *input = NULL;
     TRY(ki_input_open(&input, path, options->limit, &options->control));
-    const bool told = *format == KILN_FILE_AUTO;
-    TRY(told ? ki_detect_format(format, input) : ki_detect_foreign(input));
-    if (told && options->tables && (*format == KILN_FILE_CSV || *format == KILN_FILE_EDGES))
-        *format = options->tables;
+    TRY(ki_detect_data(format, input, options));
     TRY(check_model_format(*format, ki_input_name(input), options, &table->warnings));
     TRY(reader_of(*format)(table, input, options));
     *bytes += ki_input_offset(input) + table->more_bytes;
@@ -108,28 +91,27 @@ done:
     return status;
 }
 
-/* CSV reads all files itself, as they share their levels. */
+/* Readers whose names are numbered as they come take the further files themselves. */
+static bool reads_all(kiln_file_format format) {
+    return format == KILN_FILE_CSV || format == KILN_FILE_EDGES || format == KILN_FILE_RATINGS;
+}
+
 static kiln_status read_more(struct ki_table *table, kiln_file_format first, int64_t *bytes,
                              const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct ki_table more = {.rows = 0};
-    if (first == KILN_FILE_CSV) return KILN_OK;
-    if (options->more_count > 0 && (first == KILN_FILE_EDGES || first == KILN_FILE_RATINGS)) {
-        ki_fail(KILN_ERR_UNSUPPORTED, "%s is not read as one with others", format_title(first));
-        return ki_hint("join them, for instance with cat");
-    }
-    for (int64_t i = 0; i < options->more_count; i++) {
-        kiln_file_format format = options->format;
-        TRY(read_one(&more, &format, bytes, options->more[i], options));
-        if (format != first) {
-            const struct ki_place place = {.file = options->more[i], .offset = -1};
-            TRY(ki_fail_at(KILN_ERR_DATA, &place, "this is %s, the first file is %s", format_title(format),
-                           format_title(first)));
-        }
+    struct ki_input *input = NULL;
+    for (int64_t i = 0; i < options->more_count && !reads_all(first); i++) {
+        TRY(ki_open_further(&input, i, first, options));
+        TRY(reader_of(first)(&more, input, options));
+        *bytes += ki_input_offset(input);
+        ki_input_close(input);
+        input = NULL;
         TRY(ki_table_append(table, &more, options->type, options->more[i]));
         ki_table_clear(&more);
     }
 done:
+    ki_input_close(input);
     ki_table_clear(&more);
     return status;
 }

@@ -49,7 +49,7 @@ struct ki_table {
         *class_names; /* for each target, if it is text, class_count of names in order, else NULL; or NULL */
     int64_t *class_count;
     char *schema;       /* JSON text of how columns were encoded, or NULL */
-    int64_t more_bytes; /* that a CSV reader took from further files */
+    int64_t more_bytes; /* of further files that the reader took with the first */
     struct ki_warnings warnings;
     kiln_column *columns; /* of the file, column_count of them, or NULL; their names lie in column_names */
     int64_t column_count;

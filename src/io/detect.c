@@ -181,3 +181,48 @@ done:
     ki_free(text);
     return status;
 }
+
+const char *ki_format_title(kiln_file_format format) {
+    static const char *const titles[] = {
+        [KILN_FILE_LIBSVM] = "LIBSVM",
+        [KILN_FILE_MATRIX_MARKET] = "Matrix Market",
+        [KILN_FILE_CSV] = "CSV",
+        [KILN_FILE_NPY] = ".npy",
+        [KILN_FILE_NPZ] = ".npz",
+        [KILN_FILE_EDGES] = "an edge list",
+        [KILN_FILE_BAG_OF_WORDS] = "a bag of words",
+        [KILN_FILE_RATINGS] = "a list of ratings",
+    };
+    return titles[format];
+}
+
+kiln_status ki_detect_data(kiln_file_format *format, struct ki_input *input,
+                           const kiln_read_options *options) {
+    if (options->format) {
+        *format = options->format;
+        return ki_detect_foreign(input);
+    }
+    const kiln_status status = ki_detect_format(format, input);
+    if (options->tables && (*format == KILN_FILE_CSV || *format == KILN_FILE_EDGES))
+        *format = options->tables;
+    return status;
+}
+
+kiln_status ki_open_further(struct ki_input **input, int64_t i, kiln_file_format first,
+                            const kiln_read_options *options) {
+    kiln_status status = KILN_OK;
+    struct ki_input *opened = NULL;
+    kiln_file_format format = KILN_FILE_AUTO;
+    TRY(ki_input_open(&opened, options->more[i], options->limit, &options->control));
+    TRY(ki_detect_data(&format, opened, options));
+    if (format != first) {
+        const struct ki_place place = {.file = ki_input_name(opened), .offset = -1};
+        TRY(ki_fail_at(KILN_ERR_DATA, &place, "this is %s, the first file is %s", ki_format_title(format),
+                       ki_format_title(first)));
+    }
+    *input = opened;
+    opened = NULL;
+done:
+    ki_input_close(opened);
+    return status;
+}

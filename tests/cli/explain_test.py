@@ -50,6 +50,14 @@ class Explain(unittest.TestCase):
         kiln("tune", "linreg", *SHAPE, *CPU, code=2)
         kiln("linreg", FLIGHTS, "--rows", 10, code=2)
 
+    def test_ratings_are_read_as_training_reads_them(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".csv") as file:
+            file.write("user,item,rating\nann,tea,5\nbob,tea,3\nann,cocoa,4\n")
+            file.flush()
+            for verb in ("als", "sfa"):
+                result = as_json("explain", verb, file.name, "--quiet")
+                self.assertEqual((result["rows"], result["columns"], result["nnz"]), (2, 2, 3))
+
     def test_training(self):
         self.assertIn("DATA", kiln("explain", "linreg", code=2)[1])
         result = as_json("explain", "linreg", FLIGHTS, "--target", "arr_delay")

@@ -458,6 +458,11 @@ class Run:
         for name in r.sample(sorted(data), 2):
             self.run(["predict", path, data[name]], (0, 2, 3, 7))
         name = r.choice(sorted(data))
+        target = ["--target", r.choice(["y", "k"])] if name == "table" else []
+        self.run(["evaluate", path, data[name], *target], (0, 2, 3, 7))
+        whom = r.choice([["--user", r.choice(["0", "1", "u1", "x"])], ["--item", r.choice(["1", "i2"])], [data["ratings"]], [data["rated"]],
+                         [data["graph"]]])
+        self.run(["recommend", path, *whom], (0, 2, 3, 7))
         start = ["--warm-start", path, "--max-iterations", "5"]
         self.run(r.choice([["verify", path, data[name]], ["coefficients", path], ["linreg", data["table"], "--target", "y", *start],
                            ["logreg", data["table"], "--target", "k", *start], ["svm", data["numbers"], *start],
@@ -465,6 +470,8 @@ class Run:
         own = {"linreg": ["linreg", data["table"], "--target", "y"], "logreg": ["logreg", data["numbers"]],
                "svm": ["svm", data["numbers"]], "glm": ["glm", data["table"], "--target", "y"], "hits": ["hits", data["graph"]],
                "pagerank": ["pagerank", data["graph"]], "als": ["als", data["ratings"], "--factors", "2"],
+               "sfa": ["sfa", data["rated"], "--factors", "2"], "lda": ["lda", data["words"], "-k", "2"],
+               "gap": ["gap", data["words"], "-k", "2"],
                "kmeans": ["kmeans", data["points"], "-k", "3", "--init", "given"],
                "mds": ["mds", data["points"], "--init", "given"]}
         if algorithm in own:
@@ -479,11 +486,15 @@ def begin_models(run):
     points = run.write("points.csv", ("a,b,c\n" + "".join(f"{i % 4},{i * i % 5},{i % 3}\n" for i in range(12))).encode())
     ratings = run.write("ratings.mtx", ("%%MatrixMarket matrix coordinate real general\n6 5 12\n" +
                                         "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 5 + 1}\n" for i in range(12))).encode())
+    rated = run.write("rated.csv", ("user,item,rating\n" + "".join(f"u{i % 5},i{(i + i // 5) % 6},{i % 5 + 1}\n" for i in range(25))).encode())
+    words = run.write("docword.txt", ("6\n5\n12\n" + "".join(f"{i % 6 + 1} {i // 6 + i % 3 + 1} {i % 4 + 1}\n" for i in range(12))).encode())
     made = []
     for i, arguments in enumerate([["linreg", table, "--target", "y", "--missing", "indicator"], ["logreg", table, "--target", "k", "--missing", "mean"],
                                    ["logreg", numbers], ["svm", table, "--target", "k", "--missing", "mean", "--ignore", "x"],
                                    ["svm", numbers, "--regression"], ["hits", graph],
                                    ["pagerank", graph], ["als", ratings, "--factors", "2", "--biases"],
+                                   ["sfa", rated, "--factors", "2"], ["als", rated, "--factors", "2", "--implicit"],
+                                   ["lda", words, "-k", "2", "--learn-alpha"], ["gap", words, "-k", "2"],
                                    ["kmeans", points, "-k", "3"], ["mds", points], ["mds", points, "--metric", "ordinal"],
                                    ["glm", table, "--target", "y", "--family", "poisson", "--missing", "indicator"],
                                    ["glm", table, "--target", "y", "--family", "binomial", "--missing", "mean", "--reference", "k=v", "--standard-errors"],
@@ -493,7 +504,7 @@ def begin_models(run):
             sys.exit(f"mutate: cannot make a model: {arguments}")
         with open(run.path(f"{i}.kiln"), "rb") as file:
             made.append(file.read())
-    return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "ratings": ratings}
+    return made, {"table": table, "numbers": numbers, "graph": graph, "points": points, "ratings": ratings, "rated": rated, "words": words}
 
 
 FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file, "ratings": ratings_file,

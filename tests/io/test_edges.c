@@ -55,6 +55,7 @@ static void weights_add_up(void **state) {
     assert_int_equal(strict.status, KILN_ERR_PARSE);
     assert_non_null(strstr(kiln_last_error()->message, "from 'a' to 'b' stands twice"));
     assert_string_equal(kiln_last_error()->file, strict.path);
+    assert_int_equal(kiln_last_error()->line, 3);
     options.strict = 0;
     options.type = KILN_F32;
     r = read_text(text, &options);

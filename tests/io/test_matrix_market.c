@@ -114,15 +114,22 @@ static void options_apply(void **state) {
     assert_true(values[0] == 0.1f && values[1] == 0.3f && values[2] == 0.2f && values[3] == 0.4f);
     ki_table_clear(&r.table);
 
-    static const struct bad_file twice = {BANNER "coordinate real general\n2 2 2\n2 1 1\n2 1 1\n",
-                                          0,
+    static const struct bad_file twice = {BANNER "coordinate real general\n2 2 2\n2 1 1\n% again\n2 1 1\n",
+                                          5,
                                           0,
                                           KILN_ERR_PARSE,
                                           "entry (2, 1) stands twice",
                                           "strict"};
+    static const struct bad_file mirrored = {BANNER "coordinate real symmetric\n2 2 2\n2 1 1\n2 1 3\n",
+                                             4,
+                                             0,
+                                             KILN_ERR_PARSE,
+                                             "entry (1, 2) stands twice",
+                                             "strict"};
     options = reading_options();
     options.strict = 1;
     assert_bad_file(ki_read_matrix_market, &twice, strlen(twice.text), &options);
+    assert_bad_file(ki_read_matrix_market, &mirrored, strlen(mirrored.text), &options);
     static const struct bad_file sum = {BANNER "coordinate real general\n1 1 2\n1 1 1e308\n1 1 1e308\n",
                                         0,
                                         0,

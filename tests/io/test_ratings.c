@@ -72,6 +72,7 @@ static void repeats(void **state) {
     struct reading strict = read_text(text, &options);
     assert_int_equal(strict.status, KILN_ERR_PARSE);
     assert_non_null(strstr(kiln_last_error()->message, "the rating by 'a' of 'x' stands twice"));
+    assert_int_equal(kiln_last_error()->line, 3);
     options = reading_options();
     r = read_text("a,x\nb,x\na,x\n", &options);
     assert_int_equal(r.status, KILN_OK);

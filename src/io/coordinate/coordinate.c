@@ -27,7 +27,24 @@ void ki_entries_free(struct ki_entries *entries) {
     ki_bytes_free(&entries->row);
     ki_bytes_free(&entries->col);
     ki_bytes_free(&entries->value);
+    ki_bytes_free(&entries->places);
     entries->count = 0;
+}
+
+/* Lines are counted from the entry before on. */
+kiln_status ki_entries_note(struct ki_entries *entries, const struct ki_block *block, const char *at) {
+    struct ki_entry_place *last = &entries->last;
+    if (last->line < block->line) { /* a new block */
+        last->line = block->line;
+        entries->counted = block->text;
+    }
+    for (const char *p; (p = memchr(entries->counted, '\n', (size_t)(at - entries->counted)));) {
+        entries->counted = p + 1;
+        last->line++;
+    }
+    return ki_bytes_append(&entries->places, last, sizeof *last)
+               ? KILN_OK
+               : ki_fail_nomem(sizeof *last, "the places of entries");
 }
 
 /* Rows from..to: row_start[r] = number of entries of row r. */
@@ -116,19 +133,37 @@ static void build(struct job *job) {
     ki_parallel(threads, threads, sort_share, job);
 }
 
+static bool is_at(const struct job *job, int64_t e, int64_t row, int64_t col) {
+    return (job->row[e] == row && job->col[e] == col) ||
+           (job->symmetry != KI_GENERAL && job->row[e] == col && job->col[e] == row);
+}
+
+/* The place of the second entry at (row, col); *first: that of the one before it. */
+static struct ki_place find_repeated(const struct job *job, int64_t row, int64_t col,
+                                     struct ki_entry_place *first) {
+    const struct ki_entry_place *places = (const void *)job->entries->places.data;
+    int64_t e = 0;
+    while (!is_at(job, e, row, col)) e++;
+    *first = places[e];
+    for (e++; !is_at(job, e, row, col);) e++;
+    return (struct ki_place){.file = places[e].file, .line = places[e].line, .offset = -1};
+}
+
 static kiln_status fail_repeated(const struct job *job, int64_t row, int64_t col) {
-    const struct ki_place place = {.file = job->entries->file, .offset = -1};
+    struct ki_entry_place first;
+    const struct ki_place place = find_repeated(job, row, col, &first);
     const struct ki_csv_levels *const *names = job->entries->names;
     char from[64], to[64];
     if (names[0]) {
         const struct ki_csv_level *levels[] = {ki_csv_level(names[0], row), ki_csv_level(names[1], col)};
         ki_csv_excerpt(from, names[0]->text.data + levels[0]->text, levels[0]->size);
         ki_csv_excerpt(to, names[1]->text.data + levels[1]->text, levels[1]->size);
-        ki_fail_at(KILN_ERR_PARSE, &place, "%s '%s' %s '%s' stands twice", job->entries->words[0], from,
-                   job->entries->words[1], to);
+        ki_fail_at(KILN_ERR_PARSE, &place, "%s '%s' %s '%s' stands twice, first in %.500s:%lld",
+                   job->entries->words[0], from, job->entries->words[1], to, first.file,
+                   (long long)first.line);
     } else {
-        ki_fail_at(KILN_ERR_PARSE, &place, "entry (%lld, %lld) stands twice", (long long)row + 1,
-                   (long long)col + 1);
+        ki_fail_at(KILN_ERR_PARSE, &place, "entry (%lld, %lld) stands twice, first in %.500s:%lld",
+                   (long long)row + 1, (long long)col + 1, first.file, (long long)first.line);
     }
     return ki_hint(job->entries->last_counts ? "without --strict, the last one counts"
                                              : "without --strict, entries at the same place are added up");
@@ -189,7 +224,7 @@ static bool by_rows(const struct job *job) {
 
 static kiln_status allocate(struct job *job, struct ki_entries *entries) {
     struct ki_table *table = job->table;
-    const bool in_place = by_rows(job);
+    const bool in_place = by_rows(job) && !job->options->strict; /* whose entries are looked at again */
     int64_t bytes, row_bytes;
     if (!ki_mul(table->nnz, sizeof(double), &bytes) || !ki_add(table->rows, 1, &row_bytes) ||
         !ki_mul(row_bytes, sizeof(int64_t), &row_bytes))

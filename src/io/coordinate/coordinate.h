@@ -7,16 +7,31 @@
 /* Whether an entry off the diagonal stands for its mirror image too, and with which sign. */
 enum ki_symmetry { KI_GENERAL = 0, KI_SYMMETRIC = 1, KI_SKEW = -1 };
 
+struct ki_entry_place {
+    const char *file;
+    int64_t line;
+};
+
 struct ki_entries {
     struct ki_bytes row, col, value; /* uint32_t, int32_t, double */
     int64_t count;
-    bool last_counts; /* of entries at the same place; else they are added up */
-    int64_t replaced; /* how many then did not count */
+    bool last_counts;           /* of entries at the same place; else they are added up */
+    int64_t replaced;           /* how many then did not count */
+    struct ki_bytes places;     /* with options->strict struct ki_entry_place, of each entry; else nothing */
+    struct ki_entry_place last; /* the latest, */
+    const char *counted;        /* and how far in its block lines have been counted */
     /* For messages: the file; where rows and columns have names, these, and words to go before each of the two. */
     const char *file, *words[2];
     const struct ki_csv_levels *names[2];
 };
 void ki_entries_free(struct ki_entries *entries);
+
+/* Where the next entry stands, `at` in the block: for duplicates that are errors. */
+kiln_status ki_entries_note(struct ki_entries *entries, const struct ki_block *block, const char *at);
+/* Entries from now on stand in this file, whose name lives as long as they do. */
+static inline void ki_entries_file(struct ki_entries *entries, const char *file) {
+    entries->last = (struct ki_entry_place){file, 0};
+}
 
 /* Fills a table, whose rows and cols are set, with CSR arrays. Entries at the same place are added up in
  * their order, or the last one counts, or with options->strict are an error. Threads share the work by rows, so their number does not

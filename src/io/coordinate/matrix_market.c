@@ -14,7 +14,8 @@ enum { PARTS_PER_THREAD = 4, ROWS_FREE = 1 << 20, ROWS_PER_BYTE = 8 };
 struct part {
     const char *text, *end;
     struct ki_entries entries;
-    int64_t before; /* entries of the file before it */
+    int64_t before;         /* entries of the file before it */
+    struct ki_bytes starts; /* const char *: where each entry stands, with --strict */
     struct ki_fault fault;
 };
 
@@ -85,6 +86,8 @@ static bool parse_entry(struct part *part, const struct reader *reader, const ch
     int32_t col = (int32_t)j;
     part->entries.count++;
     *text = p;
+    if (reader->options->strict && !ki_bytes_append(&part->starts, &start, sizeof start))
+        return ki_fault_nomem(&part->fault);
     return (ki_bytes_append(&part->entries.row, &row, sizeof row) &&
             ki_bytes_append(&part->entries.col, &col, sizeof col) &&
             ki_bytes_append(&part->entries.value, &value, sizeof value)) ||
@@ -113,6 +116,7 @@ static void parse_part(void *user, int i) {
     part->text = reader->cuts[i];
     part->end = reader->cuts[i + 1];
     part->entries.row.size = part->entries.col.size = part->entries.value.size = part->entries.count = 0;
+    part->starts.size = 0;
     part->fault.status = KILN_OK;
     for (const char *p = part->text; p < part->end;) {
         const char *word = ki_skip_blanks(p, part->end);
@@ -163,6 +167,18 @@ static bool extend(struct ki_bytes *bytes, int64_t count, int64_t item) {
     return true;
 }
 
+/* With --strict, the lines of the first `count` parts' entries. */
+static kiln_status note_places(struct reader *reader, const struct ki_block *block, int count) {
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < count; i++) {
+        const char *const *starts = (const void *)reader->parts[i].starts.data;
+        const int64_t entries = reader->parts[i].starts.size / (int64_t)sizeof *starts;
+        for (int64_t e = 0; e < entries && status == KILN_OK; e++)
+            status = ki_entries_note(&reader->entries, block, starts[e]);
+    }
+    return status;
+}
+
 /* Appends the entries of the first `count` parts. */
 static kiln_status append_parts(struct reader *reader, const struct ki_input *input,
                                 const struct ki_block *block, int count) {
@@ -186,7 +202,7 @@ static kiln_status append_parts(struct reader *reader, const struct ki_input *in
         !extend(&all->value, more, sizeof(double)))
         return ki_fail_nomem((size_t)more * 16, "the entries of the file");
     ki_parallel(reader->options->threads, count, store_part, reader);
-    return KILN_OK;
+    return note_places(reader, block, count);
 }
 
 static kiln_status parse_block(struct reader *reader, const struct ki_input *input,
@@ -280,7 +296,10 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
 }
 
 static void free_reader(struct reader *reader) {
-    for (int i = 0; reader->parts && i < reader->part_count; i++) ki_entries_free(&reader->parts[i].entries);
+    for (int i = 0; reader->parts && i < reader->part_count; i++) {
+        ki_entries_free(&reader->parts[i].entries);
+        ki_bytes_free(&reader->parts[i].starts);
+    }
     ki_entries_free(&reader->entries);
     ki_free(reader->parts);
     ki_free(reader->cuts);
@@ -300,6 +319,7 @@ kiln_status ki_read_entries(struct ki_table *table, struct ki_input *input, ki_h
         status = ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block");
         goto done;
     }
+    ki_entries_file(&reader.entries, ki_input_name(input));
     for (;;) {
         TRY(ki_input_block(input, &block));
         if (block.size == 0) break;

@@ -10,6 +10,7 @@
 #include "io/coordinate/coordinate.h"
 #include "io/coordinate/names.h"
 #include "io/coordinate/ratings.h"
+#include "io/detect.h"
 #include "io/number.h"
 
 enum { PARTS_PER_THREAD = 4, USER = KI_RATING_USER, ITEM = KI_RATING_ITEM, RATING = KI_RATING_VALUE };
@@ -35,6 +36,7 @@ struct reader {
     struct ki_names names[2];
     int64_t known; /* items of the model, 0 without: others are left out */
     int64_t left_out;
+    int rated; /* 1: the first file has a column of ratings, -1: it has none */
     struct ki_entries entries;
     struct ki_warnings *warnings;
 };
@@ -152,6 +154,10 @@ static kiln_status append_part(struct reader *reader, const struct ki_input *inp
             reader->left_out++;
             continue;
         }
+        if (reader->options->strict) {
+            const kiln_status status = ki_entries_note(entries, block, ratings[i].name[0].text);
+            if (status != KILN_OK) return status;
+        }
         const uint32_t row = (uint32_t)number[0];
         ki_bytes_append(&entries->row, &row, sizeof row); /* room has been made */
         ki_bytes_append(&entries->col, &number[1], sizeof number[1]);
@@ -163,6 +169,16 @@ static kiln_status append_part(struct reader *reader, const struct ki_input *inp
 
 /* ------------------------------------------------------------------------------------------- whole */
 
+/* All files have ratings, or none. */
+static bool check_rated(struct reader *reader, struct ki_fault *fault, const char *at) {
+    const int rated = reader->layout.role[RATING] >= 0 ? 1 : -1;
+    if (reader->rated == 0) reader->rated = rated;
+    return reader->rated == rated ||
+           ki_fault(fault, KILN_ERR_PARSE, at, "files that are read as one have the same columns",
+                    rated > 0 ? "a column of ratings, the first file has none"
+                              : "no column of ratings, the first file has one");
+}
+
 /* The first block says what the lines look like; *begin is where the ratings begin, or the block's end. */
 static kiln_status parse_block(struct reader *reader, const struct ki_input *input,
                                const struct ki_block *block) {
@@ -170,6 +186,8 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
     const char *begin = block->text;
     if (reader->layout.count == 0 &&
         !ki_ratings_layout(&reader->layout, &fault, &begin, block->text + block->size))
+        return ki_report_fault(input, block, &fault);
+    if (reader->layout.count > 0 && !check_rated(reader, &fault, begin))
         return ki_report_fault(input, block, &fault);
     struct ki_block rest = *block;
     rest.text = begin;
@@ -183,6 +201,21 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
         if (status != KILN_OK) return status;
     }
     return KILN_OK;
+}
+
+/* Each file may have a header. */
+static kiln_status read_file(struct reader *reader, struct ki_input *input, const char *name) {
+    kiln_status status = KILN_OK;
+    struct ki_block block;
+    ki_entries_file(&reader->entries, name);
+    reader->layout.count = 0;
+    for (;;) {
+        TRY(ki_input_block(input, &block));
+        if (block.size == 0) break;
+        TRY(parse_block(reader, input, &block));
+    }
+done:
+    return status;
 }
 
 static kiln_status warn(const struct reader *reader, const struct ki_place *place) {
@@ -239,7 +272,7 @@ kiln_status ki_read_ratings(struct ki_table *table, struct ki_input *input,
     struct reader reader = {.options = options,
                             .part_count = options->threads * PARTS_PER_THREAD,
                             .longest = options->max_name ? options->max_name : KI_CSV_NAME_LIMIT};
-    struct ki_block block;
+    struct ki_input *more = NULL;
     ki_names_init(&reader.names[0], "a user");
     ki_names_init(&reader.names[1], "an item");
     reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
@@ -247,13 +280,17 @@ kiln_status ki_read_ratings(struct ki_table *table, struct ki_input *input,
     if (!reader.parts || !reader.cuts)
         TRY(ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block"));
     if (options->model) TRY(take_items(&reader));
-    for (;;) {
-        TRY(ki_input_block(input, &block));
-        if (block.size == 0) break;
-        TRY(parse_block(&reader, input, &block));
+    TRY(read_file(&reader, input, ki_input_name(input)));
+    for (int64_t i = 0; i < options->more_count; i++) {
+        TRY(ki_open_further(&more, i, KILN_FILE_RATINGS, options));
+        TRY(read_file(&reader, more, options->more[i]));
+        table->more_bytes += ki_input_offset(more);
+        ki_input_close(more);
+        more = NULL;
     }
     TRY(finish(table, &reader, input));
 done:
+    ki_input_close(more);
     free_reader(&reader);
     return status;
 }
