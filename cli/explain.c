@@ -124,22 +124,42 @@ static int tell_sizes(struct run *run, const kiln_work *work, const kiln_estimat
     return 0;
 }
 
+/* Which of its ways a linear model would be found in. */
+static int tell_solver(const struct training *job, const kiln_matrix *X, json_t *object) {
+    kiln_solver choice;
+    const int code = train_choose_solver(&choice, job, X);
+    if (code) return code;
+    if (object) {
+        json_put_text(object, "solver", choice.solver);
+        json_put_text(object, "why", choice.why);
+        json_put_count(object, "max_iterations", choice.max_iterations);
+        return 0;
+    }
+    printf("\nsolver      %s%s%s\n", choice.solver ? choice.solver : "newton", *choice.why ? ": " : "",
+           choice.why);
+    printf("iterations  %s at most\n", text_count(choice.max_iterations));
+    return 0;
+}
+
 /* What the verb itself has to say, of X on the device that was chosen. */
-static int tell_more(struct run *run, const struct verb *verb, kiln_device *device, const kiln_matrix *X,
-                     json_t *object) {
+static int tell_more(struct run *run, const struct verb *verb, kiln_device *device,
+                     const struct training *job, json_t *object) {
+    const kiln_matrix *X = kiln_data_X(job->data);
     kiln_matrix *copy = NULL;
-    if (!verb->explain) return 0;
+    if (!verb->explain && !job->algorithm) return 0;
     const bool there = device == kiln_matrix_device(X);
     int code = there || kiln_matrix_copy(&copy, device, kiln_matrix_type(X), X) == KILN_OK
                    ? 0
                    : fail_library(WORKING);
-    if (!code) code = verb->explain(run, there ? X : copy, object);
+    if (!code)
+        code = job->algorithm ? tell_solver(job, there ? X : copy, object)
+                              : verb->explain(run, there ? X : copy, object);
     kiln_matrix_free(copy);
     return code;
 }
 
 static int tell_estimates(struct run *run, const struct verb *verb, kiln_device *device,
-                          const kiln_data *data, const kiln_work *work, const kiln_estimate *estimates,
+                          const struct training *job, const kiln_work *work, const kiln_estimate *estimates,
                           int64_t count) {
     if (talk_json()) {
         json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
@@ -152,7 +172,7 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
         for (int64_t i = 0; i < count; i++) json_add(array, choose_estimate_json(&estimates[i]));
         json_put(object, "estimates", array);
         int code = tell_sizes(run, work, estimates, count, object);
-        if (!code) code = tell_more(run, verb, device, kiln_data_X(data), object);
+        if (!code) code = tell_more(run, verb, device, job, object);
         const int printed = json_print(object);
         return code ? code : printed;
     }
@@ -164,7 +184,7 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
     for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
     printf("\n* --device auto would take this one\n");
     const int code = tell_sizes(run, work, estimates, count, NULL);
-    return code ? code : tell_more(run, verb, device, kiln_data_X(data), NULL);
+    return code ? code : tell_more(run, verb, device, job, NULL);
 }
 
 /* The data and the work on them, as training itself would begin. */
@@ -213,7 +233,7 @@ static int explain_training(struct run *run, const struct verb *verb) {
                                &(kiln_choose_options){.thorough = 1, .process_end = process_end}) != KILN_OK)
             code = fail_library(WORKING);
         else
-            code = tell_estimates(run, verb, device, job.data, &work, estimates, count);
+            code = tell_estimates(run, verb, device, &job, &work, estimates, count);
     }
     if (device != run->device) kiln_device_close(device);
     kiln_free(estimates);

@@ -84,8 +84,21 @@ static int read_data(struct run *run, struct training *job) {
     return 0;
 }
 
+/* Without a path. */
+static struct penalty penalty_of(const struct settings *settings, const struct algorithm *algorithm) {
+    struct penalty penalty = {settings->l1.from, algorithm_standard(algorithm->name, "l2", KILN_F64)};
+    if (settings->C.count)
+        penalty.l2 = algorithm->l2_of_C(settings->C.from);
+    else if (settings->l2.count)
+        penalty.l2 = settings->l2.from;
+    else if (penalty.l1 > 0)
+        penalty.l2 = 0;
+    return penalty;
+}
+
 int train_begin(struct run *run, struct training *job) {
     int code = check_settings(run->settings, job->algorithm);
+    job->penalty = penalty_of(run->settings, job->algorithm);
     if (!code && job->algorithm->check) code = job->algorithm->check(job);
     if (job->loss.kind == KILN_LOSS_GLM) run->target_range = &job->range;
     if (!code) code = read_data(run, job);
@@ -171,6 +184,25 @@ int train_allocate(struct run *run, struct training *job, int64_t columns) {
 
 /* ----------------------------------------------------------------------------------------- solving */
 
+static void set_penalty(char *options, const struct training *job, const char *name, double value) {
+    const kiln_option *option = algorithm_option(job->algorithm->name, name);
+    if (option) memcpy(options + option->offset, &value, sizeof value);
+}
+
+int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X) {
+    const struct settings *settings = job->settings;
+    const int64_t k = job->classes.count ? job->classes.count : kiln_matrix_cols(kiln_data_y(job->data));
+    char *options = malloc(sizeof settings->algorithm.bytes);
+    if (!options) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the options");
+    memcpy(options, settings->algorithm.bytes, sizeof settings->algorithm.bytes);
+    set_penalty(options, job, "l2", train_without_default(job->penalty.l2));
+    set_penalty(options, job, "l1", job->penalty.l1);
+    *choice = (kiln_solver){0};
+    const kiln_status status = kiln_solver_choose(choice, job->algorithm->name, options, X, k);
+    free(options);
+    return status == KILN_OK ? 0 : fail_library(WORKING);
+}
+
 /* The library counts columns from 0 and knows no names. */
 static int fail_solving(const struct training *job) {
     const kiln_error *error = kiln_last_error();
@@ -204,18 +236,6 @@ static int solve_last(struct run *run, struct training *job) {
                                     .warm = job->warm != NULL,
                                     .control = talk_control(tolerance_of(job))};
     return train_solve(run, job, &problem, &job->report);
-}
-
-/* Without a path. */
-static struct penalty penalty_of(const struct settings *settings, const struct algorithm *algorithm) {
-    struct penalty penalty = {settings->l1.from, algorithm_standard(algorithm->name, "l2", KILN_F64)};
-    if (settings->C.count)
-        penalty.l2 = algorithm->l2_of_C(settings->C.from);
-    else if (settings->l2.count)
-        penalty.l2 = settings->l2.from;
-    else if (penalty.l1 > 0)
-        penalty.l2 = 0;
-    return penalty;
 }
 
 /* The model that is kept, on all rows. */
@@ -264,7 +284,6 @@ void train_free(struct training *job) {
 
 int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
-    job.penalty = penalty_of(run->settings, job.algorithm);
     int code = run_check_outputs(run);
     if (!code) code = train_begin(run, &job);
     if (!code) code = choose(run, &job);

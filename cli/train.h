@@ -76,6 +76,8 @@ int train_allocate(struct run *run, struct training *job, int64_t columns);
 /* Solves one problem into *report (zeroed before); the seconds go to run->seconds.solve. */
 int train_solve(struct run *run, const struct training *job, const struct problem *problem,
                 kiln_report *report);
+/* What the library would do, with the penalty that is kept; 0 or an exit code. */
+int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X);
 double train_given(const struct training *job,
                    const char *option); /* algorithm_given of the job's algorithm */
 

@@ -76,7 +76,7 @@ int train_measure(struct run *run, struct training *job) {
 
 static json_t *options_json(const struct training *job) {
     const struct settings *settings = job->settings;
-    const double most = train_given(job, "max_iterations");
+    kiln_solver solver = {0};
     json_t *object = json_object();
     json_put_number(object, "l2", job->penalty.l2);
     json_put_flag(object, "intercept", !train_given(job, "no_intercept"));
@@ -84,9 +84,8 @@ static json_t *options_json(const struct training *job) {
     if (job->loss.kind == KILN_LOSS_SQUARED)
         json_put_flag(object, "preconditioner", !train_given(job, "no_preconditioner"));
     json_put_number(object, "tolerance", job->report.tolerance);
-    json_put_count(
-        object, "max_iterations",
-        (int64_t)(most > 0 ? most : algorithm_standard(job->algorithm->name, "max_iterations", KILN_F64)));
+    if (train_choose_solver(&solver, job, kiln_data_X(job->data)) == 0)
+        json_put_count(object, "max_iterations", solver.max_iterations);
     if (job->classes.count) {
         json_put_text(object, "class_weight", settings->class_weight);
         json_put_number(object, "l1", job->penalty.l1);

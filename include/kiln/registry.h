@@ -7,7 +7,7 @@
 #ifndef KILN_REGISTRY_H
 #define KILN_REGISTRY_H
 
-#include "kiln/base.h"
+#include "kiln/matrix.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -50,6 +50,20 @@ kiln_algorithm_named(const char *name); /* NULL if there is none of that name */
 /* Passes over an X of so many columns that a run is expected to take before it converges, from experience with real data;
  * max_iterations as in its options, 0 = the default. 1 for a name that is none. */
 KILN_API int64_t kiln_algorithm_passes(const char *name, int64_t columns, int64_t max_iterations);
+
+/* Which of its ways an algorithm would take. Zero it before the call. */
+typedef struct kiln_solver {
+    size_t size;
+    const char *solver;     /* as kiln_report's would begin; a literal; NULL: it does not choose by X */
+    int64_t max_iterations; /* in force: as given, or the default for such an X; 0: it has no such option */
+    char why[256];          /* what decided, a sentence without a full stop; "" where there is no choice */
+} kiln_solver;
+/* What the algorithm would do with X, on its device, for k columns of y (classes, where these are more than 2) and with `options`, its
+ * options struct (NULL: defaults). Fields that are no settings are not looked at. Nothing is computed: a rule that only the data
+ * can bring into force, as a factor that turns out useless, may lead to another solver in the end. Errors: ERR_ARGUMENT (no
+ * algorithm of that name, or X is NULL, k < 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had for such an X). On failure *choice is untouched. */
+KILN_API kiln_status kiln_solver_choose(kiln_solver *choice, const char *name, const void *options,
+                                        const kiln_matrix *X, int64_t k);
 
 #ifdef __cplusplus
 }

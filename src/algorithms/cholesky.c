@@ -17,30 +17,42 @@ double ki_gram_price(const kiln_matrix *X) {
     return fmin(SPARSE_PAIR * mean, UNPACKED_ELEMENT * n * n / mean);
 }
 
-/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
- * is left of a diagonal element below that part of its scale is taken for rounding. */
-bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced) {
-    *replaced = false;
-    for (int64_t k = 0; k < size; k++) {
-        double *row = U + k * size;
-        const int64_t first = k - k % PANEL;
+/* Row `first` and those after it, up to PANEL of them, each less what those before it in the panel take off. False: not positive. */
+static bool finish_panel(struct ki_factorisation *of, int64_t first, int64_t end) {
+    const int64_t size = of->size;
+    for (int64_t k = first; k < end; k++) {
+        double *row = of->U + k * size;
         for (int64_t p = first; p < k; p++)
-            for (int64_t j = k; j < size; j++) row[j] -= U[p * size + k] * U[p * size + j];
-        if (row[k] <= part * scale[k]) {
-            row[k] = scale[k];
-            *replaced = true;
+            for (int64_t j = k; j < size; j++) row[j] -= of->U[p * size + k] * of->U[p * size + j];
+        if (row[k] <= of->part * of->scale[k]) {
+            row[k] = of->scale[k];
+            of->replaced = true;
             for (int64_t j = k + 1; j < size; j++) row[j] = 0;
         }
         if (!(row[k] > 0) || !isfinite(row[k])) return false;
         const double inverse = 1 / sqrt(row[k]);
         for (int64_t j = k; j < size; j++) row[j] *= inverse;
-        if (k + 1 - first < PANEL) continue;
-        const double *a = U + first * size, *b = a + size, *c = b + size, *d = c + size;
-        for (int64_t i = k + 1; i < size; i++) {
-            double *to = U + i * size;
+    }
+    return true;
+}
+
+/* Row by row of U; each is taken off the rows below it, PANEL rows in one walk, as loading and storing M is what costs. What
+ * is left of a diagonal element below that part of its scale is taken for rounding. */
+bool ki_factorise(struct ki_factorisation *of, double until) {
+    const int64_t size = of->size;
+    while (of->next < size && !of->failed) {
+        const int64_t first = of->next, end = ki_min(first + PANEL, size);
+        of->failed = !finish_panel(of, first, end);
+        if (of->failed) break;
+        of->next = end;
+        if (end == size) break;
+        const double *a = of->U + first * size, *b = a + size, *c = b + size, *d = c + size;
+        for (int64_t i = end; i < size; i++) {
+            double *to = of->U + i * size;
             const double ai = a[i], bi = b[i], ci = c[i], di = d[i];
             for (int64_t j = i; j < size; j++) to[j] -= ai * a[j] + bi * b[j] + ci * c[j] + di * d[j];
         }
+        if (isfinite(until) && ki_clock() > until) return false;
     }
     return true;
 }

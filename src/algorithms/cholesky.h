@@ -7,9 +7,20 @@
 
 #include "kiln.h"
 
-/* U, size x size by rows from the diagonal on, to the factor of U^T U. What is left of a diagonal element below that part of
- * its scale becomes the scale, and *replaced true; false where it is not positive then. */
-bool ki_factorise(double *U, int64_t size, const double *scale, double part, bool *replaced);
+/* A factorisation under way: U, size x size by rows from the diagonal on, to the factor of U^T U. */
+struct ki_factorisation {
+    double *U;
+    int64_t size;
+    const double *scale; /* what is left of a diagonal element below `part` of its scale becomes the scale, */
+    double part;
+    int64_t next;  /* the first row that is not done yet; size: the end */
+    bool replaced; /* which this says; */
+    bool failed;   /* that it is not positive even so: the end, too */
+};
+/* Goes on, from `next`, to the end or until ki_clock() says so; true at the end. */
+bool ki_factorise(struct ki_factorisation *of, double until);
+/* Seconds between two looks at the user's say. */
+#define KI_FACTOR_ROUND 0.1
 /* r = U^-1 U^-T r; the square of U^-T r's length. The same by a U that ki_narrow has been at, which halves what is read. */
 double ki_substitute(const double *U, double *r, int64_t size);
 double ki_substitute_narrow(const float *U, double *r, int64_t size);

@@ -3,6 +3,8 @@
  * W n x k and, unless the model has no intercept, b 1 x k. A classifier has its classes, in ascending order, K x 1, and one
  * column of W for two of them, else one for each. */
 #include "algorithms/linear_model.h"
+#include "algorithms/linreg/linreg.h"
+#include "algorithms/newton/newton_dual.h"
 
 enum { TARGETS_MOST = 65536 }; /* what kiln_multiply takes */
 
@@ -150,6 +152,7 @@ const struct ki_algorithm ki_algorithm_linreg = {.shown = {"linreg", "Train a li
                                                  .check = check_linear,
                                                  .loss = ki_loss_linreg,
                                                  .predict = ki_predict_linear,
+                                                 .choose = ki_linreg_explain,
                                                  .passes = {40, 5, true}};
 
 const struct ki_algorithm ki_algorithm_logreg = {.shown = {"logreg", "Train a logistic regression",
@@ -159,6 +162,7 @@ const struct ki_algorithm ki_algorithm_logreg = {.shown = {"logreg", "Train a lo
                                                  .check = check_classifier,
                                                  .loss = ki_loss_logreg,
                                                  .predict = ki_predict_logreg,
+                                                 .choose = ki_logreg_explain,
                                                  .passes = {60, 10, false}};
 
 const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generalised linear model",
@@ -181,4 +185,5 @@ const struct ki_algorithm ki_algorithm_svm = {
     .check = check_svm,
     .loss = ki_loss_svm,
     .predict = ki_predict_linear,
+    .choose = ki_svm_explain,
     .passes = {60, 10, false}};

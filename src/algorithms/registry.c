@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "algorithms/algorithm.h"
+
 #define ALGORITHMS(X)                                                                                        \
     X(linreg) X(logreg) X(glm) X(svm) X(hits) X(pagerank) X(mds) X(als) X(sfa) X(lda) X(gap) X(kmeans)
 
@@ -34,6 +36,38 @@ int64_t kiln_algorithm_passes(const char *name, int64_t columns, int64_t max_ite
     if (found->passes.per_column && columns < iterations) iterations = columns;
     if (max_iterations > 0 && max_iterations < iterations) iterations = max_iterations;
     return iterations + found->passes.besides;
+}
+
+/* The field of that name, or its default: 0 for an algorithm that has none. */
+static int64_t most_iterations(const kiln_algorithm *algorithm, const void *options) {
+    for (int64_t i = 0; i < algorithm->option_count; i++) {
+        const kiln_option *option = &algorithm->options[i];
+        if (strcmp(option->name, "max_iterations") != 0) continue;
+        const int64_t given =
+            options ? *(const int64_t *)(const void *)((const char *)options + option->offset) : 0;
+        return given ? given : (int64_t)option->standard;
+    }
+    return 0;
+}
+
+kiln_status kiln_solver_choose(kiln_solver *choice, const char *name, const void *options,
+                               const kiln_matrix *X, int64_t k) {
+    static const char call[] = "kiln_solver_choose";
+    kiln_status status;
+    kiln_solver made = {0};
+    const struct ki_algorithm *found = ki_algorithm_named(name);
+    if (!choice || !X || !found || k < 1)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
+                       !choice ? "choice is NULL"
+                       : !X    ? "X is NULL"
+                       : found ? "k must be positive"
+                               : "there is no algorithm of that name");
+    TRY(KI_CHECK_RESULT(kiln_solver, choice));
+    made.max_iterations = most_iterations(&found->shown, options);
+    if (found->choose) TRY(found->choose(&made, options, X, k));
+    KI_GIVE(kiln_solver, choice, &made);
+done:
+    return status;
 }
 
 void ki_options_fill(void *options, const kiln_algorithm *algorithm, kiln_type type) {

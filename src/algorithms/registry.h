@@ -35,6 +35,8 @@ struct ki_algorithm {
     kiln_status (*transform)(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X);
     bool (*biases)(const kiln_model *model, double *mean);
     enum ki_topics topics; /* topic models, which are factor models: kiln_perplexity */
+    /* kiln_solver_choose, of a choice that holds what the table of options says; NULL: nothing to add. */
+    kiln_status (*choose)(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
     /* Iterations that it takes on most data, each with a pass over X, and passes besides. per_column: it ends after as many
      * iterations as X has columns. */
     struct {

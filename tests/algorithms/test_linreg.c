@@ -245,6 +245,31 @@ static void cancelling_keeps_the_result(void **state) {
     problem_free(&p);
 }
 
+static int stop_factor(void *user, const kiln_progress *now) {
+    int64_t *done = user;
+    if (strcmp(now->phase, "factor row") != 0) return 0;
+    *done = now->done;
+    assert_true(now->done > 0 && now->done < now->total);
+    return 1;
+}
+
+/* A large factor is no reason to wait: the user is asked inside it, and the start is the result. */
+static void a_factor_can_be_cancelled(void **state) {
+    (void)state;
+    enum { COLS = 3000 };
+    const struct run run = {devices[0], KILN_F64, KILN_DENSE, NULL};
+    struct problem p = problem_new(4, COLS, 1, 1, false, 31);
+    int64_t done = 0;
+    kiln_report report = {0};
+    struct solution s = solve(
+        &report, &run, &p,
+        &(kiln_linreg_options){.l2 = 1, .control = {stop_factor, &done}, .solver = KILN_LINREG_CHOLESKY});
+    solution_free(&s);
+    kiln_report_free(&report);
+    problem_free(&p);
+    (void)done;
+}
+
 /* What rounding does to a factor is noticed: columns that are the same but for the last digits have none, and the result is as
  * good as that of conjugate gradient. By rows is for a penalty only. */
 static void a_factor_that_fails_gives_way(void **state) {
@@ -299,7 +324,7 @@ int main(void) {
         cmocka_unit_test(agrees_with_the_reference),     cmocka_unit_test(report_describes_the_result),
         cmocka_unit_test(criterion_holds_on_the_result), cmocka_unit_test(warm_start_goes_on),
         cmocka_unit_test(iterations_are_capped),         cmocka_unit_test(cancelling_keeps_the_result),
-        cmocka_unit_test(a_factor_that_fails_gives_way),
+        cmocka_unit_test(a_factor_can_be_cancelled),     cmocka_unit_test(a_factor_that_fails_gives_way),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

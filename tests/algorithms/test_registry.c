@@ -148,12 +148,67 @@ static void told_tolerances_hold(void **state) {
     }
 }
 
+/* What kiln_solver_choose says is what a run reports, for each way that there is. */
+static void told_solvers_are_taken(void **state) {
+    (void)state;
+    double x[ROWS * COLS], targets[ROWS];
+    kiln_matrix *X = NULL, *y = NULL, *W = NULL, *b = NULL;
+    for (int i = 0; i < ROWS * COLS; i++) x[i] = (i * 37 % 101) / 101.0;
+    for (int i = 0; i < ROWS; i++) targets[i] = i * 7 % 3 == 0;
+    assert_int_equal(kiln_matrix_dense(&X, device, KILN_F64, ROWS, COLS, x), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&y, device, KILN_F64, ROWS, 1, targets), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&W, device, KILN_F64, COLS, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&b, device, KILN_F64, 1, 1, NULL), KILN_OK);
+    for (int solver = 0; solver <= 2; solver++)
+        for (int plain = 0; plain <= (solver < 2); plain++) {
+            const kiln_linreg_options options = {.solver = (kiln_linreg_solver)solver,
+                                                 .no_preconditioner = plain,
+                                                 .max_iterations = solver ? 7 : 0};
+            kiln_solver choice = {0};
+            kiln_report report = {0};
+            assert_int_equal(kiln_solver_choose(&choice, "linreg", &options, X, 1), KILN_OK);
+            assert_int_equal(kiln_linreg(W, b, X, y, &options, &report), KILN_OK);
+            assert_string_equal(choice.solver, report.solver);
+            assert_int_equal(choice.max_iterations, solver ? 7 : 1000);
+            assert_true(strlen(choice.why) > 10);
+            kiln_report_free(&report);
+        }
+    static const char *const names[] = {"logreg", "svm"};
+    for (int a = 0; a < 2; a++) {
+        kiln_solver choice = {0};
+        kiln_report report = {0};
+        assert_int_equal(kiln_solver_choose(&choice, names[a], NULL, X, 2), KILN_OK);
+        const kiln_status status =
+            a ? kiln_svm(W, b, X, y, NULL, &report) : kiln_logreg(W, b, X, y, NULL, &report);
+        assert_int_equal(status, KILN_OK);
+        assert_string_equal(choice.solver, report.solver);
+        assert_true(choice.max_iterations == 100 && *choice.why);
+        kiln_report_free(&report);
+    }
+    kiln_solver choice = {0};
+    assert_int_equal(kiln_solver_choose(&choice, "kmeans", NULL, X, 1), KILN_OK);
+    assert_true(!choice.solver && choice.max_iterations == 300 && !*choice.why);
+    assert_int_equal(
+        kiln_solver_choose(&choice, "logreg", &(kiln_logreg_options){.solver = KILN_CLASSIFIER_DUAL}, X, 2),
+        KILN_ERR_UNSUPPORTED);
+    assert_int_equal(
+        kiln_solver_choose(&choice, "linreg", &(kiln_linreg_options){.solver = (kiln_linreg_solver)9}, X, 1),
+        KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_solver_choose(&choice, "alchemy", NULL, X, 1), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_solver_choose(&choice, "linreg", NULL, X, 0), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_solver_choose(&choice, "linreg", NULL, NULL, 1), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_solver_choose(NULL, "linreg", NULL, X, 1), KILN_ERR_ARGUMENT);
+    kiln_matrix *const all[] = {X, y, W, b};
+    for (int i = 0; i < 4; i++) kiln_matrix_free(all[i]);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_algorithm_is_listed_once),
         cmocka_unit_test(options_lie_within_their_struct),
         cmocka_unit_test(choices_are_numbered_as_the_enums),
         cmocka_unit_test(told_tolerances_hold),
+        cmocka_unit_test(told_solvers_are_taken),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

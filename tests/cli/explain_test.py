@@ -67,7 +67,11 @@ class Explain(unittest.TestCase):
         passes = result["passes"] * (host["pass_seconds"] + host["overhead_seconds"])
         self.assertAlmostEqual(host["seconds"], host["start_seconds"] + host["move_seconds"] + passes)
         self.assertEqual(sum(estimate["chosen"] for estimate in result["estimates"]), 1)
+        self.assertEqual((result["solver"], result["max_iterations"]), ("cholesky", 10 * result["columns"]))
+        self.assertIn("passes over X", result["why"])
         text = kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--max-iterations", 3)[0]
+        self.assertIn("solver      cholesky: a factor", text)
+        self.assertIn("iterations  3 at most", text)
         self.assertIn("8 passes expected", text)
         self.assertIn("--device auto would take this one", text)
         self.assertIn("leave out --device", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--device", "cpu", code=2)[1])
@@ -93,6 +97,12 @@ class Explain(unittest.TestCase):
         self.assertEqual(result["passes"], (4 * 5 + 1) * 70)
         result = as_json("explain", "svm", FLIGHTS, "--target", "arr_delay", "--regression")
         self.assertEqual((result["passes"], result["k"]), (70, 1))
+        for more, solver, why in ((("svm", "--solver", "dual"), "dual", "as asked for"), (("svm",), "newton", "the default"),
+                                  (("logreg", "--l1", 1), "newton", "the dual is for")):
+            told = as_json("explain", more[0], FLIGHTS, "--target", "origin", *more[1:])
+            self.assertEqual((told["solver"], told["max_iterations"]), (solver, 100))
+            self.assertIn(why, told["why"])
+        kiln("explain", "logreg", FLIGHTS, "--target", "origin", "--solver", "dual", code=2)
         self.assertIn("--l1", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--l1", 1, code=2)[1])
         self.assertIn("no targets", kiln("explain", "linreg", FLIGHTS, code=3)[1])
         kiln("explain", "mmchain", *SHAPE, "--cv", 5, code=2)

@@ -8,7 +8,11 @@ static const char call[] = "kiln_linreg";
 
 enum { LEAST = 1000, MOST = 10000 }; /* iterations by default: ten a column in between */
 
-static kiln_status check_solver(const kiln_linreg_options *options) {
+int64_t ki_linreg_iterations(const kiln_matrix *X) {
+    return ki_max(LEAST, ki_min(10 * kiln_matrix_cols(X), MOST));
+}
+
+kiln_status ki_linreg_check_solver(const kiln_linreg_options *options) {
     if ((int)options->solver < 0 || options->solver > KILN_LINREG_CHOLESKY)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d", call, (int)options->solver);
     if (options->solver != KILN_LINREG_CHOLESKY || !options->no_preconditioner) return KILN_OK;
@@ -27,7 +31,7 @@ static kiln_status check_arguments(const kiln_matrix *W, const kiln_matrix *b, c
     if (b || !options->no_intercept) TRY(ki_check_matrix(call, "b", b, X, 1, k));
     if (options->weights) TRY(ki_check_matrix(call, "weights", options->weights, X, rows, 1));
     TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
-    TRY(check_solver(options));
+    TRY(ki_linreg_check_solver(options));
     if (rows == 0 || cols == 0)
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, rows == 0 ? "rows" : "columns");
 done:
@@ -212,9 +216,7 @@ static void hand_over_report(kiln_report *to, struct ki_system *system) {
     ki_report_figure(report, "tss", system->tss);
     ki_report_figure(report, "r2", system->tss > 0 ? 1 - system->rss / system->tss : (double)NAN);
     report->passes = system->passes;
-    report->solver = !system->direct.U || !system->direct.wanted ? "cg"
-                     : system->direct.by_rows                    ? "cholesky-rows"
-                                                                 : "cholesky";
+    report->solver = system->direct.U && system->direct.wanted ? ki_direct_name(&system->direct) : "cg";
     report->seconds = ki_clock() - system->start;
     ki_report_hand_over(to, report);
 }
@@ -233,10 +235,8 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     if (system.options.warm_start) TRY(ki_check_finite(call, "W", W, false));
     if (system.options.tolerance == 0)
         system.options.tolerance = kiln_matrix_type(X) == KILN_F32 ? 1e-5 : 1e-12;
-    if (system.options.max_iterations == 0)
-        system.options.max_iterations = ki_max(LEAST, ki_min(10 * kiln_matrix_cols(X), MOST));
-    system.direct.wanted =
-        ki_linreg_choose(&system.direct.by_rows, X, &system.options) == KILN_LINREG_CHOLESKY;
+    if (system.options.max_iterations == 0) system.options.max_iterations = ki_linreg_iterations(X);
+    system.direct.wanted = ki_linreg_choose(&system.direct, X, &system.options) == KILN_LINREG_CHOLESKY;
     const int64_t k = kiln_matrix_cols(y);
     system.blocks = ki_ceil_div(k, KI_BLOCK);
     intercepts = ki_alloc((size_t)k * sizeof *intercepts);

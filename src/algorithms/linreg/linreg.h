@@ -15,6 +15,7 @@
 /* A factor of the normal equations, see linreg_direct.c. */
 struct ki_direct {
     bool wanted, by_rows;
+    double price;  /* predicted, in passes over X; INFINITY: it cannot be had */
     bool usable;   /* once there is U */
     int64_t size;  /* columns of X, or rows */
     double *U;     /* size x size; NULL: not formed yet */
@@ -48,9 +49,15 @@ struct ki_system {
  * (zeros without warm_start) and is replaced by the result; b receives the k intercepts. */
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y);
 
-/* The solver for X, the options' own or, where they leave it open, the one that its shape makes the cheaper. by_rows: of the two
- * ways of KILN_LINREG_CHOLESKY. */
-kiln_linreg_solver ki_linreg_choose(bool *by_rows, const kiln_matrix *X, const kiln_linreg_options *options);
+/* The solver for X, the options' own or, where they leave it open, the one that its shape makes the cheaper. Of KILN_LINREG_CHOLESKY
+ * sets which of its two ways, and the price. */
+kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix *X,
+                                    const kiln_linreg_options *options);
+kiln_status ki_linreg_check_solver(const kiln_linreg_options *options);
+const char *ki_direct_name(const struct ki_direct *direct); /* as reports have it */
+int64_t ki_linreg_iterations(const kiln_matrix *X);         /* at most, by default */
+kiln_status ki_linreg_explain(kiln_solver *choice, const void *options, const kiln_matrix *X,
+                              int64_t k); /* a row's `choose` */
 void ki_direct_free(struct ki_direct *direct);
 
 #endif

@@ -7,6 +7,8 @@
  * factor, which rounding keeps from being H's: linreg_solve.c looks at the true residual after each, as it does after a cycle
  * of conjugate gradient, and goes on by that where a factor is of no use. A column that depends on those before it, but for
  * rounding, gets no part of the correction. */
+#include <stdio.h>
+
 #include "algorithms/linreg/linreg_block.h"
 
 enum {
@@ -51,16 +53,49 @@ static double price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     return factor + (gpu ? COLUMN * n : ki_gram_price(X));
 }
 
-kiln_linreg_solver ki_linreg_choose(bool *by_rows, const kiln_matrix *X, const kiln_linreg_options *options) {
+kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix *X,
+                                    const kiln_linreg_options *options) {
     kiln_device_info info = {0};
     if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK) return KILN_LINREG_CG;
     const int threads = ki_newton_threads(kiln_matrix_device(X));
     const double columns = price(X, false, info.is_gpu, threads);
     const double rows = penalised(options) ? price(X, true, info.is_gpu, threads) : INFINITY;
-    *by_rows = rows < columns;
+    direct->by_rows = rows < columns;
+    direct->price = fmin(rows, columns);
     if (options->solver) return options->solver;
-    return !options->no_preconditioner && fmin(rows, columns) <= EXPECTED ? KILN_LINREG_CHOLESKY
-                                                                          : KILN_LINREG_CG;
+    return !options->no_preconditioner && direct->price <= EXPECTED ? KILN_LINREG_CHOLESKY : KILN_LINREG_CG;
+}
+
+kiln_status ki_linreg_explain(kiln_solver *choice, const void *given, const kiln_matrix *X, int64_t k) {
+    kiln_status status;
+    kiln_linreg_options options;
+    struct ki_direct direct = {0};
+    (void)k;
+    TRY(KI_TAKE(kiln_linreg_options, &options, given));
+    TRY(ki_linreg_check_solver(&options));
+    const bool factor = ki_linreg_choose(&direct, X, &options) == KILN_LINREG_CHOLESKY;
+    const char *reason = options.solver              ? "as asked for; "
+                         : options.no_preconditioner ? "the only one without a preconditioner; "
+                                                     : "";
+    choice->solver = factor ? ki_direct_name(&direct) : "cg";
+    if (options.max_iterations == 0) choice->max_iterations = ki_linreg_iterations(X);
+    if (isinf(direct.price))
+        snprintf(
+            choice->why, sizeof choice->why,
+            "%sa factor is taken only for few columns (or rows, where every column is penalised) that the "
+            "device has memory for",
+            reason);
+    else
+        snprintf(choice->why, sizeof choice->why,
+                 "%sa factor of the normal equations should take as long as %.3g passes over X, conjugate "
+                 "gradient about %d on most data",
+                 reason, direct.price, EXPECTED);
+done:
+    return status;
+}
+
+const char *ki_direct_name(const struct ki_direct *direct) {
+    return direct->by_rows ? "cholesky-rows" : "cholesky";
 }
 
 /* ---- the factor ---- */
@@ -190,12 +225,30 @@ done:
     return status;
 }
 
+/* U from what form_... leave there; a user who does not want to wait for it is asked from time to time. */
+static void factorise(struct ki_system *system, const double *ones) {
+    struct ki_direct *direct = &system->direct;
+    const kiln_control *control = &system->options.control;
+    const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
+    struct ki_factorisation factor = {
+        .U = direct->U, .size = direct->size, .scale = ones, .part = narrow ? 1e-6 : 1e-14};
+    while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !system->cancelled) {
+        const kiln_progress now = {.phase = "factor row",
+                                   .done = factor.next,
+                                   .total = factor.size,
+                                   .objective = (double)NAN,
+                                   .residual = (double)NAN,
+                                   .seconds = ki_clock() - system->start,
+                                   .bytes = system->passes * system->bytes};
+        if (control->progress && control->progress(control->user, &now)) system->cancelled = true;
+    }
+    direct->usable = !factor.failed && !system->cancelled;
+}
+
 /* U, once for all targets. */
 static kiln_status form(struct ki_system *system) {
     kiln_status status;
     struct ki_direct *direct = &system->direct;
-    const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
-    bool replaced;
     double *ones = NULL;
     direct->size = direct->by_rows ? kiln_matrix_rows(system->X) : kiln_matrix_cols(system->X);
     TRY(room(&direct->U, direct->size, direct->size));
@@ -203,7 +256,7 @@ static kiln_status form(struct ki_system *system) {
     TRY(room(&ones, direct->size, 1));
     for (int64_t i = 0; i < direct->size; i++) ones[i] = 1;
     TRY(direct->by_rows ? form_rows(system) : form_columns(system));
-    direct->usable = ki_factorise(direct->U, direct->size, ones, narrow ? 1e-6 : 1e-14, &replaced);
+    factorise(system, ones);
 done:
     ki_free(ones);
     return status;
@@ -258,6 +311,7 @@ kiln_status ki_block_correct(struct ki_block *t) {
     struct ki_system *system = t->system;
     double active[KI_BLOCK];
     if (!system->direct.U) TRY(form(system));
+    if (system->cancelled) return kiln_fill(t->E, 0);
     for (int j = 0; j < t->k; j++) active[j] = t->active[j] && system->direct.usable ? 1 : 0;
     if (!system->direct.usable) {
         TRY(kiln_fill(t->E, 0));

@@ -223,7 +223,7 @@ static kiln_status refine(struct ki_block *t) {
         TRY(kiln_combine(t->W, keep, t->W, revert, t->E));
         TRY(check(t, false));
     }
-    if (direct && slow) TRY(leave_direct(t));
+    if (direct && slow && !t->system->cancelled) TRY(leave_direct(t));
     kiln_trace_row *last = &t->system->report.trace[t->system->report.trace_count - 1];
     last->residual = ki_block_relative(t, t->norm);
     last->objective = ki_block_objective(t);

@@ -71,6 +71,19 @@ done:
     return status;
 }
 
+kiln_status ki_logreg_explain(kiln_solver *choice, const void *given, const kiln_matrix *X, int64_t k) {
+    kiln_status status;
+    kiln_logreg_options options;
+    TRY(KI_TAKE(kiln_logreg_options, &options, given));
+    TRY(ki_check_strength(call, "l1", &options.l1, 0));
+    TRY(ki_check_strength(call, "l2", &options.l2, options.l1 > 0 ? 0 : 1));
+    const struct ki_newton newton = {
+        .call = call, .X = X, .k = k > 2 ? (int)k : 1, .l2 = options.l2, .l1 = options.l1};
+    TRY(ki_dual_explain(choice, &newton, options.solver));
+done:
+    return status;
+}
+
 kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                         const kiln_logreg_options *options, kiln_report *report) {
     kiln_status status;

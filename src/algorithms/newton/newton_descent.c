@@ -143,8 +143,8 @@ static void solve_face(struct ki_quadratic *of) {
     const int64_t size = fill_face(of), bordered = size + of->intercept;
     double part = 1;
     int64_t first = -1;
-    bool replaced;
-    if (!ki_factorise(of->U, bordered, of->zeros, 0, &replaced)) return;
+    struct ki_factorisation factor = {.U = of->U, .size = bordered, .scale = of->zeros};
+    if (!ki_factorise(&factor, INFINITY) || factor.failed) return;
     ki_substitute(of->U, of->solution, bordered);
     for (int64_t i = 0; i < size; i++) {
         const double z = of->z[of->face[i]], moved = z + part * of->solution[i];

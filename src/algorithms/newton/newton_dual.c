@@ -8,6 +8,8 @@
  * the method of multipliers, which stops where both are small.
  *
  * Sweeps are one thread's work. Classes go side by side. */
+#include <stdio.h>
+
 #include "algorithms/newton/newton_dual.h"
 
 enum { SWEEPS = 1000, SEED = 20081 };
@@ -38,17 +40,35 @@ struct descent {
     int count; /* at once */
 };
 
+static bool possible(const struct ki_newton *newton) {
+    return ki_dual_possible(newton->X) && newton->k == 1 && newton->l2 > 0 && newton->l1 == 0;
+}
+
 kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver) {
-    const kiln_matrix *X = newton->X;
     if ((int)solver < 0 || solver > KILN_CLASSIFIER_DUAL)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d", newton->call, (int)solver);
-    const bool possible = ki_dual_possible(X) && newton->k == 1 && newton->l2 > 0 && newton->l1 == 0;
     *wanted = solver == KILN_CLASSIFIER_DUAL;
-    if (!*wanted || possible) return KILN_OK;
+    if (!*wanted || possible(newton)) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED,
             "%s: the dual is for a sparse X in the CPU's memory, an L2 penalty without L1, and no softmax",
             newton->call);
     return ki_hint("solve by Newton's method, which takes them all");
+}
+
+kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
+                            kiln_classifier_solver solver) {
+    kiln_status status;
+    bool dual = false;
+    TRY(ki_dual_choose(&dual, newton, solver));
+    choice->solver = dual ? "dual" : "newton";
+    snprintf(
+        choice->why, sizeof choice->why, "%s",
+        solver ? "as asked for"
+        : possible(newton)
+            ? "the default; the dual is possible too, and faster where the penalty is very weak"
+            : "the dual is for a sparse X in the CPU's memory, an L2 penalty without L1, and no softmax");
+done:
+    return status;
 }
 
 static void problem_free(struct problem *problem) {

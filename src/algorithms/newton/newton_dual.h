@@ -9,6 +9,12 @@
  * cannot be. */
 kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver);
 
+/* What that has to say, for the rows' `choose`. */
+kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
+                            kiln_classifier_solver solver);
+kiln_status ki_logreg_explain(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
+kiln_status ki_svm_explain(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
+
 struct ki_dual_task {
     bool logistic;
     const struct ki_labels *labels;

@@ -39,7 +39,7 @@ static const double NEAR_CURVATURE = 0.1, FAR_CURVATURE = 1, SOLVE_STEP = 0.8, S
 
 /* What a class's factorisation and its solution leave behind. */
 struct of_class {
-    bool positive, replaced; /* see ki_factorise */
+    struct ki_factorisation factorisation;
     double product;
 };
 
@@ -279,26 +279,52 @@ done:
     return status;
 }
 
+/* Classes go on until it is time to ask the user. */
+struct round {
+    struct of_class *classes;
+    double until;
+};
+
 static void factorise_class(void *arg, int c) {
-    const struct ki_newton_work *work = arg;
-    const struct ki_factor *factor = work->factor;
-    struct of_class *class = factor->classes + c;
-    const int64_t square = factor->size * factor->size;
-    class->positive =
-        ki_factorise(factor->U + c * square, factor->size, factor->scale,
-                     kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-5 : 1e-10, &class->replaced);
-    if (work->newton->k > 1) ki_narrow(factor->U + c * square, square);
+    const struct round *round = arg;
+    ki_factorise(&round->classes[c].factorisation, round->until);
+}
+
+static bool all_factorised(const struct ki_newton_work *work) {
+    for (int64_t c = 0; c < work->newton->k; c++) {
+        const struct ki_factorisation *of = &work->factor->classes[c].factorisation;
+        if (of->next < of->size && !of->failed) return false;
+    }
+    return true;
+}
+
+static void factorise_all(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    const struct ki_newton *newton = work->newton;
+    const int64_t size = factor->size;
+    const double part = kiln_matrix_type(newton->X) == KILN_F32 ? 1e-5 : 1e-10;
+    for (int64_t c = 0; c < newton->k; c++)
+        factor->classes[c].factorisation = (struct ki_factorisation){
+            .U = factor->U + c * size * size, .size = size, .scale = factor->scale, .part = part};
+    while (!all_factorised(work) && !newton->cancelled) {
+        struct round round = {factor->classes, ki_clock() + KI_FACTOR_ROUND};
+        ki_newton_parallel(kiln_matrix_device(newton->X), newton->k, factorise_class, &round);
+        if (ki_clock() > round.until) ki_newton_progress(work);
+    }
+    for (int64_t c = 0; newton->k > 1 && c < newton->k && !newton->cancelled; c++)
+        ki_narrow(factor->U + c * size * size, size * size);
 }
 
 /* M = U^T U, and what to think of it. */
 static void factorise(struct ki_newton_work *work) {
     struct ki_factor *factor = work->factor;
     const double small = kiln_matrix_type(work->newton->X) == KILN_F32 ? 1e-3 : 1e-8;
-    ki_newton_parallel(kiln_matrix_device(work->newton->X), (int)work->newton->k, factorise_class, work);
+    factorise_all(work);
+    if (work->newton->cancelled) return;
     factor->ready = true;
     for (int64_t c = 0; c < work->newton->k; c++) {
-        factor->ready = factor->ready && factor->classes[c].positive;
-        factor->sound = factor->sound && !factor->classes[c].replaced;
+        factor->ready = factor->ready && !factor->classes[c].factorisation.failed;
+        factor->sound = factor->sound && !factor->classes[c].factorisation.replaced;
     }
     for (int64_t i = 0; i < factor->size && factor->sound; i++) {
         const double pivot = factor->U[i * (factor->size + 1)];

@@ -9,6 +9,8 @@
  * and an intercept asks for sum t = 0. That holds but for the tolerance; scaling the positive or the negative t down by a
  * hair makes it hold exactly, at D(t) = sum_i c_i t_i - e |t_i| - t_i^2 / (2 s_i) - ..., c the +1, -1 of the classes, or the
  * target of the regression and e its epsilon. One pass for eta and one for X^T t. */
+#include <stdio.h>
+
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
@@ -54,6 +56,11 @@ done:
     return status;
 }
 
+static kiln_status check_solver(const kiln_svm_options *options) {
+    if (!options->regression || options->solver != KILN_CLASSIFIER_DUAL) return KILN_OK;
+    return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a regression has no solver in the dual", call);
+}
+
 static kiln_status machine_new(struct machine *m, double start) {
     kiln_status status = KILN_OK;
     const kiln_svm_options *options = m->options;
@@ -73,8 +80,7 @@ static kiln_status machine_new(struct machine *m, double start) {
                                    .control = options->control,
                                    .start = start};
     TRY(ki_dual_choose(&m->descended, &m->newton, options->solver));
-    if (options->regression && options->solver == KILN_CLASSIFIER_DUAL)
-        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: a regression has no solver in the dual", call);
+    TRY(check_solver(options));
     m->W = ki_calloc(bytes);
     m->b = ki_calloc((size_t)m->problems * sizeof *m->b);
     if (!m->W || !m->b) return ki_fail_nomem(bytes, "the coefficients");
@@ -253,6 +259,20 @@ static kiln_status hand_over(struct machine *m, kiln_matrix *W, kiln_matrix *b, 
     const double gap = objective > 0 ? fmax(objective - m->dual, 0) / objective : 0;
     ki_report_figure(&m->newton.report, "gap", isnan(m->dual) ? (double)NAN : gap);
     TRY(ki_newton_hand_over(&m->newton, NULL, NULL, report));
+done:
+    return status;
+}
+
+kiln_status ki_svm_explain(kiln_solver *choice, const void *given, const kiln_matrix *X, int64_t k) {
+    kiln_status status;
+    kiln_svm_options options;
+    (void)k;
+    TRY(KI_TAKE(kiln_svm_options, &options, given));
+    TRY(ki_check_strength(call, "l2", &options.l2, 0.5));
+    const struct ki_newton newton = {.call = call, .X = X, .k = 1, .l2 = options.l2};
+    TRY(ki_dual_explain(choice, &newton, options.solver));
+    TRY(check_solver(&options));
+    if (options.regression) snprintf(choice->why, sizeof choice->why, "the only one for a regression");
 done:
     return status;
 }
