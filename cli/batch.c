@@ -153,7 +153,7 @@ int tune_batch(struct run *run) {
     if (!code) qsort(asked.rows + 1, (size_t)asked.plans_count - 1, sizeof *asked.rows, by_prediction);
     if (!code) code = measure_all(run, &asked);
     if (!code) {
-        progress_clear();
+        progress_end();
         if (talk_json())
             code = tell_json(run, &asked, "kiln.tune/1", asked.measured);
         else

@@ -90,6 +90,7 @@ int choose_device(struct run *run, kiln_data *data, const kiln_work *work) {
     int64_t count;
     const double start = clock_seconds();
     talk_unpolled();
+    talk_doing("choose a device");
     if (kiln_device_choose(&device, &estimates, &count, run->device, work,
                            &(kiln_choose_options){.process_end = process_end}) != KILN_OK)
         return fail_library(WORKING);

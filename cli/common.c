@@ -55,6 +55,7 @@ int run_open_device(struct run *run, const char *standard) {
                                          .memory = run->settings->memory,
                                          .deterministic = run->settings->deterministic,
                                          .message = on_message};
+    talk_doing("start the device");
     if (kiln_device_open(&run->device, name, &options) != KILN_OK) return fail_library(WORKING);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */
@@ -110,7 +111,7 @@ int run_read_column_file(struct run *run, kiln_matrix **column, const char *path
     kiln_data *data = NULL;
     int code = 0;
     const kiln_read_options options = {
-        .type = type, .threads = (int)run->settings->threads, .control = talk_control(0)};
+        .type = type, .threads = (int)run->settings->threads, .control = talk_control("read", 0)};
     if (kiln_data_read(&data, run->device, path, &options) != KILN_OK) return fail_library(READING);
     const kiln_matrix *found = only_column(data);
     if (!found)

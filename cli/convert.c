@@ -37,7 +37,7 @@ static int write_targets(struct run *run, const kiln_matrix *y) {
     const char *path = run->settings->targets_to;
     kiln_matrix *copy = NULL;
     kiln_data *data = NULL;
-    kiln_control control = talk_control(0);
+    kiln_control control = talk_control("write", 0);
     kiln_status status = kiln_matrix_copy(&copy, run->device, KILN_TYPE_DEFAULT, y);
     if (status == KILN_OK) status = kiln_data_create(&data, copy, NULL);
     if (status != KILN_OK) kiln_matrix_free(copy);
@@ -50,7 +50,7 @@ static int write_targets(struct run *run, const kiln_matrix *y) {
 static int write_all(struct run *run, const kiln_data *data, const char *out, kiln_file_format format) {
     const kiln_matrix *y = kiln_data_y(data);
     const char *targets = run->settings->targets_to;
-    kiln_control control = talk_control(0);
+    kiln_control control = talk_control("write", 0);
     double start = clock_seconds();
     if (targets && !y)
         return fail_with(KILN_ERR_DATA, READING, "--target or --target-file says where they are",
@@ -76,7 +76,7 @@ int verb_convert(struct run *run) {
     kiln_data *data = NULL;
     if (!code) code = run_read(run, &data, run->arguments[0], type_of(run->settings->type), NULL);
     if (!code) code = write_all(run, data, out, format);
-    progress_clear();
+    progress_end();
     if (!code && strcmp(out, "-") != 0) say("wrote %s in %s", out, text_seconds(run->seconds.write));
     if (!code && talk_json()) code = tell_json(run, data);
     kiln_data_free(data);

@@ -282,7 +282,7 @@ static int keep_finished(struct run *run, struct training *job, struct validatio
                          "interrupted before the first %s was finished; no model was written",
                          validation->folds ? "fold" : "value");
     choose(validation);
-    progress_clear();
+    progress_end();
     if (validation->folds)
         say_error("kiln: interrupted after %lld of %lld folds; no model was fitted%s%s",
                   (long long)validation->finished, (long long)validation->folds,

@@ -188,7 +188,7 @@ void cv_print(FILE *file, const json_t *table) {
 
 int cv_tell_path(struct run *run, const struct training *job, const struct validation *validation) {
     json_t *table = cv_json(job, validation);
-    progress_clear();
+    progress_end();
     if (!talk_json()) {
         cv_print(run_tables(run), table);
         json_decref(table);

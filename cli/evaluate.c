@@ -351,7 +351,7 @@ int verb_evaluate(struct run *run) {
     struct evaluation e = {.count = 0};
     int code = run_check_outputs(run);
     if (!code) code = prediction_make(run, &e.p);
-    progress_clear();
+    progress_end();
     if (!code) code = check(run, &e.p);
     if (!code) code = judge(&e);
     if (!code) code = add_metrics(&e);

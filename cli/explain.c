@@ -229,6 +229,7 @@ static int explain_training(struct run *run, const struct verb *verb) {
     run->device = as.device;
     if (!code) {
         talk_unpolled();
+        talk_doing("choose a device");
         if (kiln_device_choose(&device, &estimates, &count, run->device, &work,
                                &(kiln_choose_options){.thorough = 1, .process_end = process_end}) != KILN_OK)
             code = fail_library(WORKING);

@@ -8,7 +8,7 @@ int info_model(struct run *run, const char *path);
 int info_data(struct run *run, const char *path);
 
 /* Of a CSV file: what its columns are. */
-json_t *info_columns_json(const kiln_data *data);
+json_t *info_column_json(const void *data, int64_t i); /* NULL: there is none */
 void info_print_columns(const kiln_data *data);
 
 #endif

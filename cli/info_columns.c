@@ -11,23 +11,19 @@ static const char *kind_of(const kiln_column *column) {
     return column->role == KILN_COLUMN_IGNORED ? "" : column->text ? "text" : "number";
 }
 
-json_t *info_columns_json(const kiln_data *data) {
-    const kiln_column *column = kiln_data_column(data, 0);
-    if (!column) return json_null();
-    json_t *array = json_array();
-    for (int64_t i = 0; (column = kiln_data_column(data, i)); i++) {
-        json_t *object = json_object();
-        json_put_text(object, "name", column->name);
-        json_put_text(object, "role", roles[column->role]);
-        json_put_text(object, "kind", *kind_of(column) ? kind_of(column) : NULL);
-        json_put(object, "levels", column->text ? json_integer(column->levels) : json_null());
-        json_put_count(object, "missing", column->missing);
-        json_put_number(object, "least", column->least);
-        json_put_number(object, "most", column->most);
-        json_put_number(object, "mean", column->mean);
-        json_add(array, object);
-    }
-    return array;
+json_t *info_column_json(const void *data, int64_t i) {
+    const kiln_column *column = kiln_data_column(data, i);
+    if (!column) return NULL;
+    json_t *object = json_object();
+    json_put_text(object, "name", column->name);
+    json_put_text(object, "role", roles[column->role]);
+    json_put_text(object, "kind", *kind_of(column) ? kind_of(column) : NULL);
+    json_put(object, "levels", column->text ? json_integer(column->levels) : json_null());
+    json_put_count(object, "missing", column->missing);
+    json_put_number(object, "least", column->least);
+    json_put_number(object, "most", column->most);
+    json_put_number(object, "mean", column->mean);
+    return object;
 }
 
 /* A row a column of the file. */

@@ -171,10 +171,15 @@ static double speed(const struct run *run, const kiln_data *data) {
     return (double)kiln_data_bytes(data) / fmax(run->seconds.read, 1e-6);
 }
 
+static json_t *feature_json(const void *data, int64_t i) {
+    const char *name = kiln_data_feature_name(data, i);
+    return name ? json_text(name) : NULL;
+}
+
 static int tell_json(struct run *run, const char *path, const kiln_data *data,
                      const struct row_lengths *lengths, const double *targets) {
     const kiln_matrix *X = kiln_data_X(data);
-    json_t *object = run_json(run, "kiln.info/1"), *names = json_null();
+    json_t *object = run_json(run, "kiln.info/1");
     json_put_text(object, "kind", "data");
     json_put_text(object, "file", path);
     json_put_text(object, "format", file_format_name(kiln_data_format(data)));
@@ -186,14 +191,10 @@ static int tell_json(struct run *run, const char *path, const kiln_data *data,
     run_json_seconds(run, object);
     json_put(object, "row_lengths", histogram_json(lengths, X));
     json_put(object, "targets", targets_json(data, targets));
-    if (kiln_data_feature_name(data, 0)) {
-        names = json_array();
-        for (int64_t j = 0; j < kiln_matrix_cols(X); j++)
-            json_add(names, json_text(kiln_data_feature_name(data, j)));
-    }
-    json_put(object, "features", names);
-    json_put(object, "columns_of_file", info_columns_json(data));
-    return json_print(object);
+    const struct json_list lists[] = {
+        {"features", feature_json, kiln_data_feature_name(data, 0) ? data : NULL},
+        {"columns_of_file", info_column_json, kiln_data_column(data, 0) ? data : NULL}};
+    return json_print_lists(object, lists, 2);
 }
 
 static void print_histogram(const struct row_lengths *lengths, const kiln_matrix *X) {
@@ -278,7 +279,7 @@ int info_data(struct run *run, const char *path) {
     if (!code) code = run_read(run, &data, path, type_of(run->settings->type), NULL);
     if (!code) code = measure_rows(&lengths, kiln_data_X(data));
     if (!code && kiln_data_y(data)) code = target_values(run, kiln_data_y(data), &targets);
-    progress_clear();
+    progress_end();
     if (!code && talk_json())
         code = tell_json(run, path, data, &lengths, targets);
     else if (!code)

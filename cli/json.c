@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "errors.h"
+#include "talk.h"
 
 static bool incomplete;
 
@@ -61,12 +62,44 @@ char *json_compact(const json_t *value) {
     return json_dumps(value, JSON_COMPACT);
 }
 
-int json_print(json_t *object) {
-    bool good = object && !incomplete;
-    if (!good) fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory while building the JSON result");
-    int code = good ? 0 : exit_code(KILN_ERR_NOMEM, WORKING);
-    /* A failed write is found and reported when standard output is closed. */
-    if (good && json_dumpf(object, stdout, JSON_INDENT(2)) == 0) putchar('\n');
+/* Text of several lines, each further one behind so many blanks. */
+static void print_indented(const char *text, int blanks) {
+    for (const char *end; (end = strchr(text, '\n')); text = end + 1)
+        printf("%.*s\n%*s", (int)(end - text), text, blanks, "");
+    fputs(text, stdout);
+}
+
+/* false: out of memory. */
+static bool print_list(const struct json_list *list) {
+    json_t *item;
+    printf(",\n  \"%s\": %s", list->key, list->of ? "[" : "null");
+    for (int64_t i = 0; list->of && (item = list->item(list->of, i)); i++) {
+        char *text = json_dumps(item, JSON_INDENT(2) | JSON_ENCODE_ANY);
+        json_decref(item);
+        if (!text) return false;
+        fputs(i > 0 ? ",\n    " : "\n    ", stdout);
+        print_indented(text, 4);
+        free(text);
+    }
+    if (list->of) fputs("\n  ]", stdout);
+    return true;
+}
+
+int json_print_lists(json_t *object, const struct json_list *lists, int count) {
+    char *text = object && !incomplete ? json_dumps(object, JSON_INDENT(2)) : NULL;
+    bool good = text != NULL;
     json_decref(object);
-    return code;
+    if (!good) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory while building the JSON result");
+    text[strlen(text) - 2] = '\0'; /* the line end and brace after the last key */
+    /* A failed write is found and reported when standard output is closed. */
+    fputs(text, stdout);
+    free(text);
+    for (int i = 0; good && i < count; i++) good = print_list(&lists[i]) && !incomplete;
+    if (good) puts("\n}");
+    if (!good) say_error("kiln: out of memory while building the JSON result, which is cut off");
+    return good ? 0 : exit_code(KILN_ERR_NOMEM, WORKING);
+}
+
+int json_print(json_t *object) {
+    return json_print_lists(object, NULL, 0);
 }

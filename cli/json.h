@@ -27,4 +27,13 @@ char *json_compact(const json_t *value);
  * means. */
 int json_print(json_t *object);
 
+/* An array that may be long: its items are made one after the other, so that it takes no memory. */
+struct json_list {
+    const char *key;
+    json_t *(*item)(const void *of, int64_t i); /* NULL: there is no item i */
+    const void *of;                             /* NULL: the key's value is null */
+};
+/* The same with these keys behind those of the object, which has others already. */
+int json_print_lists(json_t *object, const struct json_list *lists, int count);
+
 #endif

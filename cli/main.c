@@ -9,6 +9,7 @@
 
 #include "common.h"
 #include "help.h"
+#include "progress.h"
 #include "verbs.h"
 
 /* A closed standard descriptor would be handed out for the next file that is opened, and messages would land
@@ -46,6 +47,7 @@ static int run_verb(const struct command *command) {
         return EXIT_DONE;
     }
     int code = command->verb->run(&run);
+    progress_end();
     kiln_device_close(run.device);
     return code;
 }

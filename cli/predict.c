@@ -245,7 +245,7 @@ int verb_predict(struct run *run) {
     int code = run_check_outputs(run);
     if (!code) code = prediction_make(run, &p);
     double start = clock_seconds();
-    progress_clear();
+    progress_end();
     if (!code && (output || !talk_json())) code = predict_write(run, &p, output);
     run->seconds.write = clock_seconds() - start;
     if (!code) prediction_warn(&p);

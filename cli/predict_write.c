@@ -81,7 +81,7 @@ static int write_lines(const struct prediction *p, const char *path) {
 
 static int write_array(struct run *run, const struct prediction *p, const char *path) {
     const int64_t columns = p->shown ? p->columns : 1;
-    const kiln_control control = talk_control(0);
+    const kiln_control control = talk_control("write", 0);
     kiln_matrix *wide = NULL, *X = NULL;
     kiln_data *data = NULL;
     double *values = NULL;

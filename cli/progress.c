@@ -1,5 +1,8 @@
 /* Progress: on a terminal one line that is drawn over, at most ten times a second; elsewhere plain lines at
- * iterations 1, 2, 4, 8, ..., and while an iteration takes longer at seconds 1, 2, 4, 8, ...
+ * iterations 1, 2, 4, 8, ...
+ *
+ * Much of the work calls nobody back, or not within a second. A thread breaks the silence, whatever goes on: where nothing has
+ * been said for 1, 2, 4, 8, ... seconds it tells what is being done and for how long, and the latest that is known of it.
  *
  * How far a solver is: the residual falls about geometrically, so log(first/now) / log(first/tolerance), or
  * iterations done of those allowed, whichever is more. The time left follows from it. */
@@ -10,6 +13,8 @@
 #include <langinfo.h>
 #include <locale.h>
 #include <math.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +31,13 @@ static struct {
     bool drawn;                         /* the moving line is on the screen */
     char phase[16];
     double tolerance, first_residual, drawn_at;
-    int64_t next, last; /* plain lines: what to report next, what was reported last */
-    double late;        /* seconds after which a line comes although no iteration has ended */
+    int64_t next, last;          /* plain lines: the iteration to report next, the one reported last */
+    const char *doing;           /* the work that the thread watches over; NULL: none */
+    double begun, said_at, late; /* of the work, of the latest line, and how long silence may last */
+    kiln_progress latest;        /* of phase NULL: nothing is known yet */
 } state;
+/* Taken by whoever writes to standard error, the thread or the others, and for the state. */
+static pthread_mutex_t mutex = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static double now_seconds(void) {
     struct timespec time;
@@ -46,27 +55,25 @@ static void find_out(void) {
     state.utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
 }
 
-void progress_begin(double tolerance) {
-    find_out();
-    state.phase[0] = '\0';
-    state.tolerance = tolerance;
-}
-
-void progress_clear(void) {
-    if (!state.drawn) return;
-    fputs("\r\033[K", stderr);
-    fflush(stderr);
+void progress_hold(void) {
+    pthread_mutex_lock(&mutex);
+    if (state.drawn) fputs("\r\033[K", stderr);
+    if (state.drawn) fflush(stderr);
     state.drawn = false;
 }
 
+void progress_release(void) {
+    state.said_at = now_seconds();
+    state.late = 1;
+    pthread_mutex_unlock(&mutex);
+}
+
 static void begin_phase(const kiln_progress *now) {
-    progress_clear();
     snprintf(state.phase, sizeof state.phase, "%s", now->phase);
     state.first_residual = now->residual;
     state.drawn_at = 0;
     state.next = 1;
     state.last = -1;
-    state.late = 1;
 }
 
 static double fraction(const kiln_progress *now) {
@@ -146,21 +153,94 @@ static void draw(const kiln_progress *now) {
     state.drawn = true;
 }
 
-void progress_show(const kiln_progress *now, bool every) {
-    const bool solving = kind_of(now) == ITERATIONS;
+static void show(const kiln_progress *now, bool every) {
     if (strcmp(state.phase, now->phase) != 0) begin_phase(now);
     if (!(state.first_residual > 0)) state.first_residual = now->residual;
+    state.latest = *now;
     if (state.terminal) {
         draw(now);
         return;
     }
-    int64_t reached = solving ? now->done : (int64_t)now->seconds;
-    const bool due = reached >= 1 && reached != state.last && (reached >= state.next || (every && solving));
-    if (!due && !(solving && now->seconds >= state.late)) return;
-    state.last = reached;
-    while (state.late <= now->seconds) state.late *= 2;
-    while (state.next <= reached) state.next *= 2;
+    if (kind_of(now) != ITERATIONS || now->done < 1 || now->done == state.last) return;
+    if (now->done < state.next && !every) return;
+    state.last = now->done;
+    while (state.next <= now->done) state.next *= 2;
     char text[200];
     describe(text, sizeof text, now, false);
+    progress_hold();
     fprintf(stderr, "%s\n", text);
+    progress_release();
+}
+
+void progress_show(const kiln_progress *now, bool every) {
+    pthread_mutex_lock(&mutex);
+    show(now, every);
+    pthread_mutex_unlock(&mutex);
+}
+
+/* --------------------------------------------------------------------------------------------- silence */
+
+static void break_silence(void) {
+    const double time = now_seconds();
+    if (!state.doing || time - state.said_at < state.late || time - state.drawn_at < 1) return;
+    while (state.late <= time - state.said_at) state.late *= 2;
+    char text[256];
+    if (state.latest.phase)
+        describe(text, sizeof text - 32, &state.latest, state.terminal);
+    else
+        snprintf(text, sizeof text - 32, "%s", state.doing);
+    snprintf(text + strlen(text), 32, ", %.0f s so far", time - state.begun);
+    if (!state.terminal) {
+        fprintf(stderr, "%s\n", text);
+        return;
+    }
+    fprintf(stderr, "\r%.*s\033[K", terminal_width() - 1, text);
+    fflush(stderr);
+    state.late = 1;
+    state.drawn = true;
+    state.drawn_at = time;
+}
+
+static void *watch(void *nothing) {
+    const struct timespec nap = {.tv_nsec = 100000000};
+    for (;;) {
+        nanosleep(&nap, NULL);
+        pthread_mutex_lock(&mutex);
+        break_silence();
+        pthread_mutex_unlock(&mutex);
+    }
+    return nothing;
+}
+
+/* Signals go to the other threads. Without this one the tool works as well, only more silently. */
+static void begin_watch(void) {
+    static bool begun;
+    pthread_t thread;
+    sigset_t all, before;
+    if (begun) return;
+    begun = true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (pthread_create(&thread, NULL, watch, NULL) == 0) pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+void progress_begin(const char *doing, double tolerance) {
+    pthread_mutex_lock(&mutex);
+    find_out();
+    if (!state.said_at) state.said_at = now_seconds();
+    if (!state.doing) state.late = 1;
+    state.phase[0] = '\0';
+    state.tolerance = tolerance;
+    state.doing = doing;
+    state.begun = now_seconds();
+    state.latest.phase = NULL;
+    pthread_mutex_unlock(&mutex);
+    begin_watch();
+}
+
+void progress_end(void) {
+    progress_hold();
+    state.doing = NULL;
+    progress_release();
 }

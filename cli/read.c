@@ -143,7 +143,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .vocabulary = settings->vocabulary,
                                  .threads = (int)settings->threads,
                                  .tables = (run->data_of ? run->data_of : run->verb)->tables,
-                                 .control = talk_control(0)};
+                                 .control = talk_control("read", 0)};
     add_more_files(&options, run, path);
     default_columns(run, &options, used);
     kiln_device_statistics before = {0};
@@ -153,6 +153,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
     const int code = status == KILN_OK ? 0 : fail_reading(&options, settings);
     json_decref(used);
     if (code) return code;
+    talk_doing(run->verb->name);
     double seconds = run_account(run, &before, clock_seconds() - start);
     run->seconds.read += seconds;
     say_warnings(*data);

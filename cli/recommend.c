@@ -255,7 +255,7 @@ int verb_recommend(struct run *run) {
     struct recommending r = {.run = run, .wanted = (const void *)run->settings->own.bytes};
     int code = run_check_outputs(run);
     if (!code) code = work(&r);
-    progress_clear();
+    progress_end();
     if (!code && run->settings->output) code = write_lines(&r);
     if (!code && talk_json())
         code = tell_json(&r);

@@ -58,7 +58,7 @@ static int solve(struct solving *s) {
     struct run *run = s->run;
     const double given = algorithm_given(name_of(s), run->settings, "tolerance");
     const double tolerance = algorithm_standard(name_of(s), "tolerance", kiln_matrix_type(solving_X(s)));
-    const kiln_control control = talk_control(given > 0 ? given : tolerance);
+    const kiln_control control = talk_control("solve", given > 0 ? given : tolerance);
     kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     const double start = clock_seconds();
@@ -182,7 +182,7 @@ static void tell_people(const struct solving *s) {
 
 static int tell(const struct solving *s) {
     int code = 0;
-    progress_clear();
+    progress_end();
     if (talk_verbose()) train_tell_device(s->run);
     if (talk_json())
         code = tell_json(s);

@@ -60,11 +60,12 @@ bool talk_quiet(void) {
 /* Messages hold names from files. */
 static void print_line(const char *format, va_list args) {
     char line[4096];
-    progress_clear();
-    fflush(stdout); /* where both streams go to one place, in the order they were written */
     vsnprintf(line, sizeof line, format, args);
+    progress_hold();
+    fflush(stdout); /* where both streams go to one place, in the order they were written */
     text_put(stderr, line, 1);
     fputc('\n', stderr);
+    progress_release();
 }
 
 void say(const char *format, ...) {
@@ -85,7 +86,9 @@ void say_error(const char *format, ...) {
 void talk_step(const char *what, int64_t done, int64_t total, double seconds) {
     const kiln_progress now = {.phase = what, .done = done, .total = total, .seconds = seconds};
     polled = 1;
-    if (!manner.quiet) progress_show(&now, false);
+    if (manner.quiet) return;
+    if (done == 0) progress_begin(what, 0);
+    progress_show(&now, false);
 }
 
 void talk_unpolled(void) {
@@ -110,8 +113,12 @@ kiln_control talk_silent_control(void) {
     return (kiln_control){on_silent_progress, NULL};
 }
 
-kiln_control talk_control(double tolerance) {
-    progress_begin(tolerance);
+void talk_doing(const char *what) {
+    if (!manner.quiet) progress_begin(what, 0);
+}
+
+kiln_control talk_control(const char *what, double tolerance) {
+    if (!manner.quiet) progress_begin(what, tolerance);
     polled = 1;
     return (kiln_control){on_progress, NULL};
 }

@@ -22,12 +22,13 @@ void talk_catch_signals(void);
 bool talk_interrupted(void);
 
 /* The callback and its user for kiln_control. On a terminal a line that moves; elsewhere a line at iterations 1, 2, 4, 8, ...
- * and, while reading or where an iteration takes long, at seconds 1, 2, 4, ... `tolerance` lets the bar tell how far the residual has
- * come. */
-kiln_control talk_control(double tolerance);
+ * and after 1, 2, 4, ... seconds without one. `what` is being done, for those who hear nothing of it; `tolerance` lets the bar tell
+ * how far the residual has come. */
+kiln_control talk_control(const char *what, double tolerance);
+/* The same for work that calls nobody back. */
+void talk_doing(const char *what);
 kiln_control talk_silent_control(void); /* shows nothing, but passes signals on */
-/* The same for what is counted: "plan 3 of 12" is begun. Who calls it asks talk_interrupted() from then on. Elsewhere than on a
- * terminal a line at seconds 1, 2, 4, ... */
+/* The same for what is counted: "plan 3 of 12" is begun. Who calls it asks talk_interrupted() from then on. */
 void talk_step(const char *what, int64_t done, int64_t total, double seconds);
 /* What follows cannot stop half-way and has nothing to save: a signal ends the process at once, as does one that came before. */
 void talk_unpolled(void);

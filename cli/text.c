@@ -8,8 +8,8 @@
 enum { ROOM = 80, BUFFERS = 16 };
 
 static char *next_buffer(void) {
-    static char buffers[BUFFERS][ROOM];
-    static unsigned next;
+    static _Thread_local char buffers[BUFFERS][ROOM]; /* progress.c has a thread */
+    static _Thread_local unsigned next;
     return buffers[next++ % BUFFERS];
 }
 

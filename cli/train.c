@@ -8,6 +8,7 @@
 #include "choose.h"
 #include "cv.h"
 #include "files.h"
+#include "progress.h"
 #include "verbs.h"
 
 static const struct algorithm *const algorithms[] = {&algorithm_linreg, &algorithm_logreg, &algorithm_glm,
@@ -234,7 +235,7 @@ static int solve_last(struct run *run, struct training *job) {
     const struct problem problem = {.penalty = job->penalty,
                                     .weights = job->weights,
                                     .warm = job->warm != NULL,
-                                    .control = talk_control(tolerance_of(job))};
+                                    .control = talk_control("solve", tolerance_of(job))};
     return train_solve(run, job, &problem, &job->report);
 }
 
@@ -258,6 +259,7 @@ static int validate(struct run *run, struct training *job) {
         extra = json_object();
         json_put(extra, "cross_validation", cv_json(job, &validation));
         job->scores = json_object_get(extra, "cross_validation");
+        progress_end();
         if (!talk_json()) cv_print(run_tables(run), job->scores);
         code = fit(run, job, extra);
         job->scores = NULL;

@@ -57,6 +57,7 @@ int train_judge(struct metrics *metrics, const struct training *job, const struc
 
 int train_measure(struct run *run, struct training *job) {
     (void)run;
+    talk_doing("measure");
     if (job->loss.kind == KILN_LOSS_SQUARED) return measure_linreg(job);
     if (job->loss.kind == KILN_LOSS_GLM) {
         metrics_add(&job->metrics, "null_deviance", "null dev.",
@@ -320,7 +321,7 @@ void train_tell_device(const struct run *run) {
 int train_tell(struct run *run, const struct training *job, json_t *extra) {
     struct coefficients table;
     int code = coefficients_new(&table, job);
-    progress_clear();
+    progress_end();
     if (talk_verbose()) train_tell_device(run);
     if (!code && talk_json())
         code = tell_json(run, job, &table, extra);

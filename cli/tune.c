@@ -155,7 +155,7 @@ static int tune_mmchain(struct run *run, struct tune *tune) {
     if (run->settings->plot && !interrupted)
         code = tune_plot(run->settings->plot, tune->tuned, tune->count, title);
     if (code) return code;
-    progress_clear();
+    progress_end();
     if (talk_json())
         code = tell_json(run, tune);
     else

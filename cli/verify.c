@@ -110,7 +110,7 @@ int verb_verify(struct run *run) {
     struct verifying v = {0};
     int code = run_load_model(&v.model, run->arguments[0]);
     if (!code) code = verify(run, &v);
-    progress_clear();
+    progress_end();
     if (!code) {
         if (!talk_json()) tell_people(run, &v);
         const int told = talk_json() ? tell_json(run, &v) : 0;

@@ -81,8 +81,8 @@ typedef struct kiln_read_options {
     int decimal_comma;         /* 1,5 is one and a half */
     kiln_unseen unseen;        /* with a model */
     kiln_extra extra_columns;  /* with a model; in sparse formats too */
-    /* Limits of a CSV file, against memory that is many times its size; 0 = 100,000 columns, 1,000,000 levels of a column,
-     * 4,096 bytes of a name or a level. */
+    /* Limits of a CSV file, against memory that is many times its size; 0 = 100,000 columns (1,000 without a name),
+     * 1,000,000 levels of a column, 4,096 bytes of a name or a level. */
     int64_t max_columns, max_levels, max_name;
     const char *const
         *more; /* more_count further files, whose rows follow those of the first; of the same columns */

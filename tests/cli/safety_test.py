@@ -122,6 +122,24 @@ class Signals(Case):
                     process.communicate(timeout=10)
                     self.assertEqual(process.returncode, 130)
 
+    def test_silence_lasts_no_longer_than_a_second(self):
+        """Data that do not come: what is waited for is told all the same, and nothing with --quiet."""
+        fifo = self.path("silent.csv")
+        os.mkfifo(fifo)
+        for quiet in ([], ["--quiet"]):
+            process = self.start("info", fifo, "--device", "cpu", *quiet)
+            with open(fifo, "wb") as data:
+                data.write(b"a,b\n1,2\n")
+                data.flush()
+                if not quiet:
+                    self.assertIn(b"read", next(line for line in process.stderr if b"s so far" in line))
+                else:
+                    time.sleep(1.3)
+            error = process.communicate(timeout=60)[1]
+            self.assertEqual(process.returncode, 0)
+            if quiet:
+                self.assertEqual(error, b"")
+
     def interrupt_twice(self, folder, *arguments):
         """Two signals as soon as there is a temporary file in the folder, which then has none; how often they came in time."""
         met = 0
@@ -227,13 +245,18 @@ class Memory(Case):
         return usage.ru_maxrss * 1024
 
     def test_a_line_of_commas(self):
-        """At most 40 times the file; columns that have names take what is told of each."""
+        """At most 40 times the file, with columns that have names too, as text and as JSON."""
         nothing = self.peak("info", self.write("small.csv", "a,b\n1,2\n"))
         commas = self.write("commas.csv", "," * 99999 + "\n")
         self.assertLess(self.peak("info", commas, code=3) - nothing, 40 * 100e3)
         self.assertIn("names no column", kiln("info", commas, *CPU, code=3)[1])
-        wide = self.write("wide.csv", ",".join(f"c{i}" for i in range(100000)) + "\n")
-        self.assertLess(self.peak("info", wide), 100e6)
+        named = self.write("named.csv", "x" + "," * 99999 + "\n")
+        self.assertLess(self.peak("info", named, code=3) - nothing, 40 * 100e3)
+        self.assertIn("99999 columns without a name, more than 1000", kiln("info", named, *CPU, code=3)[1])
+        for row in ("1", "a"):
+            wide = self.write("wide.csv", ",".join(f"column{i}" for i in range(100000)) + "\n" + ",".join([row] * 100000) + "\n")
+            for json in ([], ["--json"]):
+                self.assertLess(self.peak("info", wide, *json) - nothing, 40 * os.path.getsize(wide))
         self.assertIn("--max-columns 100001", kiln("info", self.write("wider.csv", "," * 100000 + "a\n"), *CPU, code=3)[1])
 
     def test_the_largest_index(self):

@@ -42,11 +42,16 @@ done:
     return status;
 }
 
+static void free_chunks(struct ki_csv_reader *r) {
+    for (int i = 0; r->chunks && i < r->parts; i++) ki_csv_chunk_free(&r->chunks[i]);
+    ki_free(r->chunks);
+    r->chunks = NULL;
+}
+
 static void clear(struct ki_csv_reader *r) {
     for (int64_t i = 0; r->names && i < r->layout.fields; i++) ki_free(r->names[i]);
     ki_free(r->names);
-    for (int i = 0; r->chunks && i < r->parts; i++) ki_csv_chunk_free(&r->chunks[i]);
-    ki_free(r->chunks);
+    free_chunks(r);
     ki_csv_schema_free(&r->schema);
     ki_csv_levels_free(&r->levels);
     ki_csv_levels_free(&r->classes);
@@ -104,6 +109,7 @@ kiln_status ki_read_csv(struct ki_table *table, struct ki_input *input, const ki
         TRY(ki_csv_open_next(&r, &text, &rest));
     }
     for (int64_t i = 0; i < r.more_open; i++) table->more_bytes += ki_input_offset(r.more[i]);
+    free_chunks(&r);
     TRY(ki_csv_finish(&r, table));
 done:
     clear(&r);

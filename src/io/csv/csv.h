@@ -8,6 +8,7 @@
 
 enum {
     KI_CSV_COLUMN_LIMIT = 100000,     /* unless max_columns says otherwise; so with the next two */
+    KI_CSV_UNNAMED_LIMIT = 1000,      /* columns without a name, unless max_columns is given */
     KI_CSV_LEVEL_LIMIT = 1000000,     /* levels of one text column */
     KI_CSV_NAME_LIMIT = 4096,         /* bytes of a column's name or of a level */
     KI_CSV_MODEL_LIMIT = 100000000,   /* levels of a column that a model may have */

@@ -89,6 +89,7 @@ static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
     const bool handles = r->schema.missing >= KILN_MISSING_MEAN;
     if (handles) TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place));
     TRY(ki_csv_schema_finish(&feature, table, &r->schema, &r->levels));
+    ki_csv_levels_free(&r->levels); /* they are in the table's names now */
     TRY(ki_csv_list_columns(table, &r->schema));
     if (!entries.sparse && table->cols > r->schema.count) {
         TRY(ki_csv_with_indicators(&table->values, &r->schema, &entries, feature, table->cols));

@@ -134,6 +134,18 @@ static kiln_status check_limits(const struct ki_csv_layout *layout, const kiln_r
     return ki_hint("if they are meant, kiln_read_options.max_columns %lld", (long long)layout->fields);
 }
 
+/* A line of commas is no header, though a word stands in it. */
+static kiln_status check_unnamed(const struct ki_csv_field *fields, int64_t count, const char *file,
+                                 const struct ki_block *text, const char *begin) {
+    int64_t unnamed = 0;
+    for (int64_t i = 0; i < count; i++) unnamed += fields[i].size == 0;
+    if (unnamed <= KI_CSV_UNNAMED_LIMIT) return KILN_OK;
+    const struct ki_place place = ki_csv_place(file, text, begin);
+    ki_fail_at(KILN_ERR_LIMIT, &place, "the first line has %lld columns without a name, more than %d",
+               (long long)unnamed, KI_CSV_UNNAMED_LIMIT);
+    return ki_hint("is it the header? if so, kiln_read_options.max_columns %lld", (long long)count);
+}
+
 static kiln_status check_name_sizes(const struct ki_csv_field *fields, int64_t count,
                                     const kiln_read_options *options, const char *file,
                                     const struct ki_block *text) {
@@ -166,6 +178,7 @@ kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, cons
     p = begin;
     ki_csv_split(&p, end, layout->delimiter, fields, layout->fields, &layout->fields);
     bool header = is_header(fields, layout->fields, &layout->numbers);
+    if (header && !options->max_columns) TRY(check_unnamed(fields, layout->fields, file, text, begin));
     TRY(check_name_sizes(fields, layout->fields, options, file, text));
     TRY(read_names(names, layout->fields, file, text, fields, header));
     *rest = header ? p : begin;

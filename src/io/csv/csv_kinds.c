@@ -62,7 +62,9 @@ static void look_at(struct sample *samples, const struct ki_csv_field *fields, i
 static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_column *column,
                              const struct sample *s, const char *name, const struct ki_block *text) {
     char shown[64], called[64], hint[400];
-    const struct ki_place place = ki_csv_place(name, text, s->word.text);
+    if (s->dates < s->words && s->numbers < s->words) return KILN_OK;
+    const struct ki_place place =
+        ki_csv_place(name, text, s->word.text); /* takes time: not for each column */
     ki_csv_excerpt(shown, s->word.text, s->word.size);
     ki_csv_excerpt(called, column->name, (int64_t)strlen(column->name));
     if (s->dates == s->words) {
@@ -74,7 +76,6 @@ static kiln_status warn_kind(struct ki_warnings *warnings, const struct ki_csv_c
                        "column '%s' holds dates, such as '%s', each of which is taken as a level", called,
                        shown);
     }
-    if (s->numbers < s->words) return KILN_OK;
     snprintf(hint, sizeof hint,
              "kiln_read_options.missing_words '%s' takes such words for missing values; "
              "kiln_read_options.categorical '%s' says that text is meant",
