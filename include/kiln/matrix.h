@@ -42,7 +42,7 @@ typedef struct kiln_memory {
 } kiln_memory;
 /* A matrix over the caller's memory, without a copy of values and columns; row starts of 32 bits are widened. The arrays must
  * stay, and row_start and col must not change, until release is called: by kiln_matrix_free, after the last of the matrices that
- * share the structure. Memory of a CUDA device must have no work of others pending on it.
+ * share the structure. For memory of a CUDA device the call waits until all work that this process has queued there is done.
  * On the CPU, and in device memory, an operation that writes the matrix writes the caller's values, and what the caller writes
  * between two calls is seen; after a sparse matrix has been used, only through kiln_matrix_set. Host memory for a GPU is uploaded
  * when it is needed, and results do not go back to it.
@@ -50,6 +50,13 @@ typedef struct kiln_memory {
  * memory counts against no budget. Errors: those of kiln_matrix_csr; ERR_UNSUPPORTED (on_device for an OpenCL device). On failure
  * release is not called. Cost: the check of a sparse structure, one pass over col, which is downloaded from device memory. */
 KILN_API kiln_status kiln_matrix_wrap(kiln_matrix **A, kiln_device *device, const kiln_memory *memory);
+/* The reverse: where a dense matrix's values lie, for others to use in place, as DLPack hands them over. Fills type, rows, cols,
+ * values and on_device; all work on them is done. From then on the matrix stays where it is until it is freed, which must be after
+ * the last use, and which waits for all work that this process has queued on the device. Others may write the values while no
+ * call takes the matrix, and their work must have ended before the next.
+ * Errors: ERR_ARGUMENT (A is sparse); ERR_UNSUPPORTED (an OpenCL device; the values lie in a file); ERR_DEVICE_NOMEM (A was driven
+ * out and finds no room). */
+KILN_API kiln_status kiln_matrix_lend(kiln_memory *memory, kiln_matrix *A);
 /* A sparse matrix with the row starts and columns of `pattern`, which it shares, and values of its own: nnz of them, copied, in
  * the order of pattern's; NULL: ones. type: KILN_TYPE_DEFAULT is pattern's. The structure takes memory once, and both matrices
  * may be freed in any order. A pattern whose values lie in a file stays there: its structure is read once more.

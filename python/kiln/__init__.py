@@ -8,7 +8,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._arrays import Device, Matrix, device, matrix
+    from ._arrays import Device, Matrix, device, matrix, results_on_device
     from ._cluster import KMeans, MiniBatchKMeans
     from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
     from ._functions import batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NAMES = {
     **dict.fromkeys(("KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
                      "UnsupportedError"), "_library"),
-    **dict.fromkeys(("Device", "Matrix", "device", "matrix"), "_arrays"),
+    **dict.fromkeys(("Device", "Matrix", "device", "matrix", "results_on_device"), "_arrays"),
     **dict.fromkeys(("LinearRegression", "Ridge", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
                      "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
@@ -43,7 +43,7 @@ __all__ = [
     "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
     "PoissonRegressor", "Ridge", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
     "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read",
-    "sddmm", "spmm",
+    "results_on_device", "sddmm", "spmm",
 ]
 
 

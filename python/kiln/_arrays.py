@@ -2,17 +2,20 @@
 from __future__ import annotations
 
 import collections
+import contextlib
+import contextvars
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
 from ._library import ArgumentError, check, ffi, lib, struct, text
 
 _TYPES = {np.dtype(np.float32): "KILN_F32", np.dtype(np.float64): "KILN_F64"}
-_CUDA = 2  # DLPack's number for it
 
 
 def _type_of(dtype: Any) -> int:
@@ -116,17 +119,40 @@ def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, col
     return device(name)
 
 
+_stay = contextvars.ContextVar("kiln.results_on_device", default=False)
+
+
+@contextlib.contextmanager
+def results_on_device() -> Iterator[None]:
+    """Within it functions and the methods of estimators return each array as a kiln.Matrix in the memory of its device.
+
+        with kiln.results_on_device():
+            Z = kiln.multiply(X, W)
+        torch.from_dlpack(Z)            # the same memory
+
+    Labels, and what a fit keeps in attributes, are NumPy arrays as ever.
+    """
+    token = _stay.set(True)
+    try:
+        yield
+    finally:
+        _stay.reset(token)
+
+
 class Matrix:
     """A dense or sparse (CSR) matrix on a device. Made once, it serves any number of calls and fits.
 
-    Matrix(array) takes NumPy arrays, SciPy's sparse matrices, and what offers DLPack (PyTorch, CuPy, JAX; on the CPU and on CUDA
-    devices). C-contiguous arrays and CSR matrices of float32 and float64 are used where they lie; others are copied.
+    Matrix(array) takes NumPy arrays, SciPy's, CuPy's and PyTorch's sparse matrices, and what offers DLPack (PyTorch, CuPy, JAX; on the
+    CPU and on CUDA devices). C-contiguous arrays and CSR matrices of float32 and float64 are used where they lie; others are copied,
+    or in CUDA memory refused. A dense matrix offers DLPack itself: torch.from_dlpack(matrix) is the same memory.
     """
 
     def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
         self._keep: list[Any] = []  # what the C matrix points into
         pointer = ffi.new("kiln_matrix **")
-        if hasattr(array, "tocsr"):
+        if on_cuda(array):
+            self.device, memory = _cuda_memory(self._keep, array, device)
+        elif hasattr(array, "tocsr") or getattr(array, "is_sparse_csr", False):
             self.device, memory = _sparse_memory(self._keep, array, device, dtype)
         else:
             self.device, memory = _dense_memory(self._keep, array, device, dtype)
@@ -178,6 +204,33 @@ class Matrix:
             raise TypeError("a sparse kiln.Matrix is no array; numpy() makes a scipy.sparse.csr_matrix of it")
         return values if dtype is None else values.astype(dtype)
 
+    def __dlpack_device__(self) -> tuple[int, int]:
+        if self.device.name == "cpu":
+            return CPU, 0
+        if self.device.name.startswith("cuda:"):
+            return CUDA, int(self.device.name[5:])
+        raise BufferError(f"{self.device.name} has no memory that other packages know; numpy() copies it")
+
+    def __dlpack__(self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None) -> Any:
+        """The values for another package, in place; all work on them is done. The matrix stays on its device from then on."""
+        here = self.__dlpack_device__()
+        if dl_device is not None and tuple(dl_device) != here:
+            raise BufferError(f"the matrix lies on {self.device.name}; numpy() copies it")
+        if copy:
+            made = ffi.new("kiln_matrix **")
+            self.device.call(lib.kiln_matrix_copy, made, self.device.pointer, lib.KILN_TYPE_DEFAULT, self.pointer)
+            return Matrix.adopt(made[0], self.device).__dlpack__()
+        memory = struct("kiln_memory")
+        self.device.call(lib.kiln_matrix_lend, memory, self.pointer)
+        return lend(self, memory)
+
+    def result(self, vector: bool = False) -> Any:
+        """What a call hands out: within results_on_device() this matrix, else an array, with `vector` of one dimension."""
+        if _stay.get():
+            return self
+        values = self.numpy()
+        return values[:, 0] if vector and not self.sparse else values
+
     def __repr__(self) -> str:
         kind = f"sparse, {self.nnz:,} entries" if self.sparse else "dense"
         return f"<kiln.Matrix {self.shape[0]:,} x {self.shape[1]:,} {self.dtype.name}, {kind}, on {self.device.name}>"
@@ -194,8 +247,6 @@ def _float_type(array: Any, dtype: Any) -> Any:
 
 
 def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
-    if hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == _CUDA:
-        return _cuda_memory(keep, array, where)
     lent = hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
     values = np.from_dlpack(array) if lent else np.asarray(array)
     if values.ndim not in (1, 2):
@@ -208,7 +259,7 @@ def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) 
 
 
 def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
-    csr = array.tocsr()
+    csr = array.tocsr() if hasattr(array, "tocsr") else _torch_csr(array)
     if not csr.has_canonical_format:
         csr = csr.copy()
         csr.sum_duplicates()
@@ -224,28 +275,20 @@ def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any)
     return device(where), memory
 
 
-def _cuda_memory(keep: list[Any], array: Any, where: str | Device) -> tuple[Device, Any]:
-    """Memory of a CUDA device that another package lends through DLPack."""
-    import ctypes
+def _torch_csr(array: Any) -> Any:
+    """A CSR tensor of PyTorch's in host memory, as SciPy has it."""
+    import scipy.sparse
 
-    number = int(array.__dlpack_device__()[1])
+    parts = (np.asarray(part.detach()) for part in (array.values(), array.col_indices(), array.crow_indices()))
+    return scipy.sparse.csr_matrix(tuple(parts), array.shape)
+
+
+def _cuda_memory(keep: list[Any], array: Any, where: str | Device) -> tuple[Device, Any]:
+    """Memory of a CUDA device that another package lends."""
+    number, memory = cuda_memory(keep, array)
     wanted = device(where if isinstance(where, Device) or where.startswith("cuda") else f"cuda:{number}")
     if wanted.name != f"cuda:{number}":
         raise ArgumentError(f"the array lies on cuda:{number}, not on {wanted.name}")
-    capsule = array.__dlpack__(stream=1)  # 1: the default stream waits for the array's own
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    tensor = ffi.cast("DLManagedTensor *", pointer(capsule, b"dltensor")).dl_tensor
-    keep += [capsule, array]  # the capsule gives the memory back when it goes
-    shape = [tensor.shape[i] for i in range(tensor.ndim)]
-    strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else None
-    rows, cols = (shape + [1])[:2]
-    if tensor.ndim not in (1, 2) or (strides and cols > 1 and strides != [cols, 1][:tensor.ndim]):
-        raise ArgumentError("expected a contiguous array of 1 or 2 dimensions in CUDA memory")
-    if tensor.dtype.code != 2 or tensor.dtype.bits not in (32, 64) or tensor.dtype.lanes != 1:
-        raise ArgumentError("expected float32 or float64 in CUDA memory")
-    memory = struct("kiln_memory", type=lib.KILN_F32 if tensor.dtype.bits == 32 else lib.KILN_F64, rows=rows, cols=cols,
-                    values=ffi.cast("char *", tensor.data) + tensor.byte_offset, on_device=1)
     return wanted, memory
 
 

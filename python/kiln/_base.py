@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._arrays import Device, Matrix, choose, device, matrix
+from ._dlpack import on_cuda, to_host
 from ._library import check, ffi, lib, struct
 from ._solve import Report, solve, warn_unless_converged
 
@@ -31,13 +32,15 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
         """X, or X and y, in float32 or float64; a kiln.Matrix as it is."""
         more.setdefault("accept_sparse", "csr")
+        if on_cuda(X):
+            X = Matrix(X)
         if isinstance(X, Matrix):
             if more.get("reset", True):
                 self.n_features_in_ = X.shape[1]
             elif X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                                  f"{self.n_features_in_} features as input")
-            return X if isinstance(y, str) else (X, np.asarray(y))
+            return X if isinstance(y, str) else (X, np.asarray(to_host(y)))
         if not isinstance(y, str):
             more["y"] = y
         return validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
@@ -47,7 +50,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
         if sample_weight is None:
             return None
         if isinstance(X, Matrix):
-            return np.asarray(sample_weight, X.dtype)
+            return np.asarray(to_host(sample_weight), X.dtype)
         return _check_sample_weight(sample_weight, X, dtype=X.dtype, ensure_non_negative=True)
 
     def _place(self, X: Any, columns: int = 1) -> Device:
@@ -104,13 +107,13 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             check(lib.kiln_model_set_text(model, name.encode(), value.encode()))
         return model
 
-    def _predict(self, X: Any) -> Any:
-        """kiln_predict of a validated X, as an array."""
+    def _predict(self, X: Any) -> Matrix:
+        """kiln_predict of a validated X."""
         where = self._place(X)
         made = ffi.new("kiln_matrix **")
         operand = matrix(X, where)
         where.call(lib.kiln_predict, made, self._model(where), operand.pointer)
-        return Matrix.adopt(made[0], where).numpy()
+        return Matrix.adopt(made[0], where)
 
     def save(self, path: Any) -> None:
         """Writes the model as a file that `kiln predict` and kiln.load read."""

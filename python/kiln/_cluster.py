@@ -83,7 +83,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
     def predict(self, X: Any) -> Any:
         """The number of the nearest centre of each row."""
         check_is_fitted(self)
-        return self._predict(self._validate(X, reset=False))[:, 0].astype(np.int32)
+        return self._predict(self._validate(X, reset=False)).numpy()[:, 0].astype(np.int32)
 
     def transform(self, X: Any) -> Any:
         """The distances of each row from every centre (n_samples, n_clusters). A sparse X is made dense for it."""
@@ -94,7 +94,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
         distances = Matrix.empty(where, (operand.shape[0], self.n_clusters), operand.dtype)
         centres = matrix(self.cluster_centers_, where, operand.dtype)
         where.call(lib.kiln_distances, distances.pointer, operand.pointer, centres.pointer)
-        return distances.numpy()
+        return distances.result()
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the sum of squared distances of the rows from their nearest centres."""

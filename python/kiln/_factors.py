@@ -59,7 +59,7 @@ class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
         where = self._place(X)
         R, made = matrix(X, where), ffi.new("kiln_matrix **")
         where.call(lib.kiln_transform, made, self._model(where), R.pointer)
-        return Matrix.adopt(made[0], where).numpy()
+        return Matrix.adopt(made[0], where).result()
 
     @staticmethod
     def _sparse(X: Any) -> Any:
@@ -295,7 +295,7 @@ class LatentDirichletAllocation(_Topics):
     def transform(self, X: Any) -> Any:
         """Each document's mixture of topics (n_documents, n_components), which adds up to 1."""
         check_is_fitted(self)
-        return self._predict(self._sparse(self._validate(X, reset=False)))
+        return self._predict(self._sparse(self._validate(X, reset=False))).result()
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """fit(X).transform(X)"""

@@ -20,6 +20,8 @@ def _place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1) 
     if where != "auto":
         return matrix(X, where)
     host = Matrix(X, "cpu")
+    if host.device.is_gpu:  # where the caller has it
+        return host
     best = choose(host.shape, host.nnz if host.sparse else None, host.dtype, passes, columns)
     return matrix(host, best)
 
@@ -34,9 +36,8 @@ def _pointer(operand: Matrix | None) -> Any:
 
 
 def _result(values: Matrix, like: _Operand) -> Any:
-    """An array; a vector where `like` was one."""
-    array = values.numpy()
-    return array[:, 0] if np.ndim(like) == 1 else array
+    """The values as a call hands them out; a vector where `like` was one."""
+    return values.result(vector=len(like.shape if hasattr(like, "shape") else np.shape(like)) == 1)
 
 
 def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0, beta: float = 0.0, z: _Operand = None,
@@ -81,7 +82,7 @@ def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha
     P = Matrix.adopt(made[0], s.device, s)
     sample = struct("kiln_sample", kind=getattr(lib, _KINDS[kind]), S=s.pointer, A=a.pointer, B=b.pointer)
     s.device.call(lib.kiln_sddmm, P.pointer, ffi.NULL, alpha, sample, 0)
-    return P.numpy()
+    return P.result()
 
 
 _REDUCTIONS = {name: "KILN_BATCH_" + name.upper() for name in ("sum", "squares", "l1", "l2", "max", "min", "argmax", "argmin", "mean",
@@ -118,8 +119,9 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
     batch, count = _batch(x, offsets)
     result = Matrix.empty(x.device, (count, 1), x.dtype)
     x.device.call(lib.kiln_batch_reduce, result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch.pointer)
-    values = result.numpy()[:, 0]
-    return values.astype(np.int64) if kind.startswith("arg") else values
+    if kind.startswith("arg"):
+        return result.numpy()[:, 0].astype(np.int64)
+    return result.result(vector=True)
 
 
 def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | Device = "auto") -> Any:
@@ -134,7 +136,7 @@ def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | D
     else:
         Y = Matrix.empty(x.device, x.shape, x.dtype)
     x.device.call(lib.kiln_batch_scale, Y.pointer, x.pointer, factors.pointer, batch.pointer)
-    return Y.numpy() if x.sparse else _result(Y, X)
+    return Y.result() if x.sparse else _result(Y, X)
 
 
 class Ranking(NamedTuple):
@@ -181,8 +183,7 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
     shape = (a.shape[0], teleport.shape[1] if teleport else 1)
     ranks = Matrix.empty(a.device, shape, a.dtype) if start is None else matrix(np.array(start, a.dtype, order="C"), a.device)
     report = _rank("pagerank", [ranks, a], options, verbose, callback)
-    scores = ranks.numpy()
-    return Ranking(scores if np.ndim(personalize) == 2 else scores[:, 0], report)
+    return Ranking(ranks.result(vector=teleport is None or len(personalize.shape) == 1), report)
 
 
 def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, tol: float | None = None, max_iter: int | None = None,
@@ -192,4 +193,4 @@ def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, tol: float | N
     options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, tolerance=tol or 0, max_iterations=max_iter or 0)
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
     report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
-    return HubsAndAuthorities(hubs.numpy()[:, 0], authorities.numpy()[:, 0], report)
+    return HubsAndAuthorities(hubs.result(vector=True), authorities.result(vector=True), report)

@@ -32,7 +32,7 @@ class _Linear(Estimator):
         self._weight, self._bias = W.numpy(), b.numpy()
         self.device_ = where.name
 
-    def _linear_predictor(self, X: Any) -> Any:
+    def _linear_predictor(self, X: Any) -> Matrix:
         """X W + b."""
         X = self._validate(X, reset=False)
         where = self._place(X)
@@ -40,7 +40,7 @@ class _Linear(Estimator):
         W = matrix(as_columns(self._weight, operand.dtype), where)
         eta = matrix(np.full((operand.shape[0], W.shape[1]), self._bias, operand.dtype), where)
         where.call(lib.kiln_multiply, eta.pointer, 1, lib.KILN_PLAIN, operand.pointer, W.pointer, 1, eta.pointer)
-        return eta.numpy()
+        return eta
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors = {"W": self._weight}
@@ -60,8 +60,7 @@ class _Regressor(MultiOutputMixin, RegressorMixin, _Linear):  # type: ignore[mis
     def predict(self, X: Any) -> Any:
         """X W + b, or the mean response."""
         check_is_fitted(self)
-        values = self._predict(self._validate(X, reset=False))
-        return values[:, 0] if self._single else values
+        return self._predict(self._validate(X, reset=False)).result(vector=self._single)
 
 
 class _SingleTarget(_Regressor):
@@ -258,13 +257,14 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def decision_function(self, X: Any) -> Any:
         """X W + b: (n_samples,) for two classes, positive for the second; else (n_samples, n_classes)."""
         check_is_fitted(self)
-        values = self._linear_predictor(X)
-        return values[:, 0] if values.shape[1] == 1 else values
+        eta = self._linear_predictor(X)
+        return eta.result(vector=eta.shape[1] == 1)
 
     def predict(self, X: Any) -> Any:
         """The class of each row."""
-        values = self.decision_function(X)
-        return self.classes_[(values > 0).astype(int) if values.ndim == 1 else values.argmax(axis=1)]
+        check_is_fitted(self)
+        values = self._linear_predictor(X).numpy()
+        return self.classes_[(values[:, 0] > 0).astype(int) if values.shape[1] == 1 else values.argmax(axis=1)]
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors, texts = super()._content()
@@ -306,11 +306,15 @@ class LogisticRegression(_Classifier):
     def predict_proba(self, X: Any) -> Any:
         """The probability of each class (n_samples, n_classes), in the order of classes_."""
         check_is_fitted(self)
+        return self._probabilities(X).result()
+
+    def _probabilities(self, X: Any) -> Matrix:
         return self._predict(self._validate(X, reset=False))
 
     def predict_log_proba(self, X: Any) -> Any:
         """The logarithm of predict_proba."""
-        return np.log(self.predict_proba(X))
+        check_is_fitted(self)
+        return np.log(self._probabilities(X).numpy())
 
 
 class LinearSVC(_Classifier):

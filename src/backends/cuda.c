@@ -224,6 +224,12 @@ static kiln_status cuda_sync(kiln_device *device) {
     return status == KILN_OK ? KI_CUDA(device, stream_wait, cuda->stream) : status;
 }
 
+/* Other users of the primary context have streams of their own. */
+static kiln_status cuda_settle(kiln_device *device) {
+    kiln_status status = enter(device);
+    return status == KILN_OK ? ki_cuda_check(device, ki_cuda.context_wait(), "context_wait") : status;
+}
+
 static kiln_status cuda_upload_queue(kiln_device *device, struct ki_buffer *to, int64_t offset,
                                      const void *from, int64_t bytes) {
     struct cuda *cuda = device->impl;
@@ -385,4 +391,5 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .resident = cuda_resident,
                                            .resident_with = cuda_resident_with,
                                            .launch = cuda_launch,
-                                           .sync = cuda_sync};
+                                           .sync = cuda_sync,
+                                           .settle = cuda_settle};

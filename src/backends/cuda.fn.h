@@ -11,6 +11,7 @@ FUNCTION(device_attribute, cuDeviceGetAttribute, (int *value, int attribute, int
 FUNCTION(context_retain, cuDevicePrimaryCtxRetain, (cuda_context * context, int device))
 FUNCTION(context_release, cuDevicePrimaryCtxRelease_v2, (int device))
 FUNCTION(context_set, cuCtxSetCurrent, (cuda_context context))
+FUNCTION(context_wait, cuCtxSynchronize, (void))
 FUNCTION(stream_create, cuStreamCreate, (cuda_stream * stream, unsigned flags))
 FUNCTION(stream_destroy, cuStreamDestroy_v2, (cuda_stream stream))
 FUNCTION(stream_wait, cuStreamSynchronize, (cuda_stream stream))

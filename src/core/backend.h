@@ -15,7 +15,7 @@ struct ki_buffer {
     int64_t offset;
 };
 
-static inline void *ki_host(const struct ki_buffer *buffer) { /* cpu backend only */
+static inline void *ki_host(const struct ki_buffer *buffer) { /* where handles are addresses */
     return (void *)(uintptr_t)(buffer->handle + (uint64_t)buffer->offset);
 }
 
@@ -103,6 +103,8 @@ struct ki_backend {
     kiln_status (*launch)(kiln_device *device, void *function, int64_t groups, int64_t group_size,
                           bool together, const struct ki_arg *args, int count);
     kiln_status (*sync)(kiln_device *device);
+    /* Waits for the work of everybody in this process. NULL where memory is not shared with others. */
+    kiln_status (*settle)(kiln_device *device);
 };
 
 extern const struct ki_backend ki_backend_cpu, ki_backend_cuda, ki_backend_opencl;

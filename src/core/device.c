@@ -206,6 +206,12 @@ kiln_status kiln_device_sync(kiln_device *device) {
     return status == KILN_OK ? device->backend->sync(device) : status;
 }
 
+kiln_status ki_device_settle(kiln_device *device) {
+    kiln_status status = ki_device_alive(device);
+    if (status != KILN_OK) return status;
+    return device->backend->settle ? device->backend->settle(device) : device->backend->sync(device);
+}
+
 static kiln_status fill_from_memory(void *of, void *to, int64_t offset, int64_t bytes) {
     memcpy(to, (const char *)of + offset, (size_t)bytes);
     return KILN_OK;

@@ -34,6 +34,8 @@ static inline bool ki_on_cpu(const kiln_device *device) {
 
 /* ERR_DEVICE_LOST once a sticky error has happened. */
 kiln_status ki_device_alive(const kiln_device *device);
+/* Waits for all work of this process on the device, that of other libraries, too. */
+kiln_status ki_device_settle(kiln_device *device);
 kiln_status ki_device_upload(kiln_device *device, struct ki_buffer *to, int64_t offset, const void *from,
                              int64_t bytes);
 kiln_status ki_device_download(kiln_device *device, void *to, const struct ki_buffer *from, int64_t offset,

@@ -139,7 +139,8 @@ static void return_lent(struct ki_lender *lender) {
 void ki_matrix_clear(kiln_matrix *A) {
     kiln_matrix *S = A->structure;
     if (A->lent_buffers && !A->device->lost)
-        (void)A->device->backend->sync(A->device); /* queued work may use them */
+        (void)A->device->backend->sync(A->device);      /* queued work may use them */
+    if (A->lent_out) (void)ki_device_settle(A->device); /* theirs may */
     ki_slots_drop(A);
     if (ki_matrix_resident(A)) ki_structure_release(A);
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++)

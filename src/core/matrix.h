@@ -34,10 +34,11 @@ struct kiln_matrix {
     void *host[KI_PARTS];  /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
     struct ki_file *file;  /* where values and columns may be read instead (core/file.h); NULL = nowhere */
     bool pinned;           /* the device reads the host copy at full speed */
-    bool streams; /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
-    bool view;    /* rows of another matrix, which owns the buffers and is held */
-    int held;     /* by operations under way; a hidden matrix by those on the device that share it */
-    int leaving;  /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
+    bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
+    bool lent_out; /* others have its address (core/lend.c): it stays where it is */
+    bool view;     /* rows of another matrix, which owns the buffers and is held */
+    int held;      /* by operations under way; a hidden matrix by those on the device that share it */
+    int leaving;   /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
     struct ki_lender
         *lender; /* of the arrays in lent_host and lent_buffers, a bit a part; NULL: all is its own */
     unsigned lent_host, lent_buffers;

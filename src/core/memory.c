@@ -82,9 +82,9 @@ static int64_t resident_bytes(const kiln_matrix *A) {
     return bytes;
 }
 
-/* What lies in the caller's device memory leaves no room behind. */
+/* What lies in the caller's device memory leaves no room behind, and what others have the address of stays. */
 static bool evictable(const kiln_matrix *A) {
-    return ki_matrix_resident(A) && A->held == 0 && !A->lent_buffers;
+    return ki_matrix_resident(A) && A->held == 0 && !A->lent_buffers && !A->lent_out;
 }
 
 static int64_t work_bytes(const kiln_device *device) {
@@ -374,6 +374,10 @@ kiln_status ki_matrix_to_host(kiln_matrix *A) {
 
 kiln_status ki_matrix_to_stream(kiln_matrix *A) {
     kiln_matrix *S = A->structure;
+    if (A->lent_out)
+        return ki_fail(KILN_ERR_DEVICE_NOMEM,
+                       "device %s: too little memory is left beside a matrix that has been lent",
+                       A->device->info.name);
     kiln_status status = ki_matrix_to_host(A);
     if (status != KILN_OK || !S || ki_on_cpu(A->device)) return status;
     if (S->held == 0) return ki_matrix_to_host(S);

@@ -165,6 +165,7 @@ static kiln_status wrap(kiln_matrix **A, struct wrap *w) {
     lender = ki_alloc(sizeof *lender);
     if (!lender) TRY(ki_fail_nomem(sizeof *lender, "a matrix"));
     TRY(take_arrays(w, made));
+    if (w->in_place) TRY(ki_device_settle(w->device));
     if (w->in_place || ki_on_cpu(w->device))
         TRY(place_here(made, w));
     else

@@ -251,6 +251,72 @@ static void in_device_memory(void **state) {
     }
 }
 
+/* What others have the address of: they see what operations write, and it stays where it is while others are driven out. */
+static void lent_from_the_cpu(void **state) {
+    (void)state;
+    kiln_device *cpu = NULL;
+    kiln_matrix *A = NULL;
+    kiln_memory memory = {.size = sizeof memory};
+    double most[COLS];
+    assert_int_equal(kiln_device_open(&cpu, "cpu", NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&A, cpu, KILN_F64, ROWS, COLS, dense64 + ODD), KILN_OK);
+    assert_int_equal(kiln_matrix_lend(&memory, A), KILN_OK);
+    assert_true(memory.rows == ROWS && memory.cols == COLS && memory.type == KILN_F64 && !memory.on_device);
+    assert_memory_equal(memory.values, dense64 + ODD, ROWS * COLS * 8);
+    ((double *)memory.values)[5] = 1000;
+    assert_int_equal(kiln_norm(most, A, KILN_NORM_MAX), KILN_OK);
+    assert_true(most[5] == 1000);
+    assert_int_equal(kiln_fill(A, 7), KILN_OK);
+    assert_true(((const double *)memory.values)[5] == 7);
+    kiln_matrix_free(A);
+    kiln_device_close(cpu);
+}
+
+static void lending_refused(void **state) {
+    (void)state;
+    kiln_device *cpu = NULL, *opencl = NULL;
+    kiln_matrix *B = NULL, *S = NULL;
+    kiln_memory memory = {.size = sizeof memory};
+    const kiln_memory sparse = memory_of(KILN_F64, true, 64);
+    assert_int_equal(kiln_device_open(&cpu, "cpu", NULL), KILN_OK);
+    assert_int_equal(kiln_device_open(&opencl, "opencl", NULL), KILN_OK);
+    make_copy(&S, cpu, &sparse);
+    assert_int_equal(kiln_matrix_dense(&B, opencl, KILN_F64, 2, 2, NULL), KILN_OK);
+    assert_fails(KILN_ERR_ARGUMENT, kiln_matrix_lend(&memory, NULL));
+    assert_fails(KILN_ERR_ARGUMENT, kiln_matrix_lend(NULL, B));
+    assert_fails(KILN_ERR_ARGUMENT, kiln_matrix_lend(&memory, S));
+    assert_fails(KILN_ERR_UNSUPPORTED, kiln_matrix_lend(&memory, B));
+    assert_null(memory.values);
+    kiln_matrix_free(B);
+    kiln_matrix_free(S);
+    kiln_device_close(cpu);
+    kiln_device_close(opencl);
+}
+
+static void lent_matrices_stay(void **state) {
+    (void)state;
+    kiln_device device;
+    kiln_matrix *A = NULL, *B = NULL;
+    kiln_memory memory = {.size = sizeof memory};
+    fake = (struct fake){0};
+    fake_open(&device);
+    device.properties.addresses = true;
+    device.budget = ROWS * COLS * 12; /* of two matrices of 8 bytes an element one has room */
+    assert_int_equal(kiln_matrix_dense(&A, &device, KILN_F64, ROWS, COLS, dense64 + ODD), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&B, &device, KILN_F64, ROWS, COLS, dense64 + ODD), KILN_OK);
+    assert_int_equal(kiln_matrix_lend(&memory, A), KILN_OK);
+    assert_true(memory.on_device && memory.values == ki_host(&A->values));
+    assert_false(ki_matrix_resident(B));
+    assert_fails(KILN_ERR_DEVICE_NOMEM, kiln_matrix_lend(&memory, B));
+    assert_fails(KILN_ERR_DEVICE_NOMEM, ki_matrix_to_stream(A));
+    assert_true(ki_matrix_resident(A));
+    kiln_matrix_free(A);
+    assert_int_equal(kiln_matrix_lend(&memory, B), KILN_OK);
+    kiln_matrix_free(B);
+    ki_memory_clear(&device);
+    assert_int_equal(fake.allocs, fake.releases);
+}
+
 /* Every host allocation fails once: nothing is given back that was not taken. */
 static void body(void *context) {
     (void)context;
@@ -274,8 +340,10 @@ static void faults_lose_nothing(void **state) {
 #define TEST(function) cmocka_unit_test_setup(function, fill)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(on_the_cpu),           TEST(on_opencl), TEST(nothing_is_copied),
-                                       TEST(structure_is_lent_on), TEST(refused),   TEST(in_device_memory),
-                                       TEST(faults_lose_nothing)};
+    const struct CMUnitTest tests[] = {
+        TEST(on_the_cpu),           TEST(on_opencl),       TEST(nothing_is_copied),
+        TEST(structure_is_lent_on), TEST(refused),         TEST(in_device_memory),
+        TEST(lent_from_the_cpu),    TEST(lending_refused), TEST(lent_matrices_stay),
+        TEST(faults_lose_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

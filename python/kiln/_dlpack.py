@@ -1,0 +1,117 @@
+"""DLPack, https://dmlc.github.io/dlpack/latest/: matrices lent to other packages, and what lies in CUDA memory borrowed from them."""
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from ._library import ArgumentError, ffi, lib, struct
+
+CPU, CUDA = 1, 2  # DLPack's numbers of devices
+_INTEGER, _FLOAT = 0, 2  # and of kinds of elements
+
+
+def on_cuda(array: Any) -> bool:
+    """Whether another package's array lies in CUDA memory."""
+    if getattr(array, "is_sparse_csr", False):
+        array = array.values()
+    elif hasattr(array, "tocsr"):
+        array = getattr(array, "data", None)
+    return hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == CUDA
+
+
+def to_host(array: Any) -> Any:
+    """An array in CUDA memory as one that NumPy takes, as its package copies it; others as they are."""
+    if not on_cuda(array):
+        return array
+    if hasattr(array, "get"):  # CuPy
+        return array.get()
+    return array.detach().cpu() if hasattr(array, "detach") else array  # PyTorch; JAX copies when NumPy asks
+
+
+# ------------------------------------------------------------------------------------------------ borrowing
+
+_pointer = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+def _borrow(keep: list[Any], array: Any, kind: int, what: str) -> Any:
+    """The DLTensor of a contiguous array of 1 or 2 dimensions; `keep` then holds what it lives on."""
+    if hasattr(array, "detach"):  # PyTorch does not lend what it would have to differentiate
+        array = array.detach()
+    capsule = array.__dlpack__(stream=1)  # 1: the default stream; kiln_matrix_wrap waits for it
+    tensor = ffi.cast("DLManagedTensor *", _pointer(capsule, b"dltensor")).dl_tensor
+    keep += [capsule, array]  # the capsule gives the memory back when it goes
+    shape = [tensor.shape[i] for i in range(tensor.ndim)]
+    strides = [tensor.strides[i] for i in range(tensor.ndim)] if tensor.strides else []
+    cols = shape[1] if len(shape) == 2 else 1
+    wanted = [cols, 1][:len(shape)]
+    if len(shape) not in (1, 2) or any(n > 1 and s != w for n, s, w in zip(shape, strides, wanted)):
+        raise ArgumentError(f"expected {what} to be a contiguous array of 1 or 2 dimensions in CUDA memory")
+    if tensor.dtype.code != kind or tensor.dtype.bits not in (32, 64) or tensor.dtype.lanes != 1:
+        raise ArgumentError(f"expected {what} to be of {'float32 or float64' if kind == _FLOAT else 'int32 or int64'}")
+    return tensor
+
+
+def _address(tensor: Any) -> Any:
+    return ffi.cast("char *", tensor.data) + tensor.byte_offset
+
+
+def cuda_memory(keep: list[Any], array: Any) -> tuple[int, Any]:
+    """The number of a CUDA device, and the kiln_memory of an array or a CSR matrix that lies there."""
+    if getattr(array, "is_sparse_csr", False):  # PyTorch
+        parts = array.values(), array.col_indices(), array.crow_indices()
+    elif hasattr(array, "tocsr"):  # CuPy
+        array = array.tocsr()
+        parts = array.data, array.indices, array.indptr
+    else:
+        tensor = _borrow(keep, array, _FLOAT, "the array")
+        shape = [tensor.shape[i] for i in range(tensor.ndim)] + [1]
+        return tensor.device.device_id, _memory(tensor, shape)
+    values, columns, starts = (_borrow(keep, part, kind, f"the matrix's {name}") for part, kind, name in
+                               zip(parts, (_FLOAT, _INTEGER, _INTEGER), ("values", "columns", "row starts")))
+    if columns.dtype.bits != 32:
+        raise ArgumentError("expected the matrix's columns to be of int32 in CUDA memory")
+    return values.device.device_id, _memory(values, array.shape, row_start=_address(starts), row_start_bits=starts.dtype.bits,
+                                            col=ffi.cast("int32_t *", _address(columns)))
+
+
+def _memory(values: Any, shape: Any, **more: Any) -> Any:
+    return struct("kiln_memory", type=lib.KILN_F32 if values.dtype.bits == 32 else lib.KILN_F64, rows=shape[0], cols=shape[1],
+                  values=_address(values), on_device=1, **more)
+
+
+# -------------------------------------------------------------------------------------------------- lending
+
+_lent: dict[int, Any] = {}  # by the address of a DLManagedTensor: what has to live as long
+
+
+@ffi.callback("void(DLManagedTensor *)")  # type: ignore[untyped-decorator]
+def _give_back(tensor: Any, lent: dict[int, Any] = _lent, cast: Any = ffi.cast) -> None:
+    lent.pop(int(cast("intptr_t", tensor)), None)
+
+
+_PLAIN = b"dltensor"  # the name of a capsule that nobody has taken the tensor out of
+_new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)(("PyCapsule_New", ctypes.pythonapi))
+_is_valid = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_IsValid", ctypes.pythonapi))
+_of_dying = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
+@ctypes.PYFUNCTYPE(None, ctypes.c_void_p)  # type: ignore[untyped-decorator]
+def _forget(capsule: Any) -> None:
+    """A capsule that nobody has taken the tensor out of goes."""
+    if _is_valid(capsule, _PLAIN):
+        _lent.pop(int(_of_dying(capsule, _PLAIN)), None)
+
+
+def lend(matrix: Any, memory: Any) -> Any:
+    """A capsule over what kiln_matrix_lend has told of a matrix, which lives until the borrower is done."""
+    shape = ffi.new("int64_t[2]", [memory.rows, memory.cols])
+    strides = ffi.new("int64_t[2]", [memory.cols, 1])
+    tensor = ffi.new("DLManagedTensor *")
+    tensor.deleter = _give_back
+    made = tensor.dl_tensor
+    made.data, made.ndim, made.shape, made.strides = memory.values, 2, shape, strides
+    made.device.device_type, made.device.device_id = matrix.__dlpack_device__()
+    made.dtype.code, made.dtype.bits, made.dtype.lanes = _FLOAT, 8 * matrix.dtype.itemsize, 1
+    address = int(ffi.cast("intptr_t", tensor))
+    _lent[address] = (tensor, shape, strides, matrix)
+    return _new(address, _PLAIN, ctypes.cast(_forget, ctypes.c_void_p))

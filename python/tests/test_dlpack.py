@@ -1,0 +1,69 @@
+"""Matrices lent to other packages, and results that stay on their device."""
+import gc
+import weakref
+
+import kiln
+import numpy as np
+import pytest
+import scipy.sparse
+from kiln import _dlpack
+
+
+def test_a_matrix_is_lent_in_place():
+    matrix = kiln.matrix(np.arange(6.0).reshape(3, 2))
+    lent = np.from_dlpack(matrix)
+    np.testing.assert_array_equal(lent, [[0, 1], [2, 3], [4, 5]])
+    assert np.shares_memory(lent, matrix._keep[0])
+
+
+def test_what_is_lent_lives_as_long_as_the_borrower():
+    with kiln.results_on_device():
+        product = kiln.multiply(np.eye(100), np.full((100, 3), 2.0), device="cpu")
+    gone, lent = weakref.ref(product), np.from_dlpack(product)
+    del product
+    gc.collect()
+    assert gone() is not None and (lent == 2).all()
+    del lent
+    gc.collect()
+    assert gone() is None and not _dlpack._lent
+
+
+def test_a_capsule_that_nobody_takes():
+    matrix = kiln.matrix(np.ones((2, 2)))
+    capsule = matrix.__dlpack__()
+    assert len(_dlpack._lent) == 1
+    del capsule
+    assert not _dlpack._lent
+
+
+def test_copies_and_refusals():
+    matrix = kiln.matrix(np.ones((2, 2)))
+    assert not np.shares_memory(np.from_dlpack(matrix, copy=True), matrix._keep[0])
+    with pytest.raises(kiln.ArgumentError, match="sparse"):
+        kiln.matrix(scipy.sparse.eye(3, format="csr")).__dlpack__()
+    with pytest.raises(BufferError, match="cpu"):
+        matrix.__dlpack__(dl_device=(2, 0))
+
+
+@pytest.mark.parametrize("call", [
+    lambda X: kiln.mmchain(X, np.ones(4), device="cpu"), lambda X: kiln.multiply(X, np.ones((4, 2)), device="cpu"),
+    lambda X: kiln.batch_reduce(X, "l2", device="cpu"), lambda X: kiln.batch_scale(X, np.arange(20.0), device="cpu"),
+    lambda X: kiln.Ridge(device="cpu").fit(X, X[:, 0]).predict(X),
+    lambda X: kiln.LogisticRegression(device="cpu").fit(X, X[:, 0] > 0).predict_proba(X),
+    lambda X: kiln.LogisticRegression(device="cpu").fit(X, X[:, 0] > 0).decision_function(X),
+    lambda X: kiln.KMeans(2, random_state=0, device="cpu").fit(X).transform(X),
+    lambda X: kiln.pagerank(scipy.sparse.csr_matrix(np.abs(X[:4])), device="cpu").scores])
+def test_results_stay_when_asked(call):
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    wanted = call(X)
+    with kiln.results_on_device():
+        kept = call(X)
+    assert isinstance(wanted, np.ndarray) and isinstance(kept, kiln.Matrix)
+    np.testing.assert_array_equal(np.from_dlpack(kept).reshape(wanted.shape), wanted)
+
+
+def test_labels_stay_arrays():
+    X = np.random.default_rng(0).normal(size=(20, 4))
+    with kiln.results_on_device():
+        assert kiln.LogisticRegression(device="cpu").fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.8
+        assert isinstance(kiln.KMeans(2, random_state=0, device="cpu").fit(X).predict(X), np.ndarray)
