@@ -92,14 +92,6 @@ void factors_free(struct solving *s) {
 
 /* ---------------------------------------------------------------------------------------- results */
 
-/* What verify needs to hold the same entries out. */
-static kiln_status keep_split(kiln_model *model, const struct solving *s) {
-    json_t *object = json_object();
-    json_put_number(object, "fraction", ((const struct factors_wanted *)s->own)->test_fraction);
-    json_put_count(object, "seed", s->run->settings->seed);
-    return train_set_json(model, "held_out", object);
-}
-
 kiln_status factors_keep(kiln_model *model, const struct solving *s) {
     const struct factors_state *state = s->state;
     kiln_matrix *settings = NULL;
@@ -110,7 +102,9 @@ kiln_status factors_keep(kiln_model *model, const struct solving *s) {
     if (status == KILN_OK) status = kiln_model_set_tensor(model, "settings", settings);
     kiln_matrix_free(settings);
     if (status == KILN_OK) status = kiln_model_keep_seen(model, solving_X(s));
-    if (status == KILN_OK && state->test) status = keep_split(model, s);
+    if (status == KILN_OK && state->test)
+        status = verify_keep_split(model, ((const struct factors_wanted *)s->own)->test_fraction,
+                                   s->run->settings->seed);
     if (status == KILN_OK)
         status = solve_keep_names(model, "rows", s, kiln_matrix_rows(state->A), kiln_data_row_name);
     if (status == KILN_OK)
@@ -154,19 +148,6 @@ static int write_recommendations(const struct solving *s) {
     return output_commit(&output);
 }
 
-/* The factors and the names, without what the model keeps of the ratings. */
-static int write_factors(const struct solving *s) {
-    const char *path = ((const struct factors_wanted *)s->own)->factors_out;
-    kiln_model *model = NULL;
-    if (!path) return 0;
-    kiln_status status = kiln_model_create(&model, s->run->verb->name);
-    if (status == KILN_OK) status = factors_keep(model, s);
-    if (status == KILN_OK) status = kiln_model_write_npz(model, path);
-    const int code = status == KILN_OK ? 0 : fail_library(WRITING);
-    kiln_model_free(model);
-    return code;
-}
-
 /* The objective, and beside it the error on what is held out, by iteration. */
 static int draw(const struct solving *s) {
     const char *path = ((const struct factors_wanted *)s->own)->plot;
@@ -199,7 +180,7 @@ static int draw(const struct solving *s) {
 
 int factors_write(const struct solving *s) {
     int code = write_recommendations(s);
-    if (!code) code = write_factors(s);
+    if (!code) code = solve_write_npz(s, ((const struct factors_wanted *)s->own)->factors_out);
     return code ? code : draw(s);
 }
 
@@ -243,60 +224,4 @@ void factors_print(FILE *file, const struct solving *s) {
     else
         fprintf(file, "  test        RMSE %.4f, %s held out\n", kiln_report_figure(&s->report, "test_rmse"),
                 text_plural(kiln_matrix_nnz(state->test), "rating"));
-}
-
-/* ----------------------------------------------------------------------------------------- verify */
-
-/* The entries that the model was trained on. */
-static int take_training(kiln_matrix **train, kiln_matrix **test, const struct verifying *v) {
-    const char *text = kiln_model_text(v->model, "held_out");
-    json_t *split = text ? json_loads(text, 0, NULL) : NULL;
-    const double fraction = verify_number(split, "fraction");
-    const uint64_t seed = (uint64_t)json_integer_value(json_object_get(split, "seed"));
-    json_decref(split);
-    if (!text) return 0;
-    return kiln_split_entries(train, test, kiln_data_X(v->data), fraction, seed) == KILN_OK
-               ? 0
-               : fail_library(USING_MODEL);
-}
-
-static int check_shape(const struct run *run, const struct verifying *v, int64_t rows, int64_t cols) {
-    const kiln_matrix *X = kiln_data_X(v->data);
-    if (kiln_matrix_format(X) == KILN_CSR && kiln_matrix_rows(X) == rows && kiln_matrix_cols(X) == cols)
-        return 0;
-    return fail_with(KILN_ERR_MODEL, USING_MODEL, "the ratings that it was trained on are needed",
-                     "%s is a model of %s x %s, and %s is something else", run->arguments[0],
-                     text_count(rows), text_count(cols), run->arguments[1]);
-}
-
-int factors_verify(struct run *run, struct verifying *v,
-                   kiln_status (*recompute)(kiln_als_verification *found,
-                                            const struct factors_claimed *claimed)) {
-    struct factors_claimed claimed = {.R = NULL};
-    kiln_matrix *train = NULL, *test = NULL, *settings = NULL;
-    kiln_als_verification found = {0};
-    kiln_type type = KILN_F64;
-    int64_t rows = 0, cols = 0, width;
-    if (isnan(verify_number(v->report, "objective"))) return verify_no_claims();
-    model_tensor_shape(v->model, "B", &type, &cols, &width);
-    model_tensor_shape(v->model, "A", &type, &rows, &width);
-    int code = run_open_device(run, "cpu");
-    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
-    if (!code) code = check_shape(run, v, rows, cols);
-    if (!code) code = take_training(&train, &test, v);
-    const double start = clock_seconds();
-    if (!code && (kiln_model_tensor(&claimed.A, run->device, type, v->model, "A") != KILN_OK ||
-                  kiln_model_tensor(&claimed.B, run->device, type, v->model, "B") != KILN_OK ||
-                  kiln_model_tensor(&settings, run->device, KILN_F64, v->model, "settings") != KILN_OK ||
-                  kiln_matrix_get(claimed.settings, settings) != KILN_OK))
-        code = fail_library(USING_MODEL);
-    claimed.R = train ? train : v->data ? kiln_data_X(v->data) : NULL;
-    if (!code && recompute(&found, &claimed) != KILN_OK) code = fail_library(READING);
-    run->seconds.solve = clock_seconds() - start;
-    if (!code)
-        claim_equal(v, "objective", "objective", verify_number(v->report, "objective"), found.objective,
-                    type == KILN_F32 ? 1e-5 : 1e-10, 0);
-    kiln_matrix *const all[] = {train, test, settings, claimed.A, claimed.B};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
-    return code;
 }

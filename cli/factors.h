@@ -43,16 +43,6 @@ void factors_free(struct solving *s);
         .print = factors_print, .free = factors_free                                                         \
     }
 
-/* For kiln verify: reads the ratings, holds out what was held out, and has the claims recomputed from what is left. */
-struct factors_claimed {
-    const kiln_matrix *R;
-    kiln_matrix *A, *B;
-    double settings[8]; /* the tensor of this name: mean, l2, ... */
-};
-int factors_verify(struct run *run, struct verifying *v,
-                   kiln_status (*recompute)(kiln_als_verification *found,
-                                            const struct factors_claimed *claimed));
-
 /* clang-format off */
 #define FACTORS_OPTIONS                                                                                      \
     {"factors", 0, OPTION_INTEGER, GROUP_MODEL, 0, "K", NULL, "16", 1, 511,                                  \

@@ -147,6 +147,17 @@ static int save_model(const struct solving *s) {
     return code;
 }
 
+int solve_write_npz(const struct solving *s, const char *path) {
+    kiln_model *model = NULL;
+    if (!path) return 0;
+    kiln_status status = kiln_model_create(&model, name_of(s));
+    if (status == KILN_OK) status = s->solver->keep(model, s);
+    if (status == KILN_OK) status = kiln_model_write_npz(model, path);
+    const int code = status == KILN_OK ? 0 : fail_library(WRITING);
+    kiln_model_free(model);
+    return code;
+}
+
 static int tell_json(const struct solving *s) {
     struct run *run = s->run;
     const kiln_report *report = &s->report;

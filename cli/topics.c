@@ -154,6 +154,7 @@ int topics_write(const struct solving *s) {
                  text_plural(kiln_matrix_rows(state->A), "document"));
         code = plot_topics(wanted_of(s)->plot, s, title);
     }
+    if (!code) code = solve_write_npz(s, wanted_of(s)->factors_out);
     if (!code && path) code = output_open(&output, path);
     if (code || !path) return code;
     for (int64_t i = 0; i < state->k && !ferror(output.file); i++)
@@ -193,6 +194,7 @@ void topics_json(json_t *object, const struct solving *s) {
     for (int64_t i = 0; i < state->k; i++) json_add(topics, topic_json(s, state->order[i]));
     json_put(object, "topics", topics);
     json_put_text(object, "words", wanted_of(s)->words);
+    json_put_text(object, "factors_out", wanted_of(s)->factors_out);
     json_put_text(object, "plot", wanted_of(s)->plot);
 }
 
@@ -217,13 +219,6 @@ void topics_print(FILE *file, const struct solving *s) {
 
 /* ---------------------------------------------------------------------------------------- the model */
 
-static kiln_status keep_words(kiln_model *model, const struct solving *s) {
-    json_t *names = json_array();
-    for (int64_t j = 0; j < kiln_matrix_rows(((const struct topics *)s->state)->B); j++)
-        json_add(names, json_text(kiln_data_feature_name(s->data, j)));
-    return train_set_json(model, "columns", names);
-}
-
 kiln_status topics_keep(kiln_model *model, const struct solving *s) {
     const struct topics *state = s->state;
     kiln_status status = KILN_OK;
@@ -237,7 +232,11 @@ kiln_status topics_keep(kiln_model *model, const struct solving *s) {
         if (status == KILN_OK) status = kiln_model_set_tensor(model, name, tensor);
         kiln_matrix_free(tensor);
     }
-    return status == KILN_OK && kiln_data_feature_name(s->data, 0) ? keep_words(model, s) : status;
+    if (status == KILN_OK && state->test)
+        status = verify_keep_split(model, wanted_of(s)->test_fraction, s->run->settings->seed);
+    if (status == KILN_OK)
+        status = solve_keep_names(model, "columns", s, kiln_matrix_rows(state->B), kiln_data_feature_name);
+    return status;
 }
 
 void topics_free(struct solving *s) {

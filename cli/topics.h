@@ -3,11 +3,12 @@
 #define CLI_TOPICS_H
 
 #include "solve.h"
+#include "verify.h"
 
 struct topics_wanted {
     int64_t topics, top;
     double test_fraction;
-    const char *words, *plot;
+    const char *words, *factors_out, *plot;
 };
 
 struct topics {
@@ -33,6 +34,11 @@ struct topics {
                       "Write each topic's best words: topic, word and probability, separated by tabs. - is " \
                       "standard output.",                                                                    \
                       words),                                                                                \
+        TOPICS_OPTION("factors-out", 0, OUTPUT, OUTPUT, "FILE.npz", NULL, 0, 0,                              \
+                      "Write the factors for numpy.load: A of the documents, B of the words, the priors, "   \
+                      "and columns, the "                                                                    \
+                      "words as JSON.",                                                                      \
+                      factors_out),                                                                          \
         TOPICS_OPTION("plot", 0, OUTPUT, OUTPUT, "FILE", NULL, 0, 0,                                         \
                       "Draw the topics' best words to FILE, as SVG or PNG.", plot)
 #define TOPICS_OPTION(name, letter, kind, group, value, standard, least, most, help, field)                  \

@@ -25,6 +25,21 @@ struct verifying {
 /* The verbs' parts: read the data, recompute, claim. */
 int verify_linear(struct run *run, struct verifying *v);
 
+/* A factor or topic model: what it was trained on, without what was held out, its factors, and itself. */
+struct claimed_factors {
+    const kiln_matrix *X;
+    kiln_matrix *A, *B;
+    const kiln_model *model;
+};
+/* Reads the data, holds out what was held out, and claims what the report calls `claim` of what `recompute` finds. */
+int verify_factors(struct run *run, struct verifying *v, const char *claim,
+                   kiln_status (*recompute)(double *found, const struct claimed_factors *claimed));
+enum { CLAIMED_SETTINGS = 8 };
+/* The numbers of the model's tensor `name`, of at most CLAIMED_SETTINGS. */
+kiln_status claimed_settings(double *settings, const struct claimed_factors *claimed, const char *name);
+/* Keeps in the model what verify_factors needs to hold the same entries out. */
+kiln_status verify_keep_split(kiln_model *model, double fraction, int64_t seed);
+
 /* found is claimed but for so many digits, relative, or for `slack`; found is at most `factor` times claimed, or `least`. NaN: cannot be
  * judged. */
 void claim_equal(struct verifying *v, const char *key, const char *title, double claimed, double found,

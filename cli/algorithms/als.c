@@ -43,18 +43,23 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     return status == KILN_OK ? tell_penalty(s) : status;
 }
 
-static kiln_status recompute(kiln_als_verification *found, const struct factors_claimed *claimed) {
-    const double *settings = claimed->settings;
+static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+    double settings[CLAIMED_SETTINGS] = {0};
+    kiln_als_verification result = {0};
+    kiln_status status = claimed_settings(settings, claimed, "settings");
     const kiln_als_options options = {.l2 = settings[1] > 0 ? settings[1] : KILN_NONE,
                                       .alpha = settings[2],
                                       .biases = settings[3] != 0,
                                       .counted = settings[4] != 0,
                                       .implicit = settings[5] != 0};
-    return kiln_verify_als(found, claimed->R, claimed->A, claimed->B, settings[0], &options);
+    if (status == KILN_OK)
+        status = kiln_verify_als(&result, claimed->X, claimed->A, claimed->B, settings[0], &options);
+    *found = result.objective;
+    return status;
 }
 
 static int verify_als(struct run *run, struct verifying *v) {
-    return factors_verify(run, v, recompute);
+    return verify_factors(run, v, "objective", recompute);
 }
 
 static int run_als(struct run *run) {

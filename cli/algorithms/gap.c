@@ -31,6 +31,21 @@ static void print_head(FILE *file, const struct solving *s) {
             text_plural(kiln_matrix_nnz(topics_training(s)), "count"), text_plural(state->k, "topic"));
 }
 
+static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+    double settings[CLAIMED_SETTINGS] = {0};
+    kiln_topics_verification result = {0};
+    kiln_status status = claimed_settings(settings, claimed, "settings");
+    const kiln_gap_options options = {
+        .prior = (int)settings[0], .shape = settings[1], .rate = settings[2] > 0 ? settings[2] : KILN_NONE};
+    if (status == KILN_OK) status = kiln_verify_gap(&result, claimed->X, claimed->A, claimed->B, &options);
+    *found = result.objective;
+    return status;
+}
+
+static int verify_gap(struct run *run, struct verifying *v) {
+    return verify_factors(run, v, "objective", recompute);
+}
+
 static int run_gap(struct run *run) {
     static const struct solver solver = {.schema = "kiln.topics/1",
                                          .objective = "objective",
@@ -83,4 +98,5 @@ const struct verb verb_of_gap = {
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
+    .verify = verify_gap,
 };

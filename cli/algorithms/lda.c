@@ -70,6 +70,26 @@ static void free_state(struct solving *s) {
     topics_free(s);
 }
 
+static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+    double eta[CLAIMED_SETTINGS] = {0};
+    kiln_topics_verification result = {0};
+    kiln_matrix *alphas = NULL;
+    kiln_status status = claimed_settings(eta, claimed, "eta");
+    if (status == KILN_OK)
+        status =
+            kiln_model_tensor(&alphas, kiln_matrix_device(claimed->X), KILN_F64, claimed->model, "alpha");
+    if (status == KILN_OK)
+        status = kiln_verify_lda(&result, claimed->X, claimed->A, claimed->B, alphas,
+                                 &(kiln_lda_options){.eta = eta[0]});
+    kiln_matrix_free(alphas);
+    *found = result.objective;
+    return status;
+}
+
+static int verify_lda(struct run *run, struct verifying *v) {
+    return verify_factors(run, v, "bound", recompute);
+}
+
 static int run_lda(struct run *run) {
     static const struct solver solver = {.schema = "kiln.topics/1",
                                          .objective = "bound",
@@ -127,4 +147,5 @@ const struct verb verb_of_lda = {
     .kinds = VERB_BIT(ALGORITHM) | VERB_BIT(RANDOM),
     .own = own,
     .own_count = sizeof own / sizeof *own,
+    .verify = verify_lda,
 };

@@ -26,13 +26,19 @@ static kiln_status solve(struct solving *s, const kiln_control *control) {
     return status;
 }
 
-static kiln_status recompute(kiln_als_verification *found, const struct factors_claimed *claimed) {
-    return kiln_verify_sfa(found, claimed->R, claimed->A, claimed->B, claimed->settings[0],
-                           &(kiln_sfa_options){.l2 = claimed->settings[1]});
+static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
+    double settings[CLAIMED_SETTINGS] = {0};
+    kiln_als_verification result = {0};
+    kiln_status status = claimed_settings(settings, claimed, "settings");
+    if (status == KILN_OK)
+        status = kiln_verify_sfa(&result, claimed->X, claimed->A, claimed->B, settings[0],
+                                 &(kiln_sfa_options){.l2 = settings[1]});
+    *found = result.objective;
+    return status;
 }
 
 static int verify_sfa(struct run *run, struct verifying *v) {
-    return factors_verify(run, v, recompute);
+    return verify_factors(run, v, "objective", recompute);
 }
 
 static int run_sfa(struct run *run) {

@@ -92,6 +92,15 @@ KILN_API kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix 
  * rate). A text "columns", a JSON array of strings, may name the words. */
 KILN_API kiln_status kiln_gap_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     const kiln_gap_options *options);
+/* What a topic model claims, again in plain loops with sums in long double: the objective, or the bound, of A and B. options as in
+ * training. Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz k on one thread. */
+typedef struct kiln_topics_verification {
+    size_t size;
+    double objective;
+} kiln_topics_verification;
+KILN_API kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix *X,
+                                     const kiln_matrix *A, const kiln_matrix *B,
+                                     const kiln_gap_options *options);
 
 /* --------------------------------------------------------------------- latent Dirichlet allocation */
 
@@ -132,6 +141,10 @@ KILN_API kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix 
  * alpha (1 x k) and eta (1 x 1). alphas: as training left them; NULL = options->alpha for each topic. */
 KILN_API kiln_status kiln_lda_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     const kiln_matrix *alphas, const kiln_lda_options *options);
+/* As kiln_verify_gap: the bound. alphas as in kiln_lda_model. */
+KILN_API kiln_status kiln_verify_lda(kiln_topics_verification *result, const kiln_matrix *X,
+                                     const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *alphas,
+                                     const kiln_lda_options *options);
 
 #ifdef __cplusplus
 }

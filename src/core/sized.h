@@ -46,6 +46,7 @@
 #define KI_LAST_kiln_dirichlet logs
 #define KI_LAST_kiln_gap_options control
 #define KI_LAST_kiln_lda_options control
+#define KI_LAST_kiln_topics_verification objective
 #define KI_LAST_kiln_solver why
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user

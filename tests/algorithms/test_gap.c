@@ -115,6 +115,10 @@ static void steps_are_those_of_the_papers(void **state) {
             for (int e = 0; e < N * K; e++) assert_true(fabs(fit.b[e] - b[e]) <= slack * (b[e] + 0.01));
             assert_near(fit.report.objective,
                         objective_of(&counts, fit.a, fit.b, priors[p].shape, priors[p].rate), slack);
+            kiln_topics_verification found = {0};
+            assert_int_equal(kiln_verify_gap(&found, fit.X, fit.A, fit.B, &options), KILN_OK);
+            assert_near(found.objective, objective_of(&counts, fit.a, fit.b, priors[p].shape, priors[p].rate),
+                        1e-13);
             fit_free(&fit);
         }
 }
@@ -262,6 +266,10 @@ static void refusals(void **state) {
     refused(X, &(kiln_gap_options){.prior = 3}, KILN_ERR_ARGUMENT, "prior");
     refused(X, &(kiln_gap_options){.tolerance = -1}, KILN_ERR_ARGUMENT, "tolerance");
     refused(X, &(kiln_gap_options){.test = nothing}, KILN_ERR_DATA, "no words");
+    kiln_topics_verification found = {0};
+    assert_int_equal(kiln_verify_gap(&found, X, X, X, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_verify_gap(&found, X, NULL, X, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_verify_gap(NULL, X, X, X, NULL), KILN_ERR_ARGUMENT);
     kiln_matrix_free(X);
     kiln_matrix_free(negative);
     kiln_matrix_free(nothing);

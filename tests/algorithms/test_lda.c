@@ -149,8 +149,18 @@ static void rounds_are_those_of_the_papers(void **state) {
                 assert_true(fabs(fit.gamma[e] - gamma[e]) <= slack * (gamma[e] + 0.1));
             for (int e = 0; e < N * K; e++)
                 assert_true(fabs(fit.lambda[e] - lambda[e]) <= slack * (lambda[e] + 0.1));
-            assert_near(fit.report.objective, bound_of(&counts, fit.gamma, fit.lambda, alpha, eta),
-                        type == KILN_F32 ? 1e-5 : 1e-12);
+            const double bound = bound_of(&counts, fit.gamma, fit.lambda, alpha, eta);
+            const kiln_lda_options priors_only = {.alpha = alpha[0], .eta = eta};
+            kiln_topics_verification found = {0};
+            assert_near(fit.report.objective, bound, type == KILN_F32 ? 1e-5 : 1e-12);
+            for (int given = 0; given < 2; given++) {
+                assert_int_equal(
+                    kiln_verify_lda(&found, fit.X, fit.A, fit.B, given ? fit.alphas : NULL, &priors_only),
+                    KILN_OK);
+                assert_near(found.objective, bound, given && type == KILN_F32 ? 1e-6 : 1e-12);
+            }
+            assert_int_equal(kiln_verify_lda(&found, fit.X, fit.A, fit.B, fit.A, &priors_only),
+                             KILN_ERR_ARGUMENT);
             fit_free(&fit);
         }
 }

@@ -997,6 +997,11 @@ class Topics(Models):
         rows = [line.split("\t") for line in self.lines("words.tsv")]
         self.assertEqual([row[1] for row in rows], [word["word"] for topic in result["topics"] for word in topic["words"]])
         self.assertEqual(as_json("info", model)["metadata"]["columns"][0], "bread")
+        claim, = as_json("verify", model, data)["claims"]
+        self.assertTrue(claim["holds"])
+        self.assertEqual(claim["claimed"], result[claim["name"]])
+        self.assertIn("holds", kiln("verify", model, data)[0])
+        kiln("verify", model, self.write("docword.other.txt", "2\n6\n2\n1 1 3\n2 6 1\n"), code=7)
         out, _ = kiln(verb, data, "--topics", 2, "--warm-start", model, *options, *CPU)
         self.assertIn("yeast", out)
         kiln(verb, data, "--topics", 3, "--warm-start", model, *options, *CPU, code=7)
@@ -1023,6 +1028,12 @@ class Topics(Models):
         objectives = [row["objective"] for row in result["trace"]]
         self.assertEqual(objectives, sorted(objectives, reverse=True))
         self.check_topics("gap", "--prior", "none", "--type", "f64")
+        model, factors = self.path("gap.kiln"), self.path("gap.npz")
+        kiln("gap", self.documents(), "-k", 2, "--factors-out", factors, "-o", model, "--max-iterations", 3, *CPU)
+        with zipfile.ZipFile(factors) as archive:
+            self.assertEqual(sorted(archive.namelist()), ["A.npy", "B.npy", "columns.npy", "settings.npy"])
+        other = self.write("docword.other.txt", "30\n6\n2\n1 1 3\n30 6 1\n")
+        self.assertIn("DOES NOT HOLD", kiln("verify", model, other, code=4)[0])
         self.assertIn("Gamma-Poisson", kiln("gap", self.documents(), "-k", 2, *CPU)[0])
         self.assertIn("dense", kiln("gap", self.write("dense.csv", "a,b\n1,2\n3,4\n"), *CPU, code=3)[1])
         self.assertIn("--shape", kiln("gap", self.documents(), "--shape", 0.5, *CPU, code=2)[1])

@@ -1,0 +1,74 @@
+/* kiln verify of factor and topic models: the entries held out once more, by what the model keeps of that, and the objective of the rest
+ * as slow reference code finds it. */
+#include <math.h>
+
+#include "progress.h"
+#include "train.h"
+#include "verify.h"
+
+kiln_status verify_keep_split(kiln_model *model, double fraction, int64_t seed) {
+    json_t *object = json_object();
+    json_put_number(object, "fraction", fraction);
+    json_put_count(object, "seed", seed);
+    return train_set_json(model, "held_out", object);
+}
+
+/* The entries that the model was trained on. */
+static int take_training(kiln_matrix **train, kiln_matrix **test, const struct verifying *v) {
+    const char *text = kiln_model_text(v->model, "held_out");
+    json_t *split = text ? json_loads(text, 0, NULL) : NULL;
+    const double fraction = verify_number(split, "fraction");
+    const uint64_t seed = (uint64_t)json_integer_value(json_object_get(split, "seed"));
+    json_decref(split);
+    if (!text) return 0;
+    return kiln_split_entries(train, test, kiln_data_X(v->data), fraction, seed) == KILN_OK
+               ? 0
+               : fail_library(USING_MODEL);
+}
+
+static int check_shape(const struct run *run, const struct verifying *v, int64_t rows, int64_t cols) {
+    const kiln_matrix *X = kiln_data_X(v->data);
+    if (kiln_matrix_format(X) == KILN_CSR && kiln_matrix_rows(X) == rows && kiln_matrix_cols(X) == cols)
+        return 0;
+    return fail_with(KILN_ERR_MODEL, USING_MODEL, "the data that it was trained on are needed",
+                     "%s is a model of %s x %s, and %s is something else", run->arguments[0],
+                     text_count(rows), text_count(cols), run->arguments[1]);
+}
+
+kiln_status claimed_settings(double *settings, const struct claimed_factors *claimed, const char *name) {
+    kiln_matrix *values = NULL;
+    kiln_status status =
+        kiln_model_tensor(&values, kiln_matrix_device(claimed->X), KILN_F64, claimed->model, name);
+    if (status == KILN_OK) status = kiln_matrix_get(settings, values);
+    kiln_matrix_free(values);
+    return status;
+}
+
+int verify_factors(struct run *run, struct verifying *v, const char *claim,
+                   kiln_status (*recompute)(double *found, const struct claimed_factors *claimed)) {
+    struct claimed_factors claimed = {.model = v->model};
+    kiln_matrix *train = NULL, *test = NULL;
+    kiln_type type = KILN_F64;
+    int64_t rows = 0, cols = 0, width;
+    double found = 0;
+    if (isnan(verify_number(v->report, claim))) return verify_no_claims();
+    model_tensor_shape(v->model, "B", &type, &cols, &width);
+    model_tensor_shape(v->model, "A", &type, &rows, &width);
+    int code = run_open_device(run, "cpu");
+    if (!code) code = run_read(run, &v->data, run->arguments[1], type, NULL);
+    if (!code) code = check_shape(run, v, rows, cols);
+    if (!code) code = take_training(&train, &test, v);
+    const double start = clock_seconds();
+    claimed.X = train ? train : v->data ? kiln_data_X(v->data) : NULL;
+    if (!code && (kiln_model_tensor(&claimed.A, run->device, type, v->model, "A") != KILN_OK ||
+                  kiln_model_tensor(&claimed.B, run->device, type, v->model, "B") != KILN_OK ||
+                  recompute(&found, &claimed) != KILN_OK))
+        code = fail_library(USING_MODEL);
+    run->seconds.solve = clock_seconds() - start;
+    if (!code)
+        claim_equal(v, claim, claim, verify_number(v->report, claim), found, type == KILN_F32 ? 1e-5 : 1e-10,
+                    0);
+    kiln_matrix *const all[] = {train, test, claimed.A, claimed.B};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    return code;
+}

@@ -1,0 +1,184 @@
+/* The objective of a topic model again: plain loops with sums in long double, and functions of its own. The means of a Gamma-Poisson
+ * model over all cells are products of column sums, so that no cell is visited that has no entry. */
+#include "algorithms/verify/verify.h"
+
+#include "algorithms/topics/gap.h"
+#include "algorithms/topics/lda.h"
+
+/* A model and its counts. */
+struct topics {
+    struct ki_copy X;
+    double *a, *b; /* m x k, n x k */
+    int64_t k;
+};
+
+static kiln_status take(struct topics *t, const char *call, const kiln_matrix *X, const kiln_matrix *A,
+                        const kiln_matrix *B) {
+    kiln_status status;
+    if (!X || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    if (kiln_matrix_format(X) != KILN_CSR || kiln_matrix_format(A) != KILN_DENSE ||
+        kiln_matrix_format(B) != KILN_DENSE || kiln_matrix_rows(A) != kiln_matrix_rows(X) ||
+        kiln_matrix_rows(B) != kiln_matrix_cols(X) || kiln_matrix_cols(A) != kiln_matrix_cols(B))
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s: X must be sparse, and A and B the factors of its rows and columns", call);
+    t->k = kiln_matrix_cols(A);
+    TRY(ki_copy_take(&t->X, X));
+    TRY(ki_copy_vector(&t->a, A));
+    TRY(ki_copy_vector(&t->b, B));
+done:
+    return status;
+}
+
+static void let_go(struct topics *t) {
+    ki_copy_free(&t->X);
+    ki_free(t->a);
+    ki_free(t->b);
+}
+
+/* ------------------------------------------------------------------------------------------- gap */
+
+static long double column_sum(const double *A, int64_t rows, int64_t k, int64_t c) {
+    long double sum = 0;
+    for (int64_t i = 0; i < rows; i++) sum += A[i * k + c];
+    return sum;
+}
+
+/* sum of x log(x / l) - x over the entries. */
+static long double divergence(const struct topics *t, long double least) {
+    long double sum = 0;
+    for (int64_t d = 0; d < t->X.rows; d++)
+        for (int64_t e = 0; e < ki_row_size(&t->X, d); e++) {
+            const double *a = t->a + d * t->k, *b = t->b + ki_row_column(&t->X, d, e) * t->k;
+            const long double x = ki_row_values(&t->X, d)[e];
+            long double mean = 0;
+            for (int64_t c = 0; c < t->k; c++) mean += (long double)a[c] * b[c];
+            if (x > 0) sum += x * logl(x / fmaxl(mean, least)) - x;
+        }
+    return sum;
+}
+
+static long double gap_objective(const struct topics *t, const kiln_gap_options *o, long double least) {
+    long double sum = divergence(t, least);
+    for (int64_t c = 0; c < t->k; c++) {
+        const long double weight = column_sum(t->a, t->X.rows, t->k, c);
+        sum += weight * column_sum(t->b, t->X.cols, t->k, c) + o->rate * weight;
+    }
+    for (int64_t i = 0; o->shape > 1 && i < t->X.rows * t->k; i++) sum -= (o->shape - 1) * logl(t->a[i]);
+    return sum;
+}
+
+kiln_status kiln_verify_gap(kiln_topics_verification *result, const kiln_matrix *X, const kiln_matrix *A,
+                            const kiln_matrix *B, const kiln_gap_options *options) {
+    static const char call[] = "kiln_verify_gap";
+    struct topics t = {.k = 0};
+    kiln_gap_options o;
+    kiln_status status;
+    if (!result) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(KI_CHECK_RESULT(kiln_topics_verification, result));
+    TRY(KI_TAKE(kiln_gap_options, &o, options));
+    TRY(take(&t, call, X, A, B));
+    ki_gap_fill(&o, kiln_matrix_type(A));
+    const long double least = kiln_matrix_type(A) == KILN_F32 ? 1e-30L : 1e-290L; /* the quotient's floor */
+    const kiln_topics_verification found = {.objective = (double)gap_objective(&t, &o, least)};
+    KI_GIVE(kiln_topics_verification, result, &found);
+done:
+    let_go(&t);
+    return status;
+}
+
+/* ------------------------------------------------------------------------------------------- lda */
+
+/* By recurrence to where the asymptotic series has long double's digits: x >= 40, seven terms. */
+static long double log_gamma(long double x) {
+    static const long double terms[] = {1 / 12.0L,   -1 / 360.0L,      1 / 1260.0L, -1 / 1680.0L,
+                                        1 / 1188.0L, -691 / 360360.0L, 1 / 156.0L};
+    long double product = 0, series = 0;
+    for (; x < 40; x++) product += logl(x);
+    for (int i = 6; i >= 0; i--) series = series / (x * x) + terms[i];
+    return (x - 0.5L) * logl(x) - x + 0.918938533204672741780329736405617640L + series / x - product;
+}
+
+static long double digamma(long double x) {
+    static const long double terms[] = {1 / 12.0L,  -1 / 120.0L,     1 / 252.0L, -1 / 240.0L,
+                                        1 / 132.0L, -691 / 32760.0L, 1 / 12.0L};
+    long double sum = 0, series = 0;
+    for (; x < 40; x++) sum += 1 / x;
+    for (int i = 6; i >= 0; i--) series = series / (x * x) + terms[i];
+    return logl(x) - 0.5L / x - series / (x * x) - sum;
+}
+
+/* Dirichlet distributions of `count` numbers each, `stride` apart; the next distribution begins `step` behind. */
+struct dirichlets {
+    const double *parameters;
+    int64_t distributions, count, step, stride;
+};
+
+/* logs = E log of each number; returns E log prior - E log q, added up. Without `prior` it is `same` for all. */
+static long double expect(long double *logs, const struct dirichlets *of, const double *prior, double same) {
+    long double bound = 0;
+    for (int64_t i = 0; i < of->distributions; i++) {
+        long double total = 0, prior_total = 0;
+        for (int64_t c = 0; c < of->count; c++) total += of->parameters[i * of->step + c * of->stride];
+        const long double of_total = digamma(total);
+        bound -= log_gamma(total);
+        for (int64_t c = 0; c < of->count; c++) {
+            const int64_t at = i * of->step + c * of->stride;
+            const long double g = of->parameters[at], p = prior ? prior[c] : same;
+            logs[at] = digamma(g) - of_total;
+            bound += (p - g) * logs[at] + log_gamma(g);
+            if (prior) bound -= log_gamma(p);
+            prior_total += p;
+        }
+        bound += log_gamma(prior_total) - (prior ? 0 : (long double)of->count * log_gamma(same));
+    }
+    return bound;
+}
+
+/* sum of x log(sum_c exp(theta_dc + phi_wc)) over the entries, the larger exponents taken off first. */
+static long double words(const struct topics *t, const long double *theta, const long double *phi) {
+    long double sum = 0;
+    for (int64_t d = 0; d < t->X.rows; d++)
+        for (int64_t e = 0; e < ki_row_size(&t->X, d); e++) {
+            const long double *of_document = theta + d * t->k;
+            const long double *of_word = phi + ki_row_column(&t->X, d, e) * t->k;
+            long double most = -INFINITY, shares = 0;
+            for (int64_t c = 0; c < t->k; c++) most = fmaxl(most, of_document[c] + of_word[c]);
+            for (int64_t c = 0; c < t->k; c++) shares += expl(of_document[c] + of_word[c] - most);
+            sum += ki_row_values(&t->X, d)[e] * (most + logl(shares));
+        }
+    return sum;
+}
+
+kiln_status kiln_verify_lda(kiln_topics_verification *result, const kiln_matrix *X, const kiln_matrix *A,
+                            const kiln_matrix *B, const kiln_matrix *alphas,
+                            const kiln_lda_options *options) {
+    static const char call[] = "kiln_verify_lda";
+    struct topics t = {.k = 0};
+    long double *theta = NULL, *phi = NULL;
+    double *alpha = NULL;
+    kiln_lda_options o;
+    kiln_status status;
+    if (!result) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(KI_CHECK_RESULT(kiln_topics_verification, result));
+    TRY(KI_TAKE(kiln_lda_options, &o, options));
+    TRY(take(&t, call, X, A, B));
+    ki_lda_fill(&o, t.k, kiln_matrix_type(A));
+    if (alphas && (kiln_matrix_format(alphas) != KILN_DENSE || kiln_matrix_rows(alphas) != 1 ||
+                   kiln_matrix_cols(alphas) != t.k))
+        TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: alphas must be 1 x %lld", call, (long long)t.k));
+    if (alphas) TRY(ki_copy_vector(&alpha, alphas));
+    theta = ki_alloc((size_t)(t.X.rows * t.k + 1) * sizeof *theta);
+    phi = ki_alloc((size_t)(t.X.cols * t.k + 1) * sizeof *phi);
+    if (!theta || !phi) TRY(ki_fail_nomem((size_t)(t.X.rows * t.k) * sizeof *theta, "a model to verify"));
+    const struct dirichlets documents = {t.a, t.X.rows, t.k, t.k, 1}, topics = {t.b, t.k, t.X.cols, 1, t.k};
+    long double bound = expect(theta, &documents, alpha, o.alpha) + expect(phi, &topics, NULL, o.eta);
+    bound += words(&t, theta, phi);
+    const kiln_topics_verification found = {.objective = (double)bound};
+    KI_GIVE(kiln_topics_verification, result, &found);
+done:
+    let_go(&t);
+    ki_free(theta);
+    ki_free(phi);
+    ki_free(alpha);
+    return status;
+}
