@@ -804,7 +804,7 @@ class Ranking(Models):
         for text, part in (("a b\nc\n", ":2:"), ("a b 1\nb c x\n", ":2:5"), ("a b 0\n", "0"), ("a b -1\na c -2\n", "negative")):
             self.assertIn(part, kiln("hits", self.write("bad.edges", text), *CPU, code=3)[1])
         error = kiln("hits", self.write("bad.edges", "a b\na b\n"), "--strict", *CPU, code=3)[1]
-        self.assertIn("bad.edges: the link from 'a' to 'b' stands twice", error)
+        self.assertRegex(error, "bad.edges:2: the link from 'a' to 'b' stands twice, first in .*bad.edges:1")
         self.assertIn("standard input", kiln("hits", "-", *CPU, stdin=b"a b\n", code=3)[1])
 
 
