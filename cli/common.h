@@ -17,6 +17,7 @@ struct seconds {
 };
 
 struct run {
+    const char *alike; /* the option whose file, with the data's columns, run_read reads: "--init"; or NULL */
     const struct verb *verb;
     const struct settings *settings;
     const char *const *arguments;

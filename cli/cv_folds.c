@@ -1,7 +1,10 @@
-/* Which fold holds each row out. Rows are dealt out in a random order, class by class, so that each fold has its share of each class.
+/* Which fold holds each row out. Rows are dealt out in a random order, class by class, so that each fold has its share of each class;
+ * of a numeric target the classes are those between its quantiles.
  * Groups are dealt out as wholes, the largest first, each to the fold where the squares of the folds' shares of the classes,
  *   sum_f sum_c (n_fc / n_c)^2,  grow least: that is balance of the classes and, where there is but one, of the rows. */
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cv.h"
 
@@ -27,29 +30,72 @@ static int no_memory(void) {
     return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the folds");
 }
 
-/* The classes; of a binomial glm below and above a half; else all rows are alike. */
-static bool is_binomial(const struct training *job) {
-    return job->loss.kind == KILN_LOSS_GLM && job->loss.family == KILN_BINOMIAL;
+enum { QUANTILES = 10 };
+
+/* Rows whose share in each fold should be the same: the classes; of a binomial glm those below and above a half; of another numeric
+ * target those between its quantiles. Of several targets no one says how they are to be shared, and all rows are alike. */
+struct strata {
+    const struct classes *classes; /* or NULL: stratum 0 lies below least[0], the next below least[1], ... */
+    double least[QUANTILES];
+    int64_t count;
+};
+
+static int by_value(const void *a, const void *b) {
+    const double p = *(const double *)a, q = *(const double *)b;
+    return (p > q) - (p < q);
 }
 
-static int64_t class_count(const struct training *job) {
-    return job->classes.count ? job->classes.count : is_binomial(job) ? 2 : 1;
+/* Tenths of the rows, or so many that each has a row for each fold. Equal values share a stratum. */
+static bool find_quantiles(struct strata *s, const double *y, int64_t rows, int64_t folds) {
+    const int64_t most = rows / folds < QUANTILES ? rows / folds : QUANTILES;
+    double *sorted = malloc((size_t)rows * sizeof *sorted);
+    if (!sorted) return false;
+    memcpy(sorted, y, (size_t)rows * sizeof *sorted);
+    qsort(sorted, (size_t)rows, sizeof *sorted, by_value);
+    s->count = 1;
+    for (int64_t q = 1; q < most; q++) {
+        const double value = sorted[q * rows / most];
+        if (value > (s->count > 1 ? s->least[s->count - 2] : sorted[0])) s->least[s->count++ - 1] = value;
+    }
+    free(sorted);
+    return true;
 }
 
-static int64_t class_of(const struct training *job, double y) {
-    return job->classes.count ? classes_find(&job->classes, y) : is_binomial(job) && y > 0.5;
+static bool find_strata(struct strata *s, const struct training *job, const double *y, int64_t folds) {
+    const kiln_matrix *targets = kiln_data_y(job->data);
+    *s = (struct strata){.count = 1};
+    if (job->classes.count) {
+        s->classes = &job->classes;
+        s->count = job->classes.count;
+    } else if (job->loss.kind == KILN_LOSS_GLM && job->loss.family == KILN_BINOMIAL) {
+        s->least[0] = nextafter(0.5, 1);
+        s->count = 2;
+    } else if (kiln_matrix_cols(targets) == 1) {
+        return find_quantiles(s, y, kiln_matrix_rows(targets), folds);
+    }
+    return true;
 }
 
-static int deal_rows(int32_t *fold, const struct training *job, int64_t folds, const double *y) {
-    const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data)), classes = class_count(job);
-    int64_t *order = malloc((size_t)rows * sizeof *order), *next = calloc((size_t)classes + 1, sizeof *next);
+static int64_t stratum_of(const struct strata *s, const double *y, int64_t row) {
+    int64_t found = 0;
+    if (s->count == 1) return 0;
+    if (s->classes) return classes_find(s->classes, y[row]);
+    while (found < s->count - 1 && y[row] >= s->least[found]) found++;
+    return found;
+}
+
+static int deal_rows(int32_t *fold, const struct training *job, int64_t folds, const double *y,
+                     const struct strata *strata) {
+    const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data));
+    int64_t *order = malloc((size_t)rows * sizeof *order),
+            *next = calloc((size_t)strata->count + 1, sizeof *next);
     const bool good = order && next;
     if (good) shuffle(order, rows, (uint64_t)job->settings->seed);
-    for (int64_t i = 0; good && classes > 1 && i < rows; i++) next[class_of(job, y[i]) + 1]++;
-    for (int64_t c = 1; good && c < classes; c++) next[c] += next[c - 1];
+    for (int64_t i = 0; good && i < rows; i++) next[stratum_of(strata, y, i) + 1]++;
+    for (int64_t c = 1; good && c < strata->count; c++) next[c] += next[c - 1];
     for (int64_t i = 0; good && i < rows; i++) {
-        const int64_t row = order[i], class = classes > 1 ? class_of(job, y[row]) : 0;
-        fold[row] = (int32_t)(next[class]++ % folds);
+        const int64_t row = order[i];
+        fold[row] = (int32_t)(next[stratum_of(strata, y, row)]++ % folds);
     }
     free(order);
     free(next);
@@ -127,11 +173,11 @@ static int64_t best_fold(const struct dealing *d, const int64_t *class, int64_t 
 
 /* `class` has room for all classes. */
 static void deal_group(const struct dealing *d, int32_t *fold, const struct group *group,
-                       const struct training *job, const double *y, int64_t *class) {
+                       const struct strata *strata, const double *y, int64_t *class) {
     const int64_t *row = d->row + d->start[group->number];
     int64_t count = 0;
     for (int64_t i = 0; i < group->size; i++) {
-        const int64_t of = d->classes > 1 ? class_of(job, y[row[i]]) : 0;
+        const int64_t of = stratum_of(strata, y, row[i]);
         if (d->own[of]++ == 0) class[count++] = of;
     }
     const int64_t f = best_fold(d, class, count);
@@ -143,14 +189,15 @@ static void deal_group(const struct dealing *d, int32_t *fold, const struct grou
     }
 }
 
-static int deal_groups(int32_t *fold, const struct training *job, int64_t folds, const double *y) {
+static int deal_groups(int32_t *fold, const struct training *job, int64_t folds, const double *y,
+                       const struct strata *strata) {
     const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data));
-    struct dealing d = {.folds = folds, .classes = class_count(job), .groups = job->group_count};
+    struct dealing d = {.folds = folds, .classes = strata->count, .groups = job->group_count};
     int64_t *class = malloc((size_t)d.classes * sizeof *class);
     const bool good = allocate(&d, rows) && class;
     if (good) sort_groups(&d, job->groups, rows, (uint64_t)job->settings->seed);
-    for (int64_t i = 0; good && i < rows; i++) d.total[d.classes > 1 ? class_of(job, y[i]) : 0]++;
-    for (int64_t g = 0; good && g < d.groups; g++) deal_group(&d, fold, &d.group[g], job, y, class);
+    for (int64_t i = 0; good && i < rows; i++) d.total[stratum_of(strata, y, i)]++;
+    for (int64_t g = 0; good && g < d.groups; g++) deal_group(&d, fold, &d.group[g], strata, y, class);
     release(&d);
     free(class);
     return good ? 0 : no_memory();
@@ -165,8 +212,10 @@ int cv_deal(int32_t *fold, const struct training *job, int64_t folds) {
     if (job->groups && folds > job->group_count)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "", "--cv %lld: there are only %s", (long long)folds,
                          text_plural(job->group_count, "group"));
+    struct strata strata;
     double *y = values_of(kiln_data_y(job->data), &code);
-    if (!code) code = job->groups ? deal_groups(fold, job, folds, y) : deal_rows(fold, job, folds, y);
+    if (!code && !find_strata(&strata, job, y, folds)) code = no_memory();
+    if (!code) code = (job->groups ? deal_groups : deal_rows)(fold, job, folds, y, &strata);
     free(y);
     return code;
 }

@@ -47,7 +47,7 @@ json_t *metrics_json(const struct metrics *metrics, const struct classes *classe
 void metrics_print(FILE *file, const struct metrics *metrics, int indent) {
     for (int i = 0; i < metrics->count; i++)
         fprintf(file, "%*s%-11s %s\n", indent, "", metrics->list[i].title,
-                text_number(metrics->list[i].value));
+                isnan(metrics->list[i].value) ? "not known" : text_number(metrics->list[i].value));
 }
 
 /* A row for each true class, a column for each predicted one. */

@@ -69,7 +69,8 @@ const struct option tool_options[] = {
     {"cv", 0, OPTION_INTEGER, GROUP_MODEL, TRAINS, "K", NULL, NULL, 2, 1000000,
      "K-fold cross-validation, for each value of a path; the model is then fitted to all rows with the value "
      "that "
-     "--select says. Folds are random (--seed) and have their share of each class.",
+     "--select says. Folds are random (--seed) and have their share of each class, or of low and high "
+     "targets.",
      AT(folds)},
     {"groups", 0, OPTION_TEXT, GROUP_MODEL, TRAINS, "COLUMN", NULL, NULL, ANY,
      "With --cv: rows with the same text in this column of a CSV file are in one fold, and the column is no "

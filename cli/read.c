@@ -97,9 +97,22 @@ static bool begins(const char *text, const char *with) {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* What run_read took for a model were the columns of the data. */
+static int fail_alike(const char *option, const char *path) {
+    static const char lacks[] = "the model needs ";
+    const char *message = kiln_last_error()->message;
+    if (begins(message, lacks))
+        return fail_with(KILN_ERR_DATA, READING, "columns are matched by name", "%s %s needs %s", option,
+                         path, message + strlen(lacks));
+    return fail_with(KILN_ERR_DATA, READING, "give it CSV with the columns of the data",
+                     "%s %s: its columns are not those of the data", option, path);
+}
+
 /* A column that nobody named but the model, which was trained with it, makes the data unfit for the model. */
-static int fail_reading(const kiln_read_options *options, const struct settings *settings) {
+static int fail_reading(const struct run *run, const kiln_read_options *options, const char *path) {
     const kiln_error *error = kiln_last_error();
+    const struct settings *settings = run->settings;
+    if (run->alike && error->status == KILN_ERR_MODEL) return fail_alike(run->alike, path);
     const bool offset = options->offset != settings->offset && begins(error->message, "offset '");
     const bool weights = options->weights != settings->weights && begins(error->message, "weights '");
     if (error->status != KILN_ERR_ARGUMENT || !(offset || weights)) return fail_library(READING);
@@ -150,7 +163,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
     const kiln_status status = kiln_data_read(data, run->device, path, &options);
-    const int code = status == KILN_OK ? 0 : fail_reading(&options, settings);
+    const int code = status == KILN_OK ? 0 : fail_reading(run, &options, path);
     json_decref(used);
     if (code) return code;
     talk_doing(run->verb->name);

@@ -318,6 +318,15 @@ void train_tell_device(const struct run *run) {
             100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
 }
 
+/* Tweedie's likelihood is no formula; other families lack AIC only where counting the parameters would take longer than the fit. */
+static void say_uncounted(const struct training *job) {
+    if (job->loss.kind != KILN_LOSS_GLM || job->loss.family == KILN_TWEEDIE || job->errors ||
+        job->report.stopped_by == KILN_STOP_CANCELLED || !isnan(metrics_get(&job->metrics, "aic")))
+        return;
+    say("AIC is not known: of more than 512 columns those that depend on others are counted only with "
+        "--standard-errors");
+}
+
 int train_tell(struct run *run, const struct training *job, json_t *extra) {
     struct coefficients table;
     int code = coefficients_new(&table, job);
@@ -328,6 +337,7 @@ int train_tell(struct run *run, const struct training *job, json_t *extra) {
     else if (!code)
         tell_people(run, job, &table, run_tables(run));
     coefficients_free(&table);
+    if (!code) say_uncounted(job);
     if (!code) train_warn_separated(job);
     return code ? code : train_end(run, &job->report, kiln_matrix_type(job->W));
 }

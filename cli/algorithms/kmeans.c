@@ -66,8 +66,10 @@ static int read_like_data(struct solving *s, kiln_data **data, const char *path)
         return fail_library(WORKING);
     }
     run->settings = &settings;
+    run->alike = "--init";
     const int code = run_read(run, data, path, kiln_matrix_type(solving_X(s)), model);
     run->settings = given;
+    run->alike = NULL;
     kiln_model_free(model);
     return code;
 }

@@ -104,7 +104,7 @@ class KMeans(Case):
             (("-k", "4"), 3, "4 centres are wanted of an X with 3 rows"),
             (("-k", "2", "--init", "nothing"), 2, "neither a way to begin nor a file"),
             (("-k", "2", "--init", two), 3, "3 rows and 2 columns"),
-            (("--init", one), 7, "a column 'b', which the file lacks"),
+            (("--init", one), 3, "needs a column 'b', which the file lacks"),
             (("-k", "2", "--warm-start", one), 7, ""),
         ):
             with self.subTest(options=options):

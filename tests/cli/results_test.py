@@ -211,6 +211,12 @@ class Results(Base):
         plain, full = as_json(*train), as_json(*train, "--standard-errors", "-o", self.path("s.kiln"))
         self.assertAlmostEqual(plain["metrics"]["aic"], full["metrics"]["aic"], 7)
         self.assertAlmostEqual(plain["metrics"]["dispersion"], full["metrics"]["dispersion"], 9)
+        with open(self.path("wide.csv"), "w") as file:
+            file.write(",".join(f"x{j}" for j in range(513)) + ",y\n")
+            file.writelines(",".join(str((i * j) % 7) for j in range(513)) + f",{i % 3}\n" for i in range(20))
+        out, error = kiln("glm", self.path("wide.csv"), "--target", "y", "--device", "cpu")
+        self.assertIn("AIC         not known", out)
+        self.assertIn("counted only with --standard-errors", error)
         m, rss = len(self.rows), full["metrics"]["rss"]
         self.assertAlmostEqual(plain["metrics"]["aic"], m * (math.log(2 * math.pi * rss / m) + 1) + 2 * (4 + 1), 6)
         self.assertAlmostEqual(plain["metrics"]["dispersion"], rss / (m - 4), 9)
@@ -244,6 +250,15 @@ class Validation(Base):
         result = as_json(verb, self.path(data), "--target", target, "--features", features, "--held-out", path, *options, *CPU)
         with open(path, newline="") as file:
             return result["cross_validation"], list(csv.DictReader(file))
+
+    def test_folds_of_numbers_share_low_and_high_ones(self):
+        """Each tenth of the targets is spread over the folds; values that are equal are one lot."""
+        for verb, target, options in (("linreg", "number", []), ("glm", "count", ["--family", "poisson"])):
+            rows = self.held_out(verb, target, "--cv", 4, "--l2", 1, *options)[1]
+            numbers = sorted(float(row["target"]) for row in rows)
+            for cut in (numbers[20], numbers[100], numbers[180]):
+                low = [sum(float(row["target"]) < cut for row in rows if int(row["fold"]) == fold) for fold in (1, 2, 3, 4)]
+                self.assertLessEqual(max(low) - min(low), 1, (target, cut, low))
 
     def test_held_out_predictions(self):
         """The scores of the folds follow from the file; each row stands in it once."""
