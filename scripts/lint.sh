@@ -10,7 +10,7 @@ format() {
 }
 
 tidy() {
-    find src cli -name '*.c' -print0 | xargs -0 -P 2 -n 1 clang-tidy-14 -p "$1" --quiet --warnings-as-errors='*'
+    find src cli "$1/bodies" -name '*.c' -print0 | xargs -0 -P 2 -n 1 clang-tidy-14 -p "$1" --quiet --warnings-as-errors='*'
 }
 
 run_quietly format

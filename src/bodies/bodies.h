@@ -2,20 +2,21 @@
 #ifndef KI_BODIES_H
 #define KI_BODIES_H
 
-#include "bodies/list.h"
-#include "ops/points/assign.h"
-#include "ops/linear/cg.h"
-#include "ops/sampled/dirichlet.h"
-#include "ops/linear/dual.h"
-#include "ops/sampled/factor_rows.h"
-#include "ops/linear/gram.h"
-#include "ops/linear/loss.h"
-#include "pass/chain.h"
-#include "ops/linear/newton.h"
-#include "ops/graph/ranks.h"
-#include "ops/linear/scales.h"
-#include "ops/sampled/sddmm.h"
-#include "derived/sparse_columns.h"
+#include "choose/bodies.h"
+#include "derived/bodies.h"
+#include "ops/batch/bodies.h"
+#include "ops/graph/bodies.h"
+#include "ops/linear/bodies.h"
+#include "ops/points/bodies.h"
+#include "ops/sampled/bodies.h"
+#include "ops/vectors/bodies.h"
+#include "pass/bodies.h"
+
+/* Rows BODY(result, name, (parameters)) of all folders, of the table's type; and of doubles, whatever the table's type. */
+#define KI_BODY_LIST(BODY)                                                                                   \
+    KI_BODIES_choose(BODY) KI_BODIES_batch(BODY) KI_BODIES_graph(BODY) KI_BODIES_linear(BODY)                \
+        KI_BODIES_points(BODY) KI_BODIES_sampled(BODY) KI_BODIES_vectors(BODY) KI_BODIES_pass(BODY)
+#define KI_DOUBLE_BODY_LIST(BODY) KI_BODIES_derived(BODY)
 
 struct ki_bodies {
 #define MEMBER(result, name, parameters) result(*name) parameters;

@@ -16,7 +16,7 @@ static void FN(read_part)(void *arg, int part) {
     VALUES(r->sums)[part] = FN(lane_sum)((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 
-static void FN(read)(const kiln_matrix *A, const kiln_matrix *sums) {
+void FN(read)(const kiln_matrix *A, const kiln_matrix *sums) {
     struct FN(reading) r = {.A = A, .sums = sums, .parts = A->device->threads};
     ki_parallel(r.parts, r.parts, FN(read_part), &r);
 }

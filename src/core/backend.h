@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "kiln.h"
+#include "kiln/matrix.h"
 
 /* Device memory. `handle` is a host pointer (cpu), a CUdeviceptr (cuda) or a cl_mem (opencl); 0 = empty. OpenCL has no
  * pointers into the middle of a buffer, hence the offset, a multiple of properties.align; 0 but in views. */

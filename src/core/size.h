@@ -27,6 +27,13 @@ static inline int64_t ki_max(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
+/* The largest power of two that is at most x, for x >= 1. */
+static inline int64_t ki_power_below(int64_t x) {
+    int64_t power = 1;
+    while (2 * power <= x) power *= 2;
+    return power;
+}
+
 /* ceil(a / b) for a >= 0, b > 0. */
 static inline int64_t ki_ceil_div(int64_t a, int64_t b) {
     return a / b + (a % b != 0);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "kiln.h"
+#include "kiln/matrix.h"
 
 struct ki_slot_kind {
     const char *name;              /* in words */

@@ -2,7 +2,7 @@
 #ifndef KI_STATUS_H
 #define KI_STATUS_H
 
-#include "kiln.h"
+#include "kiln/base.h"
 
 #if defined(__GNUC__)
 #define KI_PRINTF(text, first) __attribute__((format(printf, text, first)))

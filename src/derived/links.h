@@ -11,6 +11,7 @@
 #ifndef KI_LINKS_H
 #define KI_LINKS_H
 
+#include "kiln/ops.h"
 #include "derived/columns.h"
 
 enum {

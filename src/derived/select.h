@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "kiln.h"
+#include "kiln/matrix.h"
 
 /* Once for a matrix, which has to stay: how many entries its columns have in each part of the rows. */
 struct ki_selector {

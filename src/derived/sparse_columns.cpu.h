@@ -44,12 +44,12 @@ ALWAYS_INLINE double column_sum(const double *value, const int32_t *row, int64_t
     return rest;
 }
 
-static double column_dot(const struct ki_sparse_column *column, const double *r) {
+double FN(column_dot)(const struct ki_sparse_column *column, const double *r) {
     return column_sum(column->scaled, column->row, column->count, r);
 }
 
 /* Rows are distinct within a column: loads before stores. */
-static void column_add(double *r, const struct ki_sparse_column *column, double step) {
+void FN(column_add)(double *r, const struct ki_sparse_column *column, double step) {
     const double *u = column->scaled;
     const int32_t *row = column->row;
     int64_t e = 0;
@@ -61,8 +61,8 @@ static void column_add(double *r, const struct ki_sparse_column *column, double 
     for (; e < column->count; e++) r[row[e]] += step * u[e];
 }
 
-static void column_scale(double *square, double *product, const struct ki_sparse_column *column,
-                         const double *restrict value, const double *q) {
+void FN(column_scale)(double *square, double *product, const struct ki_sparse_column *column,
+                      const double *restrict value, const double *q) {
     double *restrict scaled = column->scaled;
     const int32_t *restrict row = column->row;
     FN(vreal) sum = {0};
@@ -75,7 +75,7 @@ static void column_scale(double *square, double *product, const struct ki_sparse
     }
     for (; e < column->count; e++) rest += scaled[e] * scaled[e];
     *square = FN(lane_sum)(sum) + rest;
-    *product = column_dot(column, q);
+    *product = FN(column_dot)(column, q);
 }
 
 #endif

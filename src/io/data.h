@@ -2,6 +2,7 @@
 #ifndef KI_DATA_H
 #define KI_DATA_H
 
+#include "kiln.h"
 #include "io/bytes.h"
 #include "io/input.h"
 

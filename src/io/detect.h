@@ -2,6 +2,7 @@
 #ifndef KI_DETECT_H
 #define KI_DETECT_H
 
+#include "kiln/data.h"
 #include "io/input.h"
 
 /* By the first bytes if they are a format's mark, else by the name (behind .gz or .zst), else by the first

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "kiln/data.h"
 #include "core/status.h"
 
 struct ki_output;

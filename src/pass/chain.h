@@ -4,6 +4,7 @@
 #ifndef KI_MMCHAIN_H
 #define KI_MMCHAIN_H
 
+#include "kiln/ops.h"
 #include "core/matrix.h"
 
 enum ki_chain_kind {

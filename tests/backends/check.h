@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "kiln.h"
 #include "core/device.h"
 #include "core/seams.h"
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kiln.h"
 #include "core/cache.h"
 #include "core/check.h"
 #include "choose/cost.h"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kiln.h"
 #include "backends/check.h"
 #include "core/matrix.h"
 

@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "kiln/matrix.h"
 #include "core/status.h"
 
 enum {

@@ -2,6 +2,7 @@
 #ifndef KI_MODEL_H
 #define KI_MODEL_H
 
+#include "kiln/models.h"
 #include "io/model/container.h"
 
 struct kiln_model {

@@ -2,6 +2,7 @@
 #ifndef KI_NPY_H
 #define KI_NPY_H
 
+#include "kiln/matrix.h"
 #include "core/status.h"
 #include "core/size.h"
 

@@ -222,8 +222,8 @@ static void FN(batch_one_piece)(void *arg, int part) {
 #undef EACH_KIND
 
 /* `partial` has room for each piece. */
-static void FN(batch_reduce)(kiln_matrix *result, const kiln_matrix *X, const kiln_batch *batch, int kind,
-                             struct batch_part *partial) {
+void FN(batch_reduce)(kiln_matrix *result, const kiln_matrix *X, const kiln_batch *batch, int kind,
+                      struct batch_part *partial) {
     struct FN(batching) of = {.result = result, .X = X, .batch = batch, .partial = partial, .kind = kind};
     const struct ki_batch_pieces *list = &batch->pieces;
     of.parts = ki_batch_shares(batch);
@@ -270,8 +270,8 @@ static void FN(batch_scale_piece)(void *arg, int part) {
         VALUES(of->result)[origin + i * b->step] = factor * VALUES(of->X)[origin + i * b->step];
 }
 
-static void FN(batch_scale)(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
-                            const kiln_batch *batch) {
+void FN(batch_scale)(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
+                     const kiln_batch *batch) {
     struct FN(batching)
         of = {.result = Y, .X = X, .scale = scale, .batch = batch, .parts = ki_batch_shares(batch)};
     if (batch->pieces.vectors < batch->count)

@@ -2,6 +2,7 @@
 #ifndef KI_BATCH_H
 #define KI_BATCH_H
 
+#include "kiln/ops.h"
 #include "core/matrix.h"
 
 /* Arrays on the device; TILES of f32, then of f64. */

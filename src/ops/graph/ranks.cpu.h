@@ -274,7 +274,7 @@ static void FN(ranks_links)(struct FN(ranks) * r, const struct ki_links *in, boo
     r->weight = !weighted ? NULL : ki_host(w ? &w->weight : in->in.value);
 }
 
-static void FN(ranks_step)(const struct ki_ranks *ranks, int64_t step) {
+void FN(ranks_step)(const struct ki_ranks *ranks, int64_t step) {
     const kiln_ranks *on = &ranks->on;
     const kiln_matrix *P = on->P;
     const double *S = ki_host(&on->S->values);
@@ -322,7 +322,7 @@ static void FN(ranks_begin_part)(void *arg, int part) {
     }
 }
 
-static void FN(ranks_begin)(const struct ki_ranks *ranks) {
+void FN(ranks_begin)(const struct ki_ranks *ranks) {
     struct FN(ranks) r = {.ranks = ranks, .n = ranks->on.P->rows, .k = ranks->on.P->cols};
     ki_parallel(ranks->on.P->device->threads, FN(RANKS_PARTS), FN(ranks_begin_part), &r);
     FN(ranks_settle)(&r, -1);

@@ -65,7 +65,7 @@ static void FN(cg_run)(struct FN(cg) * cg, enum FN(cg_phase) phase, double total
         }
 }
 
-static void FN(cg_step)(const struct ki_cg *step) {
+void FN(cg_step)(const struct ki_cg *step) {
     const kiln_cg *on = &step->on;
     struct FN(cg) cg = {.step = step};
     const int64_t k = on->P->cols;

@@ -2,6 +2,7 @@
 #ifndef KI_CG_H
 #define KI_CG_H
 
+#include "kiln/ops.h"
 #include "core/matrix.h"
 
 enum { KI_CG_COLUMNS = 64 }; /* recurrences at once, at most */

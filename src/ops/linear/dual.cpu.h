@@ -73,7 +73,7 @@ static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_ro
     FN(dual_add)(dual, row, (turned ? former - z : z - former) * dual->y[i]);
 }
 
-static void FN(dual_sweep)(struct ki_dual *dual) {
+void FN(dual_sweep)(struct ki_dual *dual) {
     int32_t *order = dual->order;
     dual->violation = dual->worst = 0;
     for (int64_t k = 0; k < dual->active; k++) {
@@ -94,8 +94,7 @@ static void FN(dual_sweep)(struct ki_dual *dual) {
     }
 }
 
-static void FN(dual_measure)(double *square, const kiln_matrix *X, const double *reciprocal,
-                             double bias_step) {
+void FN(dual_measure)(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step) {
     for (int64_t i = 0; i < X->rows; i++) {
         const struct FN(dual_row) row = FN(dual_row_of)(X, i);
         square[i] = bias_step;

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "kiln.h"
+#include "kiln/ops.h"
 
 struct ki_dual {
     const kiln_matrix *X;     /* ki_dual_possible */

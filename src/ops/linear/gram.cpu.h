@@ -225,12 +225,12 @@ static void FN(gram_plan)(struct FN(gram) * all) {
     all->sparse = X->format == KILN_CSR && 2 * LANES * mean * mean < n * n;
     const int64_t worth = all->sparse ? rows * mean / 32 * mean / square : rows / 1024;
     const int64_t most = ki_min(n <= FN(GRAM_NARROW) ? 64 : 16, FN(GRAM_COPIES) / square);
-    all->parts = (int)FN(power_below)(ki_max(ki_min(worth, most), 1));
+    all->parts = (int)ki_power_below(ki_max(ki_min(worth, most), 1));
     const int64_t bands = all->sparse ? mean / FN(GRAM_ENTRIES) : n / FN(GRAM_BAND);
     all->bands = (int)ki_max(ki_min(bands, FN(GRAM_TASKS) / all->parts), 1);
 }
 
-static kiln_status FN(gram)(const struct ki_gram *gram) {
+kiln_status FN(gram)(const struct ki_gram *gram) {
     enum { LINE = 64 };
     struct FN(gram) all = {.gram = gram, .n = gram->X->cols};
     struct ki_buffer scratch;

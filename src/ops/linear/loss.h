@@ -2,6 +2,7 @@
 #ifndef KI_LOSS_H
 #define KI_LOSS_H
 
+#include "kiln/ops.h"
 #include "core/matrix.h"
 
 /* *resolved = the loss with its default link filled in, so that no body sees KILN_LINK_DEFAULT. ERR_ARGUMENT for a kind,

@@ -1,4 +1,5 @@
 /* CPU body of kiln_loss_mean and kiln_loss_deviance: rows by themselves, in parts for the threads. */
+#include "dialect/losses.h"
 
 static void FN(mean_of_rows)(const struct ki_loss_rows *rows, int64_t first, int64_t end) {
     const kiln_loss *loss = rows->loss;
@@ -32,7 +33,7 @@ static void FN(loss_rows_range)(void *of, int64_t first, int64_t end) {
         FN(mean_of_rows)(rows, first, end);
 }
 
-static void FN(loss_rows)(struct ki_loss_rows *rows) {
+void FN(loss_rows)(struct ki_loss_rows *rows) {
     enum { ROWS_WORTH_A_PART = 1024 };
     ki_parallel_ranges(rows->out->device->threads, rows->out->rows, ROWS_WORTH_A_PART, FN(loss_rows_range),
                        rows);

@@ -53,7 +53,7 @@ static void FN(pair_part)(void *arg, int part) {
     memcpy(work->sums[part], sums, sizeof sums);
 }
 
-static void FN(pairs_run)(double *sums, const struct ki_pairs *pairs) {
+void FN(pairs_run)(double *sums, const struct ki_pairs *pairs) {
     struct FN(pairs) work = {.pairs = pairs};
     double all[3] = {0};
     ki_parallel(pairs->out.w->nnz > 16384 ? pairs->out.w->device->threads : 1, FN(PAIR_PARTS), FN(pair_part),

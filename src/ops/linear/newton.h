@@ -6,7 +6,7 @@
 #ifndef KI_OPS_NEWTON_H
 #define KI_OPS_NEWTON_H
 
-#include "kiln.h"
+#include "kiln/ops.h"
 
 /* What an operation does; the sums that it leaves follow the semicolon. Numbers as in dialect/real_math.h. */
 enum ki_pair_op {

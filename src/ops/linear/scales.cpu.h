@@ -51,7 +51,7 @@ static void FN(scales_part)(void *arg, int part) {
     memcpy(work->sums[part], sums, sizeof sums);
 }
 
-static void FN(scales_run)(double *sums, const struct ki_scales *scales) {
+void FN(scales_run)(double *sums, const struct ki_scales *scales) {
     struct FN(scales) work = {.scales = scales};
     const kiln_matrix *square = scales->square;
     ki_parallel(square->rows > 16384 ? square->device->threads : 1, FN(SCALES_PARTS), FN(scales_part), &work);

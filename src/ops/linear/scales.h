@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "kiln.h"
+#include "kiln/ops.h"
 
 /* What an operation reads and writes; the two sums that it leaves follow the semicolon. Numbers as in ops/linear/scales.cl. */
 enum ki_scales_op {

@@ -12,6 +12,9 @@
  * the cache has it; elsewhere each cluster is one thread's, which adds its rows in their order. Either way the result does not
  * depend on the number of threads. */
 
+#include "dialect/simd_math.h"
+#include "ops/points/assign.h"
+
 enum {
     FN(ASSIGN_ROWS) = SIMD_BYTES == 64 ? 12 : 6, /* of a tile */
     FN(ASSIGN_TILES) = 8,                        /* in a block of rows */
@@ -402,7 +405,7 @@ static kiln_status FN(assign_allocate)(struct FN(assign) * all) {
     return KILN_OK;
 }
 
-static kiln_status FN(assign)(const struct ki_assign *of) {
+kiln_status FN(assign)(const struct ki_assign *of) {
     struct FN(assign) all = {.of = of, .n = of->X->cols, .k = of->C->rows};
     const int threads = of->X->device->threads;
     all.padded = ki_ceil_div(all.k, FN(ASSIGN_WIDE)) * FN(ASSIGN_WIDE);

@@ -2,6 +2,7 @@
 #ifndef KI_ASSIGN_H
 #define KI_ASSIGN_H
 
+#include "kiln/ops.h"
 #include "core/matrix.h"
 
 struct ki_assign {

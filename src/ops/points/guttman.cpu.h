@@ -5,7 +5,7 @@
  * the results, and the row's own sums too; the copies are added up in order. How rows are cut into parts hangs on the number of
  * points alone, so that results do not depend on the number of threads. */
 
-#include "core/seams.h"
+#include "dialect/simd_math.h"
 #include "ops/points/guttman.h"
 
 enum {
@@ -214,7 +214,7 @@ static void FN(guttman_gather)(void *arg, int64_t begin, int64_t end) {
         }
 }
 
-static kiln_status FN(guttman)(const kiln_guttman *step) {
+kiln_status FN(guttman)(const kiln_guttman *step) {
     const int64_t n = step->Y->rows, padded = ki_ceil_div(n, LANES) * LANES, q = step->X ? step->X->cols : 0;
     struct FN(guttman) work = {.step = step, .n = n, .padded = padded, .q = q, .p = (int)step->Y->cols};
     work.rows = work.p * (step->U ? 2 : 1) + (step->points ? 1 : 0);
@@ -265,7 +265,7 @@ static void FN(distances_range)(void *arg, int64_t begin, int64_t end) {
         }
 }
 
-static kiln_status FN(distances)(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z) {
+kiln_status FN(distances)(kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z) {
     const int64_t x_padded = ki_ceil_div(X->rows, LANES) * LANES,
                   z_padded = ki_ceil_div(Z->rows, LANES) * LANES;
     int64_t bytes;

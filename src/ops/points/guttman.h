@@ -2,6 +2,7 @@
 #ifndef KI_OPS_GUTTMAN_H
 #define KI_OPS_GUTTMAN_H
 
+#include "kiln/ops.h"
 #include "core/matrix.h"
 
 /* In the order of kiln_guttman.sums. */

@@ -1,5 +1,6 @@
 /* CPU body of kiln_dirichlet_expect: a row at a time, whose digammas and exponentials are vectors; what the bound adds up is computed
  * in double. Parts are cut by the shape alone. */
+#include "dialect/simd_math.h"
 
 struct FN(dirichlet) {
     const struct ki_dirichlet *d;
@@ -78,7 +79,7 @@ static void FN(dirichlet_part)(void *of, int part) {
     memcpy(d->sums[part], sums, sizeof sums);
 }
 
-static void FN(dirichlet)(const struct ki_dirichlet *d) {
+void FN(dirichlet)(const struct ki_dirichlet *d) {
     struct FN(dirichlet) work = {d};
     ki_parallel(d->of->G->nnz > 4096 ? d->of->G->device->threads : 1, KI_DIRICHLET_PARTS, FN(dirichlet_part),
                 &work);

@@ -274,6 +274,6 @@ static void FN(factor_piece)(void *of, int piece) {
     }
 }
 
-static void FN(factor_rows)(const struct ki_factor_rows *rows) {
+void FN(factor_rows)(const struct ki_factor_rows *rows) {
     ki_parallel(rows->A->device->threads, rows->pieces, FN(factor_piece), (void *)(uintptr_t)rows);
 }

@@ -104,7 +104,7 @@ static void FN(sampled_part)(void *of, int part) {
     if (s->sum) s->sum[part] = sum;
 }
 
-static void FN(sampled)(const struct ki_sampled *s) {
+void FN(sampled)(const struct ki_sampled *s) {
     struct FN(sampled_rows) rows = {s, (int)ki_max(1, ki_min(KI_SAMPLE_PARTS, (s->nnz + s->rows) / 1024))};
     ki_parallel(s->B->device->threads, rows.parts, FN(sampled_part), &rows);
 }

@@ -2,6 +2,7 @@
 #ifndef KI_SDDMM_H
 #define KI_SDDMM_H
 
+#include "kiln/ops.h"
 #include "core/matrix.h"
 
 enum { KI_SAMPLE_COLUMNS = 4096, KI_SAMPLE_PARTS = 256 };

@@ -1,4 +1,5 @@
-/* CPU bodies of the element-wise operations: times, map, fill_random; pass/cpu/combine.cpu.h has the others and the walk. */
+/* CPU bodies of the element-wise operations: times, map, fill_random; pass/combine.cpu.h has the others. */
+#include "pass/cpu/elements.h"
 
 static void FN(times_range)(const struct FN(elements) * e, real *out, int64_t first, int64_t end) {
     const int64_t k = e->W->cols;
@@ -13,7 +14,7 @@ static void FN(times_range)(const struct FN(elements) * e, real *out, int64_t fi
     }
 }
 
-static void FN(times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {
+void FN(times)(kiln_matrix *W, const kiln_matrix *X, const kiln_matrix *Y) {
     FN(each_element)(&(struct FN(elements)){.W = W, .X = X, .Y = Y, .range = FN(times_range)});
 }
 
@@ -21,7 +22,7 @@ static void FN(map_range)(const struct FN(elements) * e, real *out, int64_t firs
     for (int64_t i = first; i < end; i++) out[i] = FN(map_value)(VALUES(e->X)[i], e->kind);
 }
 
-static void FN(map)(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
+void FN(map)(kiln_matrix *W, kiln_map_kind kind, const kiln_matrix *X) {
     FN(each_element)(&(struct FN(elements)){.W = W, .X = X, .kind = kind, .range = FN(map_range)});
 }
 
@@ -31,7 +32,7 @@ static void FN(random_range)(const struct FN(elements) * e, real *out, int64_t f
                                         : FN(random_uniform)(e->seed, e->stream, (uint64_t)i);
 }
 
-static void FN(fill_random)(kiln_matrix *W, kiln_distribution distribution, uint64_t seed, uint64_t stream) {
+void FN(fill_random)(kiln_matrix *W, kiln_distribution distribution, uint64_t seed, uint64_t stream) {
     FN(each_element)
     (&(struct FN(elements)){
         .W = W, .kind = (int)distribution, .seed = seed, .stream = stream, .range = FN(random_range)});

@@ -1,4 +1,5 @@
 /* A new dense matrix: core's memory, and zeros by the operation that fills a matrix where it lies. */
+#include "kiln/ops.h"
 #include "core/matrix.h"
 #include "core/status.h"
 

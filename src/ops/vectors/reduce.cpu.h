@@ -23,8 +23,7 @@ static void FN(reduce_part)(void *arg, int part) {
     r->part[part] = sum;
 }
 
-static void FN(reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
-                       const double *scale) {
+void FN(reduce)(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind, const double *scale) {
     const int threads = X->rows > 32768 ? X->device->threads : 1;
     for (int64_t c = 0; c < X->cols; c++) {
         struct FN(reduction) r = {.X = X, .Y = Y, .kind = kind, .column = c, .scale = scale ? scale[c] : 1.0};

@@ -1,5 +1,5 @@
 /* CPU body of kiln_rows. */
-static void FN(copy_rows)(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
+void FN(copy_rows)(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
     const int64_t n = X->cols;
     const int64_t *start = X->format == KILN_CSR ? ki_host(&X->row_start) : NULL;
     const int32_t *col = start ? ki_host(&X->col) : NULL;

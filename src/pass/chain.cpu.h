@@ -6,7 +6,9 @@
  * sixteen threads are small beside X; where they are not, there is one part a thread, unless the device was opened as
  * deterministic. A sparse X of very many columns is taken in panels (panels.cpu.h). */
 
-#include "pass/cpu/row_map.cpu.h"
+#include "dialect/sparse_row.h"
+#include "derived/panels_cpu.h"
+#include "pass/cpu/row_map.h"
 
 /* Where a pass keeps things: copies of w, one per part, and y laid out for the row kernels. */
 struct FN(pass) {
@@ -14,8 +16,8 @@ struct FN(pass) {
     int threads, parts, sum_parts, levels;
     int64_t n, k, padded; /* columns, columns of y, n rounded up to whole vectors */
     int64_t batch, block; /* dense rows taken together, and in a block */
-    bool narrow;          /* dense rows within a vector: narrow.cpu.h */
-    bool several;         /* columns of y, of a dense X: several.cpu.h */
+    bool narrow;          /* dense rows within a vector: cpu/narrow.h */
+    bool several;         /* columns of y, of a dense X: cpu/several.h */
     int64_t products;     /* room for those of a block, with a vector behind it */
     int64_t copy;         /* elements in one part's copy of w */
     int64_t
@@ -28,18 +30,11 @@ struct FN(pass) {
     struct FN(tally) * tallies; /* one per part */
 };
 
-/* The largest power of two that is at most x. */
-static int64_t FN(power_below)(int64_t x) {
-    int64_t power = 1;
-    while (2 * power <= x) power *= 2;
-    return power;
-}
-
-#include "pass/cpu/several.cpu.h"
-#include "pass/cpu/dense.cpu.h"
-#include "pass/cpu/narrow.cpu.h"
-#include "pass/cpu/csr.cpu.h"
-#include "pass/cpu/panels.cpu.h"
+#include "pass/cpu/several.h"
+#include "pass/cpu/dense.h"
+#include "pass/cpu/narrow.h"
+#include "pass/cpu/csr.h"
+#include "pass/cpu/panels.h"
 
 /* Rows in a block: whole batches. Small blocks keep memory and arithmetic busy side by side; maps with exponentials want
  * enough rows to fill their vectors. */
@@ -218,13 +213,13 @@ static void FN(plan_parts)(struct FN(pass) * pass) {
     const int64_t work = (chain->X->nnz + of_a_row * chain->X->rows) * chain->k;
     const int64_t most = ki_max(work / FN(WORTH_A_THREAD), 1), copy = ki_max(pass->copy, 1);
     const int64_t bearable = ki_max(2 * work / copy, 1); /* copies that cost no more than the pass */
-    const int64_t plenty = FN(power_below)(ki_min(FN(PARTS_PLENTY), most));
+    const int64_t plenty = ki_power_below(ki_min(FN(PARTS_PLENTY), most));
     const int64_t small =
         chain->k > FN(PARTS_K) ? 0 : ki_min(FN(PARTS_MOST), work / (FN(SMALL_SHARE) * copy));
     const int64_t many = ki_min(FN(PARTS_MANY), work / (FN(COPY_SHARE) * copy));
-    int64_t parts = FN(power_below)(ki_min(ki_max(small, many), most));
+    int64_t parts = ki_power_below(ki_min(ki_max(small, many), most));
     if (device->options.deterministic)
-        parts = ki_max(parts, ki_min(plenty, FN(power_below)(bearable)));
+        parts = ki_max(parts, ki_min(plenty, ki_power_below(bearable)));
     else if (parts < plenty || parts * copy > FN(COPIES_BYTES) / (int64_t)sizeof(real))
         parts = ki_min(ki_min(device->threads, bearable), most);
     pass->parts = (int)parts;
@@ -287,7 +282,7 @@ static kiln_status FN(take_scratch)(struct FN(pass) * pass, int tallies, int64_t
     return KILN_OK;
 }
 
-static kiln_status FN(chain)(const struct ki_chain *chain) {
+kiln_status FN(chain)(const struct ki_chain *chain) {
     const kiln_matrix *X = chain->X;
     const bool dense = X->format == KILN_DENSE, copies = chain->kind != KI_CHAIN_PLAIN;
     const bool needs_y = chain->kind == KI_CHAIN_FUSED || chain->kind == KI_CHAIN_PLAIN;

@@ -4,8 +4,9 @@
  * A block and not a row at a time, because exponentials and logarithms of neighbouring rows can then share vector
  * instructions, and because whether there are weights or offsets is asked once a block. */
 
+#include "dialect/losses.h"
 #include "dialect/simd_math.h"
-#include "pass/cpu/row_map_losses.cpu.h"
+#include "pass/cpu/row_map_losses.h"
 
 enum {
     FN(BLOCK_PRODUCTS) = 1024, /* numbers in q, at most, unless k is more */
@@ -19,8 +20,6 @@ struct FN(tally) {
     double *sums;              /* k, and k products */
     real *products;
 };
-
-#define VALUES(A) ((real *)ki_host(&(A)->values))
 
 /* The sum of `count` numbers, in four sums so that an addition need not wait for the one before. */
 static double FN(sum_of)(const real *x, int64_t count) {

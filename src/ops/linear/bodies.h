@@ -1,0 +1,24 @@
+/* This folder's CPU bodies, a row each (bodies/bodies.h). */
+#ifndef KI_LINEAR_BODIES_H
+#define KI_LINEAR_BODIES_H
+
+#include "ops/linear/cg.h"
+#include "ops/linear/dual.h"
+#include "ops/linear/gram.h"
+#include "ops/linear/loss.h"
+#include "ops/linear/newton.h"
+#include "ops/linear/scales.h"
+
+/* clang-format off */
+#define KI_BODIES_linear(BODY)                                                                               \
+    BODY(void, cg_step, (const struct ki_cg *step))                                                          \
+    BODY(void, dual_measure, (double *square, const kiln_matrix *X, const double *reciprocal,                \
+                              double bias_step))                                                             \
+    BODY(void, dual_sweep, (struct ki_dual *dual))                                                           \
+    BODY(kiln_status, gram, (const struct ki_gram *gram))                                                    \
+    BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
+    BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \
+    BODY(void, scales_run, (double *sums, const struct ki_scales *scales))
+/* clang-format on */
+
+#endif

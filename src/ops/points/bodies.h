@@ -1,0 +1,15 @@
+/* This folder's CPU bodies, a row each (bodies/bodies.h). */
+#ifndef KI_POINTS_BODIES_H
+#define KI_POINTS_BODIES_H
+
+#include "ops/points/assign.h"
+#include "ops/points/guttman.h"
+
+/* clang-format off */
+#define KI_BODIES_points(BODY)                                                                               \
+    BODY(kiln_status, assign, (const struct ki_assign *assign))                                              \
+    BODY(kiln_status, guttman, (const kiln_guttman *step))                                                   \
+    BODY(kiln_status, distances, (kiln_matrix *D, const kiln_matrix *X, const kiln_matrix *Z))
+/* clang-format on */
+
+#endif

@@ -1,0 +1,16 @@
+/* This folder's CPU bodies, a row each (bodies/bodies.h). */
+#ifndef KI_SAMPLED_BODIES_H
+#define KI_SAMPLED_BODIES_H
+
+#include "ops/sampled/dirichlet.h"
+#include "ops/sampled/factor_rows.h"
+#include "ops/sampled/sddmm.h"
+
+/* clang-format off */
+#define KI_BODIES_sampled(BODY)                                                                              \
+    BODY(void, dirichlet, (const struct ki_dirichlet *dirichlet))                                            \
+    BODY(void, factor_rows, (const struct ki_factor_rows *rows))                                             \
+    BODY(void, sampled, (const struct ki_sampled *sampled))
+/* clang-format on */
+
+#endif
