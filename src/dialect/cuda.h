@@ -16,6 +16,8 @@ static_assert(sizeof(long) == 8, "offsets are long, as in OpenCL C");
     extern __shared__ double name##_memory[];                                                                \
     real *const name = (real *)name##_memory;
 #define GROUP_OF(threads) __launch_bounds__(threads) /* __kernel GROUP_OF(BS) void f(...) */
+/* The same where a unit is to have registers for so many groups at once. */
+#define GROUPS_OF(threads, groups) __launch_bounds__(threads, groups)
 
 #define __kernel extern "C" __global__
 #define __global
@@ -106,6 +108,20 @@ DEVICE_FN void warp_sync() {
 #define BITS_OF(x) __float_as_uint(x)
 #define REAL_OF(bits) __uint_as_float(bits)
 #endif
+
+/* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range: the hardware's estimate, in f64 with a step of Halley's
+ * method, which triples its 20 bits. */
+DEVICE_FN real inverse_sqrt(real x) {
+    real y;
+#ifdef REAL_F64
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const real rest = fma(-x * y, y, 1.0);
+    return fma(y * rest, fma(rest, 0.375, 0.5), y);
+#else
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
+}
 
 /* A thread's own copies of W elements into local memory, which it goes on without: those of all but the last `pending`
  * commits have come when it has waited (PTX ISA, "cp.async"). */

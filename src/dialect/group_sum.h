@@ -126,4 +126,28 @@ DEVICE_FN void group_sum_n(real *x, LOCAL_PTR real *scratch) {
 #endif
 
 #endif
+
+#ifdef BS
+/* The sum over all threads of a group of BS in the widest type, the same bits in all. shared has BS places. */
+DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
+    const int id = (int)get_local_id(0);
+#if defined(SHUFFLES) && BS >= 32 && !defined(NO_F64)
+    for (int step = 16; step > 0; step /= 2) sum += shuffle_double(0xffffffffu, sum, step);
+    if (id % 32 == 0) shared[id / 32] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    sum = shared[0];
+    for (int warp = 1; warp < BS / 32; warp++) sum += shared[warp];
+#else
+    shared[id] = sum;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int reach = BS / 2; reach > 0; reach /= 2) {
+        if (id < reach) shared[id] += shared[id + reach];
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    sum = shared[0];
+#endif
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return sum;
+}
+#endif
 #endif

@@ -17,6 +17,7 @@
 #define LOCAL_BEGIN(name)
 #define GROUP_OF(threads)                                                                                    \
     __attribute__((reqd_work_group_size(threads, 1, 1))) /* __kernel GROUP_OF(BS) void f(...) */
+#define GROUPS_OF(threads, groups) GROUP_OF(threads)
 
 /* *address += value. OpenCL 1.2 has no floating-point atomics, so the sum goes through an integer of the same
  * size: compare and swap until nobody came between. */
@@ -75,6 +76,23 @@ DEVICE_FN int count_local(volatile __local int *address, int more) {
 DEVICE_FN void warp_sync(void) {
 #if defined(KILN_NVIDIA) && KILN_NVIDIA >= 70
     __asm__ volatile("bar.warp.sync 0xffffffff;" : : : "memory");
+#endif
+}
+
+/* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range; with NVIDIA as in the other dialect. */
+DEVICE_FN real inverse_sqrt(real x) {
+#ifndef KILN_NVIDIA
+    return rsqrt(x);
+#else
+    real y;
+#ifdef REAL_F64
+    __asm__("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(x));
+    const real rest = fma(-x * y, y, 1.0);
+    return fma(y * rest, fma(rest, 0.375, 0.5), y);
+#else
+    __asm__("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+#endif
 #endif
 }
 

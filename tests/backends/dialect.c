@@ -34,13 +34,13 @@ static const char *text_of(const char *name) {
 }
 
 static void *build(void **module, kiln_device *device, kiln_type type, int vs, int bs, bool wide_index) {
-    static char source[1 << 16];
+    static char source[1 << 17];
     char header[32], options[128];
     void *binary = NULL, *function = NULL;
     size_t bytes = 0;
     snprintf(header, sizeof header, "%s.h", device->backend->name);
-    snprintf(source, sizeof source, "#define REAL_%s\n%s\n%s\n%s\n%s", type == KILN_F32 ? "F32" : "F64",
-             text_of("types.h"), text_of(header), text_of("group_sum.h"), body);
+    snprintf(source, sizeof source, "#define REAL_%s\n%s\n%s\n%s\n%s\n%s", type == KILN_F32 ? "F32" : "F64",
+             text_of("types.h"), text_of(header), text_of("scalar_math.h"), text_of("group_sum.h"), body);
     snprintf(options, sizeof options, "-DVS=%d -DBS=%d -DR=%d%s", vs, bs, R, wide_index ? " -DINDEX64" : "");
     if (device->backend->build(device, &binary, &bytes, source, options) != KILN_OK ||
         device->backend->load(device, module, &function, binary, bytes, "sums", options) != KILN_OK)

@@ -79,19 +79,6 @@
     NEXT(VALUE, int, slot)
 
 #ifndef KI_HOST
-DEVICE_FN wide group_total(wide sum, LOCAL_PTR wide *shared) {
-    const int lane = (int)get_local_id(0);
-    shared[lane] = sum;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = BS / 2; reach > 0; reach /= 2) {
-        if (lane < reach) shared[lane] += shared[lane + reach];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    sum = shared[0];
-    barrier(CLK_LOCAL_MEM_FENCE);
-    return sum;
-}
-
 /* Mass and change of this group, for columns from `first` on. */
 #define LEAVE_SUMS(mass, change)                                                                             \
     for (int c = 0; c < K; c++) {                                                                            \

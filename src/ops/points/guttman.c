@@ -82,6 +82,7 @@ static struct layout lay_out(const kiln_guttman *step, bool points) {
 /* One launch over the pairs and one that adds the copies up. */
 static kiln_status launch(const kiln_guttman *step, bool points) {
     kiln_status status;
+    if (ki_guttman_in_blocks(step, points)) return ki_guttman_blocks(step, points);
     kiln_device *device = step->Y->device;
     const int64_t n = step->Y->rows, p = step->Y->cols;
     const struct layout at = lay_out(step, points);

@@ -1,4 +1,5 @@
-/* GPU body of kiln_guttman and kiln_distances (ops/points/guttman.h): pairs in tiles of SIDE x SIDE.
+/* GPU body of kiln_distances, and of kiln_guttman_step from points or in many dimensions (else guttman_block.cl): pairs in tiles of
+ * SIDE x SIDE.
  *
  *   R_i = sum_j r_ij (y_i - y_j),  r_ij = w_ij delta_ij / d_ij
  *
@@ -55,9 +56,9 @@
 /* 1 / sqrt(x), and 0 below the normal numbers. */
 DEVICE_FN real inverse_root(real x) {
 #ifdef REAL_F64
-    return x < 2.2250738585072014e-308 ? 0.0 : 1.0 / sqrt(x);
+    return x < 2.2250738585072014e-308 ? 0.0 : inverse_sqrt(x);
 #else
-    return x < 1.17549435e-38f ? 0.0f : 1.0f / sqrt(x);
+    return x < 1.17549435e-38f ? 0.0f : inverse_sqrt(x);
 #endif
 }
 

@@ -9,8 +9,9 @@
 enum { SUMS = 4 };
 
 static void list(struct problem_list *list) {
-    static const int64_t sizes[][2] = {{1, 2},  {2, 1},  {3, 2},   {5, 3},   {31, 2},  {64, 2},  {65, 1},
-                                       {66, 5}, {97, 2}, {130, 3}, {200, 2}, {257, 2}, {515, 2}, {1100, 3}};
+    static const int64_t sizes[][2] = {{1, 2},   {2, 1},   {3, 2},   {5, 3},   {31, 2},
+                                       {64, 2},  {65, 1},  {66, 5},  {97, 2},  {130, 3},
+                                       {200, 2}, {257, 2}, {515, 2}, {516, 2}, {1100, 3}};
     static const unsigned variants[] = {0,
                                         WITH_SUMS | WITH_CURVATURE,
                                         WITH_V,

@@ -1,0 +1,105 @@
+/* Launches of guttman_block.cl: the pairs of a layout of few dimensions in blocks. */
+#include <stdio.h>
+
+#include "core/arguments.h"
+#include "core/size.h"
+#include "ops/points/guttman.h"
+#include "ops/points/guttman_block.cl"
+#include "pass/chain.h"
+
+KI_ARGUMENTS(guttman_block);
+KI_ARGUMENTS(guttman_block_finish);
+
+enum { GROUP = 128, LANES = 32, DIMENSIONS = 4, COMPONENTS_MOST = 6, SIDE_MOST = 512, SIDE_LEAST = 128 };
+
+/* Rows and columns of a thread, and the groups that a compute unit has registers for beside one another: NVRTC's compiler needs 168
+ * for 8 x 4 pairs of three dimensions in f32, and as many for 4 x 2 in f64. */
+struct shape {
+    int rows, columns, wide, groups;
+};
+
+static int components_of(const kiln_guttman *step, bool points) {
+    return (int)(points ? 1 : step->U ? 2 * step->Y->cols : step->Y->cols);
+}
+
+static struct shape shape_of(const kiln_guttman *step, bool points) {
+    const bool few = components_of(step, points) <= 3 && !step->weights;
+    struct shape shape = step->Y->type == KILN_F32 ? (struct shape){few ? 8 : 4, 4, 4, 3}
+                                                   : (struct shape){few ? 4 : 2, 2, 2, 3};
+    if (step->Y->rows % shape.wide != 0) shape.wide = 1; /* rows of D begin anywhere */
+    return shape;
+}
+
+/* On-chip memory of a group: guttman_block.cl's arrays. */
+static int64_t local_bytes(const kiln_guttman *step, const struct shape *shape, int components,
+                           int64_t side) {
+    const int64_t own = side / LANES * components * GROUP, spread = shape->rows * components * (GROUP + 1);
+    return (own + spread + side * step->Y->cols) * ki_type_bytes(step->Y->type) +
+           GROUP * ki_type_bytes(ki_wide_type(step->Y->device));
+}
+
+/* The side of a block. What is done once for each row of a block makes small ones dearer; large ones leave units idle in the last turn. */
+static int64_t side_of(const kiln_guttman *step, const struct shape *shape, int components) {
+    const kiln_device *device = step->Y->device;
+    const int64_t room = ki_min(device->properties.local_bytes, 48 << 10);
+    const int64_t groups = (int64_t)device->properties.compute_units * shape->groups;
+    double least = 0;
+    int64_t best = 0;
+    for (int64_t side = SIDE_MOST; side >= SIDE_LEAST; side /= 2) {
+        const int64_t tiles = ki_ceil_div(step->Y->rows, side),
+                      turns = ki_ceil_div(tiles * (tiles + 1) / 2, groups);
+        const double cost = (double)turns * (double)side * (double)(side + 64);
+        if (local_bytes(step, shape, components, side) > room || (best && cost >= least)) continue;
+        least = cost;
+        best = side;
+    }
+    return best;
+}
+
+bool ki_guttman_in_blocks(const kiln_guttman *step, bool points) {
+    const int components = components_of(step, points);
+    const struct shape shape = shape_of(step, points);
+    return step->D && step->Y->cols <= DIMENSIONS && components <= COMPONENTS_MOST &&
+           step->Y->device->properties.group_max >= GROUP && side_of(step, &shape, components) > 0;
+}
+
+kiln_status ki_guttman_blocks(const kiln_guttman *step, bool points) {
+    kiln_status status;
+    kiln_device *device = step->Y->device;
+    const int components = components_of(step, points);
+    const struct shape shape = shape_of(step, points);
+    const int64_t n = step->Y->rows, side = side_of(step, &shape, components);
+    const int64_t tiles = ki_ceil_div(n, side);
+    int64_t groups;
+    struct ki_buffer space;
+    struct ki_kernel *pairs, *finish;
+    char common[96], defines[192];
+    snprintf(common, sizeof common, "-DSIDE=%d -DBS=%d -DP=%d%s%s", (int)side, GROUP, (int)step->Y->cols,
+             step->U && !points ? " -DWITH_U" : "", points ? " -DPOINTS" : "");
+    snprintf(defines, sizeof defines, "-DPAIRS %s -DROWS=%d -DCOLUMNS=%d -DW=%d -DGROUPS=%d%s", common,
+             shape.rows, shape.columns, shape.wide, shape.groups, step->weights ? " -DWEIGHTS" : "");
+    TRY(ki_kernel_get(&pairs, device, "guttman_block", "guttman_block", step->Y->type, defines));
+    snprintf(defines, sizeof defines, "-DFINISH %s", common);
+    TRY(ki_kernel_get(&finish, device, "guttman_block", "guttman_block_finish", step->Y->type, defines));
+    TRY(ki_kernel_resident(device, &groups, pairs, GROUP));
+    groups = ki_min(groups, tiles * (tiles + 1) / 2);
+    /* The groups' sums, and behind them, where any device lets a piece of a buffer begin, the points'. */
+    const int64_t sums =
+        ki_ceil_div(groups * KI_GUTTMAN_SUMS * ki_type_bytes(ki_wide_type(device)), 512) * 512;
+    TRY(ki_device_scratch(device, &space, sums + tiles * components * n * ki_type_bytes(step->Y->type)));
+    struct ki_buffer partial = space, part = space;
+    part.offset += sums;
+    part.bytes -= sums;
+    partial.bytes = sums;
+    TRY(ki_kernel_launch(device, pairs, groups, GROUP,
+                         KI_PACK(guttman_block, step->Y, .part = &part, .partial = &partial, .Y = step->Y,
+                                 .D = step->D, .weights = step->weights, .n = n)));
+    TRY(ki_kernel_launch(
+        device, finish,
+        ki_min(ki_ceil_div(n * components, GROUP), (int64_t)device->properties.compute_units * 32), GROUP,
+        KI_PACK(guttman_block_finish, step->Y, .R = points ? step->points : step->R, .U = step->U,
+                .sums = points ? NULL : step->sums, .part = &part, .partial = &partial, .n = n,
+                .groups = (int32_t)groups)));
+done:
+    return status;
+}

@@ -1,0 +1,295 @@
+/* GPU body of kiln_guttman_step for few dimensions (ops/points/guttman.h): the pairs in blocks of SIDE x SIDE.
+ *
+ *   R_i = sum_j r_ij (y_i - y_j),  r_ij = w_ij delta_ij / d_ij
+ *
+ * Only blocks on and right of the diagonal are read, each by one work-group. A warp takes ROWS rows of it at a time and walks along
+ * the columns, COLUMNS of them a thread, so that what a pair gives to its row and to its column is added up in registers; the
+ * dissimilarities of the next step are on their way meanwhile. At the end of a row its threads' sums meet in local memory; sums of
+ * columns lie there all the time, each thread's apart, so that a step waits for nobody. What block (I, J) gives to its rows
+ * goes to place J of their array of `tiles` places, what it gives to its columns to place I of theirs: each place has one writer, and
+ * guttman_block_finish adds them up in order. */
+
+/* part: tiles x COMPONENTS x n; partial: SUMS a group. */
+#define ARGUMENTS_guttman_block(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, real, part)                                                                                 \
+    NEXT(SPACE, wide, partial)                                                                               \
+    NEXT(IN, real, Y)                                                                                        \
+    NEXT(IN, real, D)                                                                                        \
+    NEXT(IN, real, weights)                                                                                  \
+    NEXT(VALUE, long, n)
+
+#define ARGUMENTS_guttman_block_finish(FIRST, NEXT)                                                          \
+    FIRST(OUT, real, R)                                                                                      \
+    NEXT(OUT, real, U)                                                                                       \
+    NEXT(OUT, wide, sums)                                                                                    \
+    NEXT(TABLE, real, part)                                                                                  \
+    NEXT(TABLE, wide, partial)                                                                               \
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, int, groups)
+
+#ifndef KI_HOST
+#ifdef WITH_U
+#define COMPONENTS (2 * P)
+#elif defined(POINTS)
+#define COMPONENTS 1
+#else
+#define COMPONENTS P
+#endif
+#define SUMS 4
+
+#ifdef PAIRS
+#define LANES 32
+#define ACROSS (LANES * COLUMNS)    /* columns of a step */
+#define DOWN (BS / LANES * ROWS)    /* rows of a walk */
+#define STEPS (SIDE / ACROSS)       /* of a walk */
+#define OWN (COMPONENTS * COLUMNS)  /* what a thread adds up for its columns */
+#define SPREAD (BS + 1)             /* threads of a row in local memory, one more so that rows lie in different banks */
+
+#ifdef REAL_F64
+#define SMALLEST 2.2250738585072014e-308
+#define UNIT double2
+#else
+#define SMALLEST 1.17549435e-38f
+#if W == 4
+#define UNIT float4
+#else
+#define UNIT float2
+#endif
+#endif
+
+/* Where a thread's e-th sum of a step lies: W of them side by side, so that one load takes them. */
+#define PLACE(e) ((e) / W * (BS * W) + id * W + (e) % W)
+
+/* The column of a thread's k-th pair in a step. */
+#define COLUMN(k) ((k) / W * (LANES * W) + lane * W + (k) % W)
+
+/* A thread's entries of row i in the step that begins at column j, those that stand for a pair. */
+DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int lane, long n, const bool whole) {
+    __global const real *const row = D + i * n + j;
+    if (whole) {
+#pragma unroll
+        for (int k = 0; k < COLUMNS; k += W) {
+#if W == 1
+            to[k] = load_once(row + COLUMN(k));
+#else
+            const UNIT unit = *(__global const UNIT *)(row + COLUMN(k));
+            to[k] = unit.x;
+            to[k + 1] = unit.y;
+#if W == 4
+            to[k + 2] = unit.z;
+            to[k + 3] = unit.w;
+#endif
+#endif
+        }
+        return;
+    }
+#pragma unroll
+    for (int k = 0; k < COLUMNS; k++) to[k] = i < j + COLUMN(k) && j + COLUMN(k) < n ? row[COLUMN(k)] : REAL(0.0);
+}
+
+/* A thread's pairs of a row. A pair at the same place has an `apart` of zeros, so that any finite inverse will do. */
+DEVICE_FN void add_pairs(real *of_row, real *of_columns, real *sums, const real *y, const real *y_columns,
+                         const real *delta, const real *weight) {
+#pragma unroll
+    for (int k = 0; k < COLUMNS; k++) {
+        real apart[P], square = 0;
+#pragma unroll
+        for (int c = 0; c < P; c++) {
+            apart[c] = y[c] - y_columns[c * COLUMNS + k];
+            square += apart[c] * apart[c];
+        }
+        const real inverse = inverse_sqrt(square > SMALLEST ? square : SMALLEST), rest = delta[k] - square * inverse;
+        const real stress = weight[k] * rest * rest, of_U = weight[k] * inverse, of_R = of_U * delta[k];
+        sums[0] += stress;
+        sums[1] += weight[k] * square;
+#ifdef POINTS
+        of_row[0] += stress;
+        of_columns[k] += stress;
+#else
+#pragma unroll
+        for (int c = 0; c < P; c++) {
+            of_row[c] += of_R * apart[c];
+            of_columns[c * COLUMNS + k] -= of_R * apart[c];
+        }
+#endif
+#ifdef WITH_U
+        sums[2] += of_U * square;
+        sums[3] += of_R * square;
+#pragma unroll
+        for (int c = 0; c < P; c++) {
+            of_row[P + c] += of_U * apart[c];
+            of_columns[(P + c) * COLUMNS + k] -= of_U * apart[c];
+        }
+#endif
+    }
+}
+
+/* The first column of the walk along rows from `row` on, in a block on the diagonal. */
+DEVICE_FN int first_step(int row, const bool whole, bool diagonal) {
+    return !whole && diagonal ? row / ACROSS : 0;
+}
+
+/* The pairs of block (I, J); `whole`: it is right of the diagonal and no point is beyond the last. `own`: the thread's sums of
+ * columns, OWN a step and BS apart; what rows get goes to `of_rows`. */
+DEVICE_FN void walk(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread, LOCAL_PTR const real *y_columns,
+                    __global real *of_rows, __global const real *Y, __global const real *D,
+                    __global const real *weights, long I, long J, long n, const bool whole) {
+    const int id = (int)get_local_id(0), lane = id % LANES, warp = id / LANES;
+    const int rows = (int)(n - I * SIDE < SIDE ? n - I * SIDE : SIDE);
+    real delta[ROWS][COLUMNS];
+#ifdef WEIGHTS
+    real weight[ROWS][COLUMNS];
+#endif
+    int step = 0;
+    long i = I * SIDE + warp * ROWS, j = J * SIDE;
+#pragma unroll
+    for (int s = 0; s < ROWS; s++) {
+        load_row(delta[s], D, i + s, j, lane, n, whole);
+#ifdef WEIGHTS
+        load_row(weight[s], weights, i + s, j, lane, n, whole);
+#endif
+    }
+    for (int begin = 0; begin < rows; begin += DOWN) {
+        real y[ROWS][P], of_rows_here[ROWS][COMPONENTS];
+#pragma unroll
+        for (int s = 0; s < ROWS; s++) {
+#pragma unroll
+            for (int c = 0; c < P; c++) y[s][c] = whole || i + s < n ? Y[(i + s) * P + c] : REAL(0.0);
+#pragma unroll
+            for (int c = 0; c < COMPONENTS; c++) of_rows_here[s][c] = 0;
+        }
+        bool more = true;
+        while (more) {
+            LOCAL_PTR real *const mine = own + step * OWN * BS;
+            real y_here[P * COLUMNS], of_columns[OWN], sums[SUMS] = {0};
+#pragma unroll
+            for (int k = 0; k < COLUMNS; k++) {
+#pragma unroll
+                for (int c = 0; c < P; c++) y_here[c * COLUMNS + k] = y_columns[c * SIDE + step * ACROSS + COLUMN(k)];
+            }
+#pragma unroll
+            for (int e = 0; e < OWN; e++) of_columns[e] = 0;
+            /* Where the next step begins: along these rows, or at the next ones; at the end it loads the last one again. */
+            const long i_now = i, j_now = j;
+            more = step + 1 < STEPS;
+            if (more)
+                step++;
+            else if (begin + DOWN < rows) {
+                step = first_step(begin + DOWN, whole, I == J);
+                i += DOWN;
+            }
+            j = J * SIDE + (long)step * ACROSS;
+#pragma unroll
+            for (int s = 0; s < ROWS; s++) {
+                real now[COLUMNS], weight_now[COLUMNS];
+#pragma unroll
+                for (int k = 0; k < COLUMNS; k++) {
+                    now[k] = delta[s][k];
+#ifdef WEIGHTS
+                    weight_now[k] = weight[s][k];
+#else
+                    weight_now[k] = whole || (i_now + s < j_now + COLUMN(k) && j_now + COLUMN(k) < n) ? REAL(1.0) : REAL(0.0);
+#endif
+                }
+                load_row(delta[s], D, i + s, j, lane, n, whole);
+#ifdef WEIGHTS
+                load_row(weight[s], weights, i + s, j, lane, n, whole);
+#endif
+                add_pairs(of_rows_here[s], of_columns, sums, y[s], y_here, now, weight_now);
+            }
+#pragma unroll
+            for (int e = 0; e < OWN; e++) mine[PLACE(e)] += of_columns[e];
+            for (int s = 0; s < SUMS; s++) totals[s] += (wide)sums[s];
+        }
+#pragma unroll
+        for (int s = 0; s < ROWS; s++) {
+#pragma unroll
+            for (int c = 0; c < COMPONENTS; c++) spread[(c * ROWS + s) * SPREAD + id] = of_rows_here[s][c];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int e = id; e < DOWN * COMPONENTS; e += BS) {
+            const int row = e % DOWN, component = e / DOWN, place = component * ROWS + row % ROWS, of = row / ROWS;
+            real sum = 0;
+            for (int l = 0; l < LANES; l++) sum += spread[place * SPREAD + of * LANES + (l + of * ROWS) % LANES];
+            if (begin + row < rows) of_rows[component * n + I * SIDE + begin + row] = sum;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+__kernel GROUPS_OF(BS, GROUPS) void guttman_block(PARAMETERS(guttman_block)) {
+    LOCAL ALIGNED_16 real y_columns[P * SIDE], own[STEPS * OWN * BS], spread[ROWS * COMPONENTS * SPREAD];
+    LOCAL wide shared[BS];
+    const int id = (int)get_local_id(0);
+    const long tiles = (n + SIDE - 1) / SIDE;
+    wide totals[SUMS] = {0, 0, 0, 0};
+    for (long t = (long)get_group_id(0); t < tiles * (tiles + 1) / 2; t += (long)get_num_groups(0)) {
+        long I = 0, J = t;
+        for (; J >= tiles - I; I++) J -= tiles - I;
+        J += I;
+        for (int e = id; e < SIDE * P; e += BS) {
+            const long at = J * SIDE * P + e;
+            y_columns[e % P * SIDE + e / P] = at < n * P ? Y[at] : REAL(0.0);
+        }
+        for (int e = 0; e < STEPS * OWN; e++) own[e * BS + id] = 0;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        __global real *const of_rows = part + J * COMPONENTS * n, *const of_columns = part + I * COMPONENTS * n;
+        if (I < J && (J + 1) * SIDE <= n)
+            walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, true);
+        else
+            walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, false);
+        barrier(CLK_GLOBAL_MEM_FENCE);
+        for (int e = id; e < SIDE * COMPONENTS; e += BS) {
+            const int column = e % SIDE, component = e / SIDE, within = column % ACROSS;
+            const int lane = within % (LANES * W) / W, k = within / (LANES * W) * W + within % W;
+            const int sum_of = component * COLUMNS + k;
+            real sum = 0;
+            for (int warp = 0; warp < BS / LANES; warp++)
+                sum += own[column / ACROSS * OWN * BS + sum_of / W * (BS * W) + (warp * LANES + lane) * W + sum_of % W];
+            const long at = component * n + J * SIDE + column;
+            if (J * SIDE + column < n) of_columns[at] = I == J ? of_columns[at] + sum : sum;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+    for (int s = 0; s < SUMS; s++) {
+        const wide sum = group_total(totals[s], shared);
+        if (id == 0) partial[(long)get_group_id(0) * SUMS + s] = sum;
+    }
+}
+#endif
+
+#ifdef FINISH
+/* R, U or the points' sums from the blocks'; the last group also adds the groups' sums up. */
+__kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)) {
+    LOCAL wide shared[BS];
+    const long tiles = (n + SIDE - 1) / SIDE;
+    for (long e = (long)get_global_id(0); e < n * COMPONENTS; e += (long)get_global_size(0)) {
+        const long component = e / n, i = e % n;
+        real sum = 0;
+#pragma unroll 8
+        for (long tile = 0; tile < tiles; tile++) sum += part[tile * COMPONENTS * n + e];
+#ifdef POINTS
+        R[i] = sum;
+#else
+        if (component < P)
+            R[i * P + component] = sum;
+        else
+            U[i * P + component - P] = sum;
+#endif
+    }
+    if (get_group_id(0) != get_num_groups(0) - 1 || !sums) return;
+    for (int s = 0; s < SUMS; s++) {
+        wide sum = 0;
+        for (int group = (int)get_local_id(0); group < groups; group += BS) sum += partial[(long)group * SUMS + s];
+        sum = group_total(sum, shared);
+        if (get_local_id(0) == 0) sums[s] = sum;
+    }
+}
+#endif
+
+/* The variants that differ in text, as the tests build them; W = 4 is f32's alone. */
+// build PAIRS SIDE=128 BS=128 ROWS=8 COLUMNS=4 W=1 GROUPS=3 P=3
+// build PAIRS SIDE=128 BS=128 ROWS=4 COLUMNS=2 W=2 GROUPS=3 P=2 WITH_U WEIGHTS
+// build PAIRS SIDE=128 BS=128 ROWS=2 COLUMNS=4 W=1 GROUPS=3 P=4 POINTS
+// build FINISH SIDE=128 BS=128 P=2 WITH_U
+#endif
