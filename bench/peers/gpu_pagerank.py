@@ -72,13 +72,13 @@ def main():
         n = len(start) - 1
         A = sp.csr_matrix((np.ones(len(col), np.float32), col, start), shape=(n, n))
         row = {"graph": os.path.basename(name) if isinstance(name, str) else "made", "vertices": n, "links": len(col), "us": {}}
+        matrix = device.csr(A)
         for layout, number in LAYOUTS.items():
-            matrix = device.csr(A)
             ranks = Ranks(device, matrix, np.float32, number)
             row["us"][layout] = 1e6 * median_time(ranks.steps, device.sync) / STEPS
             row.setdefault("layout_seconds", {})[layout] = device.statistics().layout_seconds
             ranks.free()
-            matrix.free()
+        matrix.free()
         row["floor_us"] = 1e6 * (4 * len(col) + 16 * n) / device.bandwidth()
         try:
             peer = Cupy(start, col)

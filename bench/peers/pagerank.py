@@ -52,13 +52,16 @@ class Ranks:
 
 
 def made(vertices, each, xp=np, seed=1):
-    """Row starts and columns of a graph like one of the web: half of the links lead to a near vertex, half to a popular one."""
+    """Row starts and columns of a graph like one of the web: half of the links lead to a near vertex, half to a popular one; those that
+    come twice count once, so that there are a little less than vertices * each."""
     generator = xp.random.default_rng(seed)
     count = vertices * each
     near = xp.repeat(xp.arange(vertices, dtype=xp.int64), each) + (60 * generator.standard_normal(count)).astype(xp.int64)
     popular = (vertices * generator.random(count)**2).astype(xp.int64) * 2654435761
     col = xp.where(generator.random(count) < 0.5, near, popular) % vertices
-    return np.arange(vertices + 1, dtype=np.int64) * each, col.astype(xp.int32)
+    links = xp.unique(xp.repeat(xp.arange(vertices, dtype=xp.int64), each) * vertices + col)
+    start = xp.searchsorted(links, xp.arange(vertices + 1, dtype=xp.int64) * vertices)
+    return (start if xp is np else start.get()), (links % vertices).astype(xp.int32)
 
 
 def read(path):
