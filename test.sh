@@ -44,10 +44,12 @@ rm -rf build-wheel
 say "tests of the Python package"
 python3 -m venv build-python
 run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl
-run_quietly build-python/bin/pip install --disable-pip-version-check "kiln[test] @ file://$(echo "$PWD"/build-wheel/*.whl)"
+run_quietly build-python/bin/pip install --disable-pip-version-check "kiln[test,docs] @ file://$(echo "$PWD"/build-wheel/*.whl)"
 run_quietly build-python/bin/mypy
 KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln-unoptimised POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable \
     POCL_WORK_GROUP_SPECIALIZATION=0 build-python/bin/python -m pytest -q
+say "the documentation site"
+./scripts/docs.sh build-python/bin/python
 
 # Kernels that the first tests built are taken from their cache: a compiler under sanitizers takes minutes.
 cache=$PWD/build-gcc/test-cache

@@ -78,6 +78,16 @@ class Device:
         with self.turn:
             check(function(*arguments))
 
+    def synchronize(self) -> None:
+        """Waits until everything that was asked of the device is done."""
+        self.call(lib.kiln_device_sync, self.pointer)
+
+    def bandwidth(self) -> float:
+        """Bytes a second that the device reads from its memory, measured once on this machine."""
+        measured = ffi.new("double *")
+        self.call(lib.kiln_device_bandwidth, measured, self.pointer, 0)
+        return float(measured[0])
+
     def __repr__(self) -> str:
         return f"<kiln.Device {self.name}: {self.description}>"
 

@@ -64,7 +64,7 @@ _EXCEPTIONS: dict[str, type[KilnError]] = {
 def _open() -> Any:
     """The library beside this file, as the wheel has it; KILN_LIBRARY names another one."""
     here = pathlib.Path(__file__).resolve().parent
-    path = os.environ.get("KILN_LIBRARY") or str(here / "libkiln.so")
+    path = os.environ.get("KILN_LIBRARY") or str(here / "libkiln.so.0")
     try:
         return ffi.dlopen(path)
     except OSError as error:

@@ -29,25 +29,69 @@ class Report(NamedTuple):
     history: dict[str, Any]
 
 
+class _Line:
+    """Progress as one line of text that is written anew."""
+
+    def show(self, now: Any) -> None:
+        if sys.stderr is not None:
+            total = f"/{now.total}" if now.total else ""
+            sys.stderr.write(f"\rkiln: {text(now.phase)} {now.done}{total}, {_figures(now)}, {now.seconds:.1f} s \x1b[K")
+            sys.stderr.flush()
+
+    def close(self) -> None:
+        if sys.stderr is not None:
+            sys.stderr.write("\n")
+
+
+class _Bar:
+    """Progress as a bar of tqdm's, in a notebook as that shows it."""
+
+    def __init__(self, tqdm: Any) -> None:
+        self.tqdm, self.phase = tqdm, ""
+        self.bar: Any = None
+
+    def show(self, now: Any) -> None:
+        if self.bar is None or text(now.phase) != self.phase:
+            self.close()
+            self.phase = text(now.phase)
+            self.bar = self.tqdm(total=now.total or None, desc=f"kiln: {self.phase}", unit=" iterations" if self.phase == "solve" else " B")
+        self.bar.set_postfix_str(_figures(now), refresh=False)
+        self.bar.update(now.done - self.bar.n)
+
+    def close(self) -> None:
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _figures(now: Any) -> str:
+    return f"objective {now.objective:.6g}, residual {now.residual:.2e}"
+
+
+def _display() -> _Bar | _Line:
+    """How progress is shown: with tqdm where it is installed."""
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return _Line()
+    return _Bar(tqdm)
+
+
 class _Watch:
     """What a run's callback from C looks at."""
 
     def __init__(self, verbose: int, callback: Callback | None) -> None:
         self.verbose, self.callback = verbose, callback
         self.error: BaseException | None = None
-        self.shown = False
+        self.display: _Bar | _Line | None = None
 
     def see(self, now: Any) -> int:
         if self.callback is not None:
             row = {name: getattr(now, name) for name in ("done", "total", "objective", "residual", "seconds", "bytes")}
             if self.callback({"phase": text(now.phase), **row}):
                 return 1
-        if self.verbose and sys.stderr is not None:
-            self.shown = True
-            total = f"/{now.total}" if now.total else ""
-            sys.stderr.write(f"\rkiln: {text(now.phase)} {now.done}{total}, objective {now.objective:.6g}, "
-                             f"residual {now.residual:.2e}, {now.seconds:.1f} s \x1b[K")
-            sys.stderr.flush()
+        if self.verbose:
+            self.display = self.display or _display()
+            self.display.show(now)
         return 0
 
 
@@ -75,8 +119,8 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
     try:
         with where.turn:
             status = function(*operands, options, report)
-            if watch.shown:
-                sys.stderr.write("\n")
+            if watch.display:
+                watch.display.close()
             if watch.error is not None:
                 raise watch.error
             check(status)

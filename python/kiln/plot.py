@@ -1,6 +1,7 @@
 """Pictures of results, with matplotlib; every function draws on `ax` (default: a new figure) and returns it."""
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -80,3 +81,44 @@ def rank_distribution(ranking: Any, ax: Any = None) -> Any:
     ax.loglog(np.arange(1, len(scores) + 1), scores)
     ax.set(xlabel="place", ylabel="score")
     return ax
+
+
+def roofline(X: Any, columns: int = 1, device: Any = "auto", repeats: int = 5, ax: Any = None) -> Any:
+    """How fast kiln.multiply and kiln.mmchain pass over X, under the roof of the device that it lies on: the bandwidth of its memory,
+    and what a large product of dense matrices reaches. Runs them `repeats` times and takes the fastest."""
+    from . import _functions
+    from ._arrays import matrix, results_on_device
+
+    x = _functions._place(X, device, passes=repeats)
+    where = x.device
+    y = matrix(np.ones((x.shape[1], columns), x.dtype), where)
+    side = 2048 if where.is_gpu else 768
+    square = matrix(np.ones((side, side), x.dtype), where)
+    size = x.nnz * (x.dtype.itemsize + 4 * x.sparse)
+    with results_on_device():
+        peak = 2 * side**3 / _fastest(where, lambda: _functions.multiply(square, square), repeats)
+        calls = {"multiply": (2 * x.nnz * columns, lambda: _functions.multiply(x, y)),
+                 "mmchain": (4 * x.nnz * columns, lambda: _functions.mmchain(x, y))}
+        seconds = {name: _fastest(where, call, repeats) for name, (_, call) in calls.items()}
+    bandwidth = where.bandwidth()
+    ax = _axes(ax)
+    intensity = np.logspace(-2, max(2, np.log10(2 * peak / bandwidth)), 200)
+    ax.loglog(intensity, np.minimum(bandwidth * intensity, peak) / 1e9, color="grey",
+              label=f"{where.name}: {bandwidth / 1e9:.0f} GB/s, {peak / 1e9:.0f} GFLOP/s")
+    for name, (flops, _) in calls.items():
+        ax.plot(flops / size, flops / seconds[name] / 1e9, "o", label=f"{name}: {size / seconds[name] / 1e9:.1f} GB/s of X")
+    ax.set(xlabel="operations for each byte of X", ylabel="GFLOP/s")
+    ax.legend()
+    return ax
+
+
+def _fastest(where: Any, call: Any, repeats: int) -> float:
+    """The least seconds of several calls, after one that counts for nothing."""
+    seconds = []
+    for _ in range(repeats + 1):
+        where.synchronize()
+        begin = time.perf_counter()
+        call()
+        where.synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds[1:])

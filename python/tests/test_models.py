@@ -1,4 +1,5 @@
 """Models as files: Python's for the tool, the tool's for Python; pickles; long runs that are watched and stopped."""
+import pathlib
 import pickle
 import signal
 import subprocess
@@ -119,13 +120,24 @@ def test_not_converging_is_a_warning():
         kiln.LogisticRegression(max_iter=1, device="cpu").fit(X, y)
 
 
-def test_verbose_shows_progress(capsys):
+@pytest.mark.parametrize("has_tqdm", [True, False])
+def test_verbose_shows_progress(capsys, monkeypatch, has_tqdm):
+    if not has_tqdm:
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     X, y = slow()
     kiln.LogisticRegression(device="cpu", verbose=1).fit(X, y > 0)
-    assert "objective" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "objective" in shown and ("iterations" in shown) == has_tqdm
 
 
 def test_import_is_lazy():
     """scikit-learn is loaded for an estimator only."""
     code = "import kiln, sys; kiln.matrix; print('sklearn' in sys.modules); kiln.Ridge; print('sklearn' in sys.modules)"
     assert subprocess.check_output([sys.executable, "-c", code], text=True).split() == ["False", "True"]
+
+
+def test_the_environment_has_the_tool():
+    """The command `kiln` that comes with the package is the tool, of the same version."""
+    command = pathlib.Path(sys.executable).parent / "kiln"
+    assert subprocess.check_output([command, "version"], text=True).split()[1] == kiln.__version__
+    assert subprocess.run([command, "linregg"], capture_output=True, check=False).returncode == 2

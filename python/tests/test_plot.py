@@ -42,3 +42,12 @@ def test_two_classes():
 def test_ranks_fall():
     A = networkx.to_scipy_sparse_array(networkx.gnp_random_graph(50, 0.1, seed=0, directed=True), format="csr", dtype=float)
     assert (np.diff(plot.rank_distribution(kiln.pagerank(A, device="cpu")).lines[0].get_ydata()) <= 0).all()
+
+
+def test_the_roof_is_above_a_dense_pass():
+    ax = plot.roofline(np.ones((20000, 50), np.float32), device="cpu", repeats=3)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels[0].startswith("cpu: ") and [label.split(":")[0] for label in labels[1:]] == ["multiply", "mmchain"]
+    roof, product, chain = ax.lines
+    assert (np.diff(roof.get_ydata()) >= 0).all() and chain.get_xdata()[0] == 2 * product.get_xdata()[0] == 1.0
+    assert 0 < product.get_ydata()[0] and 0 < chain.get_ydata()[0]

@@ -1,0 +1,69 @@
+"""Lays out what Sphinx reads: the pages of docs, and references made from the headers, the package and the tool.
+
+    python stage.py KILN STAGE      KILN: the command line tool; `import kiln` must work
+"""
+import pathlib
+import re
+import shutil
+import sys
+
+import c_reference
+import python_reference
+import tool_reference
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINK = re.compile(r"\]\((?P<target>[^)#:\s]+)(?P<anchor>#[^)]*)?\)")
+# Files outside docs that are pages of the site.
+PAGES = {"CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
+
+
+def stage_page(source: pathlib.Path, to: pathlib.Path, stage: pathlib.Path) -> None:
+    """Copies a page; what it links to elsewhere in the repository comes along, as a file to read or as its reference."""
+
+    def link(found: re.Match[str]) -> str:
+        target = (source.parent / found["target"]).resolve()
+        if not target.exists():
+            return found[0]  # a generated page, or a dead link, of which Sphinx tells
+        path = target.relative_to(ROOT)
+        if target.is_dir():
+            sys.exit(f"{source}: links to the folder {path}; link to a file of it")
+        if str(path) in PAGES:
+            return f"]({PAGES[str(path)]}{found['anchor'] or ''})"
+        if path.parent == pathlib.Path("include/kiln"):
+            return f"](c-{path.stem}.md)"
+        if path.parts[0] == "docs":
+            return f"]({path.relative_to('docs')}{found['anchor'] or ''})"
+        copy = stage / "files" / path
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(target, copy)
+        return f"](files/{path})"
+
+    fences = re.split(r"(^```.*?^```$)", source.read_text(), flags=re.M | re.S)
+    to.write_text("".join(part if part.startswith("```") else LINK.sub(link, part) for part in fences))
+
+
+def main() -> None:
+    tool, stage = sys.argv[1], pathlib.Path(sys.argv[2])
+    shutil.rmtree(stage, ignore_errors=True)
+    stage.mkdir(parents=True)
+    for source in (ROOT / "docs").rglob("*"):
+        path = source.relative_to(ROOT / "docs")
+        if not source.is_file() or path.parts[0] == "site" or path.suffix == ".md":
+            continue
+        (stage / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, stage / path)
+    for source in (ROOT / "docs").glob("*.md"):
+        stage_page(source, stage / source.name, stage)
+    for name, page in PAGES.items():
+        stage_page(ROOT / name, stage / page, stage)
+    here = pathlib.Path(__file__).parent
+    shutil.copyfile(here / "index.md", stage / "index.md")
+    shutil.copyfile(here / "conf.py", stage / "conf.py")
+    shutil.copytree(here / "_static", stage / "_static")
+    c_reference.write(ROOT / "include", stage)
+    python_reference.write(stage)
+    tool_reference.write(tool, stage)
+
+
+if __name__ == "__main__":
+    main()
