@@ -17,7 +17,6 @@ struct seconds {
 };
 
 struct run {
-    const char *alike; /* the option whose file, with the data's columns, run_read reads: "--init"; or NULL */
     const struct verb *verb;
     const struct settings *settings;
     const char *const *arguments;
@@ -29,7 +28,8 @@ struct run {
     const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
     bool text_targets;              /* they may be text, whatever the verb */
     const struct verb
-        *data_of; /* whose kind of data run_read reads, where it is not the verb's own; or NULL */
+        *data_of;      /* whose kind of data run_read reads, where it is not the verb's own; or NULL */
+    const char *alike; /* the option whose file, with the data's columns, run_read reads: "--init"; or NULL */
 };
 
 double clock_seconds(void);

@@ -250,12 +250,82 @@ static void created(void **state) {
     kiln_data_free(NULL);
 }
 
+/* Wishes that no file can grant, told before it is read or as soon as its format is known. */
+static void wishes_that_do_not_go_together(void **state) {
+    (void)state;
+    const char *const svm_path = put_text("a.svm", svm), *const more[] = {svm_path};
+    const struct {
+        kiln_read_options options;
+        const char *path, *message, *hint;
+        kiln_status status;
+    } cases[] = {
+        {{.map = 1, .more = more, .more_count = 1},
+         svm_path,
+         "none can stay on disk",
+         "join",
+         KILN_ERR_UNSUPPORTED},
+        {{.vocabulary = "-"}, "-", "both the data and their vocabulary", "", KILN_ERR_ARGUMENT},
+        {{.target_file = "-"}, "-", "both the data and their targets", "", KILN_ERR_ARGUMENT},
+        {{.missing = (kiln_missing)9}, svm_path, "unknown way with missing", "", KILN_ERR_ARGUMENT},
+        {{.max_levels = -1}, svm_path, "a negative limit", "", KILN_ERR_ARGUMENT},
+        {{.weights = "w"}, svm_path, "none can be 'w'", "--weights-file", KILN_ERR_ARGUMENT},
+        {{.offset = "o"}, svm_path, "none can be 'o'", "--offset-file", KILN_ERR_ARGUMENT},
+        {{.groups = "g"}, svm_path, "none can be 'g'", "--groups-file", KILN_ERR_ARGUMENT},
+        {{.target = "t"}, svm_path, "no target can be 't'", "first number of each line", KILN_ERR_ARGUMENT},
+        {{.format = KILN_FILE_NPY}, NULL, "must not be NULL", "", KILN_ERR_ARGUMENT},
+    };
+    const int saved = dup(STDIN_FILENO);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int text = open(svm_path, O_RDONLY);
+        assert_true(text >= 0 && dup2(text, STDIN_FILENO) == STDIN_FILENO);
+        close(text);
+        assert_fails(cases[i].path, &cases[i].options, cases[i].status, cases[i].message, cases[i].hint);
+    }
+    assert_true(dup2(saved, STDIN_FILENO) == STDIN_FILENO);
+    close(saved);
+}
+
+/* Weights, offset and groups of a table, its columns and classes; and several files of a format without names. */
+static void what_a_table_gives(void **state) {
+    (void)state;
+    kiln_data *data = NULL;
+    const char *path = put_text("t.csv", "a,w,o,g,y\n1,2,3,p,no\n4,5,6,q,yes\n7,8,9,p,no\n");
+    const kiln_read_options options = {
+        .target = "y", .text_targets = 1, .weights = "w", .offset = "o", .groups = "g"};
+    double values[3];
+    assert_int_equal(kiln_data_read(&data, device, path, &options), KILN_OK);
+    assert_int_equal(kiln_matrix_get(values, kiln_data_weights(data)), KILN_OK);
+    assert_true(values[0] == 2 && values[1] == 5 && values[2] == 8);
+    assert_int_equal(kiln_matrix_get(values, kiln_data_offset(data)), KILN_OK);
+    assert_true(values[0] == 3 && values[1] == 6 && values[2] == 9);
+    const int64_t *groups = kiln_data_groups(data);
+    assert_true(groups[0] == 0 && groups[1] == 1 && groups[2] == 0);
+    assert_string_equal(kiln_data_class_name(data, 0, 1), "yes");
+    assert_null(kiln_data_class_name(data, 0, 2));
+    assert_null(kiln_data_class_name(data, 1, 0));
+    assert_null(kiln_data_row_name(data, 0));
+    assert_int_equal(kiln_data_column(data, 4)->role, KILN_COLUMN_TARGET);
+    assert_null(kiln_data_column(data, 5));
+    kiln_data_free(data);
+
+    const char *const more[] = {put_text("b.mtx", mtx)};
+    const kiln_read_options both = {.more = more, .more_count = 1};
+    data = NULL;
+    assert_int_equal(kiln_data_read(&data, device, put_text("a.mtx", mtx), &both), KILN_OK);
+    assert_int_equal(kiln_matrix_rows(kiln_data_X(data)), 4);
+    assert_int_equal(kiln_data_bytes(data), 2 * strlen(mtx));
+    kiln_data_free(data);
+    assert_fails(put_text("a.svm", svm), &both, KILN_ERR_DATA,
+                 "this is Matrix Market, the first file is LIBSVM", "");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(formats),        cmocka_unit_test(wrong_kinds),
-        cmocka_unit_test(standard_input), cmocka_unit_test(targets),
-        cmocka_unit_test(columns),        cmocka_unit_test(limits_and_types),
-        cmocka_unit_test(created),        cmocka_unit_test(targets_that_cannot_be),
-        cmocka_unit_test(of_nothing)};
+        cmocka_unit_test(formats),           cmocka_unit_test(wrong_kinds),
+        cmocka_unit_test(standard_input),    cmocka_unit_test(targets),
+        cmocka_unit_test(columns),           cmocka_unit_test(limits_and_types),
+        cmocka_unit_test(created),           cmocka_unit_test(targets_that_cannot_be),
+        cmocka_unit_test(of_nothing),        cmocka_unit_test(wishes_that_do_not_go_together),
+        cmocka_unit_test(what_a_table_gives)};
     return cmocka_run_group_tests(tests, begin, end);
 }

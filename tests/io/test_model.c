@@ -35,6 +35,13 @@ static void loading_gives_what_was_saved(void **state) {
         kiln_matrix_free(A);
         kiln_matrix_free(B);
     }
+    kiln_matrix *single = NULL;
+    float narrow[6];
+    assert_int_equal(kiln_model_tensor(&single, device, KILN_F32, back, "W"), KILN_OK); /* in another type */
+    assert_int_equal(kiln_matrix_type(single), KILN_F32);
+    assert_true(kiln_matrix_rows(single) * kiln_matrix_cols(single) <= 6);
+    assert_int_equal(kiln_matrix_get(narrow, single), KILN_OK);
+    kiln_matrix_free(single);
     assert_null(kiln_model_tensor_info(back, 2, NULL, NULL, NULL));
     assert_int_equal(kiln_model_save(back, in_scratch("again")), KILN_OK);
     assert_same_bytes(in_scratch("m"), in_scratch("again"));
@@ -74,6 +81,14 @@ static void wrong_use_is_refused(void **state) {
     name[255] = '\0';
     assert_int_equal(kiln_model_set_text(model, name, "x"), KILN_OK);
     assert_int_equal(kiln_model_set_text(model, "k", "\x80"), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_model_set_text(model, NULL, "x"), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_model_set_text(model, "k", NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_model_set_tensor(model, "W", NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_model_tensor(&A, NULL, KILN_F64, model, "W"), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, 1, 1, (double[]){0.1}), KILN_OK);
+    assert_int_equal(kiln_model_set_tensor(model, "__metadata__", A), KILN_ERR_ARGUMENT);
+    kiln_matrix_free(A);
+    A = NULL;
     assert_int_equal(kiln_matrix_csr(&sparse, device, KILN_F64, 1, 1, (int64_t[]){0, 0}, NULL, NULL),
                      KILN_OK);
     assert_int_equal(kiln_model_set_tensor(model, "W", sparse), KILN_ERR_UNSUPPORTED);

@@ -2,6 +2,7 @@
 #define _DEFAULT_SOURCE
 #include "io/scratch.h"
 
+#include <limits.h>
 #include <sys/wait.h>
 #include <zlib.h>
 
@@ -231,6 +232,45 @@ static void short_writes_are_continued(void **state) {
     free(text);
 }
 
+/* For a program that ends at once: the temporary file goes, the old one stays, and writing that goes on after it fails. */
+static void abandoning_all_keeps_the_old_file(void **state) {
+    (void)state;
+    struct ki_output *output = NULL;
+    put_file(in_scratch("a"), old_text, sizeof old_text);
+    assert_int_equal(ki_output_open(&output, in_scratch("a"), false, NULL), KILN_OK);
+    assert_int_equal(ki_output_write(output, "new", 3), KILN_OK);
+    assert_int_equal(scratch_files(false), 2);
+    kiln_abandon_files();
+    assert_int_equal(scratch_files(false), 1);
+    assert_int_equal(ki_output_commit(output), KILN_ERR_IO);
+    assert_file(in_scratch("a"), old_text, sizeof old_text);
+    kiln_abandon_files(); /* nothing is left to do */
+}
+
+/* A name that fits, but not with what a temporary file's has besides. */
+static void names_that_are_too_long(void **state) {
+    (void)state;
+    char long_name[PATH_MAX] = "";
+    while (strlen(long_name) + 3 < PATH_MAX) strcat(long_name, "./");
+    strcpy(long_name + strlen(long_name) - 1, "a");
+    assert_true(strlen(long_name) < PATH_MAX && strlen(long_name) + 20 > PATH_MAX);
+    assert_int_equal(write_file(long_name, false, "new", 3, NULL), KILN_ERR_IO);
+    assert_non_null(strstr(kiln_last_error()->message, "cannot create ./././"));
+    assert_int_equal(access(long_name, F_OK), -1);
+}
+
+/* A name without a folder is one in the working folder. */
+static void names_without_a_folder(void **state) {
+    (void)state;
+    char before[PATH_MAX];
+    assert_non_null(getcwd(before, sizeof before));
+    assert_int_equal(chdir(scratch), 0);
+    const kiln_status status = write_file("plain", false, "hello", 5, NULL);
+    assert_int_equal(chdir(before), 0);
+    assert_int_equal(status, KILN_OK);
+    assert_file(in_scratch("plain"), "hello", 5);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_teardown(name, scratch_empty)
     const struct CMUnitTest tests[] = {
@@ -246,6 +286,9 @@ int main(void) {
         TEST(abandoning_keeps_the_old_file),
         TEST(faults_keep_the_old_file),
         TEST(short_writes_are_continued),
+        TEST(abandoning_all_keeps_the_old_file),
+        TEST(names_that_are_too_long),
+        TEST(names_without_a_folder),
     };
     return cmocka_run_group_tests(tests, scratch_make, scratch_remove);
 }

@@ -223,6 +223,27 @@ static void unfit_wishes_are_refused(void **state) {
     kiln_data_free(data);
 }
 
+/* A CSV file that would not be read again as it was written. */
+static void tables_that_csv_cannot_say(void **state) {
+    (void)state;
+    kiln_data *data = NULL;
+    put_file(in_scratch("years.csv"), "\"1999\",x\n1,2\n", 13);
+    kiln_read_options options = {.features = "1999"};
+    assert_int_equal(kiln_data_read(&data, device, in_scratch("years.csv"), &options), KILN_OK);
+    assert_int_equal(kiln_data_write(data, in_scratch("b.csv"), KILN_FILE_AUTO, NULL), KILN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(kiln_last_error()->message, "numbers for names"));
+    assert_non_null(strstr(kiln_last_error()->hint, ".npz"));
+    kiln_data_free(data);
+
+    kiln_matrix *empty = NULL;
+    assert_int_equal(kiln_matrix_dense(&empty, device, KILN_F64, 2, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_data_create(&data, empty, NULL), KILN_OK);
+    assert_int_equal(kiln_data_write(data, in_scratch("b.csv"), KILN_FILE_AUTO, NULL), KILN_ERR_UNSUPPORTED);
+    assert_non_null(strstr(kiln_last_error()->message, "at least one column"));
+    kiln_data_free(data);
+    assert_int_equal(scratch_files(false), 1);
+}
+
 static int stop_at_once(void *user, const kiln_progress *now) {
     assert_string_equal(now->phase, "write");
     ++*(int *)user;
@@ -276,9 +297,10 @@ static void every_failed_allocation_is_reported(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_teardown(name, scratch_empty)
     const struct CMUnitTest tests[] = {
-        TEST(every_format_reads_back),   TEST(text_looks_as_documented),
-        TEST(names_are_quoted_and_kept), TEST(unfit_wishes_are_refused),
-        TEST(cancelling_leaves_nothing), TEST(every_failed_allocation_is_reported),
+        TEST(every_format_reads_back),    TEST(text_looks_as_documented),
+        TEST(names_are_quoted_and_kept),  TEST(unfit_wishes_are_refused),
+        TEST(cancelling_leaves_nothing),  TEST(every_failed_allocation_is_reported),
+        TEST(tables_that_csv_cannot_say),
     };
     return cmocka_run_group_tests(tests, open_device, close_device);
 }

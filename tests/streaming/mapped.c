@@ -355,6 +355,41 @@ static void overwrite(int64_t offset, unsigned char byte) {
     close(fd);
 }
 
+/* Columns are checked in chunks of 2 MiB: where one ends within a row, the two neighbours are compared as well. */
+static void sparse_of_several_chunks(void **state) {
+    (void)state;
+    enum { LONG_ROWS = 5, LONG_COLS = 400000 };
+    kiln_device *cpu = cpu_device();
+    kiln_matrix *A = NULL;
+    kiln_data *data = NULL;
+    const kiln_read_options options = {.map = 1};
+    int64_t start[LONG_ROWS + 1] = {0};
+    int32_t *col = malloc(sizeof *col * LONG_ROWS * LONG_COLS),
+            *back = malloc(sizeof *col * LONG_ROWS * LONG_COLS);
+    double *values = calloc(LONG_ROWS * LONG_COLS, sizeof *values);
+    assert_true(col && back && values);
+    for (int i = 0; i < LONG_ROWS; i++) start[i + 1] = start[i] + LONG_COLS;
+    for (int e = 0; e < LONG_ROWS * LONG_COLS; e++) col[e] = e % LONG_COLS;
+    assert_int_equal(kiln_matrix_csr(&A, cpu, KILN_F64, LONG_ROWS, LONG_COLS, start, col, values), KILN_OK);
+    assert_int_equal(kiln_data_create(&data, A, NULL), KILN_OK);
+    assert_int_equal(kiln_data_write(data, npz, KILN_FILE_NPZ, NULL), KILN_OK);
+    kiln_data_free(data);
+    data = open_npz(cpu, 1);
+    assert_int_equal(kiln_matrix_get_csr(NULL, back, NULL, kiln_data_X(data)), KILN_OK);
+    assert_memory_equal(back, col, sizeof *col * LONG_ROWS * LONG_COLS);
+    kiln_data_free(data);
+    free(col);
+    free(back);
+    free(values);
+
+    char packed[500];
+    snprintf(packed, sizeof packed, "%s/io/fixtures/csr_deflated.npz", KILN_TEST_DATA);
+    data = NULL;
+    assert_fails(KILN_ERR_UNSUPPORTED, kiln_data_read(&data, cpu, packed, &options));
+    assert_contains(kiln_last_error()->message, "compressed");
+    kiln_device_close(cpu);
+}
+
 static void sparse_that_changes(void **state) {
     (void)state;
     kiln_device *cpu = cpu_device();
@@ -415,6 +450,7 @@ int main(void) {
                                        TEST(disk_faults),
                                        TEST(memory_faults),
                                        SPARSE_TEST(sparse_on_the_cpu),
+                                       SPARSE_TEST(sparse_of_several_chunks),
                                        SPARSE_TEST(sparse_that_changes),
                                        SPARSE_TEST(sparse_memory_faults),
                                        SPARSE_TEST(sparse_on_opencl),

@@ -12,15 +12,15 @@ enum { NAME_BYTES = 64 };
 
 struct members {
     struct ki_zip zip;
-    char names[KI_ZIP_MEMBERS][NAME_BYTES]; /* which the archive's directory needs once more */
+    char names[KI_ZIP_WRITTEN][NAME_BYTES]; /* which the archive's directory needs once more */
 };
 
 static kiln_status add(struct members *members, const char *name, const char *dtype, const char *shape,
                        const void *values, size_t bytes) {
     char header[KI_NPY_HEADER_BYTES];
-    if (members->zip.count == KI_ZIP_MEMBERS || strlen(name) + 5 > NAME_BYTES)
+    if (members->zip.count == KI_ZIP_WRITTEN || strlen(name) + 5 > NAME_BYTES)
         return ki_fail(KILN_ERR_LIMIT, "the model has more to write than %d arrays, or names too long",
-                       KI_ZIP_MEMBERS);
+                       KI_ZIP_WRITTEN);
     char *own = members->names[members->zip.count];
     snprintf(own, NAME_BYTES, "%s.npy", name);
     return ki_zip_add(&members->zip, own, header, ki_npy_print_header(header, dtype, shape), values, bytes);

@@ -3,6 +3,7 @@
  * (zip64). Dates are fixed: the same contents give the same bytes. */
 #include "io/numpy/zip_write.h"
 
+#include <stdbool.h>
 #include <string.h>
 #include <zlib.h>
 
@@ -11,7 +12,6 @@
 
 enum { FIELD_BYTES = 64 };
 enum { VERSION = 20, VERSION_ZIP64 = 45, DATE_1980_01_01 = 0x21, EXTRA_ZIP64 = 1 };
-static const int64_t narrow_most = UINT32_MAX - 1;
 
 /* Little-endian fields one behind the other. */
 struct record {
@@ -23,8 +23,12 @@ static void put(struct record *record, int bytes, uint64_t value) {
     for (int i = 0; i < bytes; i++) record->bytes[record->size++] = (unsigned char)(value >> 8 * i);
 }
 
-static uint32_t narrow(int64_t value) {
-    return value > narrow_most ? UINT32_MAX : (uint32_t)value;
+static bool wide(const struct ki_zip *zip, int64_t value) {
+    return value > (zip->most ? zip->most : UINT32_MAX - 1);
+}
+
+static uint32_t narrow(const struct ki_zip *zip, int64_t value) {
+    return wide(zip, value) ? UINT32_MAX : (uint32_t)value;
 }
 
 static kiln_status write_bytes(struct ki_zip *zip, const void *bytes, size_t size) {
@@ -37,26 +41,27 @@ static kiln_status write_record(struct ki_zip *zip, const struct record *record)
 }
 
 /* What local header and directory entry have in common, from the version on. */
-static void put_member(struct record *record, const struct ki_zip_member *member, bool wide, int extra) {
-    put(record, 2, wide ? VERSION_ZIP64 : VERSION);
+static void put_member(struct record *record, const struct ki_zip *zip, const struct ki_zip_written *member,
+                       int extra) {
+    put(record, 2, extra ? VERSION_ZIP64 : VERSION);
     put(record, 2, 0); /* flags */
     put(record, 2, 0); /* stored */
     put(record, 2, 0); /* time */
     put(record, 2, DATE_1980_01_01);
     put(record, 4, member->crc);
-    put(record, 4, narrow(member->bytes));
-    put(record, 4, narrow(member->bytes));
+    put(record, 4, narrow(zip, member->bytes));
+    put(record, 4, narrow(zip, member->bytes));
     put(record, 2, strlen(member->name));
     put(record, 2, (uint64_t)extra);
 }
 
-static kiln_status write_local(struct ki_zip *zip, const struct ki_zip_member *member) {
-    bool wide = member->bytes > narrow_most;
+static kiln_status write_local(struct ki_zip *zip, const struct ki_zip_written *member) {
+    const bool large = wide(zip, member->bytes);
     struct record record = {.size = 0}, extra = {.size = 0};
     kiln_status status;
     put(&record, 4, 0x04034b50);
-    put_member(&record, member, wide, wide ? 20 : 0);
-    if (wide) {
+    put_member(&record, zip, member, large ? 20 : 0);
+    if (large) {
         put(&extra, 2, EXTRA_ZIP64);
         put(&extra, 2, 16);
         put(&extra, 8, (uint64_t)member->bytes);
@@ -69,19 +74,19 @@ done:
     return status;
 }
 
-static kiln_status write_entry(struct ki_zip *zip, const struct ki_zip_member *member) {
-    bool wide_bytes = member->bytes > narrow_most, wide_offset = member->offset > narrow_most;
+static kiln_status write_entry(struct ki_zip *zip, const struct ki_zip_written *member) {
+    const bool wide_bytes = wide(zip, member->bytes), wide_offset = wide(zip, member->offset);
     int fields = 2 * wide_bytes + wide_offset;
     struct record record = {.size = 0}, extra = {.size = 0};
     kiln_status status;
     put(&record, 4, 0x02014b50);
     put(&record, 2, fields ? VERSION_ZIP64 : VERSION); /* made by */
-    put_member(&record, member, fields > 0, fields ? 4 + 8 * fields : 0);
+    put_member(&record, zip, member, fields ? 4 + 8 * fields : 0);
     put(&record, 2, 0); /* comment */
     put(&record, 2, 0); /* disk */
     put(&record, 2, 0); /* internal attributes */
     put(&record, 4, 0); /* external attributes */
-    put(&record, 4, narrow(member->offset));
+    put(&record, 4, narrow(zip, member->offset));
     if (fields) {
         put(&extra, 2, EXTRA_ZIP64);
         put(&extra, 2, 8 * (uint64_t)fields);
@@ -105,10 +110,10 @@ static uint32_t crc_of(const void *first, size_t first_bytes, const void *second
 kiln_status ki_zip_add(struct ki_zip *zip, const char *name, const void *first, size_t first_bytes,
                        const void *second, size_t second_bytes) {
     kiln_status status;
-    if (zip->count == KI_ZIP_MEMBERS) return ki_fail(KILN_ERR_INTERNAL, "too many members in a zip archive");
-    struct ki_zip_member *member = &zip->members[zip->count++];
-    *member = (struct ki_zip_member){name, zip->offset, (int64_t)(first_bytes + second_bytes),
-                                     crc_of(first, first_bytes, second, second_bytes)};
+    if (zip->count == KI_ZIP_WRITTEN) return ki_fail(KILN_ERR_INTERNAL, "too many members in a zip archive");
+    struct ki_zip_written *member = &zip->members[zip->count++];
+    *member = (struct ki_zip_written){name, zip->offset, (int64_t)(first_bytes + second_bytes),
+                                      crc_of(first, first_bytes, second, second_bytes)};
     TRY(write_local(zip, member));
     TRY(write_bytes(zip, first, first_bytes));
     TRY(write_bytes(zip, second, second_bytes));
@@ -138,7 +143,7 @@ kiln_status ki_zip_finish(struct ki_zip *zip) {
     int64_t begin = zip->offset;
     kiln_status status;
     for (int i = 0; i < zip->count; i++) TRY(write_entry(zip, &zip->members[i]));
-    if (begin > narrow_most) put_end64(&record, zip, begin, zip->offset);
+    if (wide(zip, begin)) put_end64(&record, zip, begin, zip->offset);
     int64_t end = zip->offset;
     put(&record, 4, 0x06054b50);
     put(&record, 2, 0); /* disk */
@@ -146,7 +151,7 @@ kiln_status ki_zip_finish(struct ki_zip *zip) {
     put(&record, 2, (uint64_t)zip->count);
     put(&record, 2, (uint64_t)zip->count);
     put(&record, 4, (uint64_t)(end - begin));
-    put(&record, 4, narrow(begin));
+    put(&record, 4, narrow(zip, begin));
     put(&record, 2, 0); /* comment */
     TRY(write_record(zip, &record));
 done:

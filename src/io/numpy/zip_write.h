@@ -4,9 +4,9 @@
 
 #include "core/status.h"
 
-enum { KI_ZIP_MEMBERS = 16 };
+enum { KI_ZIP_WRITTEN = 16 };
 
-struct ki_zip_member {
+struct ki_zip_written {
     const char *name;
     int64_t offset, bytes; /* of its local header in the archive; of its contents */
     uint32_t crc;
@@ -16,8 +16,9 @@ struct ki_output;
 struct ki_zip {
     struct ki_output *output;
     int64_t offset; /* bytes written so far */
+    int64_t most;   /* sizes and offsets up to this have fields of 32 bits; 0: all that fit. Tests lower it */
     int count;
-    struct ki_zip_member members[KI_ZIP_MEMBERS];
+    struct ki_zip_written members[KI_ZIP_WRITTEN];
 };
 
 /* Appends a member, its contents in two pieces. The name must live until ki_zip_finish, which writes the
