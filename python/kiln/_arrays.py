@@ -160,7 +160,7 @@ class Matrix:
     def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
         self._keep: list[Any] = []  # what the C matrix points into
         pointer = ffi.new("kiln_matrix **")
-        if on_cuda(array):
+        if type(array) is not np.ndarray and on_cuda(array):
             self.device, memory = _cuda_memory(self._keep, array, device)
         elif hasattr(array, "tocsr") or getattr(array, "is_sparse_csr", False):
             self.device, memory = _sparse_memory(self._keep, array, device, dtype)
@@ -186,9 +186,9 @@ class Matrix:
         return cls.adopt(pointer[0], device)
 
     def _own(self, pointer: Any) -> None:
-        self.pointer = pointer
-        finalize: Any = weakref.finalize(self, _release, pointer, self._keep, self.device)
-        finalize.atexit = False
+        keep, device = self._keep, self.device
+        # When the pointer goes; what it points into and its device are held until then.
+        self.pointer = ffi.gc(pointer, lambda pointer: device.turn.free(lib.kiln_matrix_free, pointer, keep))
         self.shape = (int(lib.kiln_matrix_rows(pointer)), int(lib.kiln_matrix_cols(pointer)))
         self.dtype = np.dtype(np.float32 if lib.kiln_matrix_type(pointer) == lib.KILN_F32 else np.float64)
         self.sparse = bool(lib.kiln_matrix_format(pointer) == lib.KILN_CSR)
@@ -246,26 +246,23 @@ class Matrix:
         return f"<kiln.Matrix {self.shape[0]:,} x {self.shape[1]:,} {self.dtype.name}, {kind}, on {self.device.name}>"
 
 
-def _release(pointer: Any, keep: Any, device: Device) -> None:
-    """Frees the matrix before what it points into and its device go."""
-    device.turn.free(lib.kiln_matrix_free, pointer, keep)
-
-
 def _float_type(array: Any, dtype: Any) -> Any:
     wanted = np.dtype(dtype) if dtype is not None else getattr(array, "dtype", None)
     return wanted if wanted in _TYPES else np.dtype(np.float64)
 
 
 def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
-    lent = hasattr(array, "__dlpack__") and not hasattr(array, "__array__")
-    values = np.from_dlpack(array) if lent else np.asarray(array)
+    if type(array) is np.ndarray:
+        values = array
+    else:
+        values = np.from_dlpack(array) if hasattr(array, "__dlpack__") and not hasattr(array, "__array__") else np.asarray(array)
     if values.ndim not in (1, 2):
         raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
     values = np.ascontiguousarray(values, _float_type(values, dtype))
     values = values.reshape(-1, 1) if values.ndim == 1 else values
-    keep.append(values)
-    return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0], cols=values.shape[1],
-                                 values=ffi.cast("void *", values.ctypes.data) if values.size else None)
+    buffer = ffi.from_buffer(values) if values.size else ffi.NULL
+    keep += [values, buffer]
+    return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0], cols=values.shape[1], values=buffer)
 
 
 def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:

@@ -97,10 +97,8 @@ def check(status: int) -> None:
 
 def struct(name: str, **fields: Any) -> Any:
     """A zeroed struct of the interface with its size and these fields set; what pointers point to must be kept alive."""
-    made = ffi.new(f"{name} *")
+    made = ffi.new(f"{name} *", {field: value for field, value in fields.items() if value is not None})
     made.size = ffi.sizeof(made[0])
-    for field, value in fields.items():
-        setattr(made, field, ffi.NULL if value is None and ffi.typeof(made[0]).fields_dict[field].type.kind == "pointer" else value)
     return made
 
 

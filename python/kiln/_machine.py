@@ -3,6 +3,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ._arrays import Device, Matrix, device as open_device
 from ._load import open_model
 from ._library import ArgumentError, ffi, fields, lib, rows, struct, text
@@ -22,14 +24,14 @@ def read(path: Any, *, target: str | None = None, dtype: Any = "float64", featur
     """Reads LIBSVM, CSV, Matrix Market, .npy, .npz, edge lists, each also with .gz or .zst, into arrays.
 
     target: a CSV file's column; features, ignore: names of columns, separated by commas; target_file: a file with y;
-    model: a model file, as whose training data a table's columns are to be encoded.
+    model: a model file, as whose training data a table's columns are to be encoded. A target in text is an array of its names.
     """
     kinds = {"float32": lib.KILN_F32, "float64": lib.KILN_F64}
     if str(dtype) not in kinds:
         raise ArgumentError(f"dtype must be float32 or float64, got {dtype!r}")
     words = {"target": target, "features": features, "ignore": ignore, "target_file": target_file and str(target_file)}
     texts = {name: ffi.new("char[]", value.encode()) for name, value in words.items() if value is not None}
-    options, made = struct("kiln_read_options", type=kinds[str(dtype)], **texts), ffi.new("kiln_data **")
+    options, made = struct("kiln_read_options", type=kinds[str(dtype)], text_targets=1, **texts), ffi.new("kiln_data **")
     if model is not None:
         trained = open_model(model)
         options.model = trained
@@ -42,7 +44,22 @@ def read(path: Any, *, target: str | None = None, dtype: Any = "float64", featur
     warnings: list[str] = []
     while line := lib.kiln_data_warning(data, len(warnings), ffi.NULL):
         warnings.append(text(line))
-    return Data(X, None if y is None else y[:, 0] if y.shape[1] == 1 else y, names, warnings)
+    return Data(X, None if y is None else _targets(data, y), names, warnings)
+
+
+def _targets(data: Any, y: Any) -> Any:
+    """y as fit() takes it: of one column a vector, and of text its names; a class that the model does not know is None."""
+    columns = []
+    for j in range(y.shape[1]):
+        classes: list[str] = []
+        while name := lib.kiln_data_class_name(data, j, len(classes)):
+            classes.append(text(name))
+        codes = y[:, j].astype(np.int64) if classes else None
+        known = codes is not None and (codes >= 0).all()
+        columns.append(y[:, j] if codes is None else np.array(classes if known else [*classes, None], None if known else object)[codes])
+    if len(columns) == 1:
+        return columns[0]
+    return y if all(column.dtype == y.dtype for column in columns) else np.array(columns, object).T
 
 
 def _borrowed(pointer: Any, where: Device, data: Any) -> Any:

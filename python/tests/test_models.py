@@ -141,3 +141,22 @@ def test_the_environment_has_the_tool():
     command = pathlib.Path(sys.executable).parent / "kiln"
     assert subprocess.check_output([command, "version"], text=True).split()[1] == kiln.__version__
     assert subprocess.run([command, "linregg"], capture_output=True, check=False).returncode == 2
+
+
+def test_targets_in_text(tmp_path):
+    (tmp_path / "t.csv").write_text("x,kind,size\n1,b,1.5\n2,a,2.5\n3,b,3.5\n4,c,4.5\n")
+    assert list(kiln.read(tmp_path / "t.csv", target="kind").y) == ["b", "a", "b", "c"]
+    assert kiln.read(tmp_path / "t.csv", target="size").y.dtype == np.float64
+    assert kiln.read(tmp_path / "t.csv", target="kind,size").y.tolist()[1] == ["a", 2.5]
+    data = kiln.read(tmp_path / "t.csv", target="kind", features="x")
+    model = kiln.LogisticRegression(device="cpu").fit(data.X, data.y)
+    model.save(tmp_path / "m.kiln")
+    assert list(kiln.load(tmp_path / "m.kiln").classes_) == ["a", "b", "c"]
+
+
+def test_classes_that_a_model_does_not_know(tool, tmp_path):
+    (tmp_path / "t.csv").write_text("x,kind\n1,a\n2,b\n3,a\n4,b\n")
+    (tmp_path / "new.csv").write_text("x,kind\n1,b\n2,z\n")
+    subprocess.run([tool, "logreg", "-q", tmp_path / "t.csv", "--target", "kind", "-o", tmp_path / "m.kiln"], check=True,
+                   stdout=subprocess.DEVNULL)
+    assert list(kiln.read(tmp_path / "new.csv", model=tmp_path / "m.kiln").y) == ["b", None]
