@@ -148,6 +148,10 @@ static int64_t trainings(const struct settings *settings) {
     return values * folds + (values * folds > 1);
 }
 
+int64_t choose_width(const struct verb *verb, const struct settings *settings) {
+    return verb->width ? verb->width(settings) : 1;
+}
+
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns) {
     if (!kiln_algorithm_named(verb->name)) return 1;
     const double most = algorithm_given(verb->name, settings, "max_iterations");

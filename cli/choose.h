@@ -19,5 +19,6 @@ json_t *choose_estimate_json(const kiln_estimate *estimate);
 
 /* Passes over X that training is expected to take before it converges, from experience with real data. */
 int64_t choose_passes(const struct verb *verb, const struct settings *settings, int64_t columns);
+int64_t choose_width(const struct verb *verb, const struct settings *settings); /* the verb's, or 1 */
 
 #endif

@@ -199,7 +199,8 @@ static int begin_training(struct run *as, struct training *job, kiln_work *work)
     if (!code) code = run_read(as, &job->data, as->arguments[0], type_of(as->settings->type), NULL);
     if (code) return code;
     const int64_t cols = kiln_matrix_cols(kiln_data_X(job->data));
-    *work = choose_work(job->data, 1, choose_passes(as->verb, as->settings, cols));
+    *work = choose_work(job->data, choose_width(as->verb, as->settings),
+                        choose_passes(as->verb, as->settings, cols));
     if (as->verb->work) as->verb->work(work);
     return 0;
 }

@@ -145,6 +145,7 @@ struct verb {
     const struct option *own;
     int own_count;
     int (*verify)(struct run *run, struct verifying *v);
+    int64_t (*width)(const struct settings *settings); /* columns that a pass takes at once; NULL: 1 */
     const char *otherwise; /* options of the registry that it sets in another way: "init|seed"; NULL: none */
     kiln_file_format
         tables; /* what its CSV files and edge lists are read as where no --format says; 0: as that */

@@ -49,7 +49,8 @@ static int read_data(struct solving *s) {
     if (!code && s->solver->check) code = s->solver->check(s);
     if (code) return code;
     const int64_t passes = choose_passes(run->verb, run->settings, kiln_matrix_cols(solving_X(s)));
-    kiln_work work = choose_work(s->data, s->solver->width ? s->solver->width(s) : 1, passes);
+    const int64_t width = s->solver->width ? s->solver->width(s) : choose_width(run->verb, run->settings);
+    kiln_work work = choose_work(s->data, width, passes);
     if (s->run->verb->work) s->run->verb->work(&work);
     return choose_device(run, s->data, &work);
 }

@@ -23,7 +23,7 @@ struct solver {
     void (*head)(FILE *file, const struct solving *s);               /* its first line */
     void (*print)(FILE *file, const struct solving *s);              /* and what comes last */
     void (*free)(struct solving *s);
-    int64_t (*width)(const struct solving *s); /* columns that a pass takes at once; NULL: 1 */
+    int64_t (*width)(const struct solving *s); /* what the verb's is once the data are read; NULL: the same */
 };
 
 struct solving {

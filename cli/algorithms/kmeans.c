@@ -46,8 +46,8 @@ static int check_options(struct solving *s) {
     return 0;
 }
 
-static int64_t width(const struct solving *s) {
-    const struct wanted *wanted = s->own;
+static int64_t width(const struct settings *settings) {
+    const struct wanted *wanted = (const void *)settings->own.bytes;
     return wanted->clusters ? wanted->clusters : 8;
 }
 
@@ -311,8 +311,7 @@ static int run_kmeans(struct run *run) {
                                          .json = put_json,
                                          .head = print_head,
                                          .print = print_table,
-                                         .free = free_clustering,
-                                         .width = width};
+                                         .free = free_clustering};
     struct settings settings = *run->settings;
     const struct settings *const given = run->settings;
     int code = take_options(&settings);
@@ -367,4 +366,5 @@ const struct verb verb_of_kmeans = {
     .own_count = sizeof own / sizeof *own,
     .otherwise = "init|seed",
     .verify = verify_kmeans,
+    .width = width,
 };

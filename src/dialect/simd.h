@@ -37,6 +37,37 @@ ALWAYS_INLINE void FN(store)(real *to, FN(vreal) v) {
     memcpy(to, &v, sizeof v);
 }
 
+/* The smaller and the larger of two, lane by lane; b where one of them is NaN. By name, as compilers make a comparison and two
+ * selections of it. */
+#if defined(__AVX512F__)
+#define EITHER(which, a, b)                                                                                  \
+    (real_bytes == 4 ? (FN(vreal))_mm512_##which##_ps((__m512)(a), (__m512)(b))                              \
+                     : (FN(vreal))_mm512_##which##_pd((__m512d)(a), (__m512d)(b)))
+#elif defined(__AVX2__)
+#define EITHER(which, a, b)                                                                                  \
+    (real_bytes == 4 ? (FN(vreal))_mm256_##which##_ps((__m256)(a), (__m256)(b))                              \
+                     : (FN(vreal))_mm256_##which##_pd((__m256d)(a), (__m256d)(b)))
+#else
+#define EITHER(which, a, b) FN(which##_of)((a), (b))
+ALWAYS_INLINE FN(vreal) FN(min_of)(FN(vreal) a, FN(vreal) b) {
+    const FN(vmask) less = a < b;
+    return (FN(vreal))((less & (FN(vmask))a) | (~less & (FN(vmask))b));
+}
+
+ALWAYS_INLINE FN(vreal) FN(max_of)(FN(vreal) a, FN(vreal) b) {
+    const FN(vmask) more = a > b;
+    return (FN(vreal))((more & (FN(vmask))a) | (~more & (FN(vmask))b));
+}
+#endif
+ALWAYS_INLINE FN(vreal) FN(least)(FN(vreal) a, FN(vreal) b) {
+    return EITHER(min, a, b);
+}
+
+ALWAYS_INLINE FN(vreal) FN(largest)(FN(vreal) a, FN(vreal) b) {
+    return EITHER(max, a, b);
+}
+#undef EITHER
+
 /* Lanes beyond the mask become +0, whatever they held (NaN too). */
 ALWAYS_INLINE FN(vreal) FN(masked)(FN(vreal) v, FN(vmask) mask) {
     return (FN(vreal))((FN(vmask))v & mask);

@@ -79,7 +79,9 @@ class KMeans(Case):
         self.assertLess(abs(more["inertia"] / first["inertia"] - 1), 0.05)
         kiln("predict", model, FLIGHTS, "-o", out, *CPU)
         self.assertEqual(self.read("p.csv").splitlines()[0], b"cluster,distance")
-        self.assertIn("estimates", as_json("explain", "kmeans", FLIGHTS, "-k", "5", "--quiet"))
+        explained = as_json("explain", "kmeans", FLIGHTS, *COLUMNS, "-k", "50", "--quiet")
+        self.assertEqual(explained["k"], 50)
+        self.assertTrue(explained["estimates"])
 
     def test_spherical(self):
         text = "".join(f"{r} 1:{r} 2:{r * 0.1}\n{r} 3:{r}\n" for r in range(1, 20))

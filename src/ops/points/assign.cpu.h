@@ -1,8 +1,9 @@
 /* CPU body of kiln_assign: the nearest centre of each row, without a matrix of distances.
  *
- * ||x - c||^2 / 2 is ||x||^2 / 2 plus the score h - x.c, h = ||c||^2 / 2, and only the score tells centres apart. Centres are
- * packed into panels of two vectors, rows into blocks, and a tile of scores goes from its sums of products straight into the
- * least score so far, the second least and the number of the least, lane by lane.
+ * ||x - c||^2 / 2 is ||x||^2 / 2 plus the score h - x.c, h = ||c||^2 / 2, and only the score tells centres apart. A lane of the
+ * vectors is a row: a tile of rows is turned so that their numbers of one column lie side by side, and a panel of a few centres
+ * at a time multiplies it. A tile of scores goes from its sums of products straight into each row's least score so far, the
+ * second least and the number of the least, so that rows of two columns cost little more than their products.
  *
  * Labels are exact: where f32 leaves the second least score within the bound of rounding, every centre that may be nearest is
  * measured again in double. Rounding moves a score by at most u ((n + 3) ||x|| ||c|| + ||c||^2), and a centre that may be
@@ -16,9 +17,11 @@
 #include "ops/points/assign.h"
 
 enum {
-    FN(ASSIGN_ROWS) = SIMD_BYTES == 64 ? 12 : 6, /* of a tile */
-    FN(ASSIGN_TILES) = 8,                        /* in a block of rows */
-    FN(ASSIGN_WIDE) = 2 * LANES,                 /* columns of a tile: the centres of a panel */
+    FN(ASSIGN_ACROSS) = 2,                       /* vectors of rows */
+    FN(ASSIGN_TILE) = FN(ASSIGN_ACROSS) * LANES, /* rows */
+    FN(ASSIGN_TILES) = 8, /* that a panel of centres meets while the cache has it, at most */
+    FN(ASSIGN_PANEL) = SIMD_BYTES == 64 ? 12 : 6, /* centres: their sums with a tile fill the registers */
+    FN(ASSIGN_BLOCK) = 512 << 10,                 /* bytes of tiles that the second cache level holds */
     FN(ASSIGN_PARTS) = 64,
     FN(ASSIGN_COPIES) = 16 /* of the sums, at least, or there is one */
 };
@@ -27,9 +30,9 @@ struct FN(assign) {
     const struct ki_assign *of;
     int64_t n, k, padded; /* columns; centres, and in whole panels */
     int parts, copies;
-    int64_t room; /* elements of a part's block */
+    int64_t room, tiles; /* of a part's block: elements; tiles */
     real *panels,
-        *half; /* dense: n x WIDE each; sparse: n x padded. Half the squared norms, infinity behind the last */
+        *half; /* dense: n x PANEL each; sparse: n x padded. Half the squared norms, infinity behind the last */
     double *square; /* squared norms */
     bool huge;      /* squares that f32 does not hold */
     double *sums;   /* a copy: k x n, then k x 2 totals */
@@ -52,10 +55,9 @@ struct FN(nearest) {
 ALWAYS_INLINE void FN(nearest_step)(struct FN(nearest_lanes) * to, FN(vreal) score, FN(vmask) index) {
     const FN(vmask) less = score < to->best;
     if (real_bytes == 4) {
-        const FN(vreal) larger = FN(select)(less, to->best, score);
-        to->second = FN(select)(larger < to->second, larger, to->second);
+        to->second = FN(least)(to->second, FN(largest)(to->best, score));
     }
-    to->best = FN(select)(less, score, to->best);
+    to->best = FN(least)(to->best, score);
     to->index = (less & index) | (~less & to->index);
 }
 
@@ -93,25 +95,31 @@ ALWAYS_INLINE FN(vmask) FN(assign_numbers)(int64_t first) {
     return all;
 }
 
-/* ROWS rows, packed column by column, against a panel of centres, the first of which has the number `first`. */
-ALWAYS_INLINE void FN(assign_tile)(const int ROWS, struct FN(nearest_lanes) * lanes, const real *rows,
-                                   const real *panel, const real *half, int64_t n, int64_t first) {
-    FN(vreal) sum[FN(ASSIGN_ROWS)][2];
-    const FN(vmask) low_index = FN(assign_numbers)(first), high_index = FN(assign_numbers)(first + LANES);
+/* A tile of rows, column by column, against a panel of centres, the first of which has the number `first`. */
+NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *rows, const real *panel,
+                                  const real *half, int64_t n, int64_t first) {
+    enum { V = FN(ASSIGN_ACROSS), P = FN(ASSIGN_PANEL) };
+    FN(vreal) sum[P][V];
 #pragma GCC unroll 12
-    for (int r = 0; r < ROWS; r++) sum[r][0] = sum[r][1] = (FN(vreal)){0};
-    for (int64_t j = 0; j < n; j++, rows += FN(ASSIGN_ROWS), panel += FN(ASSIGN_WIDE)) {
-        const FN(vreal) low = FN(load)(panel), high = FN(load)(panel + LANES);
+    for (int c = 0; c < P; c++)
+#pragma GCC unroll 4
+        for (int v = 0; v < V; v++) sum[c][v] = (FN(vreal)){0};
+    for (int64_t j = 0; j < n; j++, rows += FN(ASSIGN_TILE), panel += P) {
+        FN(vreal) x[V];
+#pragma GCC unroll 4
+        for (int v = 0; v < V; v++) x[v] = FN(load)(rows + v * LANES);
 #pragma GCC unroll 12
-        for (int r = 0; r < ROWS; r++) {
-            sum[r][0] += rows[r] * low;
-            sum[r][1] += rows[r] * high;
-        }
+        for (int c = 0; c < P; c++)
+#pragma GCC unroll 4
+            for (int v = 0; v < V; v++) sum[c][v] += panel[c] * x[v];
     }
+#pragma GCC unroll 4
+    for (int v = 0; v < V; v++) {
+        struct FN(nearest_lanes) so_far = lanes[v];
 #pragma GCC unroll 12
-    for (int r = 0; r < ROWS; r++) {
-        FN(nearest_step)(&lanes[r], FN(load)(half) - sum[r][0], low_index);
-        FN(nearest_step)(&lanes[r], FN(load)(half + LANES) - sum[r][1], high_index);
+        for (int c = 0; c < P; c++)
+            FN(nearest_step)(&so_far, half[c] - sum[c][v], (real_bits)(first + c) - (FN(vmask)){0});
+        lanes[v] = so_far;
     }
 }
 
@@ -128,16 +136,13 @@ static real FN(assign_distance)(const real *x, const real *y, int64_t n) {
     return FN(lane_sum)(sum);
 }
 
-/* ||x||^2. */
-static real FN(assign_square)(const real *x, int64_t n) {
+/* x.y. */
+static real FN(assign_product)(const real *x, const real *y, int64_t n) {
     FN(vreal) sum = {0};
     real few = 0;
-    for (int64_t j = 0; n < LANES && j < n; j++) few += x[j] * x[j];
+    for (int64_t j = 0; n < LANES && j < n; j++) few += x[j] * y[j];
     if (n < LANES) return few;
-    for (int64_t j = 0; j < n; j += LANES) {
-        const FN(vreal) some = FN(load_some)(x + j, n - j);
-        sum += some * some;
-    }
+    for (int64_t j = 0; j < n; j += LANES) sum += FN(load_some)(x + j, n - j) * FN(load_some)(y + j, n - j);
     return FN(lane_sum)(sum);
 }
 
@@ -165,25 +170,17 @@ static double FN(assign_limit)(const struct FN(assign) * all, const struct FN(ne
 /* The nearest centre of a dense row, in double, of those whose score is at most `limit`. */
 static int64_t FN(assign_dense_again)(const struct FN(assign) * all, const real *x, double limit) {
     const int64_t n = all->n;
-    const real *centres = VALUES(all->of->C), *panel = all->panels;
+    const real *centre = VALUES(all->of->C);
     double least = INFINITY;
     int64_t found = 0;
-    for (int64_t first = 0; first < all->k; first += FN(ASSIGN_WIDE)) {
-        FN(vreal) low = {0}, high = {0};
-        for (int64_t j = 0; j < n; j++, panel += FN(ASSIGN_WIDE)) {
-            low += x[j] * FN(load)(panel);
-            high += x[j] * FN(load)(panel + LANES);
+    for (int64_t c = 0; c < all->k; c++, centre += n) {
+        if ((double)(all->half[c] - FN(assign_product)(x, centre, n)) > limit) continue;
+        double distance = 0;
+        for (int64_t j = 0; j < n; j++) {
+            const double apart = (double)x[j] - (double)centre[j];
+            distance += apart * apart;
         }
-        for (int64_t c = first; c < ki_min(first + FN(ASSIGN_WIDE), all->k); c++) {
-            const real sum = c - first < LANES ? low[c - first] : high[c - first - LANES];
-            if ((double)(all->half[c] - sum) > limit) continue;
-            double distance = 0;
-            for (int64_t j = 0; j < n; j++) {
-                const double apart = (double)x[j] - (double)centres[c * n + j];
-                distance += apart * apart;
-            }
-            if (distance < least) least = distance, found = c;
-        }
+        if (distance < least) least = distance, found = c;
     }
     return found;
 }
@@ -260,34 +257,81 @@ static void FN(assign_settle)(const struct FN(assign) * all, int part, int64_t r
 
 /* ------------------------------------------------------------------------------------------- the rows */
 
+/* The rows from `first` on, column by column, a few columns at a time, whose lines the cache keeps; what a tile has more than there
+ * are repeats the last row. */
+static void FN(assign_turn)(real *to, const real *x, int64_t first, int64_t count, int64_t n) {
+    for (int64_t begin = 0; begin < n; begin += LANES)
+        for (int64_t r = 0; r < FN(ASSIGN_TILE); r++) {
+            const real *from = x + (first + ki_min(r, count - 1)) * n;
+            for (int64_t j = begin; j < ki_min(begin + LANES, n); j++) to[j * FN(ASSIGN_TILE) + r] = from[j];
+        }
+}
+
+/* Squared norms of a tile's rows, and lanes of ones where f32 leaves in doubt which centre is nearest: assign_margin, by lanes. */
+static void FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nearest_lanes) * lanes,
+                              const real *rows, real *squares, real_bits *doubts) {
+    for (int v = 0; v < FN(ASSIGN_ACROSS); v++) {
+        FN(vreal) square = {0};
+        for (int64_t j = 0; j < all->n; j++) {
+            const FN(vreal) x = FN(load)(rows + j * FN(ASSIGN_TILE) + v * LANES);
+            square += x * x;
+        }
+        const FN(vreal) far = FN(largest)(square + 2 * lanes[v].best, (FN(vreal)){0});
+        const FN(vreal) norm = square * FN(vrsqrt)(square), reach = norm + far * FN(vrsqrt)(far);
+        const FN(vreal) margin = (real)(3.1 * 0x1p-24) * ((real)(all->n + 3) * norm * reach + reach * reach);
+        const FN(vmask) sure = (lanes[v].second - lanes[v].best > margin) & (square < (real)0x1p60);
+        const FN(vmask) doubt = all->huge ? ~(FN(vmask)){0} : ~sure;
+        FN(store)(squares + v * LANES, square);
+        memcpy(doubts + v * LANES, &doubt, sizeof doubt);
+    }
+}
+
+/* The labels of a tile's rows: the least scores', or, where f32 leaves them in doubt, those of distances in double. */
+static void FN(assign_decide)(const struct FN(assign) * all, real_bits *labels,
+                              const struct FN(nearest_lanes) * lanes, const real *rows, int64_t first,
+                              int64_t count) {
+    real squares[FN(ASSIGN_TILE)], best[FN(ASSIGN_TILE)];
+    real_bits doubts[FN(ASSIGN_TILE)];
+    for (int v = 0; v < FN(ASSIGN_ACROSS); v++) {
+        memcpy(labels + v * LANES, &lanes[v].index, sizeof lanes[v].index);
+        FN(store)(best + v * LANES, lanes[v].best);
+    }
+    if (real_bytes == 8) return;
+    FN(assign_doubts)(all, lanes, rows, squares, doubts);
+    for (int64_t r = 0; r < count; r++) {
+        if (!doubts[r]) continue;
+        const struct FN(nearest) found = {.best = (double)best[r]};
+        const double limit = FN(assign_limit)(all, &found, (double)squares[r], (double)all->n);
+        labels[r] = (real_bits)FN(assign_dense_again)(all, VALUES(all->of->X) + (first + r) * all->n, limit);
+    }
+}
+
+/* The nearest centres of the rows of a block of tiles. */
+static void FN(assign_find)(const struct FN(assign) * all, real_bits *labels, real *rows, int64_t first,
+                            int64_t end) {
+    enum { T = FN(ASSIGN_TILE) };
+    struct FN(nearest_lanes) lanes[FN(ASSIGN_TILES) * FN(ASSIGN_ACROSS)];
+    const int64_t n = all->n, tiles = ki_ceil_div(end - first, T);
+    for (int64_t t = 0; t < tiles; t++) {
+        FN(assign_turn)
+        (rows + t * T * n, VALUES(all->of->X), first + t * T, ki_min(end - first - t * T, T), n);
+        for (int v = 0; v < FN(ASSIGN_ACROSS); v++) lanes[t * FN(ASSIGN_ACROSS) + v] = FN(nearest_none)();
+    }
+    for (int64_t c = 0; c < all->padded; c += FN(ASSIGN_PANEL))
+        for (int64_t t = 0; t < tiles; t++) FN(assign_tile)
+    (lanes + t * FN(ASSIGN_ACROSS), rows + t * T * n, all->panels + c * n, all->half + c, n, c);
+    for (int64_t t = 0; t < tiles; t++) FN(assign_decide)
+    (all, labels + t * T, lanes + t * FN(ASSIGN_ACROSS), rows + t * T * n, first + t * T,
+     ki_min(end - first - t * T, T));
+}
+
 static void FN(assign_dense)(const struct FN(assign) * all, int part, int64_t first, int64_t end) {
-    enum { R = FN(ASSIGN_ROWS), BLOCK = FN(ASSIGN_ROWS) * FN(ASSIGN_TILES) };
-    struct FN(nearest_lanes) lanes[BLOCK];
-    const int64_t n = all->n;
-    const real *x = VALUES(all->of->X);
-    real *rows = all->blocks + part * all->room;
-    for (int64_t top = first; top < end; top += BLOCK) {
-        const int64_t count = ki_min(end - top, BLOCK);
-        for (int64_t r = 0; r < BLOCK; r++) {
-            const real *from = x + (top + ki_min(r, count - 1)) * n;
-            real *to = rows + r / R * R * n + r % R;
-            for (int64_t j = 0; j < n; j++) to[j * R] = from[j];
-            lanes[r] = FN(nearest_none)();
-        }
-        for (int64_t c = 0; c < all->padded; c += FN(ASSIGN_WIDE))
-            for (int64_t r = 0; r < count; r += R) FN(assign_tile)
-        (R, lanes + r, rows + r * n, all->panels + c * n, all->half + c, n, c);
-        for (int64_t r = 0; r < count; r++) {
-            struct FN(nearest) found = FN(nearest_of_lanes)(&lanes[r]);
-            if (real_bytes == 4 && all->k > 1) {
-                const real *row = x + (top + r) * n;
-                const double square = (double)FN(assign_square)(row, n);
-                if (FN(assign_doubtful)(all, &found, square, (double)n))
-                    found.index =
-                        FN(assign_dense_again)(all, row, FN(assign_limit)(all, &found, square, (double)n));
-            }
-            FN(assign_settle)(all, part, top + r, found.index);
-        }
+    real_bits labels[FN(ASSIGN_TILES) * FN(ASSIGN_TILE)] = {0};
+    const int64_t block = all->tiles * FN(ASSIGN_TILE);
+    for (; first < end; first += block) {
+        const int64_t count = ki_min(end - first, block);
+        if (all->k > 1) FN(assign_find)(all, labels, all->blocks + part * all->room, first, first + count);
+        for (int64_t r = 0; r < count; r++) FN(assign_settle)(all, part, first + r, labels[r]);
     }
 }
 
@@ -354,9 +398,9 @@ static void FN(assign_pack)(struct FN(assign) * all) {
     const bool dense = all->of->X->format == KILN_DENSE;
     for (int64_t c = 0; c < all->padded; c++) {
         const bool real_one = c < all->k;
-        real *to = dense ? all->panels + c / FN(ASSIGN_WIDE) * FN(ASSIGN_WIDE) * n + c % FN(ASSIGN_WIDE)
+        real *to = dense ? all->panels + c / FN(ASSIGN_PANEL) * FN(ASSIGN_PANEL) * n + c % FN(ASSIGN_PANEL)
                          : all->panels + c;
-        const int64_t step = dense ? FN(ASSIGN_WIDE) : all->padded;
+        const int64_t step = dense ? FN(ASSIGN_PANEL) : all->padded;
         double square = 0;
         for (int64_t j = 0; j < n; j++) {
             const real value = real_one ? centres[c * n + j] : 0;
@@ -380,7 +424,9 @@ static void FN(assign_shape)(struct FN(assign) * all) {
     if (wanted && all->copy <= small / 8 / FN(ASSIGN_COPIES))
         all->parts = (int)ki_min(all->parts, small / 8 / all->copy);
     all->copies = !wanted ? 0 : all->copy <= small / 8 / FN(ASSIGN_COPIES) ? all->parts : 1;
-    all->room = X->format == KILN_DENSE ? FN(ASSIGN_ROWS) * FN(ASSIGN_TILES) * all->n : all->padded;
+    const int64_t tile = FN(ASSIGN_TILE) * all->n;
+    all->tiles = ki_max(ki_min(FN(ASSIGN_BLOCK) / real_bytes / ki_max(tile, 1), FN(ASSIGN_TILES)), 1);
+    all->room = X->format == KILN_DENSE ? all->tiles * tile : all->padded;
 }
 
 static kiln_status FN(assign_allocate)(struct FN(assign) * all) {
@@ -408,7 +454,8 @@ static kiln_status FN(assign_allocate)(struct FN(assign) * all) {
 kiln_status FN(assign)(const struct ki_assign *of) {
     struct FN(assign) all = {.of = of, .n = of->X->cols, .k = of->C->rows};
     const int threads = of->X->device->threads;
-    all.padded = ki_ceil_div(all.k, FN(ASSIGN_WIDE)) * FN(ASSIGN_WIDE);
+    const int64_t panel = of->X->format == KILN_DENSE ? FN(ASSIGN_PANEL) : LANES;
+    all.padded = ki_ceil_div(all.k, panel) * panel;
     FN(assign_shape)(&all);
     kiln_status status = FN(assign_allocate)(&all);
     if (status != KILN_OK) goto done;
