@@ -6,8 +6,10 @@
  * second least and the number of the least, so that rows of two columns cost little more than their products.
  *
  * Labels are exact: where f32 leaves the second least score within the bound of rounding, every centre that may be nearest is
- * measured again in double. Rounding moves a score by at most u ((n + 3) ||x|| ||c|| + ||c||^2), and a centre that may be
- * nearest is no further from the origin than ||x|| and its distance to x together.
+ * measured again in double. Rounding moves a score by at most u ((t + 3) ||x|| ||c|| + ||c||^2), t the additions that a
+ * product's term goes through, and a centre that may be nearest is no further from the origin than ||x|| and its distance to x
+ * together. Products of many columns are sums of sums over DEEP of them, so that t is DEEP + n / DEEP in place of n and fewer
+ * rows are in doubt.
  *
  * The sums are doubles. Where copies of them are small beside X, parts of the rows have copies of their own and add a row while
  * the cache has it; elsewhere each cluster is one thread's, which adds its rows in their order. Either way the result does not
@@ -15,13 +17,11 @@
 
 #include "dialect/simd_math.h"
 #include "ops/points/assign.h"
+#include "ops/points/nearest.h"
 
 enum {
-    FN(ASSIGN_ACROSS) = 2,                       /* vectors of rows */
-    FN(ASSIGN_TILE) = FN(ASSIGN_ACROSS) * LANES, /* rows */
-    FN(ASSIGN_TILES) = 8, /* that a panel of centres meets while the cache has it, at most */
-    FN(ASSIGN_PANEL) = SIMD_BYTES == 64 ? 12 : 6, /* centres: their sums with a tile fill the registers */
-    FN(ASSIGN_BLOCK) = 512 << 10,                 /* bytes of tiles that the second cache level holds */
+    FN(ASSIGN_TILES) = 8,         /* that a panel of centres meets while the cache has it, at most */
+    FN(ASSIGN_BLOCK) = 512 << 10, /* bytes of tiles that the second cache level holds */
     FN(ASSIGN_PARTS) = 64,
     FN(ASSIGN_COPIES) = 16 /* of the sums, at least, or there is one */
 };
@@ -40,117 +40,6 @@ struct FN(assign) {
     real *blocks;
     real *labels, *own_labels; /* of all rows where anyone needs them; where they are not the caller's */
 };
-
-/* What is known of a row: lane by lane, and then in all. */
-struct FN(nearest_lanes) {
-    FN(vreal) best, second;
-    FN(vmask) index;
-};
-
-struct FN(nearest) {
-    double best, second;
-    int64_t index;
-};
-
-ALWAYS_INLINE void FN(nearest_step)(struct FN(nearest_lanes) * to, FN(vreal) score, FN(vmask) index) {
-    const FN(vmask) less = score < to->best;
-    if (real_bytes == 4) {
-        to->second = FN(least)(to->second, FN(largest)(to->best, score));
-    }
-    to->best = FN(least)(to->best, score);
-    to->index = (less & index) | (~less & to->index);
-}
-
-static struct FN(nearest) FN(nearest_of_lanes)(const struct FN(nearest_lanes) * lanes) {
-    real best[LANES], second[LANES];
-    real_bits index[LANES];
-    memcpy(best, &lanes->best, sizeof best);
-    memcpy(second, &lanes->second, sizeof second);
-    memcpy(index, &lanes->index, sizeof index);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int i = 0; i < half; i++) {
-            const real a = best[i], b = best[i + half];
-            const bool other = b < a || (b == a && index[i + half] < index[i]);
-            const real larger = other ? a : b;
-            const real least = second[i + half] < second[i] ? second[i + half] : second[i];
-            second[i] = larger < least ? larger : least;
-            best[i] = other ? b : a;
-            index[i] = other ? index[i + half] : index[i];
-        }
-    return (struct FN(nearest)){(double)best[0], (double)second[0], index[0]};
-}
-
-ALWAYS_INLINE struct FN(nearest_lanes) FN(nearest_none)(void) {
-    return (struct FN(nearest_lanes)){FN(all)((real)INFINITY), FN(all)((real)INFINITY), {0}};
-}
-
-/* ------------------------------------------------------------------------------------------ scores */
-
-/* first, first + 1, ... */
-ALWAYS_INLINE FN(vmask) FN(assign_numbers)(int64_t first) {
-    real_bits number[LANES];
-    FN(vmask) all;
-    for (int i = 0; i < LANES; i++) number[i] = (real_bits)(first + i);
-    memcpy(&all, number, sizeof all);
-    return all;
-}
-
-/* A tile of rows, column by column, against a panel of centres, the first of which has the number `first`. */
-NEVER_INLINE void FN(assign_tile)(struct FN(nearest_lanes) * lanes, const real *rows, const real *panel,
-                                  const real *half, int64_t n, int64_t first) {
-    enum { V = FN(ASSIGN_ACROSS), P = FN(ASSIGN_PANEL) };
-    FN(vreal) sum[P][V];
-#pragma GCC unroll 12
-    for (int c = 0; c < P; c++)
-#pragma GCC unroll 4
-        for (int v = 0; v < V; v++) sum[c][v] = (FN(vreal)){0};
-    for (int64_t j = 0; j < n; j++, rows += FN(ASSIGN_TILE), panel += P) {
-        FN(vreal) x[V];
-#pragma GCC unroll 4
-        for (int v = 0; v < V; v++) x[v] = FN(load)(rows + v * LANES);
-#pragma GCC unroll 12
-        for (int c = 0; c < P; c++)
-#pragma GCC unroll 4
-            for (int v = 0; v < V; v++) sum[c][v] += panel[c] * x[v];
-    }
-#pragma GCC unroll 4
-    for (int v = 0; v < V; v++) {
-        struct FN(nearest_lanes) so_far = lanes[v];
-#pragma GCC unroll 12
-        for (int c = 0; c < P; c++)
-            FN(nearest_step)(&so_far, half[c] - sum[c][v], (real_bits)(first + c) - (FN(vmask)){0});
-        lanes[v] = so_far;
-    }
-}
-
-/* ||x - y||^2. */
-static real FN(assign_distance)(const real *x, const real *y, int64_t n) {
-    FN(vreal) sum = {0};
-    real few = 0;
-    for (int64_t j = 0; n < LANES && j < n; j++) few += (x[j] - y[j]) * (x[j] - y[j]);
-    if (n < LANES) return few;
-    for (int64_t j = 0; j < n; j += LANES) {
-        const FN(vreal) apart = FN(load_some)(x + j, n - j) - FN(load_some)(y + j, n - j);
-        sum += apart * apart;
-    }
-    return FN(lane_sum)(sum);
-}
-
-/* x.y. */
-static real FN(assign_product)(const real *x, const real *y, int64_t n) {
-    FN(vreal) sum = {0};
-    real few = 0;
-    for (int64_t j = 0; n < LANES && j < n; j++) few += x[j] * y[j];
-    if (n < LANES) return few;
-    for (int64_t j = 0; j < n; j += LANES) sum += FN(load_some)(x + j, n - j) * FN(load_some)(y + j, n - j);
-    return FN(lane_sum)(sum);
-}
-
-/* What tells apart scores that are rounded, from the row's squared norm and the entries that a score adds up. */
-static double FN(assign_margin)(double square, double best, double entries) {
-    const double unit = 0x1p-24, norm = sqrt(square), reach = norm + sqrt(fmax(square + 2 * best, 0));
-    return 3 * unit * ((entries + 3) * norm * reach + reach * reach);
-}
 
 /* Whether f32 leaves in doubt which centre is nearest. */
 static bool FN(assign_doubtful)(const struct FN(assign) * all, const struct FN(nearest) * found,
@@ -278,7 +167,8 @@ static void FN(assign_doubts)(const struct FN(assign) * all, const struct FN(nea
         }
         const FN(vreal) far = FN(largest)(square + 2 * lanes[v].best, (FN(vreal)){0});
         const FN(vreal) norm = square * FN(vrsqrt)(square), reach = norm + far * FN(vrsqrt)(far);
-        const FN(vreal) margin = (real)(3.1 * 0x1p-24) * ((real)(all->n + 3) * norm * reach + reach * reach);
+        const FN(vreal) margin =
+            (real)(3.1 * 0x1p-24) * ((real)(FN(assign_terms)(all->n) + 3) * norm * reach + reach * reach);
         const FN(vmask) sure = (lanes[v].second - lanes[v].best > margin) & (square < (real)0x1p60);
         const FN(vmask) doubt = all->huge ? ~(FN(vmask)){0} : ~sure;
         FN(store)(squares + v * LANES, square);
@@ -301,7 +191,8 @@ static void FN(assign_decide)(const struct FN(assign) * all, real_bits *labels,
     for (int64_t r = 0; r < count; r++) {
         if (!doubts[r]) continue;
         const struct FN(nearest) found = {.best = (double)best[r]};
-        const double limit = FN(assign_limit)(all, &found, (double)squares[r], (double)all->n);
+        const double limit =
+            FN(assign_limit)(all, &found, (double)squares[r], (double)FN(assign_terms)(all->n));
         labels[r] = (real_bits)FN(assign_dense_again)(all, VALUES(all->of->X) + (first + r) * all->n, limit);
     }
 }
@@ -366,8 +257,9 @@ static void FN(assign_sparse)(const struct FN(assign) * all, int part, int64_t f
 static void FN(assign_part)(void *of, int part) {
     const struct FN(assign) *all = of;
     const kiln_matrix *X = all->of->X;
-    const int64_t first = ki_part_begin(X->rows, part, all->parts),
-                  end = ki_part_begin(X->rows, part + 1, all->parts);
+    const int64_t tile = X->format == KILN_DENSE ? FN(ASSIGN_TILE) : 1, tiles = ki_ceil_div(X->rows, tile);
+    const int64_t first = ki_part_begin(tiles, part, all->parts) * tile,
+                  end = ki_min(ki_part_begin(tiles, part + 1, all->parts) * tile, X->rows);
     if (X->format == KILN_DENSE)
         FN(assign_dense)(all, part, first, end);
     else
