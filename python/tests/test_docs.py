@@ -15,7 +15,8 @@ import scipy.sparse
 from conftest import ROOT
 
 DOCS = ROOT / "docs"
-RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "troubleshooting"]
+RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "troubleshooting",
+       "linear", "hits"]
 SAME = doctest.OutputChecker()
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
