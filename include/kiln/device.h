@@ -28,6 +28,11 @@ typedef struct kiln_device_options {
 
 /* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
  * options->message; "cpu"; "cuda" or "cuda:1"; "opencl" or "opencl:P.D" (platform P, device D).
+ * A group of devices: "cuda:all", "cuda:0,1", or, for tests, "cpu*3": one device in three parts. Matrices lie on its first member;
+ * a sparse or dense X whose values come from outside is split by rows, with as many entries for each member, by the first of
+ * mmchain, multiply, gram, gram_diagonal, the losses and cg_pass over it, and these run on all members. On GPUs such an X stays in
+ * host memory as well. Other operations run on the first member, or return ERR_UNSUPPORTED where they could be split and are not.
+ * A budget is each member's, threads are shared, info and statistics are sums. Deterministic: for the same number of members.
  * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it. */
 KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
                                       const kiln_device_options *options);
@@ -36,7 +41,7 @@ KILN_API void kiln_device_close(kiln_device *device);
 
 typedef struct kiln_device_info {
     size_t size;
-    char name[32];         /* "cpu", "cuda:0", "opencl:0.0" */
+    char name[32];         /* "cpu", "cuda:0", "opencl:0.0", of a group as it was opened */
     char description[160]; /* e.g. "NVIDIA H200, driver 580.159, NVRTC 13.0" */
     int usable;            /* 1 if kiln_device_open would succeed as far as can be told without opening */
     char reason[256];      /* why not, if not usable */

@@ -373,6 +373,50 @@ done:
     return status;
 }
 
+/* Peers read each other's memory over NVLink or the bus once it is enabled, which another library may have done. Two handles of
+ * one GPU share a context. */
+static kiln_status cuda_meet(kiln_device *device, kiln_device *other, bool *direct) {
+    enum { PEER_ACCESS_ALREADY_ENABLED = 704 };
+    const struct cuda *cuda = device->impl, *peer = other->impl;
+    int possible = 0;
+    kiln_status status = KILN_OK;
+    *direct = cuda->context == peer->context;
+    if (*direct) return KILN_OK;
+    TRY(KI_CUDA(device, peer_possible, &possible, cuda->device, peer->device));
+    if (!possible) return KILN_OK;
+    TRY(enter(device));
+    const int code = ki_cuda.peer_enable(peer->context, 0);
+    *direct = code == 0 || code == PEER_ACCESS_ALREADY_ENABLED;
+    if (!*direct && ki_cuda_classify(code) == KI_CUDA_FATAL)
+        status = ki_cuda_fail(device, code, "peer_enable");
+done:
+    return status;
+}
+
+static kiln_status cuda_after(kiln_device *device, kiln_device *other) {
+    const struct cuda *cuda = device->impl, *before = other->impl;
+    kiln_status status;
+    TRY(enter(other));
+    TRY(KI_CUDA(other, event_record, before->event, before->stream));
+    TRY(enter(device));
+    TRY(KI_CUDA(device, stream_after, cuda->stream, before->event, 0));
+done:
+    return status;
+}
+
+/* With unified addresses one call serves two devices as well as one; where peers do not reach each other the driver goes through
+ * host memory. */
+static kiln_status cuda_copy(kiln_device *to_device, struct ki_buffer *to, int64_t to_offset,
+                             kiln_device *from_device, const struct ki_buffer *from, int64_t from_offset,
+                             int64_t bytes) {
+    struct cuda *cuda = to_device->impl;
+    kiln_status status = enter(to_device);
+    (void)from_device;
+    if (status != KILN_OK) return status;
+    return KI_CUDA(to_device, copy, to->handle + (uint64_t)(to->offset + to_offset),
+                   from->handle + (uint64_t)(from->offset + from_offset), (size_t)bytes, cuda->stream);
+}
+
 const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .open = cuda_open,
                                            .close = cuda_close,
@@ -392,4 +436,7 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .resident_with = cuda_resident_with,
                                            .launch = cuda_launch,
                                            .sync = cuda_sync,
-                                           .settle = cuda_settle};
+                                           .settle = cuda_settle,
+                                           .meet = cuda_meet,
+                                           .after = cuda_after,
+                                           .copy = cuda_copy};

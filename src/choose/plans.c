@@ -116,6 +116,7 @@ kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_device *d
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_mmchain_plans: an argument is NULL");
     TRY(ki_work_check(&full, work));
     TRY(ki_check_columns("kiln_mmchain_plans", "work", full.k));
+    TRY(ki_check_single("kiln_mmchain_plans", device));
     if (full.rows == 0 || full.nnz == 0)
         return ki_fail(KILN_ERR_ARGUMENT,
                        "kiln_mmchain_plans: X has no entries, so there is nothing to plan");
@@ -182,6 +183,7 @@ kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_
     TRY(ki_check_dense(call, "w", w, X, X->cols, y->cols));
     if (v) TRY(ki_check_dense(call, "v", v, X, X->rows, v->cols == 1 ? 1 : y->cols));
     if (w == y || w == v || w == X) return ki_fail(KILN_ERR_ARGUMENT, "%s: w must not be y, v or X", call);
+    TRY(ki_check_single(call, X->device));
     const struct ki_chain chain = {
         .kind = KI_CHAIN_FUSED, .out = w, .alpha = 1, .X = X, .v = v, .y = y, .k = (int)y->cols};
     TRY(ki_on_cpu(X->device) ? run_on_cpu(&chain, plan) : run_on_gpu(&chain, plan));

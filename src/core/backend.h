@@ -105,6 +105,14 @@ struct ki_backend {
     kiln_status (*sync)(kiln_device *device);
     /* Waits for the work of everybody in this process. NULL where memory is not shared with others. */
     kiln_status (*settle)(kiln_device *device);
+    /* Between two devices of the backend; all NULL where copies go through host memory. meet, once a pair and direction: *direct
+     * tells whether `device` reads the memory of `other` without the host. after: what is queued on `device` from now on begins
+     * after what has been queued on `other` so far. copy is queued on `to_device`. */
+    kiln_status (*meet)(kiln_device *device, kiln_device *other, bool *direct);
+    kiln_status (*after)(kiln_device *device, kiln_device *other);
+    kiln_status (*copy)(kiln_device *to_device, struct ki_buffer *to, int64_t to_offset,
+                        kiln_device *from_device, const struct ki_buffer *from, int64_t from_offset,
+                        int64_t bytes);
 };
 
 extern const struct ki_backend ki_backend_cpu, ki_backend_cuda, ki_backend_opencl;

@@ -2,12 +2,14 @@
 #define _GNU_SOURCE
 #include "core/device.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/group.h"
 #include "core/kernels.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -71,13 +73,17 @@ static kiln_status check_threads(const kiln_device_options *options) {
 }
 
 void ki_device_message(const kiln_device *device, const char *format, ...) {
+    static pthread_mutex_t one_at_a_time =
+        PTHREAD_MUTEX_INITIALIZER; /* members of a group run side by side */
     if (!device->options.message) return;
     char text[512];
     va_list args;
     va_start(args, format);
     vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    pthread_mutex_lock(&one_at_a_time);
     device->options.message(device->options.message_user, text);
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 static kiln_status open_on(kiln_device **device, const struct ki_backend *backend, const char *selector,
@@ -136,6 +142,8 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
     kiln_device *opened = NULL;
     if (strcmp(name, "auto") == 0) {
         status = open_auto(&opened, &own);
+    } else if (ki_group_named(name)) {
+        status = ki_group_open(&opened, name, &own);
     } else {
         size_t length = strcspn(name, ":");
         int i = 0;
@@ -144,8 +152,8 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
             i++;
         if (i == BACKENDS) {
             ki_fail(KILN_ERR_ARGUMENT, "unknown device '%s'", name);
-            return ki_hint(
-                "auto, cpu, cuda, cuda:1, opencl or opencl:0.0; 'kiln devices' lists what there is");
+            return ki_hint("auto, cpu, cuda, cuda:1, cuda:0,1, cuda:all, opencl or opencl:0.0; 'kiln "
+                           "devices' lists what there is");
         }
         status = open_on(&opened, backends[i], name[length] ? name + length + 1 : "", &own);
     }
@@ -155,6 +163,7 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
 
 void kiln_device_close(kiln_device *device) {
     if (!device) return;
+    ki_group_close(device);
     ki_kernels_free(device);
     ki_memory_clear(device);
     device->backend->close(device);
@@ -186,8 +195,11 @@ kiln_status kiln_device_get_statistics(const kiln_device *device, kiln_device_st
     if (!device || !statistics)
         return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_get_statistics: an argument is NULL");
     kiln_status status = KI_CHECK_RESULT(kiln_device_statistics, statistics);
-    if (status == KILN_OK) KI_GIVE(kiln_device_statistics, statistics, &device->statistics);
-    return status;
+    if (status != KILN_OK) return status;
+    kiln_device_statistics sum;
+    ki_group_statistics(&sum, device);
+    KI_GIVE(kiln_device_statistics, statistics, &sum);
+    return KILN_OK;
 }
 
 void kiln_free(void *memory) {
@@ -203,7 +215,8 @@ kiln_status ki_device_alive(const kiln_device *device) {
 kiln_status kiln_device_sync(kiln_device *device) {
     if (!device) return ki_fail(KILN_ERR_ARGUMENT, "kiln_device_sync: device is NULL");
     kiln_status status = ki_device_alive(device);
-    return status == KILN_OK ? device->backend->sync(device) : status;
+    if (status == KILN_OK) status = device->backend->sync(device);
+    return status == KILN_OK ? ki_group_sync(device) : status;
 }
 
 kiln_status ki_device_settle(kiln_device *device) {

@@ -26,6 +26,7 @@ struct kiln_device {
     struct ki_kernel *kernels; /* list of what was built or loaded */
     struct ki_cache *cache;    /* disk cache of built kernels; NULL until first use */
     kiln_device_options options;
+    struct ki_group *group; /* of which this is the first member (core/group.h); NULL = a device by itself */
 };
 
 static inline bool ki_on_cpu(const kiln_device *device) {

@@ -2,6 +2,7 @@
  * so a specialised kernel for each shape of a problem costs next to nothing. */
 #include "core/kernels.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -91,6 +92,18 @@ done:
     return status;
 }
 
+/* One thread at a time: the members of a group want the same kernels at the same moment, and what the first has built the others
+ * find in the cache. */
+static kiln_status load_or_build(struct ki_kernel *kernel, kiln_device *device, const char *key,
+                                 const char *source) {
+    static pthread_mutex_t building = PTHREAD_MUTEX_INITIALIZER;
+    pthread_mutex_lock(&building);
+    kiln_status status = load_cached(kernel, device, key);
+    if (status == KILN_OK && !kernel->function) status = build(kernel, device, key, source);
+    pthread_mutex_unlock(&building);
+    return status;
+}
+
 static void free_kernel(kiln_device *device, struct ki_kernel *kernel) {
     if (!kernel) return;
     /* A lost device took its modules with it. */
@@ -107,8 +120,7 @@ static kiln_status make_kernel(struct ki_kernel **kernel, kiln_device *device, c
     TRY(new_kernel(&made, file, function, type, defines));
     TRY(ki_kernel_source(&source, device->backend->name, file, type));
     TRY(cache_key(&key, device, source, defines));
-    TRY(load_cached(made, device, key));
-    if (!made->function) TRY(build(made, device, key, source));
+    TRY(load_or_build(made, device, key, source));
     made->next = device->kernels;
     *kernel = device->kernels = made;
     device->statistics.build_seconds += ki_clock() - start;

@@ -9,7 +9,12 @@ static kiln_status check(const kiln_matrix *A) {
     }
     if (A->file && !ki_matrix_resident(A))
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_lend: the matrix lies in a file");
-    if (ki_on_cpu(A->device) || A->device->properties.addresses) return KILN_OK;
+    if (ki_on_cpu(A->device)) return KILN_OK;
+    if (A->device->group) { /* others would write past the members' copies */
+        ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_lend: %s is a group of devices", A->device->info.name);
+        return ki_hint("kiln_matrix_get, or one of the devices");
+    }
+    if (A->device->properties.addresses) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_lend: device %s has no pointers into its memory",
             A->device->info.name);
     return ki_hint("kiln_matrix_get, or a cuda device");

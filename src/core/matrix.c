@@ -76,6 +76,7 @@ kiln_status ki_matrix_dense(kiln_matrix **A, bool *unset, kiln_device *device, k
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     status = ki_device_alloc(device, &made->values, bytes);
     *unset = status == KILN_OK && !values;
+    made->given = values;
     if (status == KILN_ERR_DEVICE_NOMEM)
         TRY(values_on_host(made, values));
     else if (status == KILN_OK && values)
@@ -341,6 +342,7 @@ kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
                        A->file->name);
     const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
+    A->given = true;
     ki_slots_drop(A);
     if (!ki_matrix_resident(A)) {
         memcpy(A->host[KI_VALUES], values, (size_t)bytes);

@@ -37,6 +37,7 @@ struct kiln_matrix {
     bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
     bool lent_out; /* others have its address (core/lend.c): it stays where it is */
     bool view;     /* rows of another matrix, which owns the buffers and is held */
+    bool given;    /* its values came from outside: on a group, passes over it are split (pass/group.c) */
     int held;      /* by operations under way; a hidden matrix by those on the device that share it */
     int leaving;   /* of a hidden matrix: those of the holds that could be let go (ki_memory_room) */
     struct ki_lender

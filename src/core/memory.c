@@ -445,8 +445,8 @@ static kiln_status hold(const struct ki_operand *operands, int count) {
         if (!(A = owner_of(&operands[i]))) continue;
         if (!ki_matrix_resident(A)) TRY(ki_matrix_bring(A));
         if (operands[i].written) {
+            ki_slots_drop(A); /* first: a group's slices of it are copied from its host copy */
             ki_matrix_drop_host(A);
-            ki_slots_drop(A);
         }
         ki_memory_leave(A);
         ki_memory_join(A);

@@ -17,9 +17,13 @@ static kiln_status place_on_cpu(kiln_matrix *A, void *const memory[KI_PARTS]) {
     return KILN_OK;
 }
 
+/* On a group of GPUs it waits in host memory: a pass over it takes each member's rows from there, and any other operation brings
+ * it to the first. */
 kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]) {
+    A->given = true;
     if (ki_on_cpu(A->device)) return place_on_cpu(A, memory);
     memcpy(A->host, memory, sizeof A->host);
+    if (A->device->group) return KILN_OK;
     kiln_status status = ki_matrix_bring(A);
     if (status == KILN_OK) {
         ki_matrix_drop_host(A); /* data that nearly fill host memory leave it no room for two copies */

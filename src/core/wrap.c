@@ -20,6 +20,10 @@ struct wrap {
 static kiln_status check_place(struct wrap *w) {
     const kiln_memory *memory = w->memory;
     w->in_place = memory->on_device && !ki_on_cpu(w->device);
+    if (w->in_place && w->device->group) { /* others would write past the members' copies */
+        ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_wrap: %s is a group of devices", w->device->info.name);
+        return ki_hint("host memory, or one of the devices");
+    }
     if (!w->in_place || w->device->properties.addresses) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_wrap: device %s has no pointers into its memory",
             w->device->info.name);
@@ -172,6 +176,7 @@ static kiln_status wrap(kiln_matrix **A, struct wrap *w) {
         place_on_host(made, w);
     *lender = (struct ki_lender){1, memory->release, memory->user};
     made->lender = lender;
+    made->given = true;
     *A = made;
     made = NULL;
     lender = NULL;

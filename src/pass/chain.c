@@ -3,7 +3,9 @@
 #include "pass/chain.h"
 
 #include "bodies/bodies.h"
+#include "core/group.h"
 #include "pass/combine.h"
+#include "pass/group.h"
 #include "pass/roles.h"
 
 kiln_status ki_check_operand(const char *call, const char *name, const kiln_matrix *A,
@@ -32,6 +34,13 @@ kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %lld x %lld, but must be %lld x %lld", call, name,
                        (long long)A->rows, (long long)A->cols, (long long)rows, (long long)cols);
     return KILN_OK;
+}
+
+kiln_status ki_check_single(const char *call, const kiln_device *device) {
+    if (!device || !device->group) return KILN_OK;
+    ki_fail(KILN_ERR_UNSUPPORTED, "%s: %s is a group of devices, over which this operation cannot be split",
+            call, device->info.name);
+    return ki_hint("--device %s: one of them", device->group->name);
 }
 
 kiln_status ki_check_columns(const char *call, const char *name, int64_t k) {
@@ -72,6 +81,7 @@ static kiln_status run_with_X(const struct ki_chain *chain) {
 kiln_status ki_chain_run(const struct ki_chain *chain) {
     kiln_device *device = chain->X->device;
     struct ki_operand operands[KI_CHAIN_OPERANDS];
+    if (ki_chain_is_split(chain)) return ki_chain_group(chain);
     if (device->lost) return kiln_device_sync(device);
     ki_chain_operands(operands, chain);
     kiln_status status = ki_operands_hold(device, operands, KI_CHAIN_OPERANDS);

@@ -55,6 +55,8 @@ kiln_status ki_check_operand(const char *call, const char *name, const kiln_matr
                              const kiln_matrix *like);
 kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix *A, const kiln_matrix *like,
                            int64_t rows, int64_t cols);
+/* ERR_UNSUPPORTED on a group, for operations that have no way to share their work. */
+kiln_status ki_check_single(const char *call, const kiln_device *device);
 kiln_status ki_check_columns(const char *call, const char *name, int64_t k);
 
 /* Columns of y at most: beyond, a row's products no longer stay in the caches that a pass counts on. */

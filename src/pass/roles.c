@@ -26,23 +26,31 @@ static const struct operand {
 };
 enum { OUT = 0 };
 
-static kiln_matrix *get(const struct ki_chain *chain, int i) {
+kiln_matrix *ki_chain_operand(const struct ki_chain *chain, int i) {
     kiln_matrix *A;
     memcpy(&A, (const char *)chain + table[i].at, sizeof A);
     return A;
 }
 
-static void set(struct ki_chain *chain, int i, const kiln_matrix *A) {
+void ki_chain_set_operand(struct ki_chain *chain, int i, const kiln_matrix *A) {
     memcpy((char *)chain + table[i].at, &A, sizeof A);
 }
 
+enum ki_role ki_chain_role(const struct ki_chain *chain, int i) {
+    return table[i].role[chain->kind];
+}
+
+bool ki_chain_writes(int i) {
+    return table[i].written;
+}
+
 static bool has_role(const struct ki_chain *chain, int i, enum ki_role role) {
-    return get(chain, i) && table[i].role[chain->kind] == role;
+    return ki_chain_operand(chain, i) && ki_chain_role(chain, i) == role;
 }
 
 void ki_chain_operands(struct ki_operand operands[KI_CHAIN_OPERANDS], const struct ki_chain *chain) {
     for (int i = 0; i < KI_CHAIN_OPERANDS; i++)
-        operands[i] = (struct ki_operand){get(chain, i), table[i].written};
+        operands[i] = (struct ki_operand){ki_chain_operand(chain, i), table[i].written};
 }
 
 void ki_chain_slice(struct ki_slice *slice, const struct ki_chain *whole, const kiln_matrix *X, int64_t first,
@@ -51,16 +59,16 @@ void ki_chain_slice(struct ki_slice *slice, const struct ki_chain *whole, const 
     *chain = *whole;
     chain->X = X;
     for (int i = 0; i < KI_CHAIN_OPERANDS; i++) {
-        if (has_role(whole, i, KI_SUM) && !table[i].written && !leads) set(chain, i, NULL);
+        if (has_role(whole, i, KI_SUM) && !table[i].written && !leads) ki_chain_set_operand(chain, i, NULL);
         if (!has_role(whole, i, KI_ROW)) continue;
         kiln_matrix *view = &slice->rows[i];
-        *view = *get(whole, i);
+        *view = *ki_chain_operand(whole, i);
         view->view = true;
         view->slots = NULL;
         view->rows = X->rows;
         view->nnz = X->rows * view->cols;
         view->values.offset += first * view->cols * ki_type_bytes(view->type);
-        set(chain, i, view);
+        ki_chain_set_operand(chain, i, view);
     }
 }
 
@@ -73,7 +81,7 @@ kiln_status ki_sums_begin(struct ki_sums *sums, const struct ki_chain *whole) {
     kiln_status status = KILN_OK;
     *sums = (struct ki_sums){.whole = whole};
     for (int i = 0; i < KI_CHAIN_OPERANDS; i++) {
-        const kiln_matrix *A = get(whole, i);
+        const kiln_matrix *A = ki_chain_operand(whole, i);
         if (apart(whole, i)) TRY(ki_matrix_new(&sums->part[i], A->device, A->type, A->rows, A->cols));
     }
 done:
@@ -93,11 +101,12 @@ kiln_status ki_sums_add(struct ki_sums *sums, const kiln_matrix *X, int64_t firs
         slice.chain.beta = 1;
     }
     for (int i = 0; !leads && i < KI_CHAIN_OPERANDS; i++)
-        if (apart(whole, i)) set(&slice.chain, i, sums->part[i]);
+        if (apart(whole, i)) ki_chain_set_operand(&slice.chain, i, sums->part[i]);
     if (whole->value) slice.chain.value = &value;
     TRY(ki_chain_run_here(&slice.chain));
     for (int i = 0; !leads && i < KI_CHAIN_OPERANDS; i++)
-        if (apart(whole, i)) TRY(ki_combine_all(get(whole, i), 1, get(whole, i), 1, sums->part[i]));
+        if (apart(whole, i))
+            TRY(ki_combine_all(ki_chain_operand(whole, i), 1, ki_chain_operand(whole, i), 1, sums->part[i]));
     sums->value += value;
     sums->slices++;
 done:

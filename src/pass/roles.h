@@ -1,5 +1,5 @@
 /* What becomes of a pass's operands where X is cut into slices of rows: panels that stream through a device, or the shares of
- * several. One table (roles.c) says it for all of them, and so do the holds of a pass's operands. */
+ * a group's members. One table (roles.c) says it for all of them, and so do the holds of a pass's operands. */
 #ifndef KI_ROLES_H
 #define KI_ROLES_H
 
@@ -13,6 +13,12 @@ enum ki_role {
 };
 
 enum { KI_CHAIN_OPERANDS = 11 }; /* all but X */
+
+/* Operand i of a chain, which may be NULL, its role, and whether the chain writes it. */
+kiln_matrix *ki_chain_operand(const struct ki_chain *chain, int i);
+void ki_chain_set_operand(struct ki_chain *chain, int i, const kiln_matrix *A);
+enum ki_role ki_chain_role(const struct ki_chain *chain, int i);
+bool ki_chain_writes(int i);
 
 /* The operands that there are, the others NULL, for ki_operands_hold. */
 void ki_chain_operands(struct ki_operand operands[KI_CHAIN_OPERANDS], const struct ki_chain *chain);

@@ -1,5 +1,6 @@
 /* A libcuda.so.1 without a GPU: host memory behind the calls, and each can be made to fail. Its functions
  * have the shapes that the backend believes in, from the same list. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,9 +15,15 @@
 extern struct stub stub_cuda;
 struct stub stub_cuda;
 
-static char context, stream, event, function;
+static char stream, event, function;
 enum { DEVICES = 2, UNITS = 4, LOCAL_MAX = 232448 };
 static const size_t memory = (size_t)1 << 30;
+static char contexts[DEVICES];
+static _Thread_local const char *now; /* the current one */
+
+static bool is_context(const char *context) {
+    return context == &contexts[0] || context == &contexts[1];
+}
 
 /* Never given back; a test sets stub_cuda.used to zero. */
 static void *take(size_t bytes) {
@@ -90,9 +97,10 @@ int cuDeviceGetAttribute(int *value, int attribute, int device) {
 
 int cuDevicePrimaryCtxRetain(cuda_context *retained, int device) {
     CALL("cuDevicePrimaryCtxRetain");
-    *retained = (cuda_context)(void *)&context;
+    if (device < 0 || device >= DEVICES) return 101;
+    *retained = (cuda_context)(void *)&contexts[device];
     STUB.live++;
-    return device < DEVICES ? 0 : 101;
+    return 0;
 }
 
 int cuDevicePrimaryCtxRelease_v2(int device) {
@@ -103,7 +111,22 @@ int cuDevicePrimaryCtxRelease_v2(int device) {
 
 int cuCtxSetCurrent(cuda_context current) {
     CALL("cuCtxSetCurrent");
-    return (void *)current == &context ? 0 : 201;
+    now = (const char *)(const void *)current;
+    return is_context(now) ? 0 : 201;
+}
+
+int cuDeviceCanAccessPeer(int *possible, int device, int peer) {
+    CALL("cuDeviceCanAccessPeer");
+    *possible = device != peer;
+    return device < DEVICES && peer < DEVICES ? 0 : 101;
+}
+
+/* As often as one likes, and already done, as it may be where another library shares the context. */
+int cuCtxEnablePeerAccess(cuda_context peer, unsigned flags) {
+    CALL("cuCtxEnablePeerAccess");
+    if (!is_context((const char *)(const void *)peer) || (const char *)(const void *)peer == now || flags)
+        return 1;
+    return 704;
 }
 
 int cuStreamCreate(cuda_stream *made, unsigned flags) {
@@ -196,6 +219,12 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t bytes, cuda_strea
 int cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t bytes, cuda_stream on) {
     CALL("cuMemcpyDtoHAsync_v2");
     memcpy(to, (const void *)(uintptr_t)from, bytes);
+    return (void *)on == &stream ? 0 : 400;
+}
+
+int cuMemcpyAsync(uint64_t to, uint64_t from, size_t bytes, cuda_stream on) {
+    CALL("cuMemcpyAsync");
+    memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, bytes);
     return (void *)on == &stream ? 0 : 400;
 }
 

@@ -135,6 +135,7 @@ struct operation {
     /* What the benchmark fills a shape into; k = 0: the columns are the k of an element-wise operation. */
     struct problem benchmark;
     bool atomics; /* documented: CSR on a GPU may differ in the last bits from run to run */
+    bool single;  /* cannot be split over a group of devices: ERR_UNSUPPORTED there */
 };
 extern const struct operation *const operations[]; /* ends with NULL */
 
@@ -190,6 +191,7 @@ struct check {
     const char *name;
     void (*run)(struct check_context *context);
     const char *only_cpu; /* why other devices have nothing to check; NULL: they have */
+    bool single;          /* checks operations that cannot be split over a group of devices */
 };
 extern const struct check *const checks[]; /* ends with NULL */
 

@@ -36,6 +36,15 @@ struct suite {
     char ran[1024]; /* " cpu opencl:0.0": the devices that were tested */
 };
 
+static bool on_cpu(const kiln_device_info *info) {
+    return strncmp(info->name, "cpu", 3) == 0;
+}
+
+/* "cpu*3", "cuda:0,1", "cuda:all" */
+static bool is_group(const char *name) {
+    return strpbrk(name, "*,") || strstr(name, ":all");
+}
+
 static const char *type_name(kiln_type type) {
     return type == KILN_F32 ? "f32" : "f64";
 }
@@ -82,7 +91,7 @@ static struct problem_list list_problems(const struct options *options, const st
     struct problem_list list = {.entries_max = ENTRIES_NORMAL};
     if (options->quick) list.entries_max = ENTRIES_QUICK;
     if (options->large) list.entries_max = INT64_MAX;
-    list.thin = !options->all && !info->is_gpu && strcmp(info->name, "cpu") != 0;
+    list.thin = !options->all && !info->is_gpu && !on_cpu(info);
     list.sampled = list.thin && type == KILN_F64 && !options->low_limits;
     operation->list(&list);
     return list;
@@ -92,9 +101,11 @@ static void run_operation(struct suite *suite, const struct operation *operation
                           const kiln_device_info *info, kiln_type type) {
     struct tally *tally = new_tally(suite, info->name, operation->name, type);
     struct problem_list list = list_problems(&suite->options, operation, info, type);
-    bool atomics = operation->atomics && strcmp(info->name, "cpu") != 0;
+    const bool atomics = operation->atomics && !on_cpu(info),
+               refused = operation->single && is_group(info->name);
     for (int64_t i = 0; i < list.count; i++) {
-        struct outcome outcome = run_case(operation, &list.problems[i], device, type, atomics);
+        struct outcome outcome = refused ? run_refused(operation, &list.problems[i], device, type)
+                                         : run_case(operation, &list.problems[i], device, type, atomics);
         char text[512], bound[64];
         problem_describe(text, sizeof text, &list.problems[i]);
         snprintf(bound, sizeof bound, "%.3g of %.3g", outcome.ratio, outcome.gate);
@@ -112,8 +123,11 @@ static void skip(struct suite *suite, const char *name, const char *why) {
 
 static void run_check(struct suite *suite, const struct check *check, kiln_device *device,
                       const kiln_device_info *info, kiln_type type) {
-    if (check->only_cpu && strcmp(info->name, "cpu") != 0) {
-        if (suite->options.operation) skip(suite, info->name, check->only_cpu);
+    const char *why = check->only_cpu && !on_cpu(info)        ? check->only_cpu
+                      : check->single && is_group(info->name) ? "its operations cannot be split"
+                                                              : NULL;
+    if (why) {
+        if (suite->options.operation) skip(suite, info->name, why);
         return;
     }
     struct tally *tally = new_tally(suite, info->name, check->name, type);
@@ -161,6 +175,12 @@ static void run_device(struct suite *suite, const kiln_device_info *info) {
         suite->failed++;
         return;
     }
+    kiln_device_info group;
+    if (is_group(name)) {
+        group = (kiln_device_info){.size = sizeof group};
+        kiln_device_get_info(device, &group);
+        info = &group;
+    }
     printf("device %s: %s\n", name, info->description);
     fflush(stdout);
     size_t used = strlen(suite->ran);
@@ -190,6 +210,12 @@ static void run_devices(struct suite *suite) {
     int64_t listed = 0;
     const char *wish = suite->options.device;
     int64_t matched = 0;
+    if (wish && is_group(wish)) {
+        kiln_device_info info = {.usable = 1};
+        snprintf(info.name, sizeof info.name, "%s", wish);
+        run_device(suite, &info);
+        return;
+    }
     if (kiln_device_list(&infos, &listed, sizeof *infos) != KILN_OK) {
         printf("FAIL kiln_device_list: %s\n", kiln_last_error()->message);
         suite->failed++;

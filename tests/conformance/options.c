@@ -8,7 +8,7 @@
 static const char usage[] =
     "usage: conformance [--device NAME] [--op NAME] [--type f32|f64] [--require NAME,...] [--threads N]\n"
     "                   [--quick] [--large] [--all] [--low-limits] [-v] [--plans [--each N] [--part I/N]]\n"
-    "  --device   only this device, or all of a backend: cpu, opencl, opencl:0.1, cuda\n"
+    "  --device   only this device, group, or all of a backend: cpu, opencl, opencl:0.1, cuda, cpu*3\n"
     "  --op       only this operation or check\n"
     "  --require  fail if one of these was not tested\n"
     "  --quick    small problems only, for slow tools\n"

@@ -24,6 +24,13 @@ add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 $
 # the element type: one is enough for the devices that build kernels slowly.
 add_test(NAME conformance_low_limits COMMAND conformance --low-limits --quick --type f64 --require ${KILN_REQUIRED_DEVICES})
 add_test(NAME conformance_low_limits_f32 COMMAND conformance --low-limits --device cpu --type f32 ${conformance_extent})
+# X in as many slices as there are members, more of them at times than rows; on OpenCL what moves between members does.
+foreach(members 2 3 7)
+  add_test(NAME conformance_cpu_${members} COMMAND conformance --device cpu*${members} --quick)
+  set_tests_properties(conformance_cpu_${members} PROPERTIES TIMEOUT 600)
+endforeach()
+add_test(NAME conformance_opencl_2 COMMAND conformance --device opencl*2 --op loss_gradient --type f32 --quick)
+set_tests_properties(conformance_opencl_2 PROPERTIES TIMEOUT 600)
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
 set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads

@@ -1,6 +1,6 @@
 /* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way of devices that have no body of their own for it.
  *
- * There, and where X streams, columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what
+ * There, where X streams, and on a group, columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what
  * it scatters is v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other
  * factor (x_il - c_l) too. */
 #include "ops/linear/gram.h"
@@ -128,7 +128,8 @@ kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, cons
         return ki_fail(KILN_ERR_ARGUMENT, "%s: G and g must not be one, nor X, v or c", call);
     const struct ki_gram gram = {.G = G, .g = g, .X = X, .v = v, .c = c};
     if (X->device->lost) return kiln_device_sync(X->device);
-    TRY(ki_on_cpu(X->device) && !X->streams ? ki_bodies(X)->gram(&gram) : by_blocks(&gram));
+    const bool at_once = ki_on_cpu(X->device) && !X->streams && !X->device->group;
+    TRY(at_once ? ki_bodies(X)->gram(&gram) : by_blocks(&gram));
 done:
     return status;
 }

@@ -153,6 +153,7 @@ kiln_status kiln_factor_solve(kiln_matrix *A, const kiln_factor_rows *rows) {
     if (!rows) return ki_fail(KILN_ERR_ARGUMENT, "%s: rows is NULL", call);
     TRY(KI_TAKE(kiln_factor_rows, &given, rows));
     TRY(check(call, &given, A));
+    TRY(ki_check_single(call, A->device));
     if (given.steps == 0) given.steps = STEPS;
     struct ki_factor_rows problem = {.given = &given,
                                      .A = A,
@@ -173,6 +174,7 @@ kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows, const k
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there are no parts %d", call, parts);
     TRY(KI_TAKE(kiln_factor_rows, &given, rows));
     TRY(check(call, &given, A));
+    TRY(ki_check_single(call, A->device));
     if (!(each = ki_alloc((size_t)A->rows * sizeof *each)))
         TRY(ki_fail_nomem((size_t)A->rows * sizeof *each, "the rows' losses"));
     struct ki_factor_rows problem = {.given = &given,

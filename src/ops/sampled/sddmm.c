@@ -100,6 +100,7 @@ kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sam
     TRY(check_sample(call, &own, sample));
     if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
     TRY(check_sampled(call, P, own.S));
+    TRY(ki_check_single(call, own.S->device));
     TRY(run(&(struct ki_sampled){.kind = own.kind,
                                  .floor = own.floor,
                                  .A = own.A,
@@ -126,6 +127,7 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
     TRY(ki_check_dense(call, "Y", Y, own.S, rows, own.A->cols));
     if (Z) TRY(ki_check_dense(call, "Z", Z, own.S, rows, own.A->cols));
     if (Y == own.A || Y == own.B) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be A or B", call);
+    TRY(ki_check_single(call, own.S->device));
     TRY(run(&(struct ki_sampled){.kind = own.kind,
                                  .by_columns = op == KILN_TRANSPOSED,
                                  .floor = own.floor,

@@ -40,6 +40,7 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
         if (rows[i] < 0 || rows[i] >= X->rows)
             return ki_fail(KILN_ERR_ARGUMENT, "%s: X has %lld rows, and none of number %lld", call,
                            (long long)X->rows, (long long)rows[i]);
+    TRY(ki_check_single(call, X->device));
     if (X->device->lost) return kiln_device_sync(X->device);
     if (R->nnz == 0) return KILN_OK;
     const struct ki_operand operands[] = {{R, true}, {X, false}};

@@ -168,6 +168,7 @@ const struct operation operation_dirichlet_expect = {
     .list = list,
     .prepare = prepare,
     .run = run,
+    .single = true,
     .expect = expect,
     .flops = flops,
     .bytes = bytes,

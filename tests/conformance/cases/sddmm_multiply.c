@@ -77,6 +77,7 @@ const struct operation operation_sddmm_multiply = {
     .list = list,
     .prepare = prepare,
     .run = run,
+    .single = true,
     .expect = expect,
     .flops = flops,
     .bytes = bytes,

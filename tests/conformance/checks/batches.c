@@ -76,4 +76,4 @@ static void run(struct check_context *context) {
     free(values.values);
 }
 
-const struct check check_batches = {.name = "batches", .run = run};
+const struct check check_batches = {.name = "batches", .run = run, .single = true};

@@ -1,0 +1,40 @@
+/* Several devices of one backend under one name: "cuda:0,1", "cuda:all", "cpu*3".
+ *
+ * The group's handle is its first member, and a matrix on the group lies there as on any device. Passes over X are split over the
+ * members (pass/group.c); core only opens them and copies between them. */
+#ifndef KI_GROUP_H
+#define KI_GROUP_H
+
+#include "core/device.h"
+
+enum { KI_MEMBERS = 64, KI_MEMBER_NAME = 32 };
+
+struct ki_group {
+    int count;
+    kiln_device *member[KI_MEMBERS]; /* the first is the device whose group this is */
+    char name[KI_MEMBER_NAME];       /* of the first, whose info has the group's */
+};
+
+/* Whether that is the name of a group. */
+bool ki_group_named(const char *name);
+/* Opens its devices; a list of one is that device. */
+kiln_status ki_group_open(kiln_device **device, const char *name, const kiln_device_options *options);
+/* The members behind the first, at its close. */
+void ki_group_close(kiln_device *device);
+/* ERR_DEVICE_LOST if one is. */
+kiln_status ki_group_alive(const kiln_device *device);
+kiln_status ki_group_sync(kiln_device *device);
+/* The members' statistics added up. */
+void ki_group_statistics(kiln_device_statistics *sum, const kiln_device *device);
+/* An error's record, once more, with the member that it happened on. */
+kiln_status ki_group_fail(const kiln_device *device, int member, const struct ki_error_copy *error);
+
+/* What is queued on `device` from now on begins after what `other` has been given so far: copies between them, and kernels that
+ * use what was copied, need it where a backend copies without waiting. */
+kiln_status ki_device_after(kiln_device *device, kiln_device *other);
+/* Queues a copy behind the work of `to_device`; through host memory, and at once, where the backend has no way between two devices. */
+kiln_status ki_device_copy(kiln_device *to_device, struct ki_buffer *to, int64_t to_offset,
+                           kiln_device *from_device, const struct ki_buffer *from, int64_t from_offset,
+                           int64_t bytes);
+
+#endif

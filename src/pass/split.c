@@ -1,0 +1,161 @@
+/* The slices of a matrix that lies on a group: consecutive rows with about as many entries for each member.
+ *
+ * On the CPU a slice is a view with row starts of its own. On GPUs the whole stays in host memory, from where each member's
+ * memory manager takes its rows, keeps them, or streams them if they are too many: they are matrices like any other to it. */
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "core/threads.h"
+#include "pass/group.h"
+
+static const int64_t *row_starts(const kiln_matrix *X) {
+    return ki_on_cpu(X->device) ? ki_host(&X->row_start) : ki_matrix_host(X, KI_ROW_START);
+}
+
+/* The first row at or behind which `entries` lie before. */
+static int64_t row_of(const kiln_matrix *X, int64_t entries) {
+    const int64_t *start = row_starts(X);
+    int64_t low = 0, high = X->rows;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (start[middle] < entries)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* By the shape and the row starts alone. As long as there are rows each member has one. */
+static void cut(struct ki_split *split, const kiln_matrix *X) {
+    const int64_t parts = split->count;
+    for (int i = 1; i <= parts; i++) {
+        const int64_t left = ki_max(X->rows - (parts - i), 0),
+                      least = ki_min(split->first[i - 1] + 1, X->rows);
+        const int64_t even = ki_part_begin(X->format == KILN_CSR ? X->nnz : X->rows, i, (int)parts);
+        const int64_t row = X->format == KILN_CSR ? row_of(X, even) : even;
+        split->first[i] = i == parts ? X->rows : ki_max(ki_min(row, left), least);
+    }
+}
+
+/* Row starts that count from the slice's first entry. */
+static kiln_status own_starts(int64_t **own, const kiln_matrix *X, int64_t first, int64_t rows) {
+    const int64_t *start = row_starts(X) + first;
+    *own = ki_alloc((size_t)(rows + 1) * 8);
+    if (!*own) return ki_fail_nomem((size_t)(rows + 1) * 8, "a slice of a matrix");
+    for (int64_t r = 0; r <= rows; r++) (*own)[r] = start[r] - start[0];
+    return KILN_OK;
+}
+
+/* Values and columns are the whole's, row starts its own. */
+static void place(kiln_matrix *slice, const kiln_matrix *X, int64_t begin, int64_t *starts) {
+    const bool here = ki_on_cpu(X->device);
+    for (int part = 0; part < ki_matrix_parts(X); part++) {
+        const int64_t bytes = ki_matrix_part_bytes(slice, part);
+        const int64_t at = begin * (part == KI_COL ? 4 : ki_type_bytes(X->type));
+        const bool own = part == KI_ROW_START;
+        struct ki_buffer *buffer = ki_matrix_part(slice, part);
+        if (!here) {
+            slice->host[part] = own ? (void *)starts : (char *)ki_matrix_host(X, part) + at;
+        } else if (own) {
+            *buffer = (struct ki_buffer){(uintptr_t)starts, bytes, 0};
+        } else {
+            *buffer = *ki_matrix_part((kiln_matrix *)(uintptr_t)X, part);
+            buffer->offset += at;
+            buffer->bytes = bytes;
+        }
+        if (here && own) ki_memory_count(slice->device, bytes);
+        if (!own) *(here ? &slice->lent_buffers : &slice->lent_host) |= 1u << part;
+    }
+}
+
+static kiln_status make_slice(struct ki_split *split, const kiln_matrix *X, int i) {
+    const int64_t first = split->first[i], rows = split->first[i + 1] - first;
+    kiln_device *member = X->device->group->member[i];
+    kiln_matrix *slice = NULL;
+    int64_t *starts = NULL, begin = first * X->cols, end = begin + rows * X->cols;
+    kiln_status status;
+    if (X->format == KILN_CSR) {
+        TRY(own_starts(&starts, X, first, rows));
+        begin = row_starts(X)[first];
+        end = row_starts(X)[first + rows];
+    }
+    TRY(ki_matrix_shell(&slice, member, X->type, X->format, rows, X->cols));
+    slice->nnz = end - begin;
+    place(slice, X, begin, starts);
+    split->X[i] = slice;
+    return KILN_OK;
+done:
+    ki_free(starts);
+    return status;
+}
+
+static void free_split(kiln_device *device, void *data) {
+    struct ki_split *split = data;
+    (void)device;
+    for (int i = 0; i < split->count; i++) kiln_matrix_free(split->X[i]);
+    ki_free(split);
+}
+
+static const struct ki_slot_kind split_kind = {"a group's slices", NULL, free_split};
+
+static kiln_status check_memory(const kiln_matrix *X) {
+    if (!X->file) return KILN_OK;
+    ki_fail(KILN_ERR_UNSUPPORTED, "the matrix lies in a file, but group %s splits what is in memory",
+            X->device->info.name);
+    return ki_hint("read the file without mapping it (--map)");
+}
+
+kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X) {
+    struct ki_split *made = ki_slot_get(X, &split_kind);
+    kiln_status status = KILN_OK;
+    *split = made;
+    if (made) return KILN_OK;
+    TRY(check_memory(X));
+    if (!ki_on_cpu(X->device)) TRY(ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X));
+    made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "a group's slices");
+    made->count = X->device->group->count;
+    cut(made, X);
+    for (int i = 0; i < made->count; i++) TRY(make_slice(made, X, i));
+    TRY(ki_slot_put(X, &split_kind, made, 0));
+    *split = made;
+    made = NULL;
+done:
+    if (made) free_split(X->device, made);
+    return status;
+}
+
+/* -------------------------------------------------------------------------------- rows of operands */
+
+static void free_rows(kiln_device *device, void *data) {
+    struct ki_rows *rows = data;
+    (void)device;
+    for (int i = 0; i < rows->count; i++) kiln_matrix_free(rows->rows[i]);
+    ki_free(rows);
+}
+
+static const struct ki_slot_kind rows_kind = {"rows of an operand on a group's members", NULL, free_rows};
+
+kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, const struct ki_split *split) {
+    struct ki_rows *made = ki_slot_get(A, &rows_kind);
+    kiln_status status;
+    /* Another X may be cut elsewhere. */
+    if (made && memcmp(made->first, split->first, sizeof made->first) != 0) {
+        ki_slot_drop(A, &rows_kind);
+        made = NULL;
+    }
+    *rows = made;
+    if (made) return KILN_OK;
+    made = ki_calloc(sizeof *made);
+    if (!made) return ki_fail_nomem(sizeof *made, "rows of an operand");
+    made->count = split->count;
+    memcpy(made->first, split->first, sizeof made->first);
+    TRY(ki_slot_put(A, &rows_kind, made, 0));
+    *rows = made;
+    made = NULL;
+done:
+    ki_free(made);
+    return status;
+}

@@ -1,0 +1,99 @@
+"""Training, predicting and verifying on a group of devices: the answers of one device.
+
+usage: group_test.py KILN FLIGHTS.csv.gz
+"""
+
+import os
+import sys
+import tempfile
+import unittest
+
+from cli_test import FLIGHTS, as_json, kiln
+
+GROUPS = ("cpu*2", "cpu*3", "cpu*7")
+
+
+class Groups(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def same(self, *command, figure="objective", digits=9):
+        """The figure on one device and on groups, relative to its size."""
+        one = as_json(*command, "--device", "cpu")
+        for group in GROUPS:
+            result = as_json(*command, "--device", group)
+            self.assertEqual(result["device"], group)
+            self.assertEqual((result["rows"], result["nnz"]), (one["rows"], one["nnz"]))
+            self.assertTrue(result["converged"])
+            self.assertAlmostEqual(result[figure] / one[figure], 1, digits)
+        return one
+
+    def test_linear_models(self):
+        model = self.path("m.kiln")
+        self.same("linreg", FLIGHTS, "--target", "arr_delay", "-o", model)
+        self.same("linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg", "--standardize", "-o", model)
+        self.same("logreg", FLIGHTS, "--target", "origin", "-o", model)
+
+    def test_glm_and_svm(self):
+        table = self.path("t.csv")
+        with open(table, "w") as out:
+            out.write("count,x,group,label\n")
+            for i in range(400):
+                out.write(f"{(i * 7) % 5 + i % 3},{(i * 37) % 101 / 10},{'abc'[i % 3]},{'yn'[(i * 37) % 101 > 40]}\n")
+        model = self.path("m.kiln")
+        self.same("glm", table, "--target", "count", "--ignore", "label", "--family", "poisson", "--standard-errors",
+                  "-o", model)
+        self.same("logreg", table, "--target", "label", "--l1", "1", "-o", model, digits=7)
+        self.same("svm", table, "--target", "label", "-o", model, digits=7)
+
+    def test_hits(self):
+        graph = self.path("graph.txt")
+        with open(graph, "w") as out:
+            out.writelines(f"{i % 50} {(i * i + 3) % 61}\n" for i in range(400))
+        one = as_json("hits", graph, "--top", 3, "--device", "cpu")
+        for group in GROUPS:
+            result = as_json("hits", graph, "--top", 3, "--device", group)
+            self.assertAlmostEqual(result["eigenvalue"] / one["eigenvalue"], 1, 9)
+            self.assertEqual([row["vertex"] for row in result["authorities"]],
+                             [row["vertex"] for row in one["authorities"]])
+
+    def test_predict_and_verify(self):
+        model = self.path("m.kiln")
+        as_json("linreg", FLIGHTS, "--target", "arr_delay", "-o", model, "--device", "cpu*3")
+        texts = []
+        for device in ("cpu", *GROUPS):
+            out = self.path("p.txt")
+            as_json("predict", model, FLIGHTS, "-o", out, "--device", device)
+            with open(out) as file:
+                texts.append([float(line.split(",")[0]) for line in file.read().split()[1:100]])
+            kiln("verify", model, FLIGHTS, "--device", device)
+        for other in texts[1:]:
+            for a, b in zip(texts[0], other):
+                self.assertAlmostEqual(a, b, 6)
+
+    def test_same_bits(self):
+        """For the same number of members."""
+        models = []
+        for name in ("a.kiln", "b.kiln"):
+            kiln("logreg", FLIGHTS, "--target", "origin", "--deterministic", "--device", "cpu*3", "-o", self.path(name))
+            with open(self.path(name), "rb") as file:
+                models.append(file.read())
+        self.assertEqual(models[0], models[1])
+
+    def test_refusals(self):
+        points = self.path("points.csv")
+        with open(points, "w") as out:
+            out.write("x,y\n" + "".join(f"{i % 7},{i % 5}\n" for i in range(100)))
+        error = kiln("kmeans", points, "-k", 3, "--device", "cpu*2", code=3)[1]
+        self.assertIn("cpu*2 is a group of devices", error)
+        self.assertIn("--device cpu", error)
+        self.assertIn("no list of devices", kiln("hits", points, "--device", "cpu*0", code=2)[1])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,141 @@
+/* Groups of devices: their names, where matrices lie, what passes leave, and who is told of an error. */
+#include <math.h>
+
+#include "backends/check.h"
+#include "core/group.h"
+#include "core/matrix.h"
+
+enum { ROWS = 1000, COLUMNS = 7 };
+
+static void refuse(const char *name, kiln_status status, const char *message) {
+    kiln_device *device = NULL;
+    assert_fails(status, kiln_device_open(&device, name, NULL));
+    assert_null(device);
+    assert_contains(kiln_last_error()->message, message);
+    assert_true(kiln_last_error()->hint[0] != '\0');
+}
+
+static void test_names(void **state) {
+    static const char *const lists[] = {
+        "cpu*",    "cpu*0",   "cpu*-1",  "cpu*2x", "cpu*65",   "*2",
+        "cpu*2,3", "cuda:,1", "cuda:0,", ",",      ":all*2*3", "cpu:a,cpu:b,cpu:c,cpu:d,cpu:e,cpu:f,cpu:g"};
+    (void)state;
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        kiln_device *device = NULL;
+        assert_fails(KILN_ERR_ARGUMENT, kiln_device_open(&device, lists[i], NULL));
+        assert_true(kiln_last_error()->hint[0] != '\0');
+    }
+    refuse("cpu:1,1", KILN_ERR_ARGUMENT, "has cpu:1 twice");
+    refuse("cpu:0,1", KILN_ERR_ARGUMENT, "the CPU is one device");
+    refuse("nothing:all", KILN_ERR_DEVICE, "there is none");
+    refuse("nothing*2", KILN_ERR_ARGUMENT, "unknown device 'nothing'");
+}
+
+static void test_open(void **state) {
+    (void)state;
+    kiln_device *device = NULL;
+    kiln_device_info info = {.size = sizeof info};
+    assert_int_equal(kiln_device_open(&device, "cpu*3", &(kiln_device_options){.threads = 7}), KILN_OK);
+    assert_int_equal(kiln_device_get_info(device, &info), KILN_OK);
+    assert_string_equal(info.name, "cpu*3");
+    assert_int_equal(info.threads, 6); /* two each */
+    assert_int_equal(device->group->count, 3);
+    assert_int_equal(kiln_device_sync(device), KILN_OK);
+    kiln_device_close(device);
+    assert_int_equal(kiln_device_open(&device, "cpu*1", NULL), KILN_OK); /* is the device itself */
+    assert_null(device->group);
+    assert_string_equal(device->info.name, "cpu");
+    kiln_device_close(device);
+    assert_int_equal(kiln_device_open(&device, "cpu:all", NULL), KILN_OK);
+    assert_null(device->group);
+    kiln_device_close(device);
+}
+
+static void test_error_names_the_member(void **state) {
+    (void)state;
+    kiln_device *device = NULL;
+    struct ki_error_copy error;
+    assert_int_equal(kiln_device_open(&device, "cpu*3", NULL), KILN_OK);
+    ki_fail(KILN_ERR_NOMEM, "no room");
+    ki_hint("make some");
+    ki_error_keep(&error);
+    assert_fails(KILN_ERR_NOMEM, ki_group_fail(device, 1, &error));
+    assert_string_equal(kiln_last_error()->message, "cpu*3, member 2 of 3 (cpu): no room");
+    assert_string_equal(kiln_last_error()->hint, "make some");
+    device->group->member[2]->lost = true;
+    assert_fails(KILN_ERR_DEVICE_LOST, kiln_device_sync(device));
+    device->group->member[2]->lost = false;
+    kiln_device_close(device);
+}
+
+/* w = X^T X y by a group of each number of members, twice: the same bits, and the memory is given back. */
+static void pass(double *w, const char *name, const double *values, const double *y) {
+    kiln_device *device = NULL;
+    kiln_matrix *X = NULL, *Y = NULL, *W = NULL;
+    kiln_device_statistics statistics = {.size = sizeof statistics};
+    double again[COLUMNS];
+    assert_int_equal(kiln_device_open(&device, name, &(kiln_device_options){.deterministic = 1}), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&X, device, KILN_F64, ROWS, COLUMNS, values), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&Y, device, KILN_F64, COLUMNS, 1, y), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&W, device, KILN_F64, COLUMNS, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_mmchain(W, 1, X, NULL, Y, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_get(w, W), KILN_OK);
+    assert_int_equal(kiln_mmchain(W, 1, X, NULL, Y, 0, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_get(again, W), KILN_OK);
+    assert_memory_equal(w, again, sizeof again);
+    kiln_matrix_free(X);
+    kiln_matrix_free(Y);
+    kiln_matrix_free(W);
+    assert_int_equal(kiln_device_get_statistics(device, &statistics), KILN_OK);
+    assert_true(statistics.memory_peak >= ROWS * COLUMNS * 8);
+    kiln_device_close(device);
+}
+
+static void test_pass(void **state) {
+    static const char *const names[] = {"cpu*2", "cpu*3", "cpu*7"};
+    double values[ROWS * COLUMNS], y[COLUMNS], one[COLUMNS], w[COLUMNS];
+    (void)state;
+    for (int i = 0; i < ROWS * COLUMNS; i++) values[i] = (double)(i * 37 % 101) / 101 - 0.5;
+    for (int j = 0; j < COLUMNS; j++) y[j] = 1.0 / (1 + j);
+    pass(one, "cpu", values, y);
+    for (size_t n = 0; n < sizeof names / sizeof *names; n++) {
+        pass(w, names[n], values, y);
+        for (int j = 0; j < COLUMNS; j++) assert_true(fabs(w[j] - one[j]) < 1e-12 * ROWS);
+    }
+}
+
+/* What an operation made is a vector to a group, and stays on its first member; new values from outside make it an X. */
+static void test_given(void **state) {
+    (void)state;
+    kiln_device *device = NULL;
+    kiln_matrix *X = NULL, *y = NULL, *w = NULL;
+    double values[6] = {1, 2, 3, 4, 5, 6};
+    assert_int_equal(kiln_device_open(&device, "cpu*2", NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&X, device, KILN_F64, 3, 2, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&y, device, KILN_F64, 2, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&w, device, KILN_F64, 3, 1, NULL), KILN_OK);
+    assert_int_equal(kiln_fill(y, 1), KILN_OK);
+    assert_int_equal(kiln_fill(X, 2), KILN_OK);
+    assert_int_equal(kiln_multiply(w, 1, KILN_PLAIN, X, y, 0, NULL), KILN_OK);
+    assert_null(X->slots);
+    assert_int_equal(kiln_matrix_set(X, values), KILN_OK);
+    assert_int_equal(kiln_multiply(w, 1, KILN_PLAIN, X, y, 0, NULL), KILN_OK);
+    assert_non_null(X->slots);
+    assert_int_equal(kiln_matrix_get(values, w), KILN_OK);
+    assert_true(values[0] == 3 && values[1] == 7 && values[2] == 11);
+    kiln_matrix_free(X);
+    kiln_matrix_free(y);
+    kiln_matrix_free(w);
+    kiln_device_close(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_open),
+        cmocka_unit_test(test_error_names_the_member),
+        cmocka_unit_test(test_pass),
+        cmocka_unit_test(test_given),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
