@@ -43,8 +43,10 @@ const char *ki_compression(const unsigned char *bytes, size_t size) {
     return NULL;
 }
 
-static kiln_status damaged(const struct ki_decoder *decoder, const char *format, const char *why) {
-    const struct ki_place place = {.file = decoder->name, .offset = decoder->taken};
+/* used: compressed bytes of this step. */
+static kiln_status damaged(const struct ki_decoder *decoder, size_t used, const char *format,
+                           const char *why) {
+    const struct ki_place place = {.file = decoder->name, .offset = decoder->taken + (int64_t)used};
     ki_fail_at(KILN_ERR_PARSE, &place, "damaged %s data: %s", format, why);
     return ki_hint("the file was changed or cut off after it was compressed: fetch it again");
 }
@@ -64,7 +66,7 @@ static kiln_status gzip_step(struct ki_decoder *decoder, struct ki_step *step) {
     const size_t most = (size_t)1 << 30; /* zlib counts in unsigned int */
     if (!decoder->open && step->in_size > 0) {
         if (step->in[0] != 0x1f)
-            return damaged(decoder, "gzip", "bytes that are not gzip follow the last member");
+            return damaged(decoder, 0, "gzip", "bytes that are not gzip follow the last member");
         if (inflateReset(z) != Z_OK) return ki_fail(KILN_ERR_INTERNAL, "zlib: cannot begin a member");
         decoder->open = true;
     }
@@ -78,7 +80,7 @@ static kiln_status gzip_step(struct ki_decoder *decoder, struct ki_step *step) {
     if (code == Z_STREAM_END) decoder->open = false;
     if (code == Z_MEM_ERROR) return ki_fail_nomem(1 << 15, "decompression");
     if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) return KILN_OK;
-    return damaged(decoder, "gzip", z->msg ? z->msg : "not a gzip stream");
+    return damaged(decoder, step->used, "gzip", z->msg ? z->msg : "not a gzip stream");
 }
 
 static kiln_status gzip_new(struct ki_decoder *decoder) {
@@ -103,7 +105,7 @@ static kiln_status zstd_step(struct ki_decoder *decoder, struct ki_step *step) {
     size_t code = ZSTD_decompressStream(decoder->zstd, &out, &in);
     step->used = in.pos;
     step->made = out.pos;
-    if (ZSTD_isError(code)) return damaged(decoder, "zstd", ZSTD_getErrorName(code));
+    if (ZSTD_isError(code)) return damaged(decoder, in.pos, "zstd", ZSTD_getErrorName(code));
     if (in.pos == 0 && out.pos == 0) return KILN_OK;
     if (!decoder->open) decoder->header_size = decoder->made = 0;
     const size_t room = sizeof decoder->header - decoder->header_size, more = in.pos < room ? in.pos : room;
@@ -111,8 +113,9 @@ static kiln_status zstd_step(struct ki_decoder *decoder, struct ki_step *step) {
     decoder->header_size += more;
     decoder->made += out.pos;
     decoder->open = code != 0;
-    return decoder->open || is_whole(decoder) ? KILN_OK
-                                              : damaged(decoder, "zstd", "a frame is shorter than it says");
+    return decoder->open || is_whole(decoder)
+               ? KILN_OK
+               : damaged(decoder, in.pos, "zstd", "a frame is shorter than it says");
 }
 
 static kiln_status zstd_new(struct ki_decoder *decoder) {
@@ -163,6 +166,7 @@ kiln_status ki_decoder_step(struct ki_decoder *decoder, struct ki_step *step) {
 }
 
 kiln_status ki_decoder_end(const struct ki_decoder *decoder) {
-    return decoder->open ? damaged(decoder, decoder->step == gzip_step ? "gzip" : "zstd", "it ends too early")
-                         : KILN_OK;
+    return decoder->open
+               ? damaged(decoder, 0, decoder->step == gzip_step ? "gzip" : "zstd", "it ends too early")
+               : KILN_OK;
 }

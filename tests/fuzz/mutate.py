@@ -384,7 +384,7 @@ class Run:
     def __init__(self, options):
         self.kiln, self.keep = os.path.abspath(options.kiln), options.keep
         self.folder = tempfile.mkdtemp(prefix="kiln-mutate-")
-        self.executions, self.findings, self.codes = 0, 0, {}
+        self.executions, self.findings, self.codes, self.former = 0, 0, {}, None
         self.environment = dict(os.environ, ASAN_OPTIONS="exitcode=99:abort_on_error=0:detect_leaks=1",
                                 UBSAN_OPTIONS="halt_on_error=1:exitcode=99", KILN_CACHE_DIR=self.folder)
 
@@ -435,7 +435,9 @@ class Run:
         data, suffix, options = make(r)
         path = self.write("data" + suffix, data)
         mapped = "--map" in options
-        code, _ = self.run((["linreg"] if mapped else ["info"]) + [path, *options], (0, 2, 3, 4) if mapped else (0, 2, 3))
+        further = [self.former] if self.former and r.random() < 0.15 else []  # two files as one, mostly of other columns
+        self.former = shutil.copy(path, self.path("former" + suffix)) if r.random() < 0.5 else None
+        code, _ = self.run((["linreg"] if mapped else ["info"]) + [path, *further, *options], (0, 2, 3, 4) if mapped else (0, 2, 3))
         if code == 0 and not mapped and r.random() < 0.3:
             self.again(path, [o for o in options if o not in ("--map",)])
 
@@ -531,7 +533,8 @@ def main():
             if name == "model":
                 run.model(r, models, data)
             else:
-                run.data(r, FORMATS[name])
+                for _ in range(2):  # the second may be read with the first, of the same format
+                    run.data(r, FORMATS[name])
         print(f"mutate: {files} files, {run.executions} executions in {time.time() - start:.0f} s, exit codes "
               f"{dict(sorted(run.codes.items()))}, {run.findings} findings (seed {options.seed})")
     finally:
