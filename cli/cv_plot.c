@@ -136,7 +136,8 @@ static int draw(struct figure *figure, const char *path) {
     if (validation->sparse)
         add_curve(figure,
                   folded ? "coefficients that are not 0, mean of the folds" : "coefficients that are not 0",
-                  "", figure->nonzeros, NULL);
+                  "", figure->nonzeros, NULL)
+            ->counted = true;
     if (!folded) add_scores(figure);
     snprintf(title, sizeof title, folded ? "%s: cross-validation, %s" : "%s: path",
              figure->job->algorithm->title, text_plural(validation->folds, "fold"));

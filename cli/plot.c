@@ -77,6 +77,7 @@ static void fit(struct canvas *c) {
             widen(&c->y, series->y[i] - error_of(series, i));
             widen(&c->y, series->y[i] + error_of(series, i));
         }
+    if (panel->counted) widen(&c->y, 0);
     give_room(&c->x);
     give_room(&c->y);
 }
@@ -96,7 +97,8 @@ static void draw_tick(const struct canvas *c, bool horizontal, double value) {
 }
 
 static void draw_linear_ticks(const struct canvas *c, const struct axis *axis, bool horizontal) {
-    const double step = picture_step(axis->most - axis->least, 5);
+    const double fine = picture_step(axis->most - axis->least, 5);
+    const double step = c->panel->counted && !horizontal ? fmax(fine, 1) : fine;
     const double first = ceil(axis->least / step - 1e-9);
     const int count = (int)floor(axis->most / step + 1e-9 - first) + 1;
     for (int k = 0; k < count; k++) draw_tick(c, horizontal, (first + k) * step);
