@@ -1,4 +1,4 @@
-/* Any bytes as the model of every verb that reads one: info, predict, evaluate, verify, recommend, and the warm start of each algorithm, by the
+/* Any bytes as the model of every verb that reads one: info, predict, evaluate, verify, coefficients, recommend, and the warm start of each algorithm, by the
  * tool's own code, each with rows of numbers, a table with text classes, and a graph. The checksum is not compared in a fuzz
  * build, so that what a model says is reached. */
 #define _GNU_SOURCE
@@ -70,9 +70,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {
     run_line("predict MODEL DATA --format csv --target label", model, table);
     run_line("evaluate MODEL DATA", model, numbers);
     run_line("evaluate MODEL DATA --format csv --target label", model, table);
+    run_line("coefficients MODEL", model, "");
     run_line("recommend MODEL --user 1", model, "");
     run_line("recommend MODEL --item 2", model, "");
     run_line("recommend MODEL DATA", model, ratings);
+    run_line("lda DATA --warm-start MODEL --max-iterations 2 --topics 2", model, ratings);
+    run_line("gap DATA --warm-start MODEL --max-iterations 2 --topics 2", model, ratings);
     run_line("sfa DATA --warm-start MODEL --max-iterations 2 --factors 2", model, ratings);
     run_line("verify MODEL DATA --format mtx", model, ratings);
     run_line("verify MODEL DATA", model, numbers);
