@@ -2,8 +2,10 @@
  *
  * All vectors of VS threads take as many entries each, wherever rows begin and end, so that neither long rows nor empty ones make
  * a difference. A row of A, and with Y the sum of a row of Y, stay in registers as long as the row lasts; R rows of B are on their
- * way at a time. A row of Y that lies within a vector's entries is added to Y at its end; what a vector has of one that does not is
- * left in `cut`, and added in the order of the vectors by sddmm_join: no sum is atomic.
+ * way at a time. A row of Y that lies within a vector's entries is written at its end. Of one that does not, the vector in whose
+ * entries it begins adds up what the next vectors of its group have left in `cut`, in their order; what groups have of a row that goes
+ * beyond them is added up, group by group, by sddmm_join, which also writes the rows without entries: no sum is atomic, and no row of
+ * Y is touched twice.
  *
  * SAMPLE is kiln_sample_kind, or 0, WITH_P, WITH_Y and WITH_SUM say what is wanted. A thread has Q pieces of W numbers of a row, k
  * being a multiple of W. */
@@ -15,12 +17,14 @@
     NEXT(IN, real, B)                                                                                        \
     NEXT(OUT, real, P)                                                                                       \
     NEXT(OUT, real, Y)                                                                                       \
+    NEXT(IN, real, Z)                                                                                        \
     NEXT(SPACE, wide, sums)                                                                                  \
     NEXT(SPACE, real, cut)                                                                                   \
     NEXT(SPACE, long, cut_row)                                                                               \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, long, nnz)                                                                                   \
     NEXT(VALUE, long, each)                                                                                  \
+    NEXT(VALUE, long, vectors)                                                                               \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, real, alpha)                                                                                 \
     NEXT(VALUE, real, beta)                                                                                  \
@@ -28,11 +32,17 @@
 
 #define ARGUMENTS_sddmm_join(FIRST, NEXT)                                                                    \
     FIRST(OUT, real, Y)                                                                                      \
+    NEXT(IN, real, Z)                                                                                        \
+    NEXT(TABLE, start_t, start)                                                                              \
     NEXT(TABLE, real, cut)                                                                                   \
     NEXT(TABLE, long, cut_row)                                                                               \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, long, groups)                                                                                \
+    NEXT(VALUE, long, each)                                                                                  \
     NEXT(VALUE, long, vectors)                                                                               \
     NEXT(VALUE, int, k)                                                                                      \
-    NEXT(VALUE, real, alpha)
+    NEXT(VALUE, real, alpha)                                                                                 \
+    NEXT(VALUE, real, beta)
 
 #ifndef KI_HOST
 #ifdef SHORT_STARTS
@@ -102,20 +112,56 @@ DEVICE_FN bool moves_on(struct place *at, __global const start_t *start, long e)
     return beyond;
 }
 
-/* A row's sum goes where it belongs. */
-DEVICE_FN void add_row(__global real *Y, __global real *cut, __global long *cut_row, const real *y,
-                       const struct place *at, __global const start_t *start, long vector, int lane, int k,
-                       real alpha) {
-    const bool before = (long)start[at->row] < at->begin, after = at->row_end > at->end;
-    const long slot = 2 * vector + (before ? 0 : 1);
-    __global real *to = before || after ? cut + slot * k : Y + at->row * k;
-    if ((before || after) && lane == 0) cut_row[slot] = at->row;
+/* A thread's part of a row, to where the row is. */
+DEVICE_FN void store_row(__global real *to, const real *from, int lane, int k) {
     EACH_PIECE(q) {
-        if (AT(q) < k)
-            for (int w = 0; w < W; w++)
-                to[AT(q) + w] = before || after ? y[q * W + w] : to[AT(q) + w] + alpha * y[q * W + w];
+        if (AT(q) < k) {
+#if W == 4
+            PIECE piece = {from[q * W], from[q * W + 1], from[q * W + 2], from[q * W + 3]};
+            *(__global PIECE *)(to + AT(q)) = piece;
+#elif W == 2
+            PIECE piece = {from[q * W], from[q * W + 1]};
+            *(__global PIECE *)(to + AT(q)) = piece;
+#else
+            to[AT(q)] = from[q];
+#endif
+        }
     }
 }
+
+#ifdef WITH_Y
+/* Y's row = alpha y + beta Z's. */
+DEVICE_FN void write_row(__global real *Y, __global const real *Z, real *y, long row, int lane, int k,
+                         real alpha, real beta) {
+    real z[PLACES];
+    if (beta != REAL(0.0)) load_row(z, Z + row * k, lane, k);
+    EACH_PLACE(p) y[p] = alpha * y[p] + (beta == REAL(0.0) ? REAL(0.0) : beta * z[p]);
+    store_row(Y + row * k, y, lane, k);
+}
+
+/* y += what the vectors from `first` to `last` have left. */
+DEVICE_FN void add_parts(real *y, __global const real *cut, long first, long last, int lane, int k) {
+    for (long v = first; v <= last; v++) {
+        real part[PLACES];
+        load_row(part, cut + v * k, lane, k);
+        EACH_PLACE(p) y[p] += part[p];
+    }
+}
+
+/* The row that a vector is at when its entries end, or another begins: written, or if it began before them left in `cut`. True if
+ * it begins in them and goes on. */
+DEVICE_FN bool end_row(__global real *Y, __global const real *Z, __global real *cut, real *y,
+                       const struct place *at, __global const start_t *start, long vector, int lane, int k,
+                       real alpha, real beta) {
+    if ((long)start[at->row] < at->begin)
+        store_row(cut + vector * k, y, lane, k);
+    else if (at->row_end > at->end)
+        return true;
+    else
+        write_row(Y, Z, y, at->row, lane, k, alpha, beta);
+    return false;
+}
+#endif
 
 __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
 #if VS > 1
@@ -137,9 +183,11 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
 #endif
 #ifdef WITH_Y
     struct place to = at;
+    /* where the row ends that began before the vector's entries; 0: there is none */
+    const long head_end = at.begin < at.end && (long)start[at.row] < at.begin ? at.row_end : 0;
     real y[PLACES];
     EACH_PLACE(p) y[p] = REAL(0.0);
-    if (lane == 0) cut_row[2 * vector] = cut_row[2 * vector + 1] = -1;
+    if (id == 0) cut_row[get_group_id(0)] = -1;
 #endif
     for (long step = 0; step < each; step += R) {
         const long first = at.begin + step;
@@ -175,7 +223,7 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
 #endif
 #ifdef WITH_Y
                 if (e >= to.row_end) {
-                    add_row(Y, cut, cut_row, y, &to, start, vector, lane, k, alpha);
+                    end_row(Y, Z, cut, y, &to, start, vector, lane, k, alpha, beta);
                     moves_on(&to, start, e);
                     EACH_PLACE(p) y[p] = REAL(0.0);
                 }
@@ -185,7 +233,27 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
         }
     }
 #ifdef WITH_Y
-    if (to.begin < to.end) add_row(Y, cut, cut_row, y, &to, start, vector, lane, k, alpha);
+    const bool goes_on = to.begin < to.end && end_row(Y, Z, cut, y, &to, start, vector, lane, k, alpha, beta);
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    const long group = (long)get_group_id(0), last = (group + 1) * (BS / VS) - 1;
+    __global real *beyond =
+        cut + (vectors + 2 * group) * k; /* the group's own: of a row from before it, of one that goes on */
+    if (goes_on) {
+        const long ends = (to.row_end - 1) / each;
+        add_parts(y, cut, vector + 1, ends < last ? ends : last, lane, k);
+        if (ends <= last) {
+            write_row(Y, Z, y, to.row, lane, k, alpha, beta);
+        } else {
+            store_row(beyond + k, y, lane, k);
+            if (lane == 0) cut_row[group] = to.row;
+        }
+    }
+    if (id < VS && head_end > at.begin) {
+        const long ends = (head_end - 1) / each;
+        EACH_PLACE(p) y[p] = REAL(0.0);
+        add_parts(y, cut, vector, ends < last ? ends : last, lane, k);
+        store_row(beyond, y, lane, k);
+    }
 #endif
 #ifdef WITH_SUM
     LOCAL wide tree[BS];
@@ -201,14 +269,41 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
 #endif
 
 #ifdef JOIN
-/* A group for each vector in whose entries a row begins that goes on in the next one's: that row's parts, in order. */
+#define CHECKED 8 /* rows, by a thread at once */
+
+DEVICE_FN void write_number(__global real *Y, __global const real *Z, long at, real sum, real beta) {
+    Y[at] = sum + (beta == REAL(0.0) ? REAL(0.0) : beta * Z[at]);
+}
+
+/* A group for each of sddmm's: the row that begins there and goes on beyond it, its parts in order; and a share of the rows
+ * without entries. */
 __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
-    const long vector = (long)get_group_id(0), row = cut_row[2 * vector + 1];
-    if (row < 0) return;
-    for (int c = (int)get_local_id(0); c < k; c += JOIN) {
-        real sum = cut[(2 * vector + 1) * k + c];
-        for (long v = vector + 1; v < vectors && cut_row[2 * v] == row; v++) sum += cut[2 * v * k + c];
-        Y[row * k + c] += alpha * sum;
+    LOCAL int empty[JOIN];
+    const long group = (long)get_group_id(0), row = cut_row[group];
+    const int id = (int)get_local_id(0);
+    __global const real *beyond = cut + vectors * k;
+    if (row >= 0) {
+        const long last = ((long)start[row + 1] - 1) / each;
+        for (int c = id; c < k; c += JOIN) {
+            real sum = beyond[(2 * group + 1) * k + c];
+            for (long g = group + 1; g <= last; g++) sum += beyond[2 * g * k + c];
+            write_number(Y, Z, row * k + c, alpha * sum, beta);
+        }
+    }
+    for (long first = group * JOIN * CHECKED; first < rows; first += groups * JOIN * CHECKED) {
+        int found = 0;
+        for (int i = 0; i < CHECKED; i++) {
+            const long r = first + id * CHECKED + i;
+            if (r < rows && start[r] == start[r + 1]) found |= 1 << i;
+        }
+        empty[id] = found;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int t = 0; t < JOIN; t++)
+            for (int i = 0; empty[t] >> i; i++)
+                if (empty[t] >> i & 1)
+                    for (int c = id; c < k; c += JOIN)
+                        write_number(Y, Z, (first + t * CHECKED + i) * k + c, REAL(0.0), beta);
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 #endif
@@ -217,5 +312,6 @@ __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
 // build SAMPLE=3 WITH_P WITH_SUM VS=8 BS=128 Q=1 W=1 R=4
 // build SAMPLE=2 WITH_Y WITH_SUM VS=8 BS=128 Q=2 W=2 R=2 SHORT_STARTS
 // build SAMPLE=0 WITH_Y VS=64 BS=128 Q=2 W=2 R=2
-// build JOIN=64
+// build JOIN=128
+// build JOIN=128 SHORT_STARTS
 #endif

@@ -4,17 +4,16 @@
 #include "core/arguments.h"
 #include "core/seams.h"
 #include "core/size.h"
-#include "pass/combine.h"
 #include "ops/sampled/sddmm.cl"
 #include "ops/sampled/sddmm.h"
 
 KI_ARGUMENTS(sddmm);
 KI_ARGUMENTS(sddmm_join);
 
-#define JOIN_DEFINES "-DJOIN=64" /* JOIN threads a group */
+#define JOIN_DEFINES "-DJOIN=128" /* JOIN threads a group */
 enum {
     GROUP = 128,
-    JOIN = 64,
+    JOIN = 128,
     VECTOR_MOST = 256,
     PIECES = 4,   /* of a row, in a thread; more only where a vector has the most threads */
     NUMBERS = 32, /* of rows of B, on their way to a thread */
@@ -53,12 +52,6 @@ static kiln_status build(struct ki_kernel **kernel, struct layout *l, const stru
     return status;
 }
 
-static kiln_status begin_result(const struct ki_sampled *s) {
-    if (!s->Y || s->Z == s->Y)
-        return s->Y && s->beta != 1 ? ki_combine_all(s->Y, s->beta, s->Z, 0, NULL) : KILN_OK;
-    return s->Z ? ki_combine_all(s->Y, s->beta, s->Z, 0, NULL) : kiln_fill(s->Y, 0);
-}
-
 static kiln_status add_sums(double *sum, kiln_device *device, const struct ki_buffer *sums, int64_t groups) {
     const int64_t element = ki_type_bytes(ki_wide_type(device));
     kiln_status status;
@@ -73,29 +66,41 @@ done:
     return status;
 }
 
+/* Y's rows that go beyond a group, and those without entries. */
+static kiln_status join(const struct ki_sampled *s, const kiln_matrix *S, const struct layout *l,
+                        struct ki_kernel *kernel, const struct ki_buffer *cut,
+                        const struct ki_buffer *cut_row) {
+    const int64_t vectors = l->BS / l->VS;
+    return ki_kernel_launch(S->device, kernel, l->groups, JOIN,
+                            KI_PACK(sddmm_join, S, .Y = s->Y, .Z = s->Z, .start = s->start, .cut = cut,
+                                    .cut_row = cut_row, .rows = s->rows, .groups = l->groups,
+                                    .each = l->each * vectors, .vectors = l->groups * vectors,
+                                    .k = (int32_t)s->k, .alpha = s->alpha, .beta = s->beta));
+}
+
 kiln_status ki_sampled_gpu(const struct ki_sampled *s, const kiln_matrix *S) {
     kiln_device *device = S->device;
-    struct ki_kernel *kernel, *join = NULL;
+    struct ki_kernel *kernel, *joins = NULL;
     struct ki_buffer sums = {0}, cut = {0}, cut_row = {0};
     struct layout l = layout_of(s, S->type);
     kiln_status status;
     TRY(build(&kernel, &l, s, S));
     const int64_t vectors = l.groups * (l.BS / l.VS);
+    const int64_t parts = vectors + 2 * l.groups; /* of rows of Y */
     if (s->sum) TRY(ki_device_space(device, 0, &sums, l.groups * 8));
-    if (s->Y) TRY(ki_device_space(device, 1, &cut, 2 * vectors * s->k * ki_type_bytes(S->type)));
-    if (s->Y) TRY(ki_device_space(device, 2, &cut_row, 2 * vectors * 8));
-    if (s->Y) TRY(ki_kernel_get(&join, device, "sddmm", "sddmm_join", S->type, JOIN_DEFINES));
-    TRY(begin_result(s)); /* from here on only the driver can fail */
+    if (s->Y) TRY(ki_device_space(device, 1, &cut, parts * s->k * ki_type_bytes(S->type)));
+    if (s->Y) TRY(ki_device_space(device, 2, &cut_row, l.groups * 8));
+    if (s->Y)
+        TRY(ki_kernel_get(&joins, device, "sddmm", "sddmm_join", S->type,
+                          s->by_columns ? JOIN_DEFINES " -DSHORT_STARTS" : JOIN_DEFINES));
+    /* from here on only the driver can fail */
     TRY(ki_kernel_launch(device, kernel, l.groups, l.BS,
                          KI_PACK(sddmm, S, .start = s->start, .col = s->col, .value = s->value, .A = s->A,
-                                 .B = s->B, .P = s->P, .Y = s->Y, .sums = s->sum ? &sums : NULL,
+                                 .B = s->B, .P = s->P, .Y = s->Y, .Z = s->Z, .sums = s->sum ? &sums : NULL,
                                  .cut = s->Y ? &cut : NULL, .cut_row = s->Y ? &cut_row : NULL,
-                                 .rows = s->rows, .nnz = s->nnz, .each = l.each, .k = (int32_t)s->k,
-                                 .alpha = s->alpha, .beta = s->beta, .least = s->floor)));
-    if (s->Y)
-        TRY(ki_kernel_launch(device, join, vectors, JOIN,
-                             KI_PACK(sddmm_join, S, .Y = s->Y, .cut = &cut, .cut_row = &cut_row,
-                                     .vectors = vectors, .k = (int32_t)s->k, .alpha = s->alpha)));
+                                 .rows = s->rows, .nnz = s->nnz, .each = l.each, .vectors = vectors,
+                                 .k = (int32_t)s->k, .alpha = s->alpha, .beta = s->beta, .least = s->floor)));
+    if (s->Y) TRY(join(s, S, &l, joins, &cut, &cut_row));
     if (s->sum) TRY(add_sums(s->sum, device, &sums, l.groups));
 done:
     return status;
