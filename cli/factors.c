@@ -32,20 +32,6 @@ int factors_check(struct solving *s) {
         "%s is a dense matrix, in which every entry is a rating", s->run->arguments[0]);
 }
 
-static int take_start(struct solving *s, int64_t columns) {
-    struct factors_state *state = s->state;
-    kiln_type type;
-    int64_t rows = 0, cols = 0, r = 0, other = 0;
-    if (!model_tensor_shape(s->warm, "A", &type, &rows, &r) ||
-        !model_tensor_shape(s->warm, "B", &type, &cols, &other) || rows != kiln_matrix_rows(solving_X(s)) ||
-        cols != kiln_matrix_cols(solving_X(s)) || r != columns)
-        return fail_with(KILN_ERR_MODEL, USING_MODEL,
-                         "the same rows, columns, --factors and --biases are needed",
-                         "%s is no factor model of this shape", s->run->settings->warm_start);
-    const int code = solve_take(&state->A, s, "A");
-    return code ? code : solve_take(&state->B, s, "B");
-}
-
 int factors_prepare(struct solving *s) {
     struct factors_state *state = s->state;
     const struct factors_wanted *wanted = s->own;
@@ -54,7 +40,7 @@ int factors_prepare(struct solving *s) {
     if (wanted->test_fraction > 0 && kiln_split_entries(&state->train, &state->test, X, wanted->test_fraction,
                                                         (uint64_t)s->run->settings->seed) != KILN_OK)
         return fail_library(WORKING);
-    if (s->warm) return take_start(s, columns);
+    if (s->warm) return factors_take_start(s, columns);
     const int code = solve_allocate(&state->A, s, kiln_matrix_rows(X), columns);
     return code ? code : solve_allocate(&state->B, s, kiln_matrix_cols(X), columns);
 }

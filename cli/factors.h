@@ -28,6 +28,7 @@ const kiln_matrix *factors_training(const struct solving *s); /* without the ent
 /* For struct solver. A verb's check sets title, biases and implicit before it calls factors_check; its solve fills A, B and model. */
 int factors_check(struct solving *s);
 int factors_prepare(struct solving *s);
+int factors_take_start(struct solving *s, int64_t r); /* A and B of r columns from --warm-start */
 int factors_finish(struct solving *s);
 kiln_status factors_keep(kiln_model *model, const struct solving *s);
 int factors_write(const struct solving *s);

@@ -890,6 +890,27 @@ class Factors(Models):
         self.assertEqual(len(rows), 120)
         self.assertFalse({(int(u), int(i)) for u, i, _ in rows} & there)
 
+    def test_start_that_grows(self):
+        """Users and items are found again by name, in any order; those that the model does not know are new."""
+        _, there = self.ratings()
+        lines = [f"user {u},item {i},{1 + (u * i) % 5}" for u, i in sorted(there)]
+        head = "user,item,rating\n"
+        old, turned, more = (self.write(name, head + "\n".join(some) + "\n") for name, some in (
+            ("old.csv", lines[:-60]), ("turned.csv", lines[:-60][::-1]), ("more.csv", lines[::-1])))
+        model, options = self.path("old.kiln"), ["--factors", 3, "--biases", "--l2", 1, "--tolerance", 1e-6, *CPU]
+        first = as_json("als", old, "-o", model, *options)
+        again = as_json("als", turned, "--warm-start", model, *options)
+        self.assertLessEqual(again["iterations"], 3)
+        self.assertLess(abs(again["objective"] / first["objective"] - 1), 1e-4)
+        _, error = kiln("als", more, "--warm-start", model, *[word for word in options if word != "--quiet"])
+        self.assertIn("38 of 40 rows and 30 of 30 columns are the model's", error)
+        warm, cold = (as_json("als", more, "--max-iterations", 2, *start, *options) for start in (["--warm-start", model], []))
+        self.assertLess(warm["objective"], cold["objective"])
+        self.assertIn("names", kiln("als", self.path("ratings.mtx"), "--warm-start", model, *options, code=7)[1])
+        self.assertIn("none", kiln("als", self.write("strangers.csv", "1,2,3\n4,5,6\n"), "--warm-start", model, *options, code=7)[1])
+        kiln("sfa", more, "--factors", 3, "-o", model, *CPU)
+        kiln("sfa", old, "--factors", 3, "--warm-start", model, *CPU)
+
     def test_names(self):
         """The same ratings as a matrix and as a list with names: the same model, whose rows and columns have the names."""
         data, _ = self.ratings()
