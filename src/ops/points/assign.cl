@@ -1,13 +1,10 @@
-/* GPU body of kiln_assign: the nearest centre of each row without a matrix of distances, then sums of each cluster's rows.
+/* GPU body of kiln_assign: the nearest centre of each row without a matrix of distances. Sums are in assign_sums.cl.
  *
  * Dense rows: a group takes BR rows against BC centres at a time, a thread TR x TC of their products in registers, from slabs
  * of columns in local memory; scores h - x.c, h = ||c||^2 / 2, go straight into the least, the second least and the number of
- * the least. Rows for which f32 leaves the nearest in doubt (assign.cpu.h has the bound) go on a list, which the same kernel
- * takes AGAIN: it measures in `wide` whatever scores at most the row's limit. Sparse rows: a group a row, whose threads share
- * the centres, column by column of the transposed centres.
- *
- * Sums: rows are sorted by cluster, each cluster's are cut into slices, a group adds one up, and slices are added in order: the
- * same bits from run to run, as nothing is added atomically. */
+ * the least. Of few columns a thread has whole rows (FEW). Rows for which f32 leaves the nearest in doubt (assign.cpu.h has the
+ * bound) go on a list, which the first kernel takes AGAIN: it measures in `wide` whatever scores at most the row's limit.
+ * Sparse rows: a group a row, whose threads share the centres, column by column of the transposed centres. */
 
 #define ARGUMENTS_assign_halves(FIRST, NEXT)                                                                 \
     FIRST(SPACE, real, halves)                                                                                 \
@@ -28,6 +25,17 @@
     NEXT(TABLE, real, halves)                                                                                  \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, n)                                                                                      \
+    NEXT(VALUE, int, k)
+
+#define ARGUMENTS_assign_few(FIRST, NEXT)                                                                    \
+    FIRST(SPACE, int, found)                                                                                 \
+    NEXT(SPACE, int, doubtful)                                                                               \
+    NEXT(SPACE, real, limits)                                                                                \
+    NEXT(SPACE, int, state)                                                                                  \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(IN, real, C)                                                                                        \
+    NEXT(TABLE, real, halves)                                                                                \
+    NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, k)
 
 #define ARGUMENTS_assign_sparse(FIRST, NEXT)                                                                 \
@@ -55,32 +63,6 @@
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, n)                                                                                      \
     NEXT(VALUE, long, first)
-
-#define ARGUMENTS_assign_bounds(FIRST, NEXT)                                                                 \
-    FIRST(SPACE, int, start)                                                                                 \
-    NEXT(TABLE, int, key)                                                                                    \
-    NEXT(VALUE, int, rows)                                                                                   \
-    NEXT(VALUE, int, k)
-
-#define ARGUMENTS_assign_sums(FIRST, NEXT)                                                                   \
-    FIRST(SPACE, wide, partial)                                                                              \
-    NEXT(TABLE, int, start)                                                                                  \
-    NEXT(TABLE, int, order)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(TABLE, long, row_start)                                                                             \
-    NEXT(TABLE, int, col)                                                                                    \
-    NEXT(IN, real, C)                                                                                        \
-    NEXT(IN, real, weights)                                                                                  \
-    NEXT(VALUE, int, n)                                                                                      \
-    NEXT(VALUE, int, slices)
-
-#define ARGUMENTS_assign_join(FIRST, NEXT)                                                                   \
-    FIRST(OUT, real, sums)                                                                                   \
-    NEXT(SPACE, wide, totals)                                                                                \
-    NEXT(TABLE, wide, partial)                                                                               \
-    NEXT(VALUE, int, n)                                                                                      \
-    NEXT(VALUE, int, k)                                                                                      \
-    NEXT(VALUE, int, slices)
 
 #ifndef KI_HOST
 #define HUGE_SQUARE 4.2535295865117308e37f /* 2^125 */
@@ -124,6 +106,27 @@ DEVICE_FN void nearest_join(struct nearest *to, real best, real second, int inde
     if (larger < to->second) to->second = larger;
     if (second < to->second) to->second = second;
     if (less) to->best = best, to->index = index;
+}
+
+DEVICE_FN void load_four(real *to, LOCAL_PTR const real *from) {
+    const REAL4 all = *(LOCAL_PTR const REAL4 *)from;
+    to[0] = all.x;
+    to[1] = all.y;
+    to[2] = all.z;
+    to[3] = all.w;
+}
+
+/* A row's number, and, where rounding leaves it in doubt, the row and the highest score of a centre that may be nearest. */
+DEVICE_FN void settle(__global int *found, __global int *doubtful, __global real *limits, __global int *state,
+                      long row, const struct nearest *all, real square, int n, int k) {
+    found[row] = all->index;
+    if (!DOUBTS || k == 1) return;
+    const real margin = margin_of(square, all->best, n);
+    const bool huge = state[1] || !(square < HUGE_SQUARE);
+    if (!huge && all->second - all->best > margin) return;
+    const int place = count_up(&state[0]);
+    doubtful[place] = (int)row;
+    limits[place] = huge ? REAL_INFINITY : all->best + margin;
 }
 
 #ifdef PREPARE
@@ -174,27 +177,6 @@ __kernel GROUP_OF(128) void assign_rows(PARAMETERS(assign_rows)) {
     }
 }
 
-/* Where each cluster begins among the sorted rows. */
-__kernel GROUP_OF(128) void assign_bounds(PARAMETERS(assign_bounds)) {
-    for (int i = (int)get_global_id(0); i <= rows; i += (int)get_global_size(0)) {
-        const int from = i == 0 ? 0 : key[i - 1] + 1, to = i == rows ? k : key[i];
-        for (int c = from; c <= to; c++) start[c] = i;
-    }
-}
-
-/* The slices of a cluster, added up in order. A slice: n sums, then two totals. */
-__kernel GROUP_OF(128) void assign_join(PARAMETERS(assign_join)) {
-    const long width = n + 2, count = (long)k * width;
-    for (long i = (long)get_global_id(0); i < count; i += (long)get_global_size(0)) {
-        const long c = i / width, j = i % width;
-        wide sum = 0;
-        for (int s = 0; s < slices; s++) sum += partial[(c * slices + s) * width + j];
-        if (j >= n)
-            totals[c * 2 + j - n] = sum;
-        else if (sums)
-            sums[c * n + j] = (real)sum;
-    }
-}
 #endif
 
 #ifdef DENSE
@@ -207,14 +189,6 @@ __kernel GROUP_OF(128) void assign_join(PARAMETERS(assign_join)) {
 #define EACH_CENTRE(i) _Pragma("unroll") for (int i = 0; i < TC; i++)
 /* Of the rows and centres of a tile a thread has every fourth four, so that threads side by side read side by side. */
 #define OF_THREAD(i, at, across) ((i) / 4 * (across)*4 + (at)*4 + (i) % 4)
-
-DEVICE_FN void load_four(real *to, LOCAL_PTR const real *from) {
-    const REAL4 all = *(LOCAL_PTR const REAL4 *)from;
-    to[0] = all.x;
-    to[1] = all.y;
-    to[2] = all.z;
-    to[3] = all.w;
-}
 
 #ifdef AGAIN
 #define ROWS_OF_TILE(r) ((r) < count ? (long)doubtful[r] : -1)
@@ -327,17 +301,109 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
             struct nearest all = {REAL_INFINITY, REAL_INFINITY, 0};
             for (int t = 0; t < GC; t++)
                 nearest_join(&all, bests[r * GC + t], seconds[r * GC + t], indices[r * GC + t]);
-            found[top + r] = all.index;
-            if (DOUBTS && k > 1) {
-                const real margin = margin_of(squares[r], all.best, n);
-                const bool huge = state[1] || !(squares[r] < HUGE_SQUARE);
-                if (huge || !(all.second - all.best > margin)) {
-                    const int place = count_up(&state[0]);
-                    doubtful[place] = (int)(top + r);
-                    limits[place] = huge ? REAL_INFINITY : all.best + margin;
-                }
-            }
+            settle(found, doubtful, limits, state, top + r, &all, squares[r], n, k);
 #endif
+        }
+    }
+}
+#endif
+
+#ifdef FEW
+/* Few columns: a thread has ROWS rows whole in registers and goes through the centres, which are in local memory SLAB at a
+ * time. Of CHUNK centres only the least score meets the least so far; the numbers come from the best chunk, gone through once
+ * more at the end. */
+#define WIDTH ((COLS + 3) / 4 * 4)
+#define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
+
+/* Centres from `first` on; behind the last come some whose scores are infinite. */
+DEVICE_FN void few_slab(LOCAL_PTR real *centres, LOCAL_PTR real *norms, __global const real *C,
+                        __global const real *halves, int first, int k) {
+    for (int e = (int)get_local_id(0); e < SLAB * WIDTH; e += GROUP) {
+        const int c = first + e / WIDTH, j = e % WIDTH;
+        centres[e] = c < k && j < COLS ? C[(long)c * COLS + j] : REAL(0.0);
+    }
+    for (int c = (int)get_local_id(0); c < SLAB; c += GROUP)
+        norms[c] = first + c < k ? halves[first + c] : REAL_INFINITY;
+}
+
+/* The least score of each row among four centres. x is -X. */
+DEVICE_FN void few_four(real *least, const real (*x)[WIDTH], LOCAL_PTR const real *centres,
+                        LOCAL_PTR const real *norms) {
+    real score[4][ROWS], h[4];
+    load_four(h, norms);
+    EACH(c, 4) EACH(r, ROWS) score[c][r] = h[c];
+    EACH(j, WIDTH / 4) EACH(c, 4) {
+        real y[4];
+        load_four(y, centres + c * WIDTH + 4 * j);
+        EACH(i, 4)
+            if (4 * j + i < COLS) EACH(r, ROWS) score[c][r] += x[r][4 * j + i] * y[i];
+    }
+    EACH(r, ROWS) least[r] = fmin(fmin(score[0][r], score[1][r]), fmin(score[2][r], score[3][r]));
+}
+
+/* Of chunks: the least score, the least of the others, where the best one begins. */
+struct few {
+    real best, second;
+    int chunk;
+};
+
+DEVICE_FN void few_chunk(struct few *of, const real (*x)[WIDTH], LOCAL_PTR const real *centres,
+                         LOCAL_PTR const real *norms, int begin) {
+    real least[ROWS];
+    few_four(least, x, centres, norms);
+    _Pragma("unroll") for (int c = 4; c < CHUNK; c += 4) {
+        real more[ROWS];
+        few_four(more, x, centres + c * WIDTH, norms + c);
+        EACH(r, ROWS) least[r] = fmin(least[r], more[r]);
+    }
+    EACH(r, ROWS) {
+        if (DOUBTS) of[r].second = fmin(of[r].second, fmax(of[r].best, least[r]));
+        of[r].chunk = least[r] < of[r].best ? begin : of[r].chunk;
+        of[r].best = fmin(of[r].best, least[r]);
+    }
+}
+
+/* The nearest centre of a row, of those of its best chunk. */
+DEVICE_FN struct nearest few_nearest(const struct few *of, const real *x, __global const real *C,
+                                     __global const real *halves, int k) {
+    struct nearest all = {REAL_INFINITY, of->second, of->chunk};
+    const int end = of->chunk + CHUNK < k ? of->chunk + CHUNK : k;
+    for (int c = of->chunk; c < end; c++) {
+        real score = halves[c];
+        EACH(j, COLS) score += x[j] * C[(long)c * COLS + j];
+        nearest_step(&all, score, c);
+    }
+    return all;
+}
+
+__kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
+    LOCAL real centres[SLAB * WIDTH] ALIGNED_16, norms[SLAB] ALIGNED_16;
+    for (long top = (long)get_group_id(0) * (GROUP * ROWS); top < rows;
+         top += (long)get_num_groups(0) * (GROUP * ROWS)) {
+        const long row = top + (int)get_local_id(0); /* and those a group's threads further */
+        struct few of[ROWS];
+        real x[ROWS][WIDTH];
+        EACH(r, ROWS) {
+            EACH(j, COLS) x[r][j] = row + r * GROUP < rows ? -X[(row + r * GROUP) * COLS + j] : REAL(0.0);
+            of[r].best = of[r].second = REAL_INFINITY;
+            of[r].chunk = 0;
+        }
+        for (int first = 0; first < k; first += SLAB) {
+            const int left = k - first < SLAB ? k - first : SLAB;
+            if (k > SLAB || top == (long)get_group_id(0) * (GROUP * ROWS)) {
+                barrier(CLK_LOCAL_MEM_FENCE);
+                few_slab(centres, norms, C, halves, first, k);
+                barrier(CLK_LOCAL_MEM_FENCE);
+            }
+            for (int c = 0; c < left; c += CHUNK)
+                few_chunk(of, (const real(*)[WIDTH])x, centres + c * WIDTH, norms + c, first + c);
+        }
+        EACH(r, ROWS) {
+            real square = 0;
+            if (row + r * GROUP >= rows) continue;
+            EACH(j, COLS) square += x[r][j] * x[r][j];
+            const struct nearest all = few_nearest(&of[r], x[r], C, halves, k);
+            settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS, k);
         }
     }
 }
@@ -401,78 +467,12 @@ __kernel GROUP_OF(GROUP) void assign_sparse(PARAMETERS(assign_sparse)) {
 }
 #endif
 
-#ifdef SUMS
-/* A slice of a cluster: sums of s x, of s, and of s ||x - c||^2. LANES_OF columns side by side, and as many rows as fit. */
-__kernel GROUP_OF(GROUP) void assign_sums(PARAMETERS(assign_sums)) {
-    LOCAL wide shared[GROUP], apart[GROUP];
-    const int id = (int)get_local_id(0), lane = id % ACROSS, along = id / ACROSS, DOWN = GROUP / ACROSS;
-    const int cluster = (int)get_group_id(0) / slices, slice = (int)get_group_id(0) % slices;
-    const long all = start[cluster + 1] - start[cluster];
-    const long begin = start[cluster] + all * slice / slices, end = start[cluster] + all * (slice + 1) / slices;
-    __global wide *to = partial + (long)get_group_id(0) * (n + 2);
-    __global const real *centre = C + (long)cluster * n;
-    wide distance = 0, total = 0;
-    for (long i = begin + id; i < end; i += GROUP) total += weights ? (wide)weights[order[i]] : 1;
-#ifdef CSR
-    wide norm = 0;
-    for (int j = id; j < n + 2; j += GROUP) to[j] = 0;
-    if (id == 0)
-        for (int j = 0; j < n; j++) norm += squared((wide)centre[j]);
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    for (long i = begin; i < end; i++) {
-        const int row = order[i];
-        const wide s = weights ? (wide)weights[row] : 1;
-        distance += id == 0 ? s * norm : 0;
-        for (long e = row_start[row] + id; e < row_start[row + 1]; e += GROUP) {
-            const wide x = (wide)X[e];
-            distance += s * x * (x - 2 * (wide)centre[col[e]]);
-            to[col[e]] += s * x;
-        }
-        barrier(CLK_GLOBAL_MEM_FENCE);
-    }
-#else
-    for (int base = 0; base < n; base += ACROSS) {
-        const int j = base + lane;
-        wide sum = 0;
-        if (j < n)
-            for (long i = begin + along; i < end; i += DOWN) {
-                const long row = order[i];
-                const wide s = weights ? (wide)weights[row] : 1, x = (wide)X[row * n + j];
-                sum += s * x;
-                distance += s * squared(x - (wide)centre[j]);
-            }
-        shared[id] = sum;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (along == 0 && j < n) {
-            for (int r = 1; r < DOWN; r++) sum += shared[r * ACROSS + lane];
-            to[j] = sum;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-#endif
-    shared[id] = total;
-    apart[id] = distance;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = GROUP / 2; reach > 0; reach /= 2) {
-        if (id < reach) {
-            shared[id] += shared[id + reach];
-            apart[id] += apart[id + reach];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    if (id == 0) {
-        to[n] = shared[0];
-        to[n + 1] = apart[0] > 0 ? apart[0] : 0;
-    }
-}
-#endif
-
 /* The variants that differ in text, as the tests build them. */
 // build PREPARE
 // build DENSE TR=4 TC=4 GR=8 GC=8 SLAB=8
 // build DENSE TR=8 TC=8 GR=8 GC=8 SLAB=8
 // build DENSE AGAIN TR=4 TC=4 GR=8 GC=8 SLAB=8
+// build FEW COLS=4 ROWS=4 CHUNK=8 SLAB=512 GROUP=256
+// build FEW COLS=29 ROWS=2 CHUNK=8 SLAB=64 GROUP=64
 // build SPARSE GROUP=64
-// build SUMS GROUP=128 ACROSS=32
-// build SUMS CSR GROUP=128 ACROSS=1
 #endif

@@ -7,11 +7,13 @@
 #include "core/size.h"
 #include "derived/parts.h"
 #include "ops/points/assign.cl"
+#include "ops/points/assign_sums.cl"
 
 enum { ROWS_OF_A_SLICE = 256, SLICES = 64, GROUP = 128, SPARSE_GROUP = 64 };
 
 KI_ARGUMENTS(assign_halves);
 KI_ARGUMENTS(assign_dense);
+KI_ARGUMENTS(assign_few);
 KI_ARGUMENTS(assign_sparse);
 KI_ARGUMENTS(assign_rows);
 KI_ARGUMENTS(assign_bounds);
@@ -36,11 +38,12 @@ static void drop(struct space *s) {
     ki_sort_drop(s->device, &s->other);
 }
 
-static kiln_status launch_rows(const struct space *s, const char *function, const char *defines,
-                               int64_t count, int group, const struct ki_arg *args, int args_count) {
+static kiln_status launch_rows(const struct space *s, const char *file, const char *function,
+                               const char *defines, int64_t count, int group, const struct ki_arg *args,
+                               int args_count) {
     struct ki_kernel *kernel;
     kiln_status status;
-    TRY(ki_kernel_get(&kernel, s->device, "assign", function, s->of->X->type, defines));
+    TRY(ki_kernel_get(&kernel, s->device, file, function, s->of->X->type, defines));
     TRY(ki_kernel_launch(s->device, kernel,
                          ki_min(ki_ceil_div(count, group), (int64_t)s->device->properties.compute_units * 32),
                          group, args, args_count));
@@ -60,7 +63,7 @@ static kiln_status prepare(struct space *s) {
     if (s->col) TRY(ki_device_alloc(s->device, &s->transposed, s->k * s->n * ki_type_bytes(type)));
     TRY(ki_device_alloc(s->device, &s->data.key, s->rows * 4));
     TRY(ki_device_upload(s->device, &s->state, 0, none, sizeof none));
-    TRY(launch_rows(s, "assign_halves", "-DPREPARE", s->k, 64,
+    TRY(launch_rows(s, "assign", "assign_halves", "-DPREPARE", s->k, 64,
                     KI_PACK(assign_halves, s->of->C, .halves = &s->half, .state = &s->state, .C = s->of->C,
                             .transposed = s->col ? &s->transposed : NULL, .k = (int32_t)s->k,
                             .n = (int32_t)s->n)));
@@ -89,6 +92,30 @@ done:
     return status;
 }
 
+/* Columns that a thread has room for, and bytes of its rows, in registers; numbers of the centres in local memory. */
+enum { FEW_COLUMNS = 32, FEW_BYTES = 128, FEW_ROWS = 4, FEW_GROUP = 128, FEW_CHUNK = 8, FEW_NUMBERS = 2048 };
+
+static kiln_status launch_few(struct space *s) {
+    const struct ki_assign *of = s->of;
+    const int64_t held = FEW_BYTES / (s->n * ki_type_bytes(of->X->type));
+    const int64_t rows = ki_max(ki_min(held, FEW_ROWS), 1), width = ki_ceil_div(s->n, 4) * 4;
+    const int slab = (int)(FEW_NUMBERS / width / FEW_CHUNK * FEW_CHUNK);
+    struct ki_kernel *kernel;
+    int64_t groups;
+    char defines[112];
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DFEW -DCOLS=%d -DROWS=%d -DCHUNK=%d -DSLAB=%d -DGROUP=%d", (int)s->n,
+             (int)rows, FEW_CHUNK, slab, FEW_GROUP);
+    TRY(ki_kernel_get(&kernel, s->device, "assign", "assign_few", of->X->type, defines));
+    TRY(ki_kernel_resident(s->device, &groups, kernel, FEW_GROUP));
+    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, rows * FEW_GROUP)), FEW_GROUP,
+                         KI_PACK(assign_few, of->X, .found = &s->data.key, .doubtful = &s->other.key,
+                                 .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
+                                 .halves = &s->half, .rows = s->rows, .k = (int32_t)s->k)));
+done:
+    return status;
+}
+
 static kiln_status find(struct space *s) {
     const struct ki_assign *of = s->of;
     const bool doubts = of->X->type == KILN_F32 && s->k > 1;
@@ -96,7 +123,7 @@ static kiln_status find(struct space *s) {
     if (s->col) {
         char defines[48];
         snprintf(defines, sizeof defines, "-DSPARSE -DGROUP=%d", SPARSE_GROUP);
-        TRY(launch_rows(s, "assign_sparse", defines, s->rows * SPARSE_GROUP, SPARSE_GROUP,
+        TRY(launch_rows(s, "assign", "assign_sparse", defines, s->rows * SPARSE_GROUP, SPARSE_GROUP,
                         KI_PACK(assign_sparse, of->X, .found = &s->data.key, .X = of->X,
                                 .row_start = s->row_start, .col = s->col, .transposed = &s->transposed,
                                 .C = of->C, .halves = &s->half, .state = &s->state, .rows = s->rows,
@@ -107,7 +134,7 @@ static kiln_status find(struct space *s) {
         TRY(ki_device_alloc(s->device, &s->other.key, s->rows * 4));
         TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * 4));
     }
-    TRY(launch_tiles(s, false));
+    TRY(s->n > 0 && s->n <= FEW_COLUMNS ? launch_few(s) : launch_tiles(s, false));
     if (doubts) TRY(launch_tiles(s, true));
 done:
     return status;
@@ -126,7 +153,7 @@ static kiln_status sort(struct space *s) {
     }
     TRY(ki_sort(s->device, s->of->X->type, &s->data, &s->other, s->rows, bits));
     TRY(ki_device_alloc(s->device, &s->start, (s->k + 1) * 4));
-    TRY(launch_rows(s, "assign_bounds", "-DPREPARE", s->rows + 1, GROUP,
+    TRY(launch_rows(s, "assign_sums", "assign_bounds", "-DENDS", s->rows + 1, GROUP,
                     KI_PACK(assign_bounds, s->of->X, .start = &s->start, .key = &s->data.key,
                             .rows = (int32_t)s->rows, .k = (int32_t)s->k)));
 done:
@@ -146,13 +173,13 @@ static kiln_status add_up(struct space *s) {
              across);
     TRY(ki_device_alloc(s->device, &s->partial, s->k * slices * width * wide));
     TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * wide));
-    TRY(ki_kernel_get(&kernel, s->device, "assign", "assign_sums", of->X->type, defines));
+    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_sums", of->X->type, defines));
     TRY(ki_kernel_launch(s->device, kernel, s->k * slices, GROUP,
                          KI_PACK(assign_sums, of->X, .partial = &s->partial, .start = &s->start,
                                  .order = &s->data.payload, .X = of->X, .row_start = s->row_start,
                                  .col = s->col, .C = of->C, .weights = of->weights, .n = (int32_t)s->n,
                                  .slices = (int32_t)slices)));
-    TRY(launch_rows(s, "assign_join", "-DPREPARE", s->k * width, GROUP,
+    TRY(launch_rows(s, "assign_sums", "assign_join", "-DENDS", s->k * width, GROUP,
                     KI_PACK(assign_join, of->X, .sums = of->sums, .totals = &s->totals,
                             .partial = &s->partial, .n = (int32_t)s->n, .k = (int32_t)s->k,
                             .slices = (int32_t)slices)));
@@ -184,7 +211,7 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
     TRY(prepare(&s));
     TRY(find(&s));
     if (sums) TRY(ki_device_alloc(s.device, &s.data.payload, s.rows * 4));
-    TRY(launch_rows(&s, "assign_rows", "-DPREPARE", s.rows, GROUP,
+    TRY(launch_rows(&s, "assign", "assign_rows", "-DPREPARE", s.rows, GROUP,
                     KI_PACK(assign_rows, X, .labels = of->labels, .distances = of->distances,
                             .payload = sums ? &s.data.payload : NULL, .found = &s.data.key, .X = X,
                             .row_start = s.row_start, .col = s.col, .C = of->C, .rows = s.rows,
