@@ -175,6 +175,18 @@ def run_calls():
     return rows
 
 
+def save(arguments, calls, rows):
+    """What there is so far."""
+    host = kiln.device(arguments.device)
+    commit = os.environ.get("KILN_COMMIT") or subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
+                                                             capture_output=True, check=False).stdout.strip()
+    with open(arguments.json, "w", encoding="utf-8") as file:
+        json.dump({"kiln": kiln.__version__, "commit": commit, "date": datetime.date.today().isoformat(), "device": host.name,
+                   "description": host.description, "sklearn": sklearn.__version__, "numpy": np.__version__, "calls": calls,
+                   "rows": rows}, file, indent=1)
+        file.write("\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--data")
@@ -183,10 +195,9 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--json")
     arguments = parser.parse_args()
-    calls = run_calls()
+    calls, rows = run_calls(), []
     for row in calls:
         print(f"{row['call']:<9} of {row['operands']:<11} {row['microseconds']:6.1f} us, {row['binding']:5.1f} of them the package's")
-    rows = []
     for name in CASES:
         if arguments.only not in name or (not arguments.data and any(word in name for word in NEEDS_DATA)):
             continue
@@ -194,15 +205,8 @@ def main():
         rows.append(row)
         print(f"{name:<40} kiln {row['kiln_seconds']:8.4f} s  sklearn {row['sklearn_seconds']:8.4f} s  {row['times']:6.1f} x  gap {row['gap']:+.1e}",
               flush=True)
-    if arguments.json:
-        host = kiln.device(arguments.device)
-        commit = os.environ.get("KILN_COMMIT") or subprocess.run(["git", "-C", ROOT, "rev-parse", "--short", "HEAD"], text=True,
-                                                                 capture_output=True, check=False).stdout.strip()
-        with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"kiln": kiln.__version__, "commit": commit, "date": datetime.date.today().isoformat(), "device": host.name,
-                       "description": host.description, "sklearn": sklearn.__version__, "numpy": np.__version__, "calls": calls,
-                       "rows": rows}, file, indent=1)
-            file.write("\n")
+        if arguments.json:
+            save(arguments, calls, rows)
     raise SystemExit(any(row["gap"] > (0.01 if "NMF" in row["name"] else 1e-4) for row in rows))
 
 

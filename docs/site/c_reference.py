@@ -93,14 +93,18 @@ def page(name: str, parts: list[Block], pages: dict[str, str]) -> str:
     head = lines_of(parts[0].comment)
     title = " ".join(line for line in head if line).split(" SPDX")[0].removeprefix("Kiln: ")
     out = [f"# kiln/{name}.h", "", with_links(title[0].upper() + title[1:], pages), ""]
+    level = "##"
     for block in parts[1:]:
         if not block.code:
             text = block.comment.strip(" -\n")
-            if text:
-                out += [f"## {escape(text[0].upper() + text[1:])}" if "\n" not in text and len(text) < 70 else prose(block.comment, pages), ""]
+            if "\n" not in text and len(text) < 70:
+                level = "###"
+                out += [f"## {escape(text[0].upper() + text[1:])}", ""]
+            else:
+                out += [prose(block.comment, pages), ""]
             continue
         out += [f"({label.lower()})=" for label in block.names]
-        out += [f"## {escape(heading(block))}", "", prose(block.comment, pages), "", "```c", block.code, "```", ""]
+        out += [f"{level} {escape(heading(block))}", "", prose(block.comment, pages), "", "```c", block.code.replace("KILN_API ", ""), "```", ""]
     return "\n".join(out)
 
 
@@ -110,7 +114,7 @@ def write(include: pathlib.Path, stage: pathlib.Path) -> None:
     pages = {name: f"c-{stem}" for stem, parts in headers.items() for block in parts for name in block.names}
     order = re.findall(r'#include "kiln/(\w+)\.h"', (include / "kiln.h").read_text())
     order += sorted(set(headers) - set(order))
-    index = ["# The C interface", "", "`#include <kiln.h>` declares everything but what begins with `kiln/tune.h`. Link with `-lkiln`:", "",
+    index = ["# The C interface", "", "`#include <kiln.h>` declares everything but what is in `kiln/tune.h`. Link with `-lkiln`:", "",
              "    cc program.c $(pkg-config --cflags --libs kiln)", "", "[C in five minutes](tutorial-c.md) has a program that trains a model.", ""]
     for stem in order:
         (stage / f"c-{stem}.md").write_text(page(stem, headers[stem], pages))

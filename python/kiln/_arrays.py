@@ -155,11 +155,18 @@ class Matrix:
     Matrix(array) takes NumPy arrays, SciPy's, CuPy's and PyTorch's sparse matrices, and what offers DLPack (PyTorch, CuPy, JAX; on the
     CPU and on CUDA devices). C-contiguous arrays and CSR matrices of float32 and float64 are used where they lie; others are copied,
     or in CUDA memory refused. A dense matrix offers DLPack itself: torch.from_dlpack(matrix) is the same memory.
+
+    Matrix("X.npy") stays in its file, an uncompressed .npy by rows or .npz in CSR, and passes over it read it from there, so that it may
+    be larger than memory; linear models and mmchain, multiply take such a matrix.
     """
 
     def __init__(self, array: Any, device: str | Device = "cpu", *, dtype: Any = None) -> None:
         self._keep: list[Any] = []  # what the C matrix points into
         pointer = ffi.new("kiln_matrix **")
+        if isinstance(array, (str, os.PathLike)):
+            self.device, mapped = _mapped(self._keep, array, device, dtype)
+            self._know(mapped)
+            return
         if type(array) is not np.ndarray and on_cuda(array):
             self.device, memory = _cuda_memory(self._keep, array, device)
         elif hasattr(array, "tocsr") or getattr(array, "is_sparse_csr", False):
@@ -188,7 +195,10 @@ class Matrix:
     def _own(self, pointer: Any) -> None:
         keep, device = self._keep, self.device
         # When the pointer goes; what it points into and its device are held until then.
-        self.pointer = ffi.gc(pointer, lambda pointer: device.turn.free(lib.kiln_matrix_free, pointer, keep))
+        self._know(ffi.gc(pointer, lambda pointer: device.turn.free(lib.kiln_matrix_free, pointer, keep)))
+
+    def _know(self, pointer: Any) -> None:
+        self.pointer = pointer
         self.shape = (int(lib.kiln_matrix_rows(pointer)), int(lib.kiln_matrix_cols(pointer)))
         self.dtype = np.dtype(np.float32 if lib.kiln_matrix_type(pointer) == lib.KILN_F32 else np.float64)
         self.sparse = bool(lib.kiln_matrix_format(pointer) == lib.KILN_CSR)
@@ -244,6 +254,16 @@ class Matrix:
     def __repr__(self) -> str:
         kind = f"sparse, {self.nnz:,} entries" if self.sparse else "dense"
         return f"<kiln.Matrix {self.shape[0]:,} x {self.shape[1]:,} {self.dtype.name}, {kind}, on {self.device.name}>"
+
+
+def _mapped(keep: list[Any], path: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:
+    """The matrix of a file that stays there."""
+    wanted, made = device(where), ffi.new("kiln_data **")
+    options = struct("kiln_read_options", type=_type_of(dtype or np.float64), map=1)
+    wanted.call(lib.kiln_data_read, made, wanted.pointer, os.fsencode(path), options)
+    data = ffi.gc(made[0], lambda pointer: wanted.turn.free(lib.kiln_data_free, pointer))
+    keep.append(data)
+    return wanted, lib.kiln_data_X(data)
 
 
 def _float_type(array: Any, dtype: Any) -> Any:

@@ -141,3 +141,20 @@ def test_every_declaration_is_in_the_library():
     functions = [name for name in dir(lib) if name.startswith("kiln_")]
     assert len(functions) > 80
     assert ffi.sizeof("kiln_report") > 0
+
+
+def test_a_matrix_that_stays_in_its_file(tmp_path):
+    rng = np.random.default_rng(0)
+    X, S = rng.normal(size=(500, 6)), scipy.sparse.random(500, 6, 0.3, format="csr", random_state=0)
+    np.save(tmp_path / "X.npy", X)
+    scipy.sparse.save_npz(tmp_path / "S.npz", S, compressed=False)
+    for file, values in (("X.npy", X), ("S.npz", S)):
+        there, y = kiln.matrix(tmp_path / file), values @ np.arange(6.0)
+        assert there.shape == (500, 6) and there.sparse == scipy.sparse.issparse(values)
+        model = kiln.Ridge(1.0).fit(there, y)
+        np.testing.assert_allclose(model.coef_, kiln.Ridge(1.0, device="cpu").fit(values, y).coef_, rtol=1e-9)
+        np.testing.assert_allclose(model.predict(there), values @ model.coef_ + model.intercept_, rtol=1e-9, atol=1e-9)
+    with pytest.raises(kiln.KilnError, match="type|f64|float"):
+        kiln.matrix(tmp_path / "X.npy", dtype=np.float32)
+    with pytest.raises(kiln.KilnError, match="file"):
+        kiln.matrix(tmp_path / "X.npy").__dlpack__()
