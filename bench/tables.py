@@ -94,6 +94,12 @@ def models(results):
                *fastest([ours] + [row for row in rows if row["solver"].startswith("sklearn")])], 0
 
 
+def python(results):
+    yield ["the same three lines, X in memory", "Kiln s", "scikit-learn s", "ratio", "objective, Kiln's above scikit-learn's"], 1
+    for row in load(results, "cpu2-python.json")["rows"]:
+        yield [row["name"], f"{row['kiln_seconds']:.3f}", f"{row['sklearn_seconds']:.3f}", f"{row['times']:.1f}", f"{row['gap']:+.0e}"], 0
+
+
 def speed(results):
     """README's: one row for each kind of work."""
     yield ["what", "where", "Kiln", "instead", "ratio"], 2
@@ -120,7 +126,7 @@ def speed(results):
     yield row("reading a LIBSVM file of 140 MB", "2 cores", ours["seconds"], theirs["seconds"], "scikit-learn")
 
 
-TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "cpu2": cpu, "cpu2-models": models}
+TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "cpu2": cpu, "cpu2-models": models, "cpu2-python": python}
 
 
 def draw(rows):
