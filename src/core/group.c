@@ -105,7 +105,7 @@ static kiln_status open_members(struct ki_group *group, const struct names *name
     kiln_status status = KILN_OK;
     kiln_device_options own = *options;
     if (own.threads == 0) own.threads = ki_default_threads();
-    own.threads = (int)ki_max(own.threads / names->count, 1);
+    own.threads = (int)ki_max(own.threads / ki_max(names->count, 1), 1);
     for (; group->count < names->count; group->count++)
         TRY(kiln_device_open(&group->member[group->count], names->name[group->count], &own));
 done:

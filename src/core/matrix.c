@@ -74,10 +74,11 @@ kiln_status ki_matrix_dense(kiln_matrix **A, bool *unset, kiln_device *device, k
     int64_t bytes = 0;
     TRY(ki_matrix_shell(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
-    status = ki_device_alloc(device, &made->values, bytes);
-    *unset = status == KILN_OK && !values;
     made->given = values;
-    if (status == KILN_ERR_DEVICE_NOMEM)
+    const bool waits = values && device->group && !ki_on_cpu(device); /* as in ki_matrix_place */
+    if (!waits) status = ki_device_alloc(device, &made->values, bytes);
+    *unset = status == KILN_OK && !values;
+    if (waits || status == KILN_ERR_DEVICE_NOMEM)
         TRY(values_on_host(made, values));
     else if (status == KILN_OK && values)
         TRY(ki_device_upload(device, &made->values, 0, values, bytes));
@@ -125,6 +126,7 @@ kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type
     kiln_status status = ki_matrix_shell(A, device, type, row_start ? KILN_CSR : KILN_DENSE, rows, cols);
     if (status != KILN_OK) return status;
     (*A)->nnz = nnz;
+    (*A)->given = true;
     (*A)->host[KI_ROW_START] = row_start;
     (*A)->file = file;
     (*A)->streams = ki_on_cpu(device);

@@ -4,6 +4,7 @@ usage: group_test.py KILN FLIGHTS.csv.gz
 """
 
 import os
+import struct
 import sys
 import tempfile
 import unittest
@@ -92,6 +93,15 @@ class Groups(unittest.TestCase):
         error = kiln("kmeans", points, "-k", 3, "--device", "cpu*2", code=3)[1]
         self.assertIn("cpu*2 is a group of devices", error)
         self.assertIn("--device cpu", error)
+        header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (4, 2), }".ljust(117) + b"\n"
+        for name in ("X.npy", "y.npy"):
+            with open(self.path(name), "wb") as out:
+                shape = header if name == "X.npy" else header.replace(b"(4, 2)", b"(4, 1)")
+                out.write(b"\x93NUMPY\x01\x00" + len(shape).to_bytes(2, "little") + shape)
+                out.write(struct.pack("<8d", *range(8)) if name == "X.npy" else struct.pack("<4d", *range(4)))
+        error = kiln("linreg", self.path("X.npy"), "--target-file", self.path("y.npy"), "--map", "--device", "cpu*2",
+                     "-o", self.path("m.kiln"), code=2)[1]
+        self.assertIn("lies in a file, but group cpu*2 splits what is in memory", error)
         self.assertIn("no list of devices", kiln("hits", points, "--device", "cpu*0", code=2)[1])
 
 

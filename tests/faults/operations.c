@@ -265,6 +265,14 @@ static void on_the_cpu(void **state) {
     on_device("cpu");
 }
 
+/* The rule of the members' parts, and what every member of a pass allocates. */
+static void on_a_group(void **state) {
+    (void)state;
+    calls_on("cpu*3");
+    for (int i = 0; operations[i]; i++)
+        if (!operations[i]->single) operation_on(operations[i], "cpu*3");
+}
+
 static void on_opencl(void **state) {
     (void)state;
     kiln_device *device = NULL;
@@ -323,6 +331,7 @@ static int setup(void **state) {
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, world_clear)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {TEST(on_the_cpu), TEST(without_a_device), TEST(on_opencl)};
+    const struct CMUnitTest tests[] = {TEST(on_the_cpu), TEST(on_a_group), TEST(without_a_device),
+                                       TEST(on_opencl)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
