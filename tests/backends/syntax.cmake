@@ -54,7 +54,7 @@ foreach(kernel IN LISTS kernels)
         -Xclang -finclude-default-header ${without} ${WORK}/${file}_${type}.cl)
       check("CUDA C++" ${file} ${type} "${options}" -x c++ -std=c++17 -include ${CUDA}
         ${WORK}/${file}_${type}.cpp)
-      if(file MATCHES "^(ring|team|tile)")
+      if(file MATCHES "^(ring|team|tile|gram)")
         check("NVIDIA's OpenCL C" ${file} ${type} "${options}" -x cl -cl-std=CL1.2 -target nvptx64-unknown-unknown
           -Xclang -finclude-default-header -Xclang -cl-ext=+cl_khr_fp64,+cl_khr_int64_base_atomics -DKILN_NVIDIA=90
           ${WORK}/${file}_${type}.cl)

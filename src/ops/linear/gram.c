@@ -1,15 +1,16 @@
-/* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way of devices that have no body of their own for it.
+/* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way where X has no body of its own for it.
  *
- * There, where X streams, and on a group, columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what
+ * That is so for a sparse X on a GPU, where X streams, and on a group: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what
  * it scatters is v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other
  * factor (x_il - c_l) too. */
-#include "ops/linear/gram.h"
+#include "ops/linear/gram_gpu.h"
 
 #include <string.h>
 
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
+#include "pass/chain.h"
 
 enum { BLOCK = 64 }; /* columns of G from one pass */
 
@@ -115,6 +116,37 @@ done:
     return status;
 }
 
+bool ki_gram_in_one_walk(const kiln_matrix *X) {
+    return !X->streams && !X->device->group && (ki_on_cpu(X->device) || X->format == KILN_DENSE);
+}
+
+kiln_status ki_gram_all(const struct ki_gram *gram) {
+    const kiln_matrix *X = gram->X;
+    if (X->device->lost) return kiln_device_sync(X->device);
+    return ki_on_cpu(X->device) ? ki_bodies(X)->gram(gram) : ki_gram_gpu(gram);
+}
+
+kiln_status ki_gram_centre(kiln_matrix *c, const kiln_matrix *X) {
+    enum { SAMPLE = 64 };
+    kiln_status status;
+    const int sample = (int)ki_min(X->rows, SAMPLE);
+    void *means;
+    if (sample == 0 || X->format == KILN_CSR) return kiln_fill(c, 0);
+    if (!ki_on_cpu(X->device)) return ki_gram_centre_gpu(c, X, sample);
+    means = ki_alloc((size_t)(X->cols * ki_type_bytes(X->type)));
+    if (!means) return ki_fail_nomem((size_t)(X->cols * ki_type_bytes(X->type)), "column means");
+    for (int64_t j = 0; j < X->cols; j++) {
+        const double first = read_real(X, ki_host(&X->values), j);
+        double sum = 0; /* about the first, so that a constant's mean is that constant */
+        for (int s = 1; s < sample; s++)
+            sum += read_real(X, ki_host(&X->values), X->rows * s / sample * X->cols + j) - first;
+        write_real(X, means, j, first + sum / sample);
+    }
+    status = kiln_matrix_set(c, means);
+    ki_free(means);
+    return status;
+}
+
 kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, const kiln_matrix *v,
                       const kiln_matrix *c) {
     static const char call[] = "kiln_gram";
@@ -128,8 +160,11 @@ kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, cons
         return ki_fail(KILN_ERR_ARGUMENT, "%s: G and g must not be one, nor X, v or c", call);
     const struct ki_gram gram = {.G = G, .g = g, .X = X, .v = v, .c = c};
     if (X->device->lost) return kiln_device_sync(X->device);
-    const bool at_once = ki_on_cpu(X->device) && !X->streams && !X->device->group;
-    TRY(at_once ? ki_bodies(X)->gram(&gram) : by_blocks(&gram));
+    if (X->cols == 0) return KILN_OK;
+    if (!ki_gram_in_one_walk(X))
+        TRY(by_blocks(&gram));
+    else
+        TRY(ki_on_cpu(X->device) ? ki_bodies(X)->gram(&gram) : ki_gram_gpu(&gram));
 done:
     return status;
 }

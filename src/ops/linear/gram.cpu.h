@@ -1,4 +1,5 @@
-/* CPU body of G = (X - 1 c)^T diag(v) (X - 1 c) (gram.h).
+/* CPU body of Z^T diag(v) Z, Z = [X - 1 c^T, Y - 1 d^T, 1], or of X's part of it (gram.h). Its columns but the last are those of
+ * "the matrix" here; what the ones give is added up beside it.
  *
  * Dense rows are copied, a block at a time, into panels of columns, once as x - c and once times v; a tile of G is added up
  * in registers over the block and then goes to a copy of G in double. Tiles right of the diagonal are left out. Sparse rows
@@ -27,9 +28,10 @@ struct FN(gram) {
     const struct ki_gram *gram;
     bool sparse;
     int parts, bands;
-    int64_t n, padded, copy, room; /* columns; in whole panels; elements of a copy, of a block */
-    double *copies;                /* of G, padded x padded; then g; then the sum of v */
-    real *c, *blocks;
+    int64_t n, k, size;         /* columns of X, of Y, of both */
+    int64_t padded, copy, room; /* in whole panels; elements of a copy, of a block */
+    double *copies;             /* of G, padded x padded; then g; then the sum of v */
+    real *c, *d, *blocks;
 };
 
 /* Rows that are worked on together. */
@@ -37,6 +39,7 @@ struct FN(gram_block) {
     real *panels, *sums, *room; /* x - c, panel by panel; the sum of v (x - c); one row */
     real v[FN(GRAM_ROWS)];
     int64_t count;
+    double total; /* of v in all blocks */
 };
 
 ALWAYS_INLINE void FN(add_wide)(double *to, FN(vreal) sum) {
@@ -73,7 +76,7 @@ static void FN(gram_tiles)(const struct FN(gram) * all, double *copy, const stru
                            int64_t first, int64_t end) {
     const int64_t panel = FN(GRAM_ROWS) * FN(GRAM_WIDE), stride = all->padded;
     const real *columns = block->panels;
-    end = ki_min(end, all->n);
+    end = ki_min(end, all->size);
     for (int64_t j = 0; j < end; j += FN(GRAM_WIDE), columns += panel)
         for (int64_t i = ki_max(first, j); i < end; i += FN(GRAM_TALL)) {
             const real *rows = block->panels + i / FN(GRAM_WIDE) * panel + i % FN(GRAM_WIDE);
@@ -85,16 +88,23 @@ static void FN(gram_tiles)(const struct FN(gram) * all, double *copy, const stru
         }
 }
 
-/* The next row of a block: x - c. x may be read to the end of its last vector. */
-static void FN(gram_pack)(const struct FN(gram) * all, struct FN(gram_block) * block, const real *x, real v) {
+/* The next row of a block: x - c, y - d. x may be read to the end of its last vector. */
+static void FN(gram_pack)(const struct FN(gram) * all, struct FN(gram_block) * block, const real *x,
+                          const real *y, real v) {
     const int64_t n = all->n, row = block->count * FN(GRAM_WIDE);
     block->v[block->count++] = v;
+    block->total += (double)v;
     for (int64_t j = 0; j < n; j += LANES) {
         FN(vreal) value = FN(load)(x + j) - FN(load)(all->c + j);
         if (n - j < LANES) value = FN(masked)(value, FN(first_lanes)(n - j));
         FN(store)
         (block->panels + j / FN(GRAM_WIDE) * FN(GRAM_ROWS) * FN(GRAM_WIDE) + row + j % FN(GRAM_WIDE), value);
         FN(store)(block->sums + j, FN(load)(block->sums + j) + v * value);
+    }
+    for (int64_t j = n; j < all->size; j++) {
+        const real value = y[j - n] - all->d[j - n];
+        block->panels[j / FN(GRAM_WIDE) * FN(GRAM_ROWS) * FN(GRAM_WIDE) + row + j % FN(GRAM_WIDE)] = value;
+        block->sums[j] += v * value;
     }
 }
 
@@ -119,19 +129,21 @@ static const real *FN(gram_row)(const struct FN(gram) * all, int64_t row, real *
 /* Rows [first, end) of X into rows [top, bottom) of a copy and of g. */
 static void FN(gram_dense)(const struct FN(gram) * all, double *copy, real *work, int64_t top, int64_t bottom,
                            int64_t first, int64_t end) {
-    const real *v = all->gram->v ? VALUES(all->gram->v) : NULL;
+    const real *v = all->gram->v ? VALUES(all->gram->v) : NULL,
+               *Y = all->gram->Y ? VALUES(all->gram->Y) : NULL;
     const int64_t padded = all->padded;
     struct FN(gram_block) block = {.panels = work, .sums = work + FN(GRAM_ROWS) * padded};
     block.room = block.sums + padded;
     memset(work, 0, (size_t)all->room * sizeof(real));
     for (int64_t row = first; row < end;) {
         for (block.count = 0; row < end && block.count < FN(GRAM_ROWS); row++)
-            if (!v || v[row] != 0)
-                FN(gram_pack)(all, &block, FN(gram_row)(all, row, block.room), v ? v[row] : 1);
+            if (!v || v[row] != 0) FN(gram_pack)
+        (all, &block, FN(gram_row)(all, row, block.room), Y ? Y + row * all->k : NULL, v ? v[row] : 1);
         FN(gram_tiles)(all, copy, &block, top, bottom);
         for (int64_t j = top; j < bottom; j++) copy[padded * padded + j] += block.sums[j];
         memset(block.sums, 0, (size_t)padded * sizeof(real));
     }
+    if (top == 0) copy[padded * padded + padded] += block.total;
 }
 
 /* Rows [top, bottom) of copy + its transpose = the products of the rows' entries: an entry's own product is halved. */
@@ -141,6 +153,7 @@ static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t t
     const int64_t *start = ki_host(&X->row_start), padded = all->padded;
     const int32_t *col = ki_host(&X->col);
     const real *value = VALUES(X), *v = all->gram->v ? VALUES(all->gram->v) : NULL;
+    const real *Y = all->gram->Y ? VALUES(all->gram->Y) : NULL;
     double *g = copy + padded * padded;
     for (int64_t row = first; row < end; row++) {
         const double weight = v ? (double)v[row] : 1;
@@ -153,6 +166,15 @@ static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t t
             for (int64_t f = start[row]; f < e; f++) to[col[f]] += scaled * value[f];
             to[col[e]] += 0.5 * scaled * value[e];
             g[col[e]] += scaled;
+        }
+        for (int64_t j = ki_max(top, all->n); j < ki_min(bottom, all->size); j++) {
+            const real *y = Y + row * all->k - all->n; /* by columns of the matrix */
+            const double scaled = weight * (double)(y[j] - all->d[j - all->n]);
+            double *to = copy + j * padded;
+            for (int64_t f = start[row]; f < start[row + 1]; f++) to[col[f]] += scaled * value[f];
+            for (int64_t i = all->n; i <= j; i++)
+                to[i] += (i == j ? 0.5 : 1) * scaled * (double)(y[i] - all->d[i - all->n]);
+            g[j] += scaled;
         }
     }
 }
@@ -191,21 +213,41 @@ static void FN(gram_sum)(void *arg, int share) {
     }
 }
 
-/* A share of the rows of G and of g from the sum of the copies. */
+/* Element (i, j <= i) of the matrix, and i of its products with v. */
+ALWAYS_INLINE double FN(gram_element)(const struct FN(gram) * all, int64_t i, int64_t j) {
+    const int64_t padded = all->padded;
+    const double *sum = all->copies, *g = sum + padded * padded;
+    if (!all->sparse) return sum[i * padded + j];
+    const double ci = i < all->n ? (double)all->c[i] : 0, cj = j < all->n ? (double)all->c[j] : 0;
+    return sum[i * padded + j] + sum[j * padded + i] - ci * g[j] - cj * g[i] + g[padded] * ci * cj;
+}
+
+ALWAYS_INLINE double FN(gram_product)(const struct FN(gram) * all, int64_t i) {
+    const double *g = all->copies + all->padded * all->padded;
+    return all->sparse && i < all->n ? g[i] - g[all->padded] * (double)all->c[i] : g[i];
+}
+
+/* A share of the rows of all of it from the sum of the copies. */
+static void FN(gram_finish_all)(void *arg, int share) {
+    const struct FN(gram) *all = arg;
+    const int64_t size = all->size, stride = size + 1, end = ki_part_begin(size, share + 1, FN(GRAM_SUMS));
+    double *to = all->gram->all;
+    for (int64_t i = ki_part_begin(size, share, FN(GRAM_SUMS)); i < end; i++) {
+        for (int64_t j = 0; j <= i; j++)
+            to[i * stride + j] = to[j * stride + i] = FN(gram_element)(all, i, j);
+        to[i * stride + size] = to[size * stride + i] = FN(gram_product)(all, i);
+    }
+    if (share == 0) to[stride * stride - 1] = all->copies[(all->padded + 1) * all->padded];
+}
+
+/* The same of G and of g. */
 static void FN(gram_finish)(void *arg, int share) {
     const struct FN(gram) *all = arg;
-    const int64_t n = all->n, padded = all->padded, end = ki_part_begin(n, share + 1, FN(GRAM_SUMS));
-    const double *sum = all->copies, *g = sum + padded * padded, weight = g[padded];
+    const int64_t n = all->n, end = ki_part_begin(n, share + 1, FN(GRAM_SUMS));
     real *G = VALUES(all->gram->G), *out = all->gram->g ? VALUES(all->gram->g) : NULL;
     for (int64_t i = ki_part_begin(n, share, FN(GRAM_SUMS)); i < end; i++) {
-        const double ci = (double)all->c[i];
-        if (out) out[i] = (real)(all->sparse ? g[i] - weight * ci : g[i]);
-        for (int64_t j = 0; j <= i; j++) {
-            double value = sum[i * padded + j];
-            const double cj = (double)all->c[j];
-            if (all->sparse) value += sum[j * padded + i] - ci * g[j] - cj * g[i] + weight * ci * cj;
-            G[i * n + j] = G[j * n + i] = (real)value;
-        }
+        if (out) out[i] = (real)FN(gram_product)(all, i);
+        for (int64_t j = 0; j <= i; j++) G[i * n + j] = G[j * n + i] = (real)FN(gram_element)(all, i, j);
     }
 }
 
@@ -220,7 +262,7 @@ static int64_t FN(gram_rows)(const struct FN(gram) * all) {
 /* What the parts and bands are cut by: see above. */
 static void FN(gram_plan)(struct FN(gram) * all) {
     const kiln_matrix *X = all->gram->X;
-    const int64_t n = all->n, square = all->padded * all->padded, rows = FN(gram_rows)(all);
+    const int64_t n = all->size, square = all->padded * all->padded, rows = FN(gram_rows)(all);
     const int64_t mean = X->nnz / ki_max(X->rows, 1); /* of a row's entries */
     all->sparse = X->format == KILN_CSR && 2 * LANES * mean * mean < n * n;
     const int64_t worth = all->sparse ? rows * mean / 32 * mean / square : rows / 1024;
@@ -232,10 +274,11 @@ static void FN(gram_plan)(struct FN(gram) * all) {
 
 kiln_status FN(gram)(const struct ki_gram *gram) {
     enum { LINE = 64 };
-    struct FN(gram) all = {.gram = gram, .n = gram->X->cols};
+    struct FN(gram) all = {.gram = gram, .n = gram->X->cols, .k = gram->Y ? gram->Y->cols : 0};
     struct ki_buffer scratch;
     int64_t doubles, reals, bytes;
-    all.padded = ki_ceil_div(all.n, FN(GRAM_WIDE)) * FN(GRAM_WIDE);
+    all.size = all.n + all.k;
+    all.padded = ki_ceil_div(all.size, FN(GRAM_WIDE)) * FN(GRAM_WIDE);
     if (all.n == 0) return KILN_OK;
     if (!ki_mul(all.padded, all.padded, &all.copy) || !ki_add(all.copy, all.padded + LINE / 8, &all.copy))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)all.n);
@@ -243,7 +286,7 @@ kiln_status FN(gram)(const struct ki_gram *gram) {
     all.room = all.sparse ? 0 : (FN(GRAM_ROWS) + 2) * all.padded;
     if (!ki_mul3(all.copy, all.parts, 8, &doubles) ||
         !ki_mul3(all.room, all.parts * all.bands, sizeof(real), &reals) || !ki_add(doubles, reals, &bytes) ||
-        !ki_add(bytes, all.padded * (int64_t)sizeof(real) + LINE, &bytes))
+        !ki_add(bytes, 2 * all.padded * (int64_t)sizeof(real) + LINE, &bytes))
         return ki_fail(KILN_ERR_ARGUMENT, "the work space overflows: %lld columns", (long long)all.n);
     const kiln_status status = ki_device_scratch(gram->X->device, &scratch, bytes);
     if (status != KILN_OK) return status;
@@ -251,12 +294,14 @@ kiln_status FN(gram)(const struct ki_gram *gram) {
     base += -(uintptr_t)base % LINE;
     all.copies = (double *)(void *)base;
     all.c = (real *)(void *)(base + doubles);
-    all.blocks = all.c + all.padded;
-    memset(all.c, 0, (size_t)all.padded * sizeof(real));
+    all.d = all.c + all.padded;
+    all.blocks = all.d + all.padded;
+    memset(all.c, 0, (size_t)(2 * all.padded) * sizeof(real));
+    if (gram->d) memcpy(all.d, VALUES(gram->d), (size_t)all.k * sizeof(real));
     if (gram->c) memcpy(all.c, VALUES(gram->c), (size_t)all.n * sizeof(real));
     ki_parallel(gram->X->device->threads, all.parts * all.bands, FN(gram_task), &all);
     const int threads = all.copy * all.parts > 262144 ? gram->X->device->threads : 1;
     ki_parallel(threads, FN(GRAM_SUMS), FN(gram_sum), &all);
-    ki_parallel(threads, FN(GRAM_SUMS), FN(gram_finish), &all);
+    ki_parallel(threads, FN(GRAM_SUMS), gram->all ? FN(gram_finish_all) : FN(gram_finish), &all);
     return KILN_OK;
 }

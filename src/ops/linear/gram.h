@@ -1,12 +1,23 @@
-/* G = (X - 1 c)^T diag(v) (X - 1 c) and g = (X - 1 c)^T v. */
+/* The Gram matrix of [X - 1 c^T, Y - 1 d^T, 1] with weights v, and what of it is asked for. */
 #ifndef KI_GRAM_H
 #define KI_GRAM_H
 
-#include "core/matrix.h"
+#include <stdbool.h>
+
+#include "kiln.h"
 
 struct ki_gram {
-    kiln_matrix *G, *g;           /* n x n; n x 1 or NULL */
+    kiln_matrix *G, *g; /* X's part, n x n, and its products with v, n x 1 or NULL; both NULL with `all` */
     const kiln_matrix *X, *v, *c; /* v m x 1 or NULL (ones), c n x 1 or NULL (zeros) */
+    const kiln_matrix *Y, *d;     /* m x k, with `all`, or NULL (k = 0); d k x 1 or NULL (zeros) */
+    double *all; /* on the host: the whole, (n + k + 1) x (n + k + 1); NULL: G and g are wanted */
 };
+
+/* Whether X is in the memory of a device that has a body for ki_gram_all: the CPU, and of dense X all. */
+bool ki_gram_in_one_walk(const kiln_matrix *X);
+/* gram->all of such an X. */
+kiln_status ki_gram_all(const struct ki_gram *gram);
+/* c (n x 1) = about X's column means: those of a few rows, evenly apart. */
+kiln_status ki_gram_centre(kiln_matrix *c, const kiln_matrix *X);
 
 #endif

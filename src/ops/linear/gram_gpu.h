@@ -1,0 +1,11 @@
+/* Of a dense X that a GPU holds: see gram.h. */
+#ifndef KI_GRAM_GPU_H
+#define KI_GRAM_GPU_H
+
+#include "core/matrix.h"
+#include "ops/linear/gram.h"
+
+kiln_status ki_gram_gpu(const struct ki_gram *gram);
+kiln_status ki_gram_centre_gpu(kiln_matrix *c, const kiln_matrix *X, int sample);
+
+#endif
