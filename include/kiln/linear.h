@@ -44,7 +44,7 @@ typedef struct kiln_linreg_options {
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
  * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
  * counts as 0, and w = 0 as the solution. Not converging is not an error: report->converged = 0.
- * Cost: five passes to set up and check, and conjugate gradient one an iteration, more where rounding keeps the check from
+ * Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more where rounding keeps the check from
  * holding. Cholesky takes kiln_gram and n^3/6 multiplications once for all targets, and two passes a correction, of which each
  * counts as an iteration; by rows, where these are few and every column is penalised, 2 passes over X for each 64 rows and
  * m^3/6. A factor that does not do (columns that depend on each other but for rounding) gives way to conjugate gradient, which

@@ -281,7 +281,7 @@ static void a_factor_that_fails_gives_way(void **state) {
         kiln_report report = {0}, cg = {0};
         struct solution s = solve(&report, &run, &p, &(kiln_linreg_options){.solver = KILN_LINREG_CHOLESKY});
         struct solution t = solve(&cg, &run, &p, &(kiln_linreg_options){.solver = KILN_LINREG_CG});
-        assert_true(report.converged || !cg.converged);
+        assert_true(report.converged || report.residual <= 4 * cg.residual); /* but for rounding */
         assert_true(report.objective <= cg.objective * (1 + 1e-9));
         kiln_report_free(&report);
         kiln_report_free(&cg);

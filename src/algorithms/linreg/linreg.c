@@ -79,7 +79,7 @@ done:
     return status;
 }
 
-static kiln_status system_new(struct ki_system *system) {
+static kiln_status system_new(struct ki_system *system, const kiln_matrix *y) {
     kiln_status status;
     const kiln_matrix *X = system->X;
     struct ki_moments moments = {0};
@@ -89,9 +89,12 @@ static kiln_status system_new(struct ki_system *system) {
     system->s = system->options.weights ? system->options.weights : system->ones;
     TRY(kiln_dot(&system->weight, system->s, system->ones));
     if (!(system->weight > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", call));
-    TRY(ki_moments_measure(&moments, X, system->s, system->weight));
-    system->passes = 2;
     system->bytes = ki_bytes_of(X);
+    TRY(ki_walk_measure(&moments, system, y));
+    if (!system->walk.A) {
+        TRY(ki_moments_measure(&moments, X, system->s, system->weight));
+        system->passes += 2;
+    }
     TRY(build_vectors(system, &moments));
 done:
     ki_moments_free(&moments);
@@ -105,6 +108,7 @@ static void system_free(struct ki_system *system) {
     kiln_matrix_free(system->inverse);
     kiln_matrix_free(system->kept);
     ki_direct_free(&system->direct);
+    ki_walk_free(&system->walk);
     kiln_report_free(&system->report);
 }
 
@@ -242,7 +246,7 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     intercepts = ki_alloc((size_t)k * sizeof *intercepts);
     if (!intercepts) TRY(ki_fail_nomem((size_t)k * sizeof *intercepts, "the intercepts"));
     TRY(ki_report_begin(&system.report));
-    TRY(system_new(&system));
+    TRY(system_new(&system, y));
     TRY(system.blocks > 1 ? solve_blocks(&system, W, intercepts, y)
                           : solve_at_once(&system, W, intercepts, y));
     if (b) TRY(set_intercepts(b, intercepts));

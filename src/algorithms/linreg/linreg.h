@@ -23,6 +23,13 @@ struct ki_direct {
     kiln_matrix *reciprocal; /* n x 1, by_rows: L^-1, 0 for columns left out */
 };
 
+/* One walk over X for all that a factor needs, see linreg_walk.c. */
+struct ki_walk {
+    int64_t n, size; /* columns of X; with those of y and one more */
+    double *A;       /* size x size; NULL: there was none */
+    double *origin;  /* size: what the columns are about */
+};
+
 /* What all blocks of targets share. */
 struct ki_system {
     const kiln_matrix *X;
@@ -41,6 +48,7 @@ struct ki_system {
     double start;          /* the clock when the solver began */
     bool cancelled;
     struct ki_direct direct;
+    struct ki_walk walk;
     double rss, tss; /* of the targets solved so far */
     kiln_report report;
 };
@@ -58,6 +66,14 @@ const char *ki_direct_name(const struct ki_direct *direct); /* as reports have i
 int64_t ki_linreg_iterations(const kiln_matrix *X);         /* at most, by default */
 kiln_status ki_linreg_explain(kiln_solver *choice, const void *options, const kiln_matrix *X,
                               int64_t k); /* a row's `choose` */
+/* The walk and the moments from it; neither is there where it is not wanted or cannot be trusted. */
+kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y);
+/* Of the normal equations without the penalty, right-hand sides in columns n and on; of a target its sum of squares about the mean;
+ * the mean of a column. */
+double ki_walk_element(const struct ki_system *system, int64_t i, int64_t j);
+double ki_walk_spread(const struct ki_system *system, int64_t target);
+double ki_walk_mean(const struct ki_system *system, int64_t j);
+void ki_walk_free(struct ki_walk *walk);
 void ki_direct_free(struct ki_direct *direct);
 
 #endif

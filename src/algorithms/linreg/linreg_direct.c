@@ -14,7 +14,7 @@
 enum {
     EXPECTED = 40,    /* iterations of conjugate gradient on most data */
     SIZE_MOST = 4096, /* of a factor on the CPU: 128 MiB and a second or two */
-    GPU_MOST = 128,   /* of one that a GPU waits for */
+    GPU_MOST = 1024,  /* of one that a GPU waits for */
     CHEAP = 1 << 23,  /* multiplications that nobody waits for */
     WIDE = 64         /* columns of one pass */
 };
@@ -48,9 +48,10 @@ static double price(const kiln_matrix *X, bool by_rows, bool gpu, int threads) {
     const double size = by_rows ? m : n, nnz = fmax((double)kiln_matrix_nnz(X), 1);
     if (size > (gpu ? GPU_MOST : SIZE_MOST) || !has_room(X, size)) return INFINITY;
     const double multiplications = size * size * size / 6;
-    const double factor = multiplications > CHEAP ? FACTOR_STEP * threads * multiplications / nnz : 0;
-    if (by_rows) return 2 * COLUMN * m + factor;
-    return factor + (gpu ? COLUMN * n : ki_gram_price(X));
+    const double factor = gpu                       ? ki_gpu_factor_price(X, size)
+                          : multiplications > CHEAP ? FACTOR_STEP * threads * multiplications / nnz
+                                                    : 0;
+    return factor + (by_rows ? 2 * COLUMN * m : ki_gram_price(X));
 }
 
 kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix *X,
@@ -122,19 +123,32 @@ done:
     return status;
 }
 
-static kiln_status form_columns(struct ki_system *system) {
-    kiln_status status;
-    struct ki_direct *direct = &system->direct;
+/* The Gram matrix, of the walk or of kiln_gram. */
+static kiln_status get_gram(double *values, struct ki_system *system) {
+    kiln_status status = KILN_OK;
     const kiln_matrix *X = system->X, *mean = system->options.no_intercept ? NULL : system->mean;
-    const int64_t n = direct->size;
+    const int64_t n = kiln_matrix_cols(X);
     kiln_matrix *G = NULL;
-    double *U = direct->U, *scale = direct->scale;
-    bool *kept = ki_alloc((size_t)n * sizeof *kept);
-    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
+    for (int64_t i = 0; i < n && system->walk.A; i++)
+        for (int64_t j = i; j < n; j++) values[i * n + j] = ki_walk_element(system, i, j);
+    if (system->walk.A) goto done;
     TRY(kiln_matrix_dense(&G, kiln_matrix_device(X), kiln_matrix_type(X), n, n, NULL));
     TRY(kiln_gram(G, NULL, X, system->options.weights, mean));
     system->passes += ki_gram_passes(n);
-    TRY(ki_vector_get(U, G));
+    TRY(ki_vector_get(values, G));
+done:
+    kiln_matrix_free(G);
+    return status;
+}
+
+static kiln_status form_columns(struct ki_system *system) {
+    kiln_status status;
+    struct ki_direct *direct = &system->direct;
+    const int64_t n = direct->size;
+    double *U = direct->U, *scale = direct->scale;
+    bool *kept = ki_alloc((size_t)n * sizeof *kept);
+    if (!kept) return ki_fail_nomem((size_t)n, "the normal equations");
+    TRY(get_gram(U, system));
     TRY(get_penalty(scale, kept, system));
     for (int64_t j = 0; j < n; j++) {
         const double diagonal = U[j * n + j] += scale[j];
@@ -143,7 +157,6 @@ static kiln_status form_columns(struct ki_system *system) {
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i; j < n; j++) U[i * n + j] = i == j ? 1 : scale[i] * U[i * n + j] * scale[j];
 done:
-    kiln_matrix_free(G);
     ki_free(kept);
     return status;
 }

@@ -76,14 +76,12 @@ done:
     return status;
 }
 
-/* A = (X - 1 mu^T)^T C + beta z, for C whose columns sum to zero but for rounding: that little must not be
- * magnified by the means. */
-static kiln_status scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C, double beta,
-                           const kiln_matrix *z) {
+/* A = (X - 1 mu^T)^T C, for C whose columns sum to zero but for rounding: that little must not be magnified by the means. */
+static kiln_status scatter(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C) {
     kiln_status status;
     const struct ki_system *system = t->system;
     double sum[KI_BLOCK];
-    TRY(kiln_multiply(A, 1, KILN_TRANSPOSED, system->X, C, beta, z));
+    TRY(kiln_multiply(A, 1, KILN_TRANSPOSED, system->X, C, 0, NULL));
     if (system->options.no_intercept) return KILN_OK;
     TRY(kiln_dot(sum, C, system->ones));
     for (int j = 0; j < t->k; j++) sum[j] = -sum[j];
@@ -109,14 +107,95 @@ done:
     return status;
 }
 
+/* The norm and the objective, once rss and the gradient's part of the data are there, in G with that sign. Uses Z. */
+static kiln_status judge(struct ki_block *t, double sign) {
+    kiln_status status;
+    const kiln_matrix *z;
+    double square[KI_BLOCK], beta, signs[KI_BLOCK], minus[KI_BLOCK];
+    TRY(penalise(t, &beta, &z, t->W));
+    TRY(kiln_dot(square, t->W, z));
+    for (int j = 0; j < t->k; j++) signs[j] = sign, minus[j] = -beta;
+    TRY(kiln_combine(t->G, signs, t->G, minus, z));
+    TRY(measure_gradient(t, t->norm));
+    for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
+done:
+    return status;
+}
+
+/* Whether a pass with a row map does what check does in two: of one target whose intercept is known but for rounding. */
+static bool at_once(const struct ki_block *t) {
+    return t->k == 1 && t->system->walk.A && t->system->direct.wanted;
+}
+
+static kiln_status set_row(kiln_matrix *row, double value) {
+    return ki_vector_set(row, &value);
+}
+
+/* The same as check, in one pass, for a b that is right but for rounding: what the residuals' sum says of that is taken off. */
+static kiln_status check_at_once(struct ki_block *t) {
+    kiln_status status;
+    struct ki_system *system = t->system;
+    const bool intercept = !system->options.no_intercept;
+    const kiln_loss loss = {.kind = KILN_LOSS_SQUARED, .y = t->y, .weights = system->options.weights};
+    double value, sum, minus;
+    if (kiln_matrix_type(system->X) == KILN_F32) t->b[0] = (float)t->b[0];
+    TRY(set_row(t->shift, t->b[0]));
+    TRY(kiln_loss_gradient(&value, t->G, intercept ? t->sums : NULL, NULL, &loss, system->X, t->W,
+                           intercept ? t->shift : NULL));
+    system->passes++;
+    t->rss[0] = 2 * value;
+    if (intercept) {
+        TRY(ki_vector_get(&sum, t->sums));
+        minus = -sum;
+        TRY(kiln_combine(t->G, t->one, t->G, &minus, system->mean));
+        t->b[0] -= sum / system->weight;
+        t->rss[0] = fmax(t->rss[0] - sum * sum / system->weight, 0);
+    }
+    TRY(judge(t, -1));
+done:
+    return status;
+}
+
+/* The intercept's part of a step E that is taken from W on. */
+static kiln_status follow(struct ki_block *t) {
+    kiln_status status = KILN_OK;
+    double shift;
+    if (!at_once(t) || t->system->options.no_intercept) return KILN_OK;
+    TRY(kiln_dot(&shift, t->E, t->system->mean));
+    t->b[0] -= shift;
+done:
+    return status;
+}
+
+/* Of W = 0, from the walk; tss about the means in any case. */
+static kiln_status check_zero(struct ki_block *t, double *tss) {
+    kiln_status status;
+    const struct ki_system *system = t->system;
+    const int64_t n = system->walk.n;
+    double *right = ki_alloc((size_t)(n * t->k) * sizeof *right);
+    if (!right) return ki_fail_nomem((size_t)(n * t->k) * sizeof *right, "the right-hand sides");
+    for (int64_t i = 0; i < n; i++)
+        for (int j = 0; j < t->k; j++) right[i * t->k + j] = ki_walk_element(system, i, n + j);
+    TRY(ki_vector_set(t->G, right));
+    for (int j = 0; j < t->k; j++) {
+        t->b[j] = system->options.no_intercept ? 0 : ki_walk_mean(system, n + j);
+        t->rss[j] = ki_walk_element(system, n + j, n + j);
+        tss[j] = ki_walk_spread(system, j);
+    }
+    TRY(judge(t, 1));
+done:
+    ki_free(right);
+    return status;
+}
+
 /* Residual, intercept, gradient, norm and objective of W, all from y - X W - b. The former b is subtracted
  * before X W is, as far fewer digits cancel than after; the means of what remains then correct it. */
 static kiln_status check(struct ki_block *t, bool zero) {
     kiln_status status;
     struct ki_system *system = t->system;
     const bool intercept = !system->options.no_intercept;
-    const kiln_matrix *z;
-    double minus_b[KI_BLOCK], square[KI_BLOCK], beta;
+    double minus_b[KI_BLOCK];
+    if (!zero && at_once(t)) return check_at_once(t);
     for (int j = 0; j < t->k; j++) {
         if (kiln_matrix_type(system->X) == KILN_F32) t->b[j] = (float)t->b[j];
         minus_b[j] = -t->b[j];
@@ -126,12 +205,9 @@ static kiln_status check(struct ki_block *t, bool zero) {
     if (intercept) TRY(centre_rows(t, t->R, t->b));
     if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
     TRY(kiln_dot(t->rss, t->SR, t->R));
-    TRY(penalise(t, &beta, &z, t->W));
-    TRY(kiln_dot(square, t->W, z));
-    TRY(scatter(t, t->G, t->SR, -beta, z));
+    TRY(scatter(t, t->G, t->SR));
     system->passes += zero ? 1 : 2;
-    TRY(measure_gradient(t, t->norm));
-    for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
+    TRY(judge(t, 1));
 done:
     return status;
 }
@@ -203,6 +279,7 @@ static kiln_status refine(struct ki_block *t) {
     }
     const bool direct = t->system->direct.wanted;
     TRY(direct ? ki_block_correct(t) : ki_block_cycle(t));
+    TRY(follow(t));
     TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
     swap(t);
     TRY(check(t, false));
@@ -239,12 +316,17 @@ static kiln_status measure_zero(struct ki_block *t) {
     struct ki_system *system = t->system;
     const double epsilon = ki_epsilon(kiln_matrix_type(system->X));
     double mean[KI_BLOCK] = {0}, tss[KI_BLOCK];
-    TRY(check(t, true));
-    if (system->options.no_intercept) {
+    if (system->walk.A)
+        TRY(check_zero(t, tss));
+    else
+        TRY(check(t, true));
+    for (int j = 0; j < t->k && system->walk.A && system->options.no_intercept; j++)
+        mean[j] = ki_walk_mean(system, system->walk.n + j);
+    if (!system->walk.A && system->options.no_intercept) {
         TRY(centre_rows(t, t->R, mean));
         if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
     }
-    TRY(kiln_dot(tss, t->SR, t->R));
+    if (!system->walk.A) TRY(kiln_dot(tss, t->SR, t->R));
     for (int j = 0; j < t->k; j++) {
         const double level = t->b[j] + mean[j]; /* one of them is the mean of y, the other 0 */
         const bool constant = tss[j] <= 64 * epsilon * epsilon * (tss[j] + system->weight * level * level);

@@ -1,0 +1,119 @@
+/* The first look at a problem that a factor will solve: all that the solution begins with, from one walk over X,
+ *
+ *   A = Z^T S Z,  Z = [X - 1 c^T, Y - 1 d^T, 1],   c and d about the columns' means, from a few rows.
+ *
+ * The last row of A has what c and d miss the means mu by, and taking that off A, as a product of two vectors, gives what the
+ * normal equations want about the means themselves: Gram matrix, right-hand sides, variances, and the sums of squares of Y.
+ * Where c is no good, so that this would cost digits, or a column may be constant or leaves the type's range, the walk does
+ * not count: the setup of conjugate gradient (moments.c) tells such columns apart. */
+#include "algorithms/linreg/linreg_block.h"
+
+/* What a sum of squares about c may lose on the way to the mean: sums in f64, of f32 blocks. */
+static const double TRUST_F64 = 1e-6, TRUST_F32 = 1e-2;
+
+void ki_walk_free(struct ki_walk *walk) {
+    ki_free(walk->A);
+    ki_free(walk->origin);
+    *walk = (struct ki_walk){0};
+}
+
+/* A(i, j) about the means. */
+static double about_mean(const struct ki_walk *walk, int64_t i, int64_t j) {
+    const int64_t size = walk->size;
+    return walk->A[i * size + j] -
+           walk->A[i * size + size - 1] * walk->A[j * size + size - 1] / walk->A[size * size - 1];
+}
+
+double ki_walk_element(const struct ki_system *system, int64_t i, int64_t j) {
+    const struct ki_walk *walk = &system->walk;
+    return system->options.no_intercept ? walk->A[i * walk->size + j] : about_mean(walk, i, j);
+}
+
+double ki_walk_spread(const struct ki_system *system, int64_t target) {
+    return about_mean(&system->walk, system->walk.n + target, system->walk.n + target);
+}
+
+double ki_walk_mean(const struct ki_system *system, int64_t j) {
+    const struct ki_walk *walk = &system->walk;
+    return walk->origin[j] + walk->A[j * walk->size + walk->size - 1] / walk->A[walk->size * walk->size - 1];
+}
+
+static kiln_status origin_of(double *values, kiln_matrix **c, const kiln_matrix *X) {
+    kiln_status status;
+    TRY(kiln_matrix_dense(c, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_cols(X), 1, NULL));
+    TRY(ki_gram_centre(*c, X));
+    TRY(ki_vector_get(values, *c));
+done:
+    return status;
+}
+
+/* Whether column j can be told about its mean, and about zero is in the type's range. */
+static bool sound(const struct ki_system *system, int64_t j) {
+    const struct ki_walk *walk = &system->walk;
+    const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
+    const double most = narrow ? 1e34 : 1e300, about_c = walk->A[j * (walk->size + 1)],
+                 product = walk->A[j * walk->size + walk->size - 1], spread = about_mean(walk, j, j),
+                 weight = walk->A[walk->size * walk->size - 1],
+                 square = about_c + walk->origin[j] * (2 * product + weight * walk->origin[j]);
+    if (!isfinite(about_c) || !isfinite(product) || !(square < most)) return false;
+    if (about_c == 0 && product == 0) return square == 0 || square > 1 / most;
+    return spread > (narrow ? TRUST_F32 : TRUST_F64) * about_c && square > 1 / most;
+}
+
+static kiln_status moments_of(struct ki_moments *moments, const struct ki_system *system) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(system->X);
+    const kiln_type type = kiln_matrix_type(system->X);
+    const struct ki_walk *walk = &system->walk;
+    const int64_t n = walk->n;
+    struct ki_moments made = {.weight = walk->A[walk->size * walk->size - 1]};
+    double *values = ki_alloc((size_t)n * sizeof *values);
+    if (!values) return ki_fail_nomem((size_t)n * sizeof *values, "column means");
+    for (int64_t j = 0; j < n; j++) values[j] = ki_walk_mean(system, j);
+    TRY(ki_vector_new(&made.mean, device, type, n, values));
+    for (int64_t j = 0; j < n; j++) values[j] = about_mean(walk, j, j);
+    TRY(ki_vector_new(&made.centred, device, type, n, values));
+    for (int64_t j = 0; j < n; j++)
+        values[j] =
+            walk->A[j * (walk->size + 1)] +
+            walk->origin[j] * (2 * walk->A[j * walk->size + walk->size - 1] + made.weight * walk->origin[j]);
+    TRY(ki_vector_new(&made.square, device, type, n, values));
+    *moments = made;
+    made = (struct ki_moments){0};
+done:
+    ki_free(values);
+    ki_moments_free(&made);
+    return status;
+}
+
+kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y) {
+    kiln_status status = KILN_OK;
+    struct ki_walk *walk = &system->walk;
+    const int64_t n = kiln_matrix_cols(system->X), k = kiln_matrix_cols(y), size = n + k + 1;
+    kiln_matrix *c = NULL, *d = NULL;
+    bool good = true;
+    if (!system->direct.wanted || system->direct.by_rows || system->blocks > 1 ||
+        !ki_gram_in_one_walk(system->X))
+        return KILN_OK;
+    *walk = (struct ki_walk){.n = n, .size = size};
+    walk->A = ki_alloc((size_t)(size * size) * sizeof(double));
+    walk->origin = ki_calloc((size_t)size * sizeof(double));
+    if (!walk->A || !walk->origin)
+        TRY(ki_fail_nomem((size_t)(size * size) * sizeof(double), "the normal equations"));
+    if (!system->options.no_intercept) {
+        TRY(origin_of(walk->origin, &c, system->X));
+        TRY(origin_of(walk->origin + n, &d, y));
+    }
+    TRY(ki_gram_all(&(struct ki_gram){
+        .X = system->X, .v = system->options.weights, .c = c, .Y = y, .d = d, .all = walk->A}));
+    system->passes++;
+    for (int64_t j = 0; j < n + k && good; j++) good = sound(system, j);
+    if (good && walk->A[size * size - 1] > 0)
+        TRY(moments_of(moments, system));
+    else
+        ki_walk_free(walk);
+done:
+    kiln_matrix_free(c);
+    kiln_matrix_free(d);
+    return status;
+}
