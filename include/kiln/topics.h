@@ -61,6 +61,13 @@ typedef enum kiln_gap_prior {
     KILN_GAP_NO_PRIOR = 2 /* nothing of the kind: KL-NMF */
 } kiln_gap_prior;
 
+typedef enum kiln_gap_init {
+    KILN_GAP_RANDOM = 1,
+    KILN_GAP_NNDSVD =
+        2, /* from X's leading singular vectors, as in scikit-learn; its zeros stay: not with a prior */
+    KILN_GAP_NNDSVDA = 3 /* the same with X's mean in place of zeros */
+} kiln_gap_init;
+
 /* Counts as Poisson variables with means A B^T (m x k times k x n): minimises over A, B >= 0
  *   sum_ij [x_ij log(x_ij / l_ij) - x_ij + l_ij]  +  sum_dk [rate a_dk - (shape - 1) log a_dk],   l = A B^T,
  * over all cells of X, of which zeros count through column sums alone. By multiplicative updates, which never raise the
@@ -71,7 +78,8 @@ typedef enum kiln_gap_prior {
  * "log_likelihood", sum_ij [x_ij log l_ij - l_ij - log(x_ij!)]; with a test "test_perplexity" (kiln_perplexity). On failure A, B and
  * the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (X without entries, or with negative ones, NaN or infinity); memory and device errors.
- * Determinism: run to run. Cost: 8 nnz k flops an iteration.
+ * Determinism: run to run. Cost: 8 nnz k flops an iteration; a start from singular vectors some ten products of X and X^T with k + 8
+ * columns, and k^3 flops on the host each.
  * Source: Canny, "GaP: a factor model for discrete data", SIGIR 2004; Lee and Seung, "Algorithms for non-negative matrix
  * factorization", NIPS 2000; Nisa et al., HiPC 2018. */
 typedef struct kiln_gap_options {
@@ -81,10 +89,11 @@ typedef struct kiln_gap_options {
     double rate;             /* of the prior; default 1, KILN_NONE 0 */
     double tolerance;        /* on the relative decrease of the objective; default 1e-5 */
     int64_t max_iterations;  /* default 200 */
-    int warm_start;          /* go on from A and B; default: both random */
+    int warm_start;          /* go on from A and B; default: as init says */
     int64_t seed;            /* of the random start */
     const kiln_matrix *test; /* m x n CSR: entries that X does not have, whose perplexity is told; or NULL */
     kiln_control control;
+    int init; /* enum kiln_gap_init, without warm_start; default RANDOM. NNDSVD and NNDSVDA: k <= min(m, n) */
 } kiln_gap_options;
 KILN_API kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X,
                               const kiln_gap_options *options, kiln_report *report);

@@ -265,6 +265,9 @@ static void refusals(void **state) {
     refused(X, &(kiln_gap_options){.rate = -3}, KILN_ERR_ARGUMENT, "rate is -3");
     refused(X, &(kiln_gap_options){.prior = 3}, KILN_ERR_ARGUMENT, "prior");
     refused(X, &(kiln_gap_options){.tolerance = -1}, KILN_ERR_ARGUMENT, "tolerance");
+    refused(X, &(kiln_gap_options){.size = sizeof(kiln_gap_options), .init = 4}, KILN_ERR_ARGUMENT, "start");
+    refused(X, &(kiln_gap_options){.size = sizeof(kiln_gap_options), .init = KILN_GAP_NNDSVD},
+            KILN_ERR_ARGUMENT, "density");
     refused(X, &(kiln_gap_options){.test = nothing}, KILN_ERR_DATA, "no words");
     kiln_topics_verification found = {0};
     assert_int_equal(kiln_verify_gap(&found, X, X, X, NULL), KILN_ERR_ARGUMENT);
@@ -273,6 +276,80 @@ static void refusals(void **state) {
     kiln_matrix_free(X);
     kiln_matrix_free(negative);
     kiln_matrix_free(nothing);
+}
+
+/* The k-th singular triple of X by power iteration on what the first k leave: left m, right n. */
+static double triple(double *left, double *right, double x[M][N]) {
+    double value = 0;
+    for (int i = 0; i < N; i++) right[i] = 1 + 0.37 * i;
+    for (int turn = 0; turn < 20000; turn++) {
+        double size = 0;
+        for (int d = 0; d < M; d++) {
+            left[d] = 0;
+            for (int i = 0; i < N; i++) left[d] += x[d][i] * right[i];
+            size += left[d] * left[d];
+        }
+        for (int d = 0; d < M; d++) left[d] /= sqrt(size);
+        value = 0;
+        for (int i = 0; i < N; i++) {
+            right[i] = 0;
+            for (int d = 0; d < M; d++) right[i] += x[d][i] * left[d];
+            value += right[i] * right[i];
+        }
+        value = sqrt(value);
+        for (int i = 0; i < N; i++) right[i] /= value;
+    }
+    for (int d = 0; d < M; d++)
+        for (int i = 0; i < N; i++) x[d][i] -= value * left[d] * right[i];
+    return value;
+}
+
+/* scikit-learn's _initialize_nmf for one component. */
+static void part_of(double *a, double *b, const double *u, const double *v, double value, bool first) {
+    double lengths[4] = {0};
+    for (int d = 0; d < M; d++) lengths[u[d] < 0] += u[d] * u[d];
+    for (int i = 0; i < N; i++) lengths[2 + (v[i] < 0)] += v[i] * v[i];
+    const bool negative = !(lengths[0] * lengths[2] > lengths[1] * lengths[3]);
+    const double of_u = first ? 1 : sqrt(lengths[negative]), of_v = first ? 1 : sqrt(lengths[2 + negative]);
+    const double size = sqrt(value * of_u * of_v), sign = negative ? -1 : 1;
+    for (int d = 0; d < M; d++) a[d] = size * (first ? fabs(u[d]) : fmax(sign * u[d], 0)) / of_u;
+    for (int i = 0; i < N; i++) b[i] = size * (first ? fabs(v[i]) : fmax(sign * v[i], 0)) / of_v;
+}
+
+/* The objective before the first iteration is that of the start. */
+static void start_from_singular_vectors(void **state) {
+    (void)state;
+    struct counts counts;
+    const double zeros[M * K] = {0};
+    static double x[M][N], a[M * K], b[N * K];
+    double u[M], v[N], one_a[M], one_b[N], total = 0;
+    fill(&counts, 5);
+    for (int d = 0; d < M; d++)
+        for (int i = 0; i < N; i++) total += x[d][i] = counts.x[d][i];
+    for (int c = 0; c < K; c++) {
+        const double value = triple(u, v, x);
+        part_of(one_a, one_b, u, v, value, c == 0);
+        for (int d = 0; d < M; d++) a[d * K + c] = one_a[d] < 1e-6 ? 0 : one_a[d];
+        for (int i = 0; i < N; i++) b[i * K + c] = one_b[i] < 1e-6 ? 0 : one_b[i];
+    }
+    for (int init = KILN_GAP_NNDSVD; init <= KILN_GAP_NNDSVDA; init++)
+        for (int type = KILN_F32; type <= KILN_F64; type++) {
+            const double fill_in = init == KILN_GAP_NNDSVDA ? total / (M * N) : 0;
+            const kiln_gap_options options = {.size = sizeof options,
+                                              .prior = KILN_GAP_NO_PRIOR,
+                                              .init = init,
+                                              .max_iterations = 20,
+                                              .tolerance = 1e-9};
+            struct fit fit;
+            fit_run(&fit, &counts, (kiln_type)type, &options, zeros, zeros);
+            for (int e = 0; e < M * K; e++) a[e] = a[e] < 1e-6 || a[e] == total / (M * N) ? fill_in : a[e];
+            for (int e = 0; e < N * K; e++) b[e] = b[e] < 1e-6 || b[e] == total / (M * N) ? fill_in : b[e];
+            if (init == KILN_GAP_NNDSVDA)
+                assert_near(fit.report.trace[0].objective, objective_of(&counts, a, b, 1, 0), 2e-3);
+            for (int e = 0; init == KILN_GAP_NNDSVD && e < M * K; e++) assert_true(fit.a[e] == 0 || a[e] > 0);
+            assert_true(fit.report.objective < fit.report.trace[0].objective);
+            fit_free(&fit);
+        }
 }
 
 static int stop_at_five(void *user, const kiln_progress *progress) {
@@ -299,6 +376,7 @@ int main(void) {
         cmocka_unit_test(steps_are_those_of_the_papers),
         cmocka_unit_test(objective_never_rises),
         cmocka_unit_test(zeros_stay),
+        cmocka_unit_test(start_from_singular_vectors),
         cmocka_unit_test(new_documents),
         cmocka_unit_test(perplexity_by_its_definition),
         cmocka_unit_test(refusals),

@@ -1044,7 +1044,8 @@ class Topics(Models):
         result = self.check_topics("gap")
         objectives = [row["objective"] for row in result["trace"]]
         self.assertEqual(objectives, sorted(objectives, reverse=True))
-        self.check_topics("gap", "--prior", "none", "--type", "f64")
+        self.check_topics("gap", "--prior", "none", "--init", "nndsvda", "--type", "f64")
+        self.assertIn("density", kiln("gap", self.documents(), "-k", 2, "--init", "nndsvd", *CPU, code=2)[1])
         model, factors = self.path("gap.kiln"), self.path("gap.npz")
         kiln("gap", self.documents(), "-k", 2, "--factors-out", factors, "-o", model, "--max-iterations", 3, *CPU)
         with zipfile.ZipFile(factors) as archive:

@@ -5,6 +5,7 @@
  * and the layout their leading principal components. Eigenvectors by orthogonal iteration on a few more columns than are wanted,
  * with a Rayleigh-Ritz step at its end: each iteration multiplies by B once, and B is never formed. It ends when the eigenvalues'
  * sum has settled to a thousandth: the layout is only a start. */
+#include "algorithms/eigen.h"
 #include "algorithms/mds/mds.h"
 
 enum { EXTRA = 4, TURNS = 40 };
@@ -32,32 +33,6 @@ static void centre(double *V, int64_t n, int64_t k) {
         for (int64_t i = 0; i < n; i++) mean += V[i * k + c] / (double)n;
         for (int64_t i = 0; i < n; i++) V[i * k + c] -= mean;
     }
-}
-
-/* Eigenvalues, descending, and eigenvectors (columns of Q) of the symmetric k x k matrix A, by Jacobi's rotations. */
-static void eigen(double *A, double *Q, int64_t k) {
-    for (int64_t i = 0; i < k * k; i++) Q[i] = i % (k + 1) == 0;
-    for (int sweep = 0; sweep < 30; sweep++)
-        for (int64_t a = 0; a < k; a++)
-            for (int64_t b = a + 1; b < k; b++) {
-                const double off = A[a * k + b];
-                if (off == 0) continue;
-                const double theta = (A[b * k + b] - A[a * k + a]) / (2 * off);
-                const double t = (theta >= 0 ? 1 : -1) / (fabs(theta) + sqrt(theta * theta + 1));
-                const double c = 1 / sqrt(t * t + 1), s = t * c;
-                for (int64_t i = 0; i < k; i++) {
-                    const double x = A[i * k + a], y = A[i * k + b];
-                    A[i * k + a] = c * x - s * y;
-                    A[i * k + b] = s * x + c * y;
-                }
-                for (int64_t i = 0; i < k; i++) {
-                    const double x = A[a * k + i], y = A[b * k + i], u = Q[i * k + a], v = Q[i * k + b];
-                    A[a * k + i] = c * x - s * y;
-                    A[b * k + i] = s * x + c * y;
-                    Q[i * k + a] = c * u - s * v;
-                    Q[i * k + b] = s * u + c * v;
-                }
-            }
 }
 
 struct subspace {
@@ -124,7 +99,7 @@ static void layout_of(double *Y, struct subspace *of, int64_t p) {
                 sum += (of->V[i * k + a] * of->W[i * k + b] + of->V[i * k + b] * of->W[i * k + a]) / 2;
             of->small[a * k + b] = sum;
         }
-    eigen(of->small, of->rotation, k);
+    ki_eigen(of->small, of->rotation, k);
     for (int64_t c = 0; c < p; c++) {
         int64_t largest = 0;
         for (int64_t a = 1; a < k; a++)

@@ -20,6 +20,20 @@ struct gap {
 
 /* ------------------------------------------------------------------------------------------- checks */
 
+static kiln_status check_init(const kiln_gap_options *o, const kiln_matrix *X, int64_t k) {
+    const int64_t least = ki_min(kiln_matrix_rows(X), kiln_matrix_cols(X));
+    if (o->init < 0 || o->init > KILN_GAP_NNDSVDA)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_gap: no start has the number %d", o->init);
+    if (o->init > KILN_GAP_RANDOM && !o->warm_start && k > least)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_gap: X has %lld singular vectors, but %lld topics are wanted",
+                       (long long)least, (long long)k);
+    if (o->init == KILN_GAP_NNDSVD && o->prior != KILN_GAP_NO_PRIOR) {
+        ki_fail(KILN_ERR_ARGUMENT, "kiln_gap: init NNDSVD has zeros, where the prior has no density");
+        return ki_hint("KILN_GAP_NNDSVDA has none, and KILN_GAP_NO_PRIOR allows them");
+    }
+    return KILN_OK;
+}
+
 static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_matrix *X,
                          const kiln_gap_options *o) {
     static const char call[] = "kiln_gap";
@@ -34,6 +48,7 @@ static kiln_status check(const kiln_matrix *A, const kiln_matrix *B, const kiln_
         return ki_fail(KILN_ERR_ARGUMENT, "%s: rate is %g, but must be a finite number of 0 or more", call,
                        o->rate);
     TRY(ki_check_iteration(call, o->tolerance, o->max_iterations));
+    TRY(check_init(o, X, kiln_matrix_cols(A)));
 done:
     return status;
 }
@@ -76,6 +91,13 @@ static kiln_status random_start(struct gap *s) {
     TRY(fill_random(s->B, s, s->words, STREAM_B, scale));
 done:
     return status;
+}
+
+/* NNDSVD's zeros would stay: NNDSVDA has X's mean there. */
+static kiln_status singular_start(struct gap *s) {
+    const double cells = (double)kiln_matrix_rows(s->X) * (double)kiln_matrix_cols(s->X);
+    return ki_gap_start(s->A, s->B, s->X, s->options.seed,
+                        s->options.init == KILN_GAP_NNDSVDA ? s->total / cells : 0);
 }
 
 static kiln_status copy_start(struct gap *s, const kiln_matrix *A, const kiln_matrix *B) {
@@ -124,7 +146,9 @@ static kiln_status begin(struct gap *s, const kiln_matrix *A, const kiln_matrix 
     TRY(take_entries(s));
     TRY(allocate(s, kiln_matrix_cols(A)));
     if (s->options.test) TRY(ki_topics_begin(&s->test, "kiln_gap", s->options.test, kiln_matrix_cols(A)));
-    TRY(s->options.warm_start ? copy_start(s, A, B) : random_start(s));
+    TRY(s->options.warm_start                ? copy_start(s, A, B)
+        : s->options.init == KILN_GAP_RANDOM ? random_start(s)
+                                             : singular_start(s));
     if (s->options.prior == KILN_GAP_GAMMA) TRY(normalise(s));
 done:
     return status;

@@ -110,6 +110,10 @@ static const kiln_option options_table[] = {
               "Shape of the Gamma distribution, at least 1: the larger, the more topics a document has."),
     KI_OPTION(kiln_gap_options, rate, REAL, 1, 1, 0, INFINITY, NULL,
               "Rate of the Gamma distribution: the larger, the smaller a document's weights."),
+    KI_OPTION(kiln_gap_options, init, CHOICE, 1, 1, 1, 3, "random|nndsvd|nndsvda",
+              "Where to begin: at random, or at the singular vectors, of whose positive or negative parts "
+              "the rest is 0 "
+              "and stays 0 (nndsvd), or is the counts' mean (nndsvda)."),
     KI_OPTION(kiln_gap_options, tolerance, POSITIVE, 1e-5, 1e-5, 0, INFINITY, NULL,
               "Stop when an iteration lowers the objective by at most this share."),
     KI_OPTION(kiln_gap_options, max_iterations, INTEGER, 200, 200, 1, 9e18, NULL,

@@ -1,0 +1,160 @@
+/* Factors to begin with from X's singular vectors: NNDSVD, as scikit-learn has it. Of a pair u, v the positive parts are taken or the
+ * negative ones, whichever have the larger product of lengths; of the first pair all is of one sign.
+ *
+ * The leading pairs by subspace iteration on a few more columns than are wanted: Y = X V, Y^T Y = Q L Q^T, U = Y Q L^-1/2, then V
+ * from X^T U the same way, until the sum of the singular values rests. All products are the device's; Q is found on the host.
+ *
+ * Source: Boutsidis and Gallopoulos, "SVD based initialization: a head start for nonnegative matrix factorization", Pattern
+ * Recognition 2008. */
+#include "algorithms/eigen.h"
+#include "algorithms/topics/gap.h"
+
+enum { EXTRA = 8, TURNS = 50, STREAM = 0x55d };
+#define REST 1e-5  /* relative change of the sum of the singular values */
+#define LEAST 1e-6 /* what is below is 0 */
+
+struct pairs {
+    const kiln_matrix *X;
+    int64_t k, p;               /* wanted; iterated on */
+    kiln_matrix *U, *V, *Y, *Z; /* m x p, n x p; what becomes them */
+    kiln_matrix *gram, *rotation;
+    double *g, *q, *r; /* p x p */
+};
+
+static kiln_status pairs_new(struct pairs *s, const kiln_matrix *X, int64_t k) {
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_cols(X);
+    double **const lists[] = {&s->g, &s->q, &s->r};
+    kiln_status status;
+    s->X = X;
+    s->k = k;
+    s->p = ki_min(k + EXTRA, ki_min(m, n));
+    TRY(kiln_matrix_dense(&s->U, device, type, m, s->p, NULL));
+    TRY(kiln_matrix_dense(&s->Y, device, type, m, s->p, NULL));
+    TRY(kiln_matrix_dense(&s->V, device, type, n, s->p, NULL));
+    TRY(kiln_matrix_dense(&s->Z, device, type, n, s->p, NULL));
+    TRY(kiln_matrix_dense(&s->gram, device, type, s->p, s->p, NULL));
+    TRY(kiln_matrix_dense(&s->rotation, device, type, s->p, s->p, NULL));
+    for (int i = 0; i < 3; i++)
+        if (!(*lists[i] = ki_alloc((size_t)(s->p * s->p) * sizeof(double))))
+            TRY(ki_fail_nomem((size_t)(s->p * s->p) * sizeof(double), "a start from singular vectors"));
+done:
+    return status;
+}
+
+static void pairs_free(struct pairs *s) {
+    kiln_matrix *const all[] = {s->U, s->V, s->Y, s->Z, s->gram, s->rotation};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    ki_free(s->g);
+    ki_free(s->q);
+    ki_free(s->r);
+}
+
+/* W = an orthonormal basis of Y's columns, by descending singular values of Y; *sum of the first k of these. What vanishes becomes 0. */
+static kiln_status orthonormalise(kiln_matrix *W, double *sum, struct pairs *s, const kiln_matrix *Y) {
+    const int64_t p = s->p;
+    const double epsilon = ki_epsilon(kiln_matrix_type(Y)) * (double)p;
+    double most = 0;
+    kiln_status status;
+    TRY(kiln_gram(s->gram, NULL, Y, NULL, NULL));
+    TRY(ki_vector_get(s->g, s->gram));
+    ki_eigen(s->g, s->q, p);
+    *sum = 0;
+    for (int64_t c = 0; c < p; c++) {
+        int64_t largest = 0;
+        for (int64_t a = 1; a < p; a++)
+            if (s->g[a * p + a] > s->g[largest * p + largest]) largest = a;
+        const double square = s->g[largest * p + largest];
+        most = fmax(most, square);
+        const double scale = square > epsilon * most && square > 0 ? 1 / sqrt(square) : 0;
+        for (int64_t i = 0; i < p; i++) s->r[i * p + c] = scale * s->q[i * p + largest];
+        if (c < s->k && scale > 0) *sum += 1 / scale;
+        s->g[largest * p + largest] = -INFINITY;
+    }
+    TRY(ki_vector_set(s->rotation, s->r));
+    TRY(kiln_multiply(W, 1, KILN_PLAIN, Y, s->rotation, 0, NULL));
+done:
+    return status;
+}
+
+/* U's columns orthonormal, Z = X^T U: the left vectors, and the right ones times the singular values. */
+static kiln_status iterate(struct pairs *s, int64_t seed) {
+    kiln_status status;
+    double sum = 0, before;
+    TRY(kiln_fill_random(s->Z, KILN_NORMAL, (uint64_t)seed, STREAM));
+    for (int turn = 0; turn < TURNS; turn++) {
+        before = sum;
+        TRY(orthonormalise(s->V, &sum, s, s->Z));
+        TRY(kiln_multiply(s->Y, 1, KILN_PLAIN, s->X, s->V, 0, NULL));
+        TRY(orthonormalise(s->U, &sum, s, s->Y));
+        TRY(kiln_multiply(s->Z, 1, KILN_TRANSPOSED, s->X, s->U, 0, NULL));
+        if (fabs(sum - before) <= REST * sum) break;
+    }
+done:
+    return status;
+}
+
+/* The lengths of a column's positive and negative entries. */
+static void lengths(double length[2], const double *A, int64_t rows, int64_t p, int64_t c) {
+    length[0] = length[1] = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const double a = A[i * p + c];
+        length[a < 0] += a * a;
+    }
+    length[0] = sqrt(length[0]);
+    length[1] = sqrt(length[1]);
+}
+
+/* to's column c = scale times the part of A's that has the sign; both: whatever the sign. */
+static void take_part(double *to, const double *A, const struct pairs *s, int64_t rows, int64_t c,
+                      bool negative, bool both, double scale, double least) {
+    for (int64_t i = 0; i < rows; i++) {
+        const double a = A[i * s->p + c], part = both ? fabs(a) : negative ? fmax(-a, 0) : fmax(a, 0);
+        const double value = scale * part;
+        to[i * s->k + c] = value < LEAST ? least : value;
+    }
+}
+
+/* a, b from the vectors u, and v times the singular values. */
+static void take_pairs(double *a, double *b, const double *u, const double *v, const struct pairs *s,
+                       double least) {
+    const int64_t m = kiln_matrix_rows(s->X), n = kiln_matrix_cols(s->X);
+    for (int64_t c = 0; c < s->k; c++) {
+        double left[2], right[2];
+        lengths(left, u, m, s->p, c);
+        lengths(right, v, n, s->p, c);
+        const double value = hypot(right[0], right[1]); /* the singular value */
+        const bool negative = left[0] * right[0] <= left[1] * right[1], both = c == 0;
+        const double of_left = both ? 1 : left[negative], of_right = both ? value : right[negative];
+        const double size =
+            both ? sqrt(value) : sqrt(of_left * of_right); /* sqrt(value times the parts' lengths) */
+        take_part(a, u, s, m, c, negative, both, of_left > 0 ? size / of_left : 0, least);
+        take_part(b, v, s, n, c, negative, both, of_right > 0 ? size / of_right : 0, least);
+    }
+}
+
+kiln_status ki_gap_start(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, int64_t seed, double least) {
+    const int64_t m = kiln_matrix_rows(X), n = kiln_matrix_cols(X), k = kiln_matrix_cols(A);
+    struct pairs s = {.k = 0};
+    double *u = NULL, *v = NULL, *a = NULL, *b = NULL;
+    kiln_status status;
+    TRY(pairs_new(&s, X, k));
+    u = ki_alloc((size_t)(m * s.p) * sizeof *u);
+    v = ki_alloc((size_t)(n * s.p) * sizeof *v);
+    a = ki_alloc((size_t)(m * k) * sizeof *a);
+    b = ki_alloc((size_t)(n * k) * sizeof *b);
+    if (!u || !v || !a || !b)
+        TRY(ki_fail_nomem((size_t)((m + n) * (s.p + k)) * sizeof *u, "a start from singular vectors"));
+    TRY(iterate(&s, seed));
+    TRY(ki_vector_get(u, s.U));
+    TRY(ki_vector_get(v, s.Z));
+    take_pairs(a, b, u, v, &s, least);
+    TRY(ki_vector_set(A, a));
+    TRY(ki_vector_set(B, b));
+done:
+    pairs_free(&s);
+    double *const lists[] = {u, v, a, b};
+    for (int i = 0; i < 4; i++) ki_free(lists[i]);
+    return status;
+}
