@@ -16,8 +16,6 @@ static_assert(sizeof(long) == 8, "offsets are long, as in OpenCL C");
     extern __shared__ double name##_memory[];                                                                \
     real *const name = (real *)name##_memory;
 #define GROUP_OF(threads) __launch_bounds__(threads) /* __kernel GROUP_OF(BS) void f(...) */
-/* The same where a unit is to have registers for so many groups at once. */
-#define GROUPS_OF(threads, groups) __launch_bounds__(threads, groups)
 
 #define __kernel extern "C" __global__
 #define __global

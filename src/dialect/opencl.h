@@ -17,7 +17,6 @@
 #define LOCAL_BEGIN(name)
 #define GROUP_OF(threads)                                                                                    \
     __attribute__((reqd_work_group_size(threads, 1, 1))) /* __kernel GROUP_OF(BS) void f(...) */
-#define GROUPS_OF(threads, groups) GROUP_OF(threads)
 
 /* *address += value. OpenCL 1.2 has no floating-point atomics, so the sum goes through an integer of the same
  * size: compare and swap until nobody came between. */

@@ -103,7 +103,8 @@ DEVICE_FN void tile_distances(real *delta, LOCAL_PTR real *rows, LOCAL_PTR real 
             columns[e % CHUNK * LINE + e / CHUNK] = c < q && j < n ? X[j * q + c] : (real)0;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int c = 0; c < CHUNK; c++) {
+        const int here = q - begin < CHUNK ? q - begin : CHUNK;
+        for (int c = 0; c < here; c++) {
             const real x = columns[c * LINE + column];
 #pragma unroll
             for (int s = 0; s < TURN; s++) {

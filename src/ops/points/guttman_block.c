@@ -10,7 +10,15 @@
 KI_ARGUMENTS(guttman_block);
 KI_ARGUMENTS(guttman_block_finish);
 
-enum { GROUP = 128, LANES = 32, DIMENSIONS = 4, COMPONENTS_MOST = 6, SIDE_MOST = 512, SIDE_LEAST = 128 };
+enum {
+    GROUP = 128,
+    LANES = 32,
+    DIMENSIONS = 4,
+    COMPONENTS_MOST = 6,
+    SIDE_MOST = 512,
+    SIDE_LEAST = 128,
+    UNIT_REGISTERS = 65536
+};
 
 /* Rows and columns of a thread, and the groups that a compute unit has registers for beside one another: NVRTC's compiler needs 168
  * for 8 x 4 pairs of three dimensions in f32, and as many for 4 x 2 in f64. */
@@ -73,11 +81,13 @@ kiln_status ki_guttman_blocks(const kiln_guttman *step, bool points) {
     int64_t groups;
     struct ki_buffer space;
     struct ki_kernel *pairs, *finish;
-    char common[96], defines[192];
+    char common[96], most[40] = "", defines[224];
+    const char *option = device->properties.registers_option;
+    if (option) snprintf(most, sizeof most, " %s%d", option, UNIT_REGISTERS / (shape.groups * GROUP) / 8 * 8);
     snprintf(common, sizeof common, "-DSIDE=%d -DBS=%d -DP=%d%s%s", (int)side, GROUP, (int)step->Y->cols,
              step->U && !points ? " -DWITH_U" : "", points ? " -DPOINTS" : "");
-    snprintf(defines, sizeof defines, "-DPAIRS %s -DROWS=%d -DCOLUMNS=%d -DW=%d -DGROUPS=%d%s", common,
-             shape.rows, shape.columns, shape.wide, shape.groups, step->weights ? " -DWEIGHTS" : "");
+    snprintf(defines, sizeof defines, "-DPAIRS %s -DROWS=%d -DCOLUMNS=%d -DW=%d%s%s", common, shape.rows,
+             shape.columns, shape.wide, step->weights ? " -DWEIGHTS" : "", most);
     TRY(ki_kernel_get(&pairs, device, "guttman_block", "guttman_block", step->Y->type, defines));
     snprintf(defines, sizeof defines, "-DFINISH %s", common);
     TRY(ki_kernel_get(&finish, device, "guttman_block", "guttman_block_finish", step->Y->type, defines));

@@ -217,7 +217,7 @@ DEVICE_FN void walk(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread, L
     }
 }
 
-__kernel GROUPS_OF(BS, GROUPS) void guttman_block(PARAMETERS(guttman_block)) {
+__kernel void guttman_block(PARAMETERS(guttman_block)) {
     LOCAL ALIGNED_16 real y_columns[P * SIDE], own[STEPS * OWN * BS], spread[ROWS * COMPONENTS * SPREAD];
     LOCAL wide shared[BS];
     const int id = (int)get_local_id(0);
@@ -288,8 +288,8 @@ __kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)
 #endif
 
 /* The variants that differ in text, as the tests build them; W = 4 is f32's alone. */
-// build PAIRS SIDE=128 BS=128 ROWS=8 COLUMNS=4 W=1 GROUPS=3 P=3
-// build PAIRS SIDE=128 BS=128 ROWS=4 COLUMNS=2 W=2 GROUPS=3 P=2 WITH_U WEIGHTS
-// build PAIRS SIDE=128 BS=128 ROWS=2 COLUMNS=4 W=1 GROUPS=3 P=4 POINTS
+// build PAIRS SIDE=128 BS=128 ROWS=8 COLUMNS=4 W=1 P=3
+// build PAIRS SIDE=128 BS=128 ROWS=4 COLUMNS=2 W=2 P=2 WITH_U WEIGHTS
+// build PAIRS SIDE=128 BS=128 ROWS=2 COLUMNS=4 W=1 P=4 POINTS
 // build FINISH SIDE=128 BS=128 P=2 WITH_U
 #endif
