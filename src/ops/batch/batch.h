@@ -64,6 +64,28 @@ struct ki_batch_plan {
     const char *limit;
 };
 
+/* The launch model's, of an H200: seconds of the memory's latency and of a launch; lines a second that a unit's memory pipe takes, and
+ * instructions of a warp that it issues; what of a bound the largest one does not hide; instructions of a vector and of an exchange
+ * between its threads, and of an element, straight from memory and from tiles; lines of a tile's element. Fitted by bench/studies/fit_batch.py. */
+#define KI_BATCH_CONSTANTS(C)                                                                                \
+    C(latency, 8e-7)                                                                                         \
+    C(launch, 3e-6)                                                                                          \
+    C(lines, 1.5e9)                                                                                          \
+    C(issued, 3.75e9)                                                                                        \
+    C(not_hidden, 0.15)                                                                                      \
+    C(vector, 60)                                                                                            \
+    C(exchange, 8)                                                                                           \
+    C(element, 8)                                                                                            \
+    C(tile_vector, 40)                                                                                       \
+    C(tile_exchange, 8)                                                                                      \
+    C(tile_element, 10)                                                                                      \
+    C(tile_lines, 2)
+#define KI_BATCH_CONSTANT(name, value) double name;
+struct ki_batch_constants {
+    KI_BATCH_CONSTANTS(KI_BATCH_CONSTANT)
+};
+extern const struct ki_batch_constants *ki_batch_constants;
+
 enum { KI_BATCH_PLANS = 32 };
 /* The ways of the batch's device, the best predicted one first; returns how many. */
 int ki_batch_plans(struct ki_batch_plan plans[KI_BATCH_PLANS], const kiln_device *device,

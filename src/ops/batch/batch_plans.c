@@ -1,7 +1,7 @@
 /* Ways to reduce a batch, and what each is expected to take.
  *
  * seconds = the most of: bytes / bandwidth; bytes / (bytes under way) * latency; turns of the memory pipe, which takes a line of
- * 128 bytes at a time; instructions. Constants are those of an H100, rounded: they only have to rank. */
+ * 128 bytes at a time; instructions; and a share of the other three. They only have to rank. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,19 +11,26 @@
 #include "ops/batch/batch.h"
 
 enum { LINE = 128, WARP = 32, THREADS_A_UNIT = 2048, TILES_A_UNIT = 8, SHORTEST_PIECE = 8192 };
-static const double LATENCY = 8e-7, LAUNCH = 3e-6, CLOCK = 1.5e9, BANDWIDTH_UNKNOWN = 1e11,
-                    ISSUED_A_TURN = 2.5;
+static const double BANDWIDTH_UNKNOWN = 1e11;
+
+#define VALUE(name, value) .name = (value),
+static const struct ki_batch_constants fitted = {KI_BATCH_CONSTANTS(VALUE)};
+const struct ki_batch_constants *ki_batch_constants = &fitted;
 
 static const char *const way_names[KI_BATCH_WAYS] = {"vector a thread", "few threads",      "vector a block",
                                                      "looped block",    "vector in pieces", "tiles"};
 
-static double most_of(const double seconds[4], const char **limit) {
+/* What takes the most, and a share of the rest, which it hides but in part. */
+static double together(const double seconds[4], const char **limit) {
     static const char *const names[4] = {"memory", "latency", "memory pipe", "instructions"};
+    double sum = 0;
     int worst = 0;
-    for (int i = 1; i < 4; i++)
+    for (int i = 0; i < 4; i++) {
+        sum += seconds[i];
         if (seconds[i] > seconds[worst]) worst = i;
+    }
     *limit = names[worst];
-    return seconds[worst];
+    return seconds[worst] + ki_batch_constants->not_hidden * (sum - seconds[worst]);
 }
 
 static double logarithm(int lanes) {
@@ -32,8 +39,21 @@ static double logarithm(int lanes) {
     return steps;
 }
 
+/* Lines that the load of a warp touches: those of a vector, for as many vectors as it takes, of which near ones share lines. */
+static double lines_of_load(const struct ki_batch_plan *plan, const kiln_batch *batch, double length,
+                            double element, double load) {
+    const double lanes = ki_min(plan->lanes, WARP), vectors = WARP / lanes;
+    const double apart = element * (batch->stride ? (double)batch->stride : length);
+    const double spread = lanes * load * (double)batch->step * element / LINE,
+                 of_vector = spread > 1 ? spread : 1;
+    const double far = vectors * of_vector, near = vectors * apart / LINE + of_vector;
+    const double lines = near < far ? near : far;
+    return lines < WARP ? lines : WARP;
+}
+
 static void predict(struct ki_batch_plan *plan, const kiln_device *device, const kiln_batch *batch,
                     kiln_type type) {
+    const struct ki_batch_constants *c = ki_batch_constants;
     const double element = (double)ki_type_bytes(type), units = device->properties.compute_units;
     const double bandwidth =
         device->properties.bandwidth > 0 ? device->properties.bandwidth : BANDWIDTH_UNKNOWN;
@@ -48,26 +68,26 @@ static void predict(struct ki_batch_plan *plan, const kiln_device *device, const
     const double threads = (double)ki_min(plan->groups * KI_BATCH_GROUP, (int64_t)units * THREADS_A_UNIT);
     if (tiled) {
         under_way = (double)ki_min(plan->groups, (int64_t)units * TILES_A_UNIT) * KI_BATCH_TILE_BYTES;
-        lines = elements * element / LINE * 2 + elements / WARP * 2;
-        instructions = elements / WARP * 10 + count * plan->lanes / WARP * (40 + 8 * logarithm(plan->lanes));
+        lines = elements * element / LINE * 2 + elements / WARP * c->tile_lines;
+        instructions =
+            elements / WARP * c->tile_element +
+            count * plan->lanes / WARP * (c->tile_vector + c->tile_exchange * logarithm(plan->lanes));
     } else {
         const double ahead = turns < (plan->wide ? 4 : 8) ? turns : plan->wide ? 4 : 8;
         const double busy = length / (turns * plan->lanes * load);
-        const double apart =
-            (double)(plan->lanes > 1 || !batch->stride ? batch->step : batch->stride) * element * load;
-        const double of_a_load = apart * WARP > LINE ? apart * WARP / LINE : 1;
         under_way = threads * ahead * load * element * (busy < 1 ? busy : 1);
-        lines = pieces * turns * plan->lanes / WARP * (of_a_load < WARP ? of_a_load : WARP);
-        instructions = pieces * plan->lanes / WARP * (60 + 8 * logarithm(plan->lanes) + turns * load * 8);
+        lines = pieces * turns * plan->lanes / WARP * lines_of_load(plan, batch, length, element, load);
+        instructions = pieces * plan->lanes / WARP *
+                       (c->vector + c->exchange * logarithm(plan->lanes) + turns * load * c->element);
     }
     seconds[0] = plan->bytes / bandwidth;
-    seconds[1] = plan->bytes / (under_way > 1 ? under_way : 1) * LATENCY;
-    seconds[2] = lines / (units * CLOCK);
-    seconds[3] = instructions / (units * CLOCK * ISSUED_A_TURN);
+    seconds[1] = plan->bytes / (under_way > 1 ? under_way : 1) * c->latency;
+    seconds[2] = lines / (units * c->lines);
+    seconds[3] = instructions / (units * c->issued);
     if (plan->way == KI_BATCH_BLOCK) /* each group begins with nothing under way */
-        seconds[1] += (double)plan->groups / (units * TILES_A_UNIT) * LATENCY / 2;
-    plan->seconds = most_of(seconds, &plan->limit) + LATENCY +
-                    LAUNCH * (plan->parts > 1 || (tiled && batch->pieces.count > 0) ? 2 : 1);
+        seconds[1] += (double)plan->groups / (units * TILES_A_UNIT) * c->latency / 2;
+    plan->seconds = together(seconds, &plan->limit) + c->latency +
+                    c->launch * (plan->parts > 1 || (tiled && batch->pieces.count > 0) ? 2 : 1);
 }
 
 struct offering {
