@@ -22,7 +22,7 @@ from gpu_common import distinct_csr
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 from plot import COLOURS, Drawing  # noqa: E402
 
-SIZES = {"pagerank": [1_000, 10_000, 100_000, 1_000_000, 4_000_000], "mds": [250, 1_000, 4_000, 8_000, 16_000]}
+SIZES = {"pagerank": [1_000, 10_000, 100_000, 1_000_000], "mds": [250, 1_000, 4_000, 12_000]}
 ITERATIONS = 40
 
 

@@ -25,8 +25,9 @@ SOURCES = [("h200-plans.json", (None,)), ("h200-dense-variants.json", ("2", "3")
 class Model:
     """The library's formulas, with constants that can be changed."""
 
-    def __init__(self, build):
-        program = os.path.join(build, "tests", "kiln_dense_plans")
+    def __init__(self, build, program="kiln_dense_plans"):
+        self.program = program
+        program = os.path.join(build, "tests", program)
         self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.names, self.values = map(list, zip(*((name, float(value)) for name, value in self.ask("constants"))))
 
@@ -35,7 +36,7 @@ class Model:
         self.process.stdin.flush()
         while (answer := self.process.stdout.readline().strip()) != ".":
             if not answer:
-                sys.exit(f"kiln_dense_plans: no answer to {line}")
+                sys.exit(f"{self.program}: no answer to {line}")
             yield answer.split(" ", 11) if line.startswith("shape") else answer.split()
 
     def set(self, at, value):

@@ -67,7 +67,10 @@ set_tests_properties(backends_syntax PROPERTIES TIMEOUT 600)
 kiln_test(backends_nvrtc ${CMAKE_CURRENT_LIST_DIR}/nvrtc.c)
 set_tests_properties(backends_nvrtc PROPERTIES SKIP_RETURN_CODE 77)
 
-# No test: what the cost model says of a GPU that is not here, for bench/studies/fit_dense.py.
+# No test: what the cost model says of a GPU that is not here, for bench/studies/fit_dense.py and fit_batch.py.
 add_executable(kiln_dense_plans ${CMAKE_CURRENT_LIST_DIR}/dense_plans.c)
 target_include_directories(kiln_dense_plans PRIVATE ${CMAKE_SOURCE_DIR}/src)
 target_link_libraries(kiln_dense_plans PRIVATE kiln_flags kiln_static m)
+add_executable(kiln_batch_plans ${CMAKE_CURRENT_LIST_DIR}/batch_plans.c)
+target_include_directories(kiln_batch_plans PRIVATE ${CMAKE_SOURCE_DIR}/src)
+target_link_libraries(kiln_batch_plans PRIVATE kiln_flags kiln_static m)
