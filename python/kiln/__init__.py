@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._linear import (GammaRegressor, GeneralizedLinearRegressor, LinearRegression, LinearSVC, LinearSVR, LogisticRegression,
                           PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
-    from ._machine import devices, doctor, explain, read
+    from ._machine import devices, doctor, explain, read, tune
     from ._manifold import MDS
 
     __version__: str
@@ -34,7 +34,7 @@ _NAMES = {
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
     **dict.fromkeys(("pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
-    **dict.fromkeys(("read", "devices", "doctor", "explain"), "_machine"),
+    **dict.fromkeys(("read", "devices", "doctor", "explain", "tune"), "_machine"),
 }
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
     "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
     "PoissonRegressor", "Ridge", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
     "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read",
-    "results_on_device", "sddmm", "spmm",
+    "results_on_device", "sddmm", "spmm", "tune",
 ]
 
 

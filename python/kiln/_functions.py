@@ -13,7 +13,7 @@ from ._solve import Callback, Report, solve, warn_unless_converged
 _Operand = Any
 
 
-def _place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1) -> Matrix:
+def place(X: _Operand, where: str | Device, passes: int = 1, columns: int = 1) -> Matrix:
     """X on its device: its own, the one that is named, or the best for so many passes."""
     if isinstance(X, Matrix):
         return X
@@ -43,7 +43,7 @@ def _result(values: Matrix, like: _Operand) -> Any:
 def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0, beta: float = 0.0, z: _Operand = None,
             device: str | Device = "auto") -> Any:
     """alpha X^T (v * (X y)) + beta z, with X (m, n), dense or sparse, read once."""
-    x = _place(X, device)
+    x = place(X, device)
     weights, start, Y = _beside(x, v), _beside(x, z), matrix(y, x.device, x.dtype)
     w = Matrix.empty(x.device, (x.shape[1], Y.shape[1]), x.dtype)
     x.device.call(lib.kiln_mmchain, w.pointer, alpha, x.pointer, _pointer(weights), Y.pointer, beta, _pointer(start))
@@ -52,7 +52,7 @@ def mmchain(X: _Operand, y: _Operand, *, v: _Operand = None, alpha: float = 1.0,
 
 def multiply(A: _Operand, B: _Operand, *, transposed: bool = False, device: str | Device = "auto") -> Any:
     """A B, or with transposed A^T B; A dense or sparse, B dense."""
-    a = _place(A, device)
+    a = place(A, device)
     b = matrix(B, a.device, a.dtype)
     Y = Matrix.empty(a.device, (a.shape[1] if transposed else a.shape[0], b.shape[1]), a.dtype)
     a.device.call(lib.kiln_multiply, Y.pointer, 1, lib.KILN_TRANSPOSED if transposed else lib.KILN_PLAIN, a.pointer, b.pointer, 0, ffi.NULL)
@@ -75,7 +75,7 @@ def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha
     """
     if kind not in _KINDS:
         raise ArgumentError(f"kind must be one of {sorted(_KINDS)}, got {kind!r}")
-    s = _place(S, device)
+    s = place(S, device)
     a, b = matrix(A, s.device, s.dtype), matrix(B, s.device, s.dtype)
     made = ffi.new("kiln_matrix **")
     s.device.call(lib.kiln_matrix_like, made, s.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL)
@@ -115,7 +115,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
     X[offsets[v]:offsets[v + 1]] of a vector X. Sums run in double."""
     if kind not in _REDUCTIONS:
         raise ArgumentError(f"kind must be one of {sorted(_REDUCTIONS)}, got {kind!r}")
-    x = _place(X, device)
+    x = place(X, device)
     batch, count = _batch(x, offsets)
     result = Matrix.empty(x.device, (count, 1), x.dtype)
     x.device.call(lib.kiln_batch_reduce, result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch.pointer)
@@ -126,7 +126,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
 
 def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | Device = "auto") -> Any:
     """scale[v] times row v of X, or times each piece X[offsets[v]:offsets[v + 1]] of a vector X."""
-    x = _place(X, device)
+    x = place(X, device)
     batch, _ = _batch(x, offsets)
     factors = matrix(scale, x.device, x.dtype)
     if x.sparse:
@@ -168,7 +168,7 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
     personalize: (n,) or (n, k), one ranking for each column; dangling: "personalized", "uniform", or an array (n,) of where
     vertices without links lead. scores add up to 1; report.figures has "error_bound".
     """
-    a = _place(A, device, 60)
+    a = place(A, device, 60)
     teleport = _beside(a, personalize)
     options = struct("kiln_pagerank_options", damping=damping, weighted=weighted, tolerance=tol or 0, max_iterations=max_iter or 0,
                      iterations=iterations or 0, personalize=_pointer(teleport), warm_start=start is not None)
@@ -189,7 +189,7 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
 def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, tol: float | None = None, max_iter: int | None = None,
          device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
     """Hubs and authorities of the graph with adjacency matrix A (m, n); norm 1: each add up to 1, 2: their squares do."""
-    a = _place(A, device, 40)
+    a = place(A, device, 40)
     options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, tolerance=tol or 0, max_iterations=max_iter or 0)
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
     report = _rank("hits", [hubs, authorities, a], options, verbose, callback)

@@ -1,11 +1,14 @@
 """Files, and what this machine offers."""
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+import functools
+import time
+from typing import Any, Callable, NamedTuple
 
 import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
+from ._functions import place
 from ._load import open_model
 from ._library import ArgumentError, ffi, fields, lib, rows, struct, text
 
@@ -99,3 +102,40 @@ def explain(shape: tuple[int, int], *, nnz: int | None = None, dtype: Any = "flo
         lib.kiln_free(estimates[0])
         if chosen[0] != host.pointer:
             lib.kiln_device_close(chosen[0])
+
+
+def fastest(where: Device, call: Callable[[], Any], repeats: int) -> float:
+    """The least seconds of several calls on a device, after one that counts for nothing."""
+    seconds = []
+    for _ in range(repeats + 1):
+        where.synchronize()
+        begin = time.perf_counter()
+        call()
+        where.synchronize()
+        seconds.append(time.perf_counter() - begin)
+    return min(seconds[1:])
+
+
+def tune(X: Any, *, columns: int = 1, device: str | Device = "auto", most: int = 8, repeats: int = 3) -> list[dict[str, Any]]:
+    """What mmchain(X, y) with so many columns of y takes by each of the plans that the device has for it, fastest first.
+
+    Each plan has its launch parameters, `chosen` (the one that mmchain takes), `seconds` as predicted and `measured`. Of many plans the
+    `most` are measured that are predicted to be the fastest, and the chosen one. Changes nothing.
+    """
+    x = place(X, device)
+    work = struct("kiln_work", format=lib.KILN_CSR if x.sparse else lib.KILN_DENSE, type=lib.kiln_matrix_type(x.pointer),
+                  rows=x.shape[0], cols=x.shape[1], nnz=x.nnz, k=columns, passes=1)
+    y = Matrix(np.ones((x.shape[1], columns), x.dtype), x.device)
+    w = Matrix.empty(x.device, (x.shape[1], columns), x.dtype)
+    plans, count = ffi.new("kiln_plan **"), ffi.new("int64_t *")
+    x.device.call(lib.kiln_mmchain_plans, plans, count, x.device.pointer, work)
+    try:
+        listed = sorted((plans[0] + i for i in range(count[0])), key=lambda plan: plan.seconds)
+        tried = listed[:most] + [plan for plan in listed[most:] if plan.chosen]
+        rows = []
+        for plan in tried:
+            call = functools.partial(x.device.call, lib.kiln_mmchain_with, plan, w.pointer, x.pointer, ffi.NULL, y.pointer)
+            rows.append({**fields(plan[0]), "measured": fastest(x.device, call, repeats)})
+        return sorted(rows, key=lambda row: float(row["measured"]))
+    finally:
+        lib.kiln_free(plans[0])

@@ -1,7 +1,6 @@
 """Pictures of results, with matplotlib; every function draws on `ax` (default: a new figure) and returns it."""
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -88,18 +87,19 @@ def roofline(X: Any, columns: int = 1, device: Any = "auto", repeats: int = 5, a
     and what a large product of dense matrices reaches. Runs them `repeats` times and takes the fastest."""
     from . import _functions
     from ._arrays import matrix, results_on_device
+    from ._machine import fastest
 
-    x = _functions._place(X, device, passes=repeats)
+    x = _functions.place(X, device, passes=repeats)
     where = x.device
     y = matrix(np.ones((x.shape[1], columns), x.dtype), where)
     side = 2048 if where.is_gpu else 768
     square = matrix(np.ones((side, side), x.dtype), where)
     size = x.nnz * (x.dtype.itemsize + 4 * x.sparse)
     with results_on_device():
-        peak = 2 * side**3 / _fastest(where, lambda: _functions.multiply(square, square), repeats)
+        peak = 2 * side**3 / fastest(where, lambda: _functions.multiply(square, square), repeats)
         calls = {"multiply": (2 * x.nnz * columns, lambda: _functions.multiply(x, y)),
                  "mmchain": (4 * x.nnz * columns, lambda: _functions.mmchain(x, y))}
-        seconds = {name: _fastest(where, call, repeats) for name, (_, call) in calls.items()}
+        seconds = {name: fastest(where, call, repeats) for name, (_, call) in calls.items()}
     bandwidth = where.bandwidth()
     ax = _axes(ax)
     intensity = np.logspace(-2, max(2, np.log10(2 * peak / bandwidth)), 200)
@@ -110,15 +110,3 @@ def roofline(X: Any, columns: int = 1, device: Any = "auto", repeats: int = 5, a
     ax.set(xlabel="operations for each byte of X", ylabel="GFLOP/s")
     ax.legend()
     return ax
-
-
-def _fastest(where: Any, call: Any, repeats: int) -> float:
-    """The least seconds of several calls, after one that counts for nothing."""
-    seconds = []
-    for _ in range(repeats + 1):
-        where.synchronize()
-        begin = time.perf_counter()
-        call()
-        where.synchronize()
-        seconds.append(time.perf_counter() - begin)
-    return min(seconds[1:])

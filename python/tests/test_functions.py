@@ -79,3 +79,11 @@ def test_the_best_device_is_chosen():
     assert kiln.mmchain(np.eye(3), np.ones(3)).tolist() == [1, 1, 1]
     assert {row["what"] for row in kiln.doctor()}
     assert any(row["name"] == "cpu" and row["usable"] for row in kiln.devices())
+
+
+@pytest.mark.parametrize("where", [row["name"] for row in kiln.devices() if row["usable"]][-2:])
+def test_tune_measures_plans(where, sparse):
+    plans = kiln.tune(sparse, device=where, most=3, repeats=1)
+    assert sum(plan["chosen"] for plan in plans) == 1 and 1 <= len(plans) <= 4
+    measured = [plan["measured"] for plan in plans]
+    assert measured == sorted(measured) and measured[0] > 0 and all(plan["variant"] for plan in plans)
