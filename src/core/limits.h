@@ -15,6 +15,9 @@ struct ki_limits {
 
     /* On a GPU. */
     int64_t cached_bytes;    /* of y: with as many of w they stay in the second cache level without panels */
+    int64_t gathered_bytes;  /* of rows that entries gather: more are gathered in slices */
+    int gathered_slice;      /* of so many bytes of a row, */
+    int gathered_entries;    /* if a row is gathered so often */
     int64_t popular_columns; /* of which y and w stay there */
     int panel_bits;          /* a panel has 2^bits columns: 16 MB of y and of w each in f64 */
     int panel_height;        /* rows of a block of a panel */

@@ -7,6 +7,9 @@
  * beyond them is added up, group by group, by sddmm_join, which also writes the rows without entries: no sum is atomic, and no row of
  * Y is touched twice.
  *
+ * Rows of B that the second cache level does not hold are gathered in slices of `width` numbers, one after the other for all entries:
+ * the slices of k numbers begin at `first`. A sampled product (SLICED) is added up in P meanwhile,.
+ *
  * SAMPLE is kiln_sample_kind, or 0, WITH_P, WITH_Y and WITH_SUM say what is wanted. A thread has Q pieces of W numbers of a row, k
  * being a multiple of W. */
 #define ARGUMENTS_sddmm(FIRST, NEXT)                                                                         \
@@ -26,6 +29,8 @@
     NEXT(VALUE, long, each)                                                                                  \
     NEXT(VALUE, long, vectors)                                                                               \
     NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, first)                                                                                  \
+    NEXT(VALUE, int, width)                                                                                  \
     NEXT(VALUE, real, alpha)                                                                                 \
     NEXT(VALUE, real, beta)                                                                                  \
     NEXT(VALUE, real, least)
@@ -41,6 +46,8 @@
     NEXT(VALUE, long, each)                                                                                  \
     NEXT(VALUE, long, vectors)                                                                               \
     NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, first)                                                                                  \
+    NEXT(VALUE, int, width)                                                                                  \
     NEXT(VALUE, real, alpha)                                                                                 \
     NEXT(VALUE, real, beta)
 
@@ -66,13 +73,13 @@ typedef long start_t;
 #define PIECE float2
 #endif
 
-/* A thread's part of a row of k numbers; zeros beyond it. */
-DEVICE_FN void load_row(real *to, __global const real *from, int lane, int k) {
+/* A thread's part of `width` numbers of a row; zeros beyond them. */
+DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width) {
     EACH_PIECE(q) {
 #if W == 1
-        to[q] = AT(q) < k ? from[AT(q)] : REAL(0.0);
+        to[q] = AT(q) < width ? from[AT(q)] : REAL(0.0);
 #else
-        if (AT(q) < k) {
+        if (AT(q) < width) {
             const PIECE piece = *(__global const PIECE *)(from + AT(q));
             to[q * W] = piece.x;
             to[q * W + 1] = piece.y;
@@ -113,9 +120,9 @@ DEVICE_FN bool moves_on(struct place *at, __global const start_t *start, long e)
 }
 
 /* A thread's part of a row, to where the row is. */
-DEVICE_FN void store_row(__global real *to, const real *from, int lane, int k) {
+DEVICE_FN void store_row(__global real *to, const real *from, int lane, int width) {
     EACH_PIECE(q) {
-        if (AT(q) < k) {
+        if (AT(q) < width) {
 #if W == 4
             PIECE piece = {from[q * W], from[q * W + 1], from[q * W + 2], from[q * W + 3]};
             *(__global PIECE *)(to + AT(q)) = piece;
@@ -130,35 +137,41 @@ DEVICE_FN void store_row(__global real *to, const real *from, int lane, int k) {
 }
 
 #ifdef WITH_Y
+/* Where rows of Y go: from the slice's first number on, rows of k numbers, of which `width` are written. */
+struct result {
+    __global real *Y;
+    __global const real *Z;
+    int k, width;
+    real alpha, beta;
+};
+
 /* Y's row = alpha y + beta Z's. */
-DEVICE_FN void write_row(__global real *Y, __global const real *Z, real *y, long row, int lane, int k,
-                         real alpha, real beta) {
+DEVICE_FN void write_row(const struct result *to, real *y, long row, int lane) {
     real z[PLACES];
-    if (beta != REAL(0.0)) load_row(z, Z + row * k, lane, k);
-    EACH_PLACE(p) y[p] = alpha * y[p] + (beta == REAL(0.0) ? REAL(0.0) : beta * z[p]);
-    store_row(Y + row * k, y, lane, k);
+    if (to->beta != REAL(0.0)) load_row(z, to->Z + row * to->k, lane, to->width);
+    EACH_PLACE(p) y[p] = to->alpha * y[p] + (to->beta == REAL(0.0) ? REAL(0.0) : to->beta * z[p]);
+    store_row(to->Y + row * to->k, y, lane, to->width);
 }
 
-/* y += what the vectors from `first` to `last` have left. */
-DEVICE_FN void add_parts(real *y, __global const real *cut, long first, long last, int lane, int k) {
-    for (long v = first; v <= last; v++) {
+/* y += what the vectors from `from` to `last` have left. */
+DEVICE_FN void add_parts(real *y, __global const real *cut, long from, long last, int lane, int width) {
+    for (long v = from; v <= last; v++) {
         real part[PLACES];
-        load_row(part, cut + v * k, lane, k);
+        load_row(part, cut + v * width, lane, width);
         EACH_PLACE(p) y[p] += part[p];
     }
 }
 
 /* The row that a vector is at when its entries end, or another begins: written, or if it began before them left in `cut`. True if
  * it begins in them and goes on. */
-DEVICE_FN bool end_row(__global real *Y, __global const real *Z, __global real *cut, real *y,
-                       const struct place *at, __global const start_t *start, long vector, int lane, int k,
-                       real alpha, real beta) {
+DEVICE_FN bool end_row(const struct result *to, __global real *cut, real *y, const struct place *at,
+                       __global const start_t *start, long vector, int lane) {
     if ((long)start[at->row] < at->begin)
-        store_row(cut + vector * k, y, lane, k);
+        store_row(cut + vector * to->width, y, lane, to->width);
     else if (at->row_end > at->end)
         return true;
     else
-        write_row(Y, Z, y, at->row, lane, k, alpha, beta);
+        write_row(to, y, at->row, lane);
     return false;
 }
 #endif
@@ -179,27 +192,30 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
 #endif
 #if SAMPLE
     real a[PLACES];
-    load_row(a, A + at.row * k, lane, k);
+    A += first;
+    load_row(a, A + at.row * k, lane, width);
 #endif
+    B += first;
 #ifdef WITH_Y
     struct place to = at;
     /* where the row ends that began before the vector's entries; 0: there is none */
     const long head_end = at.begin < at.end && (long)start[at.row] < at.begin ? at.row_end : 0;
+    const struct result result = {Y + first, Z + first, k, width, alpha, beta};
     real y[PLACES];
     EACH_PLACE(p) y[p] = REAL(0.0);
     if (id == 0) cut_row[get_group_id(0)] = -1;
 #endif
     for (long step = 0; step < each; step += R) {
-        const long first = at.begin + step;
+        const long next = at.begin + step;
         real b[R][PLACES], s[R], d[R];
         EACH_ENTRY(r) {
-            const bool there = first + r < at.end;
-            s[r] = there ? value[first + r] : REAL(0.0);
-            load_row(b[r], B + (long)(there ? col[first + r] : 0) * k, lane, k);
+            const bool there = next + r < at.end;
+            s[r] = there ? value[next + r] : REAL(0.0);
+            load_row(b[r], B + (long)(there ? col[next + r] : 0) * k, lane, width);
         }
 #if SAMPLE
         EACH_ENTRY(r) {
-            if (first + r < at.end && moves_on(&at, start, first + r)) load_row(a, A + at.row * k, lane, k);
+            if (next + r < at.end && moves_on(&at, start, next + r)) load_row(a, A + at.row * k, lane, width);
             d[r] = REAL(0.0);
             EACH_PLACE(p) d[r] += a[p] * b[r][p];
         }
@@ -208,8 +224,15 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
 #endif
 #endif
         EACH_ENTRY(r) {
-            const long e = first + r;
+            const long e = next + r;
             if (e < at.end) {
+#ifdef SLICED
+                if (first > 0) d[r] += P[e];
+                if (first + width < k) {
+                    if (lane == 0) P[e] = d[r];
+                    continue;
+                }
+#endif
 #if SAMPLE
                 const real f = sample_value(SAMPLE, s[r], d[r], least);
 #else
@@ -223,7 +246,7 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
 #endif
 #ifdef WITH_Y
                 if (e >= to.row_end) {
-                    end_row(Y, Z, cut, y, &to, start, vector, lane, k, alpha, beta);
+                    end_row(&result, cut, y, &to, start, vector, lane);
                     moves_on(&to, start, e);
                     EACH_PLACE(p) y[p] = REAL(0.0);
                 }
@@ -233,26 +256,27 @@ __kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
         }
     }
 #ifdef WITH_Y
-    const bool goes_on = to.begin < to.end && end_row(Y, Z, cut, y, &to, start, vector, lane, k, alpha, beta);
+    const bool goes_on = to.begin < to.end && end_row(&result, cut, y, &to, start, vector, lane);
     barrier(CLK_GLOBAL_MEM_FENCE);
     const long group = (long)get_group_id(0), last = (group + 1) * (BS / VS) - 1;
     __global real *beyond =
-        cut + (vectors + 2 * group) * k; /* the group's own: of a row from before it, of one that goes on */
+        cut +
+        (vectors + 2 * group) * width; /* the group's own: of a row from before it, of one that goes on */
     if (goes_on) {
         const long ends = (to.row_end - 1) / each;
-        add_parts(y, cut, vector + 1, ends < last ? ends : last, lane, k);
+        add_parts(y, cut, vector + 1, ends < last ? ends : last, lane, width);
         if (ends <= last) {
-            write_row(Y, Z, y, to.row, lane, k, alpha, beta);
+            write_row(&result, y, to.row, lane);
         } else {
-            store_row(beyond + k, y, lane, k);
+            store_row(beyond + width, y, lane, width);
             if (lane == 0) cut_row[group] = to.row;
         }
     }
     if (id < VS && head_end > at.begin) {
         const long ends = (head_end - 1) / each;
         EACH_PLACE(p) y[p] = REAL(0.0);
-        add_parts(y, cut, vector, ends < last ? ends : last, lane, k);
-        store_row(beyond, y, lane, k);
+        add_parts(y, cut, vector, ends < last ? ends : last, lane, width);
+        store_row(beyond, y, lane, width);
     }
 #endif
 #ifdef WITH_SUM
@@ -281,19 +305,21 @@ __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
     LOCAL int empty[JOIN];
     const long group = (long)get_group_id(0), row = cut_row[group];
     const int id = (int)get_local_id(0);
-    __global const real *beyond = cut + vectors * k;
+    __global const real *beyond = cut + vectors * width;
+    Y += first;
+    Z += first;
     if (row >= 0) {
         const long last = ((long)start[row + 1] - 1) / each;
-        for (int c = id; c < k; c += JOIN) {
-            real sum = beyond[(2 * group + 1) * k + c];
-            for (long g = group + 1; g <= last; g++) sum += beyond[2 * g * k + c];
+        for (int c = id; c < width; c += JOIN) {
+            real sum = beyond[(2 * group + 1) * width + c];
+            for (long g = group + 1; g <= last; g++) sum += beyond[2 * g * width + c];
             write_number(Y, Z, row * k + c, alpha * sum, beta);
         }
     }
-    for (long first = group * JOIN * CHECKED; first < rows; first += groups * JOIN * CHECKED) {
+    for (long at = group * JOIN * CHECKED; at < rows; at += groups * JOIN * CHECKED) {
         int found = 0;
         for (int i = 0; i < CHECKED; i++) {
-            const long r = first + id * CHECKED + i;
+            const long r = at + id * CHECKED + i;
             if (r < rows && start[r] == start[r + 1]) found |= 1 << i;
         }
         empty[id] = found;
@@ -301,8 +327,8 @@ __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
         for (int t = 0; t < JOIN; t++)
             for (int i = 0; empty[t] >> i; i++)
                 if (empty[t] >> i & 1)
-                    for (int c = id; c < k; c += JOIN)
-                        write_number(Y, Z, (first + t * CHECKED + i) * k + c, REAL(0.0), beta);
+                    for (int c = id; c < width; c += JOIN)
+                        write_number(Y, Z, (at + t * CHECKED + i) * k + c, REAL(0.0), beta);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
@@ -310,6 +336,7 @@ __kernel GROUP_OF(JOIN) void sddmm_join(PARAMETERS(sddmm_join)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build SAMPLE=3 WITH_P WITH_SUM VS=8 BS=128 Q=1 W=1 R=4
+// build SAMPLE=3 WITH_P WITH_SUM VS=8 BS=128 Q=4 W=4 R=2 SLICED
 // build SAMPLE=2 WITH_Y WITH_SUM VS=8 BS=128 Q=2 W=2 R=2 SHORT_STARTS
 // build SAMPLE=0 WITH_Y VS=64 BS=128 Q=2 W=2 R=2
 // build JOIN=128
