@@ -3,7 +3,7 @@
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 400*   plans-agree 300*   cli 60*      planted 5*   sanitize 400*
-#   batch 60*   dense 60    dense-opencl 90    sparse 150   sddmm 80*   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
+#   batch 60*   kmeans 60*  dense 60    dense-opencl 90    sparse 150   sddmm 80*   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
@@ -136,6 +136,7 @@ for wanted in "$@"; do
     sparse) peer sparse h200-sparse.json gpu_sparse.py ;;
     sddmm) peer sddmm h200-sddmm.json gpu_sddmm.py ;;
     models) TAIL=20 peer models h200-models.json gpu_models.py ;;
+    kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
     overheads) peer overheads h200-overheads.json gpu_overheads.py --build "$build" --plot "$out" --folder /dev/shm ;;

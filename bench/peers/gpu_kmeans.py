@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""K-Means on a GPU: the assignment with its sums (kiln_assign), an iteration of whole runs (kiln_kmeans), and the same of PyTorch, cuML and
+FlashLib, as far as they are there; labels against those of f64, inertia after equally many iterations from the same centres.
+
+Points are normal around k centres that lie as far apart as their noise is wide, so that clusters overlap. An iteration of a whole run
+is the difference of two runs of different length over the iterations between them.
+
+usage: gpu_kmeans.py [--json FILE] [--commit TEXT] [--device NAME] [--shapes N]
+"""
+import argparse
+import ctypes
+import datetime
+import json
+import sys
+import time
+
+import numpy as np
+
+import kiln_ctypes as kiln
+from gpu_common import median_time
+
+SHAPES = [(10_000_000, 4, 300), (10_000_000, 32, 100), (1_000_000, 128, 1024), (1_000_000, 784, 4096)]
+SHORT, LONG, CHECKED = 2, 8, 100_000
+GIVEN = 4
+
+
+class Assignment(kiln.Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("labels", kiln.P), ("distances", kiln.P), ("sums", kiln.P), ("totals", kiln.P),
+                ("first", kiln.I64)]
+
+
+class Options(kiln.Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("init", ctypes.c_int), ("restarts", kiln.I64), ("seed", kiln.I64), ("batch", kiln.I64),
+                ("spherical", ctypes.c_int), ("tolerance", kiln.D), ("max_iterations", kiln.I64), ("weights", kiln.P), ("labels", kiln.P),
+                ("clusters", kiln.P), ("progress", kiln.P), ("user", kiln.P)]
+
+
+def points(rows, columns, k):
+    import torch
+    torch.manual_seed(rows + columns + k)
+    centres = torch.randn(k, columns, device="cuda")
+    X = centres[torch.randint(k, (rows,), device="cuda")] + torch.randn(rows, columns, device="cuda")
+    return X, X[torch.randperm(rows, device="cuda")[:k]].contiguous()
+
+
+def exact_labels(X, C):
+    """Of f64, the number of the nearest row of C."""
+    import torch
+    C = C.double()
+    half, step = (C * C).sum(1) / 2, max(1, 200_000_000 // len(C))
+    return torch.cat([(half - x.double() @ C.T).argmin(1) for x in X.split(step)])
+
+
+def exact_inertia(X, C):
+    total = 0.0
+    labels = exact_labels(X, C)
+    for x, label in zip(X.split(1_000_000), labels.split(1_000_000)):
+        total += float(((x.double() - C.double()[label]) ** 2).sum())
+    return total
+
+
+def torch_iteration(X, C):
+    import torch
+    half, step = (C * C).sum(1) / 2, max(1, 1_000_000_000 // len(C))
+    sums, counts = torch.zeros_like(C), torch.zeros(len(C), device="cuda")
+    labels = torch.cat([torch.addmm(half, x, C.T, alpha=-1).argmin(1) for x in X.split(step)])
+    sums.index_add_(0, labels, X)
+    counts.index_add_(0, labels, torch.ones(len(X), device="cuda"))
+    return labels, torch.where(counts[:, None] > 0, sums / counts[:, None], C)
+
+
+def by_torch(X, C):
+    import torch
+    seconds = median_time(lambda: torch_iteration(X, C), torch.cuda.synchronize)
+    labels = torch_iteration(X[:CHECKED], C)[0]
+    for _ in range(LONG):
+        C = torch_iteration(X, C)[1]
+    return seconds, labels, C
+
+
+def run_seconds(run):
+    """Seconds of an iteration, and what the longer run gave."""
+    import torch
+    least = {}
+    for iterations in (SHORT, LONG, SHORT, LONG):
+        torch.cuda.synchronize()
+        start = time.perf_counter()
+        result = run(iterations)
+        torch.cuda.synchronize()
+        took = time.perf_counter() - start
+        least[iterations] = min(took, least.get(iterations, took))
+    return (least[LONG] - least[SHORT]) / (LONG - SHORT), result
+
+
+def by_cuml(X, C):
+    import cupy
+    import torch
+    from cuml.cluster import KMeans
+    points_, start = cupy.asarray(X), cupy.asarray(C)
+    seconds, model = run_seconds(lambda n: KMeans(len(C), init=start, n_init=1, max_iter=n, tol=0, output_type="cupy").fit(points_))
+    return seconds, None, torch.as_tensor(model.cluster_centers_, device="cuda")
+
+
+def by_flashlib(X, C):
+    import flashlib
+    seconds, result = run_seconds(lambda n: flashlib.flash_kmeans(X, len(C), max_iters=n, tol=-1.0, init_centroids=C))
+    labels, centres = result[0], result[1]
+    return seconds, None if labels is None else None, centres
+
+
+def by_kiln(device, X, C):
+    import torch
+    rows, columns, k = *X.shape, len(C)
+    X, start = device.dense(rows, columns, "float32", X.cpu().numpy()), C.cpu().numpy()
+    C, sums, labels = device.dense(k, columns, "float32", start), device.dense(k, columns, "float32"), device.dense(rows, 1, "float32")
+    totals = np.empty((k, 2))
+    to = Assignment(sums=sums.handle, totals=totals.ctypes.data)
+    assign = median_time(lambda: kiln.check(kiln.library.kiln_assign(ctypes.byref(to), X.handle, C.handle, None)), device.sync)
+    only = Assignment(labels=labels.handle)
+    label = median_time(lambda: kiln.check(kiln.library.kiln_assign(ctypes.byref(only), X.handle, C.handle, None)), device.sync)
+    found = torch.from_numpy(labels.numpy()[:CHECKED, 0]).long()
+
+    def run(iterations):
+        centres = device.dense(k, columns, "float32", start)
+        options = Options(init=GIVEN, tolerance=1e-300, max_iterations=iterations)
+        kiln.check(kiln.library.kiln_kmeans(centres.handle, X.handle, ctypes.byref(options), None))
+        values = centres.numpy()
+        centres.free()
+        return torch.from_numpy(values).cuda()
+
+    whole, centres = run_seconds(run)
+    for matrix in (X, C, sums, labels):
+        matrix.free()
+    return {"assign_ms": 1e3 * assign, "labels_ms": 1e3 * label}, whole, found, centres
+
+
+def measure(device, shape):
+    import torch
+    X, C = points(*shape)
+    want = exact_labels(X[:CHECKED], C)
+    row = {"rows": shape[0], "columns": shape[1], "clusters": shape[2], "milliseconds": {}, "wrong_labels": {}, "inertia": {}}
+    extra, seconds, labels, centres = by_kiln(device, X, C)
+    row.update(extra)
+    results = {"kiln": (seconds, labels.cuda(), centres)}
+    for name, call in (("PyTorch", by_torch), ("cuML", by_cuml), ("FlashLib", by_flashlib)):
+        try:
+            results[name] = call(X, C)
+        except ImportError:
+            continue
+        except Exception as error:  # a peer that fails says so, and the others are still measured
+            print(f"  {name}: {repr(error)[:200]}", flush=True)
+    for name, (seconds, labels, centres) in results.items():
+        row["milliseconds"][name] = 1e3 * seconds
+        row["inertia"][name] = exact_inertia(X, centres)
+        if labels is not None:
+            row["wrong_labels"][name] = float((labels != want).double().mean())
+    print(f"{shape[0]} x {shape[1]}, {shape[2]}: assign {row['assign_ms']:.2f} ms, labels {row['labels_ms']:.2f}; iteration "
+          + ", ".join(f"{name} {value:.2f}" for name, value in row["milliseconds"].items()) + "; wrong "
+          + ", ".join(f"{name} {value:.1e}" for name, value in row["wrong_labels"].items()), flush=True)
+    del X, C, results
+    torch.cuda.empty_cache()
+    return row
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--json")
+    parser.add_argument("--commit", default="unknown")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--shapes", type=int, default=len(SHAPES))
+    options = parser.parse_args()
+    device = kiln.Device(options.device)
+    rows = [measure(device, shape) for shape in SHAPES[:options.shapes]]
+    if options.json:
+        with open(options.json, "w", encoding="utf-8") as file:
+            json.dump({"benchmark": "K-Means", "device": device.description()[1], "date": datetime.date.today().isoformat(),
+                       "commit": options.commit, "rows": rows}, file, indent=1)
+            file.write("\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
