@@ -227,7 +227,7 @@ class Matrix:
     def __dlpack_device__(self) -> tuple[int, int]:
         if self.device.name == "cpu":
             return CPU, 0
-        if self.device.name.startswith("cuda:"):
+        if self.device.name.startswith("cuda:") and "," not in self.device.name:
             return CUDA, int(self.device.name[5:])
         raise BufferError(f"{self.device.name} has no memory that other packages know; numpy() copies it")
 
