@@ -212,14 +212,17 @@ class _Topics(_Factors):
 class NMF(_Topics):
     """Non-negative factors of counts: minimises the generalised Kullback-Leibler divergence of X from W H by multiplicative updates.
 
-    prior: None, or "gamma" (GaP): entries of W come from Gamma(shape, rate), and each row of H adds up to 1.
+    prior: None, or "gamma" (GaP): entries of W come from Gamma(shape, rate), and each row of H adds up to 1. init: "random", or at X's
+    singular vectors, "nndsvd" and, without zeros, "nndsvda".
     """
 
     _algorithm = "gap"
 
-    def __init__(self, n_components: int = 10, *, prior: str | None = None, shape: float | None = None, rate: float | None = None,
-                 max_iter: int = 200, tol: float = 1e-5, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
+    def __init__(self, n_components: int = 10, *, init: str = "random", prior: str | None = None, shape: float | None = None,
+                 rate: float | None = None, max_iter: int = 200, tol: float = 1e-5, random_state: Any = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
         self.n_components = n_components
+        self.init = init
         self.prior = prior
         self.shape = shape
         self.rate = rate
@@ -232,7 +235,10 @@ class NMF(_Topics):
     def _options(self) -> dict[str, Any]:
         if self.prior not in (None, "gamma"):
             raise ValueError(f"The 'prior' parameter of NMF must be None or 'gamma'. Got {self.prior!r} instead.")
-        return {"prior": lib.KILN_GAP_GAMMA if self.prior else lib.KILN_GAP_NO_PRIOR, "shape": self.shape, "rate": self.rate}
+        starts = {"random": lib.KILN_GAP_RANDOM, "nndsvd": lib.KILN_GAP_NNDSVD, "nndsvda": lib.KILN_GAP_NNDSVDA}
+        if self.init not in starts:
+            raise ValueError(f"The 'init' parameter of NMF must be one of {sorted(starts)}. Got {self.init!r} instead.")
+        return {"init": starts[self.init], "prior": lib.KILN_GAP_GAMMA if self.prior else lib.KILN_GAP_NO_PRIOR, "shape": self.shape, "rate": self.rate}
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """W of the rows that it trains on."""

@@ -160,6 +160,16 @@ def test_nmf_divergence():
     assert ours.transform(X).shape == W.shape
 
 
+@pytest.mark.parametrize("init", ["nndsvd", "nndsvda"])
+def test_nmf_from_singular_vectors(init):
+    X = counts()
+    first, again = (kiln.NMF(4, init=init, max_iter=300, random_state=seed, device="cpu").fit(X) for seed in (0, 1))
+    np.testing.assert_allclose(first.components_, again.components_, atol=1e-3)  # the same start but for rounding
+    assert first.objective_ < kiln.NMF(1, device="cpu").fit(X).objective_
+    with pytest.raises(ValueError, match="init"):
+        kiln.NMF(4, init="svd", device="cpu").fit(X)
+
+
 @pytest.mark.parametrize("method", ["batch", "online"])
 def test_lda(method):
     X = counts()
