@@ -168,12 +168,12 @@ static void FN(gram_sparse)(const struct FN(gram) * all, double *copy, int64_t t
             g[col[e]] += scaled;
         }
         for (int64_t j = ki_max(top, all->n); j < ki_min(bottom, all->size); j++) {
-            const real *y = Y + row * all->k - all->n; /* by columns of the matrix */
-            const double scaled = weight * (double)(y[j] - all->d[j - all->n]);
+            const real *y = Y + row * all->k;
+            const double scaled = weight * (double)(y[j - all->n] - all->d[j - all->n]);
             double *to = copy + j * padded;
             for (int64_t f = start[row]; f < start[row + 1]; f++) to[col[f]] += scaled * value[f];
             for (int64_t i = all->n; i <= j; i++)
-                to[i] += (i == j ? 0.5 : 1) * scaled * (double)(y[i] - all->d[i - all->n]);
+                to[i] += (i == j ? 0.5 : 1) * scaled * (double)(y[i - all->n] - all->d[i - all->n]);
             g[j] += scaled;
         }
     }
