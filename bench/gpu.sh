@@ -3,7 +3,7 @@
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 400*   plans-agree 300*   cli 60*      planted 5*   sanitize 400*
-#   batch 60*   kmeans 60*  dense 60    dense-opencl 90    sparse 150   sddmm 80*   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
+#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder

@@ -17,7 +17,7 @@
 #define BULK_BEGIN (2 * BULK_UNIT)
 #define BULK_LINE (8 * BULK_UNIT)
 
-#if defined(BULK) && (defined(RING) || defined(TEAM) || defined(TILE) || defined(TENSOR))
+#if defined(BULK) && (defined(RING) || defined(TEAM) || defined(TILE) || defined(TENSOR) || defined(SCREEN))
 
 #ifdef KILN_OPENCL
 #define PTX __asm__ volatile

@@ -7,6 +7,7 @@
 #include "core/size.h"
 #include "derived/parts.h"
 #include "ops/points/assign.cl"
+#include "ops/points/assign_screen.cl"
 #include "ops/points/assign_sums.cl"
 
 enum { ROWS_OF_A_SLICE = 256, SLICES = 64, GROUP = 128, SPARSE_GROUP = 64 };
@@ -14,6 +15,9 @@ enum { ROWS_OF_A_SLICE = 256, SLICES = 64, GROUP = 128, SPARSE_GROUP = 64 };
 KI_ARGUMENTS(assign_halves);
 KI_ARGUMENTS(assign_dense);
 KI_ARGUMENTS(assign_few);
+KI_ARGUMENTS(screen_centres);
+KI_ARGUMENTS(assign_screen);
+KI_ARGUMENTS(assign_two);
 KI_ARGUMENTS(assign_sparse);
 KI_ARGUMENTS(assign_rows);
 KI_ARGUMENTS(assign_bounds);
@@ -28,11 +32,13 @@ struct space {
     const struct ki_buffer *row_start, *col;  /* NULL: X is dense */
     struct ki_buffer half, state, transposed; /* of the centres; transposed for a sparse X */
     struct ki_sort data, other;               /* key: each row's centre; payload: the row */
+    struct ki_buffer narrow, scales, lost;    /* of the centres, as halves (assign_screen.cl) */
     struct ki_buffer start, partial, totals;  /* of the clusters */
 };
 
 static void drop(struct space *s) {
-    struct ki_buffer *const all[] = {&s->half, &s->state, &s->transposed, &s->start, &s->partial, &s->totals};
+    struct ki_buffer *const all[] = {&s->half, &s->state, &s->transposed, &s->narrow, &s->scales,
+                                     &s->lost, &s->start, &s->partial,    &s->totals};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) ki_device_release(s->device, all[i]);
     ki_sort_drop(s->device, &s->data);
     ki_sort_drop(s->device, &s->other);
@@ -55,7 +61,7 @@ done:
 
 /* Half norms, and whether any square is too large for f32. */
 static kiln_status prepare(struct space *s) {
-    static const int32_t none[2];
+    static const int32_t none[3];
     const kiln_type type = s->of->X->type;
     kiln_status status;
     TRY(ki_device_alloc(s->device, &s->half, s->k * ki_type_bytes(type)));
@@ -116,6 +122,67 @@ done:
     return status;
 }
 
+/* How assign_screen.cl lays out its memory: the constants of the same names. */
+enum { BM = 128, BN = 128, BK = 32, SCREEN_GROUP = 256, SCREEN_CENTRES = 64 };
+
+struct screen {
+    int depth, stages;
+    int64_t bytes;
+};
+
+/* Whether tensor cores help, and how: as many slabs on their way as there is memory for. */
+static bool screen_fits(struct screen *to, const struct space *s) {
+    const struct ki_properties *properties = &s->device->properties;
+    to->depth = (int)ki_ceil_div(s->n, BK) * BK;
+    for (to->stages = 4; to->stages >= 2; to->stages--) {
+        to->bytes = (int64_t)BM * (to->depth + 8) * 2 + (int64_t)to->stages * BN * (BK + 8) * 2;
+        if (to->bytes + 2048 <= properties->local_max) break;
+    }
+    return s->of->X->type == KILN_F32 && properties->architecture >= 80 && s->n > FEW_COLUMNS &&
+           s->k >= SCREEN_CENTRES && to->stages >= 2;
+}
+
+static kiln_status launch_screen(struct space *s, const struct screen *screen) {
+    const struct ki_assign *of = s->of;
+    const int64_t padded = ki_ceil_div(s->k, BN) * BN;
+    struct ki_kernel *kernel;
+    int64_t groups;
+    char defines[80];
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DSCREEN -DDEPTH=%d -DSTAGES=%d -DRING_BYTES=%d", screen->depth,
+             screen->stages, (int)screen->bytes);
+    TRY(ki_device_alloc(s->device, &s->narrow, padded * screen->depth * 2));
+    TRY(ki_device_alloc(s->device, &s->scales, padded * 2 * 4));
+    TRY(ki_device_alloc(s->device, &s->lost, s->k * 4));
+    TRY(launch_rows(s, "assign_screen", "screen_centres", defines, padded * 32, SCREEN_GROUP,
+                    KI_PACK(screen_centres, of->X, .narrow = &s->narrow, .scales = &s->scales,
+                            .lost = &s->lost, .C = of->C, .k = (int32_t)s->k, .n = (int32_t)s->n)));
+    TRY(ki_kernel_get(&kernel, s->device, "assign_screen", "assign_screen", of->X->type, defines));
+    struct ki_arg args[assign_screen_count + 1];
+    assign_screen_pack(args, of->X,
+                       &(struct assign_screen_arguments){.found = &s->data.key,
+                                                         .doubtful = &s->other.key,
+                                                         .limits = &s->other.payload,
+                                                         .state = &s->state,
+                                                         .X = of->X,
+                                                         .narrow = &s->narrow,
+                                                         .scales = &s->scales,
+                                                         .lost = &s->lost,
+                                                         .rows = s->rows,
+                                                         .n = (int32_t)s->n,
+                                                         .k = (int32_t)s->k});
+    args[assign_screen_count] = ki_arg_local(screen->bytes);
+    TRY(ki_kernel_resident_with(s->device, &groups, kernel, SCREEN_GROUP, screen->bytes));
+    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, BM)), SCREEN_GROUP, args,
+                         assign_screen_count + 1));
+    TRY(launch_rows(s, "assign_screen", "assign_two", defines, s->rows * 2, SCREEN_GROUP,
+                    KI_PACK(assign_two, of->X, .found = &s->data.key, .doubtful = &s->other.key,
+                            .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
+                            .rows = s->rows, .n = (int32_t)s->n)));
+done:
+    return status;
+}
+
 static kiln_status find(struct space *s) {
     const struct ki_assign *of = s->of;
     const bool doubts = of->X->type == KILN_F32 && s->k > 1;
@@ -134,7 +201,10 @@ static kiln_status find(struct space *s) {
         TRY(ki_device_alloc(s->device, &s->other.key, s->rows * 4));
         TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * 4));
     }
-    TRY(s->n > 0 && s->n <= FEW_COLUMNS ? launch_few(s) : launch_tiles(s, false));
+    struct screen screen;
+    TRY(s->n > 0 && s->n <= FEW_COLUMNS ? launch_few(s)
+        : screen_fits(&screen, s)       ? launch_screen(s, &screen)
+                                        : launch_tiles(s, false));
     if (doubts) TRY(launch_tiles(s, true));
 done:
     return status;
