@@ -68,7 +68,7 @@ json_t *plans_json(const kiln_plan *plan) {
     json_put_text(object, "variant", plan->variant);
     json_put_count(object, "VS", plan->vector);
     json_put_count(object, "BS", plan->group);
-    json_put_count(object, "cluster", plan->cluster);
+    json_put_count(object, "team", plan->team);
     json_put_count(object, "stages", plan->stages);
     json_put_count(object, "C", plan->coarsening);
     json_put_count(object, "TL", plan->load);

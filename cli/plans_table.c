@@ -13,8 +13,8 @@ static double vector(const kiln_plan *plan) {
 static double group(const kiln_plan *plan) {
     return plan->group;
 }
-static double cluster(const kiln_plan *plan) {
-    return plan->cluster;
+static double team(const kiln_plan *plan) {
+    return plan->team;
 }
 static double stages(const kiln_plan *plan) {
     return plan->stages;
@@ -50,7 +50,7 @@ static const struct {
 } parameters[] = {
     {"VS", "threads that share a row", vector, 1, 4},
     {"BS", "threads in a work-group (CPU: in all)", group, 0, 5},
-    {"CL", "work-groups that share a row", cluster, 1, 3},
+    {"CL", "work-groups that share a row", team, 1, 3},
     {"ST", "tiles of X on their way while one is worked on", stages, 0, 3},
     {"C", "rows that a vector of threads goes through", coarsening, 0, 9},
     {"TL", "elements of a row that a thread holds", load, 0, 4},

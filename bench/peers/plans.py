@@ -64,7 +64,7 @@ def main():
             print(f"{result['rows']:>12,} x {shape[1]:<9,} {kind:>4} {len(result['plans']):>5} {result['rank']:>5} "
                   f"{result['loss']:>7.1%} {1e3 * choice['seconds']:>10.4f} {1e3 * choice['predicted_seconds']:>10.4f} "
                   f"{1e3 * best['seconds']:>9.4f} {1e3 * worst['seconds']:>9.4f}  {best['variant']} VS {best['VS']} BS {best['BS']} "
-                  f"CL {best['cluster']} TL {best['TL']} rows {best['rows_a_step']} {shape[3]}", flush=True)
+                  f"CL {best['team']} TL {best['TL']} rows {best['rows_a_step']} {shape[3]}", flush=True)
     good = sum(result["loss"] <= 0.05 for result in results)
     print(f"within 5 % of the best: {good} of {len(results)}")
     if options.json:

@@ -69,7 +69,7 @@ typedef struct kiln_plan {
     int vector, group;  /* VS, BS: threads that share a row; threads in a work-group, on the CPU in all */
     int load, rows;     /* TL: elements of a row that a thread holds; rows a step; 0 on the CPU */
     int columns;        /* of y, taken in one pass */
-    int cluster;        /* work-groups that share a row; 0 where rows do not go to groups */
+    int team;           /* work-groups that share a row; 0 where rows do not go to groups */
     int stages;         /* tiles of X, or pieces of tiles, on their way; 0 = loads go straight to registers */
     int shared;         /* elements of w in local memory; 0 = none */
     int64_t coarsening; /* C: rows that a vector goes through */
@@ -91,7 +91,7 @@ KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, co
 
 /* The ways that the device has for kiln_batch_reduce over this batch, best predicted one first. Of kiln_plan, `vector` counts the
  * threads that share a vector, load the bytes of a load (0: one element), rows the vectors that pass through on-chip memory
- * together, cluster the pieces that each vector is cut into. Free with kiln_free. ERR_ARGUMENT where there are no elements. */
+ * together, team the pieces that each vector is cut into. Free with kiln_free. ERR_ARGUMENT where there are no elements. */
 KILN_API kiln_status kiln_batch_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                       const kiln_batch *batch, kiln_type type);
 /* kiln_batch_reduce by a plan from the list for this batch and X's type. */

@@ -71,7 +71,7 @@ static kiln_plan public_plan(const struct ki_candidate *candidate, int number, i
                       .load = plan->Q * plan->W,
                       .rows = plan->R,
                       .columns = plan->K,
-                      .cluster = plan->C,
+                      .team = plan->C,
                       .stages = plan->stages,
                       .shared = plan->shared_w,
                       .groups = plan->groups,

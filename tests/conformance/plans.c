@@ -58,11 +58,11 @@ static void check_plan(struct plan_run *run, const kiln_plan *plan) {
     }
     problem_describe(text, sizeof text, run->work.problem);
     suite_report(run->suite, run->tally, why[0] == '\0', ratio, expected->gate,
-                 "plans %s %s %s plan %lld, %s: vector %d group %d load %d rows %d columns %d cluster %d "
+                 "plans %s %s %s plan %lld, %s: vector %d group %d load %d rows %d columns %d team %d "
                  "stages %d%s%s",
                  run->device_name, run->work.type == KILN_F32 ? "f32" : "f64", text, (long long)plan->number,
-                 plan->variant, plan->vector, plan->group, plan->load, plan->rows, plan->columns,
-                 plan->cluster, plan->stages, why[0] ? ": " : "", why);
+                 plan->variant, plan->vector, plan->group, plan->load, plan->rows, plan->columns, plan->team,
+                 plan->stages, why[0] ? ": " : "", why);
 }
 
 /* Of the `of` plans of a variant `most` are run, evenly over the list. */

@@ -184,7 +184,7 @@ static kiln_plan as_plan(const struct ki_batch_plan *plan, int number, const kil
         .group = plan->group,
         .load = plan->wide ? 16 : 0,
         .rows = (int)plan->together,
-        .cluster = (int)plan->parts,
+        .team = (int)plan->parts,
         .groups = plan->groups,
         .coarsening = ki_ceil_div(batch->count * plan->parts * plan->lanes, plan->groups * plan->group),
         .occupancy =
