@@ -117,7 +117,25 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
 /* Generalised linear model: E[y] = mu, link(mu) = eta = x.w + b + offset, y from the family with variance
  * dispersion * V(mu) / s:
  *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it) + (l2/2) ||w||^2
- *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x 1. */
+ *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x 1.
+ * Standard errors are the square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected curvature at the
+ * result. A column that depends on those before it has the coefficient 0 and the error NaN; the others' errors are those of
+ * the model without it.
+ * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters. Gaussian, gamma and inverse Gaussian put the
+ * dispersion at deviance / weights and count it as a parameter, which statsmodels does not. Tweedie has NaN, because its
+ * density has no closed form. Parameters, also for the dispersion, are the intercept and the columns that do not depend on
+ * those before them; with l2 they are all columns. Beyond 512 columns only standard errors find them: without, "aic" is NaN.
+ * Stops as kiln_logreg does, relative to the gradient of the model without columns. Not converging is not an error. Where
+ * the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report says
+ * what ended the run. On failure w, b, standard_errors and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without rows or columns; NaN or
+ * infinity in an operand; weights negative or all zero; a y that the family has no place for, named with its row; no point
+ * found where every mean is in range); memory and device errors.
+ * Cost: kiln_logreg's, and two passes for the figures; up to 512 columns without l2 also one for every 64 columns and two
+ * more. Standard errors: a pass over X for every 64 columns, n^2 doubles and n^3/3 multiplications on the host.
+ * Determinism: as mmchain.
+ * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's.
+ * docs/solvers.md says how it is solved, and from where. */
 typedef struct kiln_glm_options {
     size_t size;
     kiln_family family; /* default Gaussian */
@@ -132,42 +150,28 @@ typedef struct kiln_glm_options {
     int64_t max_iterations;     /* Newton steps; default 100 */
     const kiln_matrix *weights; /* m x 1, or NULL for ones; binomial: the numbers of trials */
     const kiln_matrix *offset;  /* m x 1, or NULL */
-    /* Standard errors wanted: (n + 1) x 1 (n x 1 without an intercept), coefficients first, then the intercept; or NULL.
-     * Square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected curvature at the result; NaN for a
-     * column that depends on those before it, whose coefficient is then 0: the errors of the others are those of such
-     * coefficients. n at most 4096 (n^2 doubles on the host, n^3/3 multiplications there, and a pass over X for 64 columns), and
-     * l2 = 0. */
+    /* (n + 1) x 1, or n x 1 without an intercept: coefficients first, then the intercept; NULL = not wanted. n at most 4096,
+     * and l2 = 0. */
     kiln_matrix *standard_errors;
     kiln_control control;
 } kiln_glm_options;
 
-/* Fits by Newton's method (gamma, Tweedie and negative binomial with a log link; canonical links) or Fisher scoring (the
- * others) in a trust region: a step that takes a mean out of the family's range, or does not lower the
- * objective, is shortened. Begins at the best constant mean; without an intercept at w = 0, or, where the link has no mean for
- * eta = 0, at a regression of the linked responses.
- * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters, and for Gaussian, gamma and inverse Gaussian the dispersion put at deviance / weights and counted as a
- * parameter (statsmodels does not count it); NaN for Tweedie, whose density has no closed form. parameters = columns that do not depend on those before them, and
- * the intercept, also for the dispersion, with standard errors or without; beyond 512 columns only with them, else "aic" is NaN; with l2 all columns count.
- * Where the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report
- * says what ended the run. Not converging is not an error. On failure w, b, standard_errors and the report are untouched.
- * Cost: kiln_logreg's; two passes more for the figures, and up to 512 columns without l2 one for each 64 columns and two more.
- * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without
- * rows or columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for, named
- * with its row; no point found where every mean is in range); memory and device errors.
- * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's. */
 KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_glm_options *options, kiln_report *report);
 
 /* Linear support vector machine in the primal, with the squared hinge:
- *   minimise  sum_i s_i max(0, 1 - y_i eta_i)^2 / 2 + (l2/2) ||w||^2
- * or, for regression, max(0, |eta_i - y_i| - epsilon)^2 / 2. (The plain hinge has no gradient and is not offered.)
- * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C.
- * Two classes: W n x 1, positive for the second; 3 <= K <= 65536: W n x K, one against the rest, one problem after the
- * other in the report: iterations, passes and objectives are added, residual is the largest; regression: W n x 1.
- * Intercept, standardisation, weights, stopping rule, cost, determinism, errors: as kiln_logreg's.
- * The figure "gap" is (objective - D) / objective, D the dual's objective at t_i = -s_i d loss / d eta_i, of which either the
- * positive or the negative ones are scaled so that sum t = 0 where there is an intercept: an upper bound of the objective's
- * relative error, at two more passes a problem. NaN where a column is not penalised.
+ *   minimise  sum_i s_i max(0, 1 - y_i eta_i)^2 / 2 + (l2/2) ||w||^2         classes
+ *             sum_i s_i max(0, |eta_i - y_i| - epsilon)^2 / 2 + (l2/2) ||w||^2   regression
+ *   X m x n dense or CSR; y m x 1. Two classes (kiln_classes): W n x 1, b 1 x 1, eta > 0 for the second. 3 <= K <= 65536
+ *   classes: W n x K, b 1 x K, each class against the rest. Regression: W n x 1, b 1 x 1. b is NULL only with no_intercept.
+ * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C. The plain hinge
+ * has no gradient and is not offered.
+ * The report adds up the classes' iterations, passes and objectives; its residual is the largest of theirs. The figure "gap"
+ * bounds the objective's relative error from above: (objective - D) / objective, D the dual's objective at
+ * t_i = -s_i d loss / d eta_i, of which either the positive or the negative ones are scaled so that sum t = 0 where there is an
+ * intercept. It is NaN where a column is not penalised.
+ * Intercept, standardisation, weights, stopping rule, warm start, determinism and errors are kiln_logreg's.
+ * Cost: kiln_logreg's for each class, and two passes for the gap.
  * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */
 typedef struct kiln_svm_options {
     size_t size;
