@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the seams, no file
-too long to read; and that the files which docs/architecture.md and docs/passes.md name exist.
+"""Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the seams, no function
+that nobody calls or that only its own file does, no file too long to read; and that the files which docs/architecture.md and
+docs/passes.md name exist.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -102,7 +103,26 @@ def check_rooms(folder, path, text, rooms):
                 yield f"{name}:{number}: {folder} must not call {called} of src/{room}"
 
 
+EXTERNAL = re.compile(r"^(?!static|typedef|#|\s)[\w ]+?\**\b(\w+)\([^;{]*\)\s*\{", re.M)
+MACRO = re.compile(r"^\s*#\s*define(?:\\\n|.)*", re.M)
+WORD = re.compile(r"\b[A-Za-z]\w*\b")
 LINES_MOST = 500
+
+
+def check_used():
+    """A function of the library or the tool that is not static is used by another of their files, or by a header's macro."""
+    defined, users = {}, {}
+    for path in files("src") + files("cli"):
+        code = code_of(path.read_text())
+        if path.suffix == ".c":
+            defined.update((name, path) for name in EXTERNAL.findall(code))
+        if path.suffix == ".h" and not path.name.endswith(".cpu.h"):
+            code = "\n".join(MACRO.findall(code))
+        for word in set(WORD.findall(code)):
+            users.setdefault(word, set()).add(path)
+    for name, path in sorted(defined.items()):
+        if not name.startswith("kiln_") and name != "main" and users[name] == {path}:
+            yield f"{path.relative_to(ROOT)}: {name} is used in no other file: static, or dead"
 
 
 def check_size(path, text):
@@ -144,6 +164,7 @@ def main():
             problems += check_size(path, text)
             if folder.startswith("src/") and path.suffix == ".c":
                 problems += check_rooms(folder, path, text, rooms)
+    problems += check_used()
     for problem in problems:
         print(problem)
     print(f"check_tree: {len(problems)} problems")

@@ -120,8 +120,6 @@ static inline bool ki_matrix_clean(const kiln_matrix *A) {
  * The file has been checked. Passes on the CPU stream it; other devices may also bring it. */
 kiln_status ki_matrix_adopt_file(kiln_matrix **A, kiln_device *device, kiln_type type, int64_t rows,
                                  int64_t cols, int64_t nnz, int64_t *row_start, struct ki_file *file);
-/* Makes A, a CSR matrix in memory, one whose row starts and columns can be shared (core/share.c). */
-kiln_status ki_matrix_share(kiln_matrix *A);
 /* A sharing matrix is on its device, or leaves it: its structure comes along and stays as long. */
 kiln_status ki_structure_hold(kiln_matrix *A);
 void ki_structure_release(kiln_matrix *A);

@@ -110,7 +110,7 @@ int64_t ki_memory_room(const kiln_device *device) {
     return bytes;
 }
 
-kiln_status ki_memory_check(const kiln_device *device, int64_t bytes) {
+static kiln_status check_room(const kiln_device *device, int64_t bytes) {
     const int64_t most = ki_memory_room(device);
     if (bytes <= most) return KILN_OK;
     ki_fail(ki_on_cpu(device) ? KILN_ERR_NOMEM : KILN_ERR_DEVICE_NOMEM,
@@ -187,7 +187,7 @@ done:
 
 kiln_status ki_memory_make_room(kiln_device *device, int64_t bytes) {
     bool made = true;
-    const kiln_status status = ki_memory_check(device, bytes);
+    const kiln_status status = check_room(device, bytes);
     return status == KILN_OK ? make_room_for(device, bytes, &made) : status;
 }
 
@@ -199,7 +199,7 @@ kiln_status ki_device_alloc(kiln_device *device, struct ki_buffer *buffer, int64
     kiln_status status, room;
     TRY(ki_device_alive(device));
     if (reuse(device, &block, needed)) goto done;
-    TRY(ki_memory_check(device, bytes));
+    TRY(check_room(device, bytes));
     TRY(check_piece(device, bytes));
     do {
         TRY(make_room_for(device, bytes, &made));
@@ -404,7 +404,7 @@ static kiln_status fill_from_file(void *of, void *to, int64_t offset, int64_t by
 kiln_status ki_matrix_bring(kiln_matrix *A) {
     kiln_status status;
     A->held++; /* its first arrays must not leave to make room for its last */
-    TRY(ki_memory_check(A->device, ki_matrix_own_bytes(A)));
+    TRY(check_room(A->device, ki_matrix_own_bytes(A)));
     for (int part = ki_matrix_first(A); part < ki_matrix_end(A); part++) {
         const int64_t bytes = ki_matrix_part_bytes(A, part);
         TRY(ki_device_alloc(A->device, ki_matrix_part(A, part), bytes));

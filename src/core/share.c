@@ -23,7 +23,8 @@ void ki_structure_release(kiln_matrix *A) {
     A->row_start = A->col = (struct ki_buffer){0, 0, 0};
 }
 
-kiln_status ki_matrix_share(kiln_matrix *A) {
+/* Makes A, a CSR matrix in memory, one whose row starts and columns can be shared. */
+static kiln_status make_shared(kiln_matrix *A) {
     if (A->structure) return KILN_OK;
     const unsigned structure = 1u << KI_ROW_START | 1u << KI_COL;
     kiln_matrix *S = ki_calloc(sizeof *S);
@@ -57,7 +58,7 @@ static kiln_status share(kiln_matrix **A, kiln_matrix *pattern, kiln_type type, 
     kiln_matrix *made = NULL;
     kiln_status status;
     TRY(ki_matrix_shell(&made, pattern->device, type, KILN_CSR, pattern->rows, pattern->cols));
-    TRY(ki_matrix_share(pattern));
+    TRY(make_shared(pattern));
     made->nnz = pattern->nnz;
     made->structure = pattern->structure;
     made->structure->users++;

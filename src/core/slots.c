@@ -36,6 +36,25 @@ kiln_status ki_slot_put(const kiln_matrix *A, const struct ki_slot_kind *kind, v
     return KILN_OK;
 }
 
+kiln_status ki_slot_record(void **record, const kiln_matrix *A, const struct ki_slot_kind *kind,
+                           size_t bytes) {
+    void *found = ki_slot_get(A, kind);
+    kiln_status status = KILN_OK;
+    if (!found) {
+        found = ki_calloc(bytes);
+        if (!found) return ki_fail_nomem(bytes, kind->name);
+        status = ki_slot_put(A, kind, found, 0);
+        if (status != KILN_OK) ki_free(found);
+    }
+    if (status == KILN_OK) *record = found;
+    return status;
+}
+
+void ki_slot_free(kiln_device *device, void *data) {
+    (void)device;
+    ki_free(data);
+}
+
 static void unlink_and_free(const kiln_matrix *A, struct ki_slot **at) {
     struct ki_slot *slot = *at;
     *at = slot->older;
@@ -47,7 +66,7 @@ static void unlink_and_free(const kiln_matrix *A, struct ki_slot **at) {
 void ki_slot_drop(const kiln_matrix *A, const struct ki_slot_kind *kind) {
     struct ki_slot **at = list_of(A);
     while (*at)
-        if ((*at)->kind == kind || (*at)->kind->of == kind)
+        if ((*at)->kind == kind)
             unlink_and_free(A, at);
         else
             at = &(*at)->older;

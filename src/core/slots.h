@@ -8,13 +8,13 @@
 #define KI_SLOTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "kiln/matrix.h"
 
 struct ki_slot_kind {
-    const char *name;              /* in words */
-    const struct ki_slot_kind *of; /* another kind that it was derived from and goes with; or NULL */
+    const char *name;                              /* in words */
     void (*drop)(kiln_device *device, void *data); /* frees data and all that it refers to */
 };
 
@@ -25,7 +25,11 @@ void *ki_slot_get(const kiln_matrix *A, const struct ki_slot_kind *kind);
 /* Gives A something that it does not have yet, which takes `bytes` of the device's memory; on failure it stays the caller's.
  * Slots that take nothing are not dropped for want of memory. */
 kiln_status ki_slot_put(const kiln_matrix *A, const struct ki_slot_kind *kind, void *data, int64_t bytes);
-/* Drops a slot, if there is one, and those derived from it. */
+/* The plain record of that kind, zeroed when it is first asked for; kind->drop is ki_slot_free. */
+kiln_status ki_slot_record(void **record, const kiln_matrix *A, const struct ki_slot_kind *kind,
+                           size_t bytes);
+void ki_slot_free(kiln_device *device, void *data);
+/* Drops a slot, if there is one; and all of them. */
 void ki_slot_drop(const kiln_matrix *A, const struct ki_slot_kind *kind);
 void ki_slots_drop(const kiln_matrix *A);
 /* Bytes in A's slots, and dropping the newest slot that has any; false if none has. */

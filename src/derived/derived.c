@@ -56,23 +56,12 @@ struct history {
     double value;
 };
 
-static void drop_history(kiln_device *device, void *data) {
-    (void)device;
-    ki_free(data);
-}
-
-static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix", .drop = drop_history};
+static const struct ki_slot_kind slot_history = {.name = "what is known of a matrix", .drop = ki_slot_free};
 
 static kiln_status history_of(struct history **found, const kiln_matrix *X) {
-    struct history *history = ki_slot_get(X, &slot_history);
-    kiln_status status = KILN_OK;
-    if (!history) {
-        history = ki_calloc(sizeof *history);
-        if (!history) return ki_fail_nomem(sizeof *history, slot_history.name);
-        status = ki_slot_put(X, &slot_history, history, 0);
-        if (status != KILN_OK) ki_free(history);
-    }
-    if (status == KILN_OK) *found = history;
+    void *record = NULL;
+    const kiln_status status = ki_slot_record(&record, X, &slot_history, sizeof **found);
+    if (status == KILN_OK) *found = record;
     return status;
 }
 

@@ -69,12 +69,12 @@ kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *
 
 /* ---- windows and shares ---- */
 
-void ki_shares_release(kiln_device *device, struct ki_shares *shares) {
+static void shares_release(kiln_device *device, struct ki_shares *shares) {
     ki_device_release(device, &shares->first);
 }
 
 static void drop_shares(kiln_device *device, void *data) {
-    ki_shares_release(device, data);
+    shares_release(device, data);
     ki_free(data);
 }
 
@@ -84,7 +84,7 @@ static void drop_windows(kiln_device *device, void *data) {
                                          &windows->weight,     &windows->runs,        &windows->long_row,
                                          &windows->long_start, &windows->long_source, &windows->long_weight};
     for (int i = 0; i < 9; i++) ki_device_release(device, buffers[i]);
-    ki_shares_release(device, &windows->shares);
+    shares_release(device, &windows->shares);
     ki_free(windows);
 }
 

@@ -80,6 +80,5 @@ kiln_status ki_windows_fill_gpu(struct ki_windows *windows, const kiln_matrix *A
                                 const struct ki_columns *in);
 kiln_status ki_shares_fill(struct ki_shares *shares, kiln_device *device, const struct ki_buffer *start,
                            int64_t rows, int64_t links);
-void ki_shares_release(kiln_device *device, struct ki_shares *shares);
 
 #endif

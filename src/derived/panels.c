@@ -42,8 +42,7 @@ static void drop(kiln_device *device, void *data) {
     ki_free(panels);
 }
 
-const struct ki_slot_kind ki_slot_panels = {
-    .name = "panels of columns", .of = &ki_slot_popular, .drop = drop};
+const struct ki_slot_kind ki_slot_panels = {.name = "panels of columns", .drop = drop};
 
 static kiln_status fill(struct ki_panels *panels, const kiln_matrix *X, const struct ki_popular *popular,
                         bool values) {

@@ -98,7 +98,7 @@ static void free_split(kiln_device *device, void *data) {
     ki_free(split);
 }
 
-static const struct ki_slot_kind split_kind = {"a group's slices", NULL, free_split};
+static const struct ki_slot_kind split_kind = {.name = "a group's slices", .drop = free_split};
 
 static kiln_status check_memory(const kiln_matrix *X) {
     if (!X->file) return KILN_OK;
@@ -136,7 +136,8 @@ static void free_rows(kiln_device *device, void *data) {
     ki_free(rows);
 }
 
-static const struct ki_slot_kind rows_kind = {"rows of an operand on a group's members", NULL, free_rows};
+static const struct ki_slot_kind rows_kind = {.name = "rows of an operand on a group's members",
+                                              .drop = free_rows};
 
 kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, const struct ki_split *split) {
     struct ki_rows *made = ki_slot_get(A, &rows_kind);

@@ -221,7 +221,7 @@ static void drop_block(kiln_device *of, void *data) {
 }
 
 static const struct ki_slot_kind numbers = {.name = "numbers", .drop = drop_block};
-static const struct ki_slot_kind sums = {.name = "sums of numbers", .of = &numbers, .drop = drop_block};
+static const struct ki_slot_kind sums = {.name = "sums of numbers", .drop = drop_block};
 static const struct ki_slot_kind note = {.name = "a note", .drop = drop_block};
 
 static void derive(const kiln_matrix *A, const struct ki_slot_kind *kind, int64_t bytes) {
@@ -272,21 +272,6 @@ static void what_is_derived_goes_before_matrices(void **state) {
     assert_int_equal(device.statistics.layout_bytes, 0);
     ki_device_release(&device, &block);
     free_all(all, 3);
-}
-
-static void slots_go_with_what_they_are_of(void **state) {
-    (void)state;
-    device.budget = 100 * BYTES;
-    kiln_matrix *A = make(0);
-    derive(A, &numbers, BYTES);
-    derive(A, &note, 0);
-    derive(A, &sums, BYTES);
-    ki_slot_drop(A, &numbers);
-    assert_string_equal(slots_of(A), "-");
-    ki_slot_drop(A, &numbers);
-    derive(A, &numbers, BYTES);
-    kiln_matrix_free(A);
-    assert_int_equal(device.statistics.layout_bytes, 0);
 }
 
 /* Every host allocation fails once while sparse and dense matrices come and go. */
@@ -340,7 +325,6 @@ int main(void) {
                                        TEST(freed_blocks_serve_again),
                                        TEST(idle_work_space_goes_before_matrices),
                                        TEST(what_is_derived_goes_before_matrices),
-                                       TEST(slots_go_with_what_they_are_of),
                                        TEST(faults_lose_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
