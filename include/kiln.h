@@ -1,19 +1,22 @@
 /* Kiln: machine learning on large sparse and dense data, limited by memory bandwidth and nothing else.
  *
- * This header brings all of the stable interface; read in the order of its includes. Each operation's comment gives its
- * formula, shapes, errors, cost, determinism and source. kiln/tune.h, for plans and figures, is apart and not stable.
+ * This header brings all of the stable interface; read in the order of its includes. Each operation's comment
+ * gives its formula, shapes, errors, cost, determinism and source. kiln/tune.h, for plans and figures, is
+ * apart and not stable.
  *
  * Conventions
  *   - The destination comes first, then the operands in formula order. Matrices are upper case.
  *   - Dense matrices are row-major; sparse matrices are CSR. A vector is a matrix with one column.
- *   - Every struct that you allocate begins with `size_t size`: sizeof of that struct, or 0 for the layout of the first
- *     release. Begin with a zeroed one, `kiln_report report = {0}`; NULL stands for zeroed options. Later releases append
- *     fields, and a program that was built with an older header keeps working: nothing beyond its size is read or written.
- *     Fields that a library does not know are ERR_UNSUPPORTED unless 0; an impossible size is ERR_ARGUMENT. Structs
- *     without a size never change: kiln_control, kiln_range, kiln_trace_row, kiln_option, kiln_algorithm. Those that only the library makes and hands
- *     out by pointer (kiln_error, kiln_progress) grow at their ends.
- *   - In options 0 is the default that the field's comment states, in every struct; a flag of 0 is off. Where "none" is
- *     another choice it has a name, KILN_NONE: no penalty, a time that cannot be told. No other negative number has a meaning.
+ *   - Every struct that you allocate begins with `size_t size`: sizeof of that struct, or 0 for the layout of
+ *     the first release. Begin with a zeroed one, `kiln_report report = {0}`; NULL stands for zeroed options.
+ *     Later releases append fields, and a program that was built with an older header keeps working: nothing
+ *     beyond its size is read or written. Fields that a library does not know are ERR_UNSUPPORTED unless 0;
+ *     an impossible size is ERR_ARGUMENT. Structs without a size never change: kiln_control, kiln_range,
+ *     kiln_trace_row, kiln_option, kiln_algorithm. Those that only the library makes and hands out by pointer
+ *     (kiln_error, kiln_progress) grow at their ends.
+ *   - In options 0 is the default that the field's comment states, in every struct; a flag of 0 is off. Where
+ *     "none" is another choice it has a name, KILN_NONE: no penalty, a time that cannot be told. No other
+ *     negative number has a meaning.
  *   - Every call returns a kiln_status; on failure the out-parameters are untouched, and
  *     kiln_last_error() tells the calling thread what went wrong and where.
  *   - A question about NULL (the rows of no matrix, the text of no model) is answered with 0, NULL or "".

@@ -55,8 +55,9 @@ typedef enum kiln_status {
 KILN_API const char *kiln_status_name(kiln_status status);
 KILN_API const char *kiln_status_text(kiln_status status);
 
-/* What went wrong last on this thread. Valid until the next failing call on the thread. Where the message names the call,
- * it begins with it ("kiln_glm: ..."); message and hint write an option as its field (kiln_glm_options.l2). */
+/* What went wrong last on this thread. Valid until the next failing call on the thread. Where the message
+ * names the call, it begins with it ("kiln_glm: ..."); message and hint write an option as its field
+ * (kiln_glm_options.l2). */
 typedef struct kiln_error {
     kiln_status status;
     const char *message;   /* one sentence: what, the value, why; never NULL */
@@ -69,7 +70,8 @@ typedef struct kiln_error {
 } kiln_error;
 KILN_API const kiln_error *kiln_last_error(void);
 
-/* "None", where a field's default is something: a field of 0 always means the default that its comment states. */
+/* "None", where a field's default is something: a field of 0 always means the default that its comment
+ * states. */
 #define KILN_NONE (-1)
 
 /* Where a number must lie: least <= x <= most, but least < x if `open`. */

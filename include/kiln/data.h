@@ -12,7 +12,8 @@ extern "C" {
 #endif
 
 typedef enum kiln_file_format {
-    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .txt docword.*, each also with .gz or .zst */
+    /* by content and name: .svm .libsvm .mtx .csv .tsv .npy .npz .edges .txt docword.*, each also with .gz or
+     * .zst */
     KILN_FILE_AUTO = 0,
     KILN_FILE_LIBSVM = 1,
     KILN_FILE_MATRIX_MARKET = 2,
@@ -28,7 +29,8 @@ typedef enum kiln_file_format {
 typedef struct kiln_data kiln_data;   /* a matrix X, targets y where the file has them, and names */
 typedef struct kiln_model kiln_model; /* named tensors and text, one file */
 
-/* What becomes of missing values in a CSV file: empty fields, NA, NaN, and the words of kiln_read_options.missing_words. */
+/* What becomes of missing values in a CSV file: empty fields, NA, NaN, and the words of
+ * kiln_read_options.missing_words. */
 typedef enum kiln_missing {
     KILN_MISSING_DEFAULT =
         0, /* what the model remembers; else an error in numeric columns, a level in text columns */
@@ -56,7 +58,8 @@ typedef struct kiln_read_options {
     kiln_type type;     /* element type of X and y; default f64 */
     int zero_based;     /* LIBSVM: indices count from 0; default from 1, and an index 0 is an error */
     const char *target; /* CSV: name of the target column, several separated by commas; NULL = none */
-    /* CSV: columns that are no features but the rows' weights (none negative) and offset (kiln_data_weights, _offset) */
+    /* CSV: columns that are no features but the rows' weights (none negative) and offset (kiln_data_weights,
+     * _offset) */
     const char *weights, *offset;
     const kiln_range
         *target_range; /* targets in text must be numbers in it, else ERR_DATA with the place; NULL = any */
@@ -65,13 +68,15 @@ typedef struct kiln_read_options {
     int64_t cols;            /* force at least this many columns (LIBSVM files do not say); 0 = as found */
     int allow_nonfinite;     /* accept NaN and infinity; default: an error that names the place */
     int strict;              /* duplicates that a format's rule would merge are errors */
-    /* X stays in its file, which must not change meanwhile, and each pass over X reads it from there: X need not fit into
-     * memory (its row starts must, if sparse). For an uncompressed .npy of the wanted type by rows, and an .npz with a CSR
-     * matrix that was stored, not deflated, columns of 32 bits ascending in each row. A device with room enough for X takes
-     * it in. On the CPU only mmchain, multiply, the losses, gram and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
+    /* X stays in its file, which must not change meanwhile, and each pass over X reads it from there: X need
+     * not fit into memory (its row starts must, if sparse). For an uncompressed .npy of the wanted type by
+     * rows, and an .npz with a CSR matrix that was stored, not deflated, columns of 32 bits ascending in each
+     * row. A device with room enough for X takes it in. On the CPU only mmchain, multiply, the losses, gram
+     * and gram_diagonal take such an X, else ERR_UNSUPPORTED. */
     int map;
     const kiln_model *model; /* encode columns as this model's training data were (CSV categories, columns) */
-    /* CSV, each a list of column names separated by commas, or NULL. With a model its own say counts instead. */
+    /* CSV, each a list of column names separated by commas, or NULL. With a model its own say counts
+     * instead. */
     const char *features;              /* only these are features */
     const char *ignore;                /* these are none */
     const char *categorical, *numeric; /* text, whatever it looks like; numbers */
@@ -81,8 +86,8 @@ typedef struct kiln_read_options {
     int decimal_comma;         /* 1,5 is one and a half */
     kiln_unseen unseen;        /* with a model */
     kiln_extra extra_columns;  /* with a model; in sparse formats too */
-    /* Limits of a CSV file, against memory that is many times its size; 0 = 100,000 columns (1,000 without a name),
-     * 1,000,000 levels of a column, 4,096 bytes of a name or a level. */
+    /* Limits of a CSV file, against memory that is many times its size; 0 = 100,000 columns (1,000 without a
+     * name), 1,000,000 levels of a column, 4,096 bytes of a name or a level. */
     int64_t max_columns, max_levels, max_name;
     const char *const
         *more; /* more_count further files, whose rows follow those of the first; of the same columns */
@@ -90,8 +95,8 @@ typedef struct kiln_read_options {
     int64_t limit; /* bytes after decompression; 0 = no limit but the ratio guard against gz bombs */
     int threads;   /* parsing threads; 0 = the device's */
     kiln_control control;
-    /* A file with the names of X's columns, a line each, for formats without names. NULL: for docword.NAME.txt the file
-     * vocab.NAME.txt beside it, if there is one. */
+    /* A file with the names of X's columns, a line each, for formats without names. NULL: for
+     * docword.NAME.txt the file vocab.NAME.txt beside it, if there is one. */
     const char *vocabulary;
     kiln_file_format tables; /* what AUTO takes for CSV or an edge list is read as this; 0 = as that */
     const char
@@ -107,8 +112,8 @@ KILN_API kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const
 /* Takes over X and y (y may be NULL), which must not be freed by the caller after success. */
 KILN_API kiln_status kiln_data_create(kiln_data **data, kiln_matrix *X, kiln_matrix *y);
 KILN_API void kiln_data_free(kiln_data *data);
-/* Moves all matrices to another device; from the CPU without a second copy in host memory. On failure the data stay where
- * they were. */
+/* Moves all matrices to another device; from the CPU without a second copy in host memory. On failure the
+ * data stay where they were. */
 KILN_API kiln_status kiln_data_move(kiln_data *data, kiln_device *device);
 
 KILN_API const kiln_matrix *kiln_data_X(const kiln_data *data);
@@ -116,21 +121,22 @@ KILN_API const kiln_matrix *kiln_data_y(const kiln_data *data); /* NULL if the f
 /* The columns that kiln_read_options.weights and .offset named, m x 1; NULL if they named none. */
 KILN_API const kiln_matrix *kiln_data_weights(const kiln_data *data);
 KILN_API const kiln_matrix *kiln_data_offset(const kiln_data *data);
-/* The group of each row, by the text in the column that kiln_read_options.groups named: 0, 1, ... in the order of the groups' first
- * rows. m numbers; NULL if it named none. Of two different texts in 2^64 pairs one is expected to share a number. */
+/* The group of each row, by the text in the column that kiln_read_options.groups named: 0, 1, ... in the
+ * order of the groups' first rows. m numbers; NULL if it named none. Of two different texts in 2^64 pairs one
+ * is expected to share a number. */
 KILN_API const int64_t *kiln_data_groups(const kiln_data *data);
 KILN_API const char *kiln_data_feature_name(const kiln_data *data, int64_t j); /* NULL if unnamed */
 KILN_API const char *kiln_data_row_name(const kiln_data *data, int64_t i);     /* NULL if unnamed */
 KILN_API const char *kiln_data_target_name(const kiln_data *data, int64_t j);  /* NULL if unnamed */
-/* The class that target j calls `number`: 0, 1, ... in the order of the names; -1, a class that the model of the reading
- * does not know, has none. NULL if the target is numeric. */
+/* The class that target j calls `number`: 0, 1, ... in the order of the names; -1, a class that the model of
+ * the reading does not know, has none. NULL if the target is numeric. */
 KILN_API const char *kiln_data_class_name(const kiln_data *data, int64_t j, int64_t number);
 KILN_API kiln_file_format kiln_data_format(const kiln_data *data);
 KILN_API int64_t kiln_data_bytes(const kiln_data *data); /* bytes after decompression */
 /* How the columns were encoded, as JSON text (docs/formats.md, "Schema"); "" if there is nothing to say. */
 KILN_API const char *kiln_data_schema(const kiln_data *data);
-/* What is odd about the file but no error: text of warning i = 0, 1, ..., which begins with its place FILE:LINE:COLUMN where
- * it has one; *hint (may be NULL) says what to do, or is "". NULL behind the last. */
+/* What is odd about the file but no error: text of warning i = 0, 1, ..., which begins with its place
+ * FILE:LINE:COLUMN where it has one; *hint (may be NULL) says what to do, or is "". NULL behind the last. */
 KILN_API const char *kiln_data_warning(const kiln_data *data, int64_t i, const char **hint);
 
 typedef enum kiln_column_role {
@@ -141,8 +147,9 @@ typedef enum kiln_column_role {
     KILN_COLUMN_IGNORED = 4,
     KILN_COLUMN_GROUPS = 5
 } kiln_column_role;
-/* A column of a CSV file. levels counts those of text, missing fields not among them. With missing = MEAN or INDICATOR
- * missing counts fields, and least, most and mean are those of the numbers that are there; else 0 and NaN. */
+/* A column of a CSV file. levels counts those of text, missing fields not among them. With missing = MEAN or
+ * INDICATOR missing counts fields, and least, most and mean are those of the numbers that are there; else 0
+ * and NaN. */
 typedef struct kiln_column {
     const char *name;
     kiln_column_role role;
@@ -159,8 +166,9 @@ KILN_API const kiln_column *kiln_data_column(const kiln_data *data, int64_t i);
 KILN_API kiln_status kiln_data_write(const kiln_data *data, const char *path, kiln_file_format format,
                                      const kiln_control *control);
 
-/* Removes the temporary files of outputs that are being written, by any thread. Only for a program that ends at once: a
- * handler of signals may call it before _exit (it is async-signal-safe). Writing that goes on after it fails. */
+/* Removes the temporary files of outputs that are being written, by any thread. Only for a program that ends
+ * at once: a handler of signals may call it before _exit (it is async-signal-safe). Writing that goes on
+ * after it fails. */
 KILN_API void kiln_abandon_files(void);
 
 #ifdef __cplusplus

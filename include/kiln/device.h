@@ -15,11 +15,12 @@ typedef struct kiln_device kiln_device;
 
 typedef struct kiln_device_options {
     size_t size;
-    /* 0 = KILN_NUM_THREADS, which has to be in [1, 4096], else OMP_NUM_THREADS, else min(affinity, cgroup quota) */
+    /* 0 = KILN_NUM_THREADS, which has to be in [1, 4096], else OMP_NUM_THREADS, else min(affinity, cgroup
+     * quota) */
     int threads;
     int64_t memory; /* byte budget of the device; 0 = what the device has */
-    /* Every operation gives the same bits from run to run, and on the CPU with any number of threads. Default: where an
-     * operation's comment says so. */
+    /* Every operation gives the same bits from run to run, and on the CPU with any number of threads.
+     * Default: where an operation's comment says so. */
     int deterministic;
     /* Told about choices a user would wonder at: which device "auto" took and why, "building kernel ...". */
     void (*message)(void *user, const char *text);
@@ -28,11 +29,12 @@ typedef struct kiln_device_options {
 
 /* Opens a device. name: "auto" takes the best that works (CUDA GPU, OpenCL GPU, CPU) and says which through
  * options->message; "cpu"; "cuda" or "cuda:1"; "opencl" or "opencl:P.D" (platform P, device D).
- * A group of devices: "cuda:all", "cuda:0,1", or, for tests, "cpu*3": one device in three parts. Matrices lie on its first member;
- * a sparse or dense X whose values come from outside is split by rows, with as many entries for each member, by the first of
- * mmchain, multiply, gram, gram_diagonal, the losses and cg_pass over it, and these run on all members. On GPUs such an X stays in
- * host memory as well. Other operations run on the first member, or return ERR_UNSUPPORTED where they could be split and are not.
- * A budget is each member's, threads are shared, info and statistics are sums. Deterministic: for the same number of members.
+ * A group of devices: "cuda:all", "cuda:0,1", or, for tests, "cpu*3": one device in three parts. Matrices lie
+ * on its first member; a sparse or dense X whose values come from outside is split by rows, with as many
+ * entries for each member, by the first of mmchain, multiply, gram, gram_diagonal, the losses and cg_pass
+ * over it, and these run on all members. On GPUs such an X stays in host memory as well. Other operations run
+ * on the first member, or return ERR_UNSUPPORTED where they could be split and are not. A budget is each
+ * member's, threads are shared, info and statistics are sums. Deterministic: for the same number of members.
  * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it. */
 KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
                                       const kiln_device_options *options);
@@ -65,12 +67,13 @@ typedef struct kiln_device_statistics {
     int64_t kernels_built, kernels_cached;
     int64_t memory_used, memory_peak; /* bytes of matrices and work space */
     int64_t evictions;                /* matrices that made room for others */
-    /* Passes over matrices too large for the device: panels of rows moved while the one before was computed with, their
-     * bytes (contained in bytes_up), the passes' time, and as much of it as was spent waiting for panels to arrive */
+    /* Passes over matrices too large for the device: panels of rows moved while the one before was computed
+     * with, their bytes (contained in bytes_up), the passes' time, and as much of it as was spent waiting for
+     * panels to arrive */
     int64_t panels, panel_bytes;
     double panel_seconds, panel_wait_seconds;
-    /* Spent deriving from sparse matrices what makes passes over them fast, and the part of memory_used that it takes, work
-     * space not counted. */
+    /* Spent deriving from sparse matrices what makes passes over them fast, and the part of memory_used that
+     * it takes, work space not counted. */
     double layout_seconds;
     int64_t layout_bytes;
 } kiln_device_statistics;
@@ -92,8 +95,8 @@ typedef struct kiln_probe {
 KILN_API kiln_status kiln_probe_machine(kiln_probe **probes, int64_t *count, size_t size);
 
 /* Read bandwidth of the device in bytes per second, measured over a buffer far larger than its caches
- * (some tenths of a second; one or two where a processor's caches are of hundreds of MB). Kept in the machine's profile in
- * the cache folder; remeasure = 1 ignores a kept figure. */
+ * (some tenths of a second; one or two where a processor's caches are of hundreds of MB). Kept in the
+ * machine's profile in the cache folder; remeasure = 1 ignores a kept figure. */
 KILN_API kiln_status kiln_device_bandwidth(double *bytes_per_second, kiln_device *device, int remeasure);
 
 /* Frees what a call documented as "free with kiln_free" handed out. NULL is allowed. */

@@ -1,6 +1,8 @@
-/* Kiln: factor models of sparse data. A row of X (a user, a document) is about its row of A times B^T, the columns' factors.
+/* Kiln: factor models of sparse data. A row of X (a user, a document) is about its row of A times B^T, the
+ * columns' factors.
  *
- * Training fills A and B; what follows works on a model, whatever the algorithm: factors of new rows, the best columns of a row.
+ * Training fills A and B; what follows works on a model, whatever the algorithm: factors of new rows, the
+ * best columns of a row.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,43 +17,47 @@ extern "C" {
 
 /* ------------------------------------------------------------------------------- all factor models */
 
-/* The factors of new rows under a trained model (fold-in): a new matrix, a row for each row of X, on X's device and of its type.
- * X is CSR with the columns of the training data. The columns' factors stay as they are; a row is what training would make
- * of it.
- * Errors: ERR_ARGUMENT, ERR_MODEL (no factor model, or of other columns), memory and device errors. Cost: als: one solve of each
- * row. */
+/* The factors of new rows under a trained model (fold-in): a new matrix, a row for each row of X, on X's
+ * device and of its type. X is CSR with the columns of the training data. The columns' factors stay as they
+ * are; a row is what training would make of it.
+ * Errors: ERR_ARGUMENT, ERR_MODEL (no factor model, or of other columns), memory and device errors. Cost:
+ * als: one solve of each row. */
 KILN_API kiln_status kiln_transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X);
 
-/* For each row of A (m x r, from kiln_transform or the model's own tensor of rows) the `top` columns of the highest scores, best
- * first, ties by number: columns[i * top + j], scores[i * top + j]; columns are -1 and scores NaN where there are fewer.
- * seen: m x n CSR, whose stored entries are left out; NULL = none. A score is the prediction (als: a rating, or the implicit
- * model's preference).
- * Errors: ERR_ARGUMENT, ERR_MODEL, memory and device errors. Cost: 2 m n r flops on A's device, selection on the host. */
+/* For each row of A (m x r, from kiln_transform or the model's own tensor of rows) the `top` columns of the
+ * highest scores, best first, ties by number: columns[i * top + j], scores[i * top + j]; columns are -1 and
+ * scores NaN where there are fewer. seen: m x n CSR, whose stored entries are left out; NULL = none. A score
+ * is the prediction (als: a rating, or the implicit model's preference).
+ * Errors: ERR_ARGUMENT, ERR_MODEL, memory and device errors. Cost: 2 m n r flops on A's device, selection on
+ * the host. */
 KILN_API kiln_status kiln_recommend(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
                                     const kiln_matrix *A, const kiln_matrix *seen);
 
-/* Takes entries away for a test: each stored entry of X goes to *test with probability `fraction`, else to *train, both of X's
- * shape, type and device. The same seed makes the same choice on every device; an entry's fate depends on its place in
- * X alone. Errors: ERR_ARGUMENT (X dense, a fraction outside (0, 1)), memory and device errors. */
+/* Takes entries away for a test: each stored entry of X goes to *test with probability `fraction`, else to
+ * *train, both of X's shape, type and device. The same seed makes the same choice on every device; an entry's
+ * fate depends on its place in X alone. Errors: ERR_ARGUMENT (X dense, a fraction outside (0, 1)), memory and
+ * device errors. */
 KILN_API kiln_status kiln_split_entries(kiln_matrix **train, kiln_matrix **test, const kiln_matrix *X,
                                         double fraction, uint64_t seed);
 
-/* The `top` columns whose factors point most nearly the way of those of `column`, best first, ties by number; the score is their
- * cosine, without biases, and 0 where one of the two has no factors but 0. columns are -1 and scores NaN where there are fewer.
+/* The `top` columns whose factors point most nearly the way of those of `column`, best first, ties by number;
+ * the score is their cosine, without biases, and 0 where one of the two has no factors but 0. columns are -1
+ * and scores NaN where there are fewer.
  * Errors: ERR_ARGUMENT, ERR_MODEL (no factor model), ERR_NOMEM. Cost: 2 n r flops on the host. */
 KILN_API kiln_status kiln_similar(int64_t *columns, double *scores, int64_t top, const kiln_model *model,
                                   int64_t column);
 
-/* Keeps in the model, whose rows and columns are R's, where R has entries, so that kiln_recommend can leave them out when the data
- * are not at hand: 4 bytes an entry. Errors: ERR_ARGUMENT, ERR_NOMEM, device errors. */
+/* Keeps in the model, whose rows and columns are R's, where R has entries, so that kiln_recommend can leave
+ * them out when the data are not at hand: 4 bytes an entry. Errors: ERR_ARGUMENT, ERR_NOMEM, device
+ * errors. */
 KILN_API kiln_status kiln_model_keep_seen(kiln_model *model, const kiln_matrix *R);
 /* *R = rows first .. first + rows - 1 of what was kept, all values 1, on like's device and of its type.
  * Errors: ERR_ARGUMENT, ERR_MODEL (nothing was kept, or it is damaged), ERR_NOMEM, device errors. */
 KILN_API kiln_status kiln_model_seen(kiln_matrix **R, const kiln_model *model, const kiln_matrix *like,
                                      int64_t first, int64_t rows);
 
-/* How well a model ranks what it has not seen, over the rows of `test` that have entries, with the `top` best columns of each
- * that train (NULL = nothing) does not have. Row i of A belongs to row i of both. */
+/* How well a model ranks what it has not seen, over the rows of `test` that have entries, with the `top` best
+ * columns of each that train (NULL = nothing) does not have. Row i of A belongs to row i of both. */
 typedef struct kiln_ranking {
     size_t size;
     double recall;    /* mean of: hits / min(top, test entries of the row) */
@@ -72,11 +78,11 @@ typedef enum kiln_factor_solver {
 } kiln_factor_solver;
 
 /* A least-squares problem for each row of a sparse R, given the other side's factors:
- *   explicit (gram NULL):  f_u(a) = 1/2 sum_i (r_ui - mean - a.b_i)^2 + (l2_u/2) ||a||^2,      i over the entries of row u
- *   implicit:              f_u(a) = 1/2 sum_i c_ui (p_ui - a.b_i)^2 + (l2_u/2) ||a||^2,        i over all columns,
+ *   explicit, gram NULL: f_u(a) = 1/2 sum_i (r_ui - mean - a.b_i)^2 + (l2_u/2) ||a||^2, i over u's entries
+ *   implicit:            f_u(a) = 1/2 sum_i c_ui (p_ui - a.b_i)^2 + (l2_u/2) ||a||^2, i over all columns,
  *                          p = 1 where r > 0, else 0, c = 1 + alpha |r|, which is 1 where nothing is stored
- * With biases the last column of A and B holds them: a.b_i is then the product of the others plus both biases.
- * l2_u = l2, or with `counted` l2 times the row's number of entries. */
+ * With biases the last column of A and B holds them: a.b_i is then the product of the others plus both
+ * biases. l2_u = l2, or with `counted` l2 times the row's number of entries. */
 typedef struct kiln_factor_rows {
     size_t size;
     const kiln_matrix *R;    /* m x n, CSR; stored zeros are entries */
@@ -91,29 +97,34 @@ typedef struct kiln_factor_rows {
 } kiln_factor_rows;
 
 /* Every row of A (m x r) becomes the minimiser of its f_u, or nearer to it. A row without entries becomes 0.
- * Cost: CG 4 nnz r flops a step (implicit: and 2 m r^2), Cholesky nnz r^2 + m r^3 / 3. Determinism: run to run, for any number
- * of threads. Errors: ERR_ARGUMENT (biases with a gram, r, types, shapes, devices), memory and device errors.
- * Source: Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", ICDM 2008; Takacs, Pilaszy and Tikk,
- * "Applications of the conjugate gradient method for implicit feedback collaborative filtering", RecSys 2011. */
+ * Cost: CG 4 nnz r flops a step (implicit: and 2 m r^2), Cholesky nnz r^2 + m r^3 / 3. Determinism: run to
+ * run, for any number of threads. Errors: ERR_ARGUMENT (biases with a gram, r, types, shapes, devices),
+ * memory and device errors.
+ * Source: Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", ICDM 2008;
+ * Takacs, Pilaszy and Tikk, "Applications of the conjugate gradient method for implicit feedback
+ * collaborative filtering", RecSys 2011. */
 KILN_API kiln_status kiln_factor_solve(kiln_matrix *A, const kiln_factor_rows *rows);
 
 enum { KILN_FACTOR_FIT = 1, KILN_FACTOR_PENALTY = 2 };
-/* *loss = sum_u of the parts of f_u(a_u) that are named: KILN_FACTOR_FIT | KILN_FACTOR_PENALTY. Errors as kiln_factor_solve. */
+/* *loss = sum_u of the parts of f_u(a_u) that are named: KILN_FACTOR_FIT | KILN_FACTOR_PENALTY. Errors as
+ * kiln_factor_solve. */
 KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows, const kiln_matrix *A,
                                       int parts);
 
 /* Alternating least squares: minimises over A (m x r), B (n x r)
- *   explicit:  1/2 sum_ui (r_ui - mean - a_u.b_i)^2 + 1/2 sum_u l2_u ||a_u||^2 + 1/2 sum_i l2_i ||b_i||^2, ui over R's entries
+ *   explicit:  1/2 sum_ui (r_ui - mean - a_u.b_i)^2 + 1/2 sum_u l2_u ||a_u||^2 + 1/2 sum_i l2_i ||b_i||^2,
+ *              ui over R's entries
  *   implicit:  the same with weights c_ui over all u and i, see kiln_factor_rows
- * by solving for all of A, then for all of B, again and again; or with KILN_FACTOR_CCD (explicit only) for one column of A and of
- * B after the other, `steps` times each, given the residuals of all others (CCD++). With biases the last of the r columns holds them, and the mean is
- * that of R's entries; without it is 0. The objective never rises but for rounding, with any solver.
- * report->residual is the decrease in the last iteration relative to the objective. Figures: "mean"; with a test "test_rmse"
- * (explicit). On failure A, B and the report are untouched.
+ * by solving for all of A, then for all of B, again and again; or with KILN_FACTOR_CCD (explicit only) for
+ * one column of A and of B after the other, `steps` times each, given the residuals of all others (CCD++).
+ * With biases the last of the r columns holds them, and the mean is that of R's entries; without it is 0. The
+ * objective never rises but for rounding, with any solver. report->residual is the decrease in the last
+ * iteration relative to the objective. Figures: "mean"; with a test "test_rmse" (explicit). On failure A, B
+ * and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
  * Determinism: run to run. Memory: a transposed copy of R and a copy of A and B.
- * Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM 2008 (counted); Hu, Koren and
- * Volinsky, ICDM 2008 (implicit). */
+ * Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM 2008
+ * (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
 typedef struct kiln_als_options {
     size_t size;
     double l2;              /* default 0.1 with `counted`, 10 without, 0.01 implicit */
@@ -133,13 +144,14 @@ typedef struct kiln_als_options {
 } kiln_als_options;
 KILN_API kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_als_options *options, kiln_report *report);
-/* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 6, f64: mean, l2, alpha, biases,
- * counted, implicit). options as in training; mean: the report's figure. A text "rows" or "columns", a JSON array of strings,
- * may name them. */
+/* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 6, f64:
+ * mean, l2, alpha, biases, counted, implicit). options as in training; mean: the report's figure. A text
+ * "rows" or "columns", a JSON array of strings, may name them. */
 KILN_API kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     double mean, const kiln_als_options *options);
-/* What a factor model claims, again in plain loops with sums in long double: the objective, and the root mean squared error at R's
- * entries (implicit: NaN). options as in training (l2, counted, biases, implicit, alpha); mean: the report's figure.
+/* What a factor model claims, again in plain loops with sums in long double: the objective, and the root mean
+ * squared error at R's entries (implicit: NaN). options as in training (l2, counted, biases, implicit,
+ * alpha); mean: the report's figure.
  * Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz r, implicit also (m + n) r^2, on one thread. */
 typedef struct kiln_als_verification {
     size_t size;
@@ -153,16 +165,17 @@ KILN_API kiln_status kiln_verify_als(kiln_als_verification *result, const kiln_m
 
 /* Sparse factor analysis: minimises over the first r - 1 columns of A (m x r) and B (n x r)
  *   1/2 sum_ui (r_ui - mean - mu_u - nu_i - a_u.b_i)^2 + l2/2 (||A||^2 + ||B||^2),    ui over R's entries,
- * about means that stay: mean is that of R's entries, mu_u the row's mean of r_ui - mean, and nu_i then the column's mean of
- * r_ui - mean - mu_u, each sum divided by its count plus `damping`. mu and nu become the last columns of A and B, which the
- * penalty leaves out.
- * All of A and B change at once: conjugate gradient (Polak and Ribiere), scaled by the diagonal of the Hessian's two blocks, and
- * along each direction the exact minimum, as the objective there is a polynomial of degree four. It never rises.
- * report->residual is the decrease in the last iteration relative to the objective. Figures: "mean"; with a test "test_rmse". On
- * failure A, B and the report are untouched.
+ * about means that stay: mean is that of R's entries, mu_u the row's mean of r_ui - mean, and nu_i then the
+ * column's mean of r_ui - mean - mu_u, each sum divided by its count plus `damping`. mu and nu become the
+ * last columns of A and B, which the penalty leaves out.
+ * All of A and B change at once: conjugate gradient (Polak and Ribiere), scaled by the diagonal of the
+ * Hessian's two blocks, and along each direction the exact minimum, as the objective there is a polynomial of
+ * degree four. It never rises. report->residual is the decrease in the last iteration relative to the
+ * objective. Figures: "mean"; with a test "test_rmse". On failure A, B and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
  * Determinism: run to run. Cost of an iteration: 20 nnz r flops. Memory: three copies of R, five of A and B.
- * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC 2018 (the products). */
+ * Source: Canny, "Collaborative filtering with privacy via factor analysis", SIGIR 2002; Nisa et al., HiPC
+ * 2018 (the products). */
 typedef struct kiln_sfa_options {
     size_t size;
     double l2;               /* > 0; default 10 */
@@ -176,7 +189,8 @@ typedef struct kiln_sfa_options {
 } kiln_sfa_options;
 KILN_API kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R,
                               const kiln_sfa_options *options, kiln_report *report);
-/* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 3, f64: mean, l2, damping). */
+/* The model that kiln_transform, kiln_recommend and kiln_rank take: tensors A, B and settings (1 x 3, f64:
+ * mean, l2, damping). */
 KILN_API kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     double mean, const kiln_sfa_options *options);
 /* As kiln_verify_als; the means in A and B are taken as they are. */

@@ -1,7 +1,8 @@
-/* Kiln: linear models: least squares, logistic regression, generalised linear models, support vector machines.
+/* Kiln: linear models: least squares, logistic regression, generalised linear models, support vector
+ * machines.
  *
- * One objective for all: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised. The rules of kiln/models.h on
- * tolerances and warm starts hold. How they are solved is in docs/solvers.md.
+ * One objective for all: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised. The rules of
+ * kiln/models.h on tolerances and warm starts hold. How they are solved is in docs/solvers.md.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -33,7 +34,8 @@ typedef struct kiln_linreg_options {
     kiln_linreg_solver solver; /* default: the cheaper one for X's shape */
 } kiln_linreg_options;
 
-/* Least squares with L2, by preconditioned conjugate gradient on the normal equations or by their Cholesky factor:
+/* Least squares with L2, by preconditioned conjugate gradient on the normal equations or by their Cholesky
+ * factor:
  *   minimise  1/2 sum_i s_i (x_i.w + b - y_i)^2 + (l2/2) ||w||^2     for each of the k columns of y.
  *   W n x k; b 1 x k (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x
  *   k.
@@ -44,58 +46,65 @@ typedef struct kiln_linreg_options {
  * Stops when || D^-1 g || <= tolerance * || D^-1 g0 || for every target, g the gradient recomputed from the
  * true residual, g0 the gradient at w = 0, D the preconditioner's square root; a g0 of nothing but rounding
  * counts as 0, and w = 0 as the solution. Not converging is not an error: report->converged = 0.
- * Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more where rounding keeps the check from
- * holding. Cholesky takes kiln_gram and n^3/6 multiplications once for all targets, and two passes a correction, of which each
- * counts as an iteration; by rows, where these are few and every column is penalised, 2 passes over X for each 64 rows and
- * m^3/6. A factor that does not do (columns that depend on each other but for rounding) gives way to conjugate gradient, which
- * report->solver then says.
- * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or overflow in X, y,
- * weights or a warm start; weights negative or all zero); memory and device errors. On failure W, b and the report are untouched.
+ * Cost: five passes to set up and check, two with Cholesky, and conjugate gradient one an iteration, more
+ * where rounding keeps the check from holding. Cholesky takes kiln_gram and n^3/6 multiplications once for
+ * all targets, and two passes a correction, of which each counts as an iteration; by rows, where these are
+ * few and every column is penalised, 2 passes over X for each 64 rows and m^3/6. A factor that does not do
+ * (columns that depend on each other but for rounding) gives way to conjugate gradient, which report->solver
+ * then says.
+ * Determinism: as mmchain. Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns; NaN, infinity or
+ * overflow in X, y, weights or a warm start; weights negative or all zero); memory and device errors. On
+ * failure W, b and the report are untouched.
  * Source: Ashari et al., PPoPP 2015, listing 1, with preconditioner, centring and restarts added.
- * A GPU queues up to eight iterations of less than 50 ms in all: a stop asked for by the control takes effect after them. More than
- * 64 targets are solved in blocks of 64, one after the other in the trace, each with max_iterations of its own.
- * A warm start takes W; the best b for it is computed. docs/solvers.md says how it is done. */
+ * A GPU queues up to eight iterations of less than 50 ms in all: a stop asked for by the control takes effect
+ * after them. More than 64 targets are solved in blocks of 64, one after the other in the trace, each with
+ * max_iterations of its own. A warm start takes W; the best b for it is computed. docs/solvers.md says how it
+ * is done. */
 KILN_API kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_linreg_options *options, kiln_report *report);
 
-/* The distinct values of y (m x 1) in ascending order: the classes, *count of them. Free with kiln_free. At most
- * `limit` (0 = 65536, and 64 where not all of them are whole numbers): more is ERR_DATA, as y is then no label. Row i
- * belongs to the class whose value y_i is. */
+/* The distinct values of y (m x 1) in ascending order: the classes, *count of them. Free with kiln_free. At
+ * most `limit` (0 = 65536, and 64 where not all of them are whole numbers): more is ERR_DATA, as y is then no
+ * label. Row i belongs to the class whose value y_i is. */
 KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit);
 
 /* Logistic regression, binomial or multinomial (softmax):
  *   minimise  sum_i s_i loss(y_i, x_i.W + b) + l1 sum|W| + (l2/2) ||W||^2
- * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <= 65536 classes:
+ * The classes are kiln_classes(y). Two classes: W n x 1, b 1 x 1, eta for the second of them. 3 <= K <= 65536
+ * classes:
  * W n x K, b 1 x K, true softmax, all K columns penalised alike.
- * Intercept and standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant column under
- * an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2) sigma_j^2 w_j^2.
- * Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
- * the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i (x_ij - mean_j)^2 + l2_j, c the loss's mean
- * curvature at zero. (LIBLINEAR compares gradients in the same way, but without D and scaled by the rarer class's share.)
- * Where the D_j are more than 1e100 (f32: 1e15) apart nothing is proved, and the result counts as stalled. Not converging is
- * not an error: report->stopped_by says what happened; the objective never rises but for rounding, and all numbers stay
- * finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is met.
- * A warm start takes W and b. On failure W, b and the report are untouched.
- * Cost: two passes over X to set up; then a Newton step takes one for value, gradient and curvature, one more where it had to be
- * shortened, one or more for the preconditioner unless it is kept, and one for each inner iteration (the trace's `inner`). With l1
- * on the CPU `inner` may count sweeps over the columns that are not 0; work space is then up to 24 bytes for each entry of a
- * sparse X. docs/solvers.md says how steps are found.
- * Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the arithmetic.
- * With the dual (two classes) sweeps of coordinate descent, each of which counts as a pass, come first, from zero even with a warm
- * start, and Newton's method begins at what they found. They are one thread's work a class. Work space: 3 doubles a row and one a column.
- * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (the dual is asked for); ERR_DATA (one class or too many, see kiln_classes; X without rows
- * or columns; NaN or infinity in X, y, weights or a warm start, squares of X that overflow; weights negative or all zero);
- * memory and device errors.
- * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008), and Hsia, Chiang
- * and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998. With l1 proximal Newton, Lee, Sun and Saunders, SIAM J.
- * Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev, Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or
- * by coordinate descent, Yuan, Ho and Lin, JMLR 13 (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). The
- * dual: Yu, Huang and Lin, Machine Learning 85 (2011). */
+ * Intercept and standardisation as in kiln_linreg: X stays as it is, W belongs to X as given, and a constant
+ * column under an intercept gets coefficient 0. standardize makes the penalties l1 sigma_j |w_j| and (l2/2)
+ * sigma_j^2 w_j^2. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least
+ * subgradient) with respect to W and the intercept of centred columns, g0 that at zero, D_j^2 = c sum_i s_i
+ * (x_ij - mean_j)^2 + l2_j, c the loss's mean curvature at zero. (LIBLINEAR compares gradients in the same
+ * way, but without D and scaled by the rarer class's share.) Where the D_j are more than 1e100 (f32: 1e15)
+ * apart nothing is proved, and the result counts as stalled. Not converging is not an error:
+ * report->stopped_by says what happened; the objective never rises but for rounding, and all numbers stay
+ * finite. Classes that a plane separates have no optimum without a penalty: W grows until the tolerance is
+ * met. A warm start takes W and b. On failure W, b and the report are untouched.
+ * Cost: two passes over X to set up; then a Newton step takes one for value, gradient and curvature, one more
+ * where it had to be shortened, one or more for the preconditioner unless it is kept, and one for each inner
+ * iteration (the trace's `inner`). With l1 on the CPU `inner` may count sweeps over the columns that are not
+ * 0; work space is then up to 24 bytes for each entry of a sparse X. docs/solvers.md says how steps are
+ * found. Softmax over K classes takes m x K of memory twice and n x K a dozen times, and K times the
+ * arithmetic. With the dual (two classes) sweeps of coordinate descent, each of which counts as a pass, come
+ * first, from zero even with a warm start, and Newton's method begins at what they found. They are one
+ * thread's work a class. Work space: 3 doubles a row and one a column.
+ * Determinism: as kiln_loss_gradient. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (the dual is asked for); ERR_DATA
+ * (one class or too many, see kiln_classes; X without rows or columns; NaN or infinity in X, y, weights or a
+ * warm start, squares of X that overflow; weights negative or all zero); memory and device errors.
+ * Source: trust-region Newton with preconditioned conjugate gradient, Lin, Weng and Keerthi, JMLR 9 (2008),
+ * and Hsia, Chiang and Lin, ACML 2018; steps shortened as in Nocedal and Yuan, 1998. With l1 proximal Newton,
+ * Lee, Sun and Saunders, SIAM J. Optim. 24 (2014), its model by conjugate gradient on faces, Solntsev,
+ * Nocedal and Byrd, Optim. Methods Softw. 30 (2015), or by coordinate descent, Yuan, Ho and Lin, JMLR 13
+ * (2012), Friedman, Hastie and Tibshirani, J. Stat. Softw. 33 (2010). The dual: Yu, Huang and Lin, Machine
+ * Learning 85 (2011). */
 typedef enum kiln_classifier_solver {
     KILN_CLASSIFIER_NEWTON = 1,
-    KILN_CLASSIFIER_DUAL =
-        2 /* coordinate descent in the dual first: for a sparse X in the CPU's memory, l2 > 0 and l1 = 0, and no
-                              * softmax, else ERR_UNSUPPORTED */
+    /* coordinate descent in the dual first: for a sparse X in the CPU's memory, l2 > 0 and l1 = 0, and no
+     * softmax, else ERR_UNSUPPORTED */
+    KILN_CLASSIFIER_DUAL = 2
 } kiln_classifier_solver;
 
 typedef struct kiln_logreg_options {
@@ -107,7 +116,8 @@ typedef struct kiln_logreg_options {
     int64_t max_iterations;                    /* Newton steps; default 100 */
     const kiln_matrix *weights;                /* m x 1 sample weights >= 0, or NULL for ones */
     const double *class_weights;               /* one for each class, multiplied into the weights; or NULL */
-    int balanced; /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
+    /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
+    int balanced;
     kiln_control control;
     kiln_classifier_solver solver; /* default: Newton's method */
 } kiln_logreg_options;
@@ -116,23 +126,27 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
 
 /* Generalised linear model: E[y] = mu, link(mu) = eta = x.w + b + offset, y from the family with variance
  * dispersion * V(mu) / s:
- *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it) + (l2/2) ||w||^2
- *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x 1.
- * Standard errors are the square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected curvature at the
- * result. A column that depends on those before it has the coefficient 0 and the error NaN; the others' errors are those of
- * the model without it.
- * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters. Gaussian, gamma and inverse Gaussian put the
- * dispersion at deviance / weights and count it as a parameter, which statsmodels does not. Tweedie has NaN, because its
- * density has no closed form. Parameters, also for the dispersion, are the intercept and the columns that do not depend on
- * those before them; with l2 they are all columns. Beyond 512 columns only standard errors find them: without, "aic" is NaN.
- * Stops as kiln_logreg does, relative to the gradient of the model without columns. Not converging is not an error. Where
- * the optimum is at infinity (all counts 0, classes that can be separated) coefficients stay finite, and the report says
- * what ended the run. On failure w, b, standard_errors and the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without rows or columns; NaN or
- * infinity in an operand; weights negative or all zero; a y that the family has no place for, named with its row; no point
- * found where every mean is in range); memory and device errors.
- * Cost: kiln_logreg's, and two passes for the figures; up to 512 columns without l2 also one for every 64 columns and two
- * more. Standard errors: a pass over X for every 64 columns, n^2 doubles and n^3/3 multiplications on the host.
+ *   minimise  sum_i s_i * (minus log-likelihood of y_i at dispersion 1, as KILN_LOSS_GLM has it) + (l2/2)
+ *             ||w||^2
+ *   w n x 1; b 1 x 1 (NULL only with no_intercept; then a given b is set to 0); X m x n dense or CSR; y m x
+ *   1.
+ * Standard errors are the square roots of the diagonal of dispersion * (X^T diag(h) X)^-1, h the expected
+ * curvature at the result. A column that depends on those before it has the coefficient 0 and the error NaN;
+ * the others' errors are those of the model without it.
+ * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters. Gaussian, gamma and inverse
+ * Gaussian put the dispersion at deviance / weights and count it as a parameter, which statsmodels does not.
+ * Tweedie has NaN, because its density has no closed form. Parameters, also for the dispersion, are the
+ * intercept and the columns that do not depend on those before them; with l2 they are all columns. Beyond 512
+ * columns only standard errors find them: without, "aic" is NaN. Stops as kiln_logreg does, relative to the
+ * gradient of the model without columns. Not converging is not an error. Where the optimum is at infinity
+ * (all counts 0, classes that can be separated) coefficients stay finite, and the report says what ended the
+ * run. On failure w, b, standard_errors and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without rows or
+ * columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for,
+ * named with its row; no point found where every mean is in range); memory and device errors.
+ * Cost: kiln_logreg's, and two passes for the figures; up to 512 columns without l2 also one for every 64
+ * columns and two more. Standard errors: a pass over X for every 64 columns, n^2 doubles and n^3/3
+ * multiplications on the host.
  * Determinism: as mmchain.
  * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's.
  * docs/solvers.md says how it is solved, and from where. */
@@ -140,8 +154,8 @@ typedef struct kiln_glm_options {
     size_t size;
     kiln_family family; /* default Gaussian */
     kiln_link link;     /* default the family's */
-    double
-        parameter; /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
+    /* Tweedie's variance power; the negative binomial's alpha (not estimated); as in kiln_loss */
+    double parameter;
     double link_power;                         /* KILN_LINK_POWER */
     double l2;                                 /* default none */
     int no_intercept, standardize, warm_start; /* as kiln_linreg's; a warm start takes w and b */
@@ -150,8 +164,8 @@ typedef struct kiln_glm_options {
     int64_t max_iterations;     /* Newton steps; default 100 */
     const kiln_matrix *weights; /* m x 1, or NULL for ones; binomial: the numbers of trials */
     const kiln_matrix *offset;  /* m x 1, or NULL */
-    /* (n + 1) x 1, or n x 1 without an intercept: coefficients first, then the intercept; NULL = not wanted. n at most 4096,
-     * and l2 = 0. */
+    /* (n + 1) x 1, or n x 1 without an intercept: coefficients first, then the intercept; NULL = not wanted.
+     * n at most 4096, and l2 = 0. */
     kiln_matrix *standard_errors;
     kiln_control control;
 } kiln_glm_options;
@@ -162,14 +176,15 @@ KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix 
 /* Linear support vector machine in the primal, with the squared hinge:
  *   minimise  sum_i s_i max(0, 1 - y_i eta_i)^2 / 2 + (l2/2) ||w||^2         classes
  *             sum_i s_i max(0, |eta_i - y_i| - epsilon)^2 / 2 + (l2/2) ||w||^2   regression
- *   X m x n dense or CSR; y m x 1. Two classes (kiln_classes): W n x 1, b 1 x 1, eta > 0 for the second. 3 <= K <= 65536
- *   classes: W n x K, b 1 x K, each class against the rest. Regression: W n x 1, b 1 x 1. b is NULL only with no_intercept.
- * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C. The plain hinge
- * has no gradient and is not offered.
- * The report adds up the classes' iterations, passes and objectives; its residual is the largest of theirs. The figure "gap"
- * bounds the objective's relative error from above: (objective - D) / objective, D the dual's objective at
- * t_i = -s_i d loss / d eta_i, of which either the positive or the negative ones are scaled so that sum t = 0 where there is an
- * intercept. It is NaN where a column is not penalised.
+ *   X m x n dense or CSR; y m x 1. Two classes (kiln_classes): W n x 1, b 1 x 1, eta > 0 for the second. 3 <=
+ *   K <= 65536 classes: W n x K, b 1 x K, each class against the rest. Regression: W n x 1, b 1 x 1. b is
+ *   NULL only with no_intercept.
+ * LIBLINEAR's -s 2 and -s 11 minimise 1/2 ||w||^2 + C sum max(...)^2: l2 = 1 / (2 C), objective times 2 C.
+ * The plain hinge has no gradient and is not offered.
+ * The report adds up the classes' iterations, passes and objectives; its residual is the largest of theirs.
+ * The figure "gap" bounds the objective's relative error from above: (objective - D) / objective, D the
+ * dual's objective at t_i = -s_i d loss / d eta_i, of which either the positive or the negative ones are
+ * scaled so that sum t = 0 where there is an intercept. It is NaN where a column is not penalised.
  * Intercept, standardisation, weights, stopping rule, warm start, determinism and errors are kiln_logreg's.
  * Cost: kiln_logreg's for each class, and two passes for the gap.
  * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */
@@ -190,8 +205,8 @@ typedef struct kiln_svm_options {
 KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_svm_options *options, kiln_report *report);
 
-/* What a model is worth, computed again by slow reference code: plain loops in at least f64, which share nothing with the
- * operations that trained it. */
+/* What a model is worth, computed again by slow reference code: plain loops in at least f64, which share
+ * nothing with the operations that trained it. */
 typedef struct kiln_verify_options {
     size_t size;
     double l2, l1; /* default none, whatever was trained */
@@ -200,15 +215,15 @@ typedef struct kiln_verify_options {
 typedef struct kiln_verification {
     size_t size;
     double objective; /* sum_i s_i loss_i and the penalties */
-    double
-        gradient; /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin or here */
+    /* what kiln_report.residual claims, recomputed; NaN if the loss has no value at the origin or here */
+    double gradient;
     double gradient_norm; /* || D^-1 g ||, which that is a ratio of */
     double gap;           /* SQUARED_HINGE and SQUARED_EPSILON: the relative duality gap; else NaN */
 } kiln_verification;
-/* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no intercept. y is m x 1,
- * for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the numbers of the classes, the latter one
- * against the rest. Everything is copied to the host: the cost is that of X there, and minutes where training takes
- * seconds. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
+/* loss holds kind, parameters, targets, weights (times those of the classes) and offset; b NULL: no
+ * intercept. y is m x 1, for SQUARED m x k; with SOFTMAX, and SQUARED_HINGE where W has several columns, the
+ * numbers of the classes, the latter one against the rest. Everything is copied to the host: the cost is that
+ * of X there, and minutes where training takes seconds. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify(kiln_verification *result, const kiln_loss *loss, const kiln_matrix *X,
                                  const kiln_matrix *W, const kiln_matrix *b,
                                  const kiln_verify_options *options);

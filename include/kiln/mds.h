@@ -44,30 +44,33 @@ typedef struct kiln_mds_options {
     kiln_control control;
 } kiln_mds_options;
 
-/* Multi-dimensional scaling: a layout Y of n points in p dimensions whose distances d_ij = || y_i - y_j || come near their
- * dissimilarities delta_ij:
+/* Multi-dimensional scaling: a layout Y of n points in p dimensions whose distances d_ij = || y_i - y_j ||
+ * come near their dissimilarities delta_ij:
  *   minimise  stress(Y) = sum_{i<j} w_ij (dhat_ij - d_ij)^2,   dhat = delta, or a fit of delta to d (metric)
- *   Y n x p, 1 <= p <= 64; X dense: n points (n x q) or their dissimilarities (n x n, symmetric; NaN: missing, weight 0; the
- *   diagonal is not read). Interval and ordinal disparities are scaled so that sum w dhat^2 = sum w.
- * Stops when an iteration lowers the stress by at most tolerance times itself. The stress never rises, and belongs to the layout
- * returned. report->objective is the stress, report->residual its last relative fall; figures: "stress", "stress_1", Kruskal's
- * sqrt(stress / sum w d^2). Any rotation, reflection and shift of a layout is as good; the minimum may be a local one, which
- * restarts help against. Points at the same place stay together only if all of their forces agree: the start spreads them.
- * Cost: one pass over the pairs an iteration (kiln_guttman_step); with weights up to 30 products with their matrix more. Torgerson's
- * start multiplies up to 40 times by p + 4 columns, and squares a copy of the dissimilarities. The distances of points are kept as a matrix where a quarter of the device's memory
- * holds it, else computed anew in each pass: n is then bounded by time alone. Ordinal scaling sorts all pairs on the host, 50
- * bytes each, and takes up to 30,000 points. Not converging is not an error. On failure Y, point_stress and the report are
- * untouched.
- * Determinism: as kiln_guttman_step. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (sparse X); ERR_LIMIT (too many points for
- * ordinal); ERR_DATA (X empty, not square or not symmetric, dissimilarities or weights negative or infinite, no pair that counts);
- * memory and device errors.
- * Source: de Leeuw, Applications of convex analysis to multidimensional scaling, 1977; Borg and Groenen, Modern
- * Multidimensional Scaling, 2nd ed. 2005, chapters 8 and 9; Kruskal, Psychometrika 29 (1964). */
+ *   Y n x p, 1 <= p <= 64; X dense: n points (n x q) or their dissimilarities (n x n, symmetric; NaN:
+ *   missing, weight 0; the diagonal is not read). Interval and ordinal disparities are scaled so that sum w
+ *   dhat^2 = sum w.
+ * Stops when an iteration lowers the stress by at most tolerance times itself. The stress never rises, and
+ * belongs to the layout returned. report->objective is the stress, report->residual its last relative fall;
+ * figures: "stress", "stress_1", Kruskal's sqrt(stress / sum w d^2). Any rotation, reflection and shift of a
+ * layout is as good; the minimum may be a local one, which restarts help against. Points at the same place
+ * stay together only if all of their forces agree: the start spreads them.
+ * Cost: one pass over the pairs an iteration (kiln_guttman_step); with weights up to 30 products with their
+ * matrix more. Torgerson's start multiplies up to 40 times by p + 4 columns, and squares a copy of the
+ * dissimilarities. The distances of points are kept as a matrix where a quarter of the device's memory holds
+ * it, else computed anew in each pass: n is then bounded by time alone. Ordinal scaling sorts all pairs on
+ * the host, 50 bytes each, and takes up to 30,000 points. Not converging is not an error. On failure Y,
+ * point_stress and the report are untouched.
+ * Determinism: as kiln_guttman_step. Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (sparse X); ERR_LIMIT (too many
+ * points for ordinal); ERR_DATA (X empty, not square or not symmetric, dissimilarities or weights negative or
+ * infinite, no pair that counts); memory and device errors.
+ * Source: de Leeuw, Applications of convex analysis to multidimensional scaling, 1977; Borg and Groenen,
+ * Modern Multidimensional Scaling, 2nd ed. 2005, chapters 8 and 9; Kruskal, Psychometrika 29 (1964). */
 KILN_API kiln_status kiln_mds(kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *options,
                               kiln_report *report);
 
-/* A layout's stress again by slow reference code, in long double on the host; of the options metric, dissimilarities and weights
- * count. Ordinal disparities are not fitted anew: both numbers are then NaN. */
+/* A layout's stress again by slow reference code, in long double on the host; of the options metric,
+ * dissimilarities and weights count. Ordinal disparities are not fitted anew: both numbers are then NaN. */
 typedef struct kiln_mds_verification {
     size_t size;
     double stress;

@@ -30,43 +30,48 @@ KILN_API kiln_status kiln_model_tensor(kiln_matrix **A, kiln_device *device, kil
 KILN_API const char *kiln_model_tensor_info(const kiln_model *model, int64_t i, kiln_type *type,
                                             int64_t *rows, int64_t *cols);
 KILN_API kiln_status kiln_model_save(const kiln_model *model, const char *path);
-/* The model's tensors as arrays for numpy.load, and those of its texts that are lists, such as the names of rows and columns, as
- * JSON in arrays of bytes; without what it keeps of its training data. Written as a whole or not at all.
+/* The model's tensors as arrays for numpy.load, and those of its texts that are lists, such as the names of
+ * rows and columns, as JSON in arrays of bytes; without what it keeps of its training data. Written as a
+ * whole or not at all.
  * Errors: ERR_ARGUMENT, ERR_IO, ERR_NOMEM. */
 KILN_API kiln_status kiln_model_write_npz(const kiln_model *model, const char *path);
 KILN_API kiln_status kiln_model_load(kiln_model **model, const char *path);
-/* "gaussian", "inverse-gaussian", ...; "default", "logit", "inverse-squared", ...; NULL for an unknown number. */
+/* "gaussian", "inverse-gaussian", ...; "default", "logit", "inverse-squared", ...; NULL for an unknown
+ * number. */
 KILN_API const char *kiln_family_name(kiln_family family);
 KILN_API const char *kiln_link_name(kiln_link link);
-/* The loss that a model was trained with, without targets, weights and offset: by its algorithm, for glm by its texts
- * "family" and "link" and its tensor "parameters" (1 x 2: kiln_loss.parameter and link_power; svm: epsilon, 0).
+/* The loss that a model was trained with, without targets, weights and offset: by its algorithm, for glm by
+ * its texts "family" and "link" and its tensor "parameters" (1 x 2: kiln_loss.parameter and link_power; svm:
+ * epsilon, 0).
  * ERR_MODEL: it has none, or they are unknown. */
 KILN_API kiln_status kiln_model_loss(kiln_loss *loss, const kiln_model *model);
-/* Whether the model's coefficients are a start for training with this loss, of which only kind, family, link and parameters
- * count: X W + b must mean the same in both, which is the target itself (linreg, svm for regression, glm at the identity link), the
- * mean at one and the same link (glm), or what one kind of classifier makes of it (logreg, svm). ERR_MODEL says what the two
- * are; the model is untouched. Shapes and classes are for the caller to compare. */
+/* Whether the model's coefficients are a start for training with this loss, of which only kind, family, link
+ * and parameters count: X W + b must mean the same in both, which is the target itself (linreg, svm for
+ * regression, glm at the identity link), the mean at one and the same link (glm), or what one kind of
+ * classifier makes of it (logreg, svm). ERR_MODEL says what the two are; the model is untouched. Shapes and
+ * classes are for the caller to compare. */
 KILN_API kiln_status kiln_model_check_start(const kiln_model *model, const kiln_loss *loss);
 /* The model's prediction for each row of X: a new matrix on X's device.
  *   linreg  X W + b, m x k                 glm  the mean, m x 1, at offset 0
  *   logreg  probabilities, m x K, in the order of the classes (both for two)
  *   svm     decision values X W + b, m x 1 or m x K; regression: the values
  *   hits, pagerank  ERR_MODEL: they rank the vertices of one graph
- *   kmeans  m x 2: the number of the nearest centre, and the distance from it (rows scaled to length 1 where the model's text
- *           "geometry" is "spherical")
+ *   kmeans  m x 2: the number of the nearest centre, and the distance from it (rows scaled to length 1 where
+ *           the model's text "geometry" is "spherical")
  * One pass over X. ERR_MODEL if the model's columns and X's differ. */
 KILN_API kiln_status kiln_predict(kiln_matrix **P, const kiln_model *model, const kiln_matrix *X);
 
 /* ------------------------------------------------------------------------------------ algorithms
  * One objective for every linear model: sum_i s_i * loss_i + (l2/2) * ||w||^2, intercept not penalised;
  * squared loss is (1/2)(x_i.w + b - y_i)^2. So l2 is scikit-learn Ridge's alpha and 1/C of LIBLINEAR.
- * A tolerance of 0 is the default, as 0 is everywhere. One that cannot be reached, such as 1e-300, goes on until rounding
- * (KILN_STOP_STALLED) or max_iterations ends it.
- * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and preconditioner
- * are made anew. kiln_model_check_start says of which models it may be taken. A result that has converged comes back with the
- * same bits (linear models). A run that was broken off and goes on meets the same criterion, at another of the points that meet
- * it: objective and predictions agree to the tolerance, coefficients as far as the problem determines them. In hits and pagerank the start is
- * all of the state: but for the rounding of scaling it to its norm again it goes on as it would have. */
+ * A tolerance of 0 is the default, as 0 is everywhere. One that cannot be reached, such as 1e-300, goes on
+ * until rounding (KILN_STOP_STALLED) or max_iterations ends it.
+ * A warm start gives the solver its starting point and nothing else: conjugate directions, trust region and
+ * preconditioner are made anew. kiln_model_check_start says of which models it may be taken. A result that
+ * has converged comes back with the same bits (linear models). A run that was broken off and goes on meets
+ * the same criterion, at another of the points that meet it: objective and predictions agree to the
+ * tolerance, coefficients as far as the problem determines them. In hits and pagerank the start is all of the
+ * state: but for the rounding of scaling it to its norm again it goes on as it would have. */
 
 typedef enum kiln_stop {
     KILN_STOP_NONE = 0,
@@ -83,8 +88,8 @@ typedef struct kiln_trace_row {
     double residual, objective, seconds;
     int64_t inner; /* Newton methods: conjugate gradient iterations in this step; else 0 */
     double radius; /* Newton methods: the trust region's, after this step; else 0 */
-    double
-        test; /* on what is held out: root mean squared error of factor models, perplexity of topics; else 0 */
+    /* on what is held out: root mean squared error of factor models, perplexity of topics; else 0 */
+    double test;
 } kiln_trace_row;
 
 /* What a run did. Zero it before the call (kiln_report report = {0}), free what it
@@ -102,20 +107,20 @@ typedef struct kiln_report {
     kiln_trace_row *trace; /* row 0 is the start */
     int64_t trace_count;
     struct kiln_figures *figures; /* kiln_report_figure reads them */
-    const char *
-        solver; /* what found the result, of several ways that the algorithm has; a literal; NULL: it has one */
+    /* what found the result, of several ways that the algorithm has; a literal; NULL: it has one */
+    const char *solver;
 } kiln_report;
 /* Frees the trace and the figures. NULL is allowed. */
 KILN_API void kiln_report_free(kiln_report *report);
 
 /* What else the algorithm has to say of its result, by name; NaN if it does not say that.
- *   linreg  "rss", "tss"     weighted sums of squares over all targets: residual; about the means of y, with and without
- *                            intercept
+ *   linreg  "rss", "tss"     weighted sums of squares over all targets: residual; about the means of y, with
+ *                            and without intercept
  *           "r2"             1 - rss/tss; NaN if tss = 0
  *   glm     "deviance"       sum_i s_i d(y_i, mu_i), d as in kiln_loss_deviance
  *           "null_deviance"  that of the best intercept alone, with offset and link as given
- *           "dispersion"     Pearson's statistic / (rows of weight > 0 - parameters), NaN where that divisor is not positive; 1
- *                            for Poisson, binomial and negative binomial
+ *           "dispersion"     Pearson's statistic / (rows of weight > 0 - parameters), NaN where that divisor
+ *                            is not positive; 1 for Poisson, binomial and negative binomial
  *           "aic"            Akaike's criterion, as kiln_glm's comment has it
  *   pagerank "error_bound", "dangling"  as kiln_pagerank's comment has them
  *   svm     "gap"            the relative duality gap, an upper bound of the objective's relative error
@@ -125,21 +130,24 @@ KILN_API double kiln_report_figure(const kiln_report *report, const char *name);
 /* The name of the i-th figure in the report, in the order above; NULL past the last. */
 KILN_API const char *kiln_report_figure_name(const kiln_report *report, int64_t i);
 
-/* Hubs and authorities of the directed graph with adjacency matrix A (m x n, dense or CSR; row i links to column j with
- * weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each normalised; hubs m x 1,
- * authorities n x 1. The authorities are the eigenvector of A^T A with the largest eigenvalue, found by power iteration,
- * a = A^T (A a) / norm: one mmchain an iteration, and one product more for the hubs. Where that is slow, the second eigenvalue being
- * near, LOBPCG goes on, of one pass an iteration too, and the power iteration checks what it found.
- * report->residual is the change in the last iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised).
- * Where components of the graph share the largest eigenvalue (links that are equally many and apart: a disconnected graph,
- * a star beside a like one) the fixed point is not unique, and the start decides which one is returned; from equal
- * entries it is the same one on every device. The nearer the second eigenvalue is, the more iterations are needed.
- * Not converging is not an error. On failure hubs, authorities and the report are untouched. On a GPU up to eight iterations of
- * less than 50 ms in all are queued at once: a stop takes effect after them, and the result is that of the last.
- * Errors: ERR_ARGUMENT; ERR_DATA (no link with a weight other than 0, a warm start from which no link leads on, negative
- * weights as far as hubs or authorities become negative, NaN or overflow); memory and device errors.
- * Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment, JACM 1999; Ashari et
- * al., PPoPP 2015, table 1; Knyazev, SIAM J. Sci. Comput. 23, 2001. */
+/* Hubs and authorities of the directed graph with adjacency matrix A (m x n, dense or CSR; row i links to
+ * column j with weight a_ij >= 0): the fixed point of  authorities = A^T hubs,  hubs = A authorities,  each
+ * normalised; hubs m x 1, authorities n x 1. The authorities are the eigenvector of A^T A with the largest
+ * eigenvalue, found by power iteration, a = A^T (A a) / norm: one mmchain an iteration, and one product more
+ * for the hubs. Where that is slow, the second eigenvalue being near, LOBPCG goes on, of one pass an
+ * iteration too, and the power iteration checks what it found. report->residual is the change in the last
+ * iteration, report->objective that eigenvalue (||A^T (A a)||, a normalised). Where components of the graph
+ * share the largest eigenvalue (links that are equally many and apart: a disconnected graph, a star beside a
+ * like one) the fixed point is not unique, and the start decides which one is returned; from equal entries it
+ * is the same one on every device. The nearer the second eigenvalue is, the more iterations are needed. Not
+ * converging is not an error. On failure hubs, authorities and the report are untouched. On a GPU up to eight
+ * iterations of less than 50 ms in all are queued at once: a stop takes effect after them, and the result is
+ * that of the last.
+ * Errors: ERR_ARGUMENT; ERR_DATA (no link with a weight other than 0, a warm start from which no link leads
+ * on, negative weights as far as hubs or authorities become negative, NaN or overflow); memory and device
+ * errors.
+ * Determinism: as mmchain. Source: Kleinberg, Authoritative sources in a hyperlinked environment, JACM 1999;
+ * Ashari et al., PPoPP 2015, table 1; Knyazev, SIAM J. Sci. Comput. 23, 2001. */
 typedef enum kiln_hits_solver {
     KILN_HITS_POWER = 1,
     KILN_HITS_LOBPCG = 2 /* the best vector of each iteration's span; seven vectors of work space */
@@ -157,7 +165,8 @@ typedef struct kiln_hits_options {
 KILN_API kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_matrix *A,
                                const kiln_hits_options *options, kiln_report *report);
 
-/* One iteration again by slow reference code, in long double on the host. Of the options norm and unweighted count. */
+/* One iteration again by slow reference code, in long double on the host. Of the options norm and unweighted
+ * count. */
 typedef struct kiln_hits_verification {
     size_t size;
     double eigenvalue; /* ||A^T (A a)||, as kiln_report.objective claims */
@@ -169,24 +178,27 @@ KILN_API kiln_status kiln_verify_hits(kiln_hits_verification *result, const kiln
                                       const kiln_matrix *hubs, const kiln_matrix *authorities,
                                       const kiln_hits_options *options);
 
-/* PageRank of the directed graph with adjacency matrix A (n x n, CSR; row i links to column j): for each of the k columns of ranks
- * (n x k, 1 <= k <= 64) the p that adds up to 1 with
+/* PageRank of the directed graph with adjacency matrix A (n x n, CSR; row i links to column j): for each of
+ * the k columns of ranks (n x k, 1 <= k <= 64) the p that adds up to 1 with
  *   p = (1 - damping) t + damping (A^T D^-1 p + m g),
- * t the teleport vector, D the weights of what links from a vertex, m the sum of p over the vertices without links (dangling ones),
- * g where these lead. By power iteration; the k columns share each walk over the links.
- * A link stands once in A: a file's duplicates are one link, whose weights add up. A link of a vertex to itself is a link like any
- * other. A link of weight 0 is none if weighted, else one like the others; a vertex of nothing but such links dangles then.
- * report->residual is the largest 1-norm of a column's change in the last iteration, of ranks that add up to 1: it is not multiplied
- * by n. report->objective, and the figure "error_bound", bound the 1-norm of a column's distance from the fixed point:
- * damping / (1 - damping) * residual (infinity for a damping of 1), whether or not the run has converged. Rounding, some n u sums
- * of the unit u for terms of the size 1/n, comes on top. The figure "dangling" is the largest of the columns' m. ranks are scaled
- * at the end, so that each column adds up to 1 but for rounding.
+ * t the teleport vector, D the weights of what links from a vertex, m the sum of p over the vertices without
+ * links (dangling ones), g where these lead. By power iteration; the k columns share each walk over the
+ * links.
+ * A link stands once in A: a file's duplicates are one link, whose weights add up. A link of a vertex to
+ * itself is a link like any other. A link of weight 0 is none if weighted, else one like the others; a vertex
+ * of nothing but such links dangles then. report->residual is the largest 1-norm of a column's change in the
+ * last iteration, of ranks that add up to 1: it is not multiplied by n. report->objective, and the figure
+ * "error_bound", bound the 1-norm of a column's distance from the fixed point:
+ * damping / (1 - damping) * residual (infinity for a damping of 1), whether or not the run has converged.
+ * Rounding, some n u sums of the unit u for terms of the size 1/n, comes on top. The figure "dangling" is the
+ * largest of the columns' m. ranks are scaled at the end, so that each column adds up to 1 but for rounding.
  * Not converging is not an error. On failure ranks and the report are untouched.
- * Cost: kiln_ranks_step's for each iteration; on a GPU several iterations are queued at once while they take less than 50 ms in
- * all. A warm start takes ranks, scaled to add up to 1. Determinism: kiln_ranks_step's.
- * Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (A is dense); ERR_DATA (no vertices; weights that are negative, not finite or do not add
- * up; personalize, dangling or a warm start with numbers that are negative or not finite, or a column without a number above 0);
- * ERR_LIMIT (2^31 links or more on a GPU); memory and device errors.
+ * Cost: kiln_ranks_step's for each iteration; on a GPU several iterations are queued at once while they take
+ * less than 50 ms in all. A warm start takes ranks, scaled to add up to 1. Determinism: kiln_ranks_step's.
+ * Errors: ERR_ARGUMENT; ERR_UNSUPPORTED (A is dense); ERR_DATA (no vertices; weights that are negative, not
+ * finite or do not add up; personalize, dangling or a warm start with numbers that are negative or not
+ * finite, or a column without a number above 0); ERR_LIMIT (2^31 links or more on a GPU); memory and device
+ * errors.
  * Source: Page, Brin, Motwani and Winograd, 1998. */
 typedef enum kiln_dangling { KILN_DANGLING_PERSONALIZED = 1, KILN_DANGLING_UNIFORM = 2 } kiln_dangling;
 typedef struct kiln_pagerank_options {
@@ -200,7 +212,8 @@ typedef struct kiln_pagerank_options {
     int warm_start;         /* start from the given ranks; default: from t */
     double tolerance;       /* on the residual; default 1e-10 f64, 1e-6 f32 */
     int64_t max_iterations; /* default 1000 */
-    /* So many iterations, neither more nor fewer, whatever the change; 0 = until the tolerance is met. They are the criterion then:
+    /* So many iterations, neither more nor fewer, whatever the change; 0 = until the tolerance is met. They
+     * are the criterion then:
      * converged = 1, stopped_by = KILN_STOP_ITERATIONS and tolerance = INFINITY. */
     int64_t iterations;
     kiln_control control;
@@ -209,8 +222,8 @@ typedef struct kiln_pagerank_options {
 KILN_API kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A,
                                    const kiln_pagerank_options *options, kiln_report *report);
 
-/* One iteration again by slow reference code, in long double on the host. Of the options tolerance, max_iterations, iterations and
- * warm_start do not count. */
+/* One iteration again by slow reference code, in long double on the host. Of the options tolerance,
+ * max_iterations, iterations and warm_start do not count. */
 typedef struct kiln_pagerank_verification {
     size_t size;
     double residual; /* the largest 1-norm of the change that one more iteration would make in a column */
@@ -219,29 +232,32 @@ typedef struct kiln_pagerank_verification {
 /* Shapes as kiln_pagerank. Errors: ERR_ARGUMENT, ERR_DATA, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_pagerank(kiln_pagerank_verification *result, const kiln_matrix *A,
                                           const kiln_matrix *ranks, const kiln_pagerank_options *options);
-/* K-Means: centres c_1 ... c_K that make  inertia = sum_i s_i min_k ||x_i - c_k||^2  small, by Lloyd's iteration: each centre goes
- * to the weighted mean of the rows nearest to it (kiln_assign). The inertia never rises but for rounding, and ends at one of
- * many local minima, which the start decides: `restarts` keeps the best of several.
+/* K-Means: centres c_1 ... c_K that make  inertia = sum_i s_i min_k ||x_i - c_k||^2  small, by Lloyd's
+ * iteration: each centre goes to the weighted mean of the rows nearest to it (kiln_assign). The inertia never
+ * rises but for rounding, and ends at one of many local minima, which the start decides: `restarts` keeps the
+ * best of several.
  *   centres K x n: the result, and with KILN_INIT_GIVEN the start; X m x n dense or CSR; 1 <= K <= m.
- * A centre without rows takes the row that is furthest from its own centre, which is taken off the sums of the cluster that it
- * leaves. Where X has fewer than K different rows some centres stay without any, and the figure "clusters" says how many have some.
- * With `batch` an iteration takes so many rows, drawn with replacement, and moves a centre by the batch's share in all the weight
- * that it has seen; residual is then a mean over 16 batches. It goes on where it left off from GIVEN centres and their
- * `clusters`.
- * With `spherical` rows are first scaled to length 1 (rows of zeros stay), and so is each mean: inertia and distances are those of
- * the scaled rows, ||x - c||^2 = 2 (1 - cos(x, c)). A copy of X is made (of a sparse X, of its values).
- * report: residual is the sum of the squared distances of the centres from their rows' means, over the mean variance of X's
- * columns; objective the inertia. Both belong to the centres returned, each row of the trace to the centres of that iteration (with
- * batches: the batch's inertia before its move).
- * Not converging is not an error. On failure centres, labels, clusters and the report are untouched, unless a device fails.
- * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one more, and one for
- * labels and clusters. Memory: C twice, its sums three times in double; while starting one element a row (two with weights); where
- * a cluster is empty and for clusters two elements a row; in an iteration none a row on the CPU, 16 bytes on GPUs.
+ * A centre without rows takes the row that is furthest from its own centre, which is taken off the sums of
+ * the cluster that it leaves. Where X has fewer than K different rows some centres stay without any, and the
+ * figure "clusters" says how many have some. With `batch` an iteration takes so many rows, drawn with
+ * replacement, and moves a centre by the batch's share in all the weight that it has seen; residual is then a
+ * mean over 16 batches. It goes on where it left off from GIVEN centres and their `clusters`.
+ * With `spherical` rows are first scaled to length 1 (rows of zeros stay), and so is each mean: inertia and
+ * distances are those of the scaled rows, ||x - c||^2 = 2 (1 - cos(x, c)). A copy of X is made (of a sparse
+ * X, of its values). report: residual is the sum of the squared distances of the centres from their rows'
+ * means, over the mean variance of X's columns; objective the inertia. Both belong to the centres returned,
+ * each row of the trace to the centres of that iteration (with batches: the batch's inertia before its move).
+ * Not converging is not an error. On failure centres, labels, clusters and the report are untouched, unless a
+ * device fails.
+ * Cost: two passes to check X; K of one centre for k-means++, or six for k-means||; one an iteration and one
+ * more, and one for labels and clusters. Memory: C twice, its sums three times in double; while starting one
+ * element a row (two with weights); where a cluster is empty and for clusters two elements a row; in an
+ * iteration none a row on the CPU, 16 bytes on GPUs.
  * Determinism: as kiln_assign; the random numbers depend on the seed alone.
- * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights or given centres;
- * weights negative or all 0); those of kiln_assign.
- * Source: Lloyd 1982; Arthur and Vassilvitskii, SODA 2007 (k-means++); Bahmani et al., VLDB 2012 (k-means||); Sculley, WWW 2010;
- * Dhillon and Modha, Machine Learning 42 (2001) (spherical). */
+ * Errors: ERR_ARGUMENT; ERR_DATA (X without rows or columns, K > m; NaN, infinity or overflow in X, weights
+ * or given centres; weights negative or all 0); those of kiln_assign.
+ * Source: Lloyd 1982; Arthur and Vassilvitskii, SODA 2007 (k-means++); Bahmani et al., VLDB 2012 (k-means||);
+ * Sculley, WWW 2010; Dhillon and Modha, Machine Learning 42 (2001) (spherical). */
 typedef enum kiln_init {
     KILN_INIT_PLUS = 1,     /* k-means++ */
     KILN_INIT_PARALLEL = 2, /* k-means|| */
@@ -260,24 +276,25 @@ typedef struct kiln_kmeans_options {
     int64_t max_iterations;     /* of each start; default 300 */
     const kiln_matrix *weights; /* m x 1 sample weights >= 0, or NULL for ones */
     kiln_matrix *labels;        /* wanted, m x 1: the number of each row's centre; or NULL */
-    /* K x 3: weight, inertia and radius of each cluster, the distance of its furthest row; with mini-batches and GIVEN the
-     * weights are also what is gone on from, else they are only a result; or NULL */
+    /* K x 3: weight, inertia and radius of each cluster, the distance of its furthest row; with mini-batches
+     * and GIVEN the weights are also what is gone on from, else they are only a result; or NULL */
     kiln_matrix *clusters;
     kiln_control control;
 } kiln_kmeans_options;
 KILN_API kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X,
                                  const kiln_kmeans_options *options, kiln_report *report);
 
-/* One pass again by slow reference code, in long double on the host. Of the options weights, spherical, labels (read, not written:
+/* One pass again by slow reference code, in long double on the host. Of the options weights, spherical,
+ * labels (read, not written:
  * what is to be judged) and clusters (the same) count. */
 typedef struct kiln_kmeans_verification {
     size_t size;
     double inertia, residual;                   /* as kiln_report.objective and residual claim them */
     double inertia_rounding, residual_rounding; /* differences that are no more than rounding */
-    double
-        labels; /* rows whose label's centre is further than the nearest one by more than rounding; NaN without labels */
-    double
-        weights; /* the largest difference of a cluster's weight, over the weight of all rows; NaN without clusters */
+    /* rows whose label's centre is further than the nearest one by more than rounding; NaN without labels */
+    double labels;
+    /* the largest difference of a cluster's weight, over the weight of all rows; NaN without clusters */
+    double weights;
 } kiln_kmeans_verification;
 /* Shapes as kiln_kmeans. Errors: ERR_ARGUMENT, ERR_NOMEM. */
 KILN_API kiln_status kiln_verify_kmeans(kiln_kmeans_verification *result, const kiln_matrix *centres,

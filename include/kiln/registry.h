@@ -1,6 +1,7 @@
 /* Kiln: which algorithms there are, and what can be set of each.
  *
- * A tool or a binding that reads this table offers a new algorithm, and a new option of an old one, without a line of its own.
+ * A tool or a binding that reads this table offers a new algorithm, and a new option of an old one, without a
+ * line of its own.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -22,8 +23,8 @@ typedef enum kiln_option_kind {
     KILN_OPTION_CHOICE = 6    /* an enum: `choices` names the numbers from 1 on */
 } kiln_option_kind;
 
-/* A field of an algorithm's options struct. Fields that are arguments rather than settings (warm_start, matrices, arrays, the
- * control) are not listed. */
+/* A field of an algorithm's options struct. Fields that are arguments rather than settings (warm_start,
+ * matrices, arrays, the control) are not listed. */
 typedef struct kiln_option {
     const char *name; /* the field's */
     kiln_option_kind kind;
@@ -43,12 +44,13 @@ typedef struct kiln_algorithm {
     int predicts;         /* 1: kiln_predict takes its models */
 } kiln_algorithm;
 
-/* The i-th algorithm, from 0; NULL past the last. Valid for as long as the library is loaded, as all in it. */
+/* The i-th algorithm, from 0; NULL past the last. Valid for as long as the library is loaded, as all in
+ * it. */
 KILN_API const kiln_algorithm *kiln_algorithm_at(int64_t i);
 KILN_API const kiln_algorithm *
 kiln_algorithm_named(const char *name); /* NULL if there is none of that name */
-/* Passes over an X of so many columns that a run is expected to take before it converges, from experience with real data;
- * max_iterations as in its options, 0 = the default. 1 for a name that is none. */
+/* Passes over an X of so many columns that a run is expected to take before it converges, from experience
+ * with real data; max_iterations as in its options, 0 = the default. 1 for a name that is none. */
 KILN_API int64_t kiln_algorithm_passes(const char *name, int64_t columns, int64_t max_iterations);
 
 /* Which of its ways an algorithm would take. Zero it before the call. */
@@ -58,10 +60,12 @@ typedef struct kiln_solver {
     int64_t max_iterations; /* in force: as given, or the default for such an X; 0: it has no such option */
     char why[256];          /* what decided, a sentence without a full stop; "" where there is no choice */
 } kiln_solver;
-/* What the algorithm would do with X, on its device, for k columns of y (classes, where these are more than 2) and with `options`, its
- * options struct (NULL: defaults). Fields that are no settings are not looked at. Nothing is computed: a rule that only the data
- * can bring into force, as a factor that turns out useless, may lead to another solver in the end. Errors: ERR_ARGUMENT (no
- * algorithm of that name, or X is NULL, k < 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had for such an X). On failure *choice is untouched. */
+/* What the algorithm would do with X, on its device, for k columns of y (classes, where these are more than
+ * 2) and with `options`, its options struct (NULL: defaults). Fields that are no settings are not looked at.
+ * Nothing is computed: a rule that only the data can bring into force, as a factor that turns out useless,
+ * may lead to another solver in the end. Errors: ERR_ARGUMENT (no algorithm of that name, or X is NULL, k <
+ * 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had for such an X). On failure
+ * *choice is untouched. */
 KILN_API kiln_status kiln_solver_choose(kiln_solver *choice, const char *name, const void *options,
                                         const kiln_matrix *X, int64_t k);
 

@@ -1,8 +1,8 @@
-/* Kiln: topic models of sparse counts. Documents are the rows of X, words its columns; a topic is a distribution over words, a
- * document a mixture of topics.
+/* Kiln: topic models of sparse counts. Documents are the rows of X, words its columns; a topic is a
+ * distribution over words, a document a mixture of topics.
  *
- * Training fills A, documents x topics, and B, words x topics. kiln_transform finds the rows of A of new documents; kiln_perplexity
- * says how well a model predicts words that it has not seen.
+ * Training fills A, documents x topics, and B, words x topics. kiln_transform finds the rows of A of new
+ * documents; kiln_perplexity says how well a model predicts words that it has not seen.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -15,14 +15,15 @@
 extern "C" {
 #endif
 
-/* exp(- sum x_dw log p(w|d) / sum x_dw) over the entries of `test`, whose row d belongs to row d of A, from kiln_transform or from
- * training:
- *   p(w|d) = sum_k theta_dk phi_wk,  each document's theta and each topic's phi divided by their sums over all topics and all
- * words, so that p(.|d) adds up to 1 over the whole vocabulary, and models of different kinds can be compared. gap: theta_dk =
- * A_dk sum_w B_wk, phi = B; lda: means of the Dirichlet distributions, theta = A, phi = B. What is below 1e-12 counts as 1e-12 (a word
- * that training has not seen may have no probability at all). 1 <= perplexity; the number of words is what guessing reaches.
- * Errors: ERR_ARGUMENT (shapes, types, devices, test dense), ERR_DATA (no words in test), ERR_MODEL (no topic model),
- * memory and device errors. Cost: as one kiln_sddmm of test. */
+/* exp(- sum x_dw log p(w|d) / sum x_dw) over the entries of `test`, whose row d belongs to row d of A, from
+ * kiln_transform or from training:
+ *   p(w|d) = sum_k theta_dk phi_wk,  each document's theta and each topic's phi divided by their sums over
+ * all topics and all words, so that p(.|d) adds up to 1 over the whole vocabulary, and models of different
+ * kinds can be compared. gap: theta_dk = A_dk sum_w B_wk, phi = B; lda: means of the Dirichlet distributions,
+ * theta = A, phi = B. What is below 1e-12 counts as 1e-12 (a word that training has not seen may have no
+ * probability at all). 1 <= perplexity; the number of words is what guessing reaches.
+ * Errors: ERR_ARGUMENT (shapes, types, devices, test dense), ERR_DATA (no words in test), ERR_MODEL (no topic
+ * model), memory and device errors. Cost: as one kiln_sddmm of test. */
 KILN_API kiln_status kiln_perplexity(double *perplexity, const kiln_model *model, const kiln_matrix *A,
                                      const kiln_matrix *test);
 
@@ -44,11 +45,12 @@ typedef struct kiln_dirichlet {
 /* With Y first  G_ic = prior_c + T_ic Y_ic,  and then
  *   E_ic = digamma(G_ic) - shift_c - (rows ? digamma(sum_c G_ic) : 0),   logs = E
  *   scale_i = max_c E_ic,  T_ic = exp(E_ic - scale_i)
- * so that exp(E) = T times exp(scale) by rows, and T, whose rows have a largest entry of 1, underflows only where it does not
- * matter. For columns the shift is digamma of their sums.
+ * so that exp(E) = T times exp(scale) by rows, and T, whose rows have a largest entry of 1, underflows only
+ * where it does not matter. For columns the shift is digamma of their sums.
  *   *bound = sum_ic [(prior_c - G_ic) E_ic + log gamma(G_ic)] - (rows ? sum_i log gamma(sum_c G_ic) : 0),
  *   *change = sum_ic |G_ic - what it was|; 0 without Y.  Either may be NULL.
- * Cost: one read of G, T and Y, one write of G and T. On a GPU a sum that is wanted waits for it. Determinism: run to run.
+ * Cost: one read of G, T and Y, one write of G and T. On a GPU a sum that is wanted waits for it.
+ * Determinism: run to run.
  * Errors: ERR_ARGUMENT (shapes, types, devices, aliasing), memory and device errors.
  * Source: Blei, Ng and Jordan, "Latent Dirichlet allocation", JMLR 2003, appendix A. */
 KILN_API kiln_status kiln_dirichlet_expect(const kiln_dirichlet *dirichlet, double *bound, double *change);
@@ -70,18 +72,20 @@ typedef enum kiln_gap_init {
 
 /* Counts as Poisson variables with means A B^T (m x k times k x n): minimises over A, B >= 0
  *   sum_ij [x_ij log(x_ij / l_ij) - x_ij + l_ij]  +  sum_dk [rate a_dk - (shape - 1) log a_dk],   l = A B^T,
- * over all cells of X, of which zeros count through column sums alone. By multiplicative updates, which never raise the
- * objective but for rounding: A first, then B, two fused passes over X an iteration; nothing of X's size times k is stored.
- * Without a prior these are the steps of Lee and Seung as in scikit-learn's NMF(solver="mu", beta_loss="kullback-leibler").
- * A zero stays zero; where a mean is 0 the quotient's floor stands for it, where a topic has no words its column becomes 0.
- * report->objective is that of the A and B that are returned, report->residual its relative decrease in the last iteration. Figures:
- * "log_likelihood", sum_ij [x_ij log l_ij - l_ij - log(x_ij!)]; with a test "test_perplexity" (kiln_perplexity). On failure A, B and
- * the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (X without entries, or with negative ones, NaN or infinity); memory and device errors.
- * Determinism: run to run. Cost: 8 nnz k flops an iteration; a start from singular vectors some ten products of X and X^T with k + 8
- * columns, and k^3 flops on the host each.
- * Source: Canny, "GaP: a factor model for discrete data", SIGIR 2004; Lee and Seung, "Algorithms for non-negative matrix
- * factorization", NIPS 2000; Nisa et al., HiPC 2018. */
+ * over all cells of X, of which zeros count through column sums alone. By multiplicative updates, which never
+ * raise the objective but for rounding: A first, then B, two fused passes over X an iteration; nothing of X's
+ * size times k is stored. Without a prior these are the steps of Lee and Seung as in scikit-learn's
+ * NMF(solver="mu", beta_loss="kullback-leibler"). A zero stays zero; where a mean is 0 the quotient's floor
+ * stands for it, where a topic has no words its column becomes 0. report->objective is that of the A and B
+ * that are returned, report->residual its relative decrease in the last iteration. Figures:
+ * "log_likelihood", sum_ij [x_ij log l_ij - l_ij - log(x_ij!)]; with a test "test_perplexity"
+ * (kiln_perplexity). On failure A, B and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_DATA (X without entries, or with negative ones, NaN or infinity); memory and
+ * device errors.
+ * Determinism: run to run. Cost: 8 nnz k flops an iteration; a start from singular vectors some ten products
+ * of X and X^T with k + 8 columns, and k^3 flops on the host each.
+ * Source: Canny, "GaP: a factor model for discrete data", SIGIR 2004; Lee and Seung, "Algorithms for
+ * non-negative matrix factorization", NIPS 2000; Nisa et al., HiPC 2018. */
 typedef struct kiln_gap_options {
     size_t size;
     int prior;               /* enum kiln_gap_prior; default GAMMA */
@@ -97,12 +101,12 @@ typedef struct kiln_gap_options {
 } kiln_gap_options;
 KILN_API kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X,
                               const kiln_gap_options *options, kiln_report *report);
-/* The model that kiln_transform, kiln_recommend and kiln_perplexity take: tensors A, B and settings (1 x 3, f64: prior, shape,
- * rate). A text "columns", a JSON array of strings, may name the words. */
+/* The model that kiln_transform, kiln_recommend and kiln_perplexity take: tensors A, B and settings (1 x 3,
+ * f64: prior, shape, rate). A text "columns", a JSON array of strings, may name the words. */
 KILN_API kiln_status kiln_gap_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     const kiln_gap_options *options);
-/* What a topic model claims, again in plain loops with sums in long double: the objective, or the bound, of A and B. options as in
- * training. Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz k on one thread. */
+/* What a topic model claims, again in plain loops with sums in long double: the objective, or the bound, of A
+ * and B. options as in training. Errors: ERR_ARGUMENT, ERR_NOMEM. Cost: nnz k on one thread. */
 typedef struct kiln_topics_verification {
     size_t size;
     double objective;
@@ -113,21 +117,24 @@ KILN_API kiln_status kiln_verify_gap(kiln_topics_verification *result, const kil
 
 /* --------------------------------------------------------------------- latent Dirichlet allocation */
 
-/* Variational Bayes for latent Dirichlet allocation: a document draws its mixture of topics from Dirichlet(alpha), each word's topic from
- * that mixture, and the word from the topic, which is drawn from Dirichlet(eta). On return row d of A (m x k) holds the parameters
- * gamma of the Dirichlet distribution that stands for document d's mixture, column c of B (n x k) those (lambda) of topic c:
- *   gamma = alpha + T o ((X / (T U^T)) U),  lambda = eta + U o ((X / (T U^T))^T T),  T = exp(E log theta), U = exp(E log phi),
- * `steps` of the first for all documents at once, then one of the second. report->objective is the variational lower bound of
- * log p(X), of the gamma and lambda that are returned; without `batch` it never falls but for rounding (with learn_alpha
- * neither). report->residual is its relative change in the last iteration.
- * With `batch` an iteration is a pass over batches of documents in an order of its own, each of which moves lambda a part of the way;
- * then `steps` for all documents, which the bound is of.
- * Figures: "perplexity_bound", exp(-bound / words); with a test "test_perplexity" (kiln_perplexity). On failure A, B, alphas and
- * the report are untouched.
- * Errors: ERR_ARGUMENT; ERR_DATA (X without words, or with negative entries, NaN or infinity; a warm start that is not above 0); memory and
- * device errors. Determinism: run to run. Cost: 4 nnz k (steps + 1) flops an iteration; online more, as batches begin anew.
- * Source: Blei, Ng and Jordan, "Latent Dirichlet allocation", JMLR 2003; Hoffman, Blei and Bach, "Online learning for latent
- * Dirichlet allocation", NIPS 2010; Nisa et al., HiPC 2018, equation 3. */
+/* Variational Bayes for latent Dirichlet allocation: a document draws its mixture of topics from
+ * Dirichlet(alpha), each word's topic from that mixture, and the word from the topic, which is drawn from
+ * Dirichlet(eta). On return row d of A (m x k) holds the parameters gamma of the Dirichlet distribution that
+ * stands for document d's mixture, column c of B (n x k) those (lambda) of topic c:
+ *   gamma = alpha + T o ((X / (T U^T)) U),  lambda = eta + U o ((X / (T U^T))^T T),
+ *   T = exp(E log theta), U = exp(E log phi),
+ * `steps` of the first for all documents at once, then one of the second. report->objective is the
+ * variational lower bound of log p(X), of the gamma and lambda that are returned; without `batch` it never
+ * falls but for rounding (with learn_alpha neither). report->residual is its relative change in the last
+ * iteration. With `batch` an iteration is a pass over batches of documents in an order of its own, each of
+ * which moves lambda a part of the way; then `steps` for all documents, which the bound is of.
+ * Figures: "perplexity_bound", exp(-bound / words); with a test "test_perplexity" (kiln_perplexity). On
+ * failure A, B, alphas and the report are untouched.
+ * Errors: ERR_ARGUMENT; ERR_DATA (X without words, or with negative entries, NaN or infinity; a warm start
+ * that is not above 0); memory and device errors. Determinism: run to run. Cost: 4 nnz k (steps + 1) flops an
+ * iteration; online more, as batches begin anew.
+ * Source: Blei, Ng and Jordan, "Latent Dirichlet allocation", JMLR 2003; Hoffman, Blei and Bach, "Online
+ * learning for latent Dirichlet allocation", NIPS 2010; Nisa et al., HiPC 2018, equation 3. */
 typedef struct kiln_lda_options {
     size_t size;
     double alpha, eta; /* default 1/k */
@@ -135,7 +142,8 @@ typedef struct kiln_lda_options {
     int64_t steps;     /* of the documents before each of the topics; default 2 */
     int64_t batch;     /* documents that lambda waits for; default all of them */
     double delay,
-        decay; /* batch t moves lambda by (delay + t)^-decay of the way; default 10 and 0.7; decay in (0.5, 1] */
+        /* batch t moves lambda by (delay + t)^-decay of the way; default 10 and 0.7; decay in (0.5, 1] */
+        decay;
     double tolerance;        /* on the relative change of the bound; default 1e-5 */
     int64_t max_iterations;  /* default 200 */
     int warm_start;          /* go on from A, B and alphas; default: lambda random */
@@ -146,8 +154,9 @@ typedef struct kiln_lda_options {
 } kiln_lda_options;
 KILN_API kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X,
                               const kiln_lda_options *options, kiln_report *report);
-/* The model that kiln_transform (gamma of new documents) and kiln_perplexity take, and kiln_predict, which gives mixtures: tensors A, B,
- * alpha (1 x k) and eta (1 x 1). alphas: as training left them; NULL = options->alpha for each topic. */
+/* The model that kiln_transform (gamma of new documents) and kiln_perplexity take, and kiln_predict, which
+ * gives mixtures: tensors A, B, alpha (1 x k) and eta (1 x 1). alphas: as training left them; NULL =
+ * options->alpha for each topic. */
 KILN_API kiln_status kiln_lda_model(kiln_model **model, const kiln_matrix *A, const kiln_matrix *B,
                                     const kiln_matrix *alphas, const kiln_lda_options *options);
 /* As kiln_verify_gap: the bound. alphas as in kiln_lda_model. */

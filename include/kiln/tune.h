@@ -1,5 +1,5 @@
-/* Kiln: plans and figures, for those who want to see how a choice is made, or to make it. Documented, but not stable: it
- * may change with any version, and kiln.h does not include it.
+/* Kiln: plans and figures, for those who want to see how a choice is made, or to make it. Documented, but not
+ * stable: it may change with any version, and kiln.h does not include it.
  *
  * SPDX-License-Identifier: Apache-2.0
  */
@@ -30,11 +30,13 @@ typedef struct kiln_estimate {
     char device[32], description[160];
     int chosen;
     int considered; /* 0: the rest is zero, and `why` says why the device was left out */
-    int measured; /* 0: from pessimistic figures that any such device reaches; 1: from this machine's profile */
+    /* 0: from pessimistic figures that any such device reaches; 1: from this machine's profile */
+    int measured;
     int streamed;          /* X is larger than the device's memory: every pass moves it again */
     double bytes;          /* of X */
     double read, up, down; /* bytes a second of the device's memory, to it and from it (0: nothing moves) */
-    /* opening the device and loading its kernels, if it is not open yet, and the end of the process that used it */
+    /* opening the device and loading its kernels, if it is not open yet, and the end of the process that used
+     * it */
     double start_seconds;
     double move_seconds;                   /* X to the device */
     double pass_seconds, overhead_seconds; /* in each pass: memory; launches, waiting and vectors */
@@ -45,23 +47,25 @@ typedef struct kiln_estimate {
 typedef struct kiln_choose_options {
     size_t size;
     int thorough; /* measure what there is; default: as little as decides */
-    /* Seconds that a process takes to end after it has used the device of that name, from when it begins to close it;
-     * KILN_NONE: cannot be told. It is asked once for each GPU and driver, while no GPU is open: no process can time its own
-     * end, so another one must be run for it. Default: a process's end is not counted. */
+    /* Seconds that a process takes to end after it has used the device of that name, from when it begins to
+     * close it;
+     * KILN_NONE: cannot be told. It is asked once for each GPU and driver, while no GPU is open: no process
+     * can time its own end, so another one must be run for it. Default: a process's end is not counted. */
     double (*process_end)(void *user, const char *device);
     void *user;
 } kiln_choose_options;
 
-/* The device on which the work is expected to end first: `host`, an open "cpu" device where the data lie, or the best
- * GPU, which is opened with host's options. *estimates has a row for each device that came into question (free with
- * kiln_free). The figures are measured once and kept in the machine's profile in the cache folder. Work so small that
- * merely starting a GPU would take longer goes to the host without looking for one, unless `thorough`, which measures
- * what there is. No GPU is no error. */
+/* The device on which the work is expected to end first: `host`, an open "cpu" device where the data lie, or
+ * the best GPU, which is opened with host's options. *estimates has a row for each device that came into
+ * question (free with kiln_free). The figures are measured once and kept in the machine's profile in the
+ * cache folder. Work so small that merely starting a GPU would take longer goes to the host without looking
+ * for one, unless `thorough`, which measures what there is. No GPU is no error. */
 KILN_API kiln_status kiln_device_choose(kiln_device **device, kiln_estimate **estimates, int64_t *count,
                                         kiln_device *host, const kiln_work *work,
                                         const kiln_choose_options *options);
 
-/* One way for a device to go about mmchain: the launch parameters of the fused-kernels paper, its section 3.3. */
+/* One way for a device to go about mmchain: the launch parameters of the fused-kernels paper, its section
+ * 3.3. */
 typedef struct kiln_plan {
     int64_t number;     /* in the list that it came in */
     int chosen;         /* kiln_mmchain takes this one */
@@ -81,26 +85,29 @@ typedef struct kiln_plan {
     char limit[48];     /* what bounds it, in words */
 } kiln_plan;
 
-/* The plans that the device has for work->k columns of y (v of one column) and an X of this shape, of which no more is
- * needed. Free with kiln_free. ERR_ARGUMENT where X has no entries. */
+/* The plans that the device has for work->k columns of y (v of one column) and an X of this shape, of which
+ * no more is needed. Free with kiln_free. ERR_ARGUMENT where X has no entries. */
 KILN_API kiln_status kiln_mmchain_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                         const kiln_work *work);
-/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against each other. */
+/* w = X^T (v .* (X y)) with a plan from the list for X's shape; v may be NULL. For measuring plans against
+ * each other. */
 KILN_API kiln_status kiln_mmchain_with(const kiln_plan *plan, kiln_matrix *w, const kiln_matrix *X,
                                        const kiln_matrix *v, const kiln_matrix *y);
 
-/* The ways that the device has for kiln_batch_reduce over this batch, best predicted one first. Of kiln_plan, `vector` counts the
- * threads that share a vector, load the bytes of a load (0: one element), rows the vectors that pass through on-chip memory
- * together, team the pieces that each vector is cut into. Free with kiln_free. ERR_ARGUMENT where there are no elements. */
+/* The ways that the device has for kiln_batch_reduce over this batch, best predicted one first. Of kiln_plan,
+ * `vector` counts the threads that share a vector, load the bytes of a load (0: one element), rows the
+ * vectors that pass through on-chip memory together, team the pieces that each vector is cut into. Free with
+ * kiln_free. ERR_ARGUMENT where there are no elements. */
 KILN_API kiln_status kiln_batch_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
                                       const kiln_batch *batch, kiln_type type);
 /* kiln_batch_reduce by a plan from the list for this batch and X's type. */
 KILN_API kiln_status kiln_batch_reduce_with(const kiln_plan *plan, kiln_matrix *result, kiln_batch_kind kind,
                                             const kiln_matrix *X, const kiln_batch *batch);
 
-/* The layouts in which kiln_ranks_step can have the links of A for k rankings, the best predicted one first. Of kiln_plan, `number` is
- * the kiln_layout, `variant` its name, and `seconds` and `bytes` are those of a step. Makes A's copy by columns, which is kept with A, to count how
- * many links lead to each vertex. Free with kiln_free. ERR_ARGUMENT where A is not square and sparse, or k is not in [1, 64]. */
+/* The layouts in which kiln_ranks_step can have the links of A for k rankings, the best predicted one first.
+ * Of kiln_plan, `number` is the kiln_layout, `variant` its name, and `seconds` and `bytes` are those of a
+ * step. Makes A's copy by columns, which is kept with A, to count how many links lead to each vertex. Free
+ * with kiln_free. ERR_ARGUMENT where A is not square and sparse, or k is not in [1, 64]. */
 KILN_API kiln_status kiln_ranks_plans(kiln_plan **plans, int64_t *count, const kiln_matrix *A, int64_t k,
                                       int weighted);
 
