@@ -184,6 +184,13 @@ static json_t *topic_json(const struct solving *s, int64_t c) {
     return topic;
 }
 
+void topics_size(FILE *file, const struct solving *s) {
+    const struct topics *state = s->state;
+    fprintf(file, "%s, %s, %s, %s", text_plural(kiln_matrix_rows(state->A), "document"),
+            text_plural(kiln_matrix_rows(state->B), "word"),
+            text_plural(kiln_matrix_nnz(topics_training(s)), "count"), text_plural(state->k, "topic"));
+}
+
 void topics_json(json_t *object, const struct solving *s) {
     const struct topics *state = s->state;
     json_t *metrics = json_object(), *topics = json_array();

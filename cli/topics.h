@@ -47,6 +47,13 @@ struct topics {
             .offset = offsetof(struct topics_wanted, field)                                                  \
     }
 
+/* What a topic model's help says after its own paragraph. */
+#define TOPICS_HELP                                                                                          \
+    "\n\nDATA is a sparse matrix, rows documents and columns words: UCI's docword.NAME.txt "                 \
+    "(vocab.NAME.txt beside it names the words), Matrix Market, .npz or LIBSVM, plain or through gzip or "   \
+    "zstd.\n\nA table of the topics goes to standard output, those with the largest share of all words "     \
+    "first. kiln predict gives the mixture of topics of new documents."
+
 int topics_check(struct solving *s);                         /* that the data are sparse */
 int topics_prepare(struct solving *s);                       /* A and B, from --warm-start if there is one */
 const kiln_matrix *topics_training(const struct solving *s); /* what is not held out */
@@ -57,6 +64,12 @@ int topics_write(const struct solving *s);
 void topics_json(json_t *object, const struct solving *s);
 void topics_print(FILE *file, const struct solving *s);
 void topics_free(struct solving *s);
+/* Hooks of a struct solver that topic models have in common. */
+#define TOPICS_HOOKS                                                                                         \
+    .schema = "kiln.topics/1", .finish = topics_finish, .keep = topics_keep, .write = topics_write,          \
+    .print = topics_print
+/* "12 documents, 300 words, 4,000 counts, 20 topics". */
+void topics_size(FILE *file, const struct solving *s);
 /* The column's name, or in the buffer its number from 1 as in files. */
 const char *topics_word(const struct solving *s, int64_t word, char *buffer);
 

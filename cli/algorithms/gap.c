@@ -23,12 +23,9 @@ static void put_json(json_t *object, const struct solving *s) {
 }
 
 static void print_head(FILE *file, const struct solving *s) {
-    const struct topics *state = s->state;
-    fprintf(file, "%s: %s, %s, %s, %s\n",
-            given(s)->prior == KILN_GAP_NO_PRIOR ? "KL-NMF" : "Gamma-Poisson factors",
-            text_plural(kiln_matrix_rows(state->A), "document"),
-            text_plural(kiln_matrix_rows(state->B), "word"),
-            text_plural(kiln_matrix_nnz(topics_training(s)), "count"), text_plural(state->k, "topic"));
+    fprintf(file, "%s: ", given(s)->prior == KILN_GAP_NO_PRIOR ? "KL-NMF" : "Gamma-Poisson factors");
+    topics_size(file, s);
+    putc('\n', file);
 }
 
 static kiln_status recompute(double *found, const struct claimed_factors *claimed) {
@@ -47,19 +44,10 @@ static int verify_gap(struct run *run, struct verifying *v) {
 }
 
 static int run_gap(struct run *run) {
-    static const struct solver solver = {.schema = "kiln.topics/1",
-                                         .objective = "objective",
-                                         .bytes = sizeof(struct topics),
-                                         .check = topics_check,
-                                         .prepare = topics_prepare,
-                                         .solve = solve,
-                                         .finish = topics_finish,
-                                         .keep = topics_keep,
-                                         .write = topics_write,
-                                         .json = put_json,
-                                         .head = print_head,
-                                         .print = topics_print,
-                                         .free = topics_free};
+    static const struct solver solver = {
+        TOPICS_HOOKS,          .objective = "objective",  .bytes = sizeof(struct topics),
+        .check = topics_check, .prepare = topics_prepare, .solve = solve,
+        .json = put_json,      .head = print_head,        .free = topics_free};
     return solve_run(run, &solver);
 }
 
@@ -83,14 +71,7 @@ const struct verb verb_of_gap = {
     "this "
     "is non-negative matrix factorisation by the Kullback-Leibler divergence. Multiplicative updates take "
     "turns, and "
-    "the objective never rises.\n\n"
-    "DATA is a sparse matrix, rows documents and columns words: UCI's docword.NAME.txt (vocab.NAME.txt "
-    "beside it "
-    "names the "
-    "words), Matrix Market, .npz or LIBSVM, plain or through gzip or zstd.\n\n"
-    "A table of the topics goes to standard output, those with the largest share of all words first. kiln "
-    "predict gives "
-    "the mixture of topics of new documents.",
+    "the objective never rises." TOPICS_HELP,
     "kiln gap docword.kos.txt.gz --topics 20 --test-fraction 0.1 -o kos.kiln\n"
     "kiln gap counts.npz --prior none -k 50 --vocabulary words.txt --words topics.tsv --top 20\n"
     "kiln predict kos.kiln docword.new.txt",

@@ -57,12 +57,9 @@ static void put_json(json_t *object, const struct solving *s) {
 }
 
 static void print_head(FILE *file, const struct solving *s) {
-    const struct topics *state = s->state;
-    fprintf(file, "latent Dirichlet allocation: %s, %s, %s, %s%s\n",
-            text_plural(kiln_matrix_rows(state->A), "document"),
-            text_plural(kiln_matrix_rows(state->B), "word"),
-            text_plural(kiln_matrix_nnz(topics_training(s)), "count"), text_plural(state->k, "topic"),
-            given(s)->learn_alpha ? ", alpha learned" : "");
+    fputs("latent Dirichlet allocation: ", file);
+    topics_size(file, s);
+    fputs(given(s)->learn_alpha ? ", alpha learned\n" : "\n", file);
 }
 
 static void free_state(struct solving *s) {
@@ -91,19 +88,10 @@ static int verify_lda(struct run *run, struct verifying *v) {
 }
 
 static int run_lda(struct run *run) {
-    static const struct solver solver = {.schema = "kiln.topics/1",
-                                         .objective = "bound",
-                                         .bytes = sizeof(struct state),
-                                         .check = check,
-                                         .prepare = prepare,
-                                         .solve = solve,
-                                         .finish = topics_finish,
-                                         .keep = topics_keep,
-                                         .write = topics_write,
-                                         .json = put_json,
-                                         .head = print_head,
-                                         .print = topics_print,
-                                         .free = free_state};
+    static const struct solver solver = {
+        TOPICS_HOOKS,     .objective = "bound", .bytes = sizeof(struct state),
+        .check = check,   .prepare = prepare,   .solve = solve,
+        .json = put_json, .head = print_head,   .free = free_state};
     return solve_run(run, &solver);
 }
 
@@ -132,14 +120,7 @@ const struct verb verb_of_lda = {
     "a number "
     "for each topic. With --online the topics are updated after each of many batches of documents (Hoffman, "
     "Blei and "
-    "Bach).\n\n"
-    "DATA is a sparse matrix, rows documents and columns words: UCI's docword.NAME.txt (vocab.NAME.txt "
-    "beside it names "
-    "the "
-    "words), Matrix Market, .npz or LIBSVM, plain or through gzip or zstd.\n\n"
-    "A table of the topics goes to standard output, those with the largest share of all words first. kiln "
-    "predict gives "
-    "the mixture of topics of new documents.",
+    "Bach)." TOPICS_HELP,
     "kiln lda docword.kos.txt.gz --topics 20 --learn-alpha --test-fraction 0.1 -o kos.kiln\n"
     "kiln lda docword.nytimes.txt.gz -k 100 --online --batch 4096 --max-iterations 2 --type f32\n"
     "kiln predict kos.kiln docword.new.txt",

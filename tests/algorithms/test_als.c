@@ -1,42 +1,14 @@
 /* Alternating least squares: the objective against plain loops, that it never rises, the fixed point, new rows, recommendations,
  * what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "kiln.h"
+#include "algorithms/on_cpu.h"
 
 enum { M = 60, N = 45, K = 4 };
-
-static kiln_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return kiln_device_open(&device, "cpu", NULL);
-}
-
-static int close_device(void **state) {
-    (void)state;
-    kiln_device_close(device);
-    return 0;
-}
 
 /* Ratings about 1 to 5 with a structure of rank 2; some stored ones are 0. The last row and the last column are empty. */
 struct ratings {
     double value[M][N];
     bool there[M][N];
 };
-
-static double uniform(uint64_t *seed) {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) / 9007199254740992.0;
-}
 
 static void fill(struct ratings *ratings, uint64_t seed) {
     memset(ratings, 0, sizeof *ratings);

@@ -1,30 +1,9 @@
 /* Hubs and authorities against a naive power iteration; what the options do; what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "algorithms/on_cpu.h"
 
-#include "kiln.h"
+#include <stdio.h>
 
 enum { MOST = 400 };
-
-static kiln_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return kiln_device_open(&device, "cpu", NULL);
-}
-
-static int close_device(void **state) {
-    (void)state;
-    kiln_device_close(device);
-    return 0;
-}
 
 /* A random graph as a dense table, weights rounded to f32. */
 struct graph {

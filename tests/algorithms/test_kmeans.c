@@ -1,30 +1,7 @@
 /* K-Means against plain loops: labels, means and inertia agree with the centres returned; what is refused; starts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "kiln.h"
+#include "algorithms/on_cpu.h"
 
 enum { M = 900, N = 3, K = 5 };
-
-static kiln_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return kiln_device_open(&device, "cpu", NULL);
-}
-
-static int close_device(void **state) {
-    (void)state;
-    kiln_device_close(device);
-    return 0;
-}
 
 /* K blobs of equal size, well apart; the row's blob is its number modulo K. */
 static void make_blobs(double *x) {

@@ -1,31 +1,8 @@
 /* Sparse factor analysis: means and objective by their definitions, that it never rises, the gradient at the end, new rows, what is
  * refused; all against plain loops over cells. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "kiln.h"
+#include "algorithms/on_cpu.h"
 
 enum { M = 50, N = 40, K = 3, R = K + 1 };
-
-static kiln_device *device;
-
-static int open_device(void **state) {
-    (void)state;
-    return kiln_device_open(&device, "cpu", NULL);
-}
-
-static int close_device(void **state) {
-    (void)state;
-    kiln_device_close(device);
-    return 0;
-}
 
 struct ratings {
     double value[M][N];
@@ -34,11 +11,6 @@ struct ratings {
     int32_t col[M * N];
     double entries[M * N];
 };
-
-static double uniform(uint64_t *seed) {
-    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-    return (double)(*seed >> 11) / 9007199254740992.0;
-}
 
 /* The last row and the last column are empty. */
 static void fill(struct ratings *r, uint64_t seed) {

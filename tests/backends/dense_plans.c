@@ -6,28 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "h200.h"
 #include "core/memory.h"
 #include "pass/dense/hopper.h"
 #include "pass/launch.h"
 
-static const struct ki_properties by_cuda = {.is_gpu = true,
-                                             .compute_units = 132,
-                                             .warp = 32,
-                                             .shuffles = true,
-                                             .group_max = 1024,
-                                             .local_bytes = 49152,
-                                             .local_max = 232448,
-                                             .registers = 65536,
-                                             .bandwidth = 4.814e12,
-                                             .architecture = 90};
-static const struct ki_properties by_opencl = {.is_gpu = true,
-                                               .compute_units = 132,
-                                               .warp = 1,
-                                               .shuffles = true,
-                                               .group_max = 1024,
-                                               .local_bytes = 49152,
-                                               .local_max = 49152,
-                                               .local_declared = 226 * 1024};
+static const struct ki_properties by_cuda = {H200_BY_CUDA, .bandwidth = 4.814e12};
+static const struct ki_properties by_opencl = {H200_BY_OPENCL};
 
 #define NAME(name, ...) #name,
 #define F64(name, ...) "f64." #name,

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "backends/check.h"
+#include "h200.h"
 #include "core/size.h"
 #include "pass/launch.h"
 
@@ -11,16 +12,7 @@ static const struct {
     const char *name;
     struct ki_properties properties;
 } gpus[] = {
-    {"CUDA",
-     {.is_gpu = true,
-      .compute_units = 132,
-      .warp = 32,
-      .shuffles = true,
-      .group_max = 1024,
-      .local_bytes = 49152,
-      .local_max = 232448,
-      .registers = 65536,
-      .architecture = 90}},
+    {"CUDA", {H200_BY_CUDA}},
     {"CUDA, small",
      {.is_gpu = true,
       .compute_units = 36,
@@ -31,15 +23,7 @@ static const struct {
       .local_max = 101376,
       .registers = 65536,
       .architecture = 120}},
-    {"NVIDIA's OpenCL",
-     {.is_gpu = true,
-      .compute_units = 132,
-      .warp = 1,
-      .shuffles = true,
-      .group_max = 1024,
-      .local_bytes = 49152,
-      .local_max = 49152,
-      .local_declared = 226 * 1024}},
+    {"NVIDIA's OpenCL", {H200_BY_OPENCL}},
     {"another",
      {.is_gpu = true,
       .compute_units = 8,

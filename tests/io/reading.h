@@ -67,6 +67,24 @@ static inline void assert_same_table(const struct ki_table *a, const struct ki_t
     }
     if (a->y) assert_memory_equal(a->y, b->y, (size_t)(a->rows * a->targets) * sizeof(double));
     if (a->schema) assert_string_equal(a->schema, b->schema);
+    for (int64_t i = 0; a->feature_names && i < a->cols; i++)
+        assert_string_equal(a->feature_names[i], b->feature_names[i]);
+    for (int64_t i = 0; a->row_names && i < a->rows; i++)
+        assert_string_equal(a->row_names[i], b->row_names[i]);
+}
+
+/* Text of several blocks: the same table with one thread and with seven. */
+static inline void assert_threads_do_not_show(ki_reader *reader, const char *text, size_t size) {
+    kiln_read_options options = reading_options();
+    options.threads = 1;
+    struct reading one = read_bytes(reader, text, size, &options);
+    options.threads = 7;
+    struct reading seven = read_bytes(reader, text, size, &options);
+    assert_int_equal(one.status, KILN_OK);
+    assert_int_equal(seven.status, KILN_OK);
+    assert_same_table(&one.table, &seven.table);
+    ki_table_clear(&one.table);
+    ki_table_clear(&seven.table);
 }
 
 /* The k-th request for memory fails, for each k until all are granted; alone, or with all that come after it.

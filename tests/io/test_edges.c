@@ -100,18 +100,7 @@ static void threads_do_not_show(void **state) {
                        to = (uint32_t)(random >> 11) % (i % 3 ? 60000 : 900000000);
         size += (size_t)sprintf(text + size, "%u\t%u\n", from, to);
     }
-    kiln_read_options options = reading_options();
-    options.threads = 1;
-    struct reading one = read_bytes(ki_read_edges, text, size, &options);
-    options.threads = 7;
-    struct reading seven = read_bytes(ki_read_edges, text, size, &options);
-    assert_int_equal(one.status, KILN_OK);
-    assert_int_equal(seven.status, KILN_OK);
-    assert_same_table(&one.table, &seven.table);
-    for (int64_t i = 0; i < one.table.cols; i++)
-        assert_string_equal(one.table.feature_names[i], seven.table.feature_names[i]);
-    ki_table_clear(&one.table);
-    ki_table_clear(&seven.table);
+    assert_threads_do_not_show(ki_read_edges, text, size);
     free(text);
 }
 

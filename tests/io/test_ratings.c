@@ -165,18 +165,7 @@ static void threads_do_not_show(void **state) {
         size += (size_t)sprintf(text + size, "%u::m%u::%u::97830%u\n", (uint32_t)(random >> 33) % 3000,
                                 (uint32_t)(random >> 11) % 900, (uint32_t)(random >> 5) % 6, (uint32_t)i);
     }
-    kiln_read_options options = reading_options();
-    options.threads = 1;
-    struct reading one = read_bytes(ki_read_ratings, text, size, &options);
-    options.threads = 7;
-    struct reading seven = read_bytes(ki_read_ratings, text, size, &options);
-    assert_int_equal(one.status, KILN_OK);
-    assert_int_equal(seven.status, KILN_OK);
-    assert_same_table(&one.table, &seven.table);
-    for (int64_t i = 0; i < one.table.rows; i++)
-        assert_string_equal(one.table.row_names[i], seven.table.row_names[i]);
-    ki_table_clear(&one.table);
-    ki_table_clear(&seven.table);
+    assert_threads_do_not_show(ki_read_ratings, text, size);
     free(text);
 }
 

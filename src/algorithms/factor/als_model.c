@@ -1,5 +1,6 @@
 /* What a model of als holds, and what it is used for: factors of new rows are one more half of a sweep. */
 #include "algorithms/factor/als.h"
+#include "algorithms/factor/factor_model.h"
 #include "algorithms/factor/seen.h"
 
 enum { MEAN, L2, ALPHA, BIASES, COUNTED, IMPLICIT, SETTINGS };
@@ -18,13 +19,9 @@ static kiln_status check_model(const kiln_model *model) {
     return status == KILN_OK ? ki_check_seen(model, ki_model_tensor(model, "B")->rows) : status;
 }
 
-static double setting(const kiln_model *model, int i) {
-    return ki_tensor_value(ki_model_tensor(model, "settings"), i);
-}
-
 static bool has_biases(const kiln_model *model, double *mean) {
-    *mean = setting(model, MEAN);
-    return setting(model, BIASES) != 0;
+    *mean = ki_factor_setting(model, MEAN);
+    return ki_factor_setting(model, BIASES) != 0;
 }
 
 /* Exactly: there are few new rows, and they have no factors to begin with. */
@@ -33,26 +30,21 @@ static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kil
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     kiln_matrix *made = NULL, *B = NULL, *gram = NULL;
-    TRY(kiln_model_tensor(&B, device, type, model, "B"));
+    TRY(ki_factor_columns(&B, model, X));
     const int64_t n = kiln_matrix_cols(B);
-    if (kiln_matrix_format(X) != KILN_CSR)
-        TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_transform: X must be sparse"));
-    if (kiln_matrix_cols(X) != kiln_matrix_rows(B))
-        TRY(ki_fail(KILN_ERR_MODEL, "kiln_transform: the model has %lld columns, X has %lld",
-                    (long long)kiln_matrix_rows(B), (long long)kiln_matrix_cols(X)));
     TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), n, NULL));
-    if (setting(model, IMPLICIT) != 0) {
+    if (ki_factor_setting(model, IMPLICIT) != 0) {
         TRY(kiln_matrix_dense(&gram, device, type, n, n, NULL));
         TRY(kiln_gram(gram, NULL, B, NULL, NULL));
     }
     const kiln_factor_rows rows = {.R = X,
                                    .B = B,
                                    .gram = gram,
-                                   .mean = setting(model, MEAN),
-                                   .l2 = setting(model, L2),
-                                   .alpha = setting(model, ALPHA),
-                                   .biases = setting(model, BIASES) != 0,
-                                   .counted = setting(model, COUNTED) != 0,
+                                   .mean = ki_factor_setting(model, MEAN),
+                                   .l2 = ki_factor_setting(model, L2),
+                                   .alpha = ki_factor_setting(model, ALPHA),
+                                   .biases = ki_factor_setting(model, BIASES) != 0,
+                                   .counted = ki_factor_setting(model, COUNTED) != 0,
                                    .solver = KILN_FACTOR_CHOLESKY};
     TRY(kiln_factor_solve(made, &rows));
     *A = made;
@@ -110,22 +102,11 @@ kiln_status kiln_als_model(kiln_model **model, const kiln_matrix *A, const kiln_
                            const kiln_als_options *options) {
     kiln_status status;
     kiln_als_options o;
-    kiln_model *made = NULL;
-    kiln_matrix *settings = NULL;
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_als_model: an argument is NULL");
     TRY(KI_TAKE(kiln_als_options, &o, options));
     ki_als_fill(&o, kiln_matrix_type(A));
     const double values[SETTINGS] = {mean, o.l2, o.alpha, o.biases != 0, o.counted != 0, o.implicit != 0};
-    TRY(kiln_model_create(&made, "als"));
-    TRY(kiln_matrix_dense(&settings, kiln_matrix_device(A), KILN_F64, 1, SETTINGS, values));
-    TRY(kiln_model_set_tensor(made, "A", A));
-    TRY(kiln_model_set_tensor(made, "B", B));
-    TRY(kiln_model_set_tensor(made, "settings", settings));
-    TRY(ki_model_check(made));
-    *model = made;
-    made = NULL;
+    status = ki_factor_model(model, "als", A, B, values, SETTINGS);
 done:
-    kiln_matrix_free(settings);
-    kiln_model_free(made);
     return status;
 }

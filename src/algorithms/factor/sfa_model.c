@@ -2,6 +2,7 @@
 #include "algorithms/factor/sfa.h"
 
 #include "algorithms/factor/entries.h"
+#include "algorithms/factor/factor_model.h"
 #include "algorithms/factor/seen.h"
 
 enum { MEAN, L2, DAMPING, SETTINGS };
@@ -131,12 +132,8 @@ static kiln_status check_model(const kiln_model *model) {
     return status == KILN_OK ? ki_check_seen(model, B->rows) : status;
 }
 
-static double setting(const kiln_model *model, int i) {
-    return ki_tensor_value(ki_model_tensor(model, "settings"), i);
-}
-
 static bool has_biases(const kiln_model *model, double *mean) {
-    *mean = setting(model, MEAN);
+    *mean = ki_factor_setting(model, MEAN);
     return true;
 }
 
@@ -145,14 +142,14 @@ static kiln_status means_of(struct ki_sfa_means *means, const kiln_model *model,
     struct ki_host_entries entries = {0};
     const struct ki_tensor *B = ki_model_tensor(model, "B");
     kiln_status status;
-    means->mean = setting(model, MEAN);
+    means->mean = ki_factor_setting(model, MEAN);
     TRY(ki_entries_get(&entries, X));
     means->row = ki_calloc((size_t)entries.rows * sizeof *means->row);
     means->column = ki_calloc((size_t)entries.cols * sizeof *means->column);
     if (!means->row || !means->column)
         TRY(ki_fail_nomem((size_t)(entries.rows + entries.cols) * sizeof(double), "the means"));
     for (int64_t u = 0; u < entries.rows; u++)
-        means->row[u] = row_mean(&entries, u, means->mean, setting(model, DAMPING));
+        means->row[u] = row_mean(&entries, u, means->mean, ki_factor_setting(model, DAMPING));
     for (int64_t i = 0; i < entries.cols; i++)
         means->column[i] = ki_tensor_value(B, i * B->cols + B->cols - 1);
 done:
@@ -161,26 +158,21 @@ done:
 }
 
 static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kiln_matrix *X) {
-    static const char call[] = "kiln_transform";
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     kiln_matrix *made = NULL, *B = NULL, *F = NULL, *S = NULL, *solved = NULL;
     struct ki_sfa_means means = {0};
     kiln_status status;
-    TRY(kiln_model_tensor(&B, device, type, model, "B"));
+    TRY(ki_factor_columns(&B, model, X));
     const int64_t r = kiln_matrix_cols(B);
-    if (kiln_matrix_format(X) != KILN_CSR) TRY(ki_fail(KILN_ERR_ARGUMENT, "%s: X must be sparse", call));
-    if (kiln_matrix_cols(X) != kiln_matrix_rows(B))
-        TRY(ki_fail(KILN_ERR_MODEL, "%s: the model has %lld columns, X has %lld", call,
-                    (long long)kiln_matrix_rows(B), (long long)kiln_matrix_cols(X)));
     TRY(means_of(&means, model, X));
     TRY(ki_sfa_centred(&S, X, &means));
     TRY(kiln_matrix_dense(&F, device, type, kiln_matrix_rows(B), r - 1, NULL));
     TRY(ki_sfa_factors(F, B));
     TRY(kiln_matrix_dense(&solved, device, type, kiln_matrix_rows(X), r - 1, NULL));
     TRY(kiln_factor_solve(
-        solved,
-        &(kiln_factor_rows){.R = S, .B = F, .l2 = setting(model, L2), .solver = KILN_FACTOR_CHOLESKY}));
+        solved, &(kiln_factor_rows){
+                    .R = S, .B = F, .l2 = ki_factor_setting(model, L2), .solver = KILN_FACTOR_CHOLESKY}));
     TRY(kiln_matrix_dense(&made, device, type, kiln_matrix_rows(X), r, NULL));
     TRY(ki_sfa_join(made, solved, means.row));
     *A = made;
@@ -227,22 +219,11 @@ kiln_status kiln_sfa_model(kiln_model **model, const kiln_matrix *A, const kiln_
                            const kiln_sfa_options *options) {
     kiln_status status;
     kiln_sfa_options o;
-    kiln_model *made = NULL;
-    kiln_matrix *settings = NULL;
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_sfa_model: an argument is NULL");
     TRY(KI_TAKE(kiln_sfa_options, &o, options));
     ki_sfa_fill(&o, kiln_matrix_type(A));
     const double values[SETTINGS] = {mean, o.l2, o.damping};
-    TRY(kiln_model_create(&made, "sfa"));
-    TRY(kiln_matrix_dense(&settings, kiln_matrix_device(A), KILN_F64, 1, SETTINGS, values));
-    TRY(kiln_model_set_tensor(made, "A", A));
-    TRY(kiln_model_set_tensor(made, "B", B));
-    TRY(kiln_model_set_tensor(made, "settings", settings));
-    TRY(ki_model_check(made));
-    *model = made;
-    made = NULL;
+    status = ki_factor_model(model, "sfa", A, B, values, SETTINGS);
 done:
-    kiln_matrix_free(settings);
-    kiln_model_free(made);
     return status;
 }

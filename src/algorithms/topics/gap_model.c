@@ -1,16 +1,15 @@
 /* What a model of gap holds, and the factors of new rows under it: the update of A until it rests, B as it is. */
 #include "algorithms/topics/gap.h"
 
+#include "algorithms/factor/factor_model.h"
+
 enum { PRIOR, SHAPE, RATE, SETTINGS };
 enum { STEPS_MOST = 1000 };
 
-static double setting(const kiln_model *model, int i) {
-    return ki_tensor_value(ki_model_tensor(model, "settings"), i);
-}
-
 static kiln_status check_model(const kiln_model *model) {
     kiln_status status = ki_model_check_names(model, "columns", ki_model_tensor(model, "B")->rows);
-    const double prior = setting(model, PRIOR), shape = setting(model, SHAPE), rate = setting(model, RATE);
+    const double prior = ki_factor_setting(model, PRIOR), shape = ki_factor_setting(model, SHAPE),
+                 rate = ki_factor_setting(model, RATE);
     if (status == KILN_OK && (!(prior == KILN_GAP_GAMMA || prior == KILN_GAP_NO_PRIOR) || !(shape >= 1) ||
                               isinf(shape) || !(rate >= 0) || isinf(rate)))
         status = ki_fail(KILN_ERR_MODEL, "tensor 'settings' has a prior %g of shape %g and rate %g", prior,
@@ -33,17 +32,12 @@ static void free_fold(struct fold *f) {
 }
 
 static kiln_status begin(struct fold *f, const kiln_model *model, const kiln_matrix *X) {
-    static const char call[] = "kiln_transform";
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     const int64_t m = kiln_matrix_rows(X);
     kiln_status status;
-    if (kiln_matrix_format(X) != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: X must be sparse", call);
-    TRY(kiln_model_tensor(&f->B, device, type, model, "B"));
+    TRY(ki_factor_columns(&f->B, model, X));
     const int64_t k = kiln_matrix_cols(f->B);
-    if (kiln_matrix_cols(X) != kiln_matrix_rows(f->B))
-        TRY(ki_fail(KILN_ERR_MODEL, "%s: the model has %lld columns, X has %lld", call,
-                    (long long)kiln_matrix_rows(f->B), (long long)kiln_matrix_cols(X)));
     TRY(kiln_matrix_dense(&f->A, device, type, m, k, NULL));
     TRY(kiln_matrix_dense(&f->Y, device, type, m, k, NULL));
     TRY(ki_topics_ones(&f->rows, X, m));
@@ -64,10 +58,10 @@ static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kil
     struct fold f = {0};
     double fit = 0, before = 0;
     TRY(begin(&f, model, X));
-    const bool gamma = setting(model, PRIOR) == KILN_GAP_GAMMA;
+    const bool gamma = ki_factor_setting(model, PRIOR) == KILN_GAP_GAMMA;
     const kiln_sample sample = {.kind = KILN_SAMPLE_QUOTIENT, .S = X, .A = f.A, .B = f.B};
-    const struct ki_gap_rows rows = {.shape = gamma ? setting(model, SHAPE) : 1,
-                                     .rate = gamma ? setting(model, RATE) : 0,
+    const struct ki_gap_rows rows = {.shape = gamma ? ki_factor_setting(model, SHAPE) : 1,
+                                     .rate = gamma ? ki_factor_setting(model, RATE) : 0,
                                      .sums = f.sums,
                                      .a = f.a,
                                      .b = f.b,
@@ -146,22 +140,11 @@ kiln_status kiln_gap_model(kiln_model **model, const kiln_matrix *A, const kiln_
                            const kiln_gap_options *options) {
     kiln_status status;
     kiln_gap_options o;
-    kiln_model *made = NULL;
-    kiln_matrix *settings = NULL;
     if (!model || !A || !B) return ki_fail(KILN_ERR_ARGUMENT, "kiln_gap_model: an argument is NULL");
     TRY(KI_TAKE(kiln_gap_options, &o, options));
     ki_gap_fill(&o, kiln_matrix_type(A));
     const double values[SETTINGS] = {o.prior, o.shape, o.rate};
-    TRY(kiln_model_create(&made, "gap"));
-    TRY(kiln_matrix_dense(&settings, kiln_matrix_device(A), KILN_F64, 1, SETTINGS, values));
-    TRY(kiln_model_set_tensor(made, "A", A));
-    TRY(kiln_model_set_tensor(made, "B", B));
-    TRY(kiln_model_set_tensor(made, "settings", settings));
-    TRY(ki_model_check(made));
-    *model = made;
-    made = NULL;
+    status = ki_factor_model(model, "gap", A, B, values, SETTINGS);
 done:
-    kiln_matrix_free(settings);
-    kiln_model_free(made);
     return status;
 }

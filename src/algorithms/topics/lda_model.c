@@ -1,6 +1,8 @@
 /* What a model of lda holds, and the mixtures of new documents under it: the documents' step until it rests, lambda as it is. */
 #include "algorithms/topics/lda.h"
 
+#include "algorithms/factor/factor_model.h"
+
 enum { STEPS_MOST = 200 };
 #define REST 1e-4 /* mean change of gamma */
 
@@ -30,10 +32,7 @@ static kiln_status take_topics(struct ki_lda_topics *t, double *alpha, const kil
     const struct ki_tensor *stored = ki_model_tensor(model, "alpha");
     kiln_matrix *lambda = NULL;
     kiln_status status;
-    TRY(kiln_model_tensor(&lambda, kiln_matrix_device(X), kiln_matrix_type(X), model, "B"));
-    if (kiln_matrix_cols(X) != kiln_matrix_rows(lambda))
-        TRY(ki_fail(KILN_ERR_MODEL, "kiln_transform: the model has %lld columns, X has %lld",
-                    (long long)kiln_matrix_rows(lambda), (long long)kiln_matrix_cols(X)));
+    TRY(ki_factor_columns(&lambda, model, X));
     TRY(ki_lda_topics_new(t, X, stored->cols, eta_of(model)));
     for (int64_t c = 0; c < stored->cols; c++) {
         t->a[c] = 1;
@@ -54,8 +53,6 @@ static kiln_status transform(kiln_matrix **A, const kiln_model *model, const kil
     double change = INFINITY, *alpha = ki_alloc((size_t)k * sizeof *alpha);
     kiln_status status = KILN_OK;
     if (!alpha) return ki_fail_nomem((size_t)k * sizeof *alpha, "alpha");
-    if (kiln_matrix_format(X) != KILN_CSR)
-        TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_transform: X must be sparse"));
     TRY(take_topics(&t, alpha, model, X));
     TRY(ki_lda_documents_new(&d, X, k, false));
     TRY(ki_lda_documents_begin(&d, &t, alpha));
