@@ -35,39 +35,70 @@
 #define ROW_OF(r) (row0 + vector * R + (r))
 #endif
 
+#ifdef DENSE
+/* The column that number t of a thread's TL stands for. */
+#define COLUMN_OF(t) ((lane + (t) / W * VS) * W + (t) % W)
+
+/* A thread's part of y, zeros beyond its end. */
+DEVICE_FN void take_y(real yr[K][TL], __global const real *y, int n, int k, int first, int lane) {
+#pragma unroll
+    for (int c = 0; c < K; c++)
+#pragma unroll
+        for (int t = 0; t < TL; t++) {
+            yr[c][t] = REAL(0.0);
+#if FUSED || PLAIN
+            if (COLUMN_OF(t) < n && first + c < k) yr[c][t] = y[(index_t)COLUMN_OF(t) * k + first + c];
+#endif
+        }
+}
+
+/* A thread's part of its vector's R rows, zeros beyond the last row and column. */
+DEVICE_FN void take_rows(real x[R][TL], __global const real *X, long row0, long rows, int n, int lane,
+                         int vector) {
+#pragma unroll
+    for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int q = 0; q < Q; q++)
+            if (ROW_OF(r) < rows && COLUMN_OF(q * W) < n)
+                load_wide(&x[r][q * W], X + (index_t)ROW_OF(r) * n + COLUMN_OF(q * W));
+            else
+#pragma unroll
+                for (int s = 0; s < W; s++) x[r][q * W + s] = REAL(0.0);
+}
+
+/* The vectors of the group add up their w through local memory, in order. */
+DEVICE_FN void leave_w(__global real *out, real wr[K][TL], LOCAL_PTR real *scratch, int n) {
+    const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
+    UNROLLED_W for (int c = 0; c < K; c++)
+        UNROLLED_W for (int t = 0; t < TL; t++) {
+            real sum = wr[c][t];
+#if NV > 1
+            barrier(CLK_LOCAL_MEM_FENCE);
+            scratch[id] = sum;
+            barrier(CLK_LOCAL_MEM_FENCE);
+            for (int other = 1; vector == 0 && other < NV; other++) sum += scratch[other * VS + lane];
+#endif
+            if (vector == 0 && COLUMN_OF(t) < n)
+                out[((long)get_group_id(0) * K + c) * n + COLUMN_OF(t)] = sum;
+        }
+}
+
 /* Rows fit into a vector's registers: n <= VS * TL. out is the result (PLAIN) or one partial w per group,
  * partial[group][K][n]. */
-#ifdef DENSE
 __kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
     LOCAL real scratch[R * BS];
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
     MAP_BEGIN
     const long step = (long)get_num_groups(0) * NV * R;
     real yr[K][TL], wr[K][TL];
+    take_y(yr, y, n, k, first, lane);
 #pragma unroll
     for (int c = 0; c < K; c++)
 #pragma unroll
-        for (int t = 0; t < TL; t++) {
-            const int j = (lane + t / W * VS) * W + t % W;
-            wr[c][t] = REAL(0.0);
-            yr[c][t] = REAL(0.0);
-#if FUSED || PLAIN
-            if (j < n && first + c < k) yr[c][t] = y[(index_t)j * k + first + c];
-#endif
-        }
+        for (int t = 0; t < TL; t++) wr[c][t] = REAL(0.0);
     for (long row0 = (long)get_group_id(0) * NV * R; row0 < rows; row0 += step) {
         real x[R][TL];
-#pragma unroll
-        for (int r = 0; r < R; r++)
-#pragma unroll
-            for (int q = 0; q < Q; q++) {
-                const int j = (lane + q * VS) * W;
-                if (ROW_OF(r) < rows && j < n)
-                    load_wide(&x[r][q * W], X + (index_t)ROW_OF(r) * n + j);
-                else
-#pragma unroll
-                    for (int s = 0; s < W; s++) x[r][q * W + s] = REAL(0.0);
-            }
+        take_rows(x, X, row0, rows, n, lane, vector);
         real p[K][R];
 #pragma unroll
         for (int c = 0; c < K; c++) {
@@ -104,19 +135,7 @@ __kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
         }
     }
 #if !PLAIN
-    /* The vectors of the group add up their w through local memory, in order. */
-    UNROLLED_W for (int c = 0; c < K; c++)
-        UNROLLED_W for (int t = 0; t < TL; t++) {
-            real sum = wr[c][t];
-#if NV > 1
-            barrier(CLK_LOCAL_MEM_FENCE);
-            scratch[id] = sum;
-            barrier(CLK_LOCAL_MEM_FENCE);
-            for (int other = 1; vector == 0 && other < NV; other++) sum += scratch[other * VS + lane];
-#endif
-            const int j = (lane + t / W * VS) * W + t % W;
-            if (vector == 0 && j < n) out[((long)get_group_id(0) * K + c) * n + j] = sum;
-        }
+    leave_w(out, wr, scratch, n);
 #endif
     MAP_END
 }
