@@ -1,6 +1,7 @@
 /* Opening a group's members, and what moves between them. */
 #include "core/group.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -221,8 +222,8 @@ void ki_group_statistics(kiln_device_statistics *sum, const kiln_device *device)
         const kiln_device_statistics *s = &device->group->member[i]->statistics;
         sum->bytes_up += s->bytes_up;
         sum->bytes_down += s->bytes_down;
-        sum->transfer_seconds += s->transfer_seconds;
-        sum->build_seconds += s->build_seconds;
+        sum->transfer_seconds = fmax(sum->transfer_seconds, s->transfer_seconds);
+        sum->build_seconds = fmax(sum->build_seconds, s->build_seconds);
         sum->kernels_built += s->kernels_built;
         sum->kernels_cached += s->kernels_cached;
         sum->memory_used += s->memory_used;
@@ -230,9 +231,9 @@ void ki_group_statistics(kiln_device_statistics *sum, const kiln_device *device)
         sum->evictions += s->evictions;
         sum->panels += s->panels;
         sum->panel_bytes += s->panel_bytes;
-        sum->panel_seconds += s->panel_seconds;
-        sum->panel_wait_seconds += s->panel_wait_seconds;
-        sum->layout_seconds += s->layout_seconds;
+        sum->panel_seconds = fmax(sum->panel_seconds, s->panel_seconds);
+        sum->panel_wait_seconds = fmax(sum->panel_wait_seconds, s->panel_wait_seconds);
+        sum->layout_seconds = fmax(sum->layout_seconds, s->layout_seconds);
         sum->layout_bytes += s->layout_bytes;
     }
 }

@@ -24,7 +24,7 @@ void ki_group_close(kiln_device *device);
 /* ERR_DEVICE_LOST if one is. */
 kiln_status ki_group_alive(const kiln_device *device);
 kiln_status ki_group_sync(kiln_device *device);
-/* The members' statistics added up. */
+/* The members' statistics added up; of times, which pass side by side, the longest. */
 void ki_group_statistics(kiln_device_statistics *sum, const kiln_device *device);
 /* An error's record, once more, with the member that it happened on. */
 kiln_status ki_group_fail(const kiln_device *device, int member, const struct ki_error_copy *error);
