@@ -12,11 +12,12 @@
 #include "algorithms/linreg/linreg_block.h"
 
 enum {
-    EXPECTED = 40,    /* iterations of conjugate gradient on most data */
-    SIZE_MOST = 4096, /* of a factor on the CPU: 128 MiB and a second or two */
-    GPU_MOST = 1024,  /* of one that a GPU waits for */
-    CHEAP = 1 << 23,  /* multiplications that nobody waits for */
-    WIDE = 64         /* columns of one pass */
+    EXPECTED = 40,     /* iterations of conjugate gradient on most data, */
+    GPU_EXPECTED = 20, /* and what a GPU gives for a factor instead: those that take fewer are many */
+    SIZE_MOST = 4096,  /* of a factor on the CPU: 128 MiB and a second or two */
+    GPU_MOST = 1024,   /* of one that a GPU waits for */
+    CHEAP = 1 << 23,   /* multiplications that nobody waits for */
+    WIDE = 64          /* columns of one pass */
 };
 
 /* A multiplication of the factorisation, on one thread, beside an entry's part in a pass; a column of a pass over many beside
@@ -64,7 +65,8 @@ kiln_linreg_solver ki_linreg_choose(struct ki_direct *direct, const kiln_matrix 
     direct->by_rows = rows < columns;
     direct->price = fmin(rows, columns);
     if (options->solver) return options->solver;
-    return !options->no_preconditioner && direct->price <= EXPECTED ? KILN_LINREG_CHOLESKY : KILN_LINREG_CG;
+    const double most = info.is_gpu ? GPU_EXPECTED : EXPECTED;
+    return !options->no_preconditioner && direct->price <= most ? KILN_LINREG_CHOLESKY : KILN_LINREG_CG;
 }
 
 kiln_status ki_linreg_explain(kiln_solver *choice, const void *given, const kiln_matrix *X, int64_t k) {

@@ -76,7 +76,8 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     kiln_device_info info = {0};
     *host = INFINITY;
     const double rows = fmax((double)kiln_matrix_rows(newton->X), 1), k = newton->k;
-    const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), mean = nnz / rows;
+    const double nnz = fmax((double)kiln_matrix_nnz(newton->X), 1), mean = nnz / rows,
+                 n = (double)kiln_matrix_cols(newton->X);
     if (kiln_device_get_info(kiln_matrix_device(newton->X), &info) != KILN_OK) return INFINITY;
     const double threads = fmin(fmax(ki_newton_threads(kiln_matrix_device(newton->X)), 1),
                                 1 + nnz / 16384) / /* that a pass is worth, beside those of the factors */
@@ -86,7 +87,9 @@ static double price_of(const struct ki_newton *newton, double size, double *host
     const double factor = (dense ? DENSE_STEP : SPARSE_STEP) * size * size * size * threads / (6 * nnz);
     if (solve > 1 || k * size * size > BLOCKS_MOST) return INFINITY;
     const double curvature = k > 1 ? (rows * k > CACHED ? FAR_CURVATURE : NEAR_CURVATURE) * k / mean : 0;
-    *host = (info.is_gpu ? k * ki_gpu_factor_price(newton->X, size) : factor) + curvature;
+    *host = (info.is_gpu ? 0 : factor) + curvature;
+    /* A GPU's products are so quick that a factor, for which it waits besides, must save many. */
+    if (info.is_gpu) return 2 * ceil(n / 8) * fmin(k, 8);
     return ki_gram_price(newton->X);
 }
 
