@@ -25,6 +25,18 @@ void sampled_list(struct problem_list *list, bool transposes) {
     const int count = sizeof widths / sizeof *widths, step = list->thin ? 3 : 1;
     unsigned turned = transposes ? WITH_TRANSPOSED : 0;
     add(list, PATTERN_UNIFORM, 7, 5, 2, 3, KILN_SAMPLE_RESIDUAL, 0);
+    for (unsigned flags = 0; flags <= turned && transposes;
+         flags += WITH_TRANSPOSED) /* beta, and nothing to add */
+        problem_add(list, (struct problem){.format = KILN_CSR,
+                                           .pattern = PATTERN_EMPTY_ROWS,
+                                           .rows = 61,
+                                           .cols = 43,
+                                           .per_row = 5,
+                                           .k = 24,
+                                           .kind = KILN_SAMPLE_PRODUCT,
+                                           .flags = flags,
+                                           .alpha = 1,
+                                           .beta = 0.3});
     for (int i = 0; i < count; i += step)
         for (int t = 0; t < (list->thin ? 1 : 4); t++)
             add(list, PATTERN_UNIFORM, 61, 43, 5, widths[i], 1 + (i + t) % 4,

@@ -89,7 +89,7 @@ kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op,
                                     .Y = Y,
                                     .Z = beta != 0 ? Z : NULL,
                                     .alpha = alpha,
-                                    .beta = beta},
+                                    .beta = Z ? beta : 0},
                S);
 }
 
@@ -136,7 +136,7 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
                                  .Y = Y,
                                  .Z = beta != 0 ? Z : NULL,
                                  .alpha = alpha,
-                                 .beta = beta,
+                                 .beta = Z ? beta : 0,
                                  .sum = sum},
             own.S));
 done:
