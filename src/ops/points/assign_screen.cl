@@ -43,7 +43,7 @@
     NEXT(VALUE, int, n)
 
 #ifndef KI_HOST
-#if defined(BULK) && defined(SCREEN)
+#if defined(BULK) && defined(SCREEN) && !defined(REAL_F64)
 #define GROUP 256
 #define BM 128
 #define BN 128

@@ -65,7 +65,9 @@ typedef long start_t;
 #define EACH_ENTRY(r) _Pragma("unroll") for (int r = 0; r < R; r++)
 #define AT(q) (((q)*VS + lane) * W) /* where a thread's piece of a row begins */
 
-#if W == 4
+#if W == 4 && defined(REAL_F64)
+#define PIECE double4
+#elif W == 4
 #define PIECE float4
 #elif W == 2 && defined(REAL_F64)
 #define PIECE double2
