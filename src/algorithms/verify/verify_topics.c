@@ -93,7 +93,7 @@ static long double log_gamma(long double x) {
     static const long double terms[] = {1 / 12.0L,   -1 / 360.0L,      1 / 1260.0L, -1 / 1680.0L,
                                         1 / 1188.0L, -691 / 360360.0L, 1 / 156.0L};
     long double product = 0, series = 0;
-    for (; x < 40; x++) product += logl(x);
+    while (x < 40) product += logl(x++);
     for (int i = 6; i >= 0; i--) series = series / (x * x) + terms[i];
     return (x - 0.5L) * logl(x) - x + 0.918938533204672741780329736405617640L + series / x - product;
 }
@@ -102,7 +102,7 @@ static long double digamma(long double x) {
     static const long double terms[] = {1 / 12.0L,  -1 / 120.0L,     1 / 252.0L, -1 / 240.0L,
                                         1 / 132.0L, -691 / 32760.0L, 1 / 12.0L};
     long double sum = 0, series = 0;
-    for (; x < 40; x++) sum += 1 / x;
+    while (x < 40) sum += 1 / x++;
     for (int i = 6; i >= 0; i--) series = series / (x * x) + terms[i];
     return logl(x) - 0.5L / x - series / (x * x) - sum;
 }

@@ -7,8 +7,8 @@
  * beyond them is added up, group by group, by sddmm_join, which also writes the rows without entries: no sum is atomic, and no row of
  * Y is touched twice.
  *
- * Rows of B that the second cache level does not hold are gathered in slices of `width` numbers, one after the other for all entries:
- * the slices of k numbers begin at `first`. A sampled product (SLICED) is added up in P meanwhile,.
+ * Where the second cache level does not hold B, a launch takes `width` of the k numbers of each row, from `first` on, and the next
+ * launch the next ones. Sampled products are added up in P meanwhile (SLICED).
  *
  * SAMPLE is kiln_sample_kind, or 0, WITH_P, WITH_Y and WITH_SUM say what is wanted. A thread has Q pieces of W numbers of a row, k
  * being a multiple of W. */
