@@ -77,7 +77,8 @@ static kiln_status describe(kiln_device_info *info, struct ki_properties *proper
     TRY(attribute(&clock, MEMORY_CLOCK_RATE, device));
     TRY(attribute(&width, GLOBAL_MEMORY_BUS_WIDTH, device));
     properties->bandwidth = 2e3 * (double)clock * (double)width / 8;
-    properties->is_gpu = properties->has_f64 = properties->shuffles = properties->addresses = true;
+    properties->is_gpu = properties->has_f64 = properties->shuffles = properties->addresses =
+        properties->together = true;
     properties->compute_units = info->threads = (int)units;
     properties->warp = (int)warp;
     properties->align = 256; /* what the allocator gives, and no access needs more */

@@ -24,6 +24,7 @@ struct ki_properties {
     int compute_units;   /* multiprocessors, OpenCL compute units, CPU threads */
     int warp;            /* threads that run in step: 32 on CUDA, 1 where nothing is promised */
     bool shuffles;       /* 32 threads in step exchange registers (dialect/group_sum.h) */
+    bool together;       /* groups of a launch may wait for each other: launch's `together` holds */
     int64_t group_max;   /* threads in a work-group at most */
     int64_t local_bytes; /* on-chip memory of a work-group */
     int64_t local_max;   /* ... where it asks for it at launch; 0 where it cannot */

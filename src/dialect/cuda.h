@@ -95,6 +95,11 @@ DEVICE_FN int count_local(volatile int *address, int more) {
     return atomicAdd((int *)address, more);
 }
 
+/* What this thread wrote before, other groups see before what it writes after; the same for what it reads. */
+DEVICE_FN void memory_fence() {
+    __threadfence();
+}
+
 DEVICE_FN void warp_sync() {
     __syncwarp();
 }

@@ -70,6 +70,16 @@ DEVICE_FN int count_local(volatile __local int *address, int more) {
     return atomic_add(address, more);
 }
 
+/* What this thread wrote before, other groups see before what it writes after; the same for what it reads. Of OpenCL 1.2 only NVIDIA's
+ * promises that. */
+DEVICE_FN void memory_fence(void) {
+#ifdef KILN_NVIDIA
+    __asm__ volatile("membar.gl;" : : : "memory");
+#else
+    mem_fence(CLK_GLOBAL_MEM_FENCE);
+#endif
+}
+
 /* The 32 threads of a warp have come here and see each other's stores, where threads exchange registers; elsewhere such
  * kernels count on one thread at a time. */
 DEVICE_FN void warp_sync(void) {

@@ -69,16 +69,9 @@ done:
 /* ---- both ---- */
 
 static kiln_status steps(const struct ki_ranks *ranks, int64_t first, int64_t count) {
-    const bool cpu = ki_on_cpu(ranks->on.P->device);
-    kiln_status status = KILN_OK;
-    for (int64_t step = first; step < first + count; step++) {
-        if (cpu)
-            ki_bodies(ranks->on.P)->ranks_step(ranks, step);
-        else
-            TRY(ki_ranks_step_gpu(ranks, step));
-    }
-done:
-    return status;
+    if (!ki_on_cpu(ranks->on.P->device)) return ki_ranks_steps_gpu(ranks, first, count);
+    for (int64_t step = first; step < first + count; step++) ki_bodies(ranks->on.P)->ranks_step(ranks, step);
+    return KILN_OK;
 }
 
 /* A stays on the device meanwhile, and with it what is derived from it. */

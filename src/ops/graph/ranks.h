@@ -13,6 +13,6 @@ struct ki_ranks {
 
 /* ranks_gpu.c; checked and held. */
 kiln_status ki_ranks_begin_gpu(const struct ki_ranks *ranks);
-kiln_status ki_ranks_step_gpu(const struct ki_ranks *ranks, int64_t step);
+kiln_status ki_ranks_steps_gpu(const struct ki_ranks *ranks, int64_t first, int64_t count);
 
 #endif

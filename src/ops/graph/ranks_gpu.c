@@ -12,13 +12,11 @@
 
 KI_ARGUMENTS(ranks_factor);
 KI_ARGUMENTS(ranks_begin);
-KI_ARGUMENTS(ranks_rows);
-KI_ARGUMENTS(ranks_windows);
-KI_ARGUMENTS(ranks_shares);
-KI_ARGUMENTS(ranks_join);
+KI_ARGUMENTS(ranks_step);
 KI_ARGUMENTS(ranks_settle);
+KI_ARGUMENTS(ranks_clear);
 
-enum { COLUMNS_OF_LAUNCH = 8, SLOT_BEGIN = -1, PART_SPACE = 1 };
+enum { COLUMNS_OF_LAUNCH = 8, SLOT_BEGIN = -1, PART_SPACE = 1, PART_PLACE = 512 };
 
 /* A kernel of ranks.cl and how many groups of it are worth running, for K columns at a time. */
 struct launch {
@@ -27,13 +25,22 @@ struct launch {
     int K;
 };
 
+/* Rows in equal shares: all of them, or of the hybrid layout the long ones. */
+struct shared {
+    const struct ki_shares *shares; /* NULL: none */
+    const struct ki_buffer *start, *source, *weight, *row;
+    int64_t rows, links;
+};
+
 struct step {
     const struct ki_ranks *ranks;
     int64_t number, size; /* threads of a group */
     int64_t groups;       /* of all kernels whose sums are in `space` */
+    int64_t turns;        /* steps that one launch takes */
+    struct shared shared;
     struct ki_buffer space;
-    struct ki_buffer part;             /* of shares */
-    struct launch whole, shares, join; /* kernel NULL: not needed */
+    struct ki_buffer met, part;                  /* of groups that wait for each other, of shares */
+    struct launch whole, shares, join, together; /* kernel NULL: not needed */
 };
 
 static int64_t group_size(const kiln_device *device) {
@@ -46,7 +53,7 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
     const kiln_ranks *on = &step->ranks->on;
     kiln_device *device = on->P->device;
     const int64_t reach = ki_max(on->P->nnz, on->A->nnz);
-    char defines[128];
+    char defines[256];
     kiln_status status;
     launch->K = K;
     snprintf(defines, sizeof defines, "-D%s -DBS=%d -DVS=%d -DK=%d%s%s", what, (int)step->size, VS, K,
@@ -107,53 +114,12 @@ done:
 
 /* ---- steps ---- */
 
-/* The arguments that all kernels of a step have, but for the row starts. `before`: groups of other launches. */
-#define OF_STEP(step, on, column, others)                                                                    \
-    .space = &(step)->space, .S = (on)->S, .C = (step)->number % 2 ? (on)->next : (on)->C,                   \
-    .next = (step)->number % 2 ? (on)->C : (on)->next, .P = (on)->P, .factor = (on)->factor,                 \
-    .teleport = (on)->teleport, .dangling = (on)->dangling, .damping = (on)->damping, .n = (on)->P->rows,    \
-    .groups = (int32_t)(step)->groups, .before = (int32_t)(others), .k = (int32_t)(on)->P->cols,             \
-    .first = (int32_t)(column), .teleport_cols = (on)->teleport ? (int32_t)(on)->teleport->cols : 0,         \
-    .dangling_cols = (on)->dangling ? (int32_t)(on)->dangling->cols : 0
-
-static kiln_status run_rows(const struct step *step) {
-    const kiln_ranks *on = &step->ranks->on;
-    const struct ki_columns *in = &step->ranks->in.in;
-    kiln_status status = KILN_OK;
-    for (int64_t c = 0; c < on->P->cols; c += step->whole.K)
-        TRY(ki_kernel_launch(on->P->device, step->whole.kernel, step->whole.groups, step->size,
-                             KI_PACK(ranks_rows, on->P, OF_STEP(step, on, c, 0), .start = in->start,
-                                     .source = in->row, .weight = on->weighted ? in->value : NULL)));
-done:
-    return status;
-}
-
-static kiln_status run_windows(const struct step *step) {
-    const kiln_ranks *on = &step->ranks->on;
-    const struct ki_windows *w = step->ranks->in.windows;
-    kiln_status status = KILN_OK;
-    for (int64_t c = 0; c < on->P->cols; c += step->whole.K)
-        TRY(ki_kernel_launch(on->P->device, step->whole.kernel, step->whole.groups, step->size,
-                             KI_PACK(ranks_windows, on->P, OF_STEP(step, on, c, 0), .start = &w->start,
-                                     .source = &w->source, .weight = on->weighted ? &w->weight : NULL,
-                                     .place = &w->place)));
-done:
-    return status;
-}
-
-/* Rows in equal shares: all of them, or of the hybrid layout the long ones. */
-struct shared {
-    const struct ki_shares *shares;
-    const struct ki_buffer *start, *source, *weight, *row;
-    int64_t rows, links;
-};
-
 static struct shared shared_rows(const struct ki_ranks *ranks) {
     const struct ki_windows *w = ranks->in.windows;
     const kiln_matrix *A = ranks->on.A;
     const struct ki_columns *in = &ranks->in.in;
     const bool weighted = ranks->on.weighted;
-    if (w && !w->long_rows) return (struct shared){.shares = NULL};
+    if (ranks->in.layout == KILN_LAYOUT_CSR || (w && !w->long_rows)) return (struct shared){.shares = NULL};
     return w ? (struct shared){&w->shares,      &w->long_start,
                                &w->long_source, weighted ? &w->long_weight : NULL,
                                &w->long_row,    w->long_rows,
@@ -162,58 +128,112 @@ static struct shared shared_rows(const struct ki_ranks *ranks) {
                                A->rows,          A->nnz};
 }
 
-static kiln_status run_shares(const struct step *step, const struct shared *of) {
+/* Columns from `column` on by one kernel, whose groups' sums stand behind those of `before` groups of other launches. */
+static kiln_status launch_part(const struct step *step, const struct launch *launch, int64_t column,
+                               int64_t before) {
     const kiln_ranks *on = &step->ranks->on;
-    const struct ki_shares *shares = of->shares;
-    const int64_t before = step->whole.kernel ? step->whole.groups : 0;
+    const struct ki_columns *in = &step->ranks->in.in;
+    const struct ki_windows *w = step->ranks->in.windows;
+    const struct shared *of = &step->shared;
+    const bool odd = step->number % 2 != 0, together = launch == &step->together;
+    const int64_t slots = on->S->rows - RANKS_ROWS;
+    return (together ? ki_kernel_launch_together : ki_kernel_launch)(
+        on->P->device, launch->kernel, launch->groups, step->size,
+        KI_PACK(ranks_step, on->P, .space = &step->space, .S = on->S, .C = odd ? on->next : on->C,
+                .next = odd ? on->C : on->next, .P = on->P, .factor = on->factor, .teleport = on->teleport,
+                .dangling = on->dangling, .damping = on->damping, .n = on->P->rows,
+                .groups = (int32_t)step->groups, .before = (int32_t)before, .k = (int32_t)on->P->cols,
+                .first = (int32_t)column, .teleport_cols = on->teleport ? (int32_t)on->teleport->cols : 0,
+                .dangling_cols = on->dangling ? (int32_t)on->dangling->cols : 0,
+                .start = w ? &w->start : in->start, .source = w ? &w->source : in->row,
+                .weight = !on->weighted ? NULL
+                          : w           ? &w->weight
+                                        : in->value,
+                .place = w ? &w->place : NULL, .long_start = of->start, .long_source = of->source,
+                .long_weight = of->weight, .part = of->shares ? &step->part : NULL,
+                .first_row = of->shares ? &of->shares->first : NULL, .row = of->row, .rows = of->rows,
+                .links = of->links, .shares = of->shares ? of->shares->count : 0,
+                .met = together ? &step->met : NULL, .slot = (int32_t)(step->number % slots),
+                .slots = (int32_t)slots, .turns = (int32_t)step->turns));
+}
+
+static kiln_status run_apart(struct step *step) {
+    const kiln_ranks *on = &step->ranks->on;
+    const int64_t k = on->P->cols, others = step->whole.kernel ? step->whole.groups : 0;
     kiln_status status = KILN_OK;
-    for (int64_t c = 0; c < on->P->cols; c++) {
-        TRY(ki_kernel_launch(on->P->device, step->shares.kernel, step->shares.groups, step->size,
-                             KI_PACK(ranks_shares, on->P, OF_STEP(step, on, c, before), .start = of->start,
-                                     .source = of->source, .weight = of->weight, .part = &step->part,
-                                     .first_row = &shares->first, .row = of->row, .rows = of->rows,
-                                     .links = of->links, .shares = shares->count)));
-        TRY(ki_kernel_launch(on->P->device, step->join.kernel, step->join.groups, step->size,
-                             KI_PACK(ranks_join, on->P, OF_STEP(step, on, c, before + step->shares.groups),
-                                     .start = of->start, .part = &step->part, .first_row = &shares->first,
-                                     .row = of->row, .shares = shares->count, .each = shares->each)));
+    for (int64_t c = 0; step->whole.kernel && c < k; c += step->whole.K)
+        TRY(launch_part(step, &step->whole, c, 0));
+    for (int64_t c = 0; step->shares.kernel && c < k; c++) {
+        TRY(launch_part(step, &step->shares, c, others));
+        TRY(launch_part(step, &step->join, c, others + step->shares.groups));
     }
+    TRY(settle(step, step->number % (on->S->rows - RANKS_ROWS)));
 done:
     return status;
 }
 
-static kiln_status prepare_shares(struct step *step, const struct shared *of) {
-    const kiln_ranks *on = &step->ranks->on;
-    const int VS = on->P->device->properties.is_gpu ? 32 : 4;
-    char what[48];
-    kiln_status status;
-    snprintf(what, sizeof what, "SHARES -DA_THREAD=%d", KI_SHARE_A_THREAD);
-    TRY(prepare(&step->shares, step, "ranks_shares", what, VS, 1, of->shares->count * step->size));
-    TRY(prepare(&step->join, step, "ranks_join", what, VS, 1, of->shares->count * VS));
-    TRY(ki_device_space(on->P->device, PART_SPACE, &step->part,
-                        2 * of->shares->count * ki_type_bytes(on->P->type)));
-done:
-    return status;
-}
-
-kiln_status ki_ranks_step_gpu(const struct ki_ranks *ranks, int64_t number) {
+/* The parts of a step, as ranks.cl's defines: what is gathered by rows or windows, and by shares. */
+static kiln_status prepare_parts(struct step *step) {
+    const struct ki_ranks *ranks = step->ranks;
     const kiln_ranks *on = &ranks->on;
     kiln_device *device = on->P->device;
-    const int64_t n = on->P->rows;
-    const bool csr = ranks->in.layout == KILN_LAYOUT_CSR;
-    const int VS = ki_rows_vector(device, on->A->nnz, n);
-    const struct shared shared = csr ? (struct shared){.shares = NULL} : shared_rows(ranks);
-    struct step step = {.ranks = ranks, .number = number, .size = group_size(device)};
+    const int64_t n = on->P->rows, count = step->shared.shares ? step->shared.shares->count : 0;
+    const bool rows = ranks->in.layout == KILN_LAYOUT_CSR, windows = ranks->in.windows != NULL;
+    const int K = columns_of(on), VS = device->properties.is_gpu ? 32 : 4;
+    const int of_rows = rows ? ki_rows_vector(device, on->A->nnz, n) : VS;
+    char what[160], whole[48], of_shares[48];
     kiln_status status = KILN_OK;
-    if (csr) TRY(prepare(&step.whole, &step, "ranks_rows", "ROWS", VS, columns_of(on), n * VS));
-    if (ranks->in.windows)
-        TRY(prepare(&step.whole, &step, "ranks_windows", "WINDOWS -DWINDOW=1024", 1, columns_of(on), n));
-    if (shared.shares) TRY(prepare_shares(&step, &shared));
+    snprintf(whole, sizeof whole, "%s",
+             rows      ? "STEP -DROWS"
+             : windows ? "STEP -DWINDOWS -DWINDOW=1024"
+                       : "STEP");
+    snprintf(of_shares, sizeof of_shares, " -DA_THREAD=%d", KI_SHARE_A_THREAD);
+    step->part.bytes = 2 * count * ki_type_bytes(on->P->type);
+    TRY(ki_device_space(device, PART_SPACE, &step->met, PART_PLACE + step->part.bytes));
+    step->part = (struct ki_buffer){step->met.handle, step->part.bytes, step->met.offset + PART_PLACE};
+    step->met.bytes = PART_PLACE; /* views of a buffer must not overlap */
+    if (device->properties.together && (count ? on->P->cols == 1 : on->P->cols <= K)) {
+        snprintf(what, sizeof what, "%s%s%s -DTOGETHER", whole, count ? " -DSHARES -DJOIN" : "",
+                 count ? of_shares : "");
+        return prepare(&step->together, step, "ranks_step", what, of_rows, K,
+                       ki_max(rows      ? n * of_rows
+                              : windows ? n
+                                        : 0,
+                              count * step->size));
+    }
+    if (rows || windows)
+        TRY(prepare(&step->whole, step, "ranks_step", whole, rows ? of_rows : 1, K,
+                    n * (rows ? of_rows : 1)));
+    if (!count) return KILN_OK;
+    snprintf(what, sizeof what, "STEP -DSHARES%s", of_shares);
+    TRY(prepare(&step->shares, step, "ranks_step", what, VS, 1, count * step->size));
+    snprintf(what, sizeof what, "STEP -DJOIN%s", of_shares);
+    TRY(prepare(&step->join, step, "ranks_step", what, VS, 1, count * VS));
+done:
+    return status;
+}
+
+static kiln_status run_together(struct step *step) {
+    kiln_device *device = step->ranks->on.P->device;
+    struct ki_kernel *clear;
+    kiln_status status;
+    TRY(ki_kernel_get(&clear, device, "ranks", "ranks_clear", step->ranks->on.P->type,
+                      "-DCLEAR -DBS=32 -DVS=1 -DK=1"));
+    TRY(ki_kernel_launch(device, clear, 1, 32, KI_PACK(ranks_clear, step->ranks->on.P, .met = &step->met)));
+    TRY(launch_part(step, &step->together, 0, 0));
+done:
+    return status;
+}
+
+kiln_status ki_ranks_steps_gpu(const struct ki_ranks *ranks, int64_t first, int64_t count) {
+    struct step step = {
+        .ranks = ranks, .size = group_size(ranks->on.P->device), .shared = shared_rows(ranks)};
+    kiln_status status;
+    TRY(prepare_parts(&step));
     TRY(take_space(&step));
-    if (csr) TRY(run_rows(&step));
-    if (ranks->in.windows) TRY(run_windows(&step));
-    if (shared.shares) TRY(run_shares(&step, &shared));
-    TRY(settle(&step, number % (on->S->rows - RANKS_ROWS)));
+    step.turns = step.together.kernel ? count : 1;
+    for (step.number = first; step.number < first + count; step.number += step.turns)
+        TRY((step.together.kernel ? run_together : run_apart)(&step));
 done:
     return status;
 }
