@@ -68,18 +68,18 @@ struct ki_batch_plan {
  * instructions of a warp that it issues; what of a bound the largest one does not hide; instructions of a vector and of an exchange
  * between its threads, and of an element, straight from memory and from tiles; lines of a tile's element. Fitted by bench/studies/fit_batch.py. */
 #define KI_BATCH_CONSTANTS(C)                                                                                \
-    C(latency, 8e-7)                                                                                         \
+    C(latency, 1.04e-6)                                                                                      \
     C(launch, 3e-6)                                                                                          \
-    C(lines, 1.5e9)                                                                                          \
-    C(issued, 3.75e9)                                                                                        \
-    C(not_hidden, 0.15)                                                                                      \
-    C(vector, 60)                                                                                            \
-    C(exchange, 8)                                                                                           \
+    C(lines, 2.54e9)                                                                                         \
+    C(issued, 4.88e9)                                                                                        \
+    C(not_hidden, 0.195)                                                                                     \
+    C(vector, 81)                                                                                            \
+    C(exchange, 7.2)                                                                                         \
     C(element, 8)                                                                                            \
-    C(tile_vector, 40)                                                                                       \
-    C(tile_exchange, 8)                                                                                      \
-    C(tile_element, 10)                                                                                      \
-    C(tile_lines, 2)
+    C(tile_vector, 25)                                                                                       \
+    C(tile_exchange, 6.4)                                                                                    \
+    C(tile_element, 8.4)                                                                                     \
+    C(tile_lines, 9.7)
 #define KI_BATCH_CONSTANT(name, value) double name;
 struct ki_batch_constants {
     KI_BATCH_CONSTANTS(KI_BATCH_CONSTANT)
