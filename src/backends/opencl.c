@@ -399,6 +399,9 @@ static kiln_status set_argument(kiln_device *device, void *function, unsigned i,
     int code = 0;
     if (arg->size == 0) return KI_OPENCL(device, argument, function, i, (size_t)arg->as.i64, NULL);
     if (arg->offset == 0) return KI_OPENCL(device, argument, function, i, arg->size, &arg->as);
+    if (arg->offset >= arg->buffer_bytes)
+        return ki_fail(KILN_ERR_INTERNAL, "device %s: argument %u begins at byte %lld of a buffer of %lld",
+                       device->info.name, i, (long long)arg->offset, (long long)arg->buffer_bytes);
     *view = ki_opencl.create_view((cl_object)(uintptr_t)arg->as.handle, MEM_READ_WRITE,
                                   BUFFER_CREATE_TYPE_REGION, &region, &code);
     if (!*view) return ki_opencl_fail(device, code, "create_view");

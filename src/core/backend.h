@@ -11,8 +11,8 @@
  * pointers into the middle of a buffer, hence the offset, a multiple of properties.align; 0 but in views. */
 struct ki_buffer {
     uint64_t handle;
-    int64_t bytes;
-    int64_t offset;
+    int64_t bytes;  /* of all that the handle stands for: a view of its end has the same */
+    int64_t offset; /* where this view begins */
 };
 
 static inline void *ki_host(const struct ki_buffer *buffer) { /* where handles are addresses */

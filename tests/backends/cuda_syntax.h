@@ -39,6 +39,7 @@ struct int4 {
 
 void __syncthreads();
 void __syncwarp();
+void __threadfence();
 float __int_as_float(int);
 float __uint_as_float(unsigned);
 unsigned __float_as_uint(float);

@@ -188,10 +188,9 @@ static kiln_status prepare_parts(struct step *step) {
              : windows ? "STEP -DWINDOWS -DWINDOW=1024"
                        : "STEP");
     snprintf(of_shares, sizeof of_shares, " -DA_THREAD=%d", KI_SHARE_A_THREAD);
-    step->part.bytes = 2 * count * ki_type_bytes(on->P->type);
-    TRY(ki_device_space(device, PART_SPACE, &step->met, PART_PLACE + step->part.bytes));
-    step->part = (struct ki_buffer){step->met.handle, step->part.bytes, step->met.offset + PART_PLACE};
-    step->met.bytes = PART_PLACE; /* views of a buffer must not overlap */
+    TRY(ki_device_space(device, PART_SPACE, &step->met, PART_PLACE + 2 * count * ki_type_bytes(on->P->type)));
+    step->part = step->met;
+    step->part.offset += PART_PLACE;
     if (device->properties.together && (count ? on->P->cols == 1 : on->P->cols <= K)) {
         snprintf(what, sizeof what, "%s%s%s -DTOGETHER", whole, count ? " -DSHARES -DJOIN" : "",
                  count ? of_shares : "");

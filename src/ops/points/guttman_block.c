@@ -97,18 +97,16 @@ kiln_status ki_guttman_blocks(const kiln_guttman *step, bool points) {
     const int64_t sums =
         ki_ceil_div(groups * KI_GUTTMAN_SUMS * ki_type_bytes(ki_wide_type(device)), 512) * 512;
     TRY(ki_device_scratch(device, &space, sums + tiles * components * n * ki_type_bytes(step->Y->type)));
-    struct ki_buffer partial = space, part = space;
+    struct ki_buffer part = space;
     part.offset += sums;
-    part.bytes -= sums;
-    partial.bytes = sums;
     TRY(ki_kernel_launch(device, pairs, groups, GROUP,
-                         KI_PACK(guttman_block, step->Y, .part = &part, .partial = &partial, .Y = step->Y,
+                         KI_PACK(guttman_block, step->Y, .part = &part, .partial = &space, .Y = step->Y,
                                  .D = step->D, .weights = step->weights, .n = n)));
     TRY(ki_kernel_launch(
         device, finish,
         ki_min(ki_ceil_div(n * components, GROUP), (int64_t)device->properties.compute_units * 32), GROUP,
         KI_PACK(guttman_block_finish, step->Y, .R = points ? step->points : step->R, .U = step->U,
-                .sums = points ? NULL : step->sums, .part = &part, .partial = &partial, .n = n,
+                .sums = points ? NULL : step->sums, .part = &part, .partial = &space, .n = n,
                 .groups = (int32_t)groups)));
 done:
     return status;
