@@ -313,6 +313,7 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
  * time. Of CHUNK centres only the least score meets the least so far; the numbers come from the best chunk, gone through once
  * more at the end. */
 #define WIDTH ((COLS + 3) / 4 * 4)
+#define PITCH (COLS | 1) /* rows side by side begin in different banks */
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 
 /* Centres from `first` on; behind the last come some whose scores are infinite. */
@@ -376,15 +377,26 @@ DEVICE_FN struct nearest few_nearest(const struct few *of, const real *x, __glob
     return all;
 }
 
+/* -X from `top` on into registers, a group's threads one after the other in memory and a row each here. */
+DEVICE_FN void few_rows(real (*x)[WIDTH], LOCAL_PTR real *tile, __global const real *X, long top, long rows) {
+    const int id = (int)get_local_id(0);
+    const long left = (rows - top) * COLS;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int e = id; e < GROUP * ROWS * COLS; e += GROUP)
+        tile[e / COLS * PITCH + e % COLS] = e < left ? -X[top * COLS + e] : REAL(0.0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    EACH(r, ROWS) EACH(j, COLS) x[r][j] = tile[(r * GROUP + id) * PITCH + j];
+}
+
 __kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
-    LOCAL real centres[SLAB * WIDTH] ALIGNED_16, norms[SLAB] ALIGNED_16;
+    LOCAL real centres[SLAB * WIDTH] ALIGNED_16, norms[SLAB] ALIGNED_16, tile[GROUP * ROWS * PITCH];
     for (long top = (long)get_group_id(0) * (GROUP * ROWS); top < rows;
          top += (long)get_num_groups(0) * (GROUP * ROWS)) {
         const long row = top + (int)get_local_id(0); /* and those a group's threads further */
         struct few of[ROWS];
         real x[ROWS][WIDTH];
+        few_rows(x, tile, X, top, rows);
         EACH(r, ROWS) {
-            EACH(j, COLS) x[r][j] = row + r * GROUP < rows ? -X[(row + r * GROUP) * COLS + j] : REAL(0.0);
             of[r].best = of[r].second = REAL_INFINITY;
             of[r].chunk = 0;
         }
@@ -472,7 +484,7 @@ __kernel GROUP_OF(GROUP) void assign_sparse(PARAMETERS(assign_sparse)) {
 // build DENSE TR=4 TC=4 GR=8 GC=8 SLAB=8
 // build DENSE TR=8 TC=8 GR=8 GC=8 SLAB=8
 // build DENSE AGAIN TR=4 TC=4 GR=8 GC=8 SLAB=8
-// build FEW COLS=4 ROWS=4 CHUNK=8 SLAB=512 GROUP=256
-// build FEW COLS=29 ROWS=2 CHUNK=8 SLAB=64 GROUP=64
+// build FEW COLS=4 ROWS=4 CHUNK=8 SLAB=512 GROUP=128
+// build FEW COLS=29 ROWS=2 CHUNK=4 SLAB=64 GROUP=128
 // build SPARSE GROUP=64
 #endif

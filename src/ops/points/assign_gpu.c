@@ -98,23 +98,38 @@ done:
     return status;
 }
 
-/* Columns that a thread has room for, and bytes of its rows, in registers; numbers of the centres in local memory. */
-enum { FEW_COLUMNS = 32, FEW_BYTES = 128, FEW_ROWS = 4, FEW_GROUP = 128, FEW_CHUNK = 8, FEW_NUMBERS = 2048 };
+/* Columns that a thread has room for, and bytes of its rows, in registers; bytes of the centres in local memory; columns from
+ * which on fewer centres make a chunk. */
+enum { FEW_COLUMNS = 32, FEW_BYTES = 256, FEW_ROWS = 4, FEW_GROUP = 128, FEW_CENTRES = 8192, FEW_WIDE = 16 };
 
-static kiln_status launch_few(struct space *s) {
+struct few {
+    int rows, chunk, slab; /* of a thread; centres compared, and in local memory, at once */
+};
+
+/* Whether columns are few: the most rows for which there are registers and local memory. */
+static bool few_fits(struct few *to, const struct space *s) {
+    const int64_t size = ki_type_bytes(s->of->X->type), width = ki_ceil_div(s->n, 4) * 4;
+    if (s->n < 1 || s->n > FEW_COLUMNS) return false;
+    to->chunk = s->n < FEW_WIDE ? 8 : 4;
+    to->slab = (int)(FEW_CENTRES / size / width / to->chunk * to->chunk);
+    const int64_t room = s->device->properties.local_bytes - to->slab * (width + 1) * size;
+    const int64_t rows = ki_min(FEW_BYTES / (s->n * size), room / (FEW_GROUP * (s->n | 1) * size));
+    to->rows = (int)ki_min(rows, FEW_ROWS);
+    return to->rows >= 1;
+}
+
+static kiln_status launch_few(struct space *s, const struct few *few) {
     const struct ki_assign *of = s->of;
-    const int64_t held = FEW_BYTES / (s->n * ki_type_bytes(of->X->type));
-    const int64_t rows = ki_max(ki_min(held, FEW_ROWS), 1), width = ki_ceil_div(s->n, 4) * 4;
-    const int slab = (int)(FEW_NUMBERS / width / FEW_CHUNK * FEW_CHUNK);
     struct ki_kernel *kernel;
     int64_t groups;
     char defines[112];
     kiln_status status;
     snprintf(defines, sizeof defines, "-DFEW -DCOLS=%d -DROWS=%d -DCHUNK=%d -DSLAB=%d -DGROUP=%d", (int)s->n,
-             (int)rows, FEW_CHUNK, slab, FEW_GROUP);
+             few->rows, few->chunk, few->slab, FEW_GROUP);
     TRY(ki_kernel_get(&kernel, s->device, "assign", "assign_few", of->X->type, defines));
     TRY(ki_kernel_resident(s->device, &groups, kernel, FEW_GROUP));
-    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, rows * FEW_GROUP)), FEW_GROUP,
+    TRY(ki_kernel_launch(s->device, kernel,
+                         ki_min(groups, ki_ceil_div(s->rows, (int64_t)few->rows * FEW_GROUP)), FEW_GROUP,
                          KI_PACK(assign_few, of->X, .found = &s->data.key, .doubtful = &s->other.key,
                                  .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
                                  .halves = &s->half, .rows = s->rows, .k = (int32_t)s->k)));
@@ -202,9 +217,10 @@ static kiln_status find(struct space *s) {
         TRY(ki_device_alloc(s->device, &s->other.payload, s->rows * 4));
     }
     struct screen screen;
-    TRY(s->n > 0 && s->n <= FEW_COLUMNS ? launch_few(s)
-        : screen_fits(&screen, s)       ? launch_screen(s, &screen)
-                                        : launch_tiles(s, false));
+    struct few few;
+    TRY(few_fits(&few, s)         ? launch_few(s, &few)
+        : screen_fits(&screen, s) ? launch_screen(s, &screen)
+                                  : launch_tiles(s, false));
     if (doubts) TRY(launch_tiles(s, true));
 done:
     return status;
