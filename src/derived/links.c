@@ -22,7 +22,6 @@ static const struct ki_slot_kind slot_shape = {.name = "the lengths of a graph's
 static void count_row(struct ki_links_shape *shape, int64_t length) {
     shape->longest = ki_max(shape->longest, length);
     shape->long_rows += length > KI_LONG;
-    shape->long_links += length > KI_LONG ? length : 0;
 }
 
 static kiln_status look(struct ki_links_shape *shape, const kiln_matrix *A, const struct ki_columns *in) {
@@ -128,12 +127,11 @@ done:
 
 /* ---- what a step takes ---- */
 
-/* Seconds of the CPU for a row, most of which is a branch guessed wrong, and for a link, whose gather hides the rest; of a GPU for a launch, for a turn of a
- * vector in a row, and for links of a share beside those that are gathered as they come. Measured (CPU, bench/results) and reckoned
- * (GPU): they only have to rank. */
+/* Seconds of the CPU for a row, most of which is a branch guessed wrong, and for a link, whose gather hides the rest; of a GPU for a launch and for a turn of a
+ * vector in a row. Measured (CPU; on an H200 links in shares took no longer than links in windows) and reckoned: they only have to rank. */
 static const double ROW_CPU = 4.5e-9, ROW_IN_RUN = 1.5e-9, ROW_IN_SHARE = 1e-8, LINK_CPU = 8e-10,
                     BANDWIDTH_UNKNOWN = 2e10;
-static const double LAUNCH = 3e-6, TURN = 2e-7, GATHER_BYTES = 32, CACHE_FASTER = 3, SHARE_DEARER = 1.25;
+static const double LAUNCH = 3e-6, TURN = 2e-7, GATHER_BYTES = 32, CACHE_FASTER = 3;
 
 /* Bytes beside the links: row starts or places, and five vectors that are read or written. */
 static double vectors(const struct ki_links_shape *shape, kiln_type type, int64_t k, double each) {
@@ -181,7 +179,7 @@ static struct ki_links_cost cost_gpu(kiln_layout layout, const kiln_device *devi
     const double bytes = links_bytes(shape, type, weights), n = (double)ki_max(shape->links, 1);
     const int vector = ki_rows_vector(device, shape->links, shape->rows);
     struct ki_links_cost cost = {.layout = layout, .bytes = bytes + vectors(shape, type, k, 8)};
-    const double streamed = cost.bytes / read, part = (double)shape->long_links / n;
+    const double streamed = cost.bytes / read;
     cost.limit = gathers > streamed ? "gathers" : "memory";
     if (layout == KILN_LAYOUT_CSR) { /* lanes idle in the last turn of a row, half of them in the mean */
         const double idle = (double)shape->rows * (vector - 1) / 2 / n;
@@ -189,11 +187,9 @@ static struct ki_links_cost cost_gpu(kiln_layout layout, const kiln_device *devi
         bounded(&cost, (double)shape->longest / vector * TURN, "the longest row");
         cost.seconds += LAUNCH * (launches + 1);
     } else if (layout == KILN_LAYOUT_HYBRID) {
-        cost.seconds = streamed + gathers * (1 + part * (SHARE_DEARER - 1)) +
-                       LAUNCH * (launches + 1 + (shape->long_rows ? 2 * (double)k : 0));
+        cost.seconds = streamed + gathers + LAUNCH * (launches + 1 + (shape->long_rows ? 2 * (double)k : 0));
     } else {
-        cost.seconds =
-            streamed + bytes / read * (double)(k - 1) + gathers * SHARE_DEARER + LAUNCH * (2 * (double)k + 1);
+        cost.seconds = streamed + bytes / read * (double)(k - 1) + gathers + LAUNCH * (2 * (double)k + 1);
     }
     return cost;
 }

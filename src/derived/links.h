@@ -22,8 +22,8 @@ enum {
 /* What a layout's cost hangs on. */
 struct ki_links_shape {
     int64_t rows, links;
-    int64_t longest;               /* links of a row, at most */
-    int64_t long_rows, long_links; /* rows of more than KI_LONG links, and theirs */
+    int64_t longest;   /* links of a row, at most */
+    int64_t long_rows; /* of more than KI_LONG links */
 };
 
 /* Shares of `each` rows and links, on a GPU: a share for a group of so many threads, KI_SHARE_A_THREAD rows and links for each.
