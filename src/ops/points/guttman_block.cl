@@ -234,10 +234,15 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
         for (int e = 0; e < STEPS * OWN; e++) own[e * BS + id] = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
         __global real *const of_rows = part + J * COMPONENTS * n, *const of_columns = part + I * COMPONENTS * n;
-        if (I < J && (J + 1) * SIDE <= n)
+        const bool whole = I < J && (J + 1) * SIDE <= n;
+#if defined(KILN_CUDA) || defined(KILN_NVIDIA)
+        if (whole)
             walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, true);
         else
             walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, false);
+#else /* PoCL 5 aborts on the barriers of a walk under a condition */
+        walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, whole);
+#endif
         barrier(CLK_GLOBAL_MEM_FENCE);
         for (int e = id; e < SIDE * COMPONENTS; e += BS) {
             const int column = e % SIDE, component = e / SIDE, within = column % ACROSS;
@@ -277,8 +282,9 @@ __kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)
             U[i * P + component - P] = sum;
 #endif
     }
-    if (get_group_id(0) != get_num_groups(0) - 1 || !sums) return;
-    for (int s = 0; s < SUMS; s++) {
+    /* A loop, not a return: PoCL 5 aborts on barriers behind one. */
+    const int wanted = get_group_id(0) == get_num_groups(0) - 1 && sums ? SUMS : 0;
+    for (int s = 0; s < wanted; s++) {
         wide sum = 0;
         for (int group = (int)get_local_id(0); group < groups; group += BS) sum += partial[(long)group * SUMS + s];
         sum = group_total(sum, shared);
