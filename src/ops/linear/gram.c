@@ -1,8 +1,8 @@
 /* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way where X has no body of its own for it.
  *
- * That is so for a sparse X on a GPU, where X streams, and on a group: columns [j, j + 64) of G are one fused pass with unit
- * vectors for y and -c for the shift: what it scatters is v_i (x_ij - c_j), free of cancellation however far a column lies from
- * zero, and -c g_j makes the other factor (x_il - c_l) too. */
+ * That is so for a sparse X on a GPU, on a processor behind OpenCL (PoCL 5.0 takes wrong centres off in gram.cl), where X streams,
+ * and on a group: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what it scatters is
+ * v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
 #include "ops/linear/gram_gpu.h"
 
 #include <string.h>
@@ -117,7 +117,8 @@ done:
 }
 
 bool ki_gram_in_one_walk(const kiln_matrix *X) {
-    return !X->streams && !X->device->group && (ki_on_cpu(X->device) || X->format == KILN_DENSE);
+    const bool gpu = X->device->properties.is_gpu;
+    return !X->streams && !X->device->group && (ki_on_cpu(X->device) || (gpu && X->format == KILN_DENSE));
 }
 
 kiln_status ki_gram_all(const struct ki_gram *gram) {
