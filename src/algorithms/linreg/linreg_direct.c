@@ -245,8 +245,9 @@ static void factorise(struct ki_system *system, const double *ones) {
     struct ki_direct *direct = &system->direct;
     const kiln_control *control = &system->options.control;
     const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
-    struct ki_factorisation factor = {
-        .U = direct->U, .size = direct->size, .scale = ones, .part = narrow ? 1e-6 : 1e-14};
+    /* What of a column is rounding: a walk's Gram matrix is about centres near the means, which are taken off then. */
+    const double part = narrow ? 1e-6 : system->walk.A ? 1e-12 : 1e-14;
+    struct ki_factorisation factor = {.U = direct->U, .size = direct->size, .scale = ones, .part = part};
     while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !system->cancelled) {
         const kiln_progress now = {.phase = "factor row",
                                    .done = factor.next,
