@@ -1,7 +1,7 @@
 # Writes OUTPUT, a C file that defines ki_sources[], each file of FILES ("|"-separated) as a byte array with its path in the source
 # tree, and ki_build_id.
 # Byte arrays and not string literals: C promises only 4,095 characters in a literal.
-set(text "/* Generated from the kernel files. */\n#include \"core/kernels.h\"\n")
+set(text "/* Generated from the kernel files. */\n#include \"core/kernels/kernels.h\"\n")
 set(rows "")
 string(REPLACE "|" ";" FILES "${FILES}")
 foreach(file IN LISTS FILES)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks what the tree promises: who may include and call whom, no vendor headers, no raw allocation past the seams, no function
-that nobody calls or that only its own file does, no file too long to read; and that the files which docs/architecture.md and
-docs/passes.md name exist.
+that nobody calls or that only its own file does, no file too long to read, no folder of too many files; and that the files which
+docs/architecture.md and docs/passes.md name exist.
 
 The rules are those of docs/architecture.md; a line that breaks one is printed and the exit code is 1.
 """
@@ -51,6 +51,7 @@ VENDOR = re.compile(r"^(cuda|nvrtc|cublas|cusparse|nccl|mpi|CL/|OpenCL/)")
 # Calls that must go through core/seams.h, and the files that are the seam.
 RAW_CALL = re.compile(r"(?<![\w.>])(malloc|calloc|realloc|free|strdup|posix_memalign|abort|exit|assert)\s*\(")
 RAW_ALLOWED = {"src/core/seams.c"}
+FILES_MOST = 45  # of a folder
 
 
 def files(folder):
@@ -151,6 +152,14 @@ def check_page(page):
                 yield f"{page}:{number}: there is no {named}"
 
 
+def check_folders():
+    """No folder of src/ holds more files than a newcomer can look over."""
+    for folder in sorted(path for path in (ROOT / "src").rglob("*") if path.is_dir()):
+        count = sum(path.is_file() for path in folder.iterdir())
+        if count > FILES_MOST:
+            yield f"{folder.relative_to(ROOT)}: {count} files, at most {FILES_MOST}"
+
+
 def main():
     problems = []
     for page in ("docs/architecture.md", "docs/passes.md"):
@@ -165,6 +174,7 @@ def main():
             if folder.startswith("src/") and path.suffix == ".c":
                 problems += check_rooms(folder, path, text, rooms)
     problems += check_used()
+    problems += check_folders()
     for problem in problems:
         print(problem)
     print(f"check_tree: {len(problems)} problems")

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "core/arguments.h"
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/seams.h"
 
 void ki_figures_owner(char owner[KI_FIGURE_OWNER], const kiln_device_info *info) {

@@ -21,7 +21,7 @@
 #define KI_ARGUMENTS_H
 #define KI_HOST
 
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 
 /* struct K_arguments, K_pack, which writes to to[0 .. K_count) and returns `to`. `like` is a matrix of the elements' type on
  * the device. */

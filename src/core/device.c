@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/group.h"
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"

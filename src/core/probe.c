@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/library.h"
 #include "core/seams.h"
 #include "core/sized.h"

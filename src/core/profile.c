@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/seams.h"
 
 enum { PROFILE_MAX = 1 << 16 };

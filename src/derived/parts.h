@@ -2,7 +2,7 @@
 #ifndef KI_DERIVED_PARTS_H
 #define KI_DERIVED_PARTS_H
 
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 #include "derived/derived.h"
 
 /* Launches one of derived.cl's kernels: n elements, a thread each up to a grid that strides, or in ranges of their own. */

@@ -2,7 +2,7 @@
 #ifndef KI_COMBINE_H
 #define KI_COMBINE_H
 
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 
 /* One thread for each of `count` elements or rows, on the device and in the type of W, the largest operand; the kernels
  * walk on where there are more elements than threads. */

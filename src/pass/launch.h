@@ -3,7 +3,7 @@
 #ifndef KI_MMCHAIN_GPU_H
 #define KI_MMCHAIN_GPU_H
 
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 #include "pass/chain.h"
 
 struct ki_offers;

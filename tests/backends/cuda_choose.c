@@ -9,7 +9,7 @@
 
 #include "backends/check.h"
 #include "backends/stub.h"
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "choose/figures.h"
 
 enum { MEMORY = 1 << 20 }; /* of both devices: what the stub has given out does not come back to it */

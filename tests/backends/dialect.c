@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "backends/check.h"
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 
 static const char body[] = "__kernel GROUP_OF(BS) void sums(__global real *y, __global real *total, __global "
                            "const real *x, long n) {\n"

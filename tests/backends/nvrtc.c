@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/kernel_source.h"
-#include "core/kernels.h"
+#include "core/kernels/kernel_source.h"
+#include "core/kernels/kernels.h"
 #include "core/matrix.h"
 #include "core/seams.h"
 

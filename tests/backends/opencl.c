@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "backends/check.h"
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 #include "pass/dense/local_declared.h"
 
 static kiln_device *device;

@@ -9,7 +9,7 @@ file(GLOB_RECURSE kernels ${SOURCE}/*.cl)
 set(failures 0)
 set(checks 0)
 
-# source_of(variable dialect kernel type): the parts in the order of core/kernel_source.c.
+# source_of(variable dialect kernel type): the parts in the order of core/kernels/kernel_source.c.
 function(source_of variable dialect kernel type)
   set(text "#define REAL_${type} 1\n")
   set(parts types.h ${dialect}.h scalar_math.h real_math.h losses.h group_sum.h arguments.h chain_arguments.h pass.h bulk.h

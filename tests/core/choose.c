@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "kiln.h"
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/check.h"
 #include "choose/cost.h"
 #include "core/status.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "core/check.h"
-#include "core/kernel_source.h"
+#include "core/kernels/kernel_source.h"
 #include "core/seams.h"
 #include "core/sha256.h"
 

@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "core/cache.h"
-#include "core/kernels.h"
+#include "core/kernels/cache.h"
+#include "core/kernels/kernels.h"
 
 struct fake {
     int builds, loads, unloads, launches, together; /* of the launches, groups that are to run at once */

@@ -7,7 +7,7 @@
 
 #include "core/check.h"
 #include "core/fake.h"
-#include "core/kernel_source.h"
+#include "core/kernels/kernel_source.h"
 #include "core/seams.h"
 
 static void built_once_then_cached(void **state) {

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/seams.h"
 #include "core/sha256.h"
 

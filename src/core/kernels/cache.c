@@ -3,7 +3,7 @@
  * Paths are walked once: what is checked (fstat of the open descriptor) is what is used. Links are not
  * followed, so that nobody can point us elsewhere; a FIFO is opened without waiting, and refused. */
 #define _GNU_SOURCE
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,13 +1,13 @@
 /* A kernel is looked for in the device's list, then in the disk cache, else it is built: milliseconds once,
  * so a specialised kernel for each shape of a problem costs next to nothing. */
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/cache.h"
-#include "core/kernel_source.h"
+#include "core/kernels/cache.h"
+#include "core/kernels/kernel_source.h"
 #include "core/seams.h"
 #include "core/sha256.h"
 #include "core/size.h"

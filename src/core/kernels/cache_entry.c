@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "core/cache.h"
+#include "core/kernels/cache.h"
 #include "core/seams.h"
 #include "core/sha256.h"
 

@@ -3,7 +3,7 @@
  * The lines name our files in the compiler's messages. The parts are concatenated because compilers for GPUs
  * have no include path; what is common to all kernels is small enough to be put before each. */
 #define _GNU_SOURCE
-#include "core/kernel_source.h"
+#include "core/kernels/kernel_source.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/kernels.h"
+#include "core/kernels/kernels.h"
 #include "core/seams.h"
 
 /* No kernel's source is longer than FIRST_ROOM bytes today. */
