@@ -34,7 +34,8 @@ typedef struct kiln_device_options {
  * entries for each member, by the first of mmchain, multiply, gram, gram_diagonal, the losses and cg_pass
  * over it, and these run on all members. On GPUs such an X stays in host memory as well. Other operations run
  * on the first member, or return ERR_UNSUPPORTED where they could be split and are not. A budget is each
- * member's, threads are shared, info and statistics are sums. Deterministic: for the same number of members.
+ * member's, threads are shared, and info's memory and threads and the statistics are sums, but for times: the
+ * members' longest, as they pass side by side. Deterministic: for the same number of members.
  * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it. */
 KILN_API kiln_status kiln_device_open(kiln_device **device, const char *name,
                                       const kiln_device_options *options);

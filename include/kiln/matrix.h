@@ -48,17 +48,17 @@ typedef struct kiln_memory {
  * sparse matrix has been used, only through kiln_matrix_set. Host memory for a GPU is uploaded when it is
  * needed, and results do not go back to it. Host arrays begin at multiples of their element's size, device
  * memory at multiples of 256 bytes, as allocators give it. Lent memory counts against no budget. Errors:
- * those of kiln_matrix_csr; ERR_UNSUPPORTED (on_device for an OpenCL device). On failure release is not
- * called. Cost: the check of a sparse structure, one pass over col, which is downloaded from device
- * memory. */
+ * those of kiln_matrix_csr; ERR_UNSUPPORTED (on_device for an OpenCL device or a group of GPUs). On failure
+ * release is not called. Cost: the check of a sparse structure, one pass over col, which is downloaded from
+ * device memory. */
 KILN_API kiln_status kiln_matrix_wrap(kiln_matrix **A, kiln_device *device, const kiln_memory *memory);
 /* The reverse: where a dense matrix's values lie, for others to use in place, as DLPack hands them over.
  * Fills type, rows, cols, values and on_device; all work on them is done. From then on the matrix stays where
  * it is until it is freed, which must be after the last use, and which waits for all work that this process
  * has queued on the device. Others may write the values while no call takes the matrix, and their work must
  * have ended before the next.
- * Errors: ERR_ARGUMENT (A is sparse); ERR_UNSUPPORTED (an OpenCL device; the values lie in a file);
- * ERR_DEVICE_NOMEM (A was driven out and finds no room). */
+ * Errors: ERR_ARGUMENT (A is sparse); ERR_UNSUPPORTED (an OpenCL device or a group of GPUs; the values lie in
+ * a file); ERR_DEVICE_NOMEM (A was driven out and finds no room). */
 KILN_API kiln_status kiln_matrix_lend(kiln_memory *memory, kiln_matrix *A);
 /* A sparse matrix with the row starts and columns of `pattern`, which it shares, and values of its own: nnz
  * of them, copied, in the order of pattern's; NULL: ones. type: KILN_TYPE_DEFAULT is pattern's. The structure
@@ -83,8 +83,7 @@ KILN_API kiln_device *kiln_matrix_device(const kiln_matrix *A);
 
 /* Copies the values out (get) or in (set), nnz elements of its type: rows*cols of a dense matrix, of a sparse
  * one those of its entries. Set makes anew, when it is next due, what passes have derived from the values of
- * a sparse matrix. Errors:
- * ERR_ARGUMENT, ERR_UNSUPPORTED (set; the values lie in a file), device errors. */
+ * a sparse matrix. Errors: ERR_ARGUMENT, ERR_UNSUPPORTED (set; the values lie in a file), device errors. */
 KILN_API kiln_status kiln_matrix_get(void *values, const kiln_matrix *A);
 KILN_API kiln_status kiln_matrix_set(kiln_matrix *A, const void *values);
 /* Copies the three arrays of a CSR matrix out; any of them may be NULL. */
