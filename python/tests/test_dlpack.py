@@ -67,3 +67,23 @@ def test_labels_stay_arrays():
     with kiln.results_on_device():
         assert kiln.LogisticRegression(device="cpu").fit(X, X[:, 0] > 0).score(X, X[:, 0] > 0) > 0.8
         assert isinstance(kiln.KMeans(2, random_state=0, device="cpu").fit(X).predict(X), np.ndarray)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_jax(dtype):
+    """Arrays of JAX come in and go out in place, as those of PyTorch and CuPy do in test_cuda.py."""
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        X = jax.numpy.asarray(np.random.default_rng(0).normal(size=(60, 3)).astype(dtype))
+        came = kiln.matrix(X)
+        assert came.dtype == dtype and came._keep[0].ctypes.data == X.unsafe_buffer_pointer()
+        with kiln.results_on_device():
+            product = kiln.multiply(X, jax.numpy.ones((3, 2), dtype), device="cpu")
+        went = jax.dlpack.from_dlpack(product)
+        assert went.dtype == dtype and went.unsafe_buffer_pointer() == np.from_dlpack(product).ctypes.data
+        del product, came
+        gc.collect()
+        np.testing.assert_allclose(went, np.asarray(X) @ np.ones((3, 2)), rtol=1e-5)
+        model = kiln.Ridge(1e-6, device="cpu").fit(X, X @ jax.numpy.arange(3, dtype=dtype))
+        assert model.coef_.dtype == dtype
+        np.testing.assert_allclose(model.coef_, np.arange(3), atol=1e-4)
