@@ -1,11 +1,8 @@
 /* What the cost model says of dense passes on a GPU that is not here, for fit_dense.py: it reads lines and answers on stdout.
  *   gpu cuda|opencl                    an H200 as CUDA (at first) or NVIDIA's OpenCL describes it
  *   shape ROWS COLS f32|f64 K          a line a plan, "VARIANT VS BS load R K C stages lag groups seconds chosen limit", then "."
- *   set I VALUE                        the constant of hopper.h that is the I-th in `constants`
- *   constants                          a line a constant, "NAME VALUE", then "." */
-#include <stdio.h>
-#include <string.h>
-
+ * and the lines of constants.h about those of hopper.h. */
+#include "constants.h"
 #include "h200.h"
 #include "core/memory.h"
 #include "pass/dense/hopper.h"
@@ -54,38 +51,26 @@ static int list_plans(kiln_device *device, kiln_type type, long long rows, long 
 static int answer(kiln_device *device, const char *line) {
     char word[16], type[8];
     long long rows, cols;
-    int k, at;
-    double value;
-    if (sscanf(line, "set %d %lf", &at, &value) == 2 && at >= 0 && at < NAMES) {
-        now.values[at] = value;
-        return 0;
-    }
+    int k;
     if (sscanf(line, "gpu %15s", word) == 1) {
         device->properties = strcmp(word, "opencl") == 0 ? by_opencl : by_cuda;
         return 0;
     }
-    if (sscanf(line, "shape %lld %lld %7s %d", &rows, &cols, type, &k) == 4) {
-        if (list_plans(device, strcmp(type, "f64") == 0 ? KILN_F64 : KILN_F32, rows, cols, k)) return 1;
-    } else if (strncmp(line, "constants", 9) == 0) {
-        for (int i = 0; i < NAMES; i++) printf("%s %.9g\n", names[i], now.values[i]);
-    } else {
-        return 1;
-    }
+    if (sscanf(line, "shape %lld %lld %7s %d", &rows, &cols, type, &k) != 4) return 1;
+    if (list_plans(device, type_named(type), rows, cols, k)) return 1;
     puts(".");
-    return fflush(stdout) != 0;
+    return 0;
 }
 
 int main(void) {
-    char line[256];
     kiln_device *device = NULL;
     if (kiln_device_open(&device, "cpu", NULL) != KILN_OK) return 1;
     const struct ki_properties own = device->properties;
-    int status = 0;
+    const struct constants constants = {names, now.values, NAMES};
     now.constants = *ki_dense_constants;
     ki_dense_constants = &now.constants;
     device->properties = by_cuda;
-    while (status == 0 && fgets(line, sizeof line, stdin)) status = answer(device, line);
-    if (status) fprintf(stderr, "kiln_dense_plans: not understood: %s", line);
+    const int status = answer_lines("kiln_dense_plans", &constants, answer, device);
     device->properties = own;
     kiln_device_close(device);
     return status;
