@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from ._arrays import Device, Matrix, choose, device, matrix
-from ._dlpack import on_cuda, to_host
+from ._dlpack import as_floats, on_cuda, to_host
 from ._library import check, ffi, lib, struct
 from ._solve import Report, solve, warn_unless_converged
 
@@ -40,7 +40,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
             elif X.shape[1] != self.n_features_in_:
                 raise ValueError(f"X has {X.shape[1]} features, but {type(self).__name__} is expecting "
                                  f"{self.n_features_in_} features as input")
-            return X if isinstance(y, str) else (X, np.asarray(to_host(y)))
+            return X if isinstance(y, str) else (X, y if on_cuda(y) else np.asarray(y))
         if not isinstance(y, str):
             more["y"] = y
         return validate_data(self, X, dtype=[np.float64, np.float32], order="C", **more)
@@ -131,3 +131,10 @@ def as_columns(values: Any, dtype: Any) -> Any:
     """A vector as a matrix of one column, and any array in this type."""
     values = np.ascontiguousarray(values, dtype)
     return values.reshape(-1, 1) if values.ndim == 1 else values
+
+
+def beside(X: Matrix, values: Any) -> Matrix:
+    """Targets in X's type on its device; what lies in CUDA memory stays there."""
+    if isinstance(values, Matrix):
+        return values
+    return matrix(as_floats(values, X.dtype) if on_cuda(values) else as_columns(values, X.dtype), X.device)

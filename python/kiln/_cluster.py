@@ -40,8 +40,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Es
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
-        self._cluster(self._validate(X), sample_weight, self._restarts(), 0)
+        self._cluster(self._checked(X), sample_weight, self._restarts(), 0)
         return self
+
+    def _checked(self, X: Any) -> Any:
+        """X as _cluster() takes it; the library itself finds what is not finite in a dense one."""
+        return self._validate(X, ensure_all_finite=hasattr(X, "tocsr"))
 
     def _restarts(self) -> int:
         if self.n_init == "auto":
@@ -130,6 +134,6 @@ class MiniBatchKMeans(KMeans):
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Any:
         """Finds centres for X (n_samples, n_features), dense or sparse; y is ignored."""
-        X = self._validate(X)
+        X = self._checked(X)
         self._cluster(X, sample_weight, self._restarts(), min(self.batch_size, X.shape[0]))
         return self

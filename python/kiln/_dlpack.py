@@ -4,6 +4,8 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+import numpy as np
+
 from ._library import ArgumentError, ffi, lib, struct
 
 CPU, CUDA = 1, 2  # DLPack's numbers of devices
@@ -26,6 +28,15 @@ def to_host(array: Any) -> Any:
     if hasattr(array, "get"):  # CuPy
         return array.get()
     return array.detach().cpu() if hasattr(array, "detach") else array  # PyTorch; JAX copies when NumPy asks
+
+
+def as_floats(array: Any, dtype: Any) -> Any:
+    """An array in CUDA memory in this type and contiguous, as its package makes it there."""
+    if hasattr(array, "detach"):  # PyTorch
+        return (array.double() if dtype == np.float64 else array.float()).contiguous()
+    if hasattr(array, "get"):  # CuPy
+        return array.astype(dtype, order="C", copy=False)
+    return array.astype(dtype)
 
 
 # ------------------------------------------------------------------------------------------------ borrowing

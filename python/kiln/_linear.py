@@ -11,7 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
-from ._base import Estimator, as_columns
+from ._base import Estimator, as_columns, beside
+from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, text
 
 
@@ -20,11 +21,15 @@ class _Linear(Estimator):
 
     fit_intercept: bool
 
+    def _checked(self, X: Any, y: Any, **more: Any) -> Any:
+        """X and y as _train() takes them; that X is finite is left to the library, which looks at each number anyway."""
+        return self._validate(X, y, ensure_all_finite=False, **more)
+
     def _train(self, X: Any, y: Any, sample_weight: Any, columns: int, **options: Any) -> None:
         """W (n x columns) and b for validated X, y and weights."""
         where = self._place(X, columns)
         operand = matrix(X, where)
-        target = matrix(as_columns(y, operand.dtype), where)
+        target = beside(operand, y)
         W = Matrix.empty(where, (operand.shape[1], columns), operand.dtype)
         b = Matrix.empty(where, (1, columns), operand.dtype)
         weights = None if sample_weight is None else matrix(sample_weight, where)
@@ -88,7 +93,7 @@ class LinearRegression(_Regressor):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,) or (n_samples, n_targets)."""
-        X, y = self._validate(X, y, multi_output=True, y_numeric=True)
+        X, y = self._checked(X, y, multi_output=True, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         self._train(X, y, sample_weight, 1 if np.ndim(y) == 1 else np.shape(y)[1], l2=self._penalty(), tolerance=self.tol,
                     max_iterations=self.max_iter)
@@ -141,7 +146,7 @@ class GeneralizedLinearRegressor(_SingleTarget):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
-        X, y = self._validate(X, y, y_numeric=True)
+        X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         total = np.shape(y)[0] if sample_weight is None else float(sample_weight.sum())
         family, link, parameter, power = self._distribution()
@@ -236,10 +241,9 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Trains on X (n_samples, n_features), dense or sparse, and the classes y (n_samples,), numbers or text."""
-        X, y = self._validate(X, y)
+        X, y = self._checked(X, y)
         sample_weight = self._weights(sample_weight, X)
-        check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
+        self.classes_, labels = _classes(X, y)
         count = len(self.classes_)
         if count < 2:
             raise ValueError(f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only "
@@ -247,8 +251,8 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         if self.class_weight is None:
             factors: Any = None
         else:
-            factors = np.ascontiguousarray(compute_class_weight(self.class_weight, classes=self.classes_, y=y), np.float64)
-        self._train(X, codes, sample_weight, 1 if count == 2 else count, tolerance=self.tol, max_iterations=self.max_iter,
+            factors = np.ascontiguousarray(compute_class_weight(self.class_weight, classes=self.classes_, y=to_host(y)), np.float64)
+        self._train(X, labels, sample_weight, 1 if count == 2 else count, tolerance=self.tol, max_iterations=self.max_iter,
                     class_weights=None if factors is None else ffi.cast("double *", factors.ctypes.data), **self._options())
         self.coef_ = self._weight.T.copy()
         self.intercept_ = self._bias[0].copy() if self.fit_intercept else np.zeros(self._bias.shape[1], self._bias.dtype)
@@ -273,6 +277,28 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             return {**tensors, "classes": self.classes_.astype(np.float64).reshape(-1, 1)}, texts
         return ({**tensors, "classes": np.arange(len(names), dtype=np.float64).reshape(-1, 1)},
                 {**texts, "class_names": json.dumps(names)})
+
+
+def _classes(X: Any, y: Any) -> tuple[Any, Any]:
+    """The classes in ascending order, and what says each row's to the library."""
+    if isinstance(X, Matrix) and on_cuda(y):
+        labels, values, count = beside(X, y), ffi.new("double **"), ffi.new("int64_t *")
+        X.device.call(lib.kiln_classes, values, count, labels.pointer, 0)
+        found = np.array(ffi.unpack(values[0], count[0]))
+        lib.kiln_free(values[0])
+        if abs(found).max(initial=0) < 2**24:  # which float32 tells apart
+            return found.astype(str(y.dtype).removeprefix("torch.")), labels
+    y = np.asarray(to_host(y))
+    if y.dtype.kind != "i" or y.size == 0:
+        check_classification_targets(y)
+        return np.unique(y, return_inverse=True)
+    least, span = int(y.min()), int(y.max()) - int(y.min())
+    if span >= 65536:
+        return np.unique(y, return_inverse=True)
+    places = y.astype(np.int64) - least  # numbers that lie close together need no sorting
+    there = np.zeros(span + 1, bool)
+    there[places] = True
+    return (np.flatnonzero(there) + least).astype(y.dtype), (np.cumsum(there) - 1)[places]
 
 
 class LogisticRegression(_Classifier):
@@ -359,7 +385,7 @@ class LinearSVR(_SingleTarget):
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
         """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
-        X, y = self._validate(X, y, y_numeric=True)
+        X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         self._train(X, y, sample_weight, 1, regression=1, epsilon=self.epsilon, l2=_penalty_of(self.C, "LinearSVR"),
                     tolerance=self.tol, max_iterations=self.max_iter)

@@ -95,6 +95,17 @@ def test_estimators_take_them_where_they_are(package, make):
         np.testing.assert_allclose(to_host(there), host.predict_proba(X), rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.parametrize("values", [(0, 1), (-1, 1), (3, 5), (0, 1, 2), (7, 2**24 + 1, 2**24 + 2)])
+@pytest.mark.parametrize("dtype", [np.int64, np.float64])
+def test_labels_on_the_device(package, values, dtype):
+    to_device, _, _, _ = package
+    X = numbers(dtype=np.float32)
+    y = np.array(values, dtype)[np.clip(np.round(X[:, 0] + 1).astype(int), 0, len(values) - 1)]
+    ours, host = kiln.LogisticRegression().fit(to_device(X), to_device(np.stack([y, y], 1))[:, 0]), kiln.LogisticRegression(device="cpu").fit(X, y)
+    assert ours.classes_.dtype == dtype and ours.classes_.tolist() == list(values)
+    np.testing.assert_allclose(ours.coef_, host.coef_, rtol=1e-2, atol=1e-3)
+
+
 def test_kmeans(package):
     to_device, _, _, _ = package
     X = numbers(dtype=np.float32)

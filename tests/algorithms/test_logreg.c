@@ -249,11 +249,39 @@ static void classes_are_the_distinct_values(void **state) {
     kiln_matrix_free(A);
 }
 
+/* The pairs that are told without fetching them, and what only looks like one. */
+static void classes_of_pairs(void **state) {
+    (void)state;
+    static const struct {
+        double y[3];
+        int64_t count;
+        double classes[3];
+    } cases[] = {{{0, 1, -0.0}, 2, {0, 1}},    {{1, -1, 1}, 2, {-1, 1}}, {{1, 1, 1}, 1, {1}},
+                 {{0, 0, 0}, 1, {0}},          {{-1, -1, -1}, 1, {-1}},  {{-1, 0, 1}, 3, {-1, 0, 1}},
+                 {{0, 1, 0.5}, 3, {0, 0.5, 1}}};
+    for (int d = 0; d < device_count; d++) {
+        for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+            double *values = NULL;
+            int64_t count = 0;
+            kiln_matrix *y = dense(devices[d], KILN_F64, 3, 1, cases[c].y);
+            assert_ok(kiln_classes(&values, &count, y, 0));
+            assert_int_equal(count, cases[c].count);
+            for (int64_t k = 0; k < count; k++) assert_true(values[k] == cases[c].classes[k]);
+            kiln_free(values);
+            kiln_matrix_free(y);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_the_referee),         cmocka_unit_test(weights_are_repetitions),
-        cmocka_unit_test(standardizing_is_scaling),        cmocka_unit_test(warm_start_goes_on),
-        cmocka_unit_test(weak_l1_of_like_columns),         cmocka_unit_test(l1_on_faces),
+        cmocka_unit_test(classes_of_pairs),
+        cmocka_unit_test(agrees_with_the_referee),
+        cmocka_unit_test(weights_are_repetitions),
+        cmocka_unit_test(standardizing_is_scaling),
+        cmocka_unit_test(warm_start_goes_on),
+        cmocka_unit_test(weak_l1_of_like_columns),
+        cmocka_unit_test(l1_on_faces),
         cmocka_unit_test(classes_are_the_distinct_values),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);

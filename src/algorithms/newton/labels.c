@@ -65,21 +65,6 @@ static kiln_status values_of(double **values, const kiln_matrix *A) {
     return status;
 }
 
-kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit) {
-    static const char call[] = "kiln_classes";
-    kiln_status status;
-    double *labels = NULL;
-    if (!values || !count || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
-    if (kiln_matrix_format(y) != KILN_DENSE || kiln_matrix_cols(y) != 1)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: y must be dense, with one column", call);
-    if (limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: limit is %lld", call, (long long)limit);
-    TRY(values_of(&labels, y));
-    TRY(distinct(values, count, labels, kiln_matrix_rows(y), limit));
-done:
-    ki_free(labels);
-    return status;
-}
-
 void ki_labels_free(struct ki_labels *labels) {
     ki_free(labels->values);
     ki_free(labels->of);
@@ -191,6 +176,31 @@ static kiln_status tell_pair(struct ki_labels *labels, const kiln_matrix *y) {
 done:
     kiln_matrix_free(square);
     kiln_matrix_free(other);
+    return status;
+}
+
+kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit) {
+    static const char call[] = "kiln_classes";
+    kiln_status status;
+    double *labels = NULL;
+    struct ki_labels pair = {0};
+    if (!values || !count || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    if (kiln_matrix_format(y) != KILN_DENSE || kiln_matrix_cols(y) != 1)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: y must be dense, with one column", call);
+    if (limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: limit is %lld", call, (long long)limit);
+    pair.rows = kiln_matrix_rows(y);
+    if (limit != 1) TRY(tell_pair(&pair, y));
+    if (pair.second_class) {
+        *values = pair.values;
+        *count = pair.count;
+        pair.values = NULL;
+        goto done;
+    }
+    TRY(values_of(&labels, y));
+    TRY(distinct(values, count, labels, kiln_matrix_rows(y), limit));
+done:
+    ki_labels_free(&pair);
+    ki_free(labels);
     return status;
 }
 
