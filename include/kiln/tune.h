@@ -104,6 +104,18 @@ KILN_API kiln_status kiln_batch_plans(kiln_plan **plans, int64_t *count, kiln_de
 KILN_API kiln_status kiln_batch_reduce_with(const kiln_plan *plan, kiln_matrix *result, kiln_batch_kind kind,
                                             const kiln_matrix *X, const kiln_batch *batch);
 
+/* The ways that the device has for kiln_sddmm with an S of this shape (work: CSR) and factors of work->k columns,
+ * best predicted one first. Of kiln_plan, `vector` counts the threads that share a row of a factor, load the
+ * numbers of it that a thread has, rows the entries that are on their way together, columns the numbers of each
+ * row that a pass over all entries takes, coarsening the entries that a vector goes through; variant says
+ * whether rows of A are loaded ahead for each entry or kept as long as a row of S lasts. Free with kiln_free.
+ * ERR_ARGUMENT where S has no entries or k is not in [1, 4096]. */
+KILN_API kiln_status kiln_sddmm_plans(kiln_plan **plans, int64_t *count, kiln_device *device,
+                                      const kiln_work *work);
+/* kiln_sddmm(P, NULL, 1, sample, 0) by a plan from the list for S's shape and the factors' columns; P must not
+ * be S. */
+KILN_API kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, const kiln_sample *sample);
+
 /* The layouts in which kiln_ranks_step can have the links of A for k rankings, the best predicted one first.
  * Of kiln_plan, `number` is the kiln_layout, `variant` its name, and `seconds` and `bytes` are those of a
  * step. Makes A's copy by columns, which is kept with A, to count how many links lead to each vertex. Free

@@ -123,6 +123,22 @@ DEVICE_FN real group_sum(real x, LOCAL_PTR real *scratch) {
 DEVICE_FN void group_sum_n(real *x, LOCAL_PTR real *scratch) {
     group_sums(x, R, scratch);
 }
+
+/* The same where each sum is wanted by one thread: of VS, thread l ends with those from l * R / VS on in x[0], x[1], ... R is a
+ * power of two. */
+DEVICE_FN void own_sums(real *x, LOCAL_PTR real *scratch) {
+#if defined(SHUFFLES) && VS <= 32
+    halving_sums(x, R, VS);
+#else
+    const int own = (int)get_local_id(0) % VS * R / VS;
+    group_sums(x, R, scratch);
+#pragma unroll
+    for (int i = 0; i < (R > VS ? R / VS : 1); i++)
+#pragma unroll
+        for (int r = i; r < R; r++) /* no number of a register can be told at run time */
+            if (own + i == r) x[i] = x[r];
+#endif
+}
 #endif
 
 #endif

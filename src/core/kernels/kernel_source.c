@@ -123,6 +123,7 @@ kiln_status ki_kernel_source(char **source, const char *dialect, const char *fil
                                  "halves.h",
                                  "tile.h",
                                  "exchange.h",
+                                 "gathered.h",
                                  body};
     const char *define = type == KILN_F32 ? "#define REAL_F32 1\n" : "#define REAL_F64 1\n";
     struct text text = {0};

@@ -7,6 +7,7 @@
 #include "core/seams.h"
 #include "core/sized.h"
 #include "derived/columns.h"
+#include "kiln/tune.h"
 #include "pass/combine.h"
 #include "pass/chain.h"
 
@@ -55,8 +56,8 @@ static kiln_status sampled_cpu(const struct ki_sampled *sampled, const kiln_matr
     return KILN_OK;
 }
 
-/* Fills in S, by rows or by columns, and runs. All operands are checked. */
-static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S) {
+/* Fills in S, by rows or by columns, and runs, by a plan of the device's or (NULL) by the best one. All operands are checked. */
+static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S, const struct ki_sampled_plan *plan) {
     kiln_device *device = S->device;
     kiln_status status;
     bool held = false;
@@ -76,7 +77,7 @@ static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S) {
         TRY(sampled->Z ? ki_combine_all(sampled->Y, sampled->beta, sampled->Z, 0, NULL)
                        : kiln_fill(sampled->Y, 0));
     if (S->nnz == 0 && sampled->sum) *sampled->sum = 0;
-    if (S->nnz > 0) TRY(ki_on_cpu(device) ? sampled_cpu(sampled, S) : ki_sampled_gpu(sampled, S));
+    if (S->nnz > 0) TRY(ki_on_cpu(device) ? sampled_cpu(sampled, S) : ki_sampled_gpu(sampled, S, plan));
 done:
     if (held) ki_operands_release(device, operands, 6);
     return status;
@@ -90,7 +91,7 @@ kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op,
                                     .Z = beta != 0 ? Z : NULL,
                                     .alpha = alpha,
                                     .beta = Z ? beta : 0},
-               S);
+               S, NULL);
 }
 
 kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample, double beta) {
@@ -109,7 +110,37 @@ kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sam
                                  .alpha = alpha,
                                  .beta = beta,
                                  .sum = sum},
-            own.S));
+            own.S, NULL));
+done:
+    return status;
+}
+
+kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, const kiln_sample *sample) {
+    static const char call[] = "kiln_sddmm_with";
+    struct ki_sampled_plan found[KI_SAMPLED_PLANS];
+    kiln_status status;
+    kiln_sample own;
+    int n = 1;
+    if (!plan || !P) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(check_sample(call, &own, sample));
+    TRY(check_sampled(call, P, own.S));
+    if (P == own.S) return ki_fail(KILN_ERR_ARGUMENT, "%s: P must not be S", call);
+    TRY(ki_check_single(call, own.S->device));
+    const struct ki_sampled_shape shape = {.rows = own.S->rows,
+                                           .cols = own.S->cols,
+                                           .nnz = own.S->nnz,
+                                           .k = own.A->cols,
+                                           .type = own.S->type,
+                                           .has_place = true};
+    const bool planned = !ki_on_cpu(own.S->device) && own.S->nnz > 0;
+    if (planned) n = ki_sampled_plans(found, own.S->device, &shape);
+    if (plan->number < 0 || plan->number >= n)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: plan %lld is none of this product's %d", call,
+                       (long long)plan->number, n);
+    TRY(run(
+        &(struct ki_sampled){
+            .kind = own.kind, .floor = own.floor, .A = own.A, .B = own.B, .P = P, .alpha = 1},
+        own.S, planned ? &found[plan->number] : NULL));
 done:
     return status;
 }
@@ -138,7 +169,7 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
                                  .alpha = alpha,
                                  .beta = Z ? beta : 0,
                                  .sum = sum},
-            own.S));
+            own.S, NULL));
 done:
     return status;
 }

@@ -20,8 +20,34 @@ struct ki_sampled {
     double *sum; /* or NULL. On the CPU: of each of KI_SAMPLE_PARTS parts, set to 0 */
 };
 
-kiln_status ki_sampled_gpu(const struct ki_sampled *sampled,
-                           const kiln_matrix *S); /* ops/sampled/sddmm_gpu.c */
+/* How a GPU takes the entries: VS threads of BS share a row of a factor, Q pieces of W numbers each, R entries at a time, `width` of
+ * the k numbers in a pass over all entries. */
+struct ki_sampled_plan {
+    int VS, BS, Q, W, R;
+    bool ahead; /* rows of A are loaded for each entry, with those of B; otherwise when a row begins */
+    int64_t width;
+    int64_t groups, each;  /* of a launch; entries of a vector, in each group */
+    double bytes, seconds; /* predicted */
+    const char *limit;
+};
+
+/* What the launch model goes by. */
+struct ki_sampled_shape {
+    int64_t rows, cols, nnz, k;
+    kiln_type type;
+    bool has_place; /* for what is half added up: products may be taken in slices */
+};
+
+enum { KI_SAMPLED_PLANS = 48 };
+/* The ways of the device for kiln_sddmm, the best predicted one first; returns how many. ops/sampled/sddmm_plans.c */
+int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_device *device,
+                     const struct ki_sampled_shape *shape);
+/* The way to add up rows of Y, `width` numbers at a time. */
+struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type);
+
+/* Checked operands. plan NULL: the best predicted one. ops/sampled/sddmm_gpu.c */
+kiln_status ki_sampled_gpu(const struct ki_sampled *sampled, const kiln_matrix *S,
+                           const struct ki_sampled_plan *plan);
 /* Y = alpha op(S) B + beta Z for checked operands, S in memory; ERR_DEVICE_NOMEM, ERR_NOMEM and ERR_LIMIT leave Y as it was. */
 kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *S,
                                 const kiln_matrix *B, double beta, const kiln_matrix *Z);

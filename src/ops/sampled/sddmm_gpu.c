@@ -1,68 +1,64 @@
-/* Sampled products on a GPU: the layout of a launch, its work space, and what is left to add up. */
+/* Sampled products on a GPU: the choice of a plan, its launches, work space, and what is left to add up. */
 #include <stdio.h>
 
 #include "core/arguments.h"
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "ops/sampled/samples.cl"
 #include "ops/sampled/sddmm.cl"
 #include "ops/sampled/sddmm.h"
 
+KI_ARGUMENTS(samples);
 KI_ARGUMENTS(sddmm);
 KI_ARGUMENTS(sddmm_join);
 
 #define JOIN_DEFINES "-DJOIN=128" /* JOIN threads a group */
-enum {
-    GROUP = 128,
-    JOIN = 128,
-    VECTOR_MOST = 256,
-    PIECES = 4,   /* of a row, in a thread; more only where a vector has the most threads */
-    NUMBERS = 32, /* of rows of B, on their way to a thread */
-    SHARE = 32    /* entries that are worth a vector */
-};
+enum { JOIN = 128, SHARE = 32 /* entries that are worth a vector */, EACH_MOST = 1 << 30 };
 
-/* VS threads of BS share a row in Q pieces of W numbers each, and take R entries at a time. */
-struct layout {
-    int VS, BS, Q, W, R;
-    int64_t groups, each, width;
-    bool sliced; /* a sampled product, in slices */
-};
+/* A product that is added up in P meanwhile, or in Y, may be taken in slices. */
+static bool has_place(const struct ki_sampled *s, const kiln_matrix *S) {
+    return s->Y ? s->kind == 0 : s->P && s->P != S && s->beta == 0;
+}
 
-/* Numbers of a row that a launch takes: all, unless B is too large for the cache, its rows are gathered often, and what the product
- * adds up to has a place meanwhile. */
+/* Numbers of a row that a launch takes where they are added to Y: all, unless B is too large for the cache and its rows are gathered
+ * often. */
 static int64_t width_of(const struct ki_sampled *s, const kiln_matrix *S) {
     const int64_t bytes = ki_type_bytes(S->type), rows = s->B->rows;
-    const bool has_place = s->kind == 0 || (s->P && !s->Y && s->P != S && s->beta == 0);
-    return has_place && rows * s->k * bytes > ki_limits.gathered_bytes &&
+    return has_place(s, S) && rows * s->k * bytes > ki_limits.gathered_bytes &&
                    s->nnz >= ki_limits.gathered_entries * rows
                ? ki_min(s->k, ki_limits.gathered_slice / bytes)
                : s->k;
 }
 
-static struct layout layout_of(int64_t k, int64_t width, kiln_type type) {
-    struct layout l = {.VS = 1, .width = width};
-    const int widest = type == KILN_F32 ? 4 : 2;
-    l.W = k % widest == 0 ? widest : k % 2 == 0 ? 2 : 1;
-    const int64_t pieces = ki_ceil_div(width, l.W);
-    while (l.VS < VECTOR_MOST && (l.VS < pieces && (l.VS < 8 || l.VS * PIECES < pieces))) l.VS *= 2;
-    l.Q = (int)ki_ceil_div(pieces, l.VS);
-    l.BS = (int)ki_max(l.VS, GROUP);
-    l.R = (int)ki_max(2, ki_min(8, NUMBERS / (l.Q * l.W)));
-    return l;
+static struct ki_sampled_plan best_plan(const struct ki_sampled *s, const kiln_matrix *S) {
+    struct ki_sampled_plan plans[KI_SAMPLED_PLANS];
+    if (s->Y) return ki_sampled_layout(s->k, width_of(s, S), S->type);
+    ki_sampled_plans(plans, S->device,
+                     &(struct ki_sampled_shape){.rows = s->rows,
+                                                .cols = s->B->rows,
+                                                .nnz = s->nnz,
+                                                .k = s->k,
+                                                .type = S->type,
+                                                .has_place = has_place(s, S)});
+    return plans[0];
 }
 
-static kiln_status build(struct ki_kernel **kernel, struct layout *l, const struct ki_sampled *s,
+static kiln_status build(struct ki_kernel **kernel, struct ki_sampled_plan *plan, const struct ki_sampled *s,
                          const kiln_matrix *S) {
+    const char *name = s->Y ? "sddmm" : "samples";
+    const bool sliced = !s->Y && plan->width < s->k;
     char defines[160];
     snprintf(defines, sizeof defines, "-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s", s->kind,
-             l->VS, l->BS, l->Q, l->W, l->R, s->P ? " -DWITH_P" : "", s->Y ? " -DWITH_Y" : "",
-             s->sum ? " -DWITH_SUM" : "", s->by_columns ? " -DSHORT_STARTS" : "",
-             l->sliced ? " -DSLICED" : "");
-    kiln_status status = ki_kernel_get(kernel, S->device, "sddmm", "sddmm", S->type, defines);
-    if (status == KILN_OK) status = ki_kernel_resident(S->device, &l->groups, *kernel, l->BS);
-    const int64_t vectors = l->BS / l->VS;
-    l->groups = ki_max(1, ki_min(l->groups, ki_ceil_div(s->nnz, SHARE * vectors)));
-    l->each = ki_ceil_div(ki_ceil_div(s->nnz, l->groups * vectors), l->R) * l->R;
+             plan->VS, plan->BS, plan->Q, plan->W, plan->R, s->P ? " -DWITH_P" : "",
+             s->sum ? " -DWITH_SUM" : "", s->by_columns ? " -DSHORT_STARTS" : "", sliced ? " -DSLICED" : "",
+             plan->ahead ? " -DAHEAD" : "");
+    kiln_status status = ki_kernel_get(kernel, S->device, name, name, S->type, defines);
+    if (status == KILN_OK) status = ki_kernel_resident(S->device, &plan->groups, *kernel, plan->BS);
+    const int64_t vectors = plan->BS / plan->VS;
+    plan->groups = ki_max(ki_max(1, ki_ceil_div(s->nnz, EACH_MOST * vectors)),
+                          ki_min(plan->groups, ki_ceil_div(s->nnz, SHARE * vectors)));
+    plan->each = ki_ceil_div(ki_ceil_div(s->nnz, plan->groups * vectors), plan->R) * plan->R;
     return status;
 }
 
@@ -86,55 +82,69 @@ struct space {
     struct ki_buffer sums, cut, cut_row;
 };
 
-static kiln_status prepare(struct space *space, struct layout *l, const struct ki_sampled *s,
+static kiln_status prepare(struct space *space, struct ki_sampled_plan *plan, const struct ki_sampled *s,
                            const kiln_matrix *S) {
     kiln_device *device = S->device;
     kiln_status status;
-    TRY(build(&space->kernel, l, s, S));
-    const int64_t parts = l->groups * (l->BS / l->VS + 2); /* of rows of Y */
-    if (s->sum) TRY(ki_device_space(device, 0, &space->sums, l->groups * 8));
+    TRY(build(&space->kernel, plan, s, S));
+    const int64_t parts = plan->groups * (plan->BS / plan->VS + 2); /* of rows of Y */
+    if (s->sum) TRY(ki_device_space(device, 0, &space->sums, plan->groups * 8));
     if (!s->Y) return KILN_OK;
-    TRY(ki_device_space(device, 1, &space->cut, parts * l->width * ki_type_bytes(S->type)));
-    TRY(ki_device_space(device, 2, &space->cut_row, l->groups * 8));
+    TRY(ki_device_space(device, 1, &space->cut, parts * plan->width * ki_type_bytes(S->type)));
+    TRY(ki_device_space(device, 2, &space->cut_row, plan->groups * 8));
     TRY(ki_kernel_get(&space->join, device, "sddmm", "sddmm_join", S->type,
                       s->by_columns ? JOIN_DEFINES " -DSHORT_STARTS" : JOIN_DEFINES));
 done:
     return status;
 }
 
-/* The numbers of each row from `first` on. */
-static kiln_status launch(const struct ki_sampled *s, const kiln_matrix *S, const struct layout *l,
-                          const struct space *space, int64_t first) {
-    const int64_t in_group = l->BS / l->VS, vectors = l->groups * in_group;
-    const int32_t k = (int32_t)s->k, width = (int32_t)ki_min(l->width, s->k - first);
-    const struct ki_buffer *cut = s->Y ? &space->cut : NULL, *cut_row = s->Y ? &space->cut_row : NULL;
+/* The numbers of each row from `first` on, to P and the sum. */
+static kiln_status launch_samples(const struct ki_sampled *s, const kiln_matrix *S,
+                                  const struct ki_sampled_plan *plan, const struct space *space,
+                                  int64_t first) {
+    return ki_kernel_launch(S->device, space->kernel, plan->groups, plan->BS,
+                            KI_PACK(samples, S, .start = s->start, .col = s->col, .value = s->value,
+                                    .A = s->A, .B = s->B, .P = s->P, .sums = s->sum ? &space->sums : NULL,
+                                    .rows = s->rows, .nnz = s->nnz, .each = (int32_t)plan->each,
+                                    .k = (int32_t)s->k, .first = (int32_t)first,
+                                    .width = (int32_t)ki_min(plan->width, s->k - first), .alpha = s->alpha,
+                                    .beta = s->beta, .least = s->floor));
+}
+
+/* The same, added to rows of Y; then its rows that go beyond a group, and those without entries. */
+static kiln_status launch_product(const struct ki_sampled *s, const kiln_matrix *S,
+                                  const struct ki_sampled_plan *plan, const struct space *space,
+                                  int64_t first) {
+    const int64_t in_group = plan->BS / plan->VS, vectors = plan->groups * in_group;
+    const int32_t k = (int32_t)s->k, width = (int32_t)ki_min(plan->width, s->k - first);
     kiln_status status;
-    TRY(ki_kernel_launch(S->device, space->kernel, l->groups, l->BS,
+    TRY(ki_kernel_launch(S->device, space->kernel, plan->groups, plan->BS,
                          KI_PACK(sddmm, S, .start = s->start, .col = s->col, .value = s->value, .A = s->A,
-                                 .B = s->B, .P = s->P, .Y = s->Y, .Z = s->Z,
-                                 .sums = s->sum ? &space->sums : NULL, .cut = cut, .cut_row = cut_row,
-                                 .rows = s->rows, .nnz = s->nnz, .each = l->each, .vectors = vectors, .k = k,
+                                 .B = s->B, .Y = s->Y, .Z = s->Z, .sums = s->sum ? &space->sums : NULL,
+                                 .cut = &space->cut, .cut_row = &space->cut_row, .rows = s->rows,
+                                 .nnz = s->nnz, .each = (int32_t)plan->each, .vectors = vectors, .k = k,
                                  .first = (int32_t)first, .width = width, .alpha = s->alpha, .beta = s->beta,
                                  .least = s->floor)));
-    if (s->Y) /* its rows that go beyond a group, and those without entries */
-        TRY(ki_kernel_launch(
-            S->device, space->join, l->groups, JOIN,
-            KI_PACK(sddmm_join, S, .Y = s->Y, .Z = s->Z, .start = s->start, .cut = cut, .cut_row = cut_row,
-                    .rows = s->rows, .groups = l->groups, .each = l->each * in_group, .vectors = vectors,
-                    .k = k, .first = (int32_t)first, .width = width, .alpha = s->alpha, .beta = s->beta)));
+    TRY(ki_kernel_launch(S->device, space->join, plan->groups, JOIN,
+                         KI_PACK(sddmm_join, S, .Y = s->Y, .Z = s->Z, .start = s->start, .cut = &space->cut,
+                                 .cut_row = &space->cut_row, .rows = s->rows, .groups = plan->groups,
+                                 .each = plan->each * in_group, .vectors = vectors, .k = k,
+                                 .first = (int32_t)first, .width = width, .alpha = s->alpha,
+                                 .beta = s->beta)));
 done:
     return status;
 }
 
-kiln_status ki_sampled_gpu(const struct ki_sampled *s, const kiln_matrix *S) {
-    struct layout l = layout_of(s->k, width_of(s, S), S->type);
+kiln_status ki_sampled_gpu(const struct ki_sampled *s, const kiln_matrix *S,
+                           const struct ki_sampled_plan *given) {
+    struct ki_sampled_plan plan = given ? *given : best_plan(s, S);
     struct space space = {0};
     kiln_status status;
-    l.sliced = s->kind && l.width < s->k;
-    TRY(prepare(&space, &l, s, S));
+    TRY(prepare(&space, &plan, s, S));
     /* from here on only the driver can fail */
-    for (int64_t first = 0; first < s->k; first += l.width) TRY(launch(s, S, &l, &space, first));
-    if (s->sum) TRY(add_sums(s->sum, S->device, &space.sums, l.groups));
+    for (int64_t first = 0; first < s->k; first += plan.width)
+        TRY(s->Y ? launch_product(s, S, &plan, &space, first) : launch_samples(s, S, &plan, &space, first));
+    if (s->sum) TRY(add_sums(s->sum, S->device, &space.sums, plan.groups));
 done:
     return status;
 }

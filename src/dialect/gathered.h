@@ -1,0 +1,136 @@
+/* Rows of dense factors that the entries of a sparse matrix gather: a vector of VS threads has a row in Q pieces of W numbers a
+ * thread, k being a multiple of W. HALVES says that the factors are of half precision, 1 IEEE's and 2 bfloat16; sums are `real`
+ * all the same. */
+#ifndef GATHERED_H
+#define GATHERED_H
+#if defined(SAMPLE) || defined(JOIN)
+#ifdef SHORT_STARTS
+typedef int start_t;
+#else
+typedef long start_t;
+#endif
+#endif
+#ifdef SAMPLE
+
+#define PLACES (Q * W)
+#define EACH_PIECE(q) _Pragma("unroll") for (int q = 0; q < Q; q++)
+#define EACH_PLACE(p) _Pragma("unroll") for (int p = 0; p < PLACES; p++)
+#define EACH_ENTRY(r) _Pragma("unroll") for (int r = 0; r < R; r++)
+#define AT(q) (((q)*VS + lane) * W) /* where a thread's piece of a row begins */
+
+#if W == 4 && defined(REAL_F64)
+#define PIECE double4
+#elif W == 4
+#define PIECE float4
+#elif W == 2 && defined(REAL_F64)
+#define PIECE double2
+#elif W == 2
+#define PIECE float2
+#endif
+
+/* W adjacent numbers. */
+DEVICE_FN void load_piece(real *to, __global const real *from) {
+#if W == 1
+    to[0] = from[0];
+#else
+    const PIECE piece = *(__global const PIECE *)from;
+    to[0] = piece.x;
+    to[1] = piece.y;
+#if W == 4
+    to[2] = piece.z;
+    to[3] = piece.w;
+#endif
+#endif
+}
+
+DEVICE_FN void store_piece(__global real *to, const real *from) {
+#if W == 4
+    PIECE piece = {from[0], from[1], from[2], from[3]};
+    *(__global PIECE *)to = piece;
+#elif W == 2
+    PIECE piece = {from[0], from[1]};
+    *(__global PIECE *)to = piece;
+#else
+    to[0] = from[0];
+#endif
+}
+
+/* A thread's part of `width` numbers of a row; zeros beyond them. */
+DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width) {
+    EACH_PIECE(q) {
+        if (AT(q) < width)
+            load_piece(to + q * W, from + AT(q));
+        else
+            for (int w = 0; w < W; w++) to[q * W + w] = REAL(0.0);
+    }
+}
+
+/* A thread's part of a row, to where the row is. */
+DEVICE_FN void store_row(__global real *to, const real *from, int lane, int width) {
+    EACH_PIECE(q) if (AT(q) < width) store_piece(to + AT(q), from + q * W);
+}
+
+/* The row that entry e is in. */
+DEVICE_FN long row_of(__global const start_t *start, long rows, long e) {
+    long low = 0, high = rows;
+    while (high - low > 1) {
+        const long middle = (low + high) / 2;
+        if ((long)start[middle] <= e)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* A vector's entries, counted from `begin` on, and the row that it is at: as far as its entries go, it ends before `row_end`. */
+struct place {
+    long begin, row;
+    int count, row_end;
+};
+
+DEVICE_FN int row_end_of(__global const start_t *start, long row, long begin) {
+    const long end = (long)start[row + 1] - begin;
+    return end < 0x7fffffffL ? (int)end : 0x7fffffff;
+}
+
+/* Where vector number `vector` begins, which has `each` entries, or those that are left of nnz. */
+DEVICE_FN struct place place_of(__global const start_t *start, long rows, long nnz, int each, long vector) {
+    struct place at;
+    at.begin = vector * each < nnz ? vector * each : nnz;
+    at.count = nnz - at.begin < each ? (int)(nnz - at.begin) : each;
+    at.row = at.count > 0 ? row_of(start, rows, at.begin) : 0;
+    at.row_end = at.count > 0 ? row_end_of(start, at.row, at.begin) : 0x7fffffff;
+    return at;
+}
+
+/* On to the row of entry e. True if it is another one. */
+DEVICE_FN bool moves_on(struct place *at, __global const start_t *start, int e) {
+    const bool beyond = e >= at->row_end;
+    while (e >= at->row_end) at->row_end = row_end_of(start, ++at->row, at->begin);
+    return beyond;
+}
+
+#ifdef R
+/* The columns of R entries from `step` on, of which there are `count`; 0 beyond them. `col` is where a vector's entries begin,
+ * so that with several at a time they lie at multiples of their size. */
+DEVICE_FN void load_columns(int *c, __global const int *col, int step, int count) {
+    EACH_ENTRY(r) c[r] = 0;
+#if R % 4 == 0
+    if (step + R <= count) {
+        _Pragma("unroll") for (int r = 0; r < R; r += 4) {
+            const int4 four = *(__global const int4 *)(col + step + r);
+            c[r] = four.x;
+            c[r + 1] = four.y;
+            c[r + 2] = four.z;
+            c[r + 3] = four.w;
+        }
+        return;
+    }
+#endif
+    EACH_ENTRY(r) if (step + r < count) c[r] = col[step + r];
+}
+#endif
+
+#endif
+#endif

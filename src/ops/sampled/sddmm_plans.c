@@ -1,0 +1,231 @@
+/* Ways to take the entries of a sampled product, and what each is expected to take.
+ *
+ * seconds = the most of: bytes that come from memory; bytes gathered from the second cache level; instructions; what a vector of
+ * threads waits, one step after the other, for its next rows; and a share of the other three. They only have to rank.
+ *
+ * Taken whole, a row is read once for each of its entries. In slices, all entries are gone through for some numbers of each row, then
+ * for the next ones: the rows' parts then fit into the second cache level, but the entries and what is added up so far pass by once
+ * more for each slice. */
+#include <stdio.h>
+#include <string.h>
+
+#include "bodies/bodies.h"
+#include "core/limits.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "core/sized.h"
+#include "kiln/tune.h"
+#include "ops/sampled/sddmm.h"
+
+enum {
+    GROUP = 128,
+    VECTOR_MOST = 256,
+    WARP = 32,
+    NUMBERS = 32,
+    SHARE = 32,
+    REGISTERS_A_UNIT = 65536,
+    THREADS_A_UNIT = 2048
+};
+static const double BANDWIDTH_UNKNOWN = 1e11;
+
+/* Of an H200: bytes a second that units get from the second cache level, and how many of those it keeps; instructions that a
+ * unit issues in a second; seconds until a gathered row and until a row's start and then the row are there; instructions of a step, of
+ * an entry and of an exchange between threads, and those that finish an entry; what of a bound the largest one does not hide; a launch. */
+static const struct {
+    double cache, cached, issued, row, next_row, step, entry, exchange, finish, not_hidden, launch;
+} fitted = {.cache = 8.5e12,
+            .cached = 40e6,
+            .issued = 5e9,
+            .row = 0.7e-6,
+            .next_row = 0.9e-6,
+            .step = 25,
+            .entry = 8,
+            .exchange = 4,
+            .finish = 12,
+            .not_hidden = 0.2,
+            .launch = 3e-6};
+
+static double together(const double seconds[4], const char **limit) {
+    static const char *const names[4] = {"memory", "second cache level", "instructions", "latency"};
+    double sum = 0;
+    int worst = 0;
+    for (int i = 0; i < 4; i++) {
+        sum += seconds[i];
+        if (seconds[i] > seconds[worst]) worst = i;
+    }
+    *limit = names[worst];
+    return seconds[worst] + fitted.not_hidden * (sum - seconds[worst]);
+}
+
+static double logarithm(int lanes) {
+    double steps = 0;
+    for (; lanes > 1; lanes /= 2) steps++;
+    return steps;
+}
+
+/* Instructions of a thread for a step of R entries, of which one in `entries_a_row` begins a row. */
+static double instructions_of(const struct ki_sampled_plan *p, double entries_a_row) {
+    const double numbers = (double)p->Q * p->W, own = p->R > p->VS ? (double)p->R / p->VS : 1;
+    const double loads = p->R * (p->ahead ? 2.0 : 1 + 1 / entries_a_row) * p->Q;
+    const double exchanges = p->R - own + logarithm(p->VS) - logarithm(p->R < p->VS ? p->R : p->VS);
+    return fitted.step + p->R * (fitted.entry + numbers) + loads * 2 + exchanges * fitted.exchange +
+           own * fitted.finish;
+}
+
+static void predict(struct ki_sampled_plan *p, const kiln_device *device, const struct ki_sampled_shape *s) {
+    const double element = (double)ki_type_bytes(s->type), units = device->properties.compute_units;
+    const double bandwidth =
+        device->properties.bandwidth > 0 ? device->properties.bandwidth : BANDWIDTH_UNKNOWN;
+    const double nnz = (double)s->nnz, rows = (double)ki_min(s->rows, s->nnz), entries_a_row = nnz / rows;
+    const double slices = (double)ki_ceil_div(s->k, p->width), k = (double)s->k;
+    const double gathered = nnz * k * element,
+                 factors = (rows + (double)ki_min(s->cols, s->nnz)) * k * element;
+    const double slice = (double)s->cols * (double)p->width * element;
+    const double missed = slice > fitted.cached ? 1 - fitted.cached / slice : 0;
+    const double entries = nnz * (slices * (element + 4) + element + (slices - 1) * 2 * element);
+    const double registers = 32 + (double)(p->Q * p->W * (p->R + 1 + (p->ahead ? p->R : 0)));
+    const double resident = ki_min((int64_t)(REGISTERS_A_UNIT / registers), THREADS_A_UNIT) / p->BS;
+    const double most = units * (resident > 1 ? resident : 1), a_group = p->BS / p->VS;
+    const double wanted = nnz / (SHARE * a_group), groups = wanted < most ? wanted > 1 ? wanted : 1 : most;
+    const double each = nnz / (groups * a_group);
+    double seconds[4];
+    p->groups = (int64_t)groups;
+    p->each = (int64_t)each;
+    p->bytes = factors + missed * gathered + entries + (double)s->rows * 8;
+    seconds[0] = p->bytes / bandwidth;
+    seconds[1] = (gathered * (p->ahead ? 1.2 : 1) + entries) / fitted.cache;
+    seconds[2] =
+        slices * nnz / p->R * p->VS / WARP * instructions_of(p, entries_a_row) / (units * fitted.issued);
+    seconds[3] = slices * each * (fitted.row / p->R + (p->ahead ? 0 : fitted.next_row / entries_a_row));
+    p->seconds = together(seconds, &p->limit) + slices * fitted.launch;
+}
+
+struct offering {
+    struct ki_sampled_plan *plans;
+    int count;
+    const kiln_device *device;
+    const struct ki_sampled_shape *shape;
+};
+
+static int widest_piece(int64_t k, kiln_type type) {
+    const int widest = type == KILN_F32 ? 4 : 2;
+    return k % widest == 0 ? widest : k % 2 == 0 ? 2 : 1;
+}
+
+/* R entries at a time whose numbers stay in registers, and twice as many where that is little. */
+static void offer(struct offering *of, int64_t width, int W, int VS) {
+    const int Q = (int)ki_ceil_div(ki_ceil_div(width, W), VS);
+    for (int R = 2; R <= 8 && (R == 2 || R * Q * W <= NUMBERS); R *= 2)
+        for (int ahead = 0; ahead < 2 && of->count < KI_SAMPLED_PLANS; ahead++) {
+            struct ki_sampled_plan *plan = &of->plans[of->count];
+            if (R < 8 && 2 * R * Q * W <= NUMBERS / 2) continue;
+            *plan = (struct ki_sampled_plan){.VS = VS,
+                                             .BS = (int)ki_max(VS, GROUP),
+                                             .Q = Q,
+                                             .W = W,
+                                             .R = R,
+                                             .ahead = ahead,
+                                             .width = width};
+            predict(plan, of->device, of->shape);
+            of->count++;
+        }
+}
+
+/* From vectors whose threads have four pieces of a row each to those where each has one. */
+static void offer_width(struct offering *of, int64_t width) {
+    const int W = widest_piece(of->shape->k, of->shape->type);
+    const int64_t pieces = ki_ceil_div(width, W);
+    int VS = 1;
+    while (VS < VECTOR_MOST && VS * 4 < pieces) VS *= 2;
+    for (; VS <= VECTOR_MOST; VS *= 2) {
+        offer(of, width, W, VS);
+        if (VS >= pieces) return;
+    }
+}
+
+int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_device *device,
+                     const struct ki_sampled_shape *shape) {
+    struct offering of = {.plans = plans, .device = device, .shape = shape};
+    const int64_t slice = ki_limits.gathered_slice / ki_type_bytes(shape->type);
+    int best = 0;
+    offer_width(&of, shape->k);
+    if (shape->has_place && slice < shape->k) offer_width(&of, slice);
+    for (int i = 1; i < of.count; i++)
+        if (plans[i].seconds < plans[best].seconds) best = i;
+    const struct ki_sampled_plan chosen = plans[best];
+    memmove(plans + 1, plans, (size_t)best * sizeof *plans);
+    plans[0] = chosen;
+    return of.count;
+}
+
+struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type) {
+    struct ki_sampled_plan plan = {.VS = 1, .W = widest_piece(k, type), .width = width};
+    const int64_t pieces = ki_ceil_div(width, plan.W);
+    while (plan.VS < VECTOR_MOST && (plan.VS < pieces && (plan.VS < 8 || plan.VS * 4 < pieces))) plan.VS *= 2;
+    plan.Q = (int)ki_ceil_div(pieces, plan.VS);
+    plan.BS = (int)ki_max(plan.VS, GROUP);
+    plan.R = 8;
+    while (plan.R > 2 && plan.R * plan.Q * plan.W > NUMBERS) plan.R /= 2;
+    return plan;
+}
+
+/* ------------------------------------------------------------------------------------------ kiln/tune.h */
+
+static kiln_plan as_plan(const struct ki_sampled_plan *plan, int number, const kiln_device *device) {
+    const double most = (double)device->properties.compute_units * THREADS_A_UNIT;
+    kiln_plan out = {.number = number,
+                     .chosen = number == 0,
+                     .vector = plan->VS,
+                     .group = plan->BS,
+                     .load = plan->Q * plan->W,
+                     .rows = plan->R,
+                     .columns = (int)plan->width,
+                     .groups = plan->groups,
+                     .coarsening = plan->each,
+                     .occupancy = (double)(plan->groups * plan->BS) / most,
+                     .bytes = plan->bytes,
+                     .seconds = plan->seconds};
+    snprintf(out.variant, sizeof out.variant, "%s", plan->ahead ? "rows ahead" : "rows kept");
+    snprintf(out.limit, sizeof out.limit, "%s", plan->limit);
+    return out;
+}
+
+static kiln_plan cpu_plan(const kiln_device *device, const struct ki_sampled_shape *s) {
+    const double bandwidth = device->properties.bandwidth > 0 ? device->properties.bandwidth : 2e10;
+    kiln_plan out = {.chosen = 1, .vector = 1, .group = device->threads, .groups = 1, .occupancy = 1};
+    out.bytes = (double)s->nnz * (double)(s->k * ki_type_bytes(s->type));
+    out.seconds = out.bytes / bandwidth;
+    snprintf(out.variant, sizeof out.variant, "cpu");
+    snprintf(out.limit, sizeof out.limit, "memory");
+    return out;
+}
+
+kiln_status kiln_sddmm_plans(kiln_plan **plans, int64_t *count, kiln_device *device, const kiln_work *work) {
+    static const char call[] = "kiln_sddmm_plans";
+    struct ki_sampled_plan found[KI_SAMPLED_PLANS];
+    kiln_work own;
+    kiln_status status;
+    if (!plans || !count || !device || !work)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
+    TRY(KI_TAKE(kiln_work, &own, work));
+    if (own.format != KILN_CSR || own.rows < 1 || own.cols < 1 || own.nnz < 1)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be a sparse matrix with entries", call);
+    if (own.k < 0 || own.k > KI_SAMPLE_COLUMNS)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: k is %lld, but must be in [1, %d]", call, (long long)own.k,
+                       KI_SAMPLE_COLUMNS);
+    const struct ki_sampled_shape shape = {.rows = own.rows,
+                                           .cols = own.cols,
+                                           .nnz = own.nnz,
+                                           .k = ki_max(own.k, 1),
+                                           .type = own.type ? own.type : KILN_F64,
+                                           .has_place = true};
+    const bool cpu = ki_on_cpu(device);
+    const int n = cpu ? 1 : ki_sampled_plans(found, device, &shape);
+    kiln_plan *out = ki_calloc((size_t)n * sizeof *out);
+    if (!out) return ki_fail_nomem((size_t)n * sizeof *out, "plans");
+    for (int i = 0; i < n; i++) out[i] = cpu ? cpu_plan(device, &shape) : as_plan(&found[i], i, device);
+    *plans = out;
+    *count = n;
+done:
+    return status;
+}
