@@ -130,7 +130,7 @@ static void tell_people(const struct run *run, const struct asked *asked, int64_
     fprintf(file, "batch    kiln_batch_reduce, %s vectors of %s, %s\n", text_count(asked->count),
             text_count(asked->length), type_name(asked->type));
     fprintf(file, "device   %s: %s\n\n", run->device_info.name, run->device_info.description);
-    plans_print(file, asked->rows, count, count);
+    plans_print(file, asked->rows, count, count, false);
 }
 
 int explain_batch(struct run *run) {

@@ -13,15 +13,16 @@
 
 enum { SHOWN = 12 };
 
-/* ------------------------------------------------------------------------------------------ a pass over X */
+/* ------------------------------------------------------------------------------- plans of an operation */
 
-static int print_plans(const struct run *run, const struct plan_list *list, const kiln_work *work) {
+static int print_plans(const struct run *run, const struct planned *planned, const struct plan_list *list,
+                       const kiln_work *work) {
     const kiln_plan *chosen = list->chosen;
     struct plan_row *rows = calloc((size_t)list->count + 1, sizeof *rows);
     if (!rows) return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the plans");
     for (int64_t i = 0; i < list->count; i++) rows[i] = (struct plan_row){&list->plans[i], NAN};
-    plans_print_work(stdout, run, work);
-    plans_print(stdout, rows, list->count, talk_verbose() ? list->count : SHOWN);
+    plans_print_work(stdout, run, planned, work);
+    plans_print(stdout, rows, list->count, talk_verbose() ? list->count : SHOWN, planned->sparse);
     free(rows);
     if (!chosen) return 0;
     printf("\n* the choice, out of %s: %.4f ms predicted, %s/s", text_plural(list->count, "plan"),
@@ -30,26 +31,26 @@ static int print_plans(const struct run *run, const struct plan_list *list, cons
     return 0;
 }
 
-static int explain_mmchain(struct run *run) {
+static int explain_plans(struct run *run, const struct planned *planned) {
     kiln_work work;
     struct plan_list list = {NULL, 0, NULL};
     int code = 0;
     if (run->count > 1)
         code = fail_with(KILN_ERR_ARGUMENT, WORKING, "--rows, --columns and --nnz give the shape of X",
-                         "explain mmchain reads no data, and '%s' is given", run->arguments[1]);
-    if (!code) code = plans_work(run, &work);
+                         "explain %s reads no data, and '%s' is given", planned->name, run->arguments[1]);
+    if (!code) code = plans_work(run, planned, &work);
     if (!code) code = run_open_device(run, "auto");
-    if (!code) code = plans_list(run, &list, &work);
+    if (!code) code = plans_list(run, planned, &list, &work);
     if (code) return code;
     if (talk_json()) {
         json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
         run_json_device(run, object);
-        plans_json_work(object, &work);
+        plans_json_work(object, planned, &work);
         for (int64_t i = 0; i < list.count; i++) json_add(array, plans_json(&list.plans[i]));
         json_put(object, "plans", array);
         code = json_print(object);
     } else {
-        code = print_plans(run, &list, &work);
+        code = print_plans(run, planned, &list, &work);
     }
     kiln_free(list.plans);
     return code;
@@ -245,10 +246,11 @@ static int explain_training(struct run *run, const struct verb *verb) {
 
 int verb_explain(struct run *run) {
     const char *what = run->arguments[0];
-    if (strcmp(what, "mmchain") == 0) return explain_mmchain(run);
+    const struct planned *planned = planned_named(what);
+    if (planned) return explain_plans(run, planned);
     if (strcmp(what, "batch") == 0) return explain_batch(run);
     if (kiln_algorithm_named(what) && verb_named(what)) return explain_training(run, verb_named(what));
     return fail_with(KILN_ERR_ARGUMENT, WORKING,
-                     "mmchain, batch, or an algorithm with its data: kiln explain linreg DATA",
+                     "mmchain, sddmm, batch, or an algorithm with its data: kiln explain linreg DATA",
                      "nothing to explain about '%s'", what);
 }

@@ -183,7 +183,7 @@ const struct option tool_options[] = {
      AT(columns)},
     {"nnz", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "dense", 1, 9e18,
      "Entries of X, which is sparse then.", AT(nnz)},
-    {"k", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "1", 1, 65536, "Columns of y.", AT(k)},
+    {"k", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "1", 1, 65536, "Columns of y; of sddmm those of A and B.", AT(k)},
     {"skew", 0, OPTION_CHOICE, GROUP_DATA, BIT(TUNE), "SKEW", "uniform|zipf", "uniform", ANY,
      "Columns of a sparse X equally likely, or popular in inverse proportion to their number.", AT(skew)},
     {"exhaustive", 0, OPTION_FLAG, GROUP_DATA, BIT(TUNE), NULL, NULL, NULL, ANY,

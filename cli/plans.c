@@ -2,12 +2,22 @@
 #include "plans.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-int plans_work(const struct run *run, kiln_work *work) {
+const struct planned *planned_named(const char *name) {
+    static const struct planned all[] = {{"mmchain", false, kiln_mmchain_plans},
+                                         {"sddmm", true, kiln_sddmm_plans}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (strcmp(all[i].name, name) == 0) return &all[i];
+    return NULL;
+}
+
+int plans_work(const struct run *run, const struct planned *planned, kiln_work *work) {
     const struct settings *settings = run->settings;
-    if (settings->rows <= 0 || settings->columns <= 0)
+    if (settings->rows <= 0 || settings->columns <= 0 || (planned->sparse && settings->nnz <= 0))
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "for example --rows 500000 --columns 1024 --nnz 5000000",
-                         "%s mmchain needs --rows and --columns", run->verb->name);
+                         "%s %s needs --rows%s", run->verb->name, planned->name,
+                         planned->sparse ? ", --columns and --nnz" : " and --columns");
     if ((double)settings->nnz > (double)settings->rows * (double)settings->columns)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "--nnz counts the entries of X that are stored",
                          "--nnz %lld: X has only %.0f places", (long long)settings->nnz,
@@ -31,8 +41,9 @@ static int by_prediction(const void *a, const void *b) {
     return (p->number > q->number) - (p->number < q->number);
 }
 
-int plans_list(struct run *run, struct plan_list *list, const kiln_work *work) {
-    if (kiln_mmchain_plans(&list->plans, &list->count, run->device, work) != KILN_OK)
+int plans_list(struct run *run, const struct planned *planned, struct plan_list *list,
+               const kiln_work *work) {
+    if (planned->plans(&list->plans, &list->count, run->device, work) != KILN_OK)
         return fail_library(WORKING);
     qsort(list->plans, (size_t)list->count, sizeof *list->plans, by_prediction);
     for (int64_t i = 0; i < list->count; i++)
@@ -40,20 +51,23 @@ int plans_list(struct run *run, struct plan_list *list, const kiln_work *work) {
     return 0;
 }
 
-void plans_print_work(FILE *file, const struct run *run, const kiln_work *work) {
+void plans_print_work(FILE *file, const struct run *run, const struct planned *planned,
+                      const kiln_work *work) {
     const char *type = type_name(work->type);
-    fprintf(file, "mmchain  w = X^T (v .* (X y)), X %s x %s, ", text_count(work->rows),
-            text_count(work->cols));
+    fprintf(file, "%-8s %s %s x %s, ", planned->name,
+            planned->sparse ? "P = (A B^T) at the entries of S, S" : "w = X^T (v .* (X y)), X",
+            text_count(work->rows), text_count(work->cols));
     if (work->format == KILN_CSR)
         fprintf(file, "%s entries, sparse %s", text_count(work->nnz), type);
     else
         fprintf(file, "dense %s", type);
-    if (work->k > 1) fprintf(file, ", %s of y", text_plural(work->k, "column"));
+    if (work->k > 1 || planned->sparse)
+        fprintf(file, ", %s of %s", text_plural(work->k, "column"), planned->sparse ? "A and B" : "y");
     fprintf(file, "\ndevice   %s: %s\n\n", run->device_info.name, run->device_info.description);
 }
 
-void plans_json_work(json_t *object, const kiln_work *work) {
-    json_put_text(object, "operation", "mmchain");
+void plans_json_work(json_t *object, const struct planned *planned, const kiln_work *work) {
+    json_put_text(object, "operation", planned->name);
     json_put_text(object, "type", type_name(work->type));
     json_put_text(object, "format", work->format == KILN_CSR ? "csr" : "dense");
     json_put_count(object, "rows", work->rows);

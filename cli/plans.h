@@ -6,6 +6,14 @@
 
 #include "common.h"
 
+/* An operation whose plans are for a shape: mmchain, or sddmm, which is sparse. */
+struct planned {
+    const char *name;
+    bool sparse;
+    kiln_status (*plans)(kiln_plan **plans, int64_t *count, kiln_device *device, const kiln_work *work);
+};
+const struct planned *planned_named(const char *name); /* NULL: there is none */
+
 struct plan_list {
     kiln_plan *plans; /* by predicted time */
     int64_t count;
@@ -13,18 +21,20 @@ struct plan_list {
 };
 
 /* Each returns 0 or the exit code of an error that it has reported. */
-int plans_work(const struct run *run, kiln_work *work); /* of --rows, --columns, --nnz, --k, --type */
-int plans_list(struct run *run, struct plan_list *list, const kiln_work *work);
+int plans_work(const struct run *run, const struct planned *planned,
+               kiln_work *work); /* of --rows, --columns, --nnz, --k, --type */
+int plans_list(struct run *run, const struct planned *planned, struct plan_list *list, const kiln_work *work);
 
 struct plan_row {
     const kiln_plan *plan;
     double seconds; /* measured; NaN: it was not */
 };
 
-void plans_print_work(FILE *file, const struct run *run, const kiln_work *work);
-/* The first `most` rows and the choice. plans_table.c */
-void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t most);
-void plans_json_work(json_t *object, const kiln_work *work);
+void plans_print_work(FILE *file, const struct run *run, const struct planned *planned,
+                      const kiln_work *work);
+/* The first `most` rows and the choice; `entries`: vectors of threads go through entries, not rows. plans_table.c */
+void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t most, bool entries);
+void plans_json_work(json_t *object, const struct planned *planned, const kiln_work *work);
 json_t *plans_json(const kiln_plan *plan);
 
 #endif

@@ -47,18 +47,20 @@ static const struct {
     double (*value)(const kiln_plan *plan);
     double plain;
     int width;
+    const char *of_entries; /* its meaning where vectors of threads go through entries; NULL: the same */
 } parameters[] = {
-    {"VS", "threads that share a row", vector, 1, 4},
-    {"BS", "threads in a work-group (CPU: in all)", group, 0, 5},
-    {"CL", "work-groups that share a row", team, 1, 3},
-    {"ST", "tiles of X on their way while one is worked on", stages, 0, 3},
-    {"C", "rows that a vector of threads goes through", coarsening, 0, 9},
-    {"TL", "elements of a row that a thread holds", load, 0, 4},
-    {"ROWS", "rows a step", rows, 0, 5},
-    {"K", "columns of y taken in one pass", columns, 1, 4},
-    {"GROUPS", "work-groups launched", groups, 1, 7},
-    {"OCCUP.", "threads that a compute unit holds, of those that it can, in %", occupancy, 100, 7},
-    {"ATOMICS", "additions to w in memory that other threads may make too", atomics, 0, 10},
+    {"VS", "threads that share a row", vector, 1, 4, NULL},
+    {"BS", "threads in a work-group (CPU: in all)", group, 0, 5, NULL},
+    {"CL", "work-groups that share a row", team, 1, 3, NULL},
+    {"ST", "tiles of X on their way while one is worked on", stages, 0, 3, NULL},
+    {"C", "rows that a vector of threads goes through", coarsening, 0, 9,
+     "entries that a vector of threads goes through"},
+    {"TL", "elements of a row that a thread holds", load, 0, 4, NULL},
+    {"ROWS", "rows a step", rows, 0, 5, "entries a step, whose rows are loaded together"},
+    {"K", "columns of y taken in one pass", columns, 1, 4, "numbers of each row taken in one pass"},
+    {"GROUPS", "work-groups launched", groups, 1, 7, NULL},
+    {"OCCUP.", "threads that a compute unit holds, of those that it can, in %", occupancy, 100, 7, NULL},
+    {"ATOMICS", "additions to w in memory that other threads may make too", atomics, 0, 10, NULL},
 };
 enum { PARAMETERS = sizeof parameters / sizeof *parameters };
 
@@ -96,18 +98,18 @@ static void print_row(FILE *file, const struct table *table, const struct plan_r
     fprintf(file, "  %s\n", plan->limit);
 }
 
-static void print_legend(FILE *file, const struct table *table) {
+static void print_legend(FILE *file, const struct table *table, bool entries) {
     char text[1024] = "";
     for (int p = 0; p < PARAMETERS; p++) {
         const size_t used = strlen(text);
         if (table->shown[p])
             snprintf(text + used, sizeof text - used, "%s%s: %s", used ? "; " : "", parameters[p].name,
-                     parameters[p].meaning);
+                     entries && parameters[p].of_entries ? parameters[p].of_entries : parameters[p].meaning);
     }
     if (*text) text_wrap(file, text, 0, LINE);
 }
 
-void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t most) {
+void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t most, bool entries) {
     if (!count) {
         fprintf(file, "  no plans: the device goes about such an X in one way only\n");
         return;
@@ -118,5 +120,5 @@ void plans_print(FILE *file, const struct plan_row *list, int64_t count, int64_t
         if (i < most || list[i].plan->chosen) print_row(file, &table, &list[i]);
     if (count > most) fprintf(file, "  %s; --verbose shows all\n", text_plural(count, "plan"));
     fputc('\n', file);
-    print_legend(file, &table);
+    print_legend(file, &table, entries);
 }

@@ -1,4 +1,4 @@
-/* kiln tune: the plans of mmchain against the clock, and where the model's choice stands among them. */
+/* kiln tune: the plans of mmchain or sddmm against the clock, and where the model's choice stands among them. */
 #include "tune.h"
 
 #include <math.h>
@@ -15,12 +15,13 @@ enum { MEASURED = 12, SHOWN = 15, BATCHES = 4, CALLS_MAX = 100 };
 static const double SECONDS_A_BATCH = 0.004, SECONDS_TO_WARM = 0.2;
 
 struct tune {
+    const struct planned *planned;
     kiln_work work;
     struct plan_list list;
-    kiln_matrix *X, *v, *y, *w;
-    struct plan_row *tuned; /* by measured time, after measuring */
-    int64_t count, rank;    /* rank of the choice, from 1 */
-    double loss;            /* of the choice against the best, as a fraction */
+    kiln_matrix *X, *v, *y, *w; /* of sddmm S, A, B and P */
+    struct plan_row *tuned;     /* by measured time, after measuring */
+    int64_t count, rank;        /* rank of the choice, from 1 */
+    double loss;                /* of the choice against the best, as a fraction */
 };
 
 static int make_operands(struct run *run, struct tune *tune) {
@@ -28,21 +29,31 @@ static int make_operands(struct run *run, struct tune *tune) {
     const int code = tune_matrix(&tune->X, run, &tune->work, zipf);
     if (code) return code;
     const kiln_work *work = &tune->work;
+    const bool samples = tune->planned->sparse;
     kiln_matrix **const made[3] = {&tune->v, &tune->y, &tune->w};
-    const int64_t rows[3] = {work->rows, work->cols, work->cols}, cols[3] = {1, work->k, work->k};
-    for (int i = 0; i < 3; i++)
+    const int64_t rows[3] = {work->rows, work->cols, work->cols},
+                  cols[3] = {samples ? work->k : 1, work->k, work->k};
+    for (int i = 0; i < (samples ? 2 : 3); i++)
         if (kiln_matrix_dense(made[i], run->device, work->type, rows[i], cols[i], NULL) != KILN_OK ||
             kiln_fill_random(*made[i], KILN_UNIFORM, (uint64_t)run->settings->seed, (uint64_t)i) != KILN_OK)
             return fail_library(WORKING);
+    if (samples && kiln_matrix_like(&tune->w, tune->X, KILN_TYPE_DEFAULT, NULL) != KILN_OK)
+        return fail_library(WORKING);
     return 0;
+}
+
+static kiln_status run_plan(const struct tune *tune, const kiln_plan *plan) {
+    const kiln_sample sample = {
+        .size = sizeof sample, .kind = KILN_SAMPLE_TIMES, .S = tune->X, .A = tune->v, .B = tune->y};
+    return tune->planned->sparse ? kiln_sddmm_with(plan, tune->w, &sample)
+                                 : kiln_mmchain_with(plan, tune->w, tune->X, tune->v, tune->y);
 }
 
 static int run_batch(double *seconds, struct run *run, const struct tune *tune, const kiln_plan *plan,
                      int calls) {
     const double start = clock_seconds();
     for (int i = 0; i < calls; i++)
-        if (kiln_mmchain_with(plan, tune->w, tune->X, tune->v, tune->y) != KILN_OK)
-            return fail_library(WORKING);
+        if (run_plan(tune, plan) != KILN_OK) return fail_library(WORKING);
     if (kiln_device_sync(run->device) != KILN_OK) return fail_library(WORKING);
     *seconds = (clock_seconds() - start) / calls;
     return 0;
@@ -109,7 +120,7 @@ static int measure_all(struct run *run, struct tune *tune) {
 static int tell_json(struct run *run, const struct tune *tune) {
     json_t *object = run_json(run, "kiln.tune/1"), *array = json_array();
     run_json_device(run, object);
-    plans_json_work(object, &tune->work);
+    plans_json_work(object, tune->planned, &tune->work);
     json_put_text(object, "skew", run->settings->skew ? run->settings->skew : "uniform");
     json_put_flag(object, "exhaustive", run->settings->exhaustive);
     json_put_count(object, "plans_in_all", tune->list.count);
@@ -127,8 +138,8 @@ static int tell_json(struct run *run, const struct tune *tune) {
 
 static void tell_people(const struct run *run, const struct tune *tune) {
     FILE *file = run_tables(run);
-    plans_print_work(file, run, &tune->work);
-    plans_print(file, tune->tuned, tune->count, talk_verbose() ? tune->count : SHOWN);
+    plans_print_work(file, run, tune->planned, &tune->work);
+    plans_print(file, tune->tuned, tune->count, talk_verbose() ? tune->count : SHOWN, tune->planned->sparse);
     if (!tune->rank) return;
     fprintf(file, "\n* the model's choice: rank %lld of %lld measured", (long long)tune->rank,
             (long long)tune->count);
@@ -139,17 +150,17 @@ static void tell_people(const struct run *run, const struct tune *tune) {
             1e3 * tune->tuned[tune->count - 1].seconds);
 }
 
-static int tune_mmchain(struct run *run, struct tune *tune) {
+static int tune_plans(struct run *run, struct tune *tune) {
     char title[200];
-    int code = plans_work(run, &tune->work);
+    int code = plans_work(run, tune->planned, &tune->work);
     if (!code) code = run_check_outputs(run);
     if (!code) code = run_open_device(run, "auto");
     if (!code) code = make_operands(run, tune);
-    if (!code) code = plans_list(run, &tune->list, &tune->work);
+    if (!code) code = plans_list(run, tune->planned, &tune->list, &tune->work);
     if (!code) code = measure_all(run, tune);
     if (code) return code;
     const bool interrupted = talk_interrupted();
-    snprintf(title, sizeof title, "mmchain %s x %s%s, %s, %s", text_count(tune->work.rows),
+    snprintf(title, sizeof title, "%s %s x %s%s, %s, %s", tune->planned->name, text_count(tune->work.rows),
              text_count(tune->work.cols), tune->work.format == KILN_CSR ? " sparse" : "",
              type_name(tune->work.type), run->device_info.name);
     if (run->settings->plot && !interrupted)
@@ -166,16 +177,16 @@ static int tune_mmchain(struct run *run, struct tune *tune) {
 }
 
 int verb_tune(struct run *run) {
-    struct tune tune = {.count = 0};
+    struct tune tune = {.planned = planned_named(run->arguments[0])};
     int code;
-    if (strcmp(run->arguments[0], "mmchain") == 0)
-        code = tune_mmchain(run, &tune);
+    if (tune.planned)
+        code = tune_plans(run, &tune);
     else if (strcmp(run->arguments[0], "batch") == 0)
         code = tune_batch(run);
     else
         code = fail_with(KILN_ERR_ARGUMENT, WORKING,
-                         "kiln tune mmchain --rows N --columns N, or kiln tune batch", "cannot tune '%s'",
-                         run->arguments[0]);
+                         "kiln tune mmchain --rows N --columns N, kiln tune sddmm, or kiln tune batch",
+                         "cannot tune '%s'", run->arguments[0]);
     kiln_matrix_free(tune.X);
     kiln_matrix_free(tune.v);
     kiln_matrix_free(tune.y);

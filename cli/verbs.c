@@ -113,6 +113,9 @@ const struct verb tool_verbs[] = {
      "(C), elements a thread holds "
      "(TL), rows a step, columns of y (K), occupancy, bytes, atomics and predicted time, "
      "and which one is taken.\n\n"
+     "kiln explain sddmm: the plans for products of two factors of --k columns each, sampled at a sparse "
+     "matrix of the given shape: whether rows of the first factor are kept or loaded ahead, threads that "
+     "share a row (VS), entries a step (ROWS), numbers of each row taken in one pass (K).\n\n"
      "kiln explain batch: the ways to reduce --rows vectors of --columns elements each: a vector a thread, a "
      "few threads, a "
      "block or a looped block, in pieces (CL of them), or by tiles of ROWS vectors through on-chip "
@@ -125,18 +128,20 @@ const struct verb tool_verbs[] = {
      "figures are measured once and kept in the machine's profile in the cache folder.",
      "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
      "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
+     "kiln explain sddmm --rows 138000 --columns 27000 --nnz 15000000 --k 64 --device cuda --type f32\n"
      "kiln explain batch --rows 30000000 --columns 33 --device cuda --type f32\n"
      "kiln explain linreg data/flights.csv.gz --target arr_delay",
      verb_explain, .kinds = VERB_BIT(EXPLAIN)},
-    {"tune", "WHAT", 1, 1, "mmchain|batch", "Measure the plans that Kiln chooses from",
-     "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain, or "
-     "the sums of a batch, with each of the plans that kiln "
+    {"tune", "WHAT", 1, 1, "mmchain|sddmm|batch", "Measure the plans that Kiln chooses from",
+     "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain, "
+     "sddmm, or the sums of a batch, with each of the plans that kiln "
      "explain lists, "
      "and prints measured beside predicted times, the rank of the model's choice, and what it loses to "
      "the best. "
      "Changes nothing. Of the plans those predicted fastest are measured, or with --exhaustive all.",
      "kiln tune mmchain --rows 500000 --columns 1024 --nnz 5000000 --skew zipf\n"
      "kiln tune mmchain --rows 11000000 --columns 28 --device cuda --exhaustive --plot plans.svg\n"
+     "kiln tune sddmm --rows 138000 --columns 27000 --nnz 15000000 --k 64 --device cuda --exhaustive\n"
      "kiln tune batch --rows 30000000 --columns 33 --device cuda --exhaustive",
      verb_tune, .kinds = VERB_BIT(TUNE)},
     {"completion", "SHELL", 1, 1, "bash|zsh|fish", "Print completion for bash, zsh or fish",

@@ -41,6 +41,17 @@ class Explain(unittest.TestCase):
         self.assertEqual((half["type"], half["k"], full["k"]), ("f32", 3, 1))
         self.assertEqual(half["plans"][0]["bytes"] * 2, full["plans"][0]["bytes"])
 
+    def test_sampled_products(self):
+        result = as_json("explain", "sddmm", *SPARSE, *CPU, "--type", "f32", "--k", 16)
+        self.assertEqual((result["operation"], result["format"], result["nnz"], result["k"]), ("sddmm", "csr", 20000, 16))
+        self.assertEqual([plan["variant"] for plan in result["plans"] if plan["chosen"]], ["cpu"])
+        self.assertIn("P = (A B^T) at the entries of S, S 3,000 x 40", kiln("explain", "sddmm", *SPARSE, *CPU)[0])
+        self.assertIn("--nnz", kiln("explain", "sddmm", *SHAPE, *CPU, code=2)[1])
+        kiln("explain", "sddmm", *SPARSE, *CPU, "--k", 4097, code=2)
+        tuned = as_json("tune", "sddmm", *SPARSE, *CPU, "--k", 16, "--exhaustive")
+        self.assertEqual((tuned["rank"], tuned["loss"], tuned["plans_in_all"]), (1, 0, 1))
+        self.assertGreater(tuned["plans"][0]["seconds"], 0)
+
     def test_wrong_shapes(self):
         self.assertIn("--rows", kiln("explain", "mmchain", *CPU, code=2)[1])
         kiln("explain", "mmchain", "--rows", 10, "--columns", 10, "--nnz", 101, *CPU, code=2)
