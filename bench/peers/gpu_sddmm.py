@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Kiln's sampled products on a GPU against cuSPARSE (PyTorch's sampled_addmm and sparse product) in one process on the same data,
-shaped as in table III of the SDDMM paper: rows, columns and entries of the data sets, popular columns where theirs are.
+"""Kiln's sampled products on a GPU against cuSPARSE (PyTorch's sampled_addmm and sparse product) and RoDe in one process on the same
+data, shaped as in table III of the SDDMM paper: rows, columns and entries of the data sets, popular columns where theirs are.
 
-usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--json FILE] [--commit TEXT]
+usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--rode LIBRARY] [--plans] [--no-peers]
+                    [--json FILE] [--commit TEXT]
+--rode is what rode.sh has built. --plans times every plan of kiln_sddmm instead, as kiln tune sddmm --exhaustive does.
 Times are medians over batches of calls, wall clock around a synchronised batch. "fused" is kiln_sddmm_multiply, "pair" the same as two
 calls, kiln_sddmm and then kiln_multiply. Fails where Kiln and the peer differ by more than 1e-4 of the largest.
 """
@@ -49,7 +51,39 @@ class Sample(kiln.Sized):
                 ("B", kiln.P)]
 
 
-def peer_times(row, start, col, value, A, B, got):
+class Plan(ctypes.Structure):
+    _fields_ = ([("number", kiln.I64), ("chosen", ctypes.c_int), ("variant", ctypes.c_char * 32)] +
+                [(name, ctypes.c_int) for name in ("vector", "group", "load", "rows", "columns", "team", "stages", "shared")] +
+                [("coarsening", kiln.I64), ("groups", kiln.I64)] +
+                [(name, kiln.D) for name in ("occupancy", "bytes", "atomics", "seconds")] + [("limit", ctypes.c_char * 48)])
+
+
+class Work(kiln.Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("format", ctypes.c_int), ("type", ctypes.c_int)] + [
+        (name, kiln.I64) for name in ("rows", "cols", "nnz", "k", "passes")]
+
+
+def rode_times(row, rode, S, a, b, got):
+    """S, a and b are PyTorch's."""
+    import torch
+    starts, cols = S.crow_indices().int(), S.col_indices().int()
+    host, P = starts.cpu().numpy(), torch.zeros_like(S.values())
+    rode.rode_new.restype = kiln.P
+    division = kiln.P(rode.rode_new(row["rows"], host.ctypes.data_as(kiln.P), 512 if row["k"] == 32 else 32))
+    pointers = [kiln.P(t.data_ptr()) for t in (starts, cols, S.values(), a, b, P)]
+
+    def call():
+        error = rode.rode_sddmm(division, row["k"], row["columns"], *pointers)
+        if error:
+            raise RuntimeError(f"RoDe: CUDA error {error}")
+
+    row["rode_sddmm_ms"] = median_time(call, torch.cuda.synchronize) * 1e3
+    want = P.cpu().numpy()
+    row["rode_difference"] = float(np.abs(got - want).max() / np.abs(want).max())
+    rode.rode_free(division)
+
+
+def peer_times(row, start, col, value, A, B, got, rode):
     try:
         import torch
     except ImportError:
@@ -65,11 +99,41 @@ def peer_times(row, start, col, value, A, B, got):
     row["peer_spmm_ms"] = median_time(lambda: S @ b, sync) * 1e3
     want = torch.sparse.sampled_addmm(S, a, bt, beta=0.0).values().cpu().numpy() * value
     row["difference"] = float(np.abs(got - want).max() / np.abs(want).max())
+    if rode:
+        rode_times(row, rode, S, a, b, got)
     del S, a, b, bt
     torch.cuda.empty_cache()
 
 
-def run(device, name, k, data, peers):
+def run_plans(device, name, k, data):
+    """Each plan's time, the prediction beside it; the choice comes first in the library's list."""
+    rows, cols = CASES[name][:2]
+    start, col, value = data
+    S = new_csr(device, (rows, cols), np.float32, start, col, value)
+    a, b = (device.dense(n, k, np.float32).fill_random(1, n, normal=False) for n in (rows, cols))
+    p, plans, count = kiln.P(), ctypes.POINTER(Plan)(), kiln.I64()
+    kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S.handle, 0, None))
+    sample = Sample(kind=TIMES, floor=0, S=S.handle, A=a.handle, B=b.handle)
+    work = Work(format=2, type=1, rows=rows, cols=cols, nnz=len(col), k=k)
+    kiln.check(kiln.library.kiln_sddmm_plans(ctypes.byref(plans), ctypes.byref(count), device.handle, ctypes.byref(work)))
+    found = []
+    for plan in plans[:count.value]:
+        def call(plan=plan):
+            kiln.check(kiln.library.kiln_sddmm_with(ctypes.byref(plan), p, ctypes.byref(sample)))
+        found.append({"variant": plan.variant.decode(), "VS": plan.vector, "TL": plan.load, "rows_a_step": plan.rows, "K": plan.columns,
+                      "chosen": bool(plan.chosen), "limit": plan.limit.decode(), "predicted_ms": plan.seconds * 1e3,
+                      "ms": median_time(call, device.sync, 0.01) * 1e3})
+    kiln.library.kiln_free(plans)
+    kiln.library.kiln_matrix_free(p)
+    for matrix in (S, a, b):
+        matrix.free()
+    times = sorted(plan["ms"] for plan in found)
+    chosen = next(plan["ms"] for plan in found if plan["chosen"])
+    return {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col), "best_ms": times[0], "chosen_ms": chosen,
+            "loss": chosen / times[0] - 1, "plans": found}
+
+
+def run(device, name, k, data, peers, rode):
     rows, cols = CASES[name][:2]
     start, col, value = data
     rng = np.random.default_rng(3)
@@ -108,9 +172,10 @@ def run(device, name, k, data, peers):
     for matrix in (S, a, b, y, t):
         matrix.free()
     if peers:
-        peer_times(row, start, col, value, A, B, got)
-        if "peer_sddmm_ms" in row:
-            row["speedup"] = row["peer_sddmm_ms"] / row["sddmm_ms"]
+        peer_times(row, start, col, value, A, B, got, rode)
+        for speedup, peer in (("speedup", "peer_sddmm_ms"), ("rode_speedup", "rode_sddmm_ms")):
+            if peer in row:
+                row[speedup] = row[peer] / row["sddmm_ms"]
     return row
 
 
@@ -120,31 +185,39 @@ def main():
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--widths", default="32,128,512")
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument("--plans", action="store_true")
+    parser.add_argument("--rode")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     device = kiln.Device(options.device)
+    rode = ctypes.CDLL(options.rode) if options.rode else None
     name, description = device.description()
     print(f"{name}: {description}")
     rows = []
     for case in options.cases.split(","):
         data = [array.get() for array in make(*CASES[case], np.float32)]
         for k in map(int, options.widths.split(",")):
-            row = run(device, case, k, data, not options.no_peers)
+            row = run_plans(device, case, k, data) if options.plans else run(device, case, k, data, not options.no_peers, rode)
             rows.append(row)
             print(" ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
-                           for key, value in row.items()), flush=True)
-    ratios = [row["speedup"] for row in rows if "speedup" in row]
-    mean = float(np.exp(np.mean(np.log(ratios)))) if ratios else None
-    if mean:
-        print(f"sddmm: {mean:.3g} times cuSPARSE in geometric mean, least {min(ratios):.3g}")
+                           for key, value in row.items() if key != "plans"), flush=True)
+    result = {"benchmark": "every plan of sampled products" if options.plans else "sampled products against cuSPARSE and RoDe",
+              "device": f"{name}: {description}", "date": datetime.date.today().isoformat(), "commit": options.commit}
+    for of, mean, peer in (("speedup", "geometric_mean", "cuSPARSE"), ("rode_speedup", "rode_geometric_mean", "RoDe")):
+        ratios = [row[of] for row in rows if of in row]
+        if ratios:
+            result[mean] = float(np.exp(np.mean(np.log(ratios))))
+            print(f"sddmm: {result[mean]:.3g} times {peer} in geometric mean, least {min(ratios):.3g}")
+    if options.plans:
+        result["mean_loss"] = float(np.mean([row["loss"] for row in rows]))
+        print(f"the model's choice loses {100 * result['mean_loss']:.1f} % on average, at most "
+              f"{100 * max(row['loss'] for row in rows):.1f} %")
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "sampled products against cuSPARSE", "device": f"{name}: {description}",
-                       "date": datetime.date.today().isoformat(), "commit": options.commit, "geometric_mean": mean,
-                       "rows": rows}, file, indent=1)
+            json.dump({**result, "rows": rows}, file, indent=1)
             file.write("\n")
-    return int(any(row.get("difference", 0) > LIMIT for row in rows))
+    return int(any(row.get(key, 0) > LIMIT for row in rows for key in ("difference", "rode_difference")))
 
 
 if __name__ == "__main__":
