@@ -21,6 +21,7 @@ from gpu_common import median_time
 from gpu_sparse import make, new_csr
 
 TIMES, LIMIT = 2, 1e-4
+COMPARED = 10_000_000  # entries of P that are worth downloading for every plan
 # Rows, columns, entries, and the columns' popularity: table III but PubMed, whose entries fill the GPU with what makes them.
 CASES = {
     "enron": (39_861, 28_102, 3_710_420 / 39_861, "zipf"),
@@ -106,7 +107,7 @@ def peer_times(row, start, col, value, A, B, got, rode):
 
 
 def run_plans(device, name, k, data):
-    """Each plan's time, the prediction beside it; the choice comes first in the library's list."""
+    """Each plan's time, the prediction beside it, and how far its products are from those of the choice, which comes first."""
     rows, cols = CASES[name][:2]
     start, col, value = data
     S = new_csr(device, (rows, cols), np.float32, start, col, value)
@@ -116,13 +117,17 @@ def run_plans(device, name, k, data):
     sample = Sample(kind=TIMES, floor=0, S=S.handle, A=a.handle, B=b.handle)
     work = Work(format=2, type=1, rows=rows, cols=cols, nnz=len(col), k=k)
     kiln.check(kiln.library.kiln_sddmm_plans(ctypes.byref(plans), ctypes.byref(count), device.handle, ctypes.byref(work)))
-    found = []
+    found, got, want = [], np.empty(len(col), np.float32), None
     for plan in plans[:count.value]:
         def call(plan=plan):
             kiln.check(kiln.library.kiln_sddmm_with(ctypes.byref(plan), p, ctypes.byref(sample)))
         found.append({"variant": plan.variant.decode(), "VS": plan.vector, "TL": plan.load, "rows_a_step": plan.rows, "K": plan.columns,
                       "chosen": bool(plan.chosen), "limit": plan.limit.decode(), "predicted_ms": plan.seconds * 1e3,
                       "ms": median_time(call, device.sync, 0.01) * 1e3})
+        if len(col) <= COMPARED:
+            kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+            want = got.copy() if want is None else want
+            found[-1]["difference"] = float(np.abs(got - want).max() / np.abs(want).max())
     kiln.library.kiln_free(plans)
     kiln.library.kiln_matrix_free(p)
     for matrix in (S, a, b):
@@ -130,7 +135,7 @@ def run_plans(device, name, k, data):
     times = sorted(plan["ms"] for plan in found)
     chosen = next(plan["ms"] for plan in found if plan["chosen"])
     return {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col), "best_ms": times[0], "chosen_ms": chosen,
-            "loss": chosen / times[0] - 1, "plans": found}
+            "loss": chosen / times[0] - 1, "difference": max(plan.get("difference", 0) for plan in found), "plans": found}
 
 
 def run(device, name, k, data, peers, rode):
