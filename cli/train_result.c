@@ -55,6 +55,14 @@ int train_judge(struct metrics *metrics, const struct training *job, const struc
     return code;
 }
 
+static void add_parameters(struct training *job) {
+    static const char *const names[] = {"parameters", "parameters_at_most"};
+    for (int i = 0; i < 2; i++) {
+        const double count = kiln_report_figure(&job->report, names[i]);
+        if (!isnan(count)) metrics_add(&job->metrics, names[i], "parameters", count);
+    }
+}
+
 int train_measure(struct run *run, struct training *job) {
     (void)run;
     talk_doing("measure");
@@ -65,6 +73,7 @@ int train_measure(struct run *run, struct training *job) {
         metrics_add(&job->metrics, "dispersion", "dispersion",
                     kiln_report_figure(&job->report, "dispersion"));
         metrics_add(&job->metrics, "aic", "AIC", kiln_report_figure(&job->report, "aic"));
+        add_parameters(job);
     }
     struct fitted fitted = {0};
     int code = train_predict(&fitted, job);
@@ -318,13 +327,13 @@ void train_tell_device(const struct run *run) {
             100 * s.panel_wait_seconds / fmax(s.panel_seconds, 1e-9));
 }
 
-/* Tweedie's likelihood is no formula; other families lack AIC only where counting the parameters would take longer than the fit. */
+/* Where the columns that depend on others could not be counted. */
 static void say_uncounted(const struct training *job) {
-    if (job->loss.kind != KILN_LOSS_GLM || job->loss.family == KILN_TWEEDIE || job->errors ||
-        job->report.stopped_by == KILN_STOP_CANCELLED || !isnan(metrics_get(&job->metrics, "aic")))
-        return;
-    say("AIC is not known: of more than 512 columns those that depend on others are counted only with "
-        "--standard-errors");
+    const double most = kiln_report_figure(&job->report, "parameters_at_most");
+    if (job->loss.kind != KILN_LOSS_GLM || isnan(most)) return;
+    say("AIC is an upper bound, as if the model had %.0f parameters: how many columns depend on others is "
+        "not clear",
+        most);
 }
 
 int train_tell(struct run *run, const struct training *job, json_t *extra) {

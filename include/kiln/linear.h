@@ -136,17 +136,22 @@ KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matr
  * The figure "aic" is as R's glm counts it: -2 log-likelihood + 2 parameters. Gaussian, gamma and inverse
  * Gaussian put the dispersion at deviance / weights and count it as a parameter, which statsmodels does not.
  * Tweedie has NaN, because its density has no closed form. Parameters, also for the dispersion, are the
- * intercept and the columns that do not depend on those before them; with l2 they are all columns. Beyond 512
- * columns only standard errors find them: without, "aic" is NaN. Stops as kiln_logreg does, relative to the
+ * intercept and the columns that do not depend on those before them; with l2 they are all columns. Up to 512
+ * columns they are counted as for standard errors; beyond, by the dimensions of X's null space, which
+ * solutions of X w = X z for random z show. Where these are not clear (as many columns as rows, more than 31
+ * dependent columns, or some close to it), standard errors' way has the last word up to 4096 columns, if the
+ * device has room for n^2 numbers. Else the figure "parameters_at_most" takes the place of "parameters": the
+ * columns that are not constant, but no more than rows; "aic" is then an upper bound, too. A run that
+ * was stopped has neither, and "aic" is NaN. Stops as kiln_logreg does, relative to the
  * gradient of the model without columns. Not converging is not an error. Where the optimum is at infinity
  * (all counts 0, classes that can be separated) coefficients stay finite, and the report says what ended the
  * run. On failure w, b, standard_errors and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_LIMIT (standard errors of more than 4096 columns); ERR_DATA (X without rows or
  * columns; NaN or infinity in an operand; weights negative or all zero; a y that the family has no place for,
  * named with its row; no point found where every mean is in range); memory and device errors.
- * Cost: kiln_logreg's, and two passes for the figures; up to 512 columns without l2 also one for every 64
- * columns and two more. Standard errors: a pass over X for every 64 columns, n^2 doubles and n^3/3
- * multiplications on the host.
+ * Cost: kiln_logreg's, and two passes for the figures. Without l2 the parameters take kiln_gram up to 512
+ * columns; beyond, about as many passes as the fit took, but 200 where these are fewer, of 8 columns of y and
+ * perhaps again of 32. Standard errors: kiln_gram, 3 n^2 doubles and n^3/3 multiplications on the host.
  * Determinism: as mmchain.
  * Source: McCullagh and Nelder, Generalized Linear Models, 2nd ed. 1989; the solver as kiln_logreg's.
  * docs/solvers.md says how it is solved, and from where. */

@@ -46,6 +46,7 @@ static bool finish_panel(struct ki_factorisation *of, int64_t first, int64_t end
         if (row[k] <= of->part * of->scale[k]) {
             row[k] = of->scale[k];
             of->replaced = true;
+            if (of->left_out) of->left_out[k] = true;
             for (int64_t j = k + 1; j < size; j++) row[j] = 0;
         }
         if (!(row[k] > 0) || !isfinite(row[k])) return false;

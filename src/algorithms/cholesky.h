@@ -13,9 +13,10 @@ struct ki_factorisation {
     int64_t size;
     const double *scale; /* what is left of a diagonal element below `part` of its scale becomes the scale, */
     double part;
-    int64_t next;  /* the first row that is not done yet; size: the end */
-    bool replaced; /* which this says; */
-    bool failed;   /* that it is not positive even so: the end, too */
+    int64_t next;   /* the first row that is not done yet; size: the end */
+    bool replaced;  /* which this says, */
+    bool *left_out; /* and, unless NULL, of which rows: they are 0 beside the diagonal; */
+    bool failed;    /* that it is not positive even so: the end, too */
 };
 /* Goes on, from `next`, to the end or until ki_clock() says so; true at the end. */
 bool ki_factorise(struct ki_factorisation *of, double until);

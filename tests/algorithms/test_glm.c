@@ -289,6 +289,39 @@ static void awkward_columns(void **state) {
     glm_data_free(&d);
 }
 
+static double parameters_of(const struct run *run, const struct glm_data *d) {
+    const struct model model = model_of(KILN_GAUSSIAN, KILN_LINK_IDENTITY);
+    struct glm_fit fit;
+    assert_ok(glm_run(&fit, run, d, &model, (kiln_glm_options){0}, true, false));
+    assert_int_equal(fit.report.converged, 1);
+    const double found = kiln_report_figure(&fit.report, "parameters");
+    assert_false(isnan(kiln_report_figure(&fit.report, "aic")));
+    glm_fit_free(&fit);
+    return found;
+}
+
+/* Features of all levels of three text columns: one of each depends on the intercept and the others. A level whose rows weigh nothing is
+ * no parameter. */
+static void parameters_of_many_columns(void **state) {
+    enum { ROWS = 1300, A = 260, B = 257, C = 3, COLUMNS = A + B + C };
+    (void)state;
+    const struct model model = model_of(KILN_GAUSSIAN, KILN_LINK_IDENTITY);
+    const struct run run = {devices[0], KILN_F64, KILN_CSR, NULL};
+    struct glm_data d = glm_data_new(&model, ROWS, COLUMNS, 5);
+    memset(d.X, 0, sizeof *d.X * ROWS * COLUMNS);
+    for (int i = 0; i < ROWS; i++) {
+        double *row = d.X + (size_t)i * COLUMNS;
+        row[i % A] = row[A + i * 7 % B] = row[A + B + i * i % C] = 1;
+        d.weights[i] = 1 + i % 2;
+    }
+    /* i^2 mod 3 is never 2: that column is empty */
+    assert_true(parameters_of(&run, &d) == 1 + COLUMNS - 3 - 1);
+    for (int i = 0; i < ROWS; i++)
+        if (i % A < 3) d.weights[i] = 0;
+    assert_true(parameters_of(&run, &d) == 1 + COLUMNS - 3 - 1 - 3);
+    glm_data_free(&d);
+}
+
 static int open_devices(void **state) {
     (void)state;
     static const char *const names[] = {"cpu", "opencl"};
@@ -312,7 +345,7 @@ int main(void) {
         cmocka_unit_test(families_times_links),   cmocka_unit_test(without_an_intercept),
         cmocka_unit_test(on_every_device),        cmocka_unit_test(weights_repeat_rows),
         cmocka_unit_test(penalty_and_warm_start), cmocka_unit_test(no_optimum),
-        cmocka_unit_test(awkward_columns),
+        cmocka_unit_test(awkward_columns),        cmocka_unit_test(parameters_of_many_columns),
     };
     return cmocka_run_group_tests(tests, open_devices, close_devices);
 }

@@ -218,23 +218,43 @@ static struct ki_newton engine(const kiln_matrix *X, const kiln_glm_options *opt
                               .start = start};
 }
 
-/* How many parameters the model has: columns that depend on others are none, as where text columns have a feature for every level.
- * They are counted by the way to standard errors, whether these are wanted or not, while that costs no more than a few passes;
- * *counted = 0: they were not, and all columns are taken for one each. *errors, from ki_alloc: standard errors at dispersion 1. */
-static kiln_status count_parameters(int64_t *parameters, bool *counted, double **errors, struct ki_glm *glm) {
-    enum { COUNTED_MOST = 512 };
+/* Whether X^T diag(h) X, on the device and on its way, has room there. */
+static bool has_room(const kiln_matrix *X) {
+    enum { COPIES = 3 };
+    kiln_device_info info = {0};
+    kiln_device_statistics used = {0};
+    const kiln_device *device = kiln_matrix_device(X);
+    const double columns = (double)kiln_matrix_cols(X);
+    return kiln_device_get_info(device, &info) == KILN_OK &&
+           kiln_device_get_statistics(device, &used) == KILN_OK &&
+           COPIES * sizeof(double) * columns * columns <= (double)(info.memory - used.memory_used);
+}
+
+/* Columns that depend on others are no parameters, as where text columns have a feature for every level. Few are counted by the way to
+ * standard errors, whether these are wanted or not; of many X's null space tells, and where it does not that way has the last word.
+ * *errors, from ki_alloc: standard errors at dispersion 1. */
+static kiln_status count_parameters(struct ki_parameters *parameters, double **errors, struct ki_glm *glm) {
+    enum { FEW = 512 };
+    kiln_status status;
     const kiln_glm_options *options = glm->options;
-    const int64_t columns = kiln_matrix_cols(glm->X);
-    *parameters = columns + !options->no_intercept;
-    *counted = true;
+    const int64_t columns = kiln_matrix_cols(glm->X), all = columns + !options->no_intercept;
     if (options->standard_errors) {
-        *errors = ki_alloc((size_t)*parameters * sizeof **errors);
-        if (!*errors) return ki_fail_nomem((size_t)*parameters * sizeof **errors, "the standard errors");
+        *errors = ki_alloc((size_t)all * sizeof **errors);
+        if (!*errors) return ki_fail_nomem((size_t)all * sizeof **errors, "the standard errors");
         return ki_glm_information(parameters, *errors, glm);
     }
-    if (options->l2 > 0) return KILN_OK; /* a penalised model has no such number: all are counted */
-    *counted = columns <= COUNTED_MOST && glm->newton.report.stopped_by != KILN_STOP_CANCELLED;
-    return *counted ? ki_glm_information(parameters, NULL, glm) : KILN_OK;
+    /* a penalised model has no such number: all are counted */
+    *parameters = (struct ki_parameters){
+        all, glm->newton.report.stopped_by == KILN_STOP_CANCELLED ? KI_UNCOUNTED : KI_COUNTED};
+    if (options->l2 > 0 || parameters->how == KI_UNCOUNTED) return KILN_OK;
+    if (columns > FEW) {
+        TRY(ki_glm_rank(parameters, glm));
+        if (parameters->how != KI_AT_MOST || columns > ERRORS_COLUMNS_MAX || !has_room(glm->X))
+            return KILN_OK;
+    }
+    TRY(ki_glm_information(parameters, NULL, glm));
+done:
+    return status;
 }
 
 /* As a matrix of X's type, not yet the caller's: nothing of his changes before all is well. */
@@ -252,8 +272,7 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     const double start = ki_clock(), one = 1;
     struct figures figures;
     double *unit = NULL;
-    int64_t parameters;
-    bool counted;
+    struct ki_parameters parameters;
     kiln_matrix *errors = NULL;
     struct ki_glm glm = {.X = X, .options = &own};
     TRY(KI_TAKE(kiln_glm_options, &own, options));
@@ -274,9 +293,9 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     TRY(ki_glm_check_target(&glm));
     TRY(ki_glm_null(&glm));
     TRY(fit(&glm, w, b));
-    TRY(count_parameters(&parameters, &counted, &unit, &glm));
-    TRY(judge(&figures, &glm, (double)parameters));
-    if (!counted) figures.aic = NAN;
+    TRY(count_parameters(&parameters, &unit, &glm));
+    TRY(judge(&figures, &glm, (double)parameters.count));
+    if (parameters.how == KI_UNCOUNTED) figures.aic = NAN;
     check_reach(&glm, &figures);
     if (unit) TRY(scaled_errors(&errors, &glm, unit, figures.dispersion));
     if (errors) TRY(kiln_combine(options->standard_errors, &one, errors, NULL, NULL));
@@ -284,6 +303,10 @@ kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix *X, const
     ki_report_figure(&glm.newton.report, "null_deviance", figures.null_deviance);
     ki_report_figure(&glm.newton.report, "dispersion", figures.dispersion);
     ki_report_figure(&glm.newton.report, "aic", figures.aic);
+    if (parameters.how != KI_UNCOUNTED)
+        ki_report_figure(&glm.newton.report,
+                         parameters.how == KI_COUNTED ? "parameters" : "parameters_at_most",
+                         (double)parameters.count);
     TRY(ki_newton_hand_over(&glm.newton, w, b, report));
 done:
     ki_newton_close(&glm.newton);

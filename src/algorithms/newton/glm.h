@@ -1,4 +1,5 @@
-/* Between glm.c (checks, the fit, its figures), glm_start.c (where to begin) and glm_information.c (standard errors). */
+/* Between glm.c (checks, the fit, its figures), glm_start.c (where to begin), glm_information.c (standard errors) and glm_rank.c
+ * (how many parameters a wide model has). */
 #ifndef KI_GLM_H
 #define KI_GLM_H
 
@@ -27,9 +28,18 @@ kiln_status ki_glm_null(struct ki_glm *glm);
  * a constant. *found: whether it is in range. */
 kiln_status ki_glm_start(struct ki_glm *glm, bool *found);
 
-/* Counts the columns that do not depend on those before them, and the intercept. errors: so many standard errors as there are columns, and
- * one of the intercept, at dispersion 1, NaN for a column that depends on others, whose coefficient becomes 0; NULL: not wanted, and
- * the coefficients stay as they are. */
-kiln_status ki_glm_information(int64_t *parameters, double *errors, struct ki_glm *glm);
+/* How many parameters the model has: the intercept and the columns that do not depend on others. */
+struct ki_parameters {
+    int64_t count;
+    enum { KI_COUNTED, KI_AT_MOST, KI_UNCOUNTED /* the user did not wait */ } how;
+};
+
+/* Counts them in X^T diag(h) X, n x n. errors: so many standard errors as there are columns, and one of the intercept, at dispersion 1,
+ * NaN for a column that depends on those before it, whose coefficient becomes 0; NULL: not wanted, and the coefficients stay as they
+ * are. */
+kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors, struct ki_glm *glm);
+/* Counts them without that matrix, in about as many passes as the fit took. KI_AT_MOST: the columns that are not constant, but no
+ * more than rows; more than 31 dimensions are missing, or it is not clear how many. */
+kiln_status ki_glm_rank(struct ki_parameters *parameters, struct ki_glm *glm);
 
 #endif

@@ -2,19 +2,23 @@
  *
  * Under an intercept kiln_gram takes the columns about their means weighted with h: what is left is the Schur complement of
  * the intercept, without the cancellation that would leave nothing of a column of years. It is scaled to a unit diagonal and
- * factored, A = L L^T; a pivot that is nothing but rounding belongs to a column that depends on those before it. Such a column
+ * factored, A = U^T U; a pivot that is nothing but rounding belongs to a column that depends on those before it. Such a column
  * gets coefficient 0, its part in the predictions goes to those before it: only then are the errors those of the others. */
+#include "algorithms/cholesky.h"
 #include "algorithms/newton/glm.h"
 
 struct information {
     const struct ki_glm *glm;
     int64_t n;
-    double *A;      /* n x n, its lower triangle; then L, then the inverse of L */
+    double *A;      /* n x n; then U, above and on the diagonal */
     double *mean;   /* of the columns, weighted with h; zeros without an intercept */
     double *scale;  /* square roots of A's diagonal; 0 for a column that is left out */
     double *width;  /* what the scale was before a column was found to depend on others */
     double *column; /* n */
+    bool *left_out; /* columns whose pivot is nothing but rounding */
     double weight;  /* the sum of h */
+    bool wanted;    /* standard errors: the user has asked for them, and waits */
+    bool cancelled; /* he does not want to wait for their number alone */
 };
 
 static kiln_status information_new(struct information *of) {
@@ -26,7 +30,8 @@ static kiln_status information_new(struct information *of) {
     of->scale = ki_calloc((size_t)of->n * sizeof(double));
     of->width = ki_calloc((size_t)of->n * sizeof(double));
     of->column = ki_alloc((size_t)of->n * sizeof(double));
-    if (!of->A || !of->mean || !of->scale || !of->width || !of->column)
+    of->left_out = ki_calloc((size_t)of->n * sizeof(bool));
+    if (!of->A || !of->mean || !of->scale || !of->width || !of->column || !of->left_out)
         return ki_fail_nomem((size_t)square, "the information matrix");
     return KILN_OK;
 }
@@ -37,6 +42,7 @@ static void information_free(struct information *of) {
     ki_free(of->scale);
     ki_free(of->width);
     ki_free(of->column);
+    ki_free(of->left_out);
 }
 
 static kiln_status measure_means(struct information *of) {
@@ -53,50 +59,138 @@ done:
     return status;
 }
 
-/* A. What the mean, rounded, leaves of g = (X - 1 mean)^T h is taken off again. */
-static kiln_status form(struct information *of) {
-    kiln_status status;
+static bool asked_to_stop(const struct information *of, const char *phase, int64_t done, int64_t total) {
     const struct ki_newton *newton = &of->glm->newton;
-    kiln_device *device = kiln_matrix_device(newton->X);
-    const kiln_type type = kiln_matrix_type(newton->X);
-    const int64_t n = of->n;
-    kiln_matrix *G = NULL, *g = NULL, *c = NULL;
-    TRY(kiln_matrix_dense(&G, device, type, n, n, NULL));
-    TRY(kiln_matrix_dense(&g, device, type, n, 1, NULL));
-    if (!newton->no_intercept) TRY(ki_vector_new(&c, device, type, n, of->mean));
-    TRY(kiln_gram(G, g, newton->X, newton->C, c));
-    TRY(ki_vector_get(of->A, G));
-    TRY(ki_vector_get(of->column, g));
-    for (int64_t i = 0; c && i < n; i++)
-        for (int64_t j = 0; j < n; j++) of->A[i * n + j] -= of->column[i] / of->weight * of->column[j];
+    const kiln_progress now = {.phase = phase,
+                               .done = done,
+                               .total = total,
+                               .objective = (double)NAN,
+                               .residual = (double)NAN,
+                               .seconds = ki_clock() - newton->start,
+                               .bytes = newton->report.passes * ki_bytes_of(newton->X)};
+    return newton->control.progress && newton->control.progress(newton->control.user, &now) && !of->wanted;
+}
+
+/* How many slices of X's rows kiln_gram shall walk one after the other, so that the user can be asked about twice a second: on a
+ * CPU, where rows of weight 0 cost nothing. */
+static int64_t count_slices(const kiln_matrix *X) {
+    const double half_a_second = 4e9, most = 256; /* bytes of passes */
+    kiln_device_info info = {0};
+    if (kiln_device_get_info(kiln_matrix_device(X), &info) != KILN_OK || info.is_gpu ||
+        !ki_gram_in_one_walk(X))
+        return 1;
+    return (int64_t)fmax(1, fmin(most, ki_gram_price(X) * (double)ki_bytes_of(X) / half_a_second));
+}
+
+/* The operands of kiln_gram, and its result's part of one slice. */
+struct slices {
+    int64_t rows, count;
+    double *curvature, *some; /* of all rows; of those in the slice, else 0 */
+    kiln_matrix *G, *g, *c;
+};
+
+static kiln_status slices_new(struct slices *slices, const struct information *of) {
+    kiln_status status;
+    const kiln_matrix *X = of->glm->X;
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    slices->rows = kiln_matrix_rows(X);
+    slices->count = count_slices(X);
+    TRY(kiln_matrix_dense(&slices->G, device, type, of->n, of->n, NULL));
+    TRY(kiln_matrix_dense(&slices->g, device, type, of->n, 1, NULL));
+    if (!of->glm->newton.no_intercept) TRY(ki_vector_new(&slices->c, device, type, of->n, of->mean));
+    if (slices->count == 1) goto done;
+    slices->curvature = ki_alloc((size_t)slices->rows * sizeof(double));
+    slices->some = ki_alloc((size_t)slices->rows * sizeof(double));
+    if (!slices->curvature || !slices->some)
+        TRY(ki_fail_nomem((size_t)slices->rows * 2 * sizeof(double), "the curvature"));
+    TRY(ki_vector_get(slices->curvature, of->glm->newton.C));
 done:
-    kiln_matrix_free(G);
-    kiln_matrix_free(g);
-    kiln_matrix_free(c);
     return status;
 }
 
-/* A = L L^T of the scaled matrix; what lies above the diagonal stays as it is. */
+static void slices_free(struct slices *slices) {
+    ki_free(slices->curvature);
+    ki_free(slices->some);
+    kiln_matrix_free(slices->G);
+    kiln_matrix_free(slices->g);
+    kiln_matrix_free(slices->c);
+}
+
+static kiln_status walk_slice(const struct slices *slices, const struct information *of, int64_t slice) {
+    kiln_status status;
+    const kiln_matrix *X = of->glm->X, *C = of->glm->newton.C;
+    const int64_t begin = slices->rows * slice / slices->count;
+    const int64_t end = slices->rows * (slice + 1) / slices->count;
+    kiln_matrix *some = NULL;
+    if (slices->count > 1) {
+        memset(slices->some, 0, (size_t)slices->rows * sizeof(double));
+        memcpy(slices->some + begin, slices->curvature + begin, (size_t)(end - begin) * sizeof(double));
+        TRY(ki_vector_new(&some, kiln_matrix_device(X), kiln_matrix_type(X), slices->rows, slices->some));
+    }
+    TRY(kiln_gram(slices->G, slices->g, X, some ? some : C, slices->c));
+done:
+    kiln_matrix_free(some);
+    return status;
+}
+
+/* A. What the mean, rounded, leaves of g = (X - 1 mean)^T h is taken off again. */
+static kiln_status form(struct information *of) {
+    kiln_status status;
+    const int64_t n = of->n;
+    struct slices slices = {0};
+    double *part = NULL;
+    TRY(slices_new(&slices, of));
+    part = ki_alloc((size_t)(n * (n + 1)) * sizeof(double));
+    if (!part) TRY(ki_fail_nomem((size_t)(n * (n + 1)) * sizeof(double), "the information matrix"));
+    memset(of->A, 0, (size_t)(n * n) * sizeof(double));
+    memset(of->column, 0, (size_t)n * sizeof(double));
+    for (int64_t slice = 0; slice < slices.count && !of->cancelled; slice++) {
+        TRY(walk_slice(&slices, of, slice));
+        TRY(ki_vector_get(part, slices.G));
+        TRY(ki_vector_get(part + n * n, slices.g));
+        for (int64_t i = 0; i < n * n; i++) of->A[i] += part[i];
+        for (int64_t i = 0; i < n; i++) of->column[i] += part[n * n + i];
+        if (slices.count > 1) of->cancelled = asked_to_stop(of, "slice", slice, slices.count);
+    }
+    for (int64_t i = 0; slices.c && i < n; i++)
+        for (int64_t j = 0; j < n; j++) of->A[i * n + j] -= of->column[i] / of->weight * of->column[j];
+done:
+    ki_free(part);
+    slices_free(&slices);
+    return status;
+}
+
+/* A scaled to a unit diagonal; a column without spread, beside what it has of squares, is constant, or all zero. */
+static void scale(struct information *of, double least) {
+    const int64_t n = of->n;
+    double *A = of->A;
+    for (int64_t i = 0; i < n; i++) {
+        const double spread = A[i * n + i], whole = spread + of->weight * of->mean[i] * of->mean[i];
+        of->scale[i] = of->width[i] = spread > least * whole ? sqrt(spread) : 0;
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = i; j < n; j++) {
+            const double both = of->scale[i] * of->scale[j];
+            A[i * n + j] = both > 0 ? A[i * n + j] / both : 0;
+        }
+}
+
+/* A = U^T U of the scaled matrix, a row of zeros for a column that is left out. */
 static void factor(struct information *of) {
     const int64_t n = of->n;
     const double least = (double)n * 16 * ki_epsilon(kiln_matrix_type(of->glm->X));
-    double *A = of->A;
+    double *ones = of->column;
+    scale(of, least);
+    for (int64_t i = 0; i < n; i++) ones[i] = 1;
+    struct ki_factorisation factor = {
+        .U = of->A, .size = n, .scale = ones, .part = least, .left_out = of->left_out};
+    while (!ki_factorise(&factor, ki_clock() + KI_FACTOR_ROUND) && !of->cancelled)
+        of->cancelled = asked_to_stop(of, "factor row", factor.next, n);
     for (int64_t i = 0; i < n; i++) {
-        /* a column without spread, beside what it has of squares: constant, or all zero */
-        const double whole = A[i * n + i] + of->weight * of->mean[i] * of->mean[i];
-        of->scale[i] = of->width[i] = A[i * n + i] > least * whole ? sqrt(A[i * n + i]) : 0;
-    }
-    for (int64_t i = 0; i < n; i++) {
-        for (int64_t j = 0; j <= i; j++) {
-            const double scale = of->scale[i] * of->scale[j];
-            double sum = scale > 0 ? A[i * n + j] / scale : 0;
-            for (int64_t k = 0; k < j; k++) sum -= A[i * n + k] * A[j * n + k];
-            if (j < i)
-                A[i * n + j] = A[j * n + j] > 0 ? sum / A[j * n + j] : 0;
-            else
-                A[i * n + i] = sum > least ? sqrt(sum) : 0;
-        }
-        if (A[i * n + i] == 0) of->scale[i] = 0;
+        if (!of->left_out[i] && i < factor.next) continue;
+        memset(of->A + i * n + i, 0, (size_t)(n - i) * sizeof *of->A);
+        of->scale[i] = 0;
     }
 }
 
@@ -106,20 +200,20 @@ static bool depends(const struct information *of, int64_t i) {
     return of->width[i] > 0 && of->scale[i] == 0;
 }
 
-/* The i-th column is sum_j a_j x_j over those before it, about the means: L^T a = row i of L, scales aside. Its coefficient
+/* The i-th column is sum_j a_j x_j over those before it, about the means: U a = column i of U, scales aside. Its coefficient
  * goes to these, and what the means make of that to the intercept. */
 static void hand_on(const struct information *of, int64_t i, double *w, double *b) {
     const int64_t n = of->n;
-    const double *L = of->A, share = w[i];
+    const double *U = of->A, share = w[i];
     double *a = of->column;
     w[i] = 0;
     *b += share * of->mean[i];
     for (int64_t j = i - 1; j >= 0; j--) {
-        double rest = L[i * n + j];
+        double rest = U[j * n + i];
         a[j] = 0;
         if (of->scale[j] == 0) continue;
-        for (int64_t k = j + 1; k < i; k++) rest -= L[k * n + j] * a[k];
-        a[j] = rest / L[j * n + j];
+        for (int64_t k = j + 1; k < i; k++) rest -= U[j * n + k] * a[k];
+        a[j] = rest / U[j * n + j];
         const double part = share * a[j] * of->width[i] / of->scale[j];
         w[j] += part;
         *b -= part * of->mean[j];
@@ -191,29 +285,32 @@ done:
 
 /* ---- errors ---- */
 
-/* Columns of L^-1, one at a time, from below the diagonal: (A^-1)_jj is the sum of column j's squares, and with
- * u = L^-1 mean, mean^T A^-1 mean that of u's. */
-static void invert(double *errors, struct information *of, double *column) {
+/* x = U^-T x, where x is 0 before `first`: the square of its length. */
+static double substitute(const struct information *of, double *x, int64_t first) {
     const int64_t n = of->n;
-    const double *L = of->A;
+    double square = 0;
+    for (int64_t i = first; i < n; i++) {
+        const double *row = of->A + i * n;
+        const double value = x[i] = row[i] > 0 ? x[i] / row[i] : 0;
+        square += value * value;
+        for (int64_t k = i + 1; k < n; k++) x[k] -= row[k] * value;
+    }
+    return square;
+}
+
+/* Columns of U^-T, one at a time: (A^-1)_jj is the sum of column j's squares, and with u = U^-T mean, mean^T A^-1 mean that of
+ * u's. */
+static void invert(double *errors, const struct information *of) {
+    const int64_t n = of->n;
+    double *column = of->column;
     for (int64_t j = 0; j < n; j++) {
-        double sum = 0;
-        for (int64_t i = j; i < n; i++) {
-            double rest = i == j ? 1 : 0;
-            for (int64_t k = j; k < i; k++) rest -= L[i * n + k] * column[k];
-            column[i] = L[i * n + i] > 0 ? rest / L[i * n + i] : 0;
-            sum += column[i] * column[i];
-        }
-        errors[j] = of->scale[j] > 0 ? sqrt(sum) / of->scale[j] : (double)NAN;
+        for (int64_t i = j; i < n; i++) column[i] = i == j ? 1 : 0;
+        const double square = substitute(of, column, j);
+        errors[j] = of->scale[j] > 0 ? sqrt(square) / of->scale[j] : (double)NAN;
     }
-    double sum = 1 / of->weight;
-    for (int64_t i = 0; i < n; i++) {
-        double rest = of->scale[i] > 0 ? of->mean[i] / of->scale[i] : 0;
-        for (int64_t k = 0; k < i; k++) rest -= L[i * n + k] * column[k];
-        column[i] = L[i * n + i] > 0 ? rest / L[i * n + i] : 0;
-        sum += column[i] * column[i];
-    }
-    if (!of->glm->options->no_intercept) errors[n] = sqrt(sum);
+    if (of->glm->options->no_intercept) return;
+    for (int64_t i = 0; i < n; i++) column[i] = of->scale[i] > 0 ? of->mean[i] / of->scale[i] : 0;
+    errors[n] = sqrt(1 / of->weight + substitute(of, column, 0));
 }
 
 /* Whether C holds the loss's own curvature (dialect/losses.h). */
@@ -252,20 +349,20 @@ static int64_t count_independent(const struct information *of) {
     return count;
 }
 
-kiln_status ki_glm_information(int64_t *parameters, double *errors, struct ki_glm *glm) {
+kiln_status ki_glm_information(struct ki_parameters *parameters, double *errors, struct ki_glm *glm) {
     kiln_status status;
     const int64_t n = kiln_matrix_cols(glm->X);
-    struct information of = {.glm = glm, .n = n};
+    struct information of = {.glm = glm, .n = n, .wanted = errors};
     TRY(information_new(&of));
     if (takes_own_curvature(&glm->loss)) TRY(expect_curvature(glm));
     if (!glm->options->no_intercept) TRY(measure_means(&of));
     TRY(form(&of));
     glm->newton.report.passes += ki_gram_passes(n) + 1;
     factor(&of);
-    *parameters = count_independent(&of);
+    *parameters = (struct ki_parameters){count_independent(&of), of.cancelled ? KI_UNCOUNTED : KI_COUNTED};
     if (!errors) goto done;
     TRY(drop_dependent(&of, glm));
-    invert(errors, &of, of.column);
+    invert(errors, &of);
 done:
     information_free(&of);
     return status;
