@@ -25,6 +25,7 @@ static const struct ki_limits low_limits = {
     .band_entries = 2,
     .chip_bytes = 256,
     .chip_bytes_cpu = 256,
+    .gram_columns = INT64_MAX,
     .cpu_columns = 32,
     .cpu_exact_bytes = 256,
     .cpu_panel_bits = 4,

@@ -22,6 +22,7 @@ struct ki_limits ki_limits = {
     .band_entries = 16,
     .chip_bytes = 128 << 10,
     .chip_bytes_cpu = 32 << 10,
+    .gram_columns = -1,
     .cpu_columns = 1 << 18,
     .cpu_exact_bytes = 1 << 20,
     .cpu_panel_bits = 15,

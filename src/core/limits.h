@@ -31,6 +31,10 @@ struct ki_limits {
         chip_bytes; /* of w and y in a group's local memory; more would leave too little to the first cache level */
     int64_t chip_bytes_cpu; /* the same where OpenCL runs on a processor */
 
+    /* Where OpenCL runs on a processor. */
+    int64_t
+        gram_columns; /* of X up to which gram.cl is taken: none as long as PoCL 5.0, which builds it wrongly, is in use */
+
     /* On the CPU. */
     int64_t cpu_columns;      /* y and w of fewer are in the second-level cache often enough */
     int64_t cpu_exact_bytes;  /* of y: copies of a w of less cost a deterministic device less than panels */

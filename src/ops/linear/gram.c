@@ -1,12 +1,13 @@
 /* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way where X has no body of its own for it.
  *
- * That is so for a sparse X on a GPU, on a processor behind OpenCL (PoCL 5.0 takes wrong centres off in gram.cl), where X streams,
+ * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), where X streams,
  * and on a group: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what it scatters is
  * v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
 #include "ops/linear/gram_gpu.h"
 
 #include <string.h>
 
+#include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
@@ -117,8 +118,8 @@ done:
 }
 
 bool ki_gram_in_one_walk(const kiln_matrix *X) {
-    const bool gpu = X->device->properties.is_gpu;
-    return !X->streams && !X->device->group && (ki_on_cpu(X->device) || (gpu && X->format == KILN_DENSE));
+    const bool kernel = X->device->properties.is_gpu || X->cols <= ki_limits.gram_columns;
+    return !X->streams && !X->device->group && (ki_on_cpu(X->device) || (kernel && X->format == KILN_DENSE));
 }
 
 kiln_status ki_gram_all(const struct ki_gram *gram) {

@@ -39,11 +39,6 @@ static struct shape shape_of(const kiln_matrix *X, int64_t size) {
     return best;
 }
 
-/* Elements of a load: one where none is a copy by itself, as PoCL 5.0 leaves some of several out. */
-static int width_of(const kiln_matrix *X) {
-    return ki_copies_in_bulk(&X->device->properties) ? ki_load_width(X) : 1;
-}
-
 /* Splits so that all groups run at once, and each has some chunks. */
 static int64_t splits_of(const struct shape *shape, int64_t rows, int64_t pairs, int64_t resident) {
     enum { CHUNKS_LEAST = 4 };
@@ -81,7 +76,7 @@ kiln_status ki_gram_gpu(const struct ki_gram *gram) {
         !ki_mul3(size, size, ki_type_bytes(ki_wide_type(device)), &square))
         return ki_fail(KILN_ERR_ARGUMENT, "a Gram matrix of %lld columns overflows", (long long)size);
     snprintf(defines, sizeof defines, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape.side,
-             shape.group, shape.chunk, width_of(X), shape.stages, strips == 1 ? " -DONE_STRIP" : "",
+             shape.group, shape.chunk, ki_load_width(X), shape.stages, strips == 1 ? " -DONE_STRIP" : "",
              shape.tensor ? " -DTENSOR" : "");
     TRY(ki_kernel_get(&kernel, device, "gram", "gram", X->type, defines));
     TRY(ki_kernel_resident(device, &resident, kernel, shape.group));

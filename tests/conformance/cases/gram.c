@@ -20,7 +20,8 @@ static void add(struct problem_list *list, int64_t rows, int64_t cols, enum patt
 static void list(struct problem_list *list) {
     static const int64_t widths[] = {1, 2, 7, 8, 9, 16, 17, 28, 31, 54, 65, 129};
     for (int i = 0; i < (int)(sizeof widths / sizeof *widths); i++) {
-        if (list->thin && widths[i] != 9) continue; /* where each width is a kernel to build */
+        if (list->thin && widths[i] != 9 && widths[i] != 65)
+            continue; /* where each width is a kernel to build */
         add(list, 211, widths[i], PATTERN_DENSE, 0);
         add(list, 211, widths[i], PATTERN_UNIFORM, 5);
         if (!list->thin) add(list, 97, widths[i], PATTERN_DENSE, 1);
