@@ -2,6 +2,8 @@
 
     python stage.py KILN STAGE      KILN: the command line tool; `import kiln` must work
 """
+import contextlib
+import os
 import pathlib
 import re
 import shutil
@@ -42,6 +44,20 @@ def stage_page(source: pathlib.Path, to: pathlib.Path, stage: pathlib.Path) -> N
     to.write_text("".join(part if part.startswith("```") else LINK.sub(link, part) for part in fences))
 
 
+def draw_gallery(page: pathlib.Path, stage: pathlib.Path) -> None:
+    """Runs the page's blocks, and puts each picture that one saves below it."""
+    import matplotlib
+
+    matplotlib.use("svg")
+    text, names = page.read_text(), {}
+    (stage / "data").symlink_to(ROOT / "data")
+    with contextlib.chdir(stage):
+        for block in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
+            exec(compile(block, page.name, "exec"), names)
+    os.unlink(stage / "data")
+    page.write_text(re.sub(r"^(## (.*)\n(?:(?!## ).*\n)*?.*savefig\(\"(.*)\"\)\n```\n)", r"\1\n![\2](\3)\n", text, flags=re.M))
+
+
 def main() -> None:
     tool, stage = sys.argv[1], pathlib.Path(sys.argv[2])
     shutil.rmtree(stage, ignore_errors=True)
@@ -54,6 +70,7 @@ def main() -> None:
         shutil.copyfile(source, stage / path)
     for source in (ROOT / "docs").glob("*.md"):
         stage_page(source, stage / source.name, stage)
+    draw_gallery(stage / "gallery.md", stage)
     for name, page in PAGES.items():
         stage_page(ROOT / name, stage / page, stage)
     here = pathlib.Path(__file__).parent

@@ -54,7 +54,8 @@ class _Turn:
 
 
 class Device:
-    """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0".
+    """The CPU or a GPU, opened by name: "auto", "cpu", "cuda", "cuda:1", "opencl", "opencl:0.0"; or several GPUs that share passes over X,
+    "cuda:all", "cuda:0,1" (docs/groups.md).
 
     memory is a budget in bytes; deterministic asks for the same bits from run to run. Threads may share a device: their calls take
     turns.
@@ -82,10 +83,10 @@ class Device:
         """Waits until everything that was asked of the device is done."""
         self.call(lib.kiln_device_sync, self.pointer)
 
-    def bandwidth(self) -> float:
-        """Bytes a second that the device reads from its memory, measured once on this machine."""
+    def bandwidth(self, *, remeasure: bool = False) -> float:
+        """Bytes a second that the device reads from its memory, measured once on this machine, or now."""
         measured = ffi.new("double *")
-        self.call(lib.kiln_device_bandwidth, measured, self.pointer, 0)
+        self.call(lib.kiln_device_bandwidth, measured, self.pointer, remeasure)
         return float(measured[0])
 
     def __repr__(self) -> str:
@@ -227,7 +228,7 @@ class Matrix:
     def __dlpack_device__(self) -> tuple[int, int]:
         if self.device.name == "cpu":
             return CPU, 0
-        if self.device.name.startswith("cuda:") and "," not in self.device.name:
+        if self.device.name.startswith("cuda:") and self.device.name[5:].isdigit():  # not a group
             return CUDA, int(self.device.name[5:])
         raise BufferError(f"{self.device.name} has no memory that other packages know; numpy() copies it")
 

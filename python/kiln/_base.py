@@ -32,7 +32,7 @@ class Estimator(BaseEstimator):  # type: ignore[misc]
     def _validate(self, X: Any, y: Any = "no_validation", **more: Any) -> Any:
         """X, or X and y, in float32 or float64; a kiln.Matrix as it is."""
         more.setdefault("accept_sparse", "csr")
-        if on_cuda(X):
+        if not isinstance(X, Matrix) and on_cuda(X):
             X = Matrix(X)
         if isinstance(X, Matrix):
             if more.get("reset", True):

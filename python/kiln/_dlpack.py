@@ -18,7 +18,10 @@ def on_cuda(array: Any) -> bool:
         array = array.values()
     elif hasattr(array, "tocsr"):
         array = getattr(array, "data", None)
-    return hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == CUDA
+    try:
+        return hasattr(array, "__dlpack_device__") and int(array.__dlpack_device__()[0]) == CUDA
+    except BufferError:  # a kiln.Matrix on an OpenCL device or a group
+        return False
 
 
 def to_host(array: Any) -> Any:

@@ -61,7 +61,8 @@ def scatter(model: Any, color: Any = None, ax: Any = None) -> Any:
         ax.legend()
     else:
         ax.scatter(model.embedding_[:, 0], model.embedding_[:, 1], s=12, c=color)
-    ax.set(xlabel="dimension 1", ylabel="dimension 2", aspect="equal")
+    ax.set(xlabel="dimension 1", ylabel="dimension 2")
+    ax.set_aspect("equal", adjustable="datalim")
     return ax
 
 
@@ -69,6 +70,7 @@ def cluster_sizes(model: Any, ax: Any = None) -> Any:
     """The number of rows of each cluster (kiln.KMeans)."""
     ax = _axes(ax)
     ax.bar(np.arange(model.n_clusters), np.bincount(model.labels_, minlength=model.n_clusters))
+    ax.locator_params(axis="x", integer=True, nbins=20)
     ax.set(xlabel="cluster", ylabel="rows")
     return ax
 
@@ -100,7 +102,7 @@ def roofline(X: Any, columns: int = 1, device: Any = "auto", repeats: int = 5, a
         calls = {"multiply": (2 * x.nnz * columns, lambda: _functions.multiply(x, y)),
                  "mmchain": (4 * x.nnz * columns, lambda: _functions.mmchain(x, y))}
         seconds = {name: fastest(where, call, repeats) for name, (_, call) in calls.items()}
-    bandwidth = where.bandwidth()
+    bandwidth = where.bandwidth(remeasure=True)
     ax = _axes(ax)
     intensity = np.logspace(-2, max(2, np.log10(2 * peak / bandwidth)), 200)
     ax.loglog(intensity, np.minimum(bandwidth * intensity, peak) / 1e9, color="grey",

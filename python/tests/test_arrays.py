@@ -79,6 +79,27 @@ def test_a_matrix_serves_many_fits():
     np.testing.assert_allclose(kiln.Ridge(1.0).fit(matrix, y).predict(matrix), kiln.Ridge(1.0).fit(X, y).predict(X), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["cpu*2", "opencl"])
+def test_a_matrix_on_a_group_or_a_device_of_its_own(name):
+    if name == "opencl" and not any(row["name"].startswith("opencl") and row["usable"] for row in kiln.devices()):
+        pytest.skip("needs an OpenCL device")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(100, 5)), rng.normal(size=100)
+    matrix = kiln.matrix(X, kiln.device(name))
+    ours = kiln.Ridge(1.0).fit(matrix, y)
+    assert ours.device_ == matrix.device.name and ours.device_.startswith(name)
+    np.testing.assert_allclose(ours.coef_, kiln.Ridge(1.0, device="cpu").fit(X, y).coef_, rtol=1e-9)
+    np.testing.assert_allclose(ours.predict(matrix), ours.predict(X), rtol=1e-9, atol=1e-12)
+    with pytest.raises(BufferError, match="memory that other packages know"):
+        matrix.__dlpack__()
+
+
+def test_what_a_group_refuses():
+    with pytest.raises(kiln.UnsupportedError, match="group of devices") as caught:
+        kiln.KMeans(2, device="cpu*2").fit(np.arange(20.0).reshape(10, 2))
+    assert "one of them" in caught.value.hint
+
+
 def test_inputs_are_not_written():
     X, y = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50.0)
     X.setflags(write=False)

@@ -15,7 +15,7 @@ import scipy.sparse
 from conftest import ROOT
 
 DOCS = ROOT / "docs"
-RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "troubleshooting",
+RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "groups", "gallery", "troubleshooting",
        "linear", "hits"]
 SAME = doctest.OutputChecker()
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
