@@ -7,7 +7,8 @@
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
-# OUT: logs.tar.gz holds all logs. COMMIT names what was built.
+# OUT: logs.tar.gz holds all logs. COMMIT names what was built. models goes
+# through the Python package: it wants cffi, and python/kiln/_binding.py, which python/binding.py writes, or the package installed.
 set -u
 build=$1
 out=$2
@@ -17,7 +18,7 @@ commit=${COMMIT:-unknown}
 failed=0
 cores=$(nproc)
 export LD_LIBRARY_PATH="$build/lib:$build${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-export KILN_LIBRARY="$build/libkiln.so" PYTHONUNBUFFERED=1 PYTHONPATH="$here/peers"
+export KILN_LIBRARY="$build/libkiln.so" PYTHONUNBUFFERED=1 PYTHONPATH="$here/peers:$here/../python"
 mkdir -p "$out/logs"
 
 # step NAME command...: runs it, keeps its output, shows the end.

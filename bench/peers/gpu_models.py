@@ -1,27 +1,35 @@
 #!/usr/bin/env python3
-"""Training linear models on one GPU, f32, X on the device: Kiln against what GPU users would take instead, FlashLib and cuML, each
-with how far its objective stays above the optimum (relative; all objectives are computed in f64 by the same PyTorch code, the
-optimum by Kiln in f64 to a tight tolerance).
+"""Training from Python on one GPU, f32, X on the device: Kiln's estimators against what GPU users would take instead, FlashLib and cuML.
 
-FlashLib's ridge fits no intercept, so that its distance is to the optimum without one. A peer that is not installed is left out.
+All take the same tensors where they lie and are timed from call to return. Linear models, each with its default tolerance: how far the
+objective stays above the optimum (relative; all objectives are computed in f64 by the same PyTorch code, the optimum by Kiln in f64 to a
+tight tolerance; FlashLib's ridge fits no intercept, so that its distance is to the optimum without one). K-Means: inertia after equally
+many iterations from the same centres. And what a call costs beside the library. A peer that is not installed is left out.
 
-usage: gpu_models.py [--json FILE] [--commit TEXT] [--scale S] [--only WORD]
+usage: gpu_models.py [--json FILE] [--commit TEXT] [--scale S] [--only dense|sparse|kmeans|calls]
+
+The package comes from an installation, or from python/ with the binding that
+`python3 python/binding.py cc include python/kiln/_binding.py` writes, and KILN_LIBRARY.
 """
 import argparse
 import datetime
 import json
 import sys
 import time
+import warnings
 
 import numpy as np
 import torch
 
-import kiln_ctypes as kiln
+import kiln
 from gpu_common import distinct_csr
+from kiln._library import ffi, lib
 
 L2 = 1.0
 DENSE = [(11_000_000, 28), (1_000_000, 256), (500_000, 1024)]
 SPARSE = [(3_000_000, 100_000, False), (3_000_000, 1_000_000, True)]
+CLUSTERED = [(10_000_000, 32, 100), (1_000_000, 128, 1024)]
+ITERATIONS = 20
 
 
 def fastest(run, repeats=3):
@@ -38,9 +46,17 @@ def fastest(run, repeats=3):
     return best, result
 
 
+def host(values):
+    """What any of the packages returns, in NumPy."""
+    values = values.get() if hasattr(values, "get") else values.cpu() if hasattr(values, "cpu") else values
+    return np.asarray(values, np.float64)
+
+
+# ------------------------------------------------------------------------------------------------ linear models
+
 def objective(loss, products, y, w, b):
     """sum_i loss_i + L2/2 |w|^2 in f64; products(w) = X w."""
-    w = torch.as_tensor(np.asarray(w, np.float64).ravel(), device="cuda")
+    w = torch.as_tensor(w, device="cuda")
     eta = products(w) + float(b)
     y = y.double()
     each = torch.nn.functional.softplus(eta) - y * eta if loss == "logistic" else (eta - y) ** 2 / 2
@@ -51,120 +67,182 @@ def dense_products(X):
     return lambda w: torch.cat([part.double() @ w for part in X.split(1 << 20)])
 
 
-def sparse_products(host):
-    X = torch.sparse_csr_tensor(torch.from_numpy(host.indptr.astype(np.int64)), torch.from_numpy(host.indices.astype(np.int64)),
-                                torch.from_numpy(host.data.astype(np.float64)), host.shape, device="cuda")
+def sparse_products(X):
+    X = torch.sparse_csr_tensor(torch.from_numpy(X.indptr.astype(np.int64)), torch.from_numpy(X.indices.astype(np.int64)),
+                                torch.from_numpy(X.data.astype(np.float64)), X.shape, device="cuda")
     return lambda w: X @ w
 
 
-def kiln_fit(loss, make_X, y, cols, dtype, **options):
-    device = kiln.Device("cuda")
-    X, target = make_X(device, dtype), device.dense(y.size, 1, dtype, y)
-    W, b = device.dense(cols, 1, dtype), device.dense(1, 1, dtype)
-    fit = kiln.logreg if loss == "logistic" else kiln.linreg
-    seconds, report = fastest(lambda: fit(W, b, X, target, l2=L2, **options))
-    result = W.numpy().ravel(), float(b.numpy()[0, 0]), seconds, report
-    for matrix in (X, target, W, b):
-        matrix.free()
-    kiln.library.kiln_device_close(device.handle)
-    return result
+def fitted(model, X, y, repeats=3):
+    """Coefficients, intercept, seconds and the model."""
+    seconds, _ = fastest(lambda: model.fit(X, y), repeats)
+    return host(model.coef_).ravel(), float(host(getattr(model, "intercept_", 0.0)).ravel()[0]), seconds, model
 
 
-def flashlib_fit(loss, X, y):
+def by_kiln(loss, X, y, **options):
+    made = kiln.LogisticRegression(C=1 / L2, **options) if loss == "logistic" else kiln.Ridge(L2, **options)
+    return fitted(made, X, y)
+
+
+def by_flashlib(loss, X, y):
     from flashlib.applications.logistic_regression import LogisticRegression
     from flashlib.applications.ridge import Ridge
-    model = LogisticRegression(C=1 / L2, max_iter=1000) if loss == "logistic" else Ridge(alpha=L2)
-    seconds, _ = fastest(lambda: model.fit(X, y))
-    intercept = getattr(model, "intercept_", 0.0)
-    return model.coef_.double().cpu().numpy(), float(intercept), seconds
+    return fitted(LogisticRegression(C=1 / L2, max_iter=1000) if loss == "logistic" else Ridge(alpha=L2), X, y)
 
 
-def cuml_fit(loss, X, y):
+def by_cuml(loss, X, y):
     import cuml
-    if loss == "logistic":
-        model = cuml.LogisticRegression(C=1 / L2, max_iter=1000, tol=1e-4)
-    else:
-        model = cuml.Ridge(alpha=L2)
-    seconds, _ = fastest(lambda: model.fit(X, y), 1)
-    as_numpy = lambda a: np.asarray(a.get() if hasattr(a, "get") else a, np.float64)
-    return as_numpy(model.coef_).ravel(), float(as_numpy(model.intercept_).ravel()[0]), seconds
+    made = cuml.LogisticRegression(C=1 / L2, max_iter=1000, tol=1e-4) if loss == "logistic" else cuml.Ridge(alpha=L2)
+    return fitted(made, X, y, 1)
 
 
-def fits(loss, case, y, cols, make_X, products, gpu_X):
-    """A row: each library's milliseconds and gap. gpu_X: what peers take, or for a sparse X a function that makes it."""
-    target = y.cpu().numpy()
+def compare(loss, case, X, exact, y, products):
+    """A row: each library's milliseconds and gap. exact: X in f64; y: a tensor."""
+    labels = y.long() if loss == "logistic" else y
     optimum = {}
-    for no_intercept in (0, 1):
-        w, b, _, report = kiln_fit(loss, make_X, target, cols, np.float64, tolerance=1e-11, no_intercept=no_intercept)
-        optimum[no_intercept] = objective(loss, products, y, w, b)
-    row = {"loss": loss, "case": case, "optimum": optimum[0], "optimum_converged": bool(report.converged)}
-    w, b, seconds, report = kiln_fit(loss, make_X, target, cols, np.float32)
-    row["kiln"] = {"ms": 1e3 * seconds, "gap": objective(loss, products, y, w, b) / optimum[0] - 1, "passes": report.passes,
-                   "converged": bool(report.converged)}
-    for name, fit in (("flashlib", flashlib_fit), ("cuml", cuml_fit)):
-        if name == "flashlib" and callable(gpu_X):
-            continue  # it takes no sparse X
+    for fit_intercept in (True, False):
+        w, b, _, model = by_kiln(loss, exact, labels, tol=1e-11, fit_intercept=fit_intercept)
+        optimum[fit_intercept] = objective(loss, products, y, w, b)
+    row = {"loss": loss, "case": case, "optimum": optimum[True], "optimum_converged": model.converged_}
+    peers = [("kiln", by_kiln), ("cuml", by_cuml)] + ([] if hasattr(X, "tocsr") else [("flashlib", by_flashlib)])  # it takes no sparse X
+    for name, fit in peers:
         try:
-            w, b, seconds = fit(loss, gpu_X() if callable(gpu_X) else gpu_X, y)
+            w, b, seconds, model = fit(loss, X, labels if name == "kiln" else y)
         except ImportError as error:
             print(f"  {name}: {error}")
             continue
-        with_none = name == "flashlib" and loss == "squared"
-        row[name] = {"ms": 1e3 * seconds, "gap": objective(loss, products, y, w, b) / optimum[with_none] - 1}
-    print(f"{loss:9} {case:34} " + "  ".join(f"{name} {row[name]['ms']:8.2f} ms gap {row[name]['gap']:.1e}"
-                                             for name in ("kiln", "flashlib", "cuml") if name in row), flush=True)
+        intercept = name != "flashlib" or loss == "logistic"
+        row[name] = {"ms": 1e3 * seconds, "gap": objective(loss, products, y, w, b) / optimum[intercept] - 1}
+        if name == "kiln":
+            row[name] |= {"passes": model.report_.passes, "converged": model.converged_, "library_ms": 1e3 * model.report_.seconds}
+    show(f"{loss} {case}", row, "gap")
     return row
+
+
+def show(title, row, figure):
+    print(f"{title:44} " + "  ".join(f"{name} {row[name]['ms']:8.2f} ms {figure} {row[name][figure]:.4g}"
+                                     for name in ("kiln", "flashlib", "cuml") if name in row), flush=True)
 
 
 def dense_rows(rows, cols):
     torch.manual_seed(1)
     X = torch.randn(rows, cols, device="cuda")
     eta = X @ (torch.randn(cols, device="cuda") / cols ** 0.5) + 0.3
-    host = X.cpu().numpy()
-    make_X = lambda device, dtype: device.dense(rows, cols, dtype, host)
     labels = (torch.rand(rows, device="cuda") < torch.sigmoid(eta)).float()
     values = eta + torch.randn(rows, device="cuda")
     for loss, y in (("logistic", labels), ("squared", values)):
-        yield fits(loss, f"dense {rows:,} x {cols:,}", y, cols, make_X, dense_products(X), X)
+        yield compare(loss, f"dense {rows:,} x {cols:,}", X, X.double(), y, dense_products(X))
 
 
 def sparse_rows(rows, cols, popular):
-    host = distinct_csr(rows, cols, 30, np.float32, 1, zipf=popular)
-    products = sparse_products(host)
+    import cupyx.scipy.sparse
+    X = distinct_csr(rows, cols, 30, np.float32, 1, zipf=popular)
+    products = sparse_products(X)
     torch.manual_seed(2)
     eta = products(torch.randn(cols, device="cuda", dtype=torch.float64)) / 2
     y = (torch.rand(rows, device="cuda") < torch.sigmoid(eta)).float()
-    make_X = lambda device, dtype: device.csr(host.astype(dtype))
+    there = cupyx.scipy.sparse.csr_matrix(X)
+    yield compare("logistic", f"sparse {rows:,} x {cols:,}, {'popular' if popular else 'uniform'} columns", there, there.astype(np.float64),
+                  y, products)
 
-    def cupy_X():
-        import cupyx.scipy.sparse
-        return cupyx.scipy.sparse.csr_matrix(host)
 
-    yield fits("logistic", f"sparse {rows:,} x {cols:,}, {'popular' if popular else 'uniform'} columns", y, cols, make_X, products,
-               cupy_X)
+# --------------------------------------------------------------------------------------------------- K-Means
+
+def clusters_by_kiln(X, C):
+    return kiln.KMeans(len(C), init=C.cpu().numpy(), max_iter=ITERATIONS, tol=0).fit(X).cluster_centers_
+
+
+def clusters_by_flashlib(X, C):
+    import flashlib
+    return flashlib.flash_kmeans(X, len(C), max_iters=ITERATIONS, tol=-1.0, init_centroids=C)[1]
+
+
+def clusters_by_cuml(X, C):
+    import cupy
+    from cuml.cluster import KMeans
+    return KMeans(len(C), init=cupy.asarray(C), n_init=1, max_iter=ITERATIONS, tol=0, output_type="cupy").fit(cupy.asarray(X)).cluster_centers_
+
+
+def inertia(X, C):
+    C = torch.as_tensor(host(C), device="cuda")
+    parts = X.split(max(1, 200_000_000 // len(C)))
+    return sum(float(((x * x).sum(1) + ((C * C).sum(1) - 2 * x @ C.T).min(1)[0]).sum()) for x in (part.double() for part in parts))
+
+
+def clustered_rows(rows, cols, k):
+    """Points around k centres that lie as far apart as their noise is wide."""
+    torch.manual_seed(3)
+    X = torch.randn(k, cols, device="cuda")[torch.randint(k, (rows,), device="cuda")] + torch.randn(rows, cols, device="cuda")
+    C = X[torch.randperm(rows, device="cuda")[:k]].contiguous()
+    row = {"case": f"K-Means {rows:,} x {cols:,}, k = {k:,}, {ITERATIONS} iterations"}
+    for name, run in (("kiln", clusters_by_kiln), ("flashlib", clusters_by_flashlib), ("cuml", clusters_by_cuml)):
+        try:
+            seconds, centres = fastest(lambda run=run: run(X, C), 2)
+        except ImportError as error:
+            print(f"  {name}: {error}")
+            continue
+        row[name] = {"ms": 1e3 * seconds, "inertia": inertia(X, centres)}
+    show(row["case"], row, "inertia")
+    yield row
+
+
+# ----------------------------------------------------------------------------------------------- what a call costs
+
+def call_rows():
+    """multiply and mmchain of 8 x 8 tensors with results that stay, beside the library's own call, microseconds."""
+    where = kiln.device("cuda")
+    X, y = torch.eye(8, device="cuda"), torch.ones(8, device="cuda")
+    A, b, out = kiln.matrix(X), kiln.matrix(y), kiln.matrix(torch.zeros(8, device="cuda"))
+    bare = {"multiply": lambda: lib.kiln_multiply(out.pointer, 1, lib.KILN_PLAIN, A.pointer, b.pointer, 0, ffi.NULL),
+            "mmchain": lambda: lib.kiln_mmchain(out.pointer, 1, A.pointer, ffi.NULL, b.pointer, 0, ffi.NULL)}
+    for name, direct in bare.items():
+        with kiln.results_on_device():
+            function = getattr(kiln, name)
+            took = {"library": per_call(direct, where), "kiln.Matrix": per_call(lambda: function(A, b), where),
+                    "PyTorch": per_call(lambda: function(X, y), where)}
+        print(f"a call of {name}, us: " + ", ".join(f"{kind} {us:.1f}" for kind, us in took.items()), flush=True)
+        yield {"call": name, "microseconds": took}
+
+
+def per_call(call, where, batch=50, repeats=10):
+    call()
+    took = []
+    for _ in range(repeats):
+        where.synchronize()
+        begin = time.perf_counter()
+        for _ in range(batch):
+            call()
+        where.synchronize()
+        took.append((time.perf_counter() - begin) / batch)
+    return 1e6 * min(took)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     parser.add_argument("--scale", type=float, default=1)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    rows, s = [], options.scale
-    for shape in DENSE:
-        if options.only in "dense":
-            rows += dense_rows(int(shape[0] * s), shape[1])
-        torch.cuda.empty_cache()
-    for shape in SPARSE:
-        if options.only in "sparse":
-            rows += sparse_rows(int(shape[0] * s), *shape[1:])
-    if options.json:
-        with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "linear models against FlashLib and cuML, f32", "device": kiln.Device("cuda").description()[1],
-                       "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows}, file, indent=1)
-            file.write("\n")
-    return 0 if all(row["kiln"]["converged"] for row in rows) else 1
+    warnings.simplefilter("ignore")
+    found = {"calls": [], "rows": [], "clusters": []}
+    plan = [("calls", "calls", call_rows, [()]), ("dense", "rows", dense_rows, DENSE), ("kmeans", "clusters", clustered_rows, CLUSTERED),
+            ("sparse", "rows", sparse_rows, SPARSE)]
+    for word, place, run, shapes in plan:
+        for shape in shapes if options.only in word else []:
+            found[place] += run(*[int(shape[0] * options.scale), *shape[1:]] if shape else [])
+            torch.cuda.empty_cache()
+            if options.json:
+                save(options, found)
+    return 0 if all(row["kiln"]["converged"] for row in found["rows"]) else 1
+
+
+def save(options, found):
+    """What there is so far."""
+    with open(options.json, "w", encoding="utf-8") as file:
+        json.dump({"benchmark": "from Python against FlashLib and cuML, f32", "device": kiln.device("cuda").description,
+                   "date": datetime.date.today().isoformat(), "commit": options.commit, **found}, file, indent=1)
+        file.write("\n")
 
 
 if __name__ == "__main__":
