@@ -8,7 +8,7 @@ from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
-from ._arrays import Device, Matrix, matrix
+from ._arrays import Device, Matrix, device as open_device, matrix
 from ._base import Estimator
 from ._library import ffi, lib, struct
 from ._solve import Report
@@ -39,14 +39,18 @@ class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
         X = self._sparse(self._validate(X))
         where = self._place(X, self.n_components)
         R = matrix(X, where)
-        A = Matrix.empty(where, (R.shape[0], self._width()), R.dtype)
-        B = Matrix.empty(where, (R.shape[1], self._width()), R.dtype)
-        self._run([A, B, R], tolerance=self.tol, max_iterations=self.max_iter,
+        A, B, warm = self._start(R)
+        self._run([A, B, R], warm_start=warm, tolerance=self.tol, max_iterations=self.max_iter,
                   seed=int(check_random_state(self.random_state).randint(2**31 - 1)), **self._options())
         self._take(A.numpy(), B.numpy())
         self._n_features_out = self._width()
         self.device_ = where.name
         return self
+
+    def _start(self, R: Matrix) -> tuple[Matrix, Matrix, int]:
+        """A and B, and whether the library begins with what they hold."""
+        A, B = (Matrix.empty(R.device, (count, self._width()), R.dtype) for count in R.shape)
+        return A, B, 0
 
     def _width(self) -> int:
         """Columns of the factors."""
@@ -90,6 +94,7 @@ class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
 
 class _Recommender(_Factors):
     mean_: float
+    warm_start: bool
 
     def _take(self, A: Any, B: Any) -> None:
         self.row_factors_, self.column_factors_ = A, B
@@ -97,6 +102,35 @@ class _Recommender(_Factors):
 
     def _tensors(self) -> tuple[Any, Any]:
         return self.row_factors_, self.column_factors_
+
+    def _start(self, R: Matrix) -> tuple[Matrix, Matrix, int]:
+        last = getattr(self, "row_factors_", None), getattr(self, "column_factors_", None)
+        if not self.warm_start or any(known is None or known.shape[1] != self._width() for known in last):
+            return super()._start(R)
+        random = check_random_state(self.random_state)
+        A, B = (matrix(self._grown(known, count, R.dtype, random), R.device) for known, count in zip(last, R.shape))
+        return A, B, 1
+
+    def _grown(self, known: Any, count: int, dtype: Any, random: Any) -> Any:
+        """Factors that are known, and small random ones for what has come since; a bias begins at 0."""
+        new = 0.1 * random.normal(size=(max(0, count - len(known)), self._width()))
+        if self._biased():
+            new[:, -1] = 0
+        return np.ascontiguousarray(np.vstack([known, new])[:count], dtype)
+
+    def _biased(self) -> bool:
+        """Whether the last column of the factors holds biases or means."""
+        return True
+
+    def similar(self, column: int, top: int = 10) -> tuple[Any, Any]:
+        """The numbers of the `top` columns whose factors point most nearly the way of this one's, and the cosines; -1 and NaN where there
+        are fewer."""
+        check_is_fitted(self)
+        columns, scores = np.empty(top, np.int64), np.empty(top)
+        where = open_device("cpu")
+        where.call(lib.kiln_similar, ffi.cast("int64_t *", columns.ctypes.data), ffi.cast("double *", scores.ctypes.data), top,
+                   self._model(where), column)
+        return columns, scores
 
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """fit(X).row_factors_"""
@@ -123,15 +157,16 @@ class ALS(_Recommender):
 
     Explicit ratings by default; implicit=True takes entries for how often something was seen, with confidence 1 + alpha |r|.
     l2: the penalty, with counted=True times the number of a row's entries; None: the default of the kind. solver: "cg", "cholesky" or
-    "ccd" (CCD++).
+    "ccd" (CCD++). warm_start: a fit goes on from the last one's factors; rows and columns beyond those it had are new.
     """
 
     _algorithm = "als"
 
     def __init__(self, n_components: int = 64, *, implicit: bool = False, alpha: float | None = None, l2: float | None = None,
                  biases: bool = False, counted: bool = False, solver: str = "cg", max_iter: int = 100, tol: float = 1e-4,
-                 random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
+                 warm_start: bool = False, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
         self.n_components = n_components
+        self.warm_start = warm_start
         self.implicit = implicit
         self.alpha = alpha
         self.l2 = l2
@@ -143,6 +178,9 @@ class ALS(_Recommender):
         self.random_state = random_state
         self.device = device
         self.verbose = verbose
+
+    def _biased(self) -> bool:
+        return self.biases
 
     def _options(self) -> dict[str, Any]:
         solvers = {"cg": lib.KILN_FACTOR_CG, "cholesky": lib.KILN_FACTOR_CHOLESKY, "ccd": lib.KILN_FACTOR_CCD}
@@ -160,8 +198,9 @@ class SFA(_Recommender):
     _algorithm = "sfa"
 
     def __init__(self, n_components: int = 32, *, l2: float | None = None, damping: float | None = None, max_iter: int = 200,
-                 tol: float = 1e-4, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
+                 tol: float = 1e-4, warm_start: bool = False, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
         self.n_components = n_components
+        self.warm_start = warm_start
         self.l2 = l2
         self.damping = damping
         self.max_iter = max_iter

@@ -20,6 +20,8 @@ class _Linear(Estimator):
     """X W + b: _train() fills coef_ and intercept_."""
 
     fit_intercept: bool
+    _weight: Any = None
+    _bias: Any = None
 
     def _checked(self, X: Any, y: Any, **more: Any) -> Any:
         """X and y as _train() takes them; that X is finite is left to the library, which looks at each number anyway."""
@@ -32,9 +34,19 @@ class _Linear(Estimator):
         target = beside(operand, y)
         W = Matrix.empty(where, (operand.shape[1], columns), operand.dtype)
         b = Matrix.empty(where, (1, columns), operand.dtype)
+        if getattr(self, "warm_start", False) and np.shape(self._weight) == W.shape:
+            W, b = (matrix(np.array(start, operand.dtype), where) for start in (self._weight, self._bias))
+            options["warm_start"] = 1
+        if options.get("offset") is not None:
+            options["offset"] = beside(operand, options["offset"])
+        if options.get("standard_errors"):
+            errors = options["standard_errors"] = Matrix.empty(where, (operand.shape[1] + self.fit_intercept, 1), operand.dtype)
         weights = None if sample_weight is None else matrix(sample_weight, where)
         self._run([W, b, operand, target], weights=weights, no_intercept=not self.fit_intercept, **options)
         self._weight, self._bias = W.numpy(), b.numpy()
+        if options.get("standard_errors"):
+            found = errors.numpy()[:, 0]
+            self.standard_errors_, self.intercept_error_ = found[:operand.shape[1]], found[-1] if self.fit_intercept else 0.0
         self.device_ = where.name
 
     def _linear_predictor(self, X: Any) -> Matrix:
@@ -122,19 +134,22 @@ class GeneralizedLinearRegressor(_SingleTarget):
     minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha/2 ||w||^2, d the family's unit deviance, as scikit-learn's regressors do.
     family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie" (parameter: the power of its
     variance), "negative-binomial" (parameter: alpha); link: "default", "identity", "log", "logit", "power" (link_power), ...
+    standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha must be 0.
     """
 
     _algorithm = "glm"
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
-                 alpha: float = 0.0, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
-                 device: Any = "auto", verbose: int = 0) -> None:
+                 alpha: float = 0.0, fit_intercept: bool = True, standard_errors: bool = False, warm_start: bool = False,
+                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
         self.family = family
         self.link = link
         self.parameter = parameter
         self.link_power = link_power
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.standard_errors = standard_errors
+        self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
         self.device = device
@@ -144,15 +159,16 @@ class GeneralizedLinearRegressor(_SingleTarget):
         """Family, link, and the parameters of both."""
         return self.family, self.link, self.parameter, self.link_power
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,)."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """Trains on X (n_samples, n_features), dense or sparse, and y (n_samples,). offset (n_samples,): what is added to X w + b,
+        such as the logarithm of an exposure; predict() leaves it out."""
         X, y = self._checked(X, y, y_numeric=True)
         sample_weight = self._weights(sample_weight, X)
         total = np.shape(y)[0] if sample_weight is None else float(sample_weight.sum())
         family, link, parameter, power = self._distribution()
         self._train(X, y, sample_weight, 1, l2=self.alpha * total, tolerance=self.tol, max_iterations=self.max_iter,
                     family=_number(lib.kiln_family_name, 1, family), link=_number(lib.kiln_link_name, 0, link), parameter=parameter,
-                    link_power=power)
+                    link_power=power, offset=offset, standard_errors=getattr(self, "standard_errors", False) or None)
         self._shape(y)
         return self
 
@@ -175,10 +191,11 @@ def _number(name: Any, first: int, wanted: str) -> int:
 class PoissonRegressor(GeneralizedLinearRegressor):
     """Counts: Poisson regression with a log link."""
 
-    def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, tol: float | None = None,
-                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+    def __init__(self, *, alpha: float = 1.0, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
+                 warm_start: bool = False, device: Any = "auto", verbose: int = 0) -> None:
         self.alpha = alpha
         self.fit_intercept = fit_intercept
+        self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
         self.device = device
@@ -204,11 +221,13 @@ class TweedieRegressor(GeneralizedLinearRegressor):
     """power 0: Gaussian, 1: Poisson, 2: gamma, 3: inverse Gaussian; in (1, 2) amounts with many zeros; link: "auto", "identity", "log"."""
 
     def __init__(self, *, power: float = 0.0, alpha: float = 1.0, fit_intercept: bool = True, link: str = "auto",
-                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+                 tol: float | None = None, max_iter: int | None = None, warm_start: bool = False, device: Any = "auto",
+                 verbose: int = 0) -> None:
         self.power = power
         self.alpha = alpha
         self.fit_intercept = fit_intercept
         self.link = link
+        self.warm_start = warm_start
         self.tol = tol
         self.max_iter = max_iter
         self.device = device
@@ -305,15 +324,17 @@ class LogisticRegression(_Classifier):
     """Binomial or multinomial (softmax) logistic regression, l1_ratio as scikit-learn has it: 0 is L2, 1 is L1.
 
     minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1 by Newton's method. tol is of the scaled gradient;
-    None: 1e-8 for float64, 1e-4 for float32.
+    None: 1e-8 for float64, 1e-4 for float32. warm_start: a fit begins where the last one ended, if X has as many columns.
     """
 
     _algorithm = "logreg"
 
     def __init__(self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, class_weight: Any = None,
-                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+                 warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
         self.C = C
         self.l1_ratio = l1_ratio
+        self.warm_start = warm_start
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
         self.tol = tol

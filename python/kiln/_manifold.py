@@ -5,12 +5,14 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from ._arrays import Matrix, matrix
 from ._base import Estimator
 from ._library import lib
 
 _METRICS = {"ratio": "KILN_MDS_RATIO", "interval": "KILN_MDS_INTERVAL", "ordinal": "KILN_MDS_ORDINAL"}
+_TIES = {"primary": "KILN_MDS_PRIMARY", "secondary": "KILN_MDS_SECONDARY"}
 _STARTS = {"classical_mds": "KILN_MDS_TORGERSON", "random": "KILN_MDS_RANDOM"}
 
 
@@ -19,17 +21,19 @@ class MDS(Estimator):
 
     metric: "ratio" (distances near the dissimilarities themselves), "interval" or "ordinal" (non-metric); dissimilarity:
     "euclidean" (X holds points) or "precomputed" (X is the symmetric matrix of dissimilarities; NaN is missing); init:
-    "classical_mds", "random", or an array.
+    "classical_mds", "random", or an array; ties: of "ordinal", "primary" lets equal dissimilarities have different distances,
+    "secondary" does not.
     """
 
     _algorithm = "mds"
 
     def __init__(self, n_components: int = 2, *, metric: str = "ratio", dissimilarity: str = "euclidean",
-                 init: Any = "classical_mds", n_init: int = 1, max_iter: int = 1000, eps: float | None = None,
+                 ties: str = "primary", init: Any = "classical_mds", n_init: int = 1, max_iter: int = 1000, eps: float | None = None,
                  random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
         self.n_components = n_components
         self.metric = metric
         self.dissimilarity = dissimilarity
+        self.ties = ties
         self.init = init
         self.n_init = n_init
         self.max_iter = max_iter
@@ -47,8 +51,8 @@ class MDS(Estimator):
 
     def fit(self, X: Any, y: Any = None) -> Any:
         """Lays out X: points (n_samples, n_features), or dissimilarities (n_samples, n_samples); y is ignored."""
-        for name, value, known in (("metric", self.metric, _METRICS), ("dissimilarity", self.dissimilarity,
-                                                                       ("euclidean", "precomputed"))):
+        for name, value, known in (("metric", self.metric, _METRICS), ("ties", self.ties, _TIES),
+                                   ("dissimilarity", self.dissimilarity, ("euclidean", "precomputed"))):
             if value not in known:
                 raise ValueError(f"The {name!r} parameter of MDS must be one of {sorted(known)}. Got {value!r} instead.")
         missing = "allow-nan" if self.dissimilarity == "precomputed" else True
@@ -60,7 +64,7 @@ class MDS(Estimator):
         else:
             Y = Matrix.empty(where, (X.shape[0], self.n_components), X.dtype)
         points = Matrix.empty(where, (X.shape[0], 1), X.dtype)
-        self._run([Y, matrix(X, where)], metric=getattr(lib, _METRICS[self.metric]),
+        self._run([Y, matrix(X, where)], metric=getattr(lib, _METRICS[self.metric]), ties=getattr(lib, _TIES[self.ties]),
                   init=lib.KILN_MDS_GIVEN if given else getattr(lib, _STARTS[self.init]),
                   dissimilarities=self.dissimilarity == "precomputed", restarts=self.n_init, tolerance=self.eps,
                   seed=int(check_random_state(self.random_state).randint(2**31 - 1)), max_iterations=self.max_iter,
@@ -82,6 +86,13 @@ class MDS(Estimator):
     def fit_transform(self, X: Any, y: Any = None) -> Any:
         """fit(X).embedding_"""
         return self.fit(X).embedding_
+
+    def place(self, X: Any) -> Any:
+        """Where new rows go in the layout, which stays as it is (n_new, n_components). X: points, or their dissimilarities to those of
+        the layout (n_new, n_samples)."""
+        check_is_fitted(self)
+        X = self._validate(X, reset=False, accept_sparse=False)
+        return self._predict(X).result()
 
     def _content(self) -> tuple[dict[str, Any], dict[str, str]]:
         tensors = {"layout": self.embedding_}

@@ -76,6 +76,31 @@ def test_glm(pair):
     np.testing.assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-8)
 
 
+def test_glm_standard_errors_and_offset():
+    """Of a Poisson model without a penalty, by the inverse of the Fisher information; an exposure is an offset."""
+    rng = np.random.default_rng(5)
+    X, exposure = rng.normal(size=(400, 3)), rng.uniform(0.5, 2, 400)
+    y = rng.poisson(exposure * np.exp(X @ [0.3, -0.2, 0.1] + 0.4))
+    model = kiln.GeneralizedLinearRegressor("poisson", standard_errors=True, device="cpu").fit(X, y, offset=np.log(exposure))
+    rates = peer.PoissonRegressor(alpha=0, tol=1e-12, solver="newton-cholesky").fit(X, y / exposure, exposure)
+    np.testing.assert_allclose(model.coef_, rates.coef_, rtol=1e-6)
+    D = np.hstack([X, np.ones((400, 1))])
+    mean = exposure * model.predict(X)
+    errors = np.sqrt(np.diag(np.linalg.inv(D.T @ (mean[:, None] * D))))
+    np.testing.assert_allclose([*model.standard_errors_, model.intercept_error_], errors, rtol=1e-6)
+
+
+@pytest.mark.parametrize("make", [lambda: kiln.LogisticRegression(warm_start=True, device="cpu"),
+                                  lambda: kiln.PoissonRegressor(warm_start=True, device="cpu")])
+def test_warm_start(make):
+    X, y = standardized(load_breast_cancer)
+    model = make().fit(X, y)
+    cold, coef = model.n_iter_, model.coef_
+    assert model.fit(X, y).n_iter_ < cold
+    np.testing.assert_allclose(model.coef_, coef, rtol=1e-6, atol=1e-9)
+    assert model.fit(X[:, :5], y).coef_.size == 5
+
+
 def test_svm_objective():
     """scikit-learn penalises the intercept, so both are judged by Kiln's objective."""
     from sklearn.svm import LinearSVC
@@ -135,6 +160,42 @@ def test_als_lowers_the_error():
     columns, scores = ours.recommend(ours.row_factors_[:2], seen=mask[:2], top=5)
     assert not set(columns[0]) & set(mask[0].indices)
     assert (np.diff(scores[0]) <= 0).all()
+
+
+@pytest.mark.parametrize("make", [lambda: kiln.ALS(3, warm_start=True, biases=True, random_state=0, device="cpu"),
+                                  lambda: kiln.SFA(3, warm_start=True, random_state=0, device="cpu")])
+def test_factors_go_on_and_grow(make):
+    ratings = scipy.sparse.random(60, 40, 0.4, format="csr", random_state=0)
+    ratings.data[:] += 3
+    model = make().fit(ratings[:50, :30])
+    first = model.n_iter_
+    assert model.fit(ratings[:50, :30]).n_iter_ <= max(2, first // 2)
+    model.fit(ratings)  # ten rows and ten columns have come since
+    fresh = make().fit(ratings)
+    assert model.row_factors_.shape[0] == 60 and model.column_factors_.shape[0] == 40
+    assert model.objective_ == pytest.approx(fresh.objective_, rel=0.1)
+
+
+def test_columns_that_are_alike():
+    ratings = scipy.sparse.random(60, 40, 0.4, format="csr", random_state=0)
+    model = kiln.ALS(3, random_state=0, device="cpu").fit(ratings)
+    columns, cosines = model.similar(7, top=5)
+    B = model.column_factors_ / np.linalg.norm(model.column_factors_, axis=1, keepdims=True)
+    wanted = B @ B[7]
+    wanted[7] = -2
+    assert list(columns) == list(np.argsort(-wanted)[:5])
+    np.testing.assert_allclose(cosines, np.sort(wanted)[::-1][:5], rtol=1e-12)
+
+
+def test_new_points_in_a_layout():
+    X = load_iris().data[:, [0, 2]]
+    model = kiln.MDS(device="cpu", eps=1e-12).fit(X[::2])
+    together = np.vstack([model.embedding_, model.place(X[1::2])])
+    apart = np.linalg.norm(together[:, None] - together[None], axis=2)
+    wanted = np.vstack([X[::2], X[1::2]])
+    np.testing.assert_allclose(apart, np.linalg.norm(wanted[:, None] - wanted[None], axis=2), atol=1e-3)
+    primary, secondary = (kiln.MDS(metric="ordinal", ties=ties, device="cpu").fit(np.round(X)).stress_1_ for ties in ("primary", "secondary"))
+    assert primary < secondary
 
 
 def counts():
