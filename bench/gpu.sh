@@ -119,9 +119,9 @@ for wanted in "$@"; do
         mkdir -p "$out/kernels"
         find "$here"/../src -name "*.cl" -exec cp {} "$out/kernels/" \;
         cp "$here"/../src/dialect/*.h "$out/kernels/"
-        sed -i 's/FOR_EACH(i, count) W\[i\] = value/FOR_EACH(i, count + 4096) W[i] = value/' "$out/kernels/elementwise.cl"
+        sed -i 's/FOR_EACH(i, count) W\[i\] = map_value/FOR_EACH(i, count + 4096) W[i] = map_value/' "$out/kernels/elementwise.cl"
         TAIL=3 step planted sh -c "! KILN_KERNEL_DIR='$out/kernels' compute-sanitizer --error-exitcode 9 \
-            '$build/tests/conformance' --device cuda:0 --quick --op fill"
+            '$build/tests/conformance' --device cuda:0 --quick --op map"
         rm -r "$out/kernels" ;;
     sanitize)
         for tool in ${TOOLS:-memcheck racecheck synccheck initcheck}; do
