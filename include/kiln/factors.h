@@ -97,9 +97,10 @@ typedef struct kiln_factor_rows {
 } kiln_factor_rows;
 
 /* Every row of A (m x r) becomes the minimiser of its f_u, or nearer to it. A row without entries becomes 0.
- * Cost: CG 4 nnz r flops a step (implicit: and 2 m r^2), Cholesky nnz r^2 + m r^3 / 3. Determinism: run to
- * run, for any number of threads. Errors: ERR_ARGUMENT (biases with a gram, r, types, shapes, devices),
- * memory and device errors.
+ * Cost: CG 4 nnz r flops a step (implicit: and 2 m r^2), Cholesky nnz r^2 + m r^3 / 3. Memory: on a GPU CG
+ * takes three matrices of A's shape meanwhile, and with a mean or biases a copy of R's values and of B.
+ * Determinism: run to run, for any number of threads. Errors: ERR_ARGUMENT (biases with a gram, r, types,
+ * shapes, devices), memory and device errors.
  * Source: Hu, Koren and Volinsky, "Collaborative filtering for implicit feedback datasets", ICDM 2008;
  * Takacs, Pilaszy and Tikk, "Applications of the conjugate gradient method for implicit feedback
  * collaborative filtering", RecSys 2011. */
@@ -122,7 +123,8 @@ KILN_API kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows
  * iteration relative to the objective. Figures: "mean"; with a test "test_rmse" (explicit). On failure A, B
  * and the report are untouched.
  * Errors: ERR_ARGUMENT; ERR_DATA (R without entries, or with NaN or infinity); memory and device errors.
- * Determinism: run to run. Memory: a transposed copy of R and a copy of A and B.
+ * Determinism: run to run. Memory: a transposed copy of R, a copy of A and B, and what kiln_factor_solve
+ * takes.
  * Source: Zhou et al., "Large-scale parallel collaborative filtering for the Netflix prize", AAIM 2008
  * (counted); Hu, Koren and Volinsky, ICDM 2008 (implicit). */
 typedef struct kiln_als_options {

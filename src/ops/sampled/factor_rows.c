@@ -1,22 +1,16 @@
-/* Rows of a factor matrix, each from a least-squares problem of its own: CPU body or one launch. */
+/* Rows of a factor matrix, each from a least-squares problem of its own: checks, and the CPU's work. */
 #include "ops/sampled/factor_rows.h"
 
 #include <math.h>
-#include <stdio.h>
 
 #include "bodies/bodies.h"
-#include "core/arguments.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
 #include "core/threads.h"
-#include "ops/sampled/factor_rows.cl"
 #include "pass/chain.h"
 
-enum { GROUP = 64, MOST = 512, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8 };
-enum { TILE_BYTES_CPU = 192 << 10, TILE_BYTES_GPU = 24 << 10, MATRICES_BYTES = 256 << 20 };
-
-KI_ARGUMENTS(factor_rows);
+enum { MOST = 512, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8, TILE_BYTES = 192 << 10 };
 
 /* ------------------------------------------------------------------------------------------- checks */
 
@@ -73,61 +67,22 @@ static kiln_status run_cpu(struct ki_factor_rows *rows) {
     const kiln_matrix *A = rows->A;
     const int64_t element = ki_type_bytes(A->type), pitch = ki_ceil_div(A->cols, LINE) * LINE;
     const int64_t matrix = rows->task == KI_FACTOR_SOLVE_CHOLESKY ? pitch * pitch : 0;
-    rows->tile = ki_max(TILE_BYTES_CPU / (pitch * element), 16) / 16 * 16;
+    rows->tile = ki_max(TILE_BYTES / (pitch * element), 16) / 16 * 16;
     rows->pieces = (int)ki_max(1, ki_min(A->rows, (int64_t)A->device->threads * PIECES_PER_THREAD));
     rows->space_one = (4 * pitch + 2 * rows->tile + rows->tile * pitch + matrix) * element;
     rows->cut = ki_alloc((size_t)(rows->pieces + 1) * sizeof *rows->cut);
     rows->space = ki_alloc((size_t)(rows->pieces * rows->space_one));
     if (!rows->cut || !rows->space)
         TRY(ki_fail_nomem((size_t)(rows->pieces * rows->space_one), "the rows' problems"));
+    if (rows->loss && !(rows->each = ki_alloc((size_t)A->rows * sizeof *rows->each)))
+        TRY(ki_fail_nomem((size_t)A->rows * sizeof *rows->each, "the rows' losses"));
     cut_rows(rows);
     ki_bodies(A)->factor_rows(rows);
+    for (int64_t u = 0; rows->loss && u < A->rows; u++) *rows->loss += rows->each[u];
 done:
+    ki_free(rows->each);
     ki_free(rows->space);
     ki_free(rows->cut);
-    return status;
-}
-
-/* ---------------------------------------------------------------------------------------------- GPU */
-
-/* All rows' losses are in `loss`, of the device's widest type. */
-static kiln_status fetch_loss(double *host, const struct ki_buffer *loss, const kiln_matrix *A) {
-    const int64_t element = ki_type_bytes(ki_wide_type(A->device));
-    const kiln_status status = ki_device_download(A->device, host, loss, 0, A->rows * element);
-    if (status == KILN_OK && element == 4)
-        for (int64_t u = A->rows - 1; u >= 0; u--) host[u] = (double)((const float *)(const void *)host)[u];
-    return status;
-}
-
-static kiln_status launch(const struct ki_factor_rows *rows) {
-    kiln_status status;
-    const kiln_factor_rows *given = rows->given;
-    kiln_matrix *A = rows->A;
-    kiln_device *device = A->device;
-    const int64_t element = ki_type_bytes(A->type), n = A->cols, square = n * n * element;
-    const int64_t tile = ki_max(4, ki_min(256, TILE_BYTES_GPU / (n * element)) / 4 * 4);
-    int64_t groups = ki_min(A->rows, (int64_t)device->properties.compute_units * 32);
-    struct ki_buffer loss = {0}, matrices = {0};
-    struct ki_kernel *kernel;
-    char defines[96];
-    snprintf(defines, sizeof defines, "-DTASK=%d -DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)rows->task, (int)n,
-             (int)tile, GROUP);
-    TRY(ki_kernel_get(&kernel, device, "factor_rows", "factor_rows", A->type, defines));
-    if (rows->task == KI_FACTOR_SOLVE_CHOLESKY) {
-        groups = ki_max(1, ki_min(groups, MATRICES_BYTES / square));
-        TRY(ki_device_scratch(device, &matrices, groups * square));
-    }
-    if (rows->loss) TRY(ki_device_space(device, 0, &loss, A->rows * ki_type_bytes(ki_wide_type(device))));
-    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
-                         KI_PACK(factor_rows, A, .A = A, .loss = rows->loss ? &loss : NULL,
-                                 .matrices = matrices.handle ? &matrices : NULL,
-                                 .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
-                                 .B = given->B, .gram = given->gram, .rows = A->rows, .steps = given->steps,
-                                 .mean = given->mean, .l2 = given->l2, .alpha = given->alpha,
-                                 .biases = given->biases != 0, .counted = given->counted != 0,
-                                 .parts = rows->parts)));
-    if (rows->loss) TRY(fetch_loss(rows->loss, &loss, A));
-done:
     return status;
 }
 
@@ -141,7 +96,7 @@ static kiln_status run(struct ki_factor_rows *rows) {
     if (rows->A->rows == 0) return KILN_OK;
     kiln_status status = ki_operands_hold(device, operands, COUNT);
     if (status != KILN_OK) return status;
-    status = ki_on_cpu(device) ? run_cpu(rows) : launch(rows);
+    status = ki_on_cpu(device) ? run_cpu(rows) : ki_factor_rows_gpu(rows);
     ki_operands_release(device, operands, COUNT);
     return status;
 }
@@ -168,24 +123,20 @@ kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows, const k
     static const char call[] = "kiln_factor_loss";
     kiln_status status;
     kiln_factor_rows given;
-    double *each = NULL, sum = 0;
+    double sum = 0;
     if (!loss || !rows || !A) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     if (parts < 1 || parts > (KILN_FACTOR_FIT | KILN_FACTOR_PENALTY))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there are no parts %d", call, parts);
     TRY(KI_TAKE(kiln_factor_rows, &given, rows));
     TRY(check(call, &given, A));
     TRY(ki_check_single(call, A->device));
-    if (!(each = ki_alloc((size_t)A->rows * sizeof *each)))
-        TRY(ki_fail_nomem((size_t)A->rows * sizeof *each, "the rows' losses"));
     struct ki_factor_rows problem = {.given = &given,
                                      .A = (kiln_matrix *)(uintptr_t)A, /* which a loss only reads */
                                      .task = KI_FACTOR_LOSS,
                                      .parts = parts,
-                                     .loss = each};
+                                     .loss = &sum};
     TRY(run(&problem));
-    for (int64_t u = 0; u < A->rows; u++) sum += each[u];
     *loss = sum;
 done:
-    ki_free(each);
     return status;
 }

@@ -261,7 +261,7 @@ static void FN(factor_piece)(void *of, int piece) {
         memcpy(x, own, (size_t)n * sizeof *x);
         memset(x + n, 0, (size_t)(row.s.pitch - n) * sizeof *x);
         if (rows->task == KI_FACTOR_LOSS) {
-            rows->loss[u] = FN(factor_loss)(&row);
+            rows->each[u] = FN(factor_loss)(&row);
             continue;
         }
         if (row.first == row.end)

@@ -4,7 +4,7 @@
 
 #include "kiln/factors.h"
 
-/* SOLVE writes A; FIT and PENALTY write a number for each row to `loss`. */
+/* SOLVE writes A, LOSS to `loss`. */
 enum ki_factor_task { KI_FACTOR_SOLVE_CG = 1, KI_FACTOR_SOLVE_CHOLESKY = 2, KI_FACTOR_LOSS = 3 };
 
 struct ki_factor_rows {
@@ -13,11 +13,14 @@ struct ki_factor_rows {
     kiln_matrix *A;
     int parts;         /* of a loss: KILN_FACTOR_FIT | KILN_FACTOR_PENALTY */
     int64_t tile;      /* entries whose rows of B lie side by side */
-    double *loss;      /* LOSS, on the CPU: one for each row */
+    double *loss;      /* LOSS */
+    double *each;      /* CPU: each row's part of it */
     int pieces;        /* CPU: of the rows, each with its space */
     int64_t *cut;      /* pieces + 1 beginnings */
     void *space;       /* all pieces' */
     int64_t space_one; /* bytes of one, a multiple of 64 */
 };
+
+kiln_status ki_factor_rows_gpu(const struct ki_factor_rows *rows); /* ops/sampled/factor_rows_gpu.c */
 
 #endif

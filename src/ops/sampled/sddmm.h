@@ -6,11 +6,13 @@
 #include "core/matrix.h"
 
 enum { KI_SAMPLE_COLUMNS = 4096, KI_SAMPLE_PARTS = 256 };
+/* Kinds of sample that are the library's own (dialect/real_math.h): of implicit ratings, with alpha in the place of the floor. */
+enum { KI_SAMPLE_WANTED = 5, KI_SAMPLE_SEEN = 6 };
 
 /* q = f(value, a . b) for each entry; then out = alpha q + beta out where P is wanted, row i of Y = alpha (sum of q b) + beta Z. By
  * rows of S, or, with A and B exchanged, by its columns. */
 struct ki_sampled {
-    int kind; /* kiln_sample_kind; 0: q is the value, and there is no A */
+    int kind; /* kiln_sample_kind, or one of the library's own; 0: q is the value, and there is no A */
     int64_t rows, nnz, k;
     const struct ki_buffer *start, *col, *value; /* of S; on a GPU those of its columns start at 32 bits */
     bool by_columns;

@@ -1,13 +1,10 @@
-/* GPU body of kiln_factor_solve and kiln_factor_loss: a group goes from row to row.
+/* Rows of a factor matrix, each by Cholesky's decomposition of its own matrix: a group goes from row to row.
  *
- * The rows of B that a row's entries name are gathered into local memory, LINES at a time; a row of up to LINES is
- * gathered once, and all steps of conjugate gradient read it there. A line of the tile has PITCH numbers, an odd count, so that
- * threads which read one column of many lines, or one line, meet no bank twice. WIDTH: columns of B; TASK: enum
- * ki_factor_task. */
+ * The rows of B that a row's entries name are gathered into local memory, LINES at a time. A line of the tile has PITCH numbers, an odd
+ * count, so that threads which read one column of many lines, or one line, meet no bank twice. WIDTH: columns of B. */
 
-#define ARGUMENTS_factor_rows(FIRST, NEXT)                                                                   \
+#define ARGUMENTS_factor_cholesky(FIRST, NEXT)                                                               \
     FIRST(OUT, real, A)                                                                                      \
-    NEXT(SPACE, wide, loss)                                                                                  \
     NEXT(SPACE, real, matrices)                                                                              \
     NEXT(TABLE, long, row_start)                                                                             \
     NEXT(TABLE, int, col)                                                                                    \
@@ -15,22 +12,19 @@
     NEXT(IN, real, B)                                                                                        \
     NEXT(IN, real, gram)                                                                                     \
     NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, long, steps)                                                                                 \
     NEXT(VALUE, real, mean)                                                                                  \
     NEXT(VALUE, real, l2)                                                                                    \
     NEXT(VALUE, real, alpha)                                                                                 \
     NEXT(VALUE, int, biases)                                                                                 \
-    NEXT(VALUE, int, counted)                                                                                \
-    NEXT(VALUE, int, parts)
+    NEXT(VALUE, int, counted)
 
 #ifndef KI_HOST
 #define PITCH (WIDTH | 1)
 
 /* A group's place in local memory, the lists, and what is asked of the rows. */
 struct group {
-    LOCAL_PTR real *tile, *weight, *target, *factor; /* LINES lines, and a number for each */
-    LOCAL_PTR real *x, *r, *p, *q;                   /* WIDTH */
-    LOCAL_PTR wide *partial;                         /* GROUP */
+    LOCAL_PTR real *tile, *weight, *target; /* LINES lines, and two numbers for each */
+    LOCAL_PTR real *x, *r, *p, *q;          /* WIDTH */
     __global const int *col;
     __global const real *values, *B, *gram;
     real mean, alpha;
@@ -38,28 +32,9 @@ struct group {
 };
 
 struct row {
-    long first, end, held; /* entries; the one that the tile begins with */
+    long first, end; /* entries */
     real l2;
 };
-
-/* The same sum for all threads. */
-DEVICE_FN wide group_total(LOCAL_PTR wide *partial, wide x) {
-    const int lane = (int)get_local_id(0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    partial[lane] = x;
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = GROUP / 2; reach > 0; reach /= 2) {
-        if (lane < reach) partial[lane] += partial[lane + reach];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-    return partial[0];
-}
-
-DEVICE_FN real tile_dot(LOCAL_PTR const real *line, LOCAL_PTR const real *v) {
-    real sum = 0;
-    for (int j = 0; j < WIDTH; j++) sum += line[j] * v[j];
-    return sum;
-}
 
 /* How many entries of the row the tile takes from `first` on. */
 DEVICE_FN int lines_from(long first, const struct row *row) {
@@ -99,64 +74,6 @@ DEVICE_FN void add_lines(LOCAL_PTR real *to, LOCAL_PTR const real *tile, LOCAL_P
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-#if TASK == 1
-DEVICE_FN wide group_dot(LOCAL_PTR wide *partial, LOCAL_PTR const real *x, LOCAL_PTR const real *y) {
-    wide sum = 0;
-    for (int j = (int)get_local_id(0); j < WIDTH; j += GROUP) sum += (wide)x[j] * (wide)y[j];
-    return group_total(partial, sum);
-}
-
-/* q = H p, or where CG begins, q = right-hand side - H x. */
-DEVICE_FN void apply(const struct group *g, struct row *row, int begins) {
-    const int lane = (int)get_local_id(0);
-    LOCAL_PTR const real *v = begins ? g->x : g->p;
-    for (int j = lane; j < WIDTH; j += GROUP) {
-        real sum = 0;
-        if (g->gram)
-            for (int i = 0; i < WIDTH; i++) sum += g->gram[(long)i * WIDTH + j] * v[i];
-        sum += row->l2 * v[j];
-        g->q[j] = begins ? -sum : sum;
-    }
-    for (long first = row->first; first < row->end; first += LINES) {
-        const int count = lines_from(first, row);
-        if (row->held != first) gather(g, row, first);
-        row->held = first;
-        for (int e = lane; e < count; e += GROUP) {
-            const real product = g->weight[e] * tile_dot(g->tile + e * PITCH, v);
-            g->factor[e] = begins ? g->target[e] - product : product;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        add_lines(g->q, g->tile, g->factor, count);
-    }
-}
-
-/* Conjugate gradient: x, r = right-hand side - H x and the direction p, a step each. */
-DEVICE_FN void solve(const struct group *g, struct row *row, long steps) {
-    const int lane = (int)get_local_id(0);
-    wide rho = 0;
-    for (long step = 0; step <= steps; step++) {
-        const int begins = step == 0;
-        apply(g, row, begins);
-        if (begins) {
-            for (int j = lane; j < WIDTH; j += GROUP) g->r[j] = g->q[j];
-        } else {
-            const wide curvature = group_dot(g->partial, g->p, g->q), length = rho / curvature;
-            if (!(curvature > 0) || !(length <= (wide)1e30)) break;
-            for (int j = lane; j < WIDTH; j += GROUP) {
-                g->x[j] += (real)length * g->p[j];
-                g->r[j] -= (real)length * g->q[j];
-            }
-        }
-        const wide before = rho;
-        rho = group_dot(g->partial, g->r, g->r);
-        if (!(rho > 0)) break;
-        const wide ratio = begins ? 0 : rho / before;
-        for (int j = lane; j < WIDTH; j += GROUP)
-            g->p[j] = g->r[j] + (begins ? (real)0 : (real)ratio * g->p[j]);
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-}
-#elif TASK == 2
 /* The lower triangle of the row's matrix, the right-hand side in r, and the diagonal in p. */
 DEVICE_FN void form(__global real *matrix, const struct group *g, const struct row *row) {
     const int lane = (int)get_local_id(0);
@@ -214,71 +131,29 @@ DEVICE_FN void substitute(__global const real *matrix, const struct group *g) {
     }
     for (int j = lane; j < WIDTH; j += GROUP) g->x[j] = g->r[j];
 }
-#else
-/* Twice the row's part of the objective, for all threads; parts: 1 the fit, 2 the penalty. */
-DEVICE_FN wide loss_of(const struct group *g, const struct row *row, int parts) {
-    const int lane = (int)get_local_id(0);
-    wide fit = 0, penalty = 0;
-    for (long first = row->first; (parts & 1) && first < row->end; first += LINES) {
-        const int count = gather(g, row, first);
-        for (int e = lane; e < count; e += GROUP) {
-            const wide d = (wide)tile_dot(g->tile + e * PITCH, g->x);
-            const wide wanted = g->gram ? (wide)(g->target[e] > 0) : (wide)g->target[e];
-            fit += g->gram ? (1 + (wide)g->weight[e]) * (wanted - d) * (wanted - d) - d * d
-                           : (wanted - d) * (wanted - d);
-        }
-    }
-    for (int j = lane; j < WIDTH; j += GROUP) {
-        wide sum = 0;
-        penalty += (wide)g->x[j] * (wide)g->x[j];
-        if (g->gram && (parts & 1))
-            for (int i = 0; i < WIDTH; i++) sum += (wide)g->gram[(long)i * WIDTH + j] * (wide)g->x[i];
-        fit += sum * (wide)g->x[j];
-    }
-    return group_total(g->partial, fit + (parts & 2 ? (wide)row->l2 * penalty : 0));
-}
-#endif
 
-__kernel GROUP_OF(GROUP) void factor_rows(PARAMETERS(factor_rows)) {
-    LOCAL real tile[LINES * PITCH], weight[LINES], target[LINES], factor[LINES], x[WIDTH], r[WIDTH], p[WIDTH],
-        q[WIDTH];
-    LOCAL wide partial[GROUP];
-    const struct group g = {tile, weight,  target, factor, x,    r,    p,     q,
-                            partial, col, values, B,      gram, mean, alpha, biases};
+__kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
+    LOCAL real tile[LINES * PITCH], weight[LINES], target[LINES], x[WIDTH], r[WIDTH], p[WIDTH], q[WIDTH];
+    const struct group g = {tile, weight, target, x, r, p, q, col, values, B, gram, mean, alpha, biases};
     const int lane = (int)get_local_id(0);
+    /* The matrix lies in memory that is the group's own. */
+    __global real *matrix = matrices + (long)get_group_id(0) * WIDTH * WIDTH;
     for (long u = (long)get_group_id(0); u < rows; u += (long)get_num_groups(0)) {
-        struct row row = {row_start[u], row_start[u + 1], -1, l2};
-        const int empty = row.first == row.end;
+        struct row row = {row_start[u], row_start[u + 1], l2};
         if (counted) row.l2 *= (real)(row.end - row.first);
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int j = lane; j < WIDTH; j += GROUP) {
-            x[j] = empty && TASK != 3 ? (real)0 : A[u * WIDTH + j];
-            r[j] = 0;
-        }
+        for (int j = lane; j < WIDTH; j += GROUP) x[j] = r[j] = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
-#if TASK == 1
-        if (!empty) solve(&g, &row, steps);
-#elif TASK == 2
-        /* The matrix lies in memory that is the group's own. */
-        __global real *matrix = matrices + (long)get_group_id(0) * WIDTH * WIDTH;
-        if (!empty) {
+        if (row.first < row.end) {
             form(matrix, &g, &row);
             decompose(matrix, &g);
             substitute(matrix, &g);
         }
-#else
-        const wide fit = loss_of(&g, &row, parts);
-        if (lane == 0) loss[u] = fit / 2;
-#endif
-#if TASK != 3
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int j = lane; j < WIDTH; j += GROUP) A[u * WIDTH + j] = x[j];
-#endif
     }
 }
 
 /* The variants that differ in text, as the tests build them. */
-// build TASK=1 WIDTH=8 LINES=16 GROUP=64
-// build TASK=2 WIDTH=8 LINES=16 GROUP=64
-// build TASK=3 WIDTH=8 LINES=16 GROUP=64
+// build WIDTH=8 LINES=16 GROUP=64
 #endif

@@ -1,0 +1,199 @@
+/* Rows of a factor matrix on a GPU: conjugate gradient for all of them at once, in fused sampled products, so that a long row is
+ * everybody's work; Cholesky's decomposition a row a group; the loss by a sampled product that only adds up. */
+#include <stdio.h>
+
+#include "core/arguments.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "ops/sampled/factor_cholesky.cl"
+#include "ops/sampled/factor_rows.h"
+#include "ops/sampled/factor_step.cl"
+#include "ops/sampled/sddmm.h"
+#include "pass/combine.h"
+
+enum { GROUP = 64, TILE_BYTES = 24 << 10, MATRICES_BYTES = 256 << 20 };
+enum { STEP_GROUP = 128, STEP_VECTOR = 32, GROUPS_A_UNIT = 32 };
+
+KI_ARGUMENTS(factor_cholesky);
+KI_ARGUMENTS(factor_step);
+KI_ARGUMENTS(factor_own);
+KI_ARGUMENTS(factor_entries);
+KI_ARGUMENTS(factor_ones);
+
+/* ----------------------------------------------------------------------------------------- Cholesky */
+
+static kiln_status cholesky(const struct ki_factor_rows *rows) {
+    kiln_status status;
+    const kiln_factor_rows *given = rows->given;
+    kiln_matrix *A = rows->A;
+    kiln_device *device = A->device;
+    const int64_t element = ki_type_bytes(A->type), n = A->cols, square = n * n * element;
+    const int64_t tile = ki_max(4, ki_min(256, TILE_BYTES / (n * element)) / 4 * 4);
+    const int64_t most = ki_min(A->rows, (int64_t)device->properties.compute_units * GROUPS_A_UNIT);
+    const int64_t groups = ki_max(1, ki_min(most, MATRICES_BYTES / square));
+    struct ki_buffer matrices = {0};
+    struct ki_kernel *kernel;
+    char defines[64];
+    snprintf(defines, sizeof defines, "-DWIDTH=%d -DLINES=%d -DGROUP=%d", (int)n, (int)tile, GROUP);
+    TRY(ki_kernel_get(&kernel, device, "factor_cholesky", "factor_cholesky", A->type, defines));
+    TRY(ki_device_scratch(device, &matrices, groups * square));
+    TRY(ki_kernel_launch(device, kernel, groups, GROUP,
+                         KI_PACK(factor_cholesky, A, .A = A, .matrices = &matrices,
+                                 .row_start = &given->R->row_start, .col = &given->R->col, .values = given->R,
+                                 .B = given->B, .gram = given->gram, .rows = A->rows, .mean = given->mean,
+                                 .l2 = given->l2, .alpha = given->alpha, .biases = given->biases != 0,
+                                 .counted = given->counted != 0)));
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------------------------- a model made plain */
+
+/* The entries and B without mean and biases; NULL where they are so already. Q, R and P of all rows, for conjugate gradient. */
+struct plain {
+    kiln_matrix *values, *features, *Q, *R, *P;
+};
+
+static void free_plain(struct plain *p) {
+    kiln_matrix *const all[] = {p->values, p->features, p->Q, p->R, p->P};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+}
+
+static kiln_status make_plain(struct plain *p, const kiln_factor_rows *given) {
+    const kiln_matrix *R = given->R, *B = given->B;
+    kiln_status status = KILN_OK;
+    char defines[32];
+    snprintf(defines, sizeof defines, "-DCOLUMNS=%d", (int)B->cols);
+    if (given->gram || R->nnz == 0 || (given->mean == 0 && !given->biases)) return KILN_OK;
+    TRY(ki_matrix_new(&p->values, R->device, R->type, R->nnz, 1));
+    TRY(ki_launch_elements(p->values, R->nnz, "factor_step", "factor_entries", defines,
+                           KI_PACK(factor_entries, R, .values = p->values, .R = R, .col = &R->col, .B = B,
+                                   .entries = R->nnz, .mean = given->mean, .biases = given->biases != 0)));
+    if (!given->biases) return KILN_OK;
+    TRY(ki_matrix_new(&p->features, B->device, B->type, B->rows, B->cols));
+    TRY(ki_launch_elements(p->features, B->nnz, "factor_step", "factor_ones", defines,
+                           KI_PACK(factor_ones, B, .features = p->features, .B = B, .numbers = B->nnz)));
+done:
+    return status;
+}
+
+/* Y = what the entries have of A's rows, or *sum of it, or neither if there are none. */
+static kiln_status sample(kiln_matrix *Y, double *sum, int kind, const kiln_matrix *A, const struct plain *p,
+                          const kiln_factor_rows *given) {
+    const kiln_matrix *R = given->R;
+    if (R->nnz == 0) return KILN_OK;
+    return ki_sampled_gpu(&(struct ki_sampled){.kind = kind,
+                                               .rows = R->rows,
+                                               .nnz = R->nnz,
+                                               .k = A->cols,
+                                               .start = &R->row_start,
+                                               .col = &R->col,
+                                               .value = p->values ? &p->values->values : &R->values,
+                                               .A = A,
+                                               .B = p->features ? p->features : given->B,
+                                               .Y = Y,
+                                               .alpha = 1,
+                                               .floor = given->alpha,
+                                               .sum = sum},
+                          R, NULL);
+}
+
+/* A kernel of factor_step.cl in which STEP_VECTOR threads share a row, and how many groups it is launched with. */
+static kiln_status row_kernel(struct ki_kernel **kernel, int64_t *groups, const char *name,
+                              const kiln_matrix *A, const kiln_factor_rows *given) {
+    char defines[64];
+    snprintf(defines, sizeof defines, "-DWIDTH=%d -DVS=%d -DBS=%d%s", (int)A->cols, STEP_VECTOR, STEP_GROUP,
+             given->gram ? " -DGRAM" : "");
+    *groups = ki_min(ki_ceil_div(A->rows, STEP_GROUP / STEP_VECTOR),
+                     (int64_t)A->device->properties.compute_units * GROUPS_A_UNIT);
+    return ki_kernel_get(kernel, A->device, "factor_step", name, A->type, defines);
+}
+
+/* ------------------------------------------------------------------------------- conjugate gradient */
+
+static kiln_status step(const struct ki_factor_rows *rows, const struct plain *p, struct ki_kernel *kernel,
+                        int64_t groups, bool begins) {
+    const kiln_factor_rows *given = rows->given;
+    return ki_kernel_launch(rows->A->device, kernel, groups, STEP_GROUP,
+                            KI_PACK(factor_step, rows->A, .X = rows->A, .R = p->R, .P = p->P, .Q = p->Q,
+                                    .row_start = &given->R->row_start, .gram = given->gram,
+                                    .rows = rows->A->rows, .l2 = given->l2, .counted = given->counted != 0,
+                                    .begins = begins));
+}
+
+static kiln_status conjugate_gradient(const struct ki_factor_rows *rows, struct plain *p) {
+    const kiln_factor_rows *given = rows->given;
+    const kiln_matrix *A = rows->A;
+    const bool implicit = given->gram != NULL;
+    kiln_matrix **const vectors[] = {&p->Q, &p->R, &p->P};
+    struct ki_kernel *kernel;
+    int64_t groups;
+    kiln_status status;
+    TRY(row_kernel(&kernel, &groups, "factor_step", A, given));
+    for (int i = 0; i < 3; i++) TRY(ki_matrix_new(vectors[i], A->device, A->type, A->rows, A->cols));
+    TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL, A, p, given));
+    TRY(step(rows, p, kernel, groups, true));
+    for (int64_t i = 0; i < given->steps; i++) {
+        TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_SEEN : KILN_SAMPLE_PRODUCT, p->P, p, given));
+        TRY(step(rows, p, kernel, groups, false));
+    }
+done:
+    return status;
+}
+
+/* --------------------------------------------------------------------------------------------- loss */
+
+/* What the rows have of the loss without their entries. */
+static kiln_status own_parts(double *loss, const struct ki_factor_rows *rows) {
+    const kiln_factor_rows *given = rows->given;
+    const kiln_matrix *A = rows->A;
+    kiln_device *device = A->device;
+    const int64_t element = ki_type_bytes(ki_wide_type(device));
+    struct ki_buffer sums;
+    struct ki_kernel *kernel;
+    int64_t groups;
+    void *host = NULL;
+    kiln_status status;
+    TRY(row_kernel(&kernel, &groups, "factor_own", A, given));
+    TRY(ki_device_space(device, 0, &sums, groups * element));
+    if (!(host = ki_alloc((size_t)(groups * element))))
+        TRY(ki_fail_nomem((size_t)(groups * element), "the rows' losses"));
+    TRY(ki_kernel_launch(device, kernel, groups, STEP_GROUP,
+                         KI_PACK(factor_own, A, .X = A, .row_start = &given->R->row_start,
+                                 .gram = given->gram, .sums = &sums, .rows = A->rows, .l2 = given->l2,
+                                 .counted = given->counted != 0, .parts = rows->parts)));
+    TRY(ki_device_download(device, host, &sums, 0, groups * element));
+    for (int64_t g = 0; g < groups; g++)
+        *loss += (element == 8 ? ((double *)host)[g] : (double)((float *)host)[g]) / 2;
+done:
+    ki_free(host);
+    return status;
+}
+
+static kiln_status loss(const struct ki_factor_rows *rows, const struct plain *p) {
+    const kiln_factor_rows *given = rows->given;
+    double fit = 0;
+    kiln_status status = KILN_OK;
+    if (rows->parts & KILN_FACTOR_FIT)
+        TRY(sample(NULL, &fit, given->gram ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL, rows->A, p, given));
+    *rows->loss = fit / 2;
+    TRY(own_parts(rows->loss, rows));
+done:
+    return status;
+}
+
+kiln_status ki_factor_rows_gpu(const struct ki_factor_rows *rows) {
+    struct plain p = {0};
+    bool held = false;
+    kiln_status status;
+    if (rows->task == KI_FACTOR_SOLVE_CHOLESKY) return cholesky(rows);
+    if (rows->task == KI_FACTOR_SOLVE_CG || rows->parts & KILN_FACTOR_FIT) TRY(make_plain(&p, rows->given));
+    const struct ki_operand operands[] = {{p.values, false}, {p.features, false}};
+    TRY(ki_operands_hold(rows->A->device, operands, 2));
+    held = true;
+    TRY(rows->task == KI_FACTOR_LOSS ? loss(rows, &p) : conjugate_gradient(rows, &p));
+done:
+    if (held) ki_operands_release(rows->A->device, operands, 2);
+    free_plain(&p);
+    return status;
+}

@@ -1,0 +1,140 @@
+/* Conjugate gradient for the rows of a factor matrix, all at once: the product of each row's matrix H with its direction is a fused
+ * sampled product, Q (ops/sampled/sddmm.cl), which shares entries out evenly however long a row is; what is left of a step lies
+ * within a row, and is factor_step. VS threads of BS share a row. WIDTH: columns; GRAM: the model is implicit. */
+
+#define ARGUMENTS_factor_step(FIRST, NEXT)                                                                   \
+    FIRST(OUT, real, X)                                                                                      \
+    NEXT(OUT, real, R)                                                                                       \
+    NEXT(OUT, real, P)                                                                                       \
+    NEXT(OUT, real, Q)                                                                                       \
+    NEXT(TABLE, long, row_start)                                                                             \
+    NEXT(IN, real, gram)                                                                                     \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, real, l2)                                                                                    \
+    NEXT(VALUE, int, counted)                                                                                \
+    NEXT(VALUE, int, begins)
+
+#define ARGUMENTS_factor_own(FIRST, NEXT)                                                                    \
+    FIRST(IN, real, X)                                                                                       \
+    NEXT(TABLE, long, row_start)                                                                             \
+    NEXT(IN, real, gram)                                                                                     \
+    NEXT(SPACE, wide, sums)                                                                                  \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, real, l2)                                                                                    \
+    NEXT(VALUE, int, counted)                                                                                \
+    NEXT(VALUE, int, parts)
+
+#define ARGUMENTS_factor_entries(FIRST, NEXT)                                                                \
+    FIRST(OUT, real, values)                                                                                 \
+    NEXT(IN, real, R)                                                                                        \
+    NEXT(TABLE, int, col)                                                                                    \
+    NEXT(IN, real, B)                                                                                        \
+    NEXT(VALUE, long, entries)                                                                               \
+    NEXT(VALUE, real, mean)                                                                                  \
+    NEXT(VALUE, int, biases)
+
+#define ARGUMENTS_factor_ones(FIRST, NEXT)                                                                   \
+    FIRST(OUT, real, features)                                                                               \
+    NEXT(IN, real, B)                                                                                        \
+    NEXT(VALUE, long, numbers)
+
+#ifndef KI_HOST
+#ifdef WIDTH
+/* A row's penalty. */
+DEVICE_FN real penalty_of(__global const long *row_start, long u, real l2, int counted) {
+    return counted ? l2 * (real)(row_start[u + 1] - row_start[u]) : l2;
+}
+
+/* Number j of (gram + l2) v. */
+DEVICE_FN real own_product(__global const real *gram, __global const real *v, int j, real l2) {
+    real sum = l2 * v[j];
+#ifdef GRAM
+    for (int i = 0; i < WIDTH; i++) sum += gram[(long)i * WIDTH + j] * v[i];
+#endif
+    return sum;
+}
+
+/* The residual r and the direction p where x is; q is what the entries want of it. A row without entries has the solution 0. */
+DEVICE_FN void begin_row(__global real *x, __global real *r, __global real *p, __global const real *q,
+                         __global const real *gram, int lane, int empty, real l2) {
+    for (int j = lane; j < WIDTH; j += VS) {
+        r[j] = empty ? REAL(0.0) : q[j] - own_product(gram, x, j, l2);
+        p[j] = r[j];
+        if (empty) x[j] = REAL(0.0);
+    }
+}
+
+__kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
+    LOCAL real scratch[2 * BS];
+    const int lane = (int)get_local_id(0) % VS;
+    const long in_group = BS / VS, each = in_group * (long)get_num_groups(0);
+    for (long first = in_group * (long)get_group_id(0); first < rows; first += each) {
+        const long u = first + (int)get_local_id(0) / VS, at = (u < rows ? u : 0) * WIDTH;
+        const int there = u < rows;
+        __global real *x = X + at, *r = R + at, *p = P + at, *q = Q + at;
+        const real own = there ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
+        real sums[2] = {REAL(0.0), REAL(0.0)}; /* p.q and r.r */
+        if (begins) {
+            if (there) begin_row(x, r, p, q, gram, lane, row_start[u] == row_start[u + 1], own);
+            continue;
+        }
+        for (int j = lane; there && j < WIDTH; j += VS) {
+            q[j] += own_product(gram, p, j, own);
+            sums[0] += p[j] * q[j];
+            sums[1] += r[j] * r[j];
+        }
+        group_sums(sums, 2, scratch);
+        const real rho = sums[1], length = rho / sums[0];
+        const int goes_on = there && rho > REAL(0.0) && sums[0] > REAL(0.0) && length <= REAL(1e30);
+        sums[0] = REAL(0.0);
+        for (int j = lane; there && j < WIDTH; j += VS) {
+            if (goes_on) x[j] += length * p[j];
+            r[j] = goes_on ? r[j] - length * q[j] : REAL(0.0); /* 0: rests from here on */
+            sums[0] += r[j] * r[j];
+        }
+        group_sums(sums, 1, scratch);
+        for (int j = lane; goes_on && j < WIDTH; j += VS) p[j] = r[j] + sums[0] / rho * p[j];
+    }
+}
+
+/* Twice the parts of the objective that lie in the rows alone, added up by each group: parts 1 x.(gram x), 2 the penalty. */
+__kernel GROUP_OF(BS) void factor_own(PARAMETERS(factor_own)) {
+    LOCAL wide tree[BS];
+    const int lane = (int)get_local_id(0) % VS;
+    const long in_group = BS / VS, each = in_group * (long)get_num_groups(0);
+    wide sum = 0;
+    for (long u = in_group * (long)get_group_id(0) + (int)get_local_id(0) / VS; u < rows; u += each) {
+        __global const real *x = X + u * WIDTH;
+        const real own = parts & 2 ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
+        for (int j = lane; j < WIDTH; j += VS) {
+            wide product = (wide)own * (wide)x[j];
+#ifdef GRAM
+            for (int i = 0; (parts & 1) && i < WIDTH; i++) product += (wide)gram[(long)i * WIDTH + j] * (wide)x[i];
+#endif
+            sum += product * (wide)x[j];
+        }
+    }
+    sum = group_total(sum, tree);
+    if (get_local_id(0) == 0) sums[get_group_id(0)] = sum;
+}
+#endif
+
+#ifdef COLUMNS
+/* Entries less the mean and their column's bias, and B with ones in the place of biases: what is left is a model without them. */
+__kernel void factor_entries(PARAMETERS(factor_entries)) {
+    FOR_EACH(e, entries) {
+        const real bias = biases ? B[(long)col[e] * COLUMNS + COLUMNS - 1] : REAL(0.0);
+        values[e] = R[e] - mean - bias;
+    }
+}
+
+__kernel void factor_ones(PARAMETERS(factor_ones)) {
+    FOR_EACH(i, numbers) features[i] = i % COLUMNS == COLUMNS - 1 ? REAL(1.0) : B[i];
+}
+#endif
+
+/* The variants that differ in text, as the tests build them. */
+// build WIDTH=8 VS=8 BS=128
+// build WIDTH=8 VS=8 BS=128 GRAM
+// build COLUMNS=8
+#endif
