@@ -3,13 +3,13 @@
     python stage.py KILN STAGE      KILN: the command line tool; `import kiln` must work
 """
 import contextlib
-import os
 import pathlib
 import re
 import shutil
 import sys
 
 import c_reference
+import matplotlib
 import python_reference
 import tool_reference
 
@@ -44,18 +44,20 @@ def stage_page(source: pathlib.Path, to: pathlib.Path, stage: pathlib.Path) -> N
     to.write_text("".join(part if part.startswith("```") else LINK.sub(link, part) for part in fences))
 
 
-def draw_gallery(page: pathlib.Path, stage: pathlib.Path) -> None:
-    """Runs the page's blocks, and puts each picture that one saves below it."""
-    import matplotlib
+SAVED = re.compile(r"^(```python\n(?:(?!```).*\n)*.*savefig\(\"(.*)\"\)\n```\n)", re.M)
 
-    matplotlib.use("svg")
+
+def draw(page: pathlib.Path, stage: pathlib.Path) -> None:
+    """Runs the blocks of a page whose blocks save pictures, and puts each picture below its block."""
     text, names = page.read_text(), {}
+    if not SAVED.search(text):
+        return
     (stage / "data").symlink_to(ROOT / "data")
     with contextlib.chdir(stage):
         for block in re.findall(r"^```python\n(.*?)^```$", text, re.M | re.S):
             exec(compile(block, page.name, "exec"), names)
-    os.unlink(stage / "data")
-    page.write_text(re.sub(r"^(## (.*)\n(?:(?!## ).*\n)*?.*savefig\(\"(.*)\"\)\n```\n)", r"\1\n![\2](\3)\n", text, flags=re.M))
+    (stage / "data").unlink()
+    page.write_text(SAVED.sub(r"\1\n![What this block draws](\2)\n", text))
 
 
 def main() -> None:
@@ -70,7 +72,9 @@ def main() -> None:
         shutil.copyfile(source, stage / path)
     for source in (ROOT / "docs").glob("*.md"):
         stage_page(source, stage / source.name, stage)
-    draw_gallery(stage / "gallery.md", stage)
+    matplotlib.use("svg")
+    for page in sorted(stage.glob("*.md")):
+        draw(page, stage)
     for name, page in PAGES.items():
         stage_page(ROOT / name, stage / page, stage)
     here = pathlib.Path(__file__).parent

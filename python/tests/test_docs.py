@@ -13,6 +13,7 @@ import kiln
 import pytest
 import scipy.sparse
 from conftest import ROOT
+from kiln._library import lib, text as library_text
 
 DOCS = ROOT / "docs"
 RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "groups", "gallery", "troubleshooting",
@@ -75,6 +76,28 @@ def test_pages_run(page, place):
             check(text, printed, page)
         elif kind == "c":
             (place / re.match(r"/\* (\S+\.c):", text)[1]).write_text(text)
+
+
+PAGE_OF = {"linear": ("linreg", "logreg", "glm", "svm"), "kmeans": ("kmeans",), "mds": ("mds",), "pagerank": ("pagerank",), "hits": ("hits",),
+           "factors": ("als", "sfa"), "topics": ("lda", "gap")}
+
+
+@pytest.mark.parametrize("page", PAGE_OF)
+def test_a_page_has_what_each_has(page):
+    """When to take it, when not, parameters, cost, determinism, source, a picture, what it was compared with."""
+    text = (DOCS / f"{page}.md").read_text()
+    table = text.partition("## At a glance\n")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| ([a-z][a-z ]+) \| \S", table, re.M) == ["take it for", "rather not", "parameters", "cost", "determinism", "source", "elsewhere"]
+    assert re.search(r"^!\[|savefig\(", text, re.M) and "\n## Checked against\n" in text
+    assert all(re.search(rf"`(kiln )?{verb}\b|^    kiln {verb}\b", text, re.M) for verb in PAGE_OF[page])
+    assert all(hasattr(kiln, name) for name in re.findall(r"`kiln\.(\w+)", table) if name != "plot")
+
+
+def test_each_algorithm_has_a_page():
+    names = []
+    while algorithm := lib.kiln_algorithm_at(len(names)):
+        names.append(library_text(algorithm.name))
+    assert sorted(names) == sorted(name for page in PAGE_OF.values() for name in page)
 
 
 def migration_cells():
