@@ -63,6 +63,7 @@ static int solve(struct solving *s) {
     kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     const double start = clock_seconds();
+    talk_unpolled();
     if (s->solver->solve(s, &control) != KILN_OK) return fail_library(READING);
     run->seconds.solve = run_account(run, &before, clock_seconds() - start);
     return s->solver->finish ? s->solver->finish(s) : 0;

@@ -98,6 +98,7 @@ void talk_unpolled(void) {
 
 static int on_progress(void *user, const kiln_progress *now) {
     (void)user;
+    polled = 1;
     if (!manner.quiet) progress_show(now, manner.verbose);
     return signalled;
 }
@@ -105,6 +106,7 @@ static int on_progress(void *user, const kiln_progress *now) {
 static int on_silent_progress(void *user, const kiln_progress *now) {
     (void)user;
     (void)now;
+    polled = 1;
     return signalled;
 }
 

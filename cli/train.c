@@ -236,6 +236,7 @@ static int solve_last(struct run *run, struct training *job) {
                                     .weights = job->weights,
                                     .warm = job->warm != NULL,
                                     .control = talk_control("solve", tolerance_of(job))};
+    if (!job->scores) talk_unpolled();
     return train_solve(run, job, &problem, &job->report);
 }
 

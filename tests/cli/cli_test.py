@@ -925,6 +925,20 @@ class Interrupt(Case):
         self.assertIn(b"interrupted", process.stderr.read())
         self.assertFalse(os.path.exists(self.path("none.kiln")))
 
+    def test_in_the_first_pass(self):
+        """It takes a second or more, and before its end there is nothing to save."""
+        data, model = self.path("classes.csv"), self.path("first.kiln")
+        with open(data, "w") as file:
+            file.write("a,b,c,y\n" + "".join(f"{i % 7},{i % 11},{i % 13},{i % 4000}\n" for i in range(40000)))
+        process = self.start("logreg", data, "--target", "y", "--max-classes", "4000", "--device", "cpu", "-o", model)
+        self.wait_for(process, b"read ")
+        time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        out, error = process.communicate(timeout=60)
+        self.assertEqual((process.returncode, out), (130, b""), error)
+        self.assertNotIn(b"iteration", error)
+        self.assertFalse(os.path.exists(model))
+
     def test_second_signal_ends_at_once(self):
         process = self.start("linreg", "-", "--target", "y", "--device", "cpu", stdin=subprocess.PIPE)
         self.wait_for(process, b"device ")

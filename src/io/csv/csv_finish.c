@@ -4,6 +4,17 @@
 
 #include "io/csv/csv_reader.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+/* What has been freed goes back to the system: of a wide table the steps' work space is as large as what they make. */
+static void give_back(void) {
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
 static kiln_status number_classes(struct ki_csv_reader *r, struct ki_table *table) {
     int32_t *rank = NULL;
     bool any = false;
@@ -90,7 +101,6 @@ static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
     if (handles) TRY(ki_csv_describe(&r->schema, &entries, &r->levels, &place));
     TRY(ki_csv_schema_finish(&feature, table, &r->schema, &r->levels));
     ki_csv_levels_free(&r->levels); /* they are in the table's names now */
-    TRY(ki_csv_list_columns(table, &r->schema));
     if (!entries.sparse && table->cols > r->schema.count) {
         TRY(ki_csv_with_indicators(&table->values, &r->schema, &entries, feature, table->cols));
     } else if (handles) {
@@ -100,11 +110,13 @@ static kiln_status complete(struct ki_csv_reader *r, struct ki_table *table) {
     table->nnz = entries.sparse ? entries.count : r->rows * table->cols;
 done:
     ki_free(feature);
-    return status;
+    give_back();
+    return status == KILN_OK ? ki_csv_list_columns(table, &r->schema) : status;
 }
 
 kiln_status ki_csv_finish(struct ki_csv_reader *r, struct ki_table *table) {
     kiln_status status;
+    give_back();
     TRY(judge(r));
     TRY(number_classes(r, table));
     TRY(complete(r, table));

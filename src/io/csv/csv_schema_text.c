@@ -116,9 +116,24 @@ static void put_missing(struct writer *w, const struct ki_csv_schema *schema) {
     }
 }
 
+/* What the columns take at least, asked for at once: text that grows by doubling leaves as much behind as it is long. */
+static void make_room(struct writer *w, const struct ki_csv_schema *schema,
+                      const struct ki_csv_entry *entries) {
+    enum { COLUMN = sizeof "{\"name\":\"\",\"kind\":\"text\",\"levels\":[]},", LEVEL = sizeof "\"\"," };
+    int64_t room = 0;
+    for (int64_t i = 0; i < schema->count; i++) {
+        const struct ki_csv_column *column = &schema->columns[i];
+        room += COLUMN + (int64_t)strlen(column->name);
+        for (int32_t k = 0; column->text && k < column->levels; k++, entries++)
+            room += LEVEL + (int64_t)strlen(entries->text);
+    }
+    w->failed = !ki_bytes_room(&w->text, room);
+}
+
 kiln_status ki_csv_write_schema(struct ki_table *table, const struct ki_csv_schema *schema,
                                 const struct ki_csv_entry *entries) {
     struct writer w = {.failed = false};
+    make_room(&w, schema, entries);
     put_text(&w, "{\"format\":\"csv\",\"target\":[");
     for (int64_t t = 0; t < schema->target_count; t++) put_target(&w, table, schema, t);
     put_text(&w, "],\"columns\":[");
