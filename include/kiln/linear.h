@@ -119,7 +119,8 @@ typedef struct kiln_logreg_options {
     /* class weights m / (K * m_c), m the sum of the weights, m_c that of class c's; not with class_weights */
     int balanced;
     kiln_control control;
-    kiln_classifier_solver solver; /* default: Newton's method */
+    /* default: the one that is expected to be faster for X's shape and the penalty; Newton's with a warm start */
+    kiln_classifier_solver solver;
 } kiln_logreg_options;
 KILN_API kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                                  const kiln_logreg_options *options, kiln_report *report);

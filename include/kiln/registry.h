@@ -62,7 +62,7 @@ typedef struct kiln_solver {
 } kiln_solver;
 /* What the algorithm would do with X, on its device, for k columns of y (classes, where these are more than
  * 2) and with `options`, its options struct (NULL: defaults). Fields that are no settings are not looked at.
- * Nothing is computed: a rule that only the data can bring into force, as a factor that turns out useless,
+ * At most 65,536 of X's entries are looked at: a rule that only the data can bring into force, as a factor that turns out useless,
  * may lead to another solver in the end. Errors: ERR_ARGUMENT (no algorithm of that name, or X is NULL, k <
  * 1, an option out of its range), ERR_UNSUPPORTED (a solver that cannot be had for such an X). On failure
  * *choice is untouched. */

@@ -104,9 +104,10 @@ static const kiln_option logreg_options[] = {
     SHARED(kiln_logreg_options, 1e-8, 1e-4, 100, RELATIVE, NEWTON),
     KI_OPTION(kiln_logreg_options, balanced, FLAG, 0, 0, 0, 1, NULL,
               "Give all classes the same total weight."),
-    KI_OPTION(kiln_logreg_options, solver, CHOICE, 0, 0, 1, KILN_CLASSIFIER_DUAL, "newton|dual",
-              "Newton's method alone, the default, or after coordinate descent in the dual, for a sparse X "
-              "on the CPU; that can be faster where the penalty is very weak, and takes no start."),
+    KI_OPTION(
+        kiln_logreg_options, solver, CHOICE, 0, 0, 1, KILN_CLASSIFIER_DUAL, "newton|dual",
+        "Newton's method alone, or after coordinate descent in the dual, for a sparse X on the CPU, which "
+        "takes no start; without it the one that is expected to be faster."),
 };
 
 static const kiln_option glm_options[] = {
@@ -138,9 +139,10 @@ static const kiln_option svm_options[] = {
     L2(kiln_svm_options, 0.5),
     SHARED(kiln_svm_options, 1e-8, 1e-4, 100, RELATIVE, NEWTON),
     KI_OPTION(kiln_svm_options, balanced, FLAG, 0, 0, 0, 1, NULL, "Give all classes the same total weight."),
-    KI_OPTION(kiln_svm_options, solver, CHOICE, 0, 0, 1, KILN_CLASSIFIER_DUAL, "newton|dual",
-              "Newton's method alone, the default, or after coordinate descent in the dual, for a sparse X "
-              "on the CPU; that can be faster where the penalty is very weak, and takes no start."),
+    KI_OPTION(
+        kiln_svm_options, solver, CHOICE, 0, 0, 1, KILN_CLASSIFIER_DUAL, "newton|dual",
+        "Newton's method alone, or after coordinate descent in the dual, for a sparse X on the CPU, which "
+        "takes no start; without it the one that is expected to be faster."),
 };
 
 /* -------------------------------------------------------------------------------------------- the rows */

@@ -77,9 +77,14 @@ kiln_status ki_logreg_explain(kiln_solver *choice, const void *given, const kiln
     TRY(KI_TAKE(kiln_logreg_options, &options, given));
     TRY(ki_check_strength(call, "l1", &options.l1, 0));
     TRY(ki_check_strength(call, "l2", &options.l2, options.l1 > 0 ? 0 : 1));
-    const struct ki_newton newton = {
-        .call = call, .X = X, .k = k > 2 ? (int)k : 1, .l2 = options.l2, .l1 = options.l1};
-    TRY(ki_dual_explain(choice, &newton, options.solver));
+    const struct ki_newton newton = {.call = call,
+                                     .X = X,
+                                     .k = k > 2 ? (int)k : 1,
+                                     .l2 = options.l2,
+                                     .l1 = options.l1,
+                                     .no_intercept = options.no_intercept != 0,
+                                     .standardize = options.standardize != 0};
+    TRY(ki_dual_explain(choice, &newton, true, options.solver));
 done:
     return status;
 }
@@ -104,7 +109,8 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
         &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
     newton = engine(X, &labels, options);
     newton.start = start;
-    TRY(ki_dual_choose(&dual, &newton, own.solver));
+    TRY(ki_dual_choose(&dual, &newton, true,
+                       own.warm_start && !own.solver ? KILN_CLASSIFIER_NEWTON : own.solver));
     TRY(check_result(W, b, X, newton.k, options));
     const bool softmax = newton.k > 1;
     TRY(ki_labels_column(&target, &labels, y, softmax ? -1 : 1, 1, 0));

@@ -79,8 +79,9 @@ static kiln_status machine_new(struct machine *m, double start) {
                                    .problems = m->problems,
                                    .control = options->control,
                                    .start = start};
-    TRY(ki_dual_choose(&m->descended, &m->newton, options->solver));
     TRY(check_solver(options));
+    const bool settled = options->regression || (options->warm_start && !options->solver);
+    TRY(ki_dual_choose(&m->descended, &m->newton, false, settled ? KILN_CLASSIFIER_NEWTON : options->solver));
     m->W = ki_calloc(bytes);
     m->b = ki_calloc((size_t)m->problems * sizeof *m->b);
     if (!m->W || !m->b) return ki_fail_nomem(bytes, "the coefficients");
@@ -266,12 +267,18 @@ done:
 kiln_status ki_svm_explain(kiln_solver *choice, const void *given, const kiln_matrix *X, int64_t k) {
     kiln_status status;
     kiln_svm_options options;
-    (void)k;
     TRY(KI_TAKE(kiln_svm_options, &options, given));
     TRY(ki_check_strength(call, "l2", &options.l2, 0.5));
-    const struct ki_newton newton = {.call = call, .X = X, .k = 1, .l2 = options.l2};
-    TRY(ki_dual_explain(choice, &newton, options.solver));
+    const struct ki_newton newton = {.call = call,
+                                     .X = X,
+                                     .k = 1,
+                                     .l2 = options.l2,
+                                     .no_intercept = options.no_intercept != 0,
+                                     .standardize = options.standardize != 0,
+                                     .problems = k > 2 ? k : 1};
     TRY(check_solver(&options));
+    TRY(ki_dual_explain(choice, &newton, false,
+                        options.regression ? KILN_CLASSIFIER_NEWTON : options.solver));
     if (options.regression) snprintf(choice->why, sizeof choice->why, "the only one for a regression");
 done:
     return status;

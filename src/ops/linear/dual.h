@@ -26,14 +26,17 @@ struct ki_dual {
     int64_t active;
     double bound; /* squared hinge: a row at 0 whose slope is above it takes part no longer */
     uint64_t random;
-    double violation,
-        worst; /* out: of the slopes met, sum of squares as the primal's gradient has them, and the largest */
+    /* out, of the slopes met, for logistic of how far a was from its row's own loss: the sum of squares as the primal's gradient
+     * has them, and the largest */
+    double violation, worst;
 };
 
 /* Sparse, on the CPU, in memory, of rows that 32 bits number. */
 bool ki_dual_possible(const kiln_matrix *X);
 /* The active rows once, in random order. Nothing is shared between two of the kind but what is const. */
 void ki_dual_sweep(struct ki_dual *dual);
+/* The mean of a row's sum of squares, from up to 65,536 of X's entries. */
+double ki_dual_mean_square(const kiln_matrix *X);
 /* square[i] of all rows. */
 void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step);
 
