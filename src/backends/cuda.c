@@ -9,6 +9,7 @@
 
 #include "backends/device_list.h"
 #include "backends/cuda_driver.h"
+#include "backends/nccl.h"
 #include "backends/nvrtc.h"
 #include "core/seams.h"
 #include "core/size.h"
@@ -407,15 +408,53 @@ done:
 
 /* With unified addresses one call serves two devices as well as one; where peers do not reach each other the driver goes through
  * host memory. */
-static kiln_status cuda_copy(kiln_device *to_device, struct ki_buffer *to, int64_t to_offset,
-                             kiln_device *from_device, const struct ki_buffer *from, int64_t from_offset,
-                             int64_t bytes) {
-    struct cuda *cuda = to_device->impl;
-    kiln_status status = enter(to_device);
-    (void)from_device;
+static kiln_status cuda_copy(kiln_device *device, struct ki_buffer *to, int64_t to_offset,
+                             const struct ki_buffer *from, int64_t from_offset, int64_t bytes) {
+    struct cuda *cuda = device->impl;
+    kiln_status status = enter(device);
     if (status != KILN_OK) return status;
-    return KI_CUDA(to_device, copy, to->handle + (uint64_t)(to->offset + to_offset),
+    return KI_CUDA(device, copy, to->handle + (uint64_t)(to->offset + to_offset),
                    from->handle + (uint64_t)(from->offset + from_offset), (size_t)bytes, cuda->stream);
+}
+
+enum { UNITED_MOST = 64 };
+
+/* Two members on one GPU, as tests have them, are more than NCCL allows. */
+static void *cuda_unite(kiln_device *const *members, int count) {
+    int gpus[UNITED_MOST];
+    cuda_stream streams[UNITED_MOST];
+    for (int i = 0; i < count; i++) {
+        const struct cuda *cuda = members[i]->impl;
+        gpus[i] = cuda->device;
+        streams[i] = cuda->stream;
+        for (int j = 0; j < i; j++)
+            if (gpus[j] == gpus[i]) return NULL;
+    }
+    return ki_nccl_unite(members[0], gpus, streams, count);
+}
+
+static void cuda_part(void *united) {
+    ki_nccl_part(united);
+}
+
+static kiln_status
+together(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers, int64_t count,
+         kiln_type type, kiln_status (*collective)(struct ki_nccl *, const uint64_t *, int64_t, kiln_type)) {
+    uint64_t part[UNITED_MOST];
+    for (int i = 0; buffers[i]; i++) part[i] = buffers[i]->handle + (uint64_t)buffers[i]->offset;
+    const kiln_status status = collective(united, part, count, type);
+    members[0]->lost = members[0]->lost || status == KILN_ERR_DEVICE_LOST;
+    return status;
+}
+
+static kiln_status cuda_sum(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
+                            int64_t count, kiln_type type) {
+    return together(members, united, buffers, count, type, ki_nccl_sum);
+}
+
+static kiln_status cuda_spread(kiln_device *const *members, void *united,
+                               const struct ki_buffer *const *buffers, int64_t count, kiln_type type) {
+    return together(members, united, buffers, count, type, ki_nccl_spread);
 }
 
 const struct ki_backend ki_backend_cuda = {.name = "cuda",
@@ -440,4 +479,8 @@ const struct ki_backend ki_backend_cuda = {.name = "cuda",
                                            .settle = cuda_settle,
                                            .meet = cuda_meet,
                                            .after = cuda_after,
-                                           .copy = cuda_copy};
+                                           .copy = cuda_copy,
+                                           .unite = cuda_unite,
+                                           .part = cuda_part,
+                                           .sum = cuda_sum,
+                                           .spread = cuda_spread};

@@ -108,12 +108,19 @@ struct ki_backend {
     kiln_status (*settle)(kiln_device *device);
     /* Between two devices of the backend; all NULL where copies go through host memory. meet, once a pair and direction: *direct
      * tells whether `device` reads the memory of `other` without the host. after: what is queued on `device` from now on begins
-     * after what has been queued on `other` so far. copy is queued on `to_device`. */
+     * after what has been queued on `other` so far. copy is queued on `device`, one of the two. */
     kiln_status (*meet)(kiln_device *device, kiln_device *other, bool *direct);
     kiln_status (*after)(kiln_device *device, kiln_device *other);
-    kiln_status (*copy)(kiln_device *to_device, struct ki_buffer *to, int64_t to_offset,
-                        kiln_device *from_device, const struct ki_buffer *from, int64_t from_offset,
-                        int64_t bytes);
+    kiln_status (*copy)(kiln_device *device, struct ki_buffer *to, int64_t to_offset,
+                        const struct ki_buffer *from, int64_t from_offset, int64_t bytes);
+    /* Collectives of several devices, each queued on all of them; all NULL where there are none. unite: NULL where they do not serve
+     * these devices. sum: the first's buffer += those of the others; spread: theirs = the first's. */
+    void *(*unite)(kiln_device *const *members, int count);
+    void (*part)(void *united);
+    kiln_status (*sum)(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
+                       int64_t count, kiln_type type);
+    kiln_status (*spread)(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
+                          int64_t count, kiln_type type);
 };
 
 extern const struct ki_backend ki_backend_cpu, ki_backend_cuda, ki_backend_opencl;

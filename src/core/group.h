@@ -13,6 +13,8 @@ struct ki_group {
     int count;
     kiln_device *member[KI_MEMBERS]; /* the first is the device whose group this is */
     char name[KI_MEMBER_NAME];       /* of the first, whose info has the group's */
+    void *united; /* the backend's collectives over the members; NULL = not asked for yet, or none */
+    bool asked;
 };
 
 /* Whether that is the name of a group. */
@@ -32,9 +34,20 @@ kiln_status ki_group_fail(const kiln_device *device, int member, const struct ki
 /* What is queued on `device` from now on begins after what `other` has been given so far: copies between them, and kernels that
  * use what was copied, need it where a backend copies without waiting. */
 kiln_status ki_device_after(kiln_device *device, kiln_device *other);
-/* Queues a copy behind the work of `to_device`; through host memory, and at once, where the backend has no way between two devices. */
-kiln_status ki_device_copy(kiln_device *to_device, struct ki_buffer *to, int64_t to_offset,
-                           kiln_device *from_device, const struct ki_buffer *from, int64_t from_offset,
-                           int64_t bytes);
+/* Queues a copy behind the work of `queue`, one of the two devices; through host memory, and at once, where the backend has no way
+ * between two devices. */
+kiln_status ki_device_copy(kiln_device *queue, kiln_device *to_device, struct ki_buffer *to,
+                           int64_t to_offset, kiln_device *from_device, const struct ki_buffer *from,
+                           int64_t from_offset, int64_t bytes);
+
+/* Whether sums and copies of so many bytes to all members go by the backend's collectives and not from member to member: where it
+ * has some, and is predicted to be through sooner. The first such question connects the members, which takes tenths of a second. */
+bool ki_group_collects(kiln_device *device, int64_t bytes);
+/* What ki_group_collects has said yes to: buffers of each member in turn, then NULL, queued on all. sum: the first's += the others'; spread:
+ * theirs = the first's. */
+kiln_status ki_group_sum(kiln_device *device, const struct ki_buffer *const *buffers, int64_t count,
+                         kiln_type type);
+kiln_status ki_group_spread(kiln_device *device, const struct ki_buffer *const *buffers, int64_t count,
+                            kiln_type type);
 
 #endif

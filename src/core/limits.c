@@ -10,6 +10,7 @@ struct ki_limits ki_limits = {
     .gathered_bytes = 60 << 20,
     .gathered_slice = 512,
     .gathered_entries = 20,
+    .collective_bytes = INT64_MAX,
     .popular_columns = 1 << 21,
     .panel_bits = 21,
     .panel_height = 2048,

@@ -14,15 +14,16 @@ struct ki_limits {
     int64_t columns_entries; /* and columns are not: it is multiplied in less time than is saved */
 
     /* On a GPU. */
-    int64_t cached_bytes;    /* of y: with as many of w they stay in the second cache level without panels */
-    int64_t gathered_bytes;  /* of rows that entries gather: more are gathered in slices */
-    int gathered_slice;      /* of so many bytes of a row, */
-    int gathered_entries;    /* if a row is gathered so often */
-    int64_t popular_columns; /* of which y and w stay there */
-    int panel_bits;          /* a panel has 2^bits columns: 16 MB of y and of w each in f64 */
-    int panel_height;        /* rows of a block of a panel */
-    int piece;               /* entries of a block that a work-group takes */
-    int segment;             /* entries of a long row that a work-group takes */
+    int64_t cached_bytes;     /* of y: with as many of w they stay in the second cache level without panels */
+    int64_t gathered_bytes;   /* of rows that entries gather: more are gathered in slices */
+    int gathered_slice;       /* of so many bytes of a row, */
+    int gathered_entries;     /* if a row is gathered so often */
+    int64_t collective_bytes; /* of a group's sum that goes by NCCL even where copies are predicted faster */
+    int64_t popular_columns;  /* of which y and w stay there */
+    int panel_bits;           /* a panel has 2^bits columns: 16 MB of y and of w each in f64 */
+    int panel_height;         /* rows of a block of a panel */
+    int piece;                /* entries of a block that a work-group takes */
+    int segment;              /* entries of a long row that a work-group takes */
     int segmented_least, segmented_most; /* rows of more entries, as the mean has it, are cut into segments */
     int launch_entries; /* taken one by one, beyond those in registers, cost what a launch of their own does */
     int band_bytes;     /* of a band's factors, which the first cache level holds */

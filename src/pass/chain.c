@@ -78,15 +78,24 @@ static kiln_status run_with_X(const struct ki_chain *chain) {
     return status;
 }
 
-kiln_status ki_chain_run(const struct ki_chain *chain) {
+static kiln_status run_single(const void *of) {
+    const struct ki_chain *chain = of;
     kiln_device *device = chain->X->device;
-    struct ki_operand operands[KI_CHAIN_OPERANDS];
-    if (ki_chain_is_split(chain)) return ki_chain_group(chain);
+    struct ki_operand operands[KI_RULES_MOST];
     if (device->lost) return kiln_device_sync(device);
-    ki_chain_operands(operands, chain);
-    kiln_status status = ki_operands_hold(device, operands, KI_CHAIN_OPERANDS);
+    ki_operands_list(operands, &ki_chain_rules, chain);
+    kiln_status status = ki_operands_hold(device, operands, KI_RULES_MOST);
     if (status != KILN_OK) return status;
     status = run_with_X(chain);
-    ki_operands_release(device, operands, KI_CHAIN_OPERANDS);
+    ki_operands_release(device, operands, KI_RULES_MOST);
     return status;
+}
+
+kiln_status ki_chain_run(const struct ki_chain *chain) {
+    if (!ki_is_split(chain->X)) return run_single(chain);
+    return ki_share(&(struct ki_shared){.rules = &ki_chain_rules,
+                                        .kind = (int)chain->kind,
+                                        .whole = chain,
+                                        .sums = chain->value != NULL,
+                                        .run = run_single});
 }

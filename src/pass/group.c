@@ -1,36 +1,42 @@
-/* A pass over an X that is split over the members of a group:  w = sum_i X_i^T (v_i .* (X_i y)),  member i on its rows X_i.
+/* An operation on an X that is split over the members of a group, such as a pass  w = sum_i X_i^T (v_i .* (X_i y)),  member i on
+ * its rows X_i.
  *
  * The operands' roles (roles.h) say what each member gets. The whole of every operand lies on the first member, and so do all
- * results, which other operations want there next. ROW: a member's rows, copied to it once and kept until the operand is written
- * anew; what it writes goes back. COLUMN: a copy for the pass. SUM: a place of its own, added up on the first in the members'
- * order, so that the same number of members gives the same bits. On the CPU, where members share the memory, views stand for the
- * copies. */
+ * results, which other operations want there next. ROW and ENTRY: a member's part, copied to it once and kept until the operand is
+ * written anew; what it writes goes back. COLUMN: a copy for the time of the operation. SUM: a place of its own, added up on the
+ * first in the members' order, so that the same number of members gives the same bits. Each member sends its results as soon as it
+ * has them, while others compute; large sums and copies to many go by the backend's collectives (core/group.h). On the CPU, where members share the memory, views stand for the copies. */
 #include "pass/group.h"
+
+#include <string.h>
 
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
 #include "pass/combine.h"
-#include "pass/roles.h"
 
-/* A member's part of the pass. */
+/* A member's part of the operation. */
 struct part {
     kiln_device *device;
-    struct ki_slice slice;
-    kiln_matrix views[KI_CHAIN_OPERANDS]; /* CPU: COLUMN operands */
-    kiln_matrix *copy[KI_CHAIN_OPERANDS]; /* COLUMN copies and SUM parts: for this pass */
-    struct ki_operand held[KI_CHAIN_OPERANDS];
+    void *slice; /* the operation's struct */
+    kiln_matrix views[KI_RULES_MOST];
+    kiln_matrix *copy[KI_RULES_MOST];  /* COLUMN copies and SUM parts, for this time */
+    kiln_matrix *moved[KI_RULES_MOST]; /* SUM parts, on the first member */
+    struct ki_operand held[KI_RULES_MOST];
     bool holds;
-    double value;
+    double *sums;
     kiln_status status;
     struct ki_error_copy error;
 };
 
 struct pass {
-    const struct ki_chain *whole;
+    const struct ki_shared *shared;
+    const struct ki_rules *rules;
     kiln_device *device;
     const struct ki_split *split;
     struct part *parts;
+    void *memory;                  /* the parts' slices, then their sums */
+    bool collected[KI_RULES_MOST]; /* a COLUMN or SUM operand that goes by collectives */
 };
 
 /* The members behind the first that have rows; those without would add nothing. */
@@ -38,44 +44,62 @@ static bool takes_part(const struct pass *pass, int i) {
     return i == 0 || pass->split->first[i + 1] > pass->split->first[i];
 }
 
-static int64_t row_bytes(const kiln_matrix *A) {
-    return A->cols * ki_type_bytes(A->type);
+static kiln_matrix *whole(const struct pass *pass, int j) {
+    return ki_operand_of(pass->shared->whole, &pass->rules->rule[j]);
+}
+
+static enum ki_role role(const struct pass *pass, int j) {
+    return pass->rules->rule[j].role[pass->shared->kind];
+}
+
+static bool writes(const struct pass *pass, int j) {
+    return pass->rules->rule[j].use & KI_WRITES;
+}
+
+static void set(const struct pass *pass, struct part *part, int j, const kiln_matrix *A) {
+    ki_operand_set(part->slice, &pass->rules->rule[j], A);
+}
+
+static int64_t bytes_of(const kiln_matrix *A) {
+    return A->nnz * ki_type_bytes(A->type);
 }
 
 /* ------------------------------------------------------------------------------------------ operands */
 
 /* What the slice has as operand j on the CPU: a view on the member's device, which may be written where the whole may. */
-static void view_here(struct part *part, int j, const kiln_matrix *A) {
+static void view_here(const struct pass *pass, struct part *part, int j, const kiln_matrix *A) {
     kiln_matrix *view = &part->views[j];
     *view = *A;
     view->device = part->device;
     view->view = true;
     view->slots = NULL;
-    ki_chain_set_operand(&part->slice.chain, j, view);
+    set(pass, part, j, view);
 }
 
-/* Member i's rows of A. `copied`: they are to be what A's are; else they are about to be written. */
-static kiln_status give_rows(struct pass *pass, int i, int j, bool copied) {
+/* Member i's part of A, which its operation reads, writes or both. */
+static kiln_status give_part(struct pass *pass, int i, int j) {
     struct part *part = &pass->parts[i];
-    kiln_matrix *A = ki_chain_operand(pass->whole, j);
-    const int64_t first = pass->split->first[i], count = pass->split->first[i + 1] - first;
+    const struct ki_split *split = pass->split;
+    kiln_matrix *A = whole(pass, j), *made = NULL;
+    const bool entries = role(pass, j) == KI_ENTRY;
+    const int64_t *first = entries ? split->entry : split->first, cols = entries ? 1 : A->cols;
+    const int64_t count = first[i + 1] - first[i];
     struct ki_rows *rows;
-    kiln_matrix *made = NULL;
     kiln_status status;
     if (ki_on_cpu(pass->device)) {
-        part->slice.rows[j].device = part->device;
+        part->views[j].device = part->device;
         return KILN_OK;
     }
-    TRY(ki_rows_of(&rows, A, pass->split));
+    TRY(ki_rows_of(&rows, A, split->count, first));
     if (!rows->rows[i]) {
-        TRY(ki_matrix_new(&made, part->device, A->type, count, A->cols));
-        if (copied)
-            TRY(ki_device_copy(part->device, &made->values, 0, pass->device, &A->values, first * row_bytes(A),
-                               count * row_bytes(A)));
+        TRY(ki_matrix_new(&made, part->device, A->type, count, cols));
+        if (pass->rules->rule[j].use & KI_READS)
+            TRY(ki_device_copy(part->device, part->device, &made->values, 0, pass->device, &A->values,
+                               first[i] * cols * ki_type_bytes(A->type), bytes_of(made)));
         rows->rows[i] = made;
         made = NULL;
     }
-    ki_chain_set_operand(&part->slice.chain, j, rows->rows[i]);
+    set(pass, part, j, rows->rows[i]);
 done:
     kiln_matrix_free(made);
     return status;
@@ -83,57 +107,105 @@ done:
 
 static kiln_status give_copy(struct pass *pass, int i, int j) {
     struct part *part = &pass->parts[i];
-    kiln_matrix *A = ki_chain_operand(pass->whole, j);
+    kiln_matrix *A = whole(pass, j);
     kiln_status status;
     if (ki_on_cpu(pass->device)) {
-        view_here(part, j, A);
+        view_here(pass, part, j, A);
         return KILN_OK;
     }
     TRY(ki_matrix_new(&part->copy[j], part->device, A->type, A->rows, A->cols));
-    TRY(ki_device_copy(part->device, &part->copy[j]->values, 0, pass->device, &A->values, 0,
-                       A->rows * row_bytes(A)));
-    ki_chain_set_operand(&part->slice.chain, j, part->copy[j]);
+    if (!pass->collected[j])
+        TRY(ki_device_copy(part->device, part->device, &part->copy[j]->values, 0, pass->device, &A->values, 0,
+                           bytes_of(A)));
+    set(pass, part, j, part->copy[j]);
 done:
     return status;
 }
 
-/* A place for the member's part of a sum; what a sum only reads, the first member takes. */
+/* A place for the member's part of a sum, and one where the first member gets it; what a sum only reads, the first takes. */
 static kiln_status give_sum(struct pass *pass, int i, int j) {
     struct part *part = &pass->parts[i];
-    const kiln_matrix *A = ki_chain_operand(pass->whole, j);
-    if (!ki_chain_writes(j)) return KILN_OK;
-    kiln_status status = ki_matrix_new(&part->copy[j], part->device, A->type, A->rows, A->cols);
-    if (status == KILN_OK) ki_chain_set_operand(&part->slice.chain, j, part->copy[j]);
+    const kiln_matrix *A = whole(pass, j);
+    kiln_status status;
+    if (!writes(pass, j)) return KILN_OK;
+    TRY(ki_matrix_new(&part->copy[j], part->device, A->type, A->rows, A->cols));
+    set(pass, part, j, part->copy[j]);
+done:
     return status;
 }
 
-/* What is read comes before what is written, which may be the same matrix. */
+/* What is only read comes before what is written, which may be the same matrix. */
 static kiln_status give(struct pass *pass, int i) {
     struct part *part = &pass->parts[i];
     kiln_status status = KILN_OK;
     for (int written = 0; written < 2; written++)
-        for (int j = 0; j < KI_CHAIN_OPERANDS; j++) {
-            if (!ki_chain_operand(pass->whole, j) || ki_chain_writes(j) != (written == 1)) continue;
-            switch (ki_chain_role(pass->whole, j)) {
-            case KI_ROW: TRY(give_rows(pass, i, j, !written)); break;
+        for (int j = 0; j < pass->rules->count; j++) {
+            if (!whole(pass, j) || writes(pass, j) != (written == 1)) continue;
+            switch (role(pass, j)) {
+            case KI_ROW:
+            case KI_ENTRY: TRY(give_part(pass, i, j)); break;
             case KI_COLUMN: TRY(give_copy(pass, i, j)); break;
             case KI_SUM: TRY(give_sum(pass, i, j)); break;
+            case KI_NO_ROLE: break;
             }
         }
-    ki_chain_operands(part->held, &part->slice.chain);
-    TRY(ki_operands_hold(part->device, part->held, KI_CHAIN_OPERANDS));
+    ki_operands_list(part->held, pass->rules, part->slice);
+    TRY(ki_operands_hold(part->device, part->held, KI_RULES_MOST));
     part->holds = true;
 done:
     return status;
 }
 
+/* Which operands go by collectives: these take all members. */
+static void choose_ways(struct pass *pass) {
+    for (int i = 0; i < pass->split->count; i++)
+        if (!takes_part(pass, i)) return;
+    for (int j = 0; j < pass->rules->count; j++) {
+        const kiln_matrix *A = whole(pass, j);
+        if (A && (role(pass, j) == KI_COLUMN || (role(pass, j) == KI_SUM && writes(pass, j))))
+            pass->collected[j] = ki_group_collects(pass->device, bytes_of(A));
+    }
+}
+
+/* The first member's operand j and what the others have for it, by a collective. */
+static kiln_status collect(struct pass *pass, int j) {
+    const struct ki_buffer *buffers[KI_MEMBERS + 1] = {&whole(pass, j)->values};
+    const kiln_matrix *A = whole(pass, j);
+    for (int i = 1; i < pass->split->count; i++) buffers[i] = &pass->parts[i].copy[j]->values;
+    return role(pass, j) == KI_SUM ? ki_group_sum(pass->device, buffers, A->nnz, A->type)
+                                   : ki_group_spread(pass->device, buffers, A->nnz, A->type);
+}
+
+/* Where the parts of sums arrive, made before any member is told to begin: what they send must not overtake what the first member
+ * still does with that memory. */
+static kiln_status make_room(struct pass *pass) {
+    kiln_status status = KILN_OK;
+    if (ki_on_cpu(pass->device)) return KILN_OK;
+    for (int i = 1; i < pass->split->count; i++)
+        for (int j = 0; j < pass->rules->count; j++) {
+            const kiln_matrix *A = whole(pass, j);
+            if (takes_part(pass, i) && A && writes(pass, j) && role(pass, j) == KI_SUM && !pass->collected[j])
+                TRY(ki_matrix_new(&pass->parts[i].moved[j], A->device, A->type, A->rows, A->cols));
+        }
+done:
+    return status;
+}
+
 static kiln_status prepare(struct pass *pass, int i) {
+    const struct ki_split *split = pass->split;
+    const struct ki_shared *shared = pass->shared;
+    const size_t at = pass->rules->sums;
     struct part *part = &pass->parts[i];
-    struct ki_chain *chain = &part->slice.chain;
     kiln_status status = KILN_OK;
     part->device = pass->device->group->member[i];
-    ki_chain_slice(&part->slice, pass->whole, pass->split->X[i], pass->split->first[i], i == 0);
-    if (chain->value) chain->value = &part->value;
+    part->slice = (char *)pass->memory + (size_t)i * pass->rules->bytes;
+    ki_slice(part->slice, part->views, pass->rules, shared->kind, shared->whole, split->X[i],
+             (struct ki_offset){split->first[i], split->entry[i], i == 0});
+    if (shared->sums) {
+        part->sums =
+            (double *)((char *)pass->memory + (size_t)split->count * pass->rules->bytes) + i * shared->sums;
+        memcpy((char *)part->slice + at, &part->sums, sizeof part->sums);
+    }
     if (i == 0) return KILN_OK;
     TRY(ki_device_after(part->device, pass->device));
     TRY(give(pass, i));
@@ -143,55 +215,55 @@ done:
 
 /* ----------------------------------------------------------------------------------------- results */
 
-/* Adds the parts of sum j, all the members' in turn. */
-static kiln_status add_up(struct pass *pass, int j) {
-    kiln_matrix *sum = ki_chain_operand(pass->whole, j), *moved = NULL;
+/* Sends what member i has written: rows and entries to their places in the whole, parts of sums to where they are added. */
+static kiln_status send(struct pass *pass, int i) {
+    struct part *part = &pass->parts[i];
     kiln_status status = KILN_OK;
-    if (!ki_on_cpu(pass->device)) TRY(ki_matrix_new(&moved, sum->device, sum->type, sum->rows, sum->cols));
-    for (int i = 1; i < pass->split->count; i++) {
-        if (!takes_part(pass, i)) continue;
-        struct part *part = &pass->parts[i];
-        kiln_matrix here = *part->copy[j];
-        here.view = true;
-        here.device = sum->device;
-        if (moved)
-            TRY(ki_device_copy(sum->device, &moved->values, 0, part->device, &part->copy[j]->values, 0,
-                               sum->rows * row_bytes(sum)));
-        TRY(ki_combine_all(sum, 1, sum, 1, moved ? moved : &here));
+    for (int j = 0; j < pass->rules->count; j++) {
+        kiln_matrix *A = whole(pass, j);
+        if (!A || !writes(pass, j) || pass->collected[j]) continue;
+        const bool sum = role(pass, j) == KI_SUM, entries = role(pass, j) == KI_ENTRY;
+        const kiln_matrix *from = ki_operand_of(part->slice, &pass->rules->rule[j]);
+        const int64_t first = entries ? pass->split->entry[i] : pass->split->first[i] * A->cols;
+        TRY(ki_device_copy(part->device, pass->device, sum ? &part->moved[j]->values : &A->values,
+                           sum ? 0 : first * ki_type_bytes(A->type), part->device, &from->values, 0,
+                           bytes_of(from)));
     }
+    TRY(ki_device_after(pass->device, part->device));
 done:
-    kiln_matrix_free(moved);
     return status;
 }
 
-/* The rows that members have written go into their places in the whole. */
-static kiln_status take_rows(struct pass *pass, int j) {
-    kiln_matrix *A = ki_chain_operand(pass->whole, j);
+/* Adds the parts of sum j, all the members' in turn. */
+static kiln_status add_up(struct pass *pass, int j) {
+    kiln_matrix *sum = whole(pass, j);
     kiln_status status = KILN_OK;
-    if (ki_on_cpu(pass->device)) return KILN_OK; /* they are there */
+    if (pass->collected[j]) return collect(pass, j);
     for (int i = 1; i < pass->split->count; i++) {
         if (!takes_part(pass, i)) continue;
-        struct part *part = &pass->parts[i];
-        const kiln_matrix *rows = ki_chain_operand(&part->slice.chain, j);
-        TRY(ki_device_copy(pass->device, &A->values, pass->split->first[i] * row_bytes(A), part->device,
-                           &rows->values, 0, rows->rows * row_bytes(A)));
+        const struct part *part = &pass->parts[i];
+        kiln_matrix here = part->moved[j] ? *part->moved[j] : *part->copy[j];
+        here.view = true;
+        here.device = sum->device;
+        TRY(ki_combine_all(sum, 1, sum, 1, &here));
     }
 done:
     return status;
 }
 
 static kiln_status finish(struct pass *pass) {
-    const struct ki_chain *whole = pass->whole;
+    const struct ki_shared *shared = pass->shared;
     kiln_status status = KILN_OK;
+    for (int i = 1; i < pass->split->count && !ki_on_cpu(pass->device); i++)
+        if (takes_part(pass, i)) TRY(send(pass, i));
+    for (int j = 0; j < pass->rules->count; j++)
+        if (whole(pass, j) && writes(pass, j) && role(pass, j) == KI_SUM) TRY(add_up(pass, j));
+    if (!shared->sums) goto done;
+    double *sums;
+    memcpy(&sums, (const char *)shared->whole + pass->rules->sums, sizeof sums);
+    memcpy(sums, pass->parts[0].sums, (size_t)shared->sums * sizeof *sums);
     for (int i = 1; i < pass->split->count; i++)
-        if (takes_part(pass, i)) TRY(ki_device_after(pass->device, pass->parts[i].device));
-    for (int j = 0; j < KI_CHAIN_OPERANDS; j++) {
-        if (!ki_chain_operand(whole, j) || !ki_chain_writes(j)) continue;
-        TRY(ki_chain_role(whole, j) == KI_SUM ? add_up(pass, j) : take_rows(pass, j));
-    }
-    if (!whole->value) goto done;
-    *whole->value = 0;
-    for (int i = 0; i < pass->split->count; i++) *whole->value += pass->parts[i].value;
+        for (int64_t s = 0; takes_part(pass, i) && s < shared->sums; s++) sums[s] += pass->parts[i].sums[s];
 done:
     return status;
 }
@@ -202,15 +274,19 @@ static void run_part(void *of, int i) {
     struct pass *pass = of;
     struct part *part = &pass->parts[i];
     if (!takes_part(pass, i)) return;
-    part->status = ki_chain_run(&part->slice.chain);
+    part->status = pass->shared->run(part->slice);
     if (part->status != KILN_OK) ki_error_keep(&part->error);
 }
 
 static kiln_status run(struct pass *pass) {
     const int count = pass->split->count;
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    choose_ways(pass);
+    TRY(make_room(pass));
     for (int i = 0; i < count; i++)
         if (takes_part(pass, i)) TRY(prepare(pass, i));
+    for (int j = 0; j < pass->rules->count; j++)
+        if (pass->collected[j] && role(pass, j) == KI_COLUMN) TRY(collect(pass, j));
     ki_parallel(count, count, run_part, pass);
     for (int i = 0; i < count; i++)
         if (pass->parts[i].status != KILN_OK) return ki_group_fail(pass->device, i, &pass->parts[i].error);
@@ -220,31 +296,50 @@ done:
 }
 
 static void end(struct pass *pass) {
-    for (int i = 1; i < pass->split->count; i++) {
+    for (int i = 0; i < pass->split->count; i++) {
         struct part *part = &pass->parts[i];
-        if (part->holds) ki_operands_release(part->device, part->held, KI_CHAIN_OPERANDS);
-        for (int j = 0; j < KI_CHAIN_OPERANDS; j++) kiln_matrix_free(part->copy[j]);
+        if (part->holds) ki_operands_release(part->device, part->held, KI_RULES_MOST);
+        for (int j = 0; j < KI_RULES_MOST; j++) {
+            kiln_matrix_free(part->copy[j]);
+            kiln_matrix_free(part->moved[j]);
+        }
     }
     ki_free(pass->parts);
+    ki_free(pass->memory);
 }
 
-bool ki_chain_is_split(const struct ki_chain *chain) {
-    return chain->X->device->group && chain->X->given && !chain->X->view;
+static kiln_status begin(struct pass *pass) {
+    const size_t count = (size_t)pass->split->count;
+    const size_t bytes = count * (pass->rules->bytes + (size_t)pass->shared->sums * sizeof(double));
+    pass->memory = ki_calloc(bytes);
+    if (!pass->memory) return ki_fail_nomem(bytes, "the shares of a group's members");
+    pass->parts = ki_calloc(count * sizeof *pass->parts);
+    if (pass->parts) return KILN_OK;
+    ki_free(pass->memory);
+    return ki_fail_nomem(count * sizeof *pass->parts, "the shares of a group's members");
 }
 
-kiln_status ki_chain_group(const struct ki_chain *chain) {
-    struct pass pass = {.whole = chain, .device = chain->X->device};
-    struct ki_operand operands[KI_CHAIN_OPERANDS];
+bool ki_is_split(const kiln_matrix *X) {
+    return X->device->group && X->given && !X->view;
+}
+
+kiln_status ki_share(const struct ki_shared *shared) {
+    struct pass pass = {.shared = shared, .rules = shared->rules};
+    struct ki_operand operands[KI_RULES_MOST];
+    const kiln_matrix *X;
     kiln_status status;
+    memcpy(&X, (const char *)shared->whole + pass.rules->X, sizeof X);
+    pass.device = X->device;
     TRY(ki_group_alive(pass.device));
-    TRY(ki_split_of(&pass.split, chain->X));
-    ki_chain_operands(operands, chain);
-    TRY(ki_operands_hold(pass.device, operands, KI_CHAIN_OPERANDS));
-    pass.parts = ki_calloc((size_t)pass.split->count * sizeof *pass.parts);
-    status =
-        pass.parts ? run(&pass) : ki_fail_nomem((size_t)pass.split->count * sizeof *pass.parts, "a pass");
-    if (pass.parts) end(&pass);
-    ki_operands_release(pass.device, operands, KI_CHAIN_OPERANDS);
+    TRY(ki_split_of(&pass.split, X));
+    ki_operands_list(operands, pass.rules, shared->whole);
+    TRY(ki_operands_hold(pass.device, operands, KI_RULES_MOST));
+    status = begin(&pass);
+    if (status == KILN_OK) {
+        status = run(&pass);
+        end(&pass);
+    }
+    ki_operands_release(pass.device, operands, KI_RULES_MOST);
 done:
     return status;
 }

@@ -1,32 +1,44 @@
-/* A pass over X on a group of devices. */
+/* An operation on an X that the members of a group share. */
 #ifndef KI_PASS_GROUP_H
 #define KI_PASS_GROUP_H
 
 #include "core/group.h"
 #include "pass/chain.h"
+#include "pass/roles.h"
 
 /* An X in slices of rows, a matrix on each member. */
 struct ki_split {
     int count;
     int64_t first[KI_MEMBERS + 1]; /* member i has the rows [first[i], first[i + 1]) */
+    int64_t entry[KI_MEMBERS + 1]; /* and these entries */
     kiln_matrix *X[KI_MEMBERS];
 };
 
 /* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a file. */
 kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X);
 
-/* The members' copies of their rows of an operand that is sliced with X, kept in a slot of it while nobody writes it. NULL: none
- * yet. */
+/* The members' copies of their part of an operand that is sliced with X, kept in a slot of it while nobody writes it. NULL: none
+ * yet. `first`: where their parts begin, in rows or in entries. */
 struct ki_rows {
     int count;
     int64_t first[KI_MEMBERS + 1];
     kiln_matrix *rows[KI_MEMBERS];
 };
-kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, const struct ki_split *split);
+kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, int count,
+                       const int64_t first[KI_MEMBERS + 1]);
 
-/* Whether the members split the chain: X lies on a group, and its values came from outside. What operations make stays on the
- * first member, where they want it next. */
-bool ki_chain_is_split(const struct ki_chain *chain);
-kiln_status ki_chain_group(const struct ki_chain *chain);
+/* Whether the members share operations on X: it lies on a group, and its values came from outside. What operations make stays on
+ * the first member, where they want it next. */
+bool ki_is_split(const kiln_matrix *X);
+
+struct ki_shared {
+    const struct ki_rules *rules;
+    int kind;                              /* of roles */
+    const void *whole;                     /* the operation's struct, its arguments checked */
+    int64_t sums;                          /* doubles where rules->sums points to, if to anything */
+    kiln_status (*run)(const void *slice); /* on one device; holds its operands itself */
+};
+/* Runs the operation on each member's rows of X, all at once, and puts the results together. */
+kiln_status ki_share(const struct ki_shared *shared);
 
 #endif

@@ -1,87 +1,98 @@
-/* The table of a pass's operands, and slices of rows by it. */
+/* Operands by their rules, slices of them, and the table of a pass. */
 #include "pass/roles.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "pass/combine.h"
 
-/* The role of each operand in FUSED, PLAIN, TRANSPOSED and SQUARES. */
-static const struct operand {
-    size_t at; /* of the pointer in struct ki_chain */
-    bool written;
-    enum ki_role role[KI_CHAIN_SQUARES + 1];
-} table[KI_CHAIN_OPERANDS] = {
-    {offsetof(struct ki_chain, out), true, {KI_SUM, KI_ROW, KI_SUM, KI_SUM}},
-    {offsetof(struct ki_chain, z), false, {KI_SUM, KI_ROW, KI_SUM, KI_SUM}},
-    {offsetof(struct ki_chain, y), false, {KI_COLUMN, KI_COLUMN, KI_ROW, KI_ROW}},
-    {offsetof(struct ki_chain, v), false, {KI_ROW}},
-    {offsetof(struct ki_chain, shift), false, {KI_COLUMN}},
-    {offsetof(struct ki_chain, curvature), true, {KI_ROW}},
-    {offsetof(struct ki_chain, sums), true, {KI_SUM}},
-    {offsetof(struct ki_chain, products), true, {KI_SUM}},
-    {offsetof(struct ki_chain, loss.y), false, {KI_ROW}},
-    {offsetof(struct ki_chain, loss.weights), false, {KI_ROW}},
-    {offsetof(struct ki_chain, loss.offset), false, {KI_ROW}},
-};
-enum { OUT = 0 };
-
-kiln_matrix *ki_chain_operand(const struct ki_chain *chain, int i) {
+kiln_matrix *ki_operand_of(const void *operation, const struct ki_rule *rule) {
     kiln_matrix *A;
-    memcpy(&A, (const char *)chain + table[i].at, sizeof A);
+    memcpy(&A, (const char *)operation + rule->at, sizeof A);
     return A;
 }
 
-void ki_chain_set_operand(struct ki_chain *chain, int i, const kiln_matrix *A) {
-    memcpy((char *)chain + table[i].at, &A, sizeof A);
+void ki_operand_set(void *operation, const struct ki_rule *rule, const kiln_matrix *A) {
+    memcpy((char *)operation + rule->at, &A, sizeof A);
 }
 
-enum ki_role ki_chain_role(const struct ki_chain *chain, int i) {
-    return table[i].role[chain->kind];
+void ki_operands_list(struct ki_operand operands[KI_RULES_MOST], const struct ki_rules *rules,
+                      const void *operation) {
+    for (int i = 0; i < KI_RULES_MOST; i++)
+        operands[i] = i < rules->count ? (struct ki_operand){ki_operand_of(operation, &rules->rule[i]),
+                                                             (rules->rule[i].use & KI_WRITES) != 0}
+                                       : (struct ki_operand){NULL, false};
 }
 
-bool ki_chain_writes(int i) {
-    return table[i].written;
+/* `whole`, of which the slice has `rows` rows, or as many entries as X, from element `first` on. */
+static void view_part(kiln_matrix *view, const kiln_matrix *whole, int64_t rows, int64_t elements,
+                      int64_t first) {
+    *view = *whole;
+    view->view = true;
+    view->slots = NULL;
+    view->rows = rows;
+    view->nnz = elements;
+    view->values.offset += first * ki_type_bytes(view->type);
 }
 
-static bool has_role(const struct ki_chain *chain, int i, enum ki_role role) {
-    return ki_chain_operand(chain, i) && ki_chain_role(chain, i) == role;
-}
-
-void ki_chain_operands(struct ki_operand operands[KI_CHAIN_OPERANDS], const struct ki_chain *chain) {
-    for (int i = 0; i < KI_CHAIN_OPERANDS; i++)
-        operands[i] = (struct ki_operand){ki_chain_operand(chain, i), table[i].written};
-}
-
-void ki_chain_slice(struct ki_slice *slice, const struct ki_chain *whole, const kiln_matrix *X, int64_t first,
-                    bool leads) {
-    struct ki_chain *chain = &slice->chain;
-    *chain = *whole;
-    chain->X = X;
-    for (int i = 0; i < KI_CHAIN_OPERANDS; i++) {
-        if (has_role(whole, i, KI_SUM) && !table[i].written && !leads) ki_chain_set_operand(chain, i, NULL);
-        if (!has_role(whole, i, KI_ROW)) continue;
-        kiln_matrix *view = &slice->rows[i];
-        *view = *ki_chain_operand(whole, i);
-        view->view = true;
-        view->slots = NULL;
-        view->rows = X->rows;
-        view->nnz = X->rows * view->cols;
-        view->values.offset += first * view->cols * ki_type_bytes(view->type);
-        ki_chain_set_operand(chain, i, view);
+void ki_slice(void *slice, kiln_matrix views[KI_RULES_MOST], const struct ki_rules *rules, int kind,
+              const void *whole, const kiln_matrix *X, struct ki_offset place) {
+    memcpy(slice, whole, rules->bytes);
+    memcpy((char *)slice + rules->X, &X, sizeof X);
+    for (int i = 0; i < rules->count; i++) {
+        const struct ki_rule *rule = &rules->rule[i];
+        const kiln_matrix *A = ki_operand_of(whole, rule);
+        const enum ki_role role = rule->role[kind];
+        if (!A) continue;
+        if (role == KI_SUM && rule->use == KI_READS && !place.leads) ki_operand_set(slice, rule, NULL);
+        if (role != KI_ROW && role != KI_ENTRY) continue;
+        if (role == KI_ROW)
+            view_part(&views[i], A, X->rows, X->rows * A->cols, place.row * A->cols);
+        else
+            view_part(&views[i], A, X->rows, X->nnz, place.entry);
+        ki_operand_set(slice, rule, &views[i]);
     }
+}
+
+/* The role of each operand in FUSED, PLAIN, TRANSPOSED and SQUARES. */
+static const struct ki_rule chain_operands[KI_CHAIN_OPERANDS] = {
+    {offsetof(struct ki_chain, out), KI_WRITES, {KI_SUM, KI_ROW, KI_SUM, KI_SUM}},
+    {offsetof(struct ki_chain, z), KI_READS, {KI_SUM, KI_ROW, KI_SUM, KI_SUM}},
+    {offsetof(struct ki_chain, y), KI_READS, {KI_COLUMN, KI_COLUMN, KI_ROW, KI_ROW}},
+    {offsetof(struct ki_chain, v), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_chain, shift), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_chain, curvature), KI_WRITES, {KI_ROW}},
+    {offsetof(struct ki_chain, sums), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_chain, products), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_chain, loss.y), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_chain, loss.weights), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_chain, loss.offset), KI_READS, {KI_ROW}},
+};
+enum { OUT = 0 };
+
+const struct ki_rules ki_chain_rules = {.bytes = sizeof(struct ki_chain),
+                                        .X = offsetof(struct ki_chain, X),
+                                        .sums = offsetof(struct ki_chain, value),
+                                        .count = KI_CHAIN_OPERANDS,
+                                        .rule = chain_operands};
+
+static kiln_matrix *operand(const struct ki_chain *chain, int i) {
+    return ki_operand_of(chain, &chain_operands[i]);
+}
+
+static bool is_sum(const struct ki_chain *chain, int i) {
+    return operand(chain, i) && chain_operands[i].role[chain->kind] == KI_SUM;
 }
 
 /* Sums beside `out`, which a pass can add to. */
 static bool apart(const struct ki_chain *whole, int i) {
-    return i != OUT && table[i].written && has_role(whole, i, KI_SUM);
+    return i != OUT && chain_operands[i].use == KI_WRITES && is_sum(whole, i);
 }
 
 kiln_status ki_sums_begin(struct ki_sums *sums, const struct ki_chain *whole) {
     kiln_status status = KILN_OK;
     *sums = (struct ki_sums){.whole = whole};
     for (int i = 0; i < KI_CHAIN_OPERANDS; i++) {
-        const kiln_matrix *A = ki_chain_operand(whole, i);
+        const kiln_matrix *A = operand(whole, i);
         if (apart(whole, i)) TRY(ki_matrix_new(&sums->part[i], A->device, A->type, A->rows, A->cols));
     }
 done:
@@ -92,21 +103,22 @@ done:
 kiln_status ki_sums_add(struct ki_sums *sums, const kiln_matrix *X, int64_t first) {
     const struct ki_chain *whole = sums->whole;
     const bool leads = sums->slices == 0;
-    struct ki_slice slice;
+    struct ki_chain slice;
+    kiln_matrix views[KI_RULES_MOST];
     double value = 0;
     kiln_status status;
-    ki_chain_slice(&slice, whole, X, first, leads);
-    if (!leads && has_role(whole, OUT, KI_SUM)) {
-        slice.chain.z = whole->out;
-        slice.chain.beta = 1;
+    ki_slice(&slice, views, &ki_chain_rules, (int)whole->kind, whole, X,
+             (struct ki_offset){.row = first, .leads = leads});
+    if (!leads && is_sum(whole, OUT)) {
+        slice.z = whole->out;
+        slice.beta = 1;
     }
     for (int i = 0; !leads && i < KI_CHAIN_OPERANDS; i++)
-        if (apart(whole, i)) ki_chain_set_operand(&slice.chain, i, sums->part[i]);
-    if (whole->value) slice.chain.value = &value;
-    TRY(ki_chain_run_here(&slice.chain));
+        if (apart(whole, i)) ki_operand_set(&slice, &chain_operands[i], sums->part[i]);
+    if (whole->value) slice.value = &value;
+    TRY(ki_chain_run_here(&slice));
     for (int i = 0; !leads && i < KI_CHAIN_OPERANDS; i++)
-        if (apart(whole, i))
-            TRY(ki_combine_all(ki_chain_operand(whole, i), 1, ki_chain_operand(whole, i), 1, sums->part[i]));
+        if (apart(whole, i)) TRY(ki_combine_all(operand(whole, i), 1, operand(whole, i), 1, sums->part[i]));
     sums->value += value;
     sums->slices++;
 done:

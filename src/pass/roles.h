@@ -1,38 +1,60 @@
-/* What becomes of a pass's operands where X is cut into slices of rows: panels that stream through a device, or the shares of
- * a group's members. One table (roles.c) says it for all of them, and so do the holds of a pass's operands. */
+/* What becomes of an operation's operands where X is cut into slices of rows: panels that stream through a device, or the shares
+ * of a group's members. An operation states it once, in a table of rules; slices, copies, sums and holds follow from the table. */
 #ifndef KI_ROLES_H
 #define KI_ROLES_H
+
+#include <stddef.h>
 
 #include "core/memory.h"
 #include "pass/chain.h"
 
 enum ki_role {
-    KI_ROW,    /* sliced with X's rows */
-    KI_COLUMN, /* the same for every slice */
+    KI_NO_ROLE, /* not an operand of this kind */
+    KI_ROW,     /* sliced with X's rows */
+    KI_ENTRY,   /* a sparse matrix with X's structure, whose values are sliced with X's entries */
+    KI_COLUMN,  /* the same for every slice */
     KI_SUM /* added up over the slices; one that is only read (z) is a term of the sum, for one slice to take */
 };
 
-enum { KI_CHAIN_OPERANDS = 11 }; /* all but X */
+enum ki_use { KI_READS = 1, KI_WRITES = 2, KI_CHANGES = KI_READS | KI_WRITES };
 
-/* Operand i of a chain, which may be NULL, its role, and whether the chain writes it. */
-kiln_matrix *ki_chain_operand(const struct ki_chain *chain, int i);
-void ki_chain_set_operand(struct ki_chain *chain, int i, const kiln_matrix *A);
-enum ki_role ki_chain_role(const struct ki_chain *chain, int i);
-bool ki_chain_writes(int i);
+enum { KI_RULES_MOST = 12, KI_KINDS_MOST = 4 };
 
-/* The operands that there are, the others NULL, for ki_operands_hold. */
-void ki_chain_operands(struct ki_operand operands[KI_CHAIN_OPERANDS], const struct ki_chain *chain);
-
-/* A chain over some of the rows, which must stay where it is: it points into itself. */
-struct ki_slice {
-    struct ki_chain chain;
-    kiln_matrix rows[KI_CHAIN_OPERANDS]; /* views */
+struct ki_rule {
+    size_t at; /* of the operand's pointer in the operation's struct; it may be NULL there */
+    enum ki_use use;
+    enum ki_role role[KI_KINDS_MOST]; /* by the operation's kind, which is 0 where there is but one */
 };
 
-/* The chain over the rows of X, which are the whole's from `first` on. Its sums are the whole's own matrices still; only the
- * slice that leads takes their terms. */
-void ki_chain_slice(struct ki_slice *slice, const struct ki_chain *whole, const kiln_matrix *X, int64_t first,
-                    bool leads);
+struct ki_rules {
+    size_t bytes; /* of the operation's struct */
+    size_t X;     /* where the pointer to the matrix lies that is cut */
+    size_t sums;  /* where a pointer to doubles in host memory lies that are added up; 0: there is none */
+    int count;
+    const struct ki_rule *rule;
+};
+
+/* Operand i, which may be NULL, and its role. */
+kiln_matrix *ki_operand_of(const void *operation, const struct ki_rule *rule);
+void ki_operand_set(void *operation, const struct ki_rule *rule, const kiln_matrix *A);
+/* All operands but X, for ki_operands_hold. */
+void ki_operands_list(struct ki_operand operands[KI_RULES_MOST], const struct ki_rules *rules,
+                      const void *operation);
+
+/* Where a slice lies in the whole. */
+struct ki_offset {
+    int64_t row, entry; /* its first */
+    bool leads;         /* takes the terms of sums */
+};
+/* Makes `slice`, a copy of `whole`, an operation on the rows of X: what is sliced becomes views, sums stay the whole's own
+ * matrices. */
+void ki_slice(void *slice, kiln_matrix views[KI_RULES_MOST], const struct ki_rules *rules, int kind,
+              const void *whole, const kiln_matrix *X, struct ki_offset place);
+
+/* ---- passes ---- */
+
+extern const struct ki_rules ki_chain_rules;
+enum { KI_CHAIN_OPERANDS = 11 }; /* all but X */
 
 /* The sums of slices that run one after the other on one device: `out` goes on from slice to slice, what else is summed has a
  * place of its own for the slice's part. */

@@ -83,6 +83,8 @@ static kiln_status make_slice(struct ki_split *split, const kiln_matrix *X, int 
     }
     TRY(ki_matrix_shell(&slice, member, X->type, X->format, rows, X->cols));
     slice->nnz = end - begin;
+    split->entry[i] = begin;
+    split->entry[i + 1] = end;
     place(slice, X, begin, starts);
     split->X[i] = slice;
     return KILN_OK;
@@ -139,11 +141,12 @@ static void free_rows(kiln_device *device, void *data) {
 static const struct ki_slot_kind rows_kind = {.name = "rows of an operand on a group's members",
                                               .drop = free_rows};
 
-kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, const struct ki_split *split) {
+kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, int count,
+                       const int64_t first[KI_MEMBERS + 1]) {
     struct ki_rows *made = ki_slot_get(A, &rows_kind);
     kiln_status status;
     /* Another X may be cut elsewhere. */
-    if (made && memcmp(made->first, split->first, sizeof made->first) != 0) {
+    if (made && memcmp(made->first, first, sizeof made->first) != 0) {
         ki_slot_drop(A, &rows_kind);
         made = NULL;
     }
@@ -151,8 +154,8 @@ kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, const struct
     if (made) return KILN_OK;
     made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "rows of an operand");
-    made->count = split->count;
-    memcpy(made->first, split->first, sizeof made->first);
+    made->count = count;
+    memcpy(made->first, first, sizeof made->first);
     TRY(ki_slot_put(A, &rows_kind, made, 0));
     *rows = made;
     made = NULL;

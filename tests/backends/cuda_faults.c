@@ -284,10 +284,10 @@ static kiln_status between_members(kiln_device *first) {
     TRY(ki_device_alloc(second, &to, sizeof text));
     TRY(ki_device_upload(first, &from, 0, text, sizeof text));
     TRY(ki_device_after(second, first));
-    TRY(ki_device_copy(second, &to, 8, first, &from, 0, 8));
-    TRY(ki_device_copy(second, &to, 0, first, &from, 8, 8));
+    TRY(ki_device_copy(second, second, &to, 8, first, &from, 0, 8));
+    TRY(ki_device_copy(first, second, &to, 0, first, &from, 8, 8));
     TRY(ki_device_after(first, second));
-    TRY(ki_device_copy(first, &from, 0, second, &to, 0, 16));
+    TRY(ki_device_copy(first, first, &from, 0, second, &to, 0, 16));
     TRY(ki_device_download(first, back, &from, 0, sizeof back));
     assert_memory_equal(back, "letters", 8);
     assert_memory_equal(back + 8, "fifteen ", 8);

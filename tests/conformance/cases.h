@@ -135,7 +135,6 @@ struct operation {
     /* What the benchmark fills a shape into; k = 0: the columns are the k of an element-wise operation. */
     struct problem benchmark;
     bool atomics; /* documented: CSR on a GPU may differ in the last bits from run to run */
-    bool single;  /* cannot be split over a group of devices: ERR_UNSUPPORTED there */
 };
 extern const struct operation *const operations[]; /* ends with NULL */
 

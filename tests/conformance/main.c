@@ -101,11 +101,9 @@ static void run_operation(struct suite *suite, const struct operation *operation
                           const kiln_device_info *info, kiln_type type) {
     struct tally *tally = new_tally(suite, info->name, operation->name, type);
     struct problem_list list = list_problems(&suite->options, operation, info, type);
-    const bool atomics = operation->atomics && !on_cpu(info),
-               refused = operation->single && is_group(info->name);
+    const bool atomics = operation->atomics && !on_cpu(info);
     for (int64_t i = 0; i < list.count; i++) {
-        struct outcome outcome = refused ? run_refused(operation, &list.problems[i], device, type)
-                                         : run_case(operation, &list.problems[i], device, type, atomics);
+        struct outcome outcome = run_case(operation, &list.problems[i], device, type, atomics);
         char text[512], bound[64];
         problem_describe(text, sizeof text, &list.problems[i]);
         snprintf(bound, sizeof bound, "%.3g of %.3g", outcome.ratio, outcome.gate);

@@ -152,17 +152,3 @@ done:
     work_free(&work);
     return outcome;
 }
-
-struct outcome run_refused(const struct operation *operation, const struct problem *problem,
-                           kiln_device *device, kiln_type type) {
-    struct work work = {.problem = problem, .device = device, .type = type};
-    struct outcome outcome = {.passed = true};
-    kiln_status status = operation->prepare(&work);
-    if (status == KILN_OK) status = operation->run(&work);
-    if (status != KILN_ERR_UNSUPPORTED)
-        fail(&outcome, "%s on a group, not ERR_UNSUPPORTED", kiln_status_name(status));
-    else if (!*kiln_last_error()->hint)
-        fail(&outcome, "refused without a hint: %s", kiln_last_error()->message);
-    work_free(&work);
-    return outcome;
-}

@@ -35,8 +35,5 @@ struct outcome {
 /* atomics: sums may differ from run to run. */
 struct outcome run_case(const struct operation *operation, const struct problem *problem, kiln_device *device,
                         kiln_type type, bool atomics);
-/* On a group of devices, for an operation that cannot be split: it must say so. */
-struct outcome run_refused(const struct operation *operation, const struct problem *problem,
-                           kiln_device *device, kiln_type type);
 
 #endif

@@ -269,8 +269,7 @@ static void on_the_cpu(void **state) {
 static void on_a_group(void **state) {
     (void)state;
     calls_on("cpu*3");
-    for (int i = 0; operations[i]; i++)
-        if (!operations[i]->single) operation_on(operations[i], "cpu*3");
+    for (int i = 0; operations[i]; i++) operation_on(operations[i], "cpu*3");
 }
 
 static void on_opencl(void **state) {

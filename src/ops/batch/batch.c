@@ -284,7 +284,6 @@ kiln_status ki_batch_check_reduce(const char *call, const kiln_matrix *result, k
         return ki_fail(KILN_ERR_ARGUMENT,
                        "%s: f32 holds no places beyond %lld, and a vector has %lld elements", call,
                        (long long)exact, (long long)batch->longest);
-    TRY(ki_check_single(call, X->device));
 done:
     return status;
 }
@@ -374,7 +373,6 @@ kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_ma
         status = ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be scale", call);
         goto done;
     }
-    TRY(ki_check_single(call, X->device));
     if (X->device->lost) TRY(kiln_device_sync(X->device));
     if (of->elements == 0) goto done;
     TRY(ki_on_cpu(X->device) ? scale_cpu(Y, X, scale, of) : ki_batch_launch_scale(Y, X, scale, of));

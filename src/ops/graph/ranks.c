@@ -80,7 +80,6 @@ static kiln_status run(const char *call, const kiln_ranks *given, int64_t first,
     kiln_status status;
     TRY(KI_TAKE(kiln_ranks, &ranks.on, given));
     TRY(check(call, &ranks.on));
-    TRY(ki_check_single(call, ranks.on.P->device));
     const kiln_matrix *A = ranks.on.A;
     if (count != SLOT_BEGIN && (first < 0 || count < 0 || count > ranks.on.S->rows - RANKS_ROWS))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld steps from number %lld on, but S has rows for %lld", call,

@@ -1,7 +1,7 @@
 /* G = (X - 1 c)^T diag(v) (X - 1 c): checks, and the way where X has no body of its own for it.
  *
- * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), where X streams,
- * and on a group: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what it scatters is
+ * That is so for a sparse X on a GPU, on a processor behind OpenCL (core/limits.h says why), and where X
+ * streams: columns [j, j + 64) of G are one fused pass with unit vectors for y and -c for the shift: what it scatters is
  * v_i (x_ij - c_j), free of cancellation however far a column lies from zero, and -c g_j makes the other factor (x_il - c_l) too. */
 #include "ops/linear/gram_gpu.h"
 
@@ -11,7 +11,7 @@
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
-#include "pass/chain.h"
+#include "pass/group.h"
 
 enum { BLOCK = 64 }; /* columns of G from one pass */
 
@@ -119,13 +119,35 @@ done:
 
 bool ki_gram_in_one_walk(const kiln_matrix *X) {
     const bool kernel = X->device->properties.is_gpu || X->cols <= ki_limits.gram_columns;
-    return !X->streams && !X->device->group && (ki_on_cpu(X->device) || (kernel && X->format == KILN_DENSE));
+    return !X->streams && (ki_on_cpu(X->device) || (kernel && X->format == KILN_DENSE));
+}
+
+static const struct ki_rule rules[] = {
+    {offsetof(struct ki_gram, v), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_gram, Y), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_gram, c), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_gram, d), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_gram, G), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_gram, g), KI_WRITES, {KI_SUM}},
+};
+static const struct ki_rules table = {.bytes = sizeof(struct ki_gram),
+                                      .X = offsetof(struct ki_gram, X),
+                                      .sums = offsetof(struct ki_gram, all),
+                                      .count = sizeof rules / sizeof *rules,
+                                      .rule = rules};
+
+static kiln_status walk(const void *of) {
+    const struct ki_gram *gram = of;
+    return ki_on_cpu(gram->X->device) ? ki_bodies(gram->X)->gram(gram) : ki_gram_gpu(gram);
 }
 
 kiln_status ki_gram_all(const struct ki_gram *gram) {
     const kiln_matrix *X = gram->X;
+    const int64_t size = X->cols + (gram->Y ? gram->Y->cols : 0) + 1;
     if (X->device->lost) return kiln_device_sync(X->device);
-    return ki_on_cpu(X->device) ? ki_bodies(X)->gram(gram) : ki_gram_gpu(gram);
+    if (!ki_is_split(X)) return walk(gram);
+    return ki_share(&(struct ki_shared){
+        .rules = &table, .whole = gram, .sums = gram->all ? size * size : 0, .run = walk});
 }
 
 kiln_status ki_gram_centre(kiln_matrix *c, const kiln_matrix *X) {
@@ -134,14 +156,15 @@ kiln_status ki_gram_centre(kiln_matrix *c, const kiln_matrix *X) {
     const int sample = (int)ki_min(X->rows, SAMPLE);
     void *means;
     if (sample == 0 || X->format == KILN_CSR) return kiln_fill(c, 0);
-    if (!ki_on_cpu(X->device)) return ki_gram_centre_gpu(c, X, sample);
+    const void *values = ki_on_cpu(X->device) ? ki_host(&X->values) : ki_matrix_host(X, KI_VALUES);
+    if (!ki_on_cpu(X->device) && !(X->device->group && values)) return ki_gram_centre_gpu(c, X, sample);
     means = ki_alloc((size_t)(X->cols * ki_type_bytes(X->type)));
     if (!means) return ki_fail_nomem((size_t)(X->cols * ki_type_bytes(X->type)), "column means");
     for (int64_t j = 0; j < X->cols; j++) {
-        const double first = read_real(X, ki_host(&X->values), j);
+        const double first = read_real(X, values, j);
         double sum = 0; /* about the first, so that a constant's mean is that constant */
         for (int s = 1; s < sample; s++)
-            sum += read_real(X, ki_host(&X->values), X->rows * s / sample * X->cols + j) - first;
+            sum += read_real(X, values, X->rows * s / sample * X->cols + j) - first;
         write_real(X, means, j, first + sum / sample);
     }
     status = kiln_matrix_set(c, means);
@@ -163,10 +186,7 @@ kiln_status kiln_gram(kiln_matrix *G, kiln_matrix *g, const kiln_matrix *X, cons
     const struct ki_gram gram = {.G = G, .g = g, .X = X, .v = v, .c = c};
     if (X->device->lost) return kiln_device_sync(X->device);
     if (X->cols == 0) return KILN_OK;
-    if (!ki_gram_in_one_walk(X))
-        TRY(by_blocks(&gram));
-    else
-        TRY(ki_on_cpu(X->device) ? ki_bodies(X)->gram(&gram) : ki_gram_gpu(&gram));
+    TRY(ki_gram_in_one_walk(X) ? ki_gram_all(&gram) : by_blocks(&gram));
 done:
     return status;
 }

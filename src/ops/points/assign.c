@@ -4,8 +4,24 @@
 #include "bodies/bodies.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "pass/group.h"
 
-static kiln_status run(const struct ki_assign *of) {
+/* Each member finds the nearest centres of its rows, and what they add up to. */
+static const struct ki_rule rules[] = {
+    {offsetof(struct ki_assign, labels), KI_CHANGES, {KI_ROW}},
+    {offsetof(struct ki_assign, distances), KI_CHANGES, {KI_ROW}},
+    {offsetof(struct ki_assign, weights), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_assign, C), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_assign, sums), KI_WRITES, {KI_SUM}},
+};
+static const struct ki_rules table = {.bytes = sizeof(struct ki_assign),
+                                      .X = offsetof(struct ki_assign, X),
+                                      .sums = offsetof(struct ki_assign, totals),
+                                      .count = sizeof rules / sizeof *rules,
+                                      .rule = rules};
+
+static kiln_status run(const void *assign) {
+    const struct ki_assign *of = assign;
     kiln_device *device = of->X->device;
     const struct ki_operand operands[] = {{of->X, false},     {of->C, false},        {of->weights, false},
                                           {of->labels, true}, {of->distances, true}, {of->sums, true}};
@@ -53,18 +69,20 @@ kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, con
     if (!result) return ki_fail(KILN_ERR_ARGUMENT, "%s: result is NULL", call);
     TRY(KI_TAKE(kiln_assignment, &to, result));
     TRY(check(call, &to, X, C, weights));
-    TRY(ki_check_single(call, X->device));
     if (X->device->lost) return kiln_device_sync(X->device);
     for (int64_t i = 0; to.totals && X->rows == 0 && i < 2 * C->rows; i++) to.totals[i] = 0;
     if (X->rows == 0) return to.sums ? kiln_fill(to.sums, 0) : KILN_OK;
-    TRY(run(&(struct ki_assign){.labels = to.labels,
-                                .distances = to.distances,
-                                .sums = to.sums,
-                                .totals = to.totals,
-                                .first = to.first,
-                                .X = X,
-                                .C = C,
-                                .weights = weights}));
+    const struct ki_assign assign = {.labels = to.labels,
+                                     .distances = to.distances,
+                                     .sums = to.sums,
+                                     .totals = to.totals,
+                                     .first = to.first,
+                                     .X = X,
+                                     .C = C,
+                                     .weights = weights};
+    if (!ki_is_split(X)) return run(&assign);
+    return ki_share(&(struct ki_shared){
+        .rules = &table, .whole = &assign, .sums = to.totals ? 2 * C->rows : 0, .run = run});
 done:
     return status;
 }

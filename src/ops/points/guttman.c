@@ -28,7 +28,6 @@ kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matr
     TRY(ki_check_dense(call, "Z", Z, D, D->cols, X->cols));
     TRY(ki_check_dense(call, "D", D, X, X->rows, Z->rows));
     if (D == X || D == Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D must be neither X nor Z", call);
-    TRY(ki_check_single(call, D->device));
     if (D->device->lost) return kiln_device_sync(D->device);
     if (D->nnz == 0) return KILN_OK;
     if (ki_on_cpu(D->device)) return ki_bodies(D)->distances(D, X, Z);
@@ -156,7 +155,6 @@ kiln_status kiln_guttman_step(const kiln_guttman *step) {
     step = &own;
     TRY(check("kiln_guttman_step", step));
     const kiln_device *device = step->Y->device;
-    TRY(ki_check_single("kiln_guttman_step", device));
     if (device->lost) return kiln_device_sync((kiln_device *)(uintptr_t)device);
     if (ki_on_cpu(device)) return ki_bodies(step->Y)->guttman(step);
     TRY(launch(step, false));

@@ -8,7 +8,7 @@
 #include "core/size.h"
 #include "core/sized.h"
 #include "core/threads.h"
-#include "pass/chain.h"
+#include "pass/group.h"
 
 enum { MOST = 512, STEPS = 3, LINE = 16, PIECES_PER_THREAD = 8, TILE_BYTES = 192 << 10 };
 
@@ -51,7 +51,7 @@ done:
 
 /* Pieces of about equal work: an entry's, and a row's own as that of so many entries. */
 static void cut_rows(struct ki_factor_rows *rows) {
-    const kiln_matrix *R = rows->given->R;
+    const kiln_matrix *R = rows->given.R;
     const int64_t *start = ki_host(&R->row_start), own = rows->task == KI_FACTOR_SOLVE_CHOLESKY ? 64 : 8;
     int64_t u = 0;
     for (int piece = 0; piece < rows->pieces; piece++) {
@@ -88,10 +88,33 @@ done:
 
 /* ---------------------------------------------------------------------------------------- the whole */
 
-static kiln_status run(struct ki_factor_rows *rows) {
+/* A row of A is its member's alone, whose rows of R and all of B it needs. */
+static const struct ki_rule solve_rules[] = {
+    {offsetof(struct ki_factor_rows, given.B), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_factor_rows, given.gram), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_factor_rows, A), KI_CHANGES, {KI_ROW}},
+};
+static const struct ki_rule loss_rules[] = {
+    {offsetof(struct ki_factor_rows, given.B), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_factor_rows, given.gram), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_factor_rows, A), KI_READS, {KI_ROW}},
+};
+enum { RULES = sizeof solve_rules / sizeof *solve_rules };
+static const struct ki_rules solve_table = {.bytes = sizeof(struct ki_factor_rows),
+                                            .X = offsetof(struct ki_factor_rows, given.R),
+                                            .count = RULES,
+                                            .rule = solve_rules};
+static const struct ki_rules loss_table = {.bytes = sizeof(struct ki_factor_rows),
+                                           .X = offsetof(struct ki_factor_rows, given.R),
+                                           .sums = offsetof(struct ki_factor_rows, loss),
+                                           .count = RULES,
+                                           .rule = loss_rules};
+
+static kiln_status run_single(const void *of) {
+    struct ki_factor_rows own = *(const struct ki_factor_rows *)of, *rows = &own;
     kiln_device *device = rows->A->device;
     const struct ki_operand operands[] = {
-        {rows->given->R, false}, {rows->given->B, false}, {rows->given->gram, false}, {rows->A, !rows->loss}};
+        {rows->given.R, false}, {rows->given.B, false}, {rows->given.gram, false}, {rows->A, !rows->loss}};
     enum { COUNT = sizeof operands / sizeof *operands };
     if (rows->A->rows == 0) return KILN_OK;
     kiln_status status = ki_operands_hold(device, operands, COUNT);
@@ -101,6 +124,14 @@ static kiln_status run(struct ki_factor_rows *rows) {
     return status;
 }
 
+static kiln_status run(const struct ki_factor_rows *rows) {
+    if (!ki_is_split(rows->given.R)) return run_single(rows);
+    return ki_share(&(struct ki_shared){.rules = rows->loss ? &loss_table : &solve_table,
+                                        .whole = rows,
+                                        .sums = rows->loss != NULL,
+                                        .run = run_single});
+}
+
 kiln_status kiln_factor_solve(kiln_matrix *A, const kiln_factor_rows *rows) {
     static const char call[] = "kiln_factor_solve";
     kiln_status status;
@@ -108,9 +139,8 @@ kiln_status kiln_factor_solve(kiln_matrix *A, const kiln_factor_rows *rows) {
     if (!rows) return ki_fail(KILN_ERR_ARGUMENT, "%s: rows is NULL", call);
     TRY(KI_TAKE(kiln_factor_rows, &given, rows));
     TRY(check(call, &given, A));
-    TRY(ki_check_single(call, A->device));
     if (given.steps == 0) given.steps = STEPS;
-    struct ki_factor_rows problem = {.given = &given,
+    struct ki_factor_rows problem = {.given = given,
                                      .A = A,
                                      .task = given.solver == KILN_FACTOR_CHOLESKY ? KI_FACTOR_SOLVE_CHOLESKY
                                                                                   : KI_FACTOR_SOLVE_CG};
@@ -129,8 +159,7 @@ kiln_status kiln_factor_loss(double *loss, const kiln_factor_rows *rows, const k
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there are no parts %d", call, parts);
     TRY(KI_TAKE(kiln_factor_rows, &given, rows));
     TRY(check(call, &given, A));
-    TRY(ki_check_single(call, A->device));
-    struct ki_factor_rows problem = {.given = &given,
+    struct ki_factor_rows problem = {.given = given,
                                      .A = (kiln_matrix *)(uintptr_t)A, /* which a loss only reads */
                                      .task = KI_FACTOR_LOSS,
                                      .parts = parts,

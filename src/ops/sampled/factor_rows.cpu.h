@@ -19,7 +19,7 @@ struct FN(factor_row) {
 
 static struct FN(factor_space) FN(factor_cut_space)(const struct ki_factor_rows *rows, int piece) {
     struct FN(factor_space) s = {.held_first = -1};
-    s.pitch = (rows->given->B->cols + 15) / 16 * 16;
+    s.pitch = (rows->given.B->cols + 15) / 16 * 16;
     real *next = (void *)((char *)rows->space + piece * rows->space_one);
     real **const vectors[] = {&s.x, &s.r, &s.p, &s.q};
     for (int i = 0; i < 4; i++, next += s.pitch) *vectors[i] = next;
@@ -32,7 +32,7 @@ static struct FN(factor_space) FN(factor_cut_space)(const struct ki_factor_rows 
 
 /* Entries [first, first + count) into the tile, unless they are there. */
 static void FN(factor_gather)(struct FN(factor_row) * row, int64_t first, int64_t count) {
-    const kiln_factor_rows *given = row->rows->given;
+    const kiln_factor_rows *given = &row->rows->given;
     struct FN(factor_space) *s = &row->s;
     const int64_t n = given->B->cols;
     const int32_t *col = ki_host(&given->R->col);
@@ -99,8 +99,8 @@ static void FN(factor_add)(real *to, const struct FN(factor_space) * s, int64_t 
 
 /* to += sign * (gram + l2) v. */
 static void FN(factor_add_gram)(real *to, const struct FN(factor_row) * row, const real *v, real sign) {
-    const kiln_matrix *gram = row->rows->given->gram;
-    const int64_t n = row->rows->given->B->cols;
+    const kiln_matrix *gram = row->rows->given.gram;
+    const int64_t n = row->rows->given.B->cols;
     for (int64_t j = 0; j < n; j++) to[j] += sign * row->l2 * v[j];
     if (!gram) return;
     for (int64_t i = 0; i < n; i++) {
@@ -125,7 +125,7 @@ static void FN(factor_multiply)(real *to, struct FN(factor_row) * row, const rea
 
 static void FN(factor_cg)(struct FN(factor_row) * row) {
     struct FN(factor_space) *s = &row->s;
-    const int64_t pitch = s->pitch, steps = row->rows->given->steps;
+    const int64_t pitch = s->pitch, steps = row->rows->given.steps;
     memset(s->r, 0, (size_t)pitch * sizeof(real));
     FN(factor_multiply)(s->r, row, s->x, -1, true);
     memcpy(s->p, s->r, (size_t)pitch * sizeof(real));
@@ -187,7 +187,7 @@ static void FN(factor_decompose)(real *matrix, int64_t n, int64_t pitch) {
 
 static void FN(factor_cholesky)(struct FN(factor_row) * row) {
     struct FN(factor_space) *s = &row->s;
-    const kiln_factor_rows *given = row->rows->given;
+    const kiln_factor_rows *given = &row->rows->given;
     const int64_t pitch = s->pitch, n = given->B->cols, most = row->rows->tile;
     real *matrix = s->matrix, *x = s->x;
     memset(matrix, 0, (size_t)(pitch * pitch) * sizeof(real));
@@ -226,8 +226,8 @@ ALWAYS_INLINE double FN(factor_entry_loss)(bool implicit, real weight, real targ
 static double FN(factor_loss)(struct FN(factor_row) * row) {
     struct FN(factor_space) *s = &row->s;
     const struct ki_factor_rows *rows = row->rows;
-    const kiln_matrix *gram = rows->given->gram;
-    const int64_t n = rows->given->B->cols, most = rows->tile;
+    const kiln_matrix *gram = rows->given.gram;
+    const int64_t n = rows->given.B->cols, most = rows->tile;
     double fit = 0, penalty = 0;
     for (int64_t first = row->first; rows->parts & KILN_FACTOR_FIT && first < row->end; first += most) {
         const int64_t count = row->end - first < most ? row->end - first : most;
@@ -248,7 +248,7 @@ static double FN(factor_loss)(struct FN(factor_row) * row) {
 
 static void FN(factor_piece)(void *of, int piece) {
     const struct ki_factor_rows *rows = of;
-    const kiln_factor_rows *given = rows->given;
+    const kiln_factor_rows *given = &rows->given;
     const int64_t *start = ki_host(&given->R->row_start), n = given->B->cols;
     struct FN(factor_row) row = {.rows = rows, .s = FN(factor_cut_space)(rows, piece)};
     real *x = row.s.x;

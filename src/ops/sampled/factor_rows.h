@@ -9,7 +9,7 @@ enum ki_factor_task { KI_FACTOR_SOLVE_CG = 1, KI_FACTOR_SOLVE_CHOLESKY = 2, KI_F
 
 struct ki_factor_rows {
     enum ki_factor_task task;
-    const kiln_factor_rows *given;
+    kiln_factor_rows given;
     kiln_matrix *A;
     int parts;         /* of a loss: KILN_FACTOR_FIT | KILN_FACTOR_PENALTY */
     int64_t tile;      /* entries whose rows of B lie side by side */

@@ -24,7 +24,7 @@ KI_ARGUMENTS(factor_ones);
 
 static kiln_status cholesky(const struct ki_factor_rows *rows) {
     kiln_status status;
-    const kiln_factor_rows *given = rows->given;
+    const kiln_factor_rows *given = &rows->given;
     kiln_matrix *A = rows->A;
     kiln_device *device = A->device;
     const int64_t element = ki_type_bytes(A->type), n = A->cols, square = n * n * element;
@@ -113,7 +113,7 @@ static kiln_status row_kernel(struct ki_kernel **kernel, int64_t *groups, const 
 
 static kiln_status step(const struct ki_factor_rows *rows, const struct plain *p, struct ki_kernel *kernel,
                         int64_t groups, bool begins) {
-    const kiln_factor_rows *given = rows->given;
+    const kiln_factor_rows *given = &rows->given;
     return ki_kernel_launch(rows->A->device, kernel, groups, STEP_GROUP,
                             KI_PACK(factor_step, rows->A, .X = rows->A, .R = p->R, .P = p->P, .Q = p->Q,
                                     .row_start = &given->R->row_start, .gram = given->gram,
@@ -122,7 +122,7 @@ static kiln_status step(const struct ki_factor_rows *rows, const struct plain *p
 }
 
 static kiln_status conjugate_gradient(const struct ki_factor_rows *rows, struct plain *p) {
-    const kiln_factor_rows *given = rows->given;
+    const kiln_factor_rows *given = &rows->given;
     const kiln_matrix *A = rows->A;
     const bool implicit = given->gram != NULL;
     kiln_matrix **const vectors[] = {&p->Q, &p->R, &p->P};
@@ -145,7 +145,7 @@ done:
 
 /* What the rows have of the loss without their entries. */
 static kiln_status own_parts(double *loss, const struct ki_factor_rows *rows) {
-    const kiln_factor_rows *given = rows->given;
+    const kiln_factor_rows *given = &rows->given;
     const kiln_matrix *A = rows->A;
     kiln_device *device = A->device;
     const int64_t element = ki_type_bytes(ki_wide_type(device));
@@ -171,7 +171,7 @@ done:
 }
 
 static kiln_status loss(const struct ki_factor_rows *rows, const struct plain *p) {
-    const kiln_factor_rows *given = rows->given;
+    const kiln_factor_rows *given = &rows->given;
     double fit = 0;
     kiln_status status = KILN_OK;
     if (rows->parts & KILN_FACTOR_FIT)
@@ -187,7 +187,7 @@ kiln_status ki_factor_rows_gpu(const struct ki_factor_rows *rows) {
     bool held = false;
     kiln_status status;
     if (rows->task == KI_FACTOR_SOLVE_CHOLESKY) return cholesky(rows);
-    if (rows->task == KI_FACTOR_SOLVE_CG || rows->parts & KILN_FACTOR_FIT) TRY(make_plain(&p, rows->given));
+    if (rows->task == KI_FACTOR_SOLVE_CG || rows->parts & KILN_FACTOR_FIT) TRY(make_plain(&p, &rows->given));
     const struct ki_operand operands[] = {{p.values, false}, {p.features, false}};
     TRY(ki_operands_hold(rows->A->device, operands, 2));
     held = true;

@@ -9,7 +9,7 @@
 #include "derived/columns.h"
 #include "kiln/tune.h"
 #include "pass/combine.h"
-#include "pass/chain.h"
+#include "pass/group.h"
 
 static kiln_status check_sample(const char *call, kiln_sample *own, const kiln_sample *sample) {
     kiln_status status;
@@ -56,8 +56,24 @@ static kiln_status sampled_cpu(const struct ki_sampled *sampled, const kiln_matr
     return KILN_OK;
 }
 
-/* Fills in S, by rows or by columns, and runs, by a plan of the device's or (NULL) by the best one. All operands are checked. */
-static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S, const struct ki_sampled_plan *plan) {
+/* A and B by rows of S, and exchanged by its columns, where each member's entries give a term to every row of Y. */
+static const struct ki_rule rules[] = {
+    {offsetof(struct ki_sampled, A), KI_READS, {KI_ROW, KI_COLUMN}},
+    {offsetof(struct ki_sampled, B), KI_READS, {KI_COLUMN, KI_ROW}},
+    {offsetof(struct ki_sampled, Z), KI_READS, {KI_ROW, KI_SUM}},
+    {offsetof(struct ki_sampled, Y), KI_WRITES, {KI_ROW, KI_SUM}},
+    {offsetof(struct ki_sampled, P), KI_CHANGES, {KI_ENTRY}},
+};
+static const struct ki_rules table = {.bytes = sizeof(struct ki_sampled),
+                                      .X = offsetof(struct ki_sampled, S),
+                                      .sums = offsetof(struct ki_sampled, sum),
+                                      .count = sizeof rules / sizeof *rules,
+                                      .rule = rules};
+
+/* Fills in S, by rows or by columns, and runs. All operands are checked. */
+static kiln_status run_single(const void *of) {
+    struct ki_sampled own = *(const struct ki_sampled *)of, *sampled = &own;
+    const kiln_matrix *S = own.S;
     kiln_device *device = S->device;
     kiln_status status;
     bool held = false;
@@ -66,6 +82,7 @@ static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S, const s
     sampled->rows = sampled->by_columns ? S->cols : S->rows;
     sampled->nnz = S->nnz;
     sampled->k = sampled->B->cols;
+    if (sampled->Y && !sampled->Z) sampled->beta = 0;
     TRY(ki_operands_hold(device, operands, 6));
     held = true;
     struct ki_columns from = {&S->row_start, &S->col, &S->values};
@@ -77,21 +94,32 @@ static kiln_status run(struct ki_sampled *sampled, const kiln_matrix *S, const s
         TRY(sampled->Z ? ki_combine_all(sampled->Y, sampled->beta, sampled->Z, 0, NULL)
                        : kiln_fill(sampled->Y, 0));
     if (S->nnz == 0 && sampled->sum) *sampled->sum = 0;
-    if (S->nnz > 0) TRY(ki_on_cpu(device) ? sampled_cpu(sampled, S) : ki_sampled_gpu(sampled, S, plan));
+    if (S->nnz > 0)
+        TRY(ki_on_cpu(device) ? sampled_cpu(sampled, S) : ki_sampled_gpu(sampled, S, sampled->plan));
 done:
     if (held) ki_operands_release(device, operands, 6);
     return status;
 }
 
+/* What is written into S itself is written by the first member: the others' slices of S are what it was. */
+static kiln_status run(const struct ki_sampled *sampled) {
+    if (!ki_is_split(sampled->S) || sampled->P == sampled->S) return run_single(sampled);
+    return ki_share(&(struct ki_shared){.rules = &table,
+                                        .kind = sampled->by_columns,
+                                        .whole = sampled,
+                                        .sums = sampled->sum != NULL,
+                                        .run = run_single});
+}
+
 kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op, const kiln_matrix *S,
                                 const kiln_matrix *B, double beta, const kiln_matrix *Z) {
     return run(&(struct ki_sampled){.by_columns = op == KILN_TRANSPOSED,
+                                    .S = S,
                                     .B = B,
                                     .Y = Y,
                                     .Z = beta != 0 ? Z : NULL,
                                     .alpha = alpha,
-                                    .beta = Z ? beta : 0},
-               S, NULL);
+                                    .beta = beta});
 }
 
 kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample, double beta) {
@@ -101,16 +129,15 @@ kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sam
     TRY(check_sample(call, &own, sample));
     if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
     TRY(check_sampled(call, P, own.S));
-    TRY(ki_check_single(call, own.S->device));
     TRY(run(&(struct ki_sampled){.kind = own.kind,
+                                 .S = own.S,
                                  .floor = own.floor,
                                  .A = own.A,
                                  .B = own.B,
                                  .P = P,
                                  .alpha = alpha,
                                  .beta = beta,
-                                 .sum = sum},
-            own.S, NULL));
+                                 .sum = sum}));
 done:
     return status;
 }
@@ -137,10 +164,14 @@ kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, const kiln_sa
     if (plan->number < 0 || plan->number >= n)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: plan %lld is none of this product's %d", call,
                        (long long)plan->number, n);
-    TRY(run(
-        &(struct ki_sampled){
-            .kind = own.kind, .floor = own.floor, .A = own.A, .B = own.B, .P = P, .alpha = 1},
-        own.S, planned ? &found[plan->number] : NULL));
+    TRY(run(&(struct ki_sampled){.kind = own.kind,
+                                 .S = own.S,
+                                 .floor = own.floor,
+                                 .A = own.A,
+                                 .B = own.B,
+                                 .P = P,
+                                 .alpha = 1,
+                                 .plan = planned ? &found[plan->number] : NULL}));
 done:
     return status;
 }
@@ -158,8 +189,8 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
     TRY(ki_check_dense(call, "Y", Y, own.S, rows, own.A->cols));
     if (Z) TRY(ki_check_dense(call, "Z", Z, own.S, rows, own.A->cols));
     if (Y == own.A || Y == own.B) return ki_fail(KILN_ERR_ARGUMENT, "%s: Y must not be A or B", call);
-    TRY(ki_check_single(call, own.S->device));
     TRY(run(&(struct ki_sampled){.kind = own.kind,
+                                 .S = own.S,
                                  .by_columns = op == KILN_TRANSPOSED,
                                  .floor = own.floor,
                                  .A = op == KILN_PLAIN ? own.A : own.B,
@@ -167,9 +198,8 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
                                  .Y = Y,
                                  .Z = beta != 0 ? Z : NULL,
                                  .alpha = alpha,
-                                 .beta = Z ? beta : 0,
-                                 .sum = sum},
-            own.S, NULL));
+                                 .beta = beta,
+                                 .sum = sum}));
 done:
     return status;
 }

@@ -13,13 +13,15 @@ enum { KI_SAMPLE_WANTED = 5, KI_SAMPLE_SEEN = 6 };
  * rows of S, or, with A and B exchanged, by its columns. */
 struct ki_sampled {
     int kind; /* kiln_sample_kind, or one of the library's own; 0: q is the value, and there is no A */
+    const kiln_matrix *S;
     int64_t rows, nnz, k;
     const struct ki_buffer *start, *col, *value; /* of S; on a GPU those of its columns start at 32 bits */
     bool by_columns;
     const kiln_matrix *A, *B, *Z;
     kiln_matrix *P, *Y; /* either may be NULL */
     double alpha, beta, floor;
-    double *sum; /* or NULL. On the CPU: of each of KI_SAMPLE_PARTS parts, set to 0 */
+    const struct ki_sampled_plan *plan; /* of a GPU; NULL: the best predicted one */
+    double *sum;                        /* or NULL. On the CPU: of each of KI_SAMPLE_PARTS parts, set to 0 */
 };
 
 /* How a GPU takes the entries: VS threads of BS share a row of a factor, Q pieces of W numbers each, R entries at a time, `width` of

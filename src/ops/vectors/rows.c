@@ -1,10 +1,13 @@
 /* Rows of X by number, as a dense matrix. */
 #include <stdio.h>
+#include <string.h>
 
 #include "bodies/bodies.h"
 #include "core/arguments.h"
+#include "core/seams.h"
 #include "core/size.h"
 #include "ops/vectors/rows.cl"
+#include "pass/group.h"
 
 KI_ARGUMENTS(copy_rows);
 
@@ -29,6 +32,32 @@ done:
     return status;
 }
 
+/* From X's copy in host memory, where a group of GPUs has the whole of it. */
+static kiln_status copy_from_host(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
+    const int64_t element = ki_type_bytes(X->type), *start = ki_matrix_host(X, KI_ROW_START);
+    const int32_t *col = ki_matrix_host(X, KI_COL);
+    const char *values = ki_matrix_host(X, KI_VALUES);
+    const struct ki_operand written = {R, true};
+    char *to = ki_calloc((size_t)(R->nnz * element));
+    kiln_status status;
+    if (!to) return ki_fail_nomem((size_t)(R->nnz * element), "rows of a matrix");
+    for (int64_t i = 0; i < R->rows; i++) {
+        char *row = to + i * X->cols * element;
+        if (X->format == KILN_DENSE) {
+            memcpy(row, values + rows[i] * X->cols * element, (size_t)(X->cols * element));
+            continue;
+        }
+        for (int64_t e = start[rows[i]]; e < start[rows[i] + 1]; e++)
+            memcpy(row + col[e] * element, values + e * element, (size_t)element);
+    }
+    TRY(ki_operands_hold(R->device, &written, 1));
+    status = ki_device_upload(R->device, &R->values, 0, to, R->nnz * element);
+    ki_operands_release(R->device, &written, 1);
+done:
+    ki_free(to);
+    return status;
+}
+
 kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows) {
     static const char call[] = "kiln_rows";
     kiln_status status;
@@ -40,9 +69,10 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
         if (rows[i] < 0 || rows[i] >= X->rows)
             return ki_fail(KILN_ERR_ARGUMENT, "%s: X has %lld rows, and none of number %lld", call,
                            (long long)X->rows, (long long)rows[i]);
-    TRY(ki_check_single(call, X->device));
     if (X->device->lost) return kiln_device_sync(X->device);
     if (R->nnz == 0) return KILN_OK;
+    if (!ki_on_cpu(X->device) && ki_is_split(X) && ki_matrix_host(X, KI_VALUES))
+        return copy_from_host(R, X, rows);
     const struct ki_operand operands[] = {{R, true}, {X, false}};
     TRY(ki_operands_hold(X->device, operands, 2));
     if (ki_on_cpu(X->device))

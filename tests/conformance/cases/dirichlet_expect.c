@@ -168,7 +168,6 @@ const struct operation operation_dirichlet_expect = {
     .list = list,
     .prepare = prepare,
     .run = run,
-    .single = true,
     .expect = expect,
     .flops = flops,
     .bytes = bytes,

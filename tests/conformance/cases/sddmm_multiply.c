@@ -77,7 +77,6 @@ const struct operation operation_sddmm_multiply = {
     .list = list,
     .prepare = prepare,
     .run = run,
-    .single = true,
     .expect = expect,
     .flops = flops,
     .bytes = bytes,

@@ -5,7 +5,7 @@
 #include "cases.h"
 #include "pass/roles.h"
 
-enum { ROWS = 211, COLS = 37, K = 3, OPERANDS = KI_CHAIN_OPERANDS };
+enum { ROWS = 211, COLS = 37, K = 3, OPERANDS = KI_RULES_MOST };
 
 static const struct variant {
     const char *name;
@@ -69,7 +69,7 @@ static void make_operands(struct check_context *context, struct ki_chain *chain,
 
 static void free_operands(const struct ki_chain *chain) {
     struct ki_operand operands[OPERANDS];
-    ki_chain_operands(operands, chain);
+    ki_operands_list(operands, &ki_chain_rules, chain);
     for (int i = 0; i < OPERANDS; i++) kiln_matrix_free((kiln_matrix *)(uintptr_t)operands[i].matrix);
 }
 
@@ -141,8 +141,8 @@ static void compare(struct check_context *context, const struct variant *variant
     whole.X = X;
     kiln_status status = ki_chain_run(&whole);
     if (status == KILN_OK) status = run_sliced(context, host, &sliced, slices, X);
-    ki_chain_operands(expected, &whole);
-    ki_chain_operands(got, &sliced);
+    ki_operands_list(expected, &ki_chain_rules, &whole);
+    ki_operands_list(got, &ki_chain_rules, &sliced);
     for (int i = 0; i < OPERANDS; i++) worst = fmax(worst, differs(&expected[i], &got[i]));
     check_report(context, status == KILN_OK && worst <= variant->tolerance,
                  "slices: %s, %s, %d slices: off by %.3g units: %s", variant->name,

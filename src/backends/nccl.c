@@ -1,0 +1,96 @@
+/* Finding NCCL, and its collectives over the members of a group. All members are of one process, so that one thread queues the
+ * parts of all of them between ncclGroupStart and ncclGroupEnd. */
+#include "backends/nccl.h"
+
+#include <pthread.h>
+
+#include "core/library.h"
+#include "core/seams.h"
+
+typedef struct nccl_comm_opaque *nccl_comm;
+
+static struct {
+#define FUNCTION(member, symbol, parameters) int(*member) parameters;
+#include "backends/nccl.fn.h"
+#undef FUNCTION
+} nccl;
+
+static const struct ki_symbol symbols[] = {
+#define FUNCTION(member, symbol, parameters) {#symbol, &nccl.member},
+#include "backends/nccl.fn.h"
+#undef FUNCTION
+};
+
+enum { NCCL_FLOAT32 = 7, NCCL_FLOAT64 = 8, NCCL_SUM = 0, MEMBERS = 64 };
+
+struct ki_nccl {
+    int count;
+    nccl_comm comm[MEMBERS];
+    cuda_stream stream[MEMBERS];
+};
+
+static const char *const sonames[] = {"libnccl.so.2", NULL};
+static struct ki_library library;
+static const char *missing; /* a function that this NCCL lacks */
+
+static void load(void) {
+    if (ki_library_toolkit(&library, sonames, "nccl"))
+        missing = ki_library_resolve(&library, symbols, sizeof symbols / sizeof *symbols);
+}
+
+struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const cuda_stream *streams,
+                              int count) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    int version = 0;
+    pthread_once(&once, load);
+    if (!library.handle || missing || count > MEMBERS) return NULL;
+    struct ki_nccl *united = ki_calloc(sizeof *united);
+    if (!united) return NULL; /* copies need none */
+    united->count = count;
+    for (int i = 0; i < count; i++) united->stream[i] = streams[i];
+    const int code = nccl.unite(united->comm, count, gpus);
+    if (code || nccl.version(&version)) {
+        ki_device_message(teller, "NCCL (%s) does not work: error %d; sums go from GPU to GPU by copies",
+                          library.path, code);
+        ki_free(united);
+        return NULL;
+    }
+    ki_device_message(teller, "large sums go through NCCL %d.%d.%d", version / 10000, version % 10000 / 100,
+                      version % 100);
+    return united;
+}
+
+void ki_nccl_part(struct ki_nccl *united) {
+    for (int i = 0; united && i < united->count; i++) nccl.part(united->comm[i]);
+    ki_free(united);
+}
+
+static kiln_status done(int code, int end) {
+    if (code == 0) code = end;
+    if (code == 0) return KILN_OK;
+    ki_fail_native(KILN_ERR_DEVICE_LOST, "nccl", code, "cuda: NCCL (%s) failed: error %d", library.path,
+                   code);
+    return ki_hint("start the program again; NCCL_DEBUG=WARN makes NCCL tell why");
+}
+
+static int type_of(kiln_type type) {
+    return type == KILN_F32 ? NCCL_FLOAT32 : NCCL_FLOAT64;
+}
+
+kiln_status ki_nccl_sum(struct ki_nccl *united, const uint64_t *part, int64_t count, kiln_type type) {
+    int code = nccl.begin();
+    if (code) return done(code, 0);
+    for (int i = 0; i < united->count && code == 0; i++)
+        code = nccl.reduce((const void *)(uintptr_t)part[i], (void *)(uintptr_t)part[i], (size_t)count,
+                           type_of(type), NCCL_SUM, 0, united->comm[i], united->stream[i]);
+    return done(code, nccl.end());
+}
+
+kiln_status ki_nccl_spread(struct ki_nccl *united, const uint64_t *part, int64_t count, kiln_type type) {
+    int code = nccl.begin();
+    if (code) return done(code, 0);
+    for (int i = 0; i < united->count && code == 0; i++)
+        code = nccl.broadcast((const void *)(uintptr_t)part[i], (void *)(uintptr_t)part[i], (size_t)count,
+                              type_of(type), 0, united->comm[i], united->stream[i]);
+    return done(code, nccl.end());
+}
