@@ -5,7 +5,7 @@
 #   doctor 5    conformance 400*   plans-agree 300*   cli 60*      planted 5*   sanitize 400*
 #   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
 #   stream 60   end-to-end 150
-#   plans 250*  auto 500*          cores 150*
+#   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
 # OUT: logs.tar.gz holds all logs. COMMIT names what was built. models goes
 # through the Python package: it wants cffi, and python/kiln/_binding.py, which python/binding.py writes, or the package installed.
@@ -140,6 +140,7 @@ for wanted in "$@"; do
     kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
+    scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" ;; # on several GPUs
     overheads) peer overheads h200-overheads.json gpu_overheads.py --build "$build" --plot "$out" --folder /dev/shm ;;
     newton) peer newton h200-newton.json gpu_newton.py ;;
     stream) peer stream h200-stream.json gpu_stream.py --kiln "$build/kiln" --folder /dev/shm ;;
