@@ -48,6 +48,8 @@ run_quietly build-python/bin/pip install --disable-pip-version-check "kiln[test,
 run_quietly build-python/bin/mypy
 KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln-unoptimised POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable \
     POCL_WORK_GROUP_SPECIALIZATION=0 build-python/bin/python -m pytest -q
+say "real tables from end to end"
+build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || [ $? = 77 ]
 say "the documentation site"
 ./scripts/docs.sh build-python/bin/python
 

