@@ -322,7 +322,12 @@ static void lying_archives(void **state) {
     memset(&archive, 0, sizeof archive);
     add_array(&archive, "format.npy", "<U3", "()", "c\0\0\0s\0\0\0r\0\0\0x", 13);
     finish(&archive);
-    expect(&archive, KILN_ERR_PARSE, "not the length of its shape");
+    expect(&archive, KILN_ERR_PARSE, "the member 'format.npy' has not the length of its shape");
+    memset(&archive, 0, sizeof archive);
+    add_array(&archive, "format.npy", "|S3", "()", "csr", 3);
+    add_array(&archive, "shape.npy", "<f8", "(2,)", good.data, 16);
+    finish(&archive);
+    expect(&archive, KILN_ERR_PARSE, "the member 'shape.npy' is not a list of integers");
 }
 
 /* The records of archives beyond 4 GiB, which any archive may have. */

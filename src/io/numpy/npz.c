@@ -4,6 +4,7 @@
  * The end of a zip archive must be read first: a file's arrays are then read where they lie, by several threads
  * (io/chunks.h); what comes from a pipe is read into memory as a whole. Nothing in it is trusted: lengths must fit each other, indptr must not decrease, indices must lie
  * within the shape. The result is canonical (io/numpy/npz_canonical.c); CSC is turned into CSR. */
+#include <stdio.h>
 #include <zlib.h>
 
 #include "core/threads.h"
@@ -57,6 +58,12 @@ static kiln_status begin_stored(const unsigned char **begin, struct ki_npz_array
     return ki_zip_check(&s->zip, a->member, (uint32_t)crc32(0, *begin, (uInt)most));
 }
 
+static kiln_status fail_member(const struct ki_npz_array *a, const struct ki_npz *s, const char *what) {
+    char reason[120];
+    snprintf(reason, sizeof reason, "the member '%.*s' %s", (int)a->member->name_size, a->member->name, what);
+    return ki_npz_fail(s, KILN_ERR_PARSE, reason);
+}
+
 kiln_status ki_npz_open(struct ki_npz_array *a, struct ki_npz *s, const char *name) {
     kiln_status status = KILN_OK;
     struct ki_place place = {s->file, 0, 0, -1};
@@ -74,7 +81,7 @@ kiln_status ki_npz_open(struct ki_npz_array *a, struct ki_npz *s, const char *na
     TRY(ki_npy_header_size(&a->header, begin, (size_t)most, &place));
     TRY(ki_npy_header(&a->npy, begin, (size_t)most, &place));
     if (a->npy.bytes != a->member->size - a->header)
-        TRY(ki_npz_fail(s, KILN_ERR_PARSE, "an array has not the length of its shape"));
+        TRY(fail_member(a, s, "has not the length of its shape"));
     a->count = a->npy.shape[0] * a->npy.shape[1];
     a->crc = (uint32_t)crc32(0, begin, (uInt)a->header);
 done:
@@ -107,9 +114,7 @@ static kiln_status open_numbers(struct ki_npz_array *array, struct ki_npz *s, co
     char found = array->npy.kind;
     bool number = found == 'i' || found == 'u' || (kind == 'f' && (found == 'f' || found == 'b'));
     if (array->npy.dimensions == 1 && number) return KILN_OK;
-    return ki_npz_fail(s, KILN_ERR_PARSE,
-                       kind == 'i' ? "shape, indptr or indices is not a list of integers"
-                                   : "data is not a list of real numbers");
+    return fail_member(array, s, kind == 'i' ? "is not a list of integers" : "is not a list of real numbers");
 }
 
 /* "csr" or "csc", in bytes or in UTF-32. */
