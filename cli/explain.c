@@ -8,6 +8,7 @@
 #include "help.h"
 #include "plans.h"
 #include "process_end.h"
+#include "scaling.h"
 #include "train.h"
 #include "verbs.h"
 
@@ -159,20 +160,36 @@ static int tell_more(struct run *run, const struct verb *verb, kiln_device *devi
     return code;
 }
 
+static bool is_scaled(const struct settings *settings) {
+    return settings->gpus > 0 || settings->nodes > 0;
+}
+
+static void tell_scaling(const struct run *run, const struct verb *verb, const kiln_work *work,
+                         json_t *object) {
+    const struct settings *settings = run->settings;
+    scaling_tell(verb, work, settings->gpus > 0 ? settings->gpus : 1,
+                 settings->nodes > 0 ? settings->nodes : 1, object);
+}
+
+static void json_put_work(json_t *object, const struct verb *verb, const kiln_work *work) {
+    json_put_text(object, "algorithm", verb->name);
+    json_put_count(object, "passes", work->passes);
+    json_put_count(object, "rows", work->rows);
+    json_put_count(object, "columns", work->cols);
+    json_put_count(object, "nnz", work->nnz);
+    json_put_count(object, "k", work->k);
+}
+
 static int tell_estimates(struct run *run, const struct verb *verb, kiln_device *device,
                           const struct training *job, const kiln_work *work, const kiln_estimate *estimates,
                           int64_t count) {
     if (talk_json()) {
         json_t *object = run_json(run, "kiln.explain/1"), *array = json_array();
-        json_put_text(object, "algorithm", run->arguments[0]);
-        json_put_count(object, "passes", work->passes);
-        json_put_count(object, "rows", work->rows);
-        json_put_count(object, "columns", work->cols);
-        json_put_count(object, "nnz", work->nnz);
-        json_put_count(object, "k", work->k);
+        json_put_work(object, verb, work);
         for (int64_t i = 0; i < count; i++) json_add(array, choose_estimate_json(&estimates[i]));
         json_put(object, "estimates", array);
         int code = tell_sizes(run, work, estimates, count, object);
+        if (is_scaled(run->settings)) tell_scaling(run, verb, work, object);
         if (!code) code = tell_more(run, verb, device, job, object);
         const int printed = json_print(object);
         return code ? code : printed;
@@ -185,6 +202,7 @@ static int tell_estimates(struct run *run, const struct verb *verb, kiln_device 
     for (int64_t i = 0; i < count; i++) print_estimate(&estimates[i], work->passes);
     printf("\n* --device auto would take this one\n");
     const int code = tell_sizes(run, work, estimates, count, NULL);
+    if (is_scaled(run->settings)) tell_scaling(run, verb, work, NULL);
     return code ? code : tell_more(run, verb, device, job, NULL);
 }
 
@@ -206,6 +224,30 @@ static int begin_training(struct run *as, struct training *job, kiln_work *work)
     return 0;
 }
 
+/* An X that need not exist, on groups that need not either. */
+static int explain_scaling(struct run *run, const struct verb *verb) {
+    const struct settings *settings = run->settings;
+    if (settings->rows <= 0 || settings->columns <= 0)
+        return fail_with(KILN_ERR_ARGUMENT, WORKING,
+                         "name DATA, or --rows and --columns, and --nnz if it is sparse",
+                         "explain %s --gpus needs DATA or a shape", verb->name);
+    kiln_work work = {.format = settings->nnz ? KILN_CSR : KILN_DENSE,
+                      .type = type_of(settings->type),
+                      .rows = settings->rows,
+                      .cols = settings->columns,
+                      .nnz = settings->nnz ? settings->nnz : settings->rows * settings->columns,
+                      .k = settings->k ? settings->k : choose_width(verb, settings),
+                      .passes = choose_passes(verb, settings, settings->columns)};
+    json_t *object = talk_json() ? run_json(run, "kiln.explain/1") : NULL;
+    if (object)
+        json_put_work(object, verb, &work);
+    else
+        printf("%s: %s x %s, %s expected\n", verb->name, text_plural(work.rows, "row"),
+               text_plural(work.cols, "column"), text_plural(work.passes, "pass"));
+    tell_scaling(run, verb, &work, object);
+    return object ? json_print(object) : 0;
+}
+
 static int explain_training(struct run *run, const struct verb *verb) {
     const struct settings *settings = run->settings;
     struct training job = {.algorithm = algorithm_named(verb->name), .settings = settings};
@@ -214,6 +256,7 @@ static int explain_training(struct run *run, const struct verb *verb) {
     kiln_device *device = NULL;
     kiln_estimate *estimates = NULL;
     int64_t count = 0;
+    if (run->count < 2 && is_scaled(settings)) return explain_scaling(run, verb);
     if (run->count < 2)
         return fail_with(KILN_ERR_ARGUMENT, WORKING, "name the data that it would be trained on",
                          "explain %s needs DATA", verb->name);

@@ -185,6 +185,12 @@ const struct option tool_options[] = {
      "Entries of X, which is sparse then.", AT(nnz)},
     {"k", 0, OPTION_INTEGER, GROUP_DATA, SHAPED, "N", NULL, "1", 1, 65536,
      "Columns of y; of sddmm those of A and B.", AT(k)},
+    {"gpus", 0, OPTION_INTEGER, GROUP_DATA, BIT(EXPLAIN), "N", NULL, NULL, 1, 4096,
+     "Of an algorithm: what it would take on 1 to N H200s of a machine; with --rows and --columns, without "
+     "DATA.",
+     AT(gpus)},
+    {"nodes", 0, OPTION_INTEGER, GROUP_DATA, BIT(EXPLAIN), "N", NULL, NULL, 1, 65536,
+     "Of an algorithm: and on up to N such machines.", AT(nodes)},
     {"skew", 0, OPTION_CHOICE, GROUP_DATA, BIT(TUNE), "SKEW", "uniform|zipf", "uniform", ANY,
      "Columns of a sparse X equally likely, or popular in inverse proportion to their number.", AT(skew)},
     {"exhaustive", 0, OPTION_FLAG, GROUP_DATA, BIT(TUNE), NULL, NULL, NULL, ANY,

@@ -38,6 +38,7 @@ struct settings {
     int64_t threads, memory, seed;
     const char *output, *plot;
     int64_t rows, columns, nnz, k; /* explain, tune: a shape */
+    int64_t gpus, nodes;           /* explain: a group that need not exist */
     const char *skew;
     bool exhaustive, start;
     bool json, quiet, verbose, help, version;

@@ -125,12 +125,14 @@ const struct verb tool_verbs[] = {
      "start, transfer, and the passes over X with what goes on beside them; --device auto "
      "takes the fastest. It takes all options of the algorithm, as --cv and paths make "
      "passes. The "
-     "figures are measured once and kept in the machine's profile in the cache folder.",
+     "figures are measured once and kept in the machine's profile in the cache folder. --gpus and --nodes "
+     "add what groups of H200s would take, whether they are there or not.",
      "kiln explain mmchain --rows 500000 --columns 1024 --nnz 5000000\n"
      "kiln explain mmchain --rows 11000000 --columns 28 --device cuda --type f32\n"
      "kiln explain sddmm --rows 138000 --columns 27000 --nnz 15000000 --k 64 --device cuda --type f32\n"
      "kiln explain batch --rows 30000000 --columns 33 --device cuda --type f32\n"
-     "kiln explain linreg data/flights.csv.gz --target arr_delay",
+     "kiln explain linreg data/flights.csv.gz --target arr_delay\n"
+     "kiln explain logreg --rows 1000000000 --columns 28 --type f32 --gpus 8 --nodes 128",
      verb_explain, .kinds = VERB_BIT(EXPLAIN)},
     {"tune", "WHAT", 1, 1, "mmchain|sddmm|batch", "Measure the plans that Kiln chooses from",
      "Makes a random X of the given shape (places drawn twice are one entry) on the device, runs mmchain, "

@@ -130,6 +130,7 @@ def labelled():
 CASES = {
     "dense": ("a pass over dense 11M x 28", dense, lambda: dense_points(11_000_000, 28)),
     "weak": ("a pass over dense 11M x 28 a GPU", weak, lambda: dense_points(11_000_000, 28)),
+    "large": ("a pass over dense 66M x 28", dense, lambda: dense_points(66_000_000, 28)),
     "wide": ("a pass over dense 1.1M x 1,000", dense, lambda: dense_points(1_100_000, 1000)),
     "logreg": ("logistic regression, dense 11M x 28", logreg, labelled),
     "kmeans": ("nearest of 100 centres and their sums, 11M x 32", kmeans, lambda: dense_points(11_000_000, 32, 3)),

@@ -266,12 +266,18 @@ done:
 
 /* Seconds, and a byte's: NCCL's all-reduce between two H200s (8 MB in 49 us, 64 MB in 239, 240 MB in 798); a copy from GPU to GPU
  * there (393 GB/s) and its sum, which the first member does for each other one in turn. */
-static const double COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12, COPY = 8e-6, COPY_BYTE = 3.3e-12;
+static const double COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12, COPY = 8e-6, COPY_BYTE = 2.55e-12,
+                    ADD_BYTE = 0.75e-12;
+
+double ki_group_copy_seconds(const kiln_device *device, int64_t bytes) {
+    return device->backend->copy ? (double)bytes * COPY_BYTE : 0;
+}
 
 bool ki_group_collects(kiln_device *device, int64_t bytes) {
     struct ki_group *group = device->group;
     const double amount = (double)bytes, copies = group->count - 1;
-    const bool sooner = COLLECTIVE + amount * COLLECTIVE_BYTE < copies * (COPY + amount * COPY_BYTE);
+    const bool sooner =
+        COLLECTIVE + amount * COLLECTIVE_BYTE < copies * (COPY + amount * (COPY_BYTE + ADD_BYTE));
     if (!device->backend->unite || (!sooner && bytes < ki_limits.collective_bytes)) return false;
     if (!group->asked) group->united = device->backend->unite(group->member, group->count);
     group->asked = true;

@@ -40,6 +40,9 @@ kiln_status ki_device_copy(kiln_device *queue, kiln_device *to_device, struct ki
                            int64_t to_offset, kiln_device *from_device, const struct ki_buffer *from,
                            int64_t from_offset, int64_t bytes);
 
+/* Seconds that a copy of so many bytes is under way from one member to another, both of which go on computing; 0 where they do
+ * not. */
+double ki_group_copy_seconds(const kiln_device *device, int64_t bytes);
 /* Whether sums and copies of so many bytes to all members go by the backend's collectives and not from member to member: where it
  * has some, and is predicted to be through sooner. The first such question connects the members, which takes tenths of a second. */
 bool ki_group_collects(kiln_device *device, int64_t bytes);

@@ -1,0 +1,109 @@
+/* A pass on G GPUs of M machines, from what one and two H200s took (docs/scaling.md says how far off it is):
+ *
+ *   seconds = bytes of X / (G read) + beside + meet (G / M - 1) + sums + alone
+ *
+ * `sums` is what the first GPU sends to the others and what they send back: vectors of cols * k numbers, by copies or by NCCL within a
+ * machine, whichever is sooner, and around a ring between machines. `alone` is what the first GPU does for itself. */
+#include "scaling.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Seconds, bytes a second; of H200s on NVLink, but for the last two, which are those of a 400 Gb/s card and not measured. */
+static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE = 0.78e12, VECTORS = 4e12,
+                    BESIDE = 10e-6, MEET = 40e-6, COPY = 8e-6, COPY_BYTE = 2.55e-12, ADD_BYTE = 0.75e-12,
+                    COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12, NET = 50e9, HOP = 10e-6;
+
+/* Columns of which y and w stay in the second cache level, and sweeps over vectors beside a pass. */
+enum { CACHED = 2 << 20, SWEEPS = 6 };
+
+struct time {
+    int64_t gpus, nodes; /* in all */
+    double pass, beside, sums, alone, seconds;
+};
+
+/* What an algorithm does on the first GPU alone, whatever there is. */
+static bool is_alone(const struct verb *verb) {
+    return strcmp(verb->name, "pagerank") == 0 || strcmp(verb->name, "mds") == 0;
+}
+
+static double bytes_of(const kiln_work *work) {
+    const double element = work->type == KILN_F32 ? 4 : 8;
+    if (work->format != KILN_CSR) return (double)work->rows * (double)work->cols * element;
+    return (double)work->nnz * (element + 4) + 8 * (double)work->rows;
+}
+
+/* A vector of the first GPU's to all others, or theirs back and added up. */
+static double within(double bytes, double others, bool add) {
+    const double copies = others * (COPY + bytes * (COPY_BYTE + (add ? ADD_BYTE : 0)));
+    return others > 0 ? fmin(copies, COLLECTIVE + bytes * COLLECTIVE_BYTE) : 0;
+}
+
+static struct time predict(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes) {
+    const double element = work->type == KILN_F32 ? 4 : 8, k = (double)(work->k > 0 ? work->k : 1);
+    const double vector = (double)work->cols * k * element, each = (double)(gpus / nodes), m = (double)nodes;
+    const double read = work->format != KILN_CSR ? READ_DENSE
+                        : work->cols > CACHED    ? READ_BEYOND_CACHE
+                                                 : READ_SPARSE;
+    struct time t = {.gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};
+    if (is_alone(verb)) {
+        t.alone += bytes_of(work) / read;
+    } else {
+        t.pass = bytes_of(work) / read / (double)gpus;
+        t.beside += each > 1 || m > 1 ? MEET + COPY * fmax(each - 2, 0) : 0;
+        t.sums = within(vector, each - 1, false) + within(vector, each - 1, true);
+        if (m > 1) t.sums += 2 * (HOP * ceil(log2(m)) + vector * (m - 1) / m / NET);
+    }
+    t.seconds = t.pass + t.beside + t.sums + t.alone;
+    return t;
+}
+
+static const char *bound(const struct time *t) {
+    if (t->alone > t->pass && t->alone > t->sums && t->alone > t->beside) return "the first GPU's own work";
+    if (t->sums > t->pass && t->sums > t->beside) return "sums of vectors";
+    return t->beside > t->pass ? "meetings" : "reading X";
+}
+
+static void tell_one(const struct time *t, double one, int64_t passes, json_t *array) {
+    const double run = (double)(passes > 0 ? passes : 1) * t->seconds;
+    if (!array) {
+        printf("%6lld %6lld   %9.3f %9.3f %9.3f %9.3f %9.3f   %10s %7.2f   %s\n", (long long)t->gpus,
+               (long long)t->nodes, 1e3 * t->seconds, 1e3 * t->pass, 1e3 * t->beside, 1e3 * t->sums,
+               1e3 * t->alone, text_seconds(run), one / t->seconds, bound(t));
+        return;
+    }
+    json_t *row = json_object();
+    json_put_count(row, "gpus", t->gpus);
+    json_put_count(row, "nodes", t->nodes);
+    json_put_number(row, "seconds", run);
+    json_put_number(row, "pass_seconds", t->seconds);
+    json_put_number(row, "read_seconds", t->pass);
+    json_put_number(row, "beside_seconds", t->beside);
+    json_put_number(row, "sum_seconds", t->sums);
+    json_put_number(row, "alone_seconds", t->alone);
+    json_put_number(row, "times", one / t->seconds);
+    json_put_text(row, "limit", bound(t));
+    json_add(array, row);
+}
+
+void scaling_tell(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes,
+                  json_t *object) {
+    json_t *array = object ? json_array() : NULL;
+    const double one = predict(verb, work, 1, 1).seconds;
+    if (object)
+        json_put(object, "scaling", array);
+    else
+        printf("\non H200s, milliseconds of a pass (docs/scaling.md)\n  GPUs  nodes   in all      reading    "
+               "beside      sums     alone"
+               "        a run   times   limited by\n");
+    for (int64_t g = 1; g < 2 * gpus; g *= 2) {
+        const struct time t = predict(verb, work, g < gpus ? g : gpus, 1);
+        tell_one(&t, one, work->passes, array);
+    }
+    for (int64_t m = 2; m < 2 * nodes; m *= 2) {
+        const int64_t machines = m < nodes ? m : nodes;
+        const struct time t = predict(verb, work, gpus * machines, machines);
+        tell_one(&t, one, work->passes, array);
+    }
+}
