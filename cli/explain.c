@@ -290,6 +290,9 @@ static int explain_training(struct run *run, const struct verb *verb) {
 int verb_explain(struct run *run) {
     const char *what = run->arguments[0];
     const struct planned *planned = planned_named(what);
+    if (is_scaled(run->settings) && !kiln_algorithm_named(what))
+        return fail_with(KILN_ERR_ARGUMENT, WORKING, "name an algorithm: kiln explain logreg DATA --gpus 8",
+                         "explain %s takes no --gpus and --nodes", what);
     if (planned) return explain_plans(run, planned);
     if (strcmp(what, "batch") == 0) return explain_batch(run);
     if (kiln_algorithm_named(what) && verb_named(what)) return explain_training(run, verb_named(what));

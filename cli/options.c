@@ -201,7 +201,7 @@ const struct option tool_options[] = {
     {"device", 0, OPTION_TEXT, GROUP_DEVICE, COMPUTES, "DEVICE", "auto|cpu|cuda|opencl",
      "auto; info cpu; convert cpu", ANY,
      "auto (the best that works, and says which), cpu, cuda, cuda:1, opencl, or opencl:P.D for device D of "
-     "platform P. Several, for linear models and HITS: cuda:all or cuda:0,1. "
+     "platform P. Several, which share the rows: cuda:all or cuda:0,1. "
      "Only auto falls back.",
      AT(device)},
     {"type", 0, OPTION_CHOICE, GROUP_DEVICE, TYPED, "TYPE", "f32|f64",

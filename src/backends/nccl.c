@@ -48,8 +48,9 @@ struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const 
     if (!united) return NULL; /* copies need none */
     united->count = count;
     for (int i = 0; i < count; i++) united->stream[i] = streams[i];
-    const int code = nccl.unite(united->comm, count, gpus);
-    if (code || nccl.version(&version)) {
+    int code = nccl.version(&version);
+    if (!code) code = nccl.unite(united->comm, count, gpus);
+    if (code) {
         ki_device_message(teller, "NCCL (%s) does not work: error %d; sums go from GPU to GPU by copies",
                           library.path, code);
         ki_free(united);

@@ -12,6 +12,7 @@ endfunction()
 set(stubs ${CMAKE_CURRENT_BINARY_DIR}/stubs)
 backends_stub(whole cuda libcuda.so.1)
 backends_stub(whole nvrtc libnvrtc.so.13)
+backends_stub(whole nccl libnccl.so.2)
 backends_stub(old_driver cuda libcuda.so.1 STUB_INCOMPLETE)
 backends_stub(old_compiler cuda libcuda.so.1)
 backends_stub(old_compiler nvrtc libnvrtc.so.13 STUB_INCOMPLETE)
@@ -24,6 +25,10 @@ set_tests_properties(backends_cuda_faults backends_cuda_memory backends_cuda_cho
 add_dependencies(backends_cuda_faults stub_whole_cuda stub_whole_nvrtc)
 add_dependencies(backends_cuda_memory stub_whole_cuda stub_whole_nvrtc)
 add_dependencies(backends_cuda_choose stub_whole_cuda stub_whole_nvrtc)
+
+kiln_test(backends_nccl ${CMAKE_CURRENT_LIST_DIR}/nccl.c)
+set_tests_properties(backends_nccl PROPERTIES ENVIRONMENT "LD_LIBRARY_PATH=${stubs}/whole;KILN_NVRTC_PATH=")
+add_dependencies(backends_nccl stub_whole_cuda stub_whole_nvrtc stub_whole_nccl)
 
 kiln_test(backends_opencl ${CMAKE_CURRENT_LIST_DIR}/opencl.c)
 kiln_test(backends_opencl_teams ${CMAKE_CURRENT_LIST_DIR}/opencl_teams.c)

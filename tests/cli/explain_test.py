@@ -17,6 +17,24 @@ CPU = ["--device", "cpu", "--threads", "2"]
 
 
 class Explain(unittest.TestCase):
+    def test_scaling(self):
+        shape = ["--rows", 10 ** 9, "--columns", 28, "--type", "f32", "--gpus", 8, "--nodes", 3]
+        rows = as_json("explain", "logreg", *shape)["scaling"]
+        self.assertEqual([(row["gpus"], row["nodes"]) for row in rows], [(1, 1), (2, 1), (4, 1), (8, 1), (16, 2), (24, 3)])
+        self.assertEqual(rows[0]["times"], 1)
+        self.assertTrue(7 < rows[3]["times"] < 8)
+        for row in rows:
+            parts = sum(row[part + "_seconds"] for part in ("read", "beside", "sum", "alone"))
+            self.assertAlmostEqual(row["pass_seconds"] / parts, 1)
+        alone = as_json("explain", "mds", *shape)["scaling"]
+        self.assertEqual([row["times"] for row in alone], [1] * 6)
+        text = kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--gpus", 4)[0]
+        self.assertIn("on H200s, milliseconds of a pass", text)
+        found = as_json("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--gpus", 4)
+        self.assertEqual([row["gpus"] for row in found["scaling"]], [1, 2, 4])
+        self.assertIn("takes no --gpus", kiln("explain", "mmchain", *SHAPE, "--gpus", 2, code=2)[1])
+        self.assertIn("needs DATA or a shape", kiln("explain", "logreg", "--gpus", 2, code=2)[1])
+
     def test_plans(self):
         for shape, form, nnz in ((SHAPE, "dense", 120000), (SPARSE, "csr", 20000)):
             result = as_json("explain", "mmchain", *shape, *CPU)
