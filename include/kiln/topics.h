@@ -123,9 +123,11 @@ KILN_API kiln_status kiln_verify_gap(kiln_topics_verification *result, const kil
  * stands for document d's mixture, column c of B (n x k) those (lambda) of topic c:
  *   gamma = alpha + T o ((X / (T U^T)) U),  lambda = eta + U o ((X / (T U^T))^T T),
  *   T = exp(E log theta), U = exp(E log phi),
- * `steps` of the first for all documents at once, then one of the second. report->objective is the
- * variational lower bound of log p(X), of the gamma and lambda that are returned; without `batch` it never
- * falls but for rounding (with learn_alpha neither). report->residual is its relative change in the last
+ * `steps` of the first for all documents at once, then one of the second. Documents begin where they were,
+ * but for the first five iterations after a random start, without `batch`: there they begin anew and take at
+ * least ten steps, since random topics are no place to begin from. report->objective is the variational lower
+ * bound of log p(X), of the gamma and lambda that are returned; without `batch` it never falls from then on
+ * but for rounding (with learn_alpha neither). report->residual is its relative change in the last
  * iteration. With `batch` an iteration is a pass over batches of documents in an order of its own, each of
  * which moves lambda a part of the way; then `steps` for all documents, which the bound is of.
  * Figures: "perplexity_bound", exp(-bound / words); with a test "test_perplexity" (kiln_perplexity). On

@@ -2,11 +2,14 @@
  * gamma by one more, which also has the bound's largest part. All documents take a step at the same time, and begin where they were,
  * so that no step lowers the bound.
  *
+ * Documents that begin where they were keep to the topics that they have, which at first are random: after a random start they begin
+ * anew for ROUNDS_ANEW rounds, of STEPS_ANEW steps at least. On KOS (20 topics) that ends higher than any number of rounds without it.
+ *
  * A round ends with the bound of the gamma and lambda that are there, and ends the run before it changes lambda: what is returned
  * is what was measured. Online, passes over batches of documents stand in the place of lambda's update. */
 #include "algorithms/topics/lda.h"
 
-enum { STREAM = 0x1da };
+enum { STREAM = 0x1da, ROUNDS_ANEW = 5, STEPS_ANEW = 10 };
 
 struct lda {
     const kiln_matrix *X;
@@ -15,6 +18,7 @@ struct lda {
     struct ki_lda_batches *batches; /* NULL: all documents at once */
     kiln_lda_options options;
     double *alpha, *work; /* k; 2 k */
+    int64_t anew, passes; /* rounds in which documents begin anew; over X, so far */
     double words, start, bound, test_perplexity;
     struct ki_topics_test test;
     kiln_report report;
@@ -128,6 +132,7 @@ static kiln_status begin(struct lda *s, const kiln_matrix *A, const kiln_matrix 
         TRY(random_topics(s));
         TRY(ki_vector_set(s->topics.alpha, memcpy(s->work, s->alpha, (size_t)k * sizeof(double))));
         TRY(ki_lda_documents_begin(&s->documents, &s->topics, s->alpha));
+        s->anew = s->batches ? 0 : ROUNDS_ANEW;
     }
     TRY(ki_lda_topics_ready(&s->topics));
 done:
@@ -149,12 +154,16 @@ static double prior_bound(const struct lda *s) {
 
 /* The documents' steps, and the bound of what they lead to; leaves the words' sums in Z. */
 static kiln_status measure(struct lda *s) {
+    const bool anew = s->report.iterations < s->anew;
+    const int64_t steps = anew ? ki_max(s->options.steps, STEPS_ANEW) : s->options.steps;
     kiln_status status;
     double documents, fit;
-    for (int64_t step = 1; step < s->options.steps; step++)
+    if (anew) TRY(ki_lda_documents_begin(&s->documents, &s->topics, s->alpha));
+    for (int64_t step = 1; step < steps; step++)
         TRY(ki_lda_documents_step(&s->documents, &s->topics, NULL, NULL));
     TRY(ki_lda_documents_step(&s->documents, &s->topics, &documents, NULL));
     TRY(ki_lda_words(&fit, &s->documents, &s->topics));
+    s->passes += steps + 1;
     s->bound = fit + documents + prior_bound(s) + s->topics.bound;
     if (!isfinite(s->bound)) {
         ki_fail(KILN_ERR_DATA, "kiln_lda: the bound overflows %s",
@@ -189,7 +198,8 @@ done:
 
 static kiln_status record(struct lda *s, double before) {
     kiln_report *report = &s->report;
-    const double rise = s->batches ? fabs(s->bound - before) : fmax(s->bound - before, 0);
+    const bool may_fall = s->batches || report->iterations < s->anew;
+    const double rise = may_fall ? fabs(s->bound - before) : fmax(s->bound - before, 0);
     const kiln_trace_row row = {.iteration = report->iterations,
                                 .objective = s->bound,
                                 .residual = rise / fmax(fabs(before), DBL_MIN),
@@ -197,7 +207,7 @@ static kiln_status record(struct lda *s, double before) {
                                 .test = s->options.test ? s->test_perplexity : 0};
     if (row.iteration == 0) return ki_report_row(report, &row);
     return ki_report_step(report, &row, s->options.tolerance, s->options.max_iterations, &s->options.control,
-                          (s->options.steps + 1) * ki_bytes_of(s->X) * row.iteration);
+                          s->passes * ki_bytes_of(s->X));
 }
 
 static kiln_status iterate(struct lda *s) {
@@ -212,7 +222,7 @@ static kiln_status iterate(struct lda *s) {
     }
     report->objective = s->bound;
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
-    report->passes = (s->options.steps + 1) * (report->iterations + 1);
+    report->passes = s->passes;
 done:
     return status;
 }
