@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "core/threads.h"
+#include "io/detect.h"
 #include "io/text.h"
 
 struct job {
@@ -29,6 +30,38 @@ void ki_entries_free(struct ki_entries *entries) {
     ki_bytes_free(&entries->value);
     ki_bytes_free(&entries->places);
     entries->count = 0;
+}
+
+static kiln_status read_file(struct ki_entries *entries, struct ki_input *input, const char *name,
+                             ki_take_block *take, void *reader) {
+    kiln_status status = KILN_OK;
+    struct ki_block block;
+    ki_entries_file(entries, name);
+    for (;;) {
+        TRY(ki_input_block(input, &block));
+        if (block.size == 0) break;
+        TRY(take(reader, input, &block));
+    }
+done:
+    return status;
+}
+
+kiln_status ki_entries_read(struct ki_entries *entries, struct ki_table *table, struct ki_input *input,
+                            kiln_file_format format, const kiln_read_options *options, ki_take_block *take,
+                            void *reader) {
+    struct ki_input *more = NULL;
+    kiln_status status;
+    TRY(read_file(entries, input, ki_input_name(input), take, reader));
+    for (int64_t i = 0; i < options->more_count; i++) {
+        TRY(ki_open_further(&more, i, format, options));
+        TRY(read_file(entries, more, options->more[i], take, reader));
+        table->more_bytes += ki_input_offset(more);
+        ki_input_close(more);
+        more = NULL;
+    }
+done:
+    ki_input_close(more);
+    return status;
 }
 
 /* Lines are counted from the entry before on. */

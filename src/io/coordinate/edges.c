@@ -7,7 +7,6 @@
 #include "core/threads.h"
 #include "io/coordinate/coordinate.h"
 #include "io/coordinate/names.h"
-#include "io/detect.h"
 #include "io/number.h"
 #include "io/text.h"
 
@@ -140,8 +139,8 @@ static kiln_status append_part(struct reader *reader, const struct ki_input *inp
 
 /* ------------------------------------------------------------------------------------------- whole */
 
-static kiln_status parse_block(struct reader *reader, const struct ki_input *input,
-                               const struct ki_block *block) {
+static kiln_status parse_block(void *of, const struct ki_input *input, const struct ki_block *block) {
+    struct reader *reader = of;
     int count = ki_cut_block(reader->cuts, block, reader->part_count);
     ki_parallel(reader->options->threads, count, parse_part, reader);
     for (int i = 0; i < count; i++) {
@@ -158,19 +157,6 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
         if (status != KILN_OK) return status;
     }
     return KILN_OK;
-}
-
-static kiln_status read_file(struct reader *reader, struct ki_input *input, const char *name) {
-    kiln_status status = KILN_OK;
-    struct ki_block block;
-    ki_entries_file(&reader->entries, name);
-    for (;;) {
-        TRY(ki_input_block(input, &block));
-        if (block.size == 0) break;
-        TRY(parse_block(reader, input, &block));
-    }
-done:
-    return status;
 }
 
 /* A file of a few edges may not ask for many rows, so no further check of sizes is needed: each vertex was a
@@ -201,23 +187,14 @@ static void free_reader(struct reader *reader) {
 kiln_status ki_read_edges(struct ki_table *table, struct ki_input *input, const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     struct reader reader = {.options = options, .part_count = options->threads * PARTS_PER_THREAD};
-    struct ki_input *more = NULL;
     ki_names_init(&reader.names, "a vertex");
     reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
     reader.cuts = ki_calloc((size_t)(reader.part_count + 1) * sizeof *reader.cuts);
     if (!reader.parts || !reader.cuts)
         TRY(ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block"));
-    TRY(read_file(&reader, input, ki_input_name(input)));
-    for (int64_t i = 0; i < options->more_count; i++) {
-        TRY(ki_open_further(&more, i, KILN_FILE_EDGES, options));
-        TRY(read_file(&reader, more, options->more[i]));
-        table->more_bytes += ki_input_offset(more);
-        ki_input_close(more);
-        more = NULL;
-    }
+    TRY(ki_entries_read(&reader.entries, table, input, KILN_FILE_EDGES, options, parse_block, &reader));
     TRY(finish(table, &reader, input));
 done:
-    ki_input_close(more);
     free_reader(&reader);
     return status;
 }

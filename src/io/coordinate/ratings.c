@@ -10,7 +10,6 @@
 #include "io/coordinate/coordinate.h"
 #include "io/coordinate/names.h"
 #include "io/coordinate/ratings.h"
-#include "io/detect.h"
 #include "io/number.h"
 
 enum { PARTS_PER_THREAD = 4, USER = KI_RATING_USER, ITEM = KI_RATING_ITEM, RATING = KI_RATING_VALUE };
@@ -179,11 +178,12 @@ static bool check_rated(struct reader *reader, struct ki_fault *fault, const cha
                               : "no column of ratings, the first file has one");
 }
 
-/* The first block says what the lines look like; *begin is where the ratings begin, or the block's end. */
-static kiln_status parse_block(struct reader *reader, const struct ki_input *input,
-                               const struct ki_block *block) {
+/* A file's first block says what the lines look like: each file may have a header. */
+static kiln_status parse_block(void *of, const struct ki_input *input, const struct ki_block *block) {
+    struct reader *reader = of;
     struct ki_fault fault = {.status = KILN_OK};
     const char *begin = block->text;
+    if (block->line == 1) reader->layout.count = 0;
     if (reader->layout.count == 0 &&
         !ki_ratings_layout(&reader->layout, &fault, &begin, block->text + block->size))
         return ki_report_fault(input, block, &fault);
@@ -201,21 +201,6 @@ static kiln_status parse_block(struct reader *reader, const struct ki_input *inp
         if (status != KILN_OK) return status;
     }
     return KILN_OK;
-}
-
-/* Each file may have a header. */
-static kiln_status read_file(struct reader *reader, struct ki_input *input, const char *name) {
-    kiln_status status = KILN_OK;
-    struct ki_block block;
-    ki_entries_file(&reader->entries, name);
-    reader->layout.count = 0;
-    for (;;) {
-        TRY(ki_input_block(input, &block));
-        if (block.size == 0) break;
-        TRY(parse_block(reader, input, &block));
-    }
-done:
-    return status;
 }
 
 static kiln_status warn(const struct reader *reader, const struct ki_place *place) {
@@ -272,7 +257,6 @@ kiln_status ki_read_ratings(struct ki_table *table, struct ki_input *input,
     struct reader reader = {.options = options,
                             .part_count = options->threads * PARTS_PER_THREAD,
                             .longest = options->max_name ? options->max_name : KI_CSV_NAME_LIMIT};
-    struct ki_input *more = NULL;
     ki_names_init(&reader.names[0], "a user");
     ki_names_init(&reader.names[1], "an item");
     reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
@@ -280,17 +264,9 @@ kiln_status ki_read_ratings(struct ki_table *table, struct ki_input *input,
     if (!reader.parts || !reader.cuts)
         TRY(ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block"));
     if (options->model) TRY(take_items(&reader));
-    TRY(read_file(&reader, input, ki_input_name(input)));
-    for (int64_t i = 0; i < options->more_count; i++) {
-        TRY(ki_open_further(&more, i, KILN_FILE_RATINGS, options));
-        TRY(read_file(&reader, more, options->more[i]));
-        table->more_bytes += ki_input_offset(more);
-        ki_input_close(more);
-        more = NULL;
-    }
+    TRY(ki_entries_read(&reader.entries, table, input, KILN_FILE_RATINGS, options, parse_block, &reader));
     TRY(finish(table, &reader, input));
 done:
-    ki_input_close(more);
     free_reader(&reader);
     return status;
 }
