@@ -43,22 +43,33 @@ static long double column_sum(const double *A, int64_t rows, int64_t k, int64_t 
     return sum;
 }
 
-/* sum of x log(x / l) - x over the entries. */
-static long double divergence(const struct topics *t, long double least) {
+/* What an entry x, of document d and word w, adds to a sum. */
+typedef long double entry_part(const void *with, int64_t d, int64_t w, long double x);
+
+static long double over_entries(const struct topics *t, entry_part *part, const void *with) {
     long double sum = 0;
     for (int64_t d = 0; d < t->X.rows; d++)
-        for (int64_t e = 0; e < ki_row_size(&t->X, d); e++) {
-            const double *a = t->a + d * t->k, *b = t->b + ki_row_column(&t->X, d, e) * t->k;
-            const long double x = ki_row_values(&t->X, d)[e];
-            long double mean = 0;
-            for (int64_t c = 0; c < t->k; c++) mean += (long double)a[c] * b[c];
-            if (x > 0) sum += x * logl(x / fmaxl(mean, least)) - x;
-        }
+        for (int64_t e = 0; e < ki_row_size(&t->X, d); e++)
+            sum += part(with, d, ki_row_column(&t->X, d, e), ki_row_values(&t->X, d)[e]);
     return sum;
 }
 
+struct means {
+    const struct topics *t;
+    long double least;
+};
+
+/* x log(x / l) - x. */
+static long double divergence(const void *with, int64_t d, int64_t w, long double x) {
+    const struct means *of = with;
+    const double *a = of->t->a + d * of->t->k, *b = of->t->b + w * of->t->k;
+    long double mean = 0;
+    for (int64_t c = 0; c < of->t->k; c++) mean += (long double)a[c] * b[c];
+    return x > 0 ? x * logl(x / fmaxl(mean, of->least)) - x : 0;
+}
+
 static long double gap_objective(const struct topics *t, const kiln_gap_options *o, long double least) {
-    long double sum = divergence(t, least);
+    long double sum = over_entries(t, divergence, &(struct means){t, least});
     for (int64_t c = 0; c < t->k; c++) {
         const long double weight = column_sum(t->a, t->X.rows, t->k, c);
         sum += weight * column_sum(t->b, t->X.cols, t->k, c) + o->rate * weight;
@@ -134,19 +145,19 @@ static long double expect(long double *logs, const struct dirichlets *of, const 
     return bound;
 }
 
-/* sum of x log(sum_c exp(theta_dc + phi_wc)) over the entries, the larger exponents taken off first. */
-static long double words(const struct topics *t, const long double *theta, const long double *phi) {
-    long double sum = 0;
-    for (int64_t d = 0; d < t->X.rows; d++)
-        for (int64_t e = 0; e < ki_row_size(&t->X, d); e++) {
-            const long double *of_document = theta + d * t->k;
-            const long double *of_word = phi + ki_row_column(&t->X, d, e) * t->k;
-            long double most = -INFINITY, shares = 0;
-            for (int64_t c = 0; c < t->k; c++) most = fmaxl(most, of_document[c] + of_word[c]);
-            for (int64_t c = 0; c < t->k; c++) shares += expl(of_document[c] + of_word[c] - most);
-            sum += ki_row_values(&t->X, d)[e] * (most + logl(shares));
-        }
-    return sum;
+struct exponents {
+    int64_t k;
+    const long double *theta, *phi;
+};
+
+/* x log(sum_c exp(theta_dc + phi_wc)), the larger exponents taken off first. */
+static long double words(const void *with, int64_t d, int64_t w, long double x) {
+    const struct exponents *of = with;
+    const long double *of_document = of->theta + d * of->k, *of_word = of->phi + w * of->k;
+    long double most = -INFINITY, shares = 0;
+    for (int64_t c = 0; c < of->k; c++) most = fmaxl(most, of_document[c] + of_word[c]);
+    for (int64_t c = 0; c < of->k; c++) shares += expl(of_document[c] + of_word[c] - most);
+    return x * (most + logl(shares));
 }
 
 kiln_status kiln_verify_lda(kiln_topics_verification *result, const kiln_matrix *X, const kiln_matrix *A,
@@ -172,7 +183,7 @@ kiln_status kiln_verify_lda(kiln_topics_verification *result, const kiln_matrix 
     if (!theta || !phi) TRY(ki_fail_nomem((size_t)(t.X.rows * t.k) * sizeof *theta, "a model to verify"));
     const struct dirichlets documents = {t.a, t.X.rows, t.k, t.k, 1}, topics = {t.b, t.k, t.X.cols, 1, t.k};
     long double bound = expect(theta, &documents, alpha, o.alpha) + expect(phi, &topics, NULL, o.eta);
-    bound += words(&t, theta, phi);
+    bound += over_entries(&t, words, &(struct exponents){t.k, theta, phi});
     const kiln_topics_verification found = {.objective = (double)bound};
     KI_GIVE(kiln_topics_verification, result, &found);
 done:
