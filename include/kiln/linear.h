@@ -102,8 +102,8 @@ KILN_API kiln_status kiln_classes(double **values, int64_t *count, const kiln_ma
  * Learning 85 (2011). */
 typedef enum kiln_classifier_solver {
     KILN_CLASSIFIER_NEWTON = 1,
-    /* coordinate descent in the dual first: for a sparse X in the CPU's memory, l2 > 0 and l1 = 0, and no
-     * softmax, else ERR_UNSUPPORTED */
+    /* coordinate descent in the dual first: for a sparse X in the CPU's memory, l2 > 0 and l1 = 0, else
+     * ERR_UNSUPPORTED */
     KILN_CLASSIFIER_DUAL = 2
 } kiln_classifier_solver;
 

@@ -1,4 +1,4 @@
-/* Descent in the dual against the referee, and against Newton's method alone: hinge and logistic loss, intercept, weights, classes,
+/* Descent in the dual against the referee, and against Newton's method alone: hinge, logistic loss and softmax, intercept, weights, classes,
  * scaled penalties, empty rows and columns; what it refuses, and what stopping it leaves. */
 #include "algorithms/classifiers.h"
 
@@ -45,6 +45,21 @@ static const struct example examples[] = {
      0.1,
      false,
      {LOGREG, .classes = 2, .l2 = 0.1, .balanced = true, DUAL}},
+    {"softmax", false, 150, 400, 0.1, false, {LOGREG, .classes = 3, .l2 = 0.5, DUAL}},
+    {"softmax, weak penalty, no intercept",
+     false,
+     200,
+     400,
+     0.1,
+     false,
+     {LOGREG, .classes = 11, .l2 = 0.02, .no_intercept = true, DUAL}},
+    {"softmax, weights, standardized",
+     false,
+     300,
+     200,
+     0.1,
+     true,
+     {LOGREG, .classes = 18, .l2 = 3, .standardize = true, DUAL}},
     {"two rows", false, 2, 3, 1, false, {SVM, .classes = 2, .l2 = 1, DUAL}},
 };
 
@@ -113,7 +128,7 @@ static void refuses_what_it_cannot(void **state) {
     } refused[] = {{KILN_DENSE, {SVM, .classes = 3, .l2 = 1, DUAL}},
                    {KILN_CSR, {SVM, .classes = 3, DUAL}},
                    {KILN_CSR, {SVR, .l2 = 1, DUAL}},
-                   {KILN_CSR, {LOGREG, .classes = 3, .l2 = 1, DUAL}}};
+                   {KILN_CSR, {LOGREG, .classes = 3, .l2 = 1, .l1 = 1, DUAL}}};
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
         struct solution s = {0};
         kiln_report report = {0};

@@ -131,7 +131,7 @@ class Explain(unittest.TestCase):
             told = as_json("explain", more[0], FLIGHTS, "--target", "origin", *more[1:])
             self.assertEqual((told["solver"], told["max_iterations"]), (solver, 100))
             self.assertIn(why, told["why"])
-        kiln("explain", "logreg", FLIGHTS, "--target", "origin", "--solver", "dual", code=2)
+        kiln("explain", "logreg", FLIGHTS, "--target", "origin", "--solver", "dual", "--l1", 1, code=2)
         self.assertIn("--l1", kiln("explain", "linreg", FLIGHTS, "--target", "arr_delay", "--l1", 1, code=2)[1])
         self.assertIn("no targets", kiln("explain", "linreg", FLIGHTS, code=3)[1])
         kiln("explain", "mmchain", *SHAPE, "--cv", 5, code=2)

@@ -54,19 +54,15 @@ static struct ki_newton engine(const kiln_matrix *X, const struct ki_labels *lab
 static kiln_status start_from_dual(struct ki_newton *newton, const struct ki_labels *labels,
                                    const kiln_matrix *y) {
     kiln_status status;
-    const int64_t cols = kiln_matrix_cols(newton->X);
-    kiln_matrix *W = NULL, *b = NULL;
-    double intercept = 0, *w = ki_calloc((size_t)cols * sizeof *w);
-    if (!w) return ki_fail_nomem((size_t)cols * sizeof *w, "a start");
+    const int64_t cols = kiln_matrix_cols(newton->X), k = newton->k;
+    double *w = ki_calloc((size_t)((cols + 1) * k) * sizeof *w);
+    if (!w) return ki_fail_nomem((size_t)((cols + 1) * k) * sizeof *w, "a start");
     TRY(ki_dual_solve(
         newton, &(struct ki_dual_task){
-                    .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = &intercept}));
-    TRY(ki_vector_new(&W, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), cols, w));
-    TRY(ki_vector_new(&b, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), 1, &intercept));
-    TRY(ki_newton_set_start(newton, W, b));
+                    .logistic = true, .labels = labels, .y = y, .problems = 1, .W = w, .b = w + cols * k}));
+    TRY(ki_vector_set(newton->W, w));
+    TRY(ki_vector_set(newton->b, w + cols * k));
 done:
-    kiln_matrix_free(W);
-    kiln_matrix_free(b);
     ki_free(w);
     return status;
 }

@@ -5,30 +5,29 @@
  *
  * An intercept without a penalty asks for sum t = 0, which no single variable can keep. It is given a penalty about a centre c
  * instead, rho/2 (b - c)^2, and c moves whenever the sweeps have come as near to that problem's optimum as sum t is to 0: the method of
- * multipliers, which stops where both are small. As b - c, at the optimum, falls almost linearly in c, the secant through the last two
- * centres says how far to move, and few moves do.
+ * multipliers, which stops where both are small. As b - c, at the optimum, is almost linear in c, the last centres
+ * say where it would be 0 (newton_centre.c), and few moves do.
  *
  * Sweeps are one thread's work. Classes go side by side. */
 #include <stdio.h>
 
+#include "algorithms/newton/newton_centre.h"
 #include "algorithms/newton/newton_dual.h"
 
-enum { SWEEPS = 1000, SEED = 20081 };
-/* CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
- * so small that w need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its centre. FARTHEST: such
- * a move, in times of what sum t adds. ROUND: seconds until the next call of the progress callback. VECTORS: entries of n that Newton's
+enum { SWEEPS = 1000, SEED = 20081, ROOM = 8 };
+/* ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
+ * so small that w need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of n that Newton's
  * method goes over in an inner iteration, beside the pass. */
-static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, FARTHEST = 50, ROUND = 0.1, VECTORS = 10;
+static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, ROUND = 0.1, VECTORS = 10;
 
 /* A class's problem. */
 struct problem {
     struct ki_dual dual;
-    double *y, *a;         /* a: also s - a, m each */
-    double centre;         /* of the intercept's penalty: b less what t adds */
-    double former, lag;    /* the centre before, and how far b stayed from it; lag 0: there was none */
-    double residual;       /* what the sweeps leave, as the tolerance counts it */
-    int64_t sweeps, total; /* total: rows of a weight */
-    double work;           /* sweeps, counting the rows that took part */
+    double *y, *a;           /* a: also what `rest` is */
+    struct ki_centre centre; /* of the intercept's penalty: b less what t adds */
+    double residual;         /* what the sweeps leave, as the tolerance counts it */
+    int64_t sweeps, total;   /* total: rows of a weight */
+    double work;             /* sweeps, counting the rows that took part */
     bool done;
 };
 
@@ -44,15 +43,17 @@ struct descent {
 };
 
 static bool possible(const struct ki_newton *newton) {
-    return ki_dual_possible(newton->X) && newton->k == 1 && newton->l2 > 0 && newton->l1 == 0;
+    return ki_dual_possible(newton->X) && newton->l2 > 0 && newton->l1 == 0;
 }
 
 /* What Newton's method is expected to take on two threads, in times of the dual, for products alone: real and made text of 200 to 10,000
  * rows, penalties from 100 to 0.01. `share` is a row's square beside the penalty. An intercept makes the primal better conditioned, as its
  * columns are centred, and the dual worse. */
-static double advantage(bool logistic, bool intercept, double share) {
-    if (intercept) return logistic || share < 50 ? 0.3 : 1.2;
-    return (logistic && share > 20) || share < 0.3 ? 0.4 : 1.2;
+static double advantage(const struct ki_newton *newton, bool logistic, double share) {
+    if (newton->k > 1 && newton->no_intercept) return share < 0.3 || share > 100 ? 0.4 : 1.5;
+    if (newton->k > 1) return share < 0.3 || share > 100 || newton->k < 16 ? 0.3 : 0.7;
+    if (newton->no_intercept) return (logistic && share > 20) || share < 0.3 ? 0.4 : 1.2;
+    return logistic || share < 50 ? 0.3 : 1.2;
 }
 
 /* The primal's vectors are as long as X is wide, and its work is that of all threads; a sweep is one thread's. */
@@ -63,7 +64,7 @@ static bool worth(const struct ki_newton *newton, bool logistic) {
                  entries = fmax((double)kiln_matrix_nnz(X), 1);
     if (kiln_matrix_cols(X) <= kiln_matrix_rows(X) || newton->standardize) return false;
     const double pass = (entries + VECTORS * (double)kiln_matrix_cols(X)) / entries * 2 * together / threads;
-    return pass * advantage(logistic, !newton->no_intercept, ki_dual_mean_square(X) / newton->l2) > 1;
+    return pass * advantage(newton, logistic, ki_dual_mean_square(X) / newton->l2) > 1;
 }
 
 kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, bool logistic,
@@ -74,8 +75,7 @@ kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, bool lo
     *wanted = solver ? solver == KILN_CLASSIFIER_DUAL : can && worth(newton, logistic);
     if (!*wanted || can) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED,
-            "%s: the dual is for a sparse X in the CPU's memory, an L2 penalty without L1, and no softmax",
-            newton->call);
+            "%s: the dual is for a sparse X in the CPU's memory, and an L2 penalty without L1", newton->call);
     return ki_hint("solve by Newton's method, which takes them all");
 }
 
@@ -85,33 +85,37 @@ kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
     bool dual = false;
     TRY(ki_dual_choose(&dual, newton, logistic, solver));
     choice->solver = dual ? "dual" : "newton";
-    snprintf(
-        choice->why, sizeof choice->why, "%s",
-        solver ? "as asked for"
-        : dual ? "columns outnumber rows, and the penalty is weak beside the rows' squares"
-        : possible(newton)
-            ? "the dual is possible too, but not expected to be faster for such a shape and penalty"
-            : "the dual is for a sparse X in the CPU's memory, an L2 penalty without L1, and no softmax");
+    snprintf(choice->why, sizeof choice->why, "%s",
+             solver ? "as asked for"
+             : dual ? "columns outnumber rows, and the penalty is weak beside the rows' squares"
+             : possible(newton)
+                 ? "the dual is possible too, but not expected to be faster for such a shape and penalty"
+                 : "the dual is for a sparse X in the CPU's memory, and an L2 penalty without L1");
 done:
     return status;
 }
 
 static void problem_free(struct problem *problem) {
+    ki_centre_close(&problem->centre);
     ki_free(problem->y);
     ki_free(problem->a);
     ki_free(problem->dual.w);
+    ki_free(problem->dual.b);
     ki_free(problem->dual.order);
 }
 
 static kiln_status problem_new(struct problem *problem, const struct descent *all) {
     const size_t m = (size_t)kiln_matrix_rows(all->newton->X), n = (size_t)kiln_matrix_cols(all->newton->X);
+    const size_t k = (size_t)all->newton->k, stride = (size_t)ki_dual_stride((int64_t)k),
+                 variables = k > 1 ? (m + ROOM) * stride : 2 * m;
     problem->y = ki_alloc(m * sizeof(double));
-    problem->a = ki_alloc(2 * m * sizeof(double));
-    problem->dual.w = ki_alloc(n * sizeof(double));
+    problem->a = ki_alloc(variables * sizeof(double));
+    problem->dual.w = ki_alloc(n * stride * sizeof(double));
+    problem->dual.b = ki_alloc(k * sizeof(double));
     problem->dual.order = ki_alloc(m * sizeof(int32_t));
-    return problem->y && problem->a && problem->dual.w && problem->dual.order
-               ? KILN_OK
-               : ki_fail_nomem((3 * m + n) * sizeof(double), "the dual");
+    return problem->y && problem->a && problem->dual.w && problem->dual.b && problem->dual.order
+               ? ki_centre_open(&problem->centre, (int64_t)k)
+               : ki_fail_nomem((variables + n * stride) * sizeof(double), "the dual");
 }
 
 /* Takes all rows in again. */
@@ -120,42 +124,64 @@ static void widen(struct problem *problem) {
     problem->dual.bound = INFINITY;
 }
 
+/* The variables at w = 0, from the classes that y holds for softmax; and the rows in their order. */
+static void begin_rows(struct problem *problem, const struct descent *all) {
+    struct ki_dual *dual = &problem->dual;
+    const int64_t m = kiln_matrix_rows(dual->X);
+    problem->total = 0;
+    if (dual->k > 1) memset(dual->a, 0, (size_t)(m * dual->stride) * sizeof *dual->a);
+    for (int64_t i = 0; i < m; i++) {
+        const double s = all->s ? all->s[i] : 1;
+        if (s > 0) dual->order[problem->total++] = (int32_t)i;
+        if (dual->k > 1) {
+            dual->a[i * dual->stride + (int64_t)problem->y[i]] = 1;
+            continue;
+        }
+        dual->a[i] = dual->logistic ? LEAST * s : 0;
+        dual->rest[i] = s - dual->a[i];
+    }
+    widen(problem);
+}
+
 /* Before the first sweep: w = 0, and b what balances nothing. */
 static kiln_status begin(struct problem *problem, const struct descent *all, int64_t class) {
     kiln_status status;
     const struct ki_newton *newton = all->newton;
     const struct ki_dual_task *task = all->task;
-    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
+    const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X), k = newton->k,
+                  stride = ki_dual_stride(k);
     struct ki_dual *dual = &problem->dual;
     kiln_matrix *column = NULL;
-    TRY(ki_labels_column(&column, task->labels, task->y, task->problems == 1 ? 1 : class, 1, -1));
+    TRY(ki_labels_column(&column, task->labels, task->y,
+                         k > 1                 ? -1
+                         : task->problems == 1 ? 1
+                                               : class,
+                         1, -1));
     TRY(ki_vector_get(problem->y, column));
     *dual = (struct ki_dual){.X = newton->X,
-                             .y = problem->y,
+                             .y = k > 1 ? NULL : problem->y,
                              .s = all->s,
                              .reciprocal = all->reciprocal,
                              .uniform = all->uniform,
                              .logistic = task->logistic,
+                             .k = k,
+                             .stride = stride,
+                             .bias_step = newton->no_intercept ? 0 : all->square[m],
                              .square = all->square,
                              .a = problem->a,
-                             .rest = problem->a + m,
+                             .rest = problem->a + m * stride,
                              .w = dual->w,
+                             .b = dual->b,
                              .order = dual->order,
-                             .bound = INFINITY,
                              .random = SEED + (uint64_t) class};
-    memset(dual->w, 0, (size_t)n * sizeof *dual->w);
-    problem->total = problem->sweeps = 0;
-    problem->work = problem->centre = problem->lag = 0;
+    memset(dual->w, 0, (size_t)(n * stride) * sizeof *dual->w);
+    memset(dual->b, 0, (size_t)k * sizeof *dual->b);
+    ki_centre_begin(&problem->centre);
+    problem->sweeps = 0;
+    problem->work = 0;
     problem->residual = 1;
     problem->done = false;
-    for (int64_t i = 0; i < m; i++) {
-        const double s = all->s ? all->s[i] : 1;
-        dual->a[i] = task->logistic ? LEAST * s : 0;
-        dual->rest[i] = s - dual->a[i];
-        if (s > 0) dual->order[problem->total++] = (int32_t)i;
-    }
-    widen(problem);
-    if (!newton->no_intercept) dual->bias_step = all->square[m];
+    begin_rows(problem, all);
 done:
     kiln_matrix_free(column);
     return status;
@@ -164,21 +190,11 @@ done:
 /* What of t does not add up to 0, relative to the weights. */
 static double imbalance(const struct problem *problem, double weight) {
     const struct ki_dual *dual = &problem->dual;
-    return dual->bias_step > 0 ? fabs(dual->b - problem->centre) / dual->bias_step / weight : 0;
-}
-
-/* c goes on by what sum t adds, or by as many times that as the last move says are wanted until nothing is added. */
-static void move_centre(struct problem *problem) {
-    const double lag = problem->dual.b - problem->centre, closed = (problem->lag - lag) / problem->lag;
-    const double step = problem->centre - problem->former;
-    double move = lag;
-    if (problem->lag != 0) move = closed > 0 ? lag / problem->lag * step / closed : FARTHEST * lag;
-    move = copysign(fmin(fmax(fabs(move), fabs(lag)), FARTHEST * fabs(lag)), lag);
-    problem->former = problem->centre;
-    problem->lag = lag;
-    problem->centre += move;
-    problem->dual.b += move;
-    widen(problem);
+    double largest = 0;
+    if (!(dual->bias_step > 0)) return 0;
+    for (int64_t c = 0; c < dual->k; c++)
+        largest = fmax(largest, fabs(dual->b[c] - problem->centre.now[c]) / dual->bias_step / weight);
+    return largest;
 }
 
 /* A sweep, and what follows from its slopes. */
@@ -195,9 +211,10 @@ static void advance(struct problem *problem, const struct descent *all) {
     problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= SWEEPS;
     if (problem->done) return;
     if (off > goal && slope <= off)
-        move_centre(problem);
-    else if (slope <= goal)
-        widen(problem);
+        ki_centre_move(&problem->centre, dual->b);
+    else if (slope > goal)
+        return;
+    widen(problem);
 }
 
 struct round {
@@ -228,11 +245,21 @@ static bool tell(const struct descent *all, int64_t solved) {
     return !newton->cancelled;
 }
 
+/* A problem's coefficients as the task's columns from `at` on. */
+static void keep(const struct descent *all, const struct problem *problem, int64_t at) {
+    const struct ki_dual_task *task = all->task;
+    const struct ki_dual *dual = &problem->dual;
+    const int64_t n = kiln_matrix_cols(dual->X), columns = task->problems * dual->k;
+    for (int64_t c = 0; c < dual->k; c++) {
+        for (int64_t j = 0; j < n; j++) task->W[j * columns + at + c] = dual->w[j * dual->stride + c];
+        task->b[at + c] = dual->b[c];
+    }
+    all->newton->report.passes += (int64_t)ceil(problem->work);
+}
+
 /* Classes first ... first + count - 1, side by side. */
 static kiln_status solve_together(struct descent *all, int64_t first, int count) {
     kiln_status status = KILN_OK;
-    const struct ki_dual_task *task = all->task;
-    const int64_t n = kiln_matrix_cols(all->newton->X);
     bool done = false;
     for (int p = 0; p < count; p++) TRY(begin(&all->problems[p], all, first + p));
     while (!done && tell(all, first)) {
@@ -241,12 +268,7 @@ static kiln_status solve_together(struct descent *all, int64_t first, int count)
         done = true;
         for (int p = 0; p < count; p++) done = done && all->problems[p].done;
     }
-    for (int p = 0; p < count; p++) {
-        const struct problem *problem = &all->problems[p];
-        for (int64_t j = 0; j < n; j++) task->W[j * task->problems + first + p] = problem->dual.w[j];
-        task->b[first + p] = problem->dual.b;
-        all->newton->report.passes += (int64_t)ceil(problem->work);
-    }
+    for (int p = 0; p < count; p++) keep(all, &all->problems[p], first + p);
 done:
     return status;
 }

@@ -20,8 +20,9 @@ struct ki_dual_task {
     bool logistic;
     const struct ki_labels *labels;
     const kiln_matrix *y; /* as the labels know it */
-    int64_t problems;     /* 1: the second class against the first; else each against the rest */
-    double *W, *b;        /* results: n x problems, 1 x problems */
+    int64_t
+        problems;  /* 1: the second class against the first, or softmax of all; else each against the rest */
+    double *W, *b; /* results, in as many columns as problems or classes of softmax */
 };
 
 /* Solves about as closely as the engine's tolerance asks. Adds a sweep to passes for each that all rows would have made, and

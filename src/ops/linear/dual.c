@@ -9,6 +9,11 @@ bool ki_dual_possible(const kiln_matrix *X) {
     return X->format == KILN_CSR && ki_selectable(X);
 }
 
+int64_t ki_dual_stride(int64_t k) {
+    enum { PIECE = 8 }; /* no vector of doubles is longer */
+    return k == 1 ? 1 : ki_ceil_div(k, PIECE) * PIECE;
+}
+
 double ki_dual_mean_square(const kiln_matrix *X) {
     enum { LOOKED_AT = 1 << 16 };
     const int64_t nnz = X->nnz, step = ki_max(nnz / LOOKED_AT, 1), count = nnz / step;

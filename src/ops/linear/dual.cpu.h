@@ -1,4 +1,5 @@
 /* CPU body of dual.h: one thread, w in f64. */
+#include "dialect/simd_math.h"
 
 enum {
     FN(DUAL_STEPS) = 20, /* of Newton's method for a variable of the logistic loss, at most */
@@ -32,7 +33,7 @@ static double FN(dual_dot)(struct FN(dual_row) row, const double *w) {
 /* t_i += step. */
 static void FN(dual_add)(struct ki_dual *dual, struct FN(dual_row) row, double step) {
     double *w = dual->w;
-    dual->b += step * dual->bias_step;
+    *dual->b += step * dual->bias_step;
     if (dual->uniform) {
         step *= dual->reciprocal[0];
         for (int64_t e = 0; e < row.count; e++) w[row.col[e]] += step * (double)row.value[e];
@@ -45,7 +46,7 @@ static void FN(dual_add)(struct ki_dual *dual, struct FN(dual_row) row, double s
 /* False for a row that is to be left out. */
 static bool FN(dual_hinge)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
     const double y = dual->y[i], a = dual->a[i];
-    const double slope = y * (FN(dual_dot)(row, dual->w) + dual->b) - 1 + a / s;
+    const double slope = y * (FN(dual_dot)(row, dual->w) + *dual->b) - 1 + a / s;
     if (a == 0 && slope > 0) return slope <= dual->bound;
     const double best = fmax(a - slope / (dual->square[i] + 1 / s), 0);
     dual->violation += s * slope * slope;
@@ -72,7 +73,7 @@ static double FN(dual_root)(double former, double slope_at, double square, doubl
 
 /* The smaller one of a and s - a, that neither loses its digits: the slope of the other is the same with its sign turned. */
 static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
-    const double square = dual->square[i], eta = dual->y[i] * (FN(dual_dot)(row, dual->w) + dual->b);
+    const double square = dual->square[i], eta = dual->y[i] * (FN(dual_dot)(row, dual->w) + *dual->b);
     const double off = dual->a[i] - s / (1 + exp(eta));
     const bool turned = 0.5 * square * (dual->rest[i] - dual->a[i]) + eta < 0;
     const double former = turned ? dual->rest[i] : dual->a[i];
@@ -85,6 +86,140 @@ static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_ro
     FN(dual_add)(dual, row, (turned ? former - z : z - former) * dual->y[i]);
 }
 
+/* ---- softmax ---- */
+
+/* As many numbers of a row of w as one instruction takes. */
+typedef double FN(dual_piece) __attribute__((vector_size(LANES * real_bytes)));
+enum { FN(DUAL_PIECE) = LANES * real_bytes / 8 };
+
+/* Of a row: what its classes are at, where they are to be, what they would have there, and the way; the last for exponentials. */
+struct FN(dual_room) {
+    double *eta, *z, *share, *lack, *step;
+    real *e;
+    int64_t k, stride;
+};
+
+static struct FN(dual_room) FN(dual_room_of)(const struct ki_dual *dual) {
+    double *rest = dual->rest;
+    const int64_t stride = dual->stride;
+    return (struct FN(dual_room)){rest,
+                                  rest + stride,
+                                  rest + 2 * stride,
+                                  rest + 3 * stride,
+                                  rest + 4 * stride,
+                                  (real *)(rest + 5 * stride),
+                                  dual->k,
+                                  stride};
+}
+
+/* `count` pieces of eta, a constant wherever this is inlined, so that they stay in registers. */
+ALWAYS_INLINE void FN(dual_products)(int count, double *eta, struct FN(dual_row) row, const double *w,
+                                     int64_t stride) {
+    FN(dual_piece) sum[4] = {0}, at;
+    for (int64_t e = 0; e < row.count; e++)
+        for (int u = 0; u < count; u++) {
+            memcpy(&at, w + row.col[e] * stride + u * FN(DUAL_PIECE), sizeof at);
+            sum[u] += (double)row.value[e] * at;
+        }
+    memcpy(eta, sum, (size_t)count * sizeof at);
+}
+
+static void FN(dual_etas)(double *eta, const struct ki_dual *dual, struct FN(dual_row) row) {
+    const int64_t stride = dual->stride, four = 4 * FN(DUAL_PIECE);
+    int64_t c = 0;
+    for (; c + four <= stride; c += four) FN(dual_products)(4, eta + c, row, dual->w + c, stride);
+    for (; c < stride; c += FN(DUAL_PIECE)) FN(dual_products)(1, eta + c, row, dual->w + c, stride);
+    for (c = 0; c < dual->k; c++) eta[c] += dual->b[c];
+}
+
+/* T_i += step, whose numbers beyond k are 0. */
+static void FN(dual_add_all)(const struct ki_dual *dual, struct FN(dual_row) row, const double *step) {
+    const int64_t stride = dual->stride;
+    for (int64_t c = 0; c < dual->k; c++) dual->b[c] += dual->bias_step * step[c];
+    for (int64_t e = 0; e < row.count; e++) {
+        const double factor = (double)row.value[e] * dual->reciprocal[row.col[e]];
+        double *w = dual->w + row.col[e] * stride;
+        for (int64_t c = 0; c < stride; c++) w[c] += factor * step[c];
+    }
+}
+
+/* share = softmax(z). */
+static void FN(dual_shares)(const struct FN(dual_room) * room) {
+    double largest = room->z[0], sum = 0;
+    int64_t c;
+    for (c = 1; c < room->k; c++) largest = fmax(largest, room->z[c]);
+    for (c = 0; c < room->k; c++) room->e[c] = (real)(room->z[c] - largest);
+    for (; c % LANES != 0; c++) room->e[c] = 0;
+    for (c = 0; c < room->k; c += LANES) FN(store)(room->e + c, FN(vexp)(FN(load)(room->e + c)));
+    for (c = 0; c < room->k; c++) sum += (double)room->e[c];
+    for (c = 0; c < room->k; c++) room->share[c] = (double)room->e[c] / sum;
+}
+
+/* What z lacks of eta + q (p - share), and the sum of its squares. */
+static double FN(dual_lack)(const struct FN(dual_room) * room, const double *p, double q) {
+    double sum = 0;
+    for (int64_t c = 0; c < room->k; c++) {
+        room->lack[c] = q * (p[c] - room->share[c]) - (room->z[c] - room->eta[c]);
+        sum += room->lack[c] * room->lack[c];
+    }
+    return sum;
+}
+
+/* z += step = (1 + q (diag(share) - share share^T))^-1 lack, by the identity of Sherman and Morrison. */
+static void FN(dual_step)(const struct FN(dual_room) * room, double q) {
+    double sum = 0, dot = 0;
+    for (int64_t c = 0; c < room->k; c++) {
+        const double share = room->share[c], diagonal = 1 + q * share;
+        room->step[c] = room->lack[c] / diagonal;
+        dot += share * room->step[c];
+        sum += share / diagonal;
+    }
+    for (int64_t c = 0; c < room->k; c++) {
+        const double share = room->share[c];
+        room->step[c] += share / (1 + q * share) * (q * dot / sum);
+        room->z[c] += room->step[c];
+    }
+}
+
+/* The shares at which z = eta + q (p - softmax(z)), to a hundredth of what z lacks of that at eta, where it begins. A step that does not
+ * bring it nearer is halved. */
+static void FN(dual_settle)(const struct FN(dual_room) * room, const double *p, double q) {
+    const double noise = (real_bytes == 8 ? 0x1p-48 : 0x1p-19) * (1 + q);
+    double size = FN(dual_lack)(room, p, q);
+    const double enough = fmax(1e-4 * size, noise * noise);
+    for (int n = 0; n < FN(DUAL_STEPS) && size > enough; n++) {
+        FN(dual_step)(room, q);
+        FN(dual_shares)(room);
+        double next = FN(dual_lack)(room, p, q), t = 1;
+        while (!(next < size) && t > 0x1p-8) {
+            t *= 0.5;
+            for (int64_t c = 0; c < room->k; c++) room->z[c] -= t * room->step[c];
+            FN(dual_shares)(room);
+            next = FN(dual_lack)(room, p, q);
+        }
+        size = next;
+    }
+}
+
+static void FN(dual_softmax)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
+    const struct FN(dual_room) room = FN(dual_room_of)(dual);
+    double *p = dual->a + i * dual->stride, off = 0;
+    FN(dual_etas)(room.eta, dual, row);
+    memcpy(room.z, room.eta, (size_t)room.stride * sizeof *room.z);
+    FN(dual_shares)(&room);
+    for (int64_t c = 0; c < room.k; c++) off += (p[c] - room.share[c]) * (p[c] - room.share[c]);
+    dual->violation += s * off * (double)room.k / (double)(room.k - 1);
+    FN(dual_settle)(&room, p, s * dual->square[i]);
+    memset(room.step, 0, (size_t)room.stride * sizeof *room.step);
+    for (int64_t c = 0; c < room.k; c++) {
+        room.step[c] = s * (p[c] - room.share[c]);
+        p[c] = room.share[c];
+    }
+    FN(dual_add_all)(dual, row, room.step);
+}
+
+/* ---- the sweep ---- */
+
 /* Rows come in random order, which the hardware's own prefetching cannot foresee: what is known of a row, then its entries, are
  * asked for some turns ahead. */
 static void FN(dual_ask)(const struct ki_dual *dual, int64_t k) {
@@ -92,8 +227,8 @@ static void FN(dual_ask)(const struct ki_dual *dual, int64_t k) {
     if (k + FN(DUAL_FAR) < dual->active) {
         const int32_t i = dual->order[k + FN(DUAL_FAR)];
         __builtin_prefetch(start + i);
-        __builtin_prefetch(dual->a + i);
-        __builtin_prefetch(dual->y + i);
+        __builtin_prefetch(dual->a + i * dual->stride);
+        if (dual->y) __builtin_prefetch(dual->y + i);
         __builtin_prefetch(dual->square + i);
     }
     if (k + FN(DUAL_NEAR) >= dual->active) return;
@@ -125,7 +260,9 @@ void FN(dual_sweep)(struct ki_dual *dual) {
         const struct FN(dual_row) row = FN(dual_row_of)(dual->X, i);
         bool stays = true;
         FN(dual_ask)(dual, k);
-        if (dual->logistic)
+        if (dual->k > 1)
+            FN(dual_softmax)(dual, i, row, s);
+        else if (dual->logistic)
             FN(dual_logistic)(dual, i, row, s);
         else
             stays = FN(dual_hinge)(dual, i, row, s);

@@ -1,10 +1,11 @@
-/* A sweep of coordinate descent through the dual of a penalised loss of one column of coefficients, over the rows of a sparse X
+/* A sweep of coordinate descent through the dual of a penalised loss, over the rows of a sparse X
  * on the CPU (Hsieh, Chang, Lin, Keerthi and Sundararajan, ICML 2008; Yu, Huang and Lin, Machine Learning 85, 2011):
  *
  *   minimise over t   1/2 sum_j (X^T t)_j^2 / L_j + sum_i conjugate_i(t_i),   t_i = y_i a_i,  w = L^-1 X^T t
  *
  * squared hinge: a >= 0, a^2 / (2 s) - a; logistic: 0 < a < s, a log a + (s - a) log (s - a). A row's variable is set to its best
- * value, the others standing, and w follows at once. An intercept is one more column of ones, of penalty 1 / bias_step. */
+ * value, the others standing, and w follows at once. For softmax t_i has k numbers, s (e_y - p): a row's variable is p, k shares of 1, and
+ * the conjugate s sum_c p_c log p_c; w is n x k. An intercept is one more column of ones, of penalty 1 / bias_step. */
 #ifndef KI_OPS_DUAL_H
 #define KI_OPS_DUAL_H
 
@@ -18,10 +19,14 @@ struct ki_dual {
     const double *reciprocal; /* n: L^-1 */
     bool uniform;             /* that is reciprocal[0] throughout */
     bool logistic;
+    int64_t k;            /* 1; of softmax, the classes */
+    int64_t stride;       /* from a row of w, and for softmax of a, to the next: ki_dual_stride(k) */
     double bias_step;     /* 0: no intercept */
     const double *square; /* m: x_i . L^-1 x_i + bias_step, from ki_dual_measure */
-    double *a, *rest;     /* m: the variables; logistic: s - a */
-    double *w, b;         /* n */
+    double *a;            /* m: the variables; of softmax m x k */
+    double *rest;         /* m: logistic: s - a; softmax: room, 8 rows of a */
+    double *w;            /* n x k; what stands beyond k in a row is 0 */
+    double *b;            /* k */
     int32_t *order;       /* the rows; the first `active` take part */
     int64_t active;
     double bound; /* squared hinge: a row at 0 whose slope is above it takes part no longer */
@@ -33,6 +38,7 @@ struct ki_dual {
 
 /* Sparse, on the CPU, in memory, of rows that 32 bits number. */
 bool ki_dual_possible(const kiln_matrix *X);
+int64_t ki_dual_stride(int64_t k);
 /* The active rows once, in random order. Nothing is shared between two of the kind but what is const. */
 void ki_dual_sweep(struct ki_dual *dual);
 /* The mean of a row's sum of squares, from up to 65,536 of X's entries. */
