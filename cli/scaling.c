@@ -42,7 +42,7 @@ static double within(double bytes, double others, bool add) {
 
 static struct time predict(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes) {
     const double element = work->type == KILN_F32 ? 4 : 8, k = (double)(work->k > 0 ? work->k : 1);
-    const double vector = (double)work->cols * k * element, each = (double)(gpus / nodes), m = (double)nodes;
+    const double vector = (double)work->cols * k * element, m = (double)nodes, each = (double)gpus / m;
     const double read = work->format != KILN_CSR ? READ_DENSE
                         : work->cols > CACHED    ? READ_BEYOND_CACHE
                                                  : READ_SPARSE;

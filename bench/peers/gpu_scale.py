@@ -133,7 +133,7 @@ CASES = {
     "large": ("a pass over dense 66M x 28", dense, lambda: dense_points(66_000_000, 28)),
     "wide": ("a pass over dense 1.1M x 1,000", dense, lambda: dense_points(1_100_000, 1000)),
     "logreg": ("logistic regression, dense 11M x 28", logreg, labelled),
-    "kmeans": ("nearest of 100 centres and their sums, 11M x 32", kmeans, lambda: dense_points(11_000_000, 32, 3)),
+    "kmeans": ("nearest of 100 centres and their sums, 33M x 32", kmeans, lambda: dense_points(33_000_000, 32, 3)),
     "sddmm": ("sampled products, 2M x 1M, 30 a row, k = 128", sddmm, lambda: made(2_000_000, 1_000_000, 30, "uniform")),
     "kdd": ("a pass over KDD2010-shaped 15M x 29.9M", sparse, lambda: made(15_009_374, 29_890_095, 28.24, "zipf")),
 }

@@ -3,7 +3,7 @@
  *
  * The operands' roles (roles.h) say what each member gets. The whole of every operand lies on the first member, and so do all
  * results, which other operations want there next. ROW and ENTRY: a member's part, copied to it once and kept until the operand is
- * written anew; what it writes goes back. COLUMN: a copy for the time of the operation. SUM: a place of its own, added up on the
+ * written anew; what it writes goes back. COLUMN: a copy of all of it, kept as long. SUM: a place of its own, added up on the
  * first in the members' order, so that the same number of members gives the same bits. Each member sends its results as soon as it
  * has them, while others compute; large sums and copies to many go by the backend's collectives (core/group.h). On the CPU, where members share the memory, views stand for the copies. */
 #include "pass/group.h"
@@ -20,8 +20,8 @@ struct part {
     kiln_device *device;
     void *slice; /* the operation's struct */
     kiln_matrix views[KI_RULES_MOST];
-    kiln_matrix *copy[KI_RULES_MOST];  /* COLUMN copies and SUM parts, for this time */
-    kiln_matrix *moved[KI_RULES_MOST]; /* SUM parts, on the first member */
+    kiln_matrix *sum[KI_RULES_MOST];   /* SUM parts, for this time */
+    kiln_matrix *moved[KI_RULES_MOST]; /* the same on the first member */
     struct ki_operand held[KI_RULES_MOST];
     bool holds;
     double *sums;
@@ -93,7 +93,8 @@ static kiln_status give_part(struct pass *pass, int i, int j) {
     TRY(ki_rows_of(&rows, A, split->count, first));
     if (!rows->rows[i]) {
         TRY(ki_matrix_new(&made, part->device, A->type, count, cols));
-        if (pass->rules->rule[j].use & KI_READS)
+        if (pass->rules->rule[j].use == KI_READS ||
+            (pass->rules->rule[j].use == KI_CHANGES && !pass->shared->fresh))
             TRY(ki_device_copy(part->device, part->device, &made->values, 0, pass->device, &A->values,
                                first[i] * cols * ki_type_bytes(A->type), bytes_of(made)));
         rows->rows[i] = made;
@@ -107,18 +108,25 @@ done:
 
 static kiln_status give_copy(struct pass *pass, int i, int j) {
     struct part *part = &pass->parts[i];
-    kiln_matrix *A = whole(pass, j);
+    kiln_matrix *A = whole(pass, j), *made = NULL;
+    struct ki_rows *copies;
     kiln_status status;
     if (ki_on_cpu(pass->device)) {
         view_here(pass, part, j, A);
         return KILN_OK;
     }
-    TRY(ki_matrix_new(&part->copy[j], part->device, A->type, A->rows, A->cols));
-    if (!pass->collected[j])
-        TRY(ki_device_copy(part->device, part->device, &part->copy[j]->values, 0, pass->device, &A->values, 0,
-                           bytes_of(A)));
-    set(pass, part, j, part->copy[j]);
+    TRY(ki_copies_of(&copies, A, pass->split->count));
+    if (!copies->rows[i]) {
+        TRY(ki_matrix_new(&made, part->device, A->type, A->rows, A->cols));
+        if (!pass->collected[j])
+            TRY(ki_device_copy(part->device, part->device, &made->values, 0, pass->device, &A->values, 0,
+                               bytes_of(A)));
+        copies->rows[i] = made;
+        made = NULL;
+    }
+    set(pass, part, j, copies->rows[i]);
 done:
+    kiln_matrix_free(made);
     return status;
 }
 
@@ -128,8 +136,8 @@ static kiln_status give_sum(struct pass *pass, int i, int j) {
     const kiln_matrix *A = whole(pass, j);
     kiln_status status;
     if (!writes(pass, j)) return KILN_OK;
-    TRY(ki_matrix_new(&part->copy[j], part->device, A->type, A->rows, A->cols));
-    set(pass, part, j, part->copy[j]);
+    TRY(ki_matrix_new(&part->sum[j], part->device, A->type, A->rows, A->cols));
+    set(pass, part, j, part->sum[j]);
 done:
     return status;
 }
@@ -162,7 +170,8 @@ static void choose_ways(struct pass *pass) {
         if (!takes_part(pass, i)) return;
     for (int j = 0; j < pass->rules->count; j++) {
         const kiln_matrix *A = whole(pass, j);
-        if (A && (role(pass, j) == KI_COLUMN || (role(pass, j) == KI_SUM && writes(pass, j))))
+        if (A &&
+            (role(pass, j) == KI_COLUMN ? !ki_copies_there(A) : role(pass, j) == KI_SUM && writes(pass, j)))
             pass->collected[j] = ki_group_collects(pass->device, bytes_of(A));
     }
 }
@@ -171,7 +180,8 @@ static void choose_ways(struct pass *pass) {
 static kiln_status collect(struct pass *pass, int j) {
     const struct ki_buffer *buffers[KI_MEMBERS + 1] = {&whole(pass, j)->values};
     const kiln_matrix *A = whole(pass, j);
-    for (int i = 1; i < pass->split->count; i++) buffers[i] = &pass->parts[i].copy[j]->values;
+    for (int i = 1; i < pass->split->count; i++)
+        buffers[i] = &ki_operand_of(pass->parts[i].slice, &pass->rules->rule[j])->values;
     return role(pass, j) == KI_SUM ? ki_group_sum(pass->device, buffers, A->nnz, A->type)
                                    : ki_group_spread(pass->device, buffers, A->nnz, A->type);
 }
@@ -242,7 +252,7 @@ static kiln_status add_up(struct pass *pass, int j) {
     for (int i = 1; i < pass->split->count; i++) {
         if (!takes_part(pass, i)) continue;
         const struct part *part = &pass->parts[i];
-        kiln_matrix here = part->moved[j] ? *part->moved[j] : *part->copy[j];
+        kiln_matrix here = part->moved[j] ? *part->moved[j] : *part->sum[j];
         here.view = true;
         here.device = sum->device;
         TRY(ki_combine_all(sum, 1, sum, 1, &here));
@@ -278,6 +288,14 @@ static void run_part(void *of, int i) {
     if (part->status != KILN_OK) ki_error_keep(&part->error);
 }
 
+/* Whether the members' work is queued and not waited for: X is there, and nothing goes to host memory. Then one thread has queued it
+ * all before others would be awake. */
+static bool only_queues(const struct pass *pass) {
+    bool queues = pass->device->backend->copy && !pass->shared->sums;
+    for (int i = 0; queues && i < pass->split->count; i++) queues = ki_matrix_resident(pass->split->X[i]);
+    return queues;
+}
+
 static kiln_status run(struct pass *pass) {
     const int count = pass->split->count;
     kiln_status status;
@@ -287,7 +305,10 @@ static kiln_status run(struct pass *pass) {
         if (takes_part(pass, i)) TRY(prepare(pass, i));
     for (int j = 0; j < pass->rules->count; j++)
         if (pass->collected[j] && role(pass, j) == KI_COLUMN) TRY(collect(pass, j));
-    ki_parallel(count, count, run_part, pass);
+    if (only_queues(pass)) /* the first, who needs no copies, last */
+        for (int i = count - 1; i >= 0; i--) run_part(pass, i);
+    else
+        ki_parallel(count, count, run_part, pass);
     for (int i = 0; i < count; i++)
         if (pass->parts[i].status != KILN_OK) return ki_group_fail(pass->device, i, &pass->parts[i].error);
     TRY(finish(pass));
@@ -300,7 +321,7 @@ static void end(struct pass *pass) {
         struct part *part = &pass->parts[i];
         if (part->holds) ki_operands_release(part->device, part->held, KI_RULES_MOST);
         for (int j = 0; j < KI_RULES_MOST; j++) {
-            kiln_matrix_free(part->copy[j]);
+            kiln_matrix_free(part->sum[j]);
             kiln_matrix_free(part->moved[j]);
         }
     }
@@ -338,6 +359,8 @@ kiln_status ki_share(const struct ki_shared *shared) {
     if (status == KILN_OK) {
         status = run(&pass);
         end(&pass);
+        for (int j = 0; j < pass.rules->count && status != KILN_OK; j++)
+            if (whole(&pass, j)) ki_copies_drop(whole(&pass, j));
     }
     ki_operands_release(pass.device, operands, KI_RULES_MOST);
 done:

@@ -26,6 +26,11 @@ struct ki_rows {
 };
 kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, int count,
                        const int64_t first[KI_MEMBERS + 1]);
+/* The same of the members' copies of all of an operand, and whether there are any. */
+kiln_status ki_copies_of(struct ki_rows **copies, const kiln_matrix *A, int count);
+bool ki_copies_there(const kiln_matrix *A);
+/* Drops both, where copies that were begun may not be whole. */
+void ki_copies_drop(const kiln_matrix *A);
 
 /* Whether the members share operations on X: it lies on a group, and its values came from outside. What operations make stays on
  * the first member, where they want it next. */
@@ -33,9 +38,10 @@ bool ki_is_split(const kiln_matrix *X);
 
 struct ki_shared {
     const struct ki_rules *rules;
-    int kind;                              /* of roles */
-    const void *whole;                     /* the operation's struct, its arguments checked */
-    int64_t sums;                          /* doubles where rules->sums points to, if to anything */
+    int kind;          /* of roles */
+    const void *whole; /* the operation's struct, its arguments checked */
+    int64_t sums;      /* doubles where rules->sums points to, if to anything */
+    bool fresh;        /* what KI_CHANGES says of an operand does not hold this time: it is only written */
     kiln_status (*run)(const void *slice); /* on one device; holds its operands itself */
 };
 /* Runs the operation on each member's rows of X, all at once, and puts the results together. */

@@ -69,11 +69,8 @@ static const struct ki_rule chain_operands[KI_CHAIN_OPERANDS] = {
 };
 enum { OUT = 0 };
 
-const struct ki_rules ki_chain_rules = {.bytes = sizeof(struct ki_chain),
-                                        .X = offsetof(struct ki_chain, X),
-                                        .sums = offsetof(struct ki_chain, value),
-                                        .count = KI_CHAIN_OPERANDS,
-                                        .rule = chain_operands};
+const struct ki_rules ki_chain_rules =
+    KI_RULES(struct ki_chain, X, offsetof(struct ki_chain, value), chain_operands);
 
 static kiln_matrix *operand(const struct ki_chain *chain, int i) {
     return ki_operand_of(chain, &chain_operands[i]);

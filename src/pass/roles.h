@@ -34,7 +34,14 @@ struct ki_rules {
     const struct ki_rule *rule;
 };
 
-/* Operand i, which may be NULL, and its role. */
+/* The rules in a list, of a struct whose member `matrix` is cut and whose member at `added` (0: none) points to sums. */
+#define KI_RULES(operation, matrix, added, list)                                                             \
+    {                                                                                                        \
+        .bytes = sizeof(operation), .X = offsetof(operation, matrix), .sums = (added),                       \
+        .count = sizeof(list) / sizeof *(list), .rule = (list)                                               \
+    }
+
+/* An operand, which may be NULL. */
 kiln_matrix *ki_operand_of(const void *operation, const struct ki_rule *rule);
 void ki_operand_set(void *operation, const struct ki_rule *rule, const kiln_matrix *A);
 /* All operands but X, for ki_operands_hold. */

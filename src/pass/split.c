@@ -155,26 +155,47 @@ static void free_rows(kiln_device *device, void *data) {
 
 static const struct ki_slot_kind rows_kind = {.name = "rows of an operand on a group's members",
                                               .drop = free_rows};
+static const struct ki_slot_kind copies_kind = {.name = "copies of an operand on a group's members",
+                                                .drop = free_rows};
 
-kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, int count,
-                       const int64_t first[KI_MEMBERS + 1]) {
-    struct ki_rows *made = ki_slot_get(A, &rows_kind);
+static kiln_status parts_of(struct ki_rows **rows, const kiln_matrix *A, const struct ki_slot_kind *kind,
+                            int count, const int64_t first[KI_MEMBERS + 1]) {
+    struct ki_rows *made = ki_slot_get(A, kind);
     kiln_status status;
     /* Another X may be cut elsewhere. */
     if (made && memcmp(made->first, first, sizeof made->first) != 0) {
-        ki_slot_drop(A, &rows_kind);
+        ki_slot_drop(A, kind);
         made = NULL;
     }
     *rows = made;
     if (made) return KILN_OK;
     made = ki_calloc(sizeof *made);
-    if (!made) return ki_fail_nomem(sizeof *made, "rows of an operand");
+    if (!made) return ki_fail_nomem(sizeof *made, "parts of an operand");
     made->count = count;
     memcpy(made->first, first, sizeof made->first);
-    TRY(ki_slot_put(A, &rows_kind, made, 0));
+    TRY(ki_slot_put(A, kind, made, 0));
     *rows = made;
     made = NULL;
 done:
     ki_free(made);
     return status;
+}
+
+kiln_status ki_rows_of(struct ki_rows **rows, const kiln_matrix *A, int count,
+                       const int64_t first[KI_MEMBERS + 1]) {
+    return parts_of(rows, A, &rows_kind, count, first);
+}
+
+kiln_status ki_copies_of(struct ki_rows **copies, const kiln_matrix *A, int count) {
+    static const int64_t all[KI_MEMBERS + 1];
+    return parts_of(copies, A, &copies_kind, count, all);
+}
+
+bool ki_copies_there(const kiln_matrix *A) {
+    return ki_slot_get(A, &copies_kind) != NULL;
+}
+
+void ki_copies_drop(const kiln_matrix *A) {
+    ki_slot_drop(A, &rows_kind);
+    ki_slot_drop(A, &copies_kind);
 }

@@ -129,6 +129,35 @@ static void test_given(void **state) {
     kiln_device_close(device);
 }
 
+/* w = X^T (v .* (X y)) for ones and then for twos: what members keep of v and y goes when these are written anew. */
+static void test_copies(void **state) {
+    (void)state;
+    enum { M = 12, N = 2 };
+    kiln_device *device = NULL;
+    kiln_matrix *X = NULL, *v = NULL, *y = NULL, *w = NULL;
+    float ones[M * N], got[N];
+    for (int i = 0; i < M * N; i++) ones[i] = 1;
+    if (kiln_device_open(&device, "opencl*2", NULL) != KILN_OK) skip();
+    assert_int_equal(kiln_matrix_dense(&X, device, KILN_F32, M, N, ones), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&v, device, KILN_F32, M, 1, ones), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&y, device, KILN_F32, N, 1, ones), KILN_OK);
+    assert_int_equal(kiln_matrix_dense(&w, device, KILN_F32, N, 1, NULL), KILN_OK);
+    for (int turn = 0; turn < 4; turn++) {
+        if (turn == 2) assert_int_equal(kiln_fill(y, 2), KILN_OK);
+        if (turn == 3) assert_int_equal(kiln_fill(v, 2), KILN_OK);
+        assert_int_equal(kiln_mmchain(w, 1, X, v, y, 0, NULL), KILN_OK);
+        assert_int_equal(kiln_matrix_get(got, w), KILN_OK);
+        const float expected = (float)(M * N * (turn >= 2 ? 2 : 1) * (turn >= 3 ? 2 : 1));
+        assert_true(got[0] == expected && got[1] == expected);
+        assert_non_null(y->slots);
+    }
+    kiln_matrix_free(X);
+    kiln_matrix_free(v);
+    kiln_matrix_free(y);
+    kiln_matrix_free(w);
+    kiln_device_close(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
@@ -136,6 +165,7 @@ int main(void) {
         cmocka_unit_test(test_error_names_the_member),
         cmocka_unit_test(test_pass),
         cmocka_unit_test(test_given),
+        cmocka_unit_test(test_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,11 +130,7 @@ static const struct ki_rule rules[] = {
     {offsetof(struct ki_gram, G), KI_WRITES, {KI_SUM}},
     {offsetof(struct ki_gram, g), KI_WRITES, {KI_SUM}},
 };
-static const struct ki_rules table = {.bytes = sizeof(struct ki_gram),
-                                      .X = offsetof(struct ki_gram, X),
-                                      .sums = offsetof(struct ki_gram, all),
-                                      .count = sizeof rules / sizeof *rules,
-                                      .rule = rules};
+static const struct ki_rules table = KI_RULES(struct ki_gram, X, offsetof(struct ki_gram, all), rules);
 
 static kiln_status walk(const void *of) {
     const struct ki_gram *gram = of;

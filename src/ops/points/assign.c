@@ -14,11 +14,7 @@ static const struct ki_rule rules[] = {
     {offsetof(struct ki_assign, C), KI_READS, {KI_COLUMN}},
     {offsetof(struct ki_assign, sums), KI_WRITES, {KI_SUM}},
 };
-static const struct ki_rules table = {.bytes = sizeof(struct ki_assign),
-                                      .X = offsetof(struct ki_assign, X),
-                                      .sums = offsetof(struct ki_assign, totals),
-                                      .count = sizeof rules / sizeof *rules,
-                                      .rule = rules};
+static const struct ki_rules table = KI_RULES(struct ki_assign, X, offsetof(struct ki_assign, totals), rules);
 
 static kiln_status run(const void *assign) {
     const struct ki_assign *of = assign;
@@ -81,8 +77,11 @@ kiln_status kiln_assign(const kiln_assignment *result, const kiln_matrix *X, con
                                      .C = C,
                                      .weights = weights};
     if (!ki_is_split(X)) return run(&assign);
-    return ki_share(&(struct ki_shared){
-        .rules = &table, .whole = &assign, .sums = to.totals ? 2 * C->rows : 0, .run = run});
+    return ki_share(&(struct ki_shared){.rules = &table,
+                                        .whole = &assign,
+                                        .sums = to.totals ? 2 * C->rows : 0,
+                                        .fresh = to.first == 0,
+                                        .run = run});
 done:
     return status;
 }

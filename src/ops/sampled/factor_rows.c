@@ -99,16 +99,9 @@ static const struct ki_rule loss_rules[] = {
     {offsetof(struct ki_factor_rows, given.gram), KI_READS, {KI_COLUMN}},
     {offsetof(struct ki_factor_rows, A), KI_READS, {KI_ROW}},
 };
-enum { RULES = sizeof solve_rules / sizeof *solve_rules };
-static const struct ki_rules solve_table = {.bytes = sizeof(struct ki_factor_rows),
-                                            .X = offsetof(struct ki_factor_rows, given.R),
-                                            .count = RULES,
-                                            .rule = solve_rules};
-static const struct ki_rules loss_table = {.bytes = sizeof(struct ki_factor_rows),
-                                           .X = offsetof(struct ki_factor_rows, given.R),
-                                           .sums = offsetof(struct ki_factor_rows, loss),
-                                           .count = RULES,
-                                           .rule = loss_rules};
+static const struct ki_rules solve_table = KI_RULES(struct ki_factor_rows, given.R, 0, solve_rules);
+static const struct ki_rules loss_table =
+    KI_RULES(struct ki_factor_rows, given.R, offsetof(struct ki_factor_rows, loss), loss_rules);
 
 static kiln_status run_single(const void *of) {
     struct ki_factor_rows own = *(const struct ki_factor_rows *)of, *rows = &own;

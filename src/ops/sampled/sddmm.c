@@ -64,11 +64,7 @@ static const struct ki_rule rules[] = {
     {offsetof(struct ki_sampled, Y), KI_WRITES, {KI_ROW, KI_SUM}},
     {offsetof(struct ki_sampled, P), KI_CHANGES, {KI_ENTRY}},
 };
-static const struct ki_rules table = {.bytes = sizeof(struct ki_sampled),
-                                      .X = offsetof(struct ki_sampled, S),
-                                      .sums = offsetof(struct ki_sampled, sum),
-                                      .count = sizeof rules / sizeof *rules,
-                                      .rule = rules};
+static const struct ki_rules table = KI_RULES(struct ki_sampled, S, offsetof(struct ki_sampled, sum), rules);
 
 /* Fills in S, by rows or by columns, and runs. All operands are checked. */
 static kiln_status run_single(const void *of) {
@@ -108,6 +104,7 @@ static kiln_status run(const struct ki_sampled *sampled) {
                                         .kind = sampled->by_columns,
                                         .whole = sampled,
                                         .sums = sampled->sum != NULL,
+                                        .fresh = sampled->beta == 0,
                                         .run = run_single});
 }
 
