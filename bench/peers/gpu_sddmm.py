@@ -2,9 +2,10 @@
 """Kiln's sampled products on a GPU against cuSPARSE (PyTorch's sampled_addmm and sparse product) and RoDe in one process on the same
 data, shaped as in table III of the SDDMM paper: rows, columns and entries of the data sets, popular columns where theirs are.
 
-usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--rode LIBRARY] [--plans] [--no-peers]
-                    [--json FILE] [--commit TEXT]
---rode is what rode.sh has built. --plans times every plan of kiln_sddmm instead, as kiln tune sddmm --exhaustive does.
+usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--rode LIBRARY] [--nisa PROGRAM] [--plans]
+                    [--no-peers] [--json FILE] [--commit TEXT]
+The case "long" has more than 2^31 entries. --rode and --nisa are what rode.sh and nisa.sh have built. --plans times every plan of
+kiln_sddmm instead, as kiln tune sddmm --exhaustive does.
 Times are medians over batches of calls, wall clock around a synchronised batch. "fused" is kiln_sddmm_multiply, "pair" the same as two
 calls, kiln_sddmm and then kiln_multiply. Fails where Kiln and the peer differ by more than 1e-4 of the largest.
 """
@@ -12,7 +13,11 @@ import argparse
 import ctypes
 import datetime
 import json
+import os
+import re
+import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
@@ -84,6 +89,23 @@ def rode_times(row, rode, S, a, b, got):
     rode.rode_free(division)
 
 
+def nisa_times(row, program, start, col):
+    """The paper's program with rows of one factor in on-chip memory: 192, 96 or 48 of 32, 64 or 128 numbers, and columns in tiles that
+    leave the other to the second cache level; the best of them."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "S.mtx")
+        of = np.repeat(np.arange(row["rows"]), np.diff(start))
+        with open(path, "w", encoding="ascii") as file:
+            file.write(f"%%MatrixMarket matrix coordinate real general\n{row['rows']} {row['columns']} {len(col)}\n")
+            np.savetxt(file, np.column_stack([of + 1, col + 1, np.ones_like(of)]), "%d")
+        for rows in (192, 96, 48):
+            for columns in (12500, 50000):
+                out = subprocess.run([program, path, str(row["k"]), str(rows), str(columns)], capture_output=True, text=True, check=True)
+                found = float(re.search(r": ([\d.e+-]+) ms", out.stdout).group(1))
+                if found < row.get("nisa_sddmm_ms", np.inf):
+                    row.update(nisa_sddmm_ms=found, nisa_tile=[rows, columns])
+
+
 def peer_times(row, start, col, value, A, B, got, rode):
     try:
         import torch
@@ -138,14 +160,51 @@ def run_plans(device, name, k, data):
             "loss": chosen / times[0] - 1, "difference": max(plan.get("difference", 0) for plan in found), "plans": found}
 
 
+class Memory(kiln.Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("type", ctypes.c_int), ("rows", kiln.I64), ("cols", kiln.I64), ("values", kiln.P),
+                ("row_start", kiln.P), ("col", kiln.P), ("row_start_bits", ctypes.c_int), ("on_device", ctypes.c_int),
+                ("trusted", ctypes.c_int), ("release", kiln.P), ("user", kiln.P)]
+
+
+def run_long(device, k=32, rows=2_200_000, per_row=1000):
+    """More than 2^31 entries, in CuPy's memory: each product is k (1 + column % 7), the sum of their squares an exact number."""
+    import cupy
+    cols, nnz = 1000 * per_row, rows * per_row
+    col = cupy.empty((rows, per_row), np.int32)
+    cupy.add(cupy.arange(per_row, dtype=np.int32) * 1000, (cupy.arange(rows, dtype=np.int32) % 1000)[:, None], out=col)
+    start, value = cupy.arange(rows + 1, dtype=np.int64) * per_row, cupy.ones(nnz, np.float32)
+    A, B = np.ones((rows, k), np.float32), np.repeat(1 + np.arange(cols, dtype=np.float32) % 7, k).reshape(cols, k)
+    a, b = device.dense(rows, k, np.float32, A), device.dense(cols, k, np.float32, B)
+    S, p, total = kiln.P(), kiln.P(), kiln.D()
+    memory = Memory(type=1, rows=rows, cols=cols, values=value.data.ptr, row_start=start.data.ptr, col=col.data.ptr, on_device=1, trusted=1)
+    kiln.check(kiln.library.kiln_matrix_wrap(ctypes.byref(S), device.handle, ctypes.byref(memory)))
+    kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S, 0, None))
+    sample = Sample(kind=TIMES, floor=0, S=S, A=a.handle, B=b.handle)
+    kiln.check(kiln.library.kiln_sddmm(p, ctypes.byref(total), kiln.D(1), ctypes.byref(sample), kiln.D(0)))
+    got = np.empty(nnz, np.float32)
+    kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+    want = float(rows // 1000 * ((k * (1 + np.arange(cols, dtype=np.float64) % 7)) ** 2).sum())
+    wrong = sum(int((got[at:at + per_row] != k * (1 + col[at // per_row].get() % 7)).sum())
+                for at in range(0, nnz, 997 * per_row))
+
+    def sddmm():
+        kiln.check(kiln.library.kiln_sddmm(p, None, kiln.D(1), ctypes.byref(sample), kiln.D(0)))
+
+    row = {"case": "long", "k": k, "rows": rows, "columns": cols, "nnz": nnz, "sddmm_ms": median_time(sddmm, device.sync) * 1e3,
+           "sum_difference": total.value / want - 1, "wrong": wrong}
+    for handle in (p, S):
+        kiln.library.kiln_matrix_free(handle)
+    for matrix in (a, b):
+        matrix.free()
+    return row
+
+
 def run(device, name, k, data, peers, rode):
     rows, cols = CASES[name][:2]
     start, col, value = data
-    rng = np.random.default_rng(3)
-    A, B = rng.random((rows, k), np.float32), rng.random((cols, k), np.float32)
     row = {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col)}
     S = new_csr(device, (rows, cols), np.float32, start, col, value)
-    a, b = device.dense(rows, k, np.float32, A), device.dense(cols, k, np.float32, B)
+    a, b = (device.dense(n, k, np.float32).fill_random(3, n, normal=False) for n in (rows, cols))
     y, t = device.dense(rows, k, np.float32), device.dense(cols, k, np.float32)
     p = kiln.P()
     kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S.handle, 0, None))
@@ -173,6 +232,7 @@ def run(device, name, k, data, peers, rode):
     row["fused_ms"] = median_time(lambda: fused(y, False), device.sync) * 1e3
     row["fused_transposed_ms"] = median_time(lambda: fused(t, True), device.sync) * 1e3
     row["gflops"] = 2e-6 * len(col) * k / row["sddmm_ms"]
+    A, B = (a.numpy(), b.numpy()) if peers else (None, None)
     kiln.library.kiln_matrix_free(p)
     for matrix in (S, a, b, y, t):
         matrix.free()
@@ -192,6 +252,7 @@ def main():
     parser.add_argument("--no-peers", action="store_true")
     parser.add_argument("--plans", action="store_true")
     parser.add_argument("--rode")
+    parser.add_argument("--nisa")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
@@ -201,9 +262,18 @@ def main():
     print(f"{name}: {description}")
     rows = []
     for case in options.cases.split(","):
+        if case == "long":
+            rows.append(run_long(device))
+            print(rows[-1], flush=True)
+            continue
         data = [array.get() for array in make(*CASES[case], np.float32)]
         for k in map(int, options.widths.split(",")):
-            row = run_plans(device, case, k, data) if options.plans else run(device, case, k, data, not options.no_peers, rode)
+            if options.plans:
+                row = run_plans(device, case, k, data)
+            else:
+                row = run(device, case, k, data, not options.no_peers, rode)
+                if options.nisa:
+                    nisa_times(row, options.nisa, data[0], data[1])
             rows.append(row)
             print(" ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}"
                            for key, value in row.items() if key != "plans"), flush=True)
@@ -222,7 +292,7 @@ def main():
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({**result, "rows": rows}, file, indent=1)
             file.write("\n")
-    return int(any(row.get(key, 0) > LIMIT for row in rows for key in ("difference", "rode_difference")))
+    return int(any(abs(row.get(key, 0)) > LIMIT for row in rows for key in ("difference", "rode_difference", "sum_difference", "wrong")))
 
 
 if __name__ == "__main__":

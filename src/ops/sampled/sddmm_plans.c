@@ -1,7 +1,7 @@
 /* Ways to take the entries of a sampled product, and what each is expected to take.
  *
- * seconds = the most of: bytes that come from memory; bytes gathered from the second cache level; instructions; what a vector of
- * threads waits, one step after the other, for its next rows; and a share of the other three. They only have to rank.
+ * seconds = the most of: bytes that come from memory; bytes gathered from the second cache level; lines that loads touch; instructions; what a
+ * vector of threads waits, one step after the other, for its next rows; and a share of the others. They only have to rank.
  *
  * Taken whole, a row is read once for each of its entries. In slices, all entries are gone through for some numbers of each row, then
  * for the next ones: the rows' parts then fit into the second cache level, but the entries and what is added up so far pass by once
@@ -19,6 +19,7 @@
 
 enum {
     GROUP = 128,
+    LINE = 128,
     VECTOR_MOST = 256,
     WARP = 32,
     NUMBERS = 32,
@@ -28,28 +29,36 @@ enum {
 };
 static const double BANDWIDTH_UNKNOWN = 1e11;
 
-/* Of an H200: bytes a second that units get from the second cache level, and how many of those it keeps; instructions that a
- * unit issues in a second; seconds until a gathered row and until a row's start and then the row are there; instructions of a step, of
- * an entry and of an exchange between threads, and those that finish an entry; what of a bound the largest one does not hide; a launch. */
+/* Of an H200, fitted by bench/studies/fit_sddmm.py: bytes a second that units get from the second cache level, and how many of those it
+ * keeps; of repeated gathers beyond, the share that goes to memory, for columns are not equally popular; instructions that a unit issues
+ * and lines of 128 bytes that it loads in a second; seconds until a gathered row and until a row's start and then the row are there;
+ * instructions of a step, of an entry and of an exchange between threads, and those that finish an entry; what of a bound the largest one
+ * does not hide; a launch. */
 static const struct {
-    double cache, cached, issued, row, next_row, step, entry, exchange, finish, not_hidden, launch;
-} fitted = {.cache = 8.5e12,
-            .cached = 40e6,
-            .issued = 5e9,
-            .row = 0.7e-6,
-            .next_row = 0.9e-6,
-            .step = 25,
-            .entry = 8,
-            .exchange = 4,
-            .finish = 12,
-            .not_hidden = 0.2,
-            .launch = 3e-6};
+    double cache, cached, far, issued, lines, row, next_row, step, entry, exchange, finish, not_hidden,
+        launch;
+} fitted = {.cache = 11e12,
+            .cached = 36.2e6,
+            .far = 0.56,
+            .issued = 5.23e9,
+            .lines = 1.21e9,
+            .row = 0.587e-6,
+            .next_row = 0.991e-6,
+            .step = 55.1,
+            .entry = 9.95,
+            .exchange = 1.74,
+            .finish = 27.3,
+            .not_hidden = 0.0963,
+            .launch = 4.5e-6};
 
-static double together(const double seconds[4], const char **limit) {
-    static const char *const names[4] = {"memory", "second cache level", "instructions", "latency"};
+enum { BOUNDS = 5 };
+
+static double together(const double seconds[BOUNDS], const char **limit) {
+    static const char *const names[BOUNDS] = {"memory", "second cache level", "memory pipe", "instructions",
+                                              "latency"};
     double sum = 0;
     int worst = 0;
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < BOUNDS; i++) {
         sum += seconds[i];
         if (seconds[i] > seconds[worst]) worst = i;
     }
@@ -63,40 +72,49 @@ static double logarithm(int lanes) {
     return steps;
 }
 
-/* Instructions of a thread for a step of R entries, of which one in `entries_a_row` begins a row. */
-static double instructions_of(const struct ki_sampled_plan *p, double entries_a_row) {
+/* Loads of a thread for a step of R entries, of which one in `entries_a_row` begins a row. */
+static double loads_of(const struct ki_sampled_plan *p, double entries_a_row) {
+    return p->R * (p->ahead ? 2 : 1 + 1 / entries_a_row) * p->Q;
+}
+
+static double instructions_of(const struct ki_sampled_plan *p, double loads) {
     const double numbers = (double)p->Q * p->W, own = p->R > p->VS ? (double)p->R / p->VS : 1;
-    const double loads = p->R * (p->ahead ? 2.0 : 1 + 1 / entries_a_row) * p->Q;
     const double exchanges = p->R - own + logarithm(p->VS) - logarithm(p->R < p->VS ? p->R : p->VS);
     return fitted.step + p->R * (fitted.entry + numbers) + loads * 2 + exchanges * fitted.exchange +
            own * fitted.finish;
 }
 
-static void predict(struct ki_sampled_plan *p, const kiln_device *device, const struct ki_sampled_shape *s) {
-    const double element = (double)ki_type_bytes(s->type), units = device->properties.compute_units;
-    const double bandwidth =
-        device->properties.bandwidth > 0 ? device->properties.bandwidth : BANDWIDTH_UNKNOWN;
-    const double nnz = (double)s->nnz, rows = (double)ki_min(s->rows, s->nnz), entries_a_row = nnz / rows;
-    const double slices = (double)ki_ceil_div(s->k, p->width), k = (double)s->k;
-    const double gathered = nnz * k * element,
-                 factors = (rows + (double)ki_min(s->cols, s->nnz)) * k * element;
-    const double slice = (double)s->cols * (double)p->width * element;
-    const double missed = slice > fitted.cached ? 1 - fitted.cached / slice : 0;
-    const double entries = nnz * (slices * (element + 4) + element + (slices - 1) * 2 * element);
-    const double registers = 32 + (double)(p->Q * p->W * (p->R + 1 + (p->ahead ? p->R : 0)));
-    const double resident = ki_min((int64_t)(REGISTERS_A_UNIT / registers), THREADS_A_UNIT) / p->BS;
-    const double most = units * (resident > 1 ? resident : 1), a_group = p->BS / p->VS;
+/* Groups, as registers leave room for them, and the entries of a vector. */
+static void share_out(struct ki_sampled_plan *p, double nnz, double units, double words) {
+    const double registers = 28 + words * (p->R * (p->ahead ? 1.5 : 1) + 1),
+                 threads = REGISTERS_A_UNIT / registers;
+    const double resident = (double)((int64_t)(threads < THREADS_A_UNIT ? threads : THREADS_A_UNIT) / p->BS);
+    const double most = units * (resident > 1 ? resident : 1), a_group = (double)p->BS / p->VS;
     const double wanted = nnz / (SHARE * a_group), groups = wanted < most ? wanted > 1 ? wanted : 1 : most;
-    const double each = nnz / (groups * a_group);
-    double seconds[4];
     p->groups = (int64_t)groups;
-    p->each = (int64_t)each;
-    p->bytes = factors + missed * gathered + entries + (double)s->rows * 8;
-    seconds[0] = p->bytes / bandwidth;
-    seconds[1] = (gathered * (p->ahead ? 1.2 : 1) + entries) / fitted.cache;
-    seconds[2] =
-        slices * nnz / p->R * p->VS / WARP * instructions_of(p, entries_a_row) / (units * fitted.issued);
-    seconds[3] = slices * each * (fitted.row / p->R + (p->ahead ? 0 : fitted.next_row / entries_a_row));
+    p->each = (int64_t)(nnz / (groups * a_group));
+}
+
+static void predict(struct ki_sampled_plan *p, const kiln_device *device, const struct ki_sampled_shape *s) {
+    const double element = (double)ki_type_bytes(s->type);
+    const double units = device->properties.compute_units, bandwidth = device->properties.bandwidth;
+    const double nnz = (double)s->nnz, rows = (double)ki_min(s->rows, s->nnz), entries_a_row = nnz / rows;
+    const double cols = (double)ki_min(s->cols, s->nnz), row_bytes = (double)s->k * element;
+    const double slices = (double)ki_ceil_div(s->k, p->width);
+    const double panel = (double)s->cols * (double)p->width * element;
+    const double missed = panel > fitted.cached ? fitted.far * (1 - fitted.cached / panel) : 0;
+    const double entries = nnz * (slices * (element + 4) + element + (slices - 1) * 2 * element);
+    const double loads = loads_of(p, entries_a_row), steps = slices * nnz / p->R;
+    const double line = p->VS * p->W * element / LINE; /* lines of a vector's load */
+    double seconds[BOUNDS];
+    share_out(p, nnz, units, (double)p->Q * p->W);
+    p->bytes = (rows + cols + missed * (nnz - cols)) * row_bytes + entries + (double)s->rows * 8;
+    seconds[0] = p->bytes / (bandwidth > 0 ? bandwidth : BANDWIDTH_UNKNOWN);
+    seconds[1] = (nnz * row_bytes * (p->ahead ? 1.2 : 1) + entries) / fitted.cache;
+    seconds[2] = steps * loads * (line > 1 ? line : 1) / (units * fitted.lines);
+    seconds[3] = steps * p->VS / WARP * instructions_of(p, loads) / (units * fitted.issued);
+    seconds[4] =
+        slices * (double)p->each * (fitted.row / p->R + (p->ahead ? 0 : fitted.next_row / entries_a_row));
     p->seconds = together(seconds, &p->limit) + slices * fitted.launch;
 }
 
@@ -108,8 +126,9 @@ struct offering {
 };
 
 static int widest_piece(int64_t k, kiln_type type) {
-    const int widest = type == KILN_F32 ? 4 : 2;
-    return k % widest == 0 ? widest : k % 2 == 0 ? 2 : 1;
+    int widest = (int)(16 / ki_type_bytes(type));
+    while (k % widest != 0) widest /= 2;
+    return widest;
 }
 
 /* R entries at a time whose numbers stay in registers, and twice as many where that is little. */
