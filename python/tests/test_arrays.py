@@ -94,10 +94,11 @@ def test_a_matrix_on_a_group_or_a_device_of_its_own(name):
         matrix.__dlpack__()
 
 
-def test_what_a_group_refuses():
-    with pytest.raises(kiln.UnsupportedError, match="group of devices") as caught:
-        kiln.KMeans(2, device="cpu*2").fit(np.arange(20.0).reshape(10, 2))
-    assert "one of them" in caught.value.hint
+def test_clusters_on_a_group():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    ours, one = (kiln.KMeans(4, init=X[:4].copy(), device=name).fit(X) for name in ("cpu*2", "cpu"))
+    assert ours.device_ == "cpu*2" and (ours.labels_ == one.labels_).all()
+    np.testing.assert_allclose(ours.cluster_centers_, one.cluster_centers_, rtol=1e-12)
 
 
 def test_inputs_are_not_written():
