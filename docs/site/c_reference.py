@@ -89,22 +89,27 @@ def heading(block: Block) -> str:
     return ", ".join(dict.fromkeys(functions or DECLARED[1].findall(block.code) or block.names))
 
 
+def split_section(comment: str) -> tuple[str, str]:
+    """What a line of dashes names, and the rest; "" where the comment begins with none."""
+    first, _, rest = comment.partition("\n")
+    return (first.strip(" -"), f"\n{rest}") if first.strip().startswith("--") else ("", comment)
+
+
 def page(name: str, parts: list[Block], pages: dict[str, str]) -> str:
     head = lines_of(parts[0].comment)
     title = " ".join(line for line in head if line).split(" SPDX")[0].removeprefix("Kiln: ")
     out = [f"# kiln/{name}.h", "", with_links(title[0].upper() + title[1:], pages), ""]
     level = "##"
     for block in parts[1:]:
+        section, comment = split_section(block.comment)
+        if section:
+            level = "###"
+            out += [f"## {escape(section[0].upper() + section[1:])}", ""]
         if not block.code:
-            text = block.comment.strip(" -\n")
-            if "\n" not in text and len(text) < 70:
-                level = "###"
-                out += [f"## {escape(text[0].upper() + text[1:])}", ""]
-            else:
-                out += [prose(block.comment, pages), ""]
+            out += [prose(comment, pages), ""]
             continue
         out += [f"({label.lower()})=" for label in block.names]
-        out += [f"{level} {escape(heading(block))}", "", prose(block.comment, pages), "", "```c", block.code.replace("KILN_API ", ""), "```", ""]
+        out += [f"{level} {escape(heading(block))}", "", prose(comment, pages), "", "```c", block.code.replace("KILN_API ", ""), "```", ""]
     return "\n".join(out)
 
 
