@@ -2,7 +2,8 @@
 """An iteration of PageRank on a GPU in each layout of the links, several queued at once, against CuPy's loop around cuSPARSE, f32.
 
 usage: gpu_pagerank.py [--json FILE] [--commit TEXT] [--device NAME] [GRAPH...]
-Without graphs: made ones of the shape of web-Stanford and web-Google, and one of 2^24 vertices and 268 M links.
+Graphs are named as pagerank.py takes them. Without any: made ones of the shape of web-Stanford and web-Google, and of 2^24 vertices and
+268 M links, made like the web, uniform, and by Graph500's generator.
 """
 import argparse
 import datetime
@@ -13,9 +14,9 @@ import numpy as np
 
 import kiln_ctypes as kiln
 from gpu_common import median_time
-from pagerank import DAMPING, LAYOUTS, STEPS, Ranks, made, read
+from pagerank import DAMPING, LAYOUTS, STEPS, Ranks, made, read, shape_of
 
-SHAPES = [(281_903, 8), (916_428, 6), (1 << 24, 16)]
+GRAPHS = ["made:281903:8", "made:916428:6", "made:16777216:16", "uniform:16777216:16", "kronecker:16777216:16"]
 
 
 class Cupy:
@@ -46,15 +47,15 @@ class Cupy:
 
 
 def graph_of(name):
-    """Row starts and columns on the host, and how many vertices."""
-    if isinstance(name, str):
+    """Row starts and columns on the host."""
+    if not shape_of(name):
         A = read(name)
         return A.indptr.astype(np.int64), A.indices.astype(np.int32)
     try:
         import cupy as xp
     except ImportError:
         xp = np
-    start, col = made(*name, xp=xp)
+    start, col = made(*shape_of(name), xp=xp)
     return start, col if xp is np else col.get()
 
 
@@ -67,11 +68,11 @@ def main():
     arguments = parser.parse_args()
     import scipy.sparse as sp
     device, rows = kiln.Device(arguments.device), []
-    for name in arguments.graphs or SHAPES:
+    for name in arguments.graphs or GRAPHS:
         start, col = graph_of(name)
         n = len(start) - 1
         A = sp.csr_matrix((np.ones(len(col), np.float32), col, start), shape=(n, n))
-        row = {"graph": os.path.basename(name) if isinstance(name, str) else "made", "vertices": n, "links": len(col), "us": {}}
+        row = {"graph": os.path.basename(name), "vertices": n, "links": len(col), "us": {}}
         matrix = device.csr(A)
         for layout, number in LAYOUTS.items():
             ranks = Ranks(device, matrix, np.float32, number)

@@ -4,7 +4,8 @@ transposed CSR matrix and, where it was built, GAP's pr (github.com/sbeamer/gapb
 take part: on a machine that others use too, that is what comes nearest to each one's own time.
 
 usage: pagerank.py [--gap PR] [--json FILE] [--commit TEXT] [--turns N] GRAPH...
-A graph is a list of links (.txt), Matrix Market (.mtx), either through gzip, or "made:VERTICES:LINKS_EACH".
+A graph is a list of links (.txt), Matrix Market (.mtx), either through gzip, or "KIND:VERTICES:LINKS_EACH", KIND made (like the web),
+uniform or kronecker.
 """
 import argparse
 import ctypes
@@ -51,26 +52,52 @@ class Ranks:
             matrix.free()
 
 
-def made(vertices, each, xp=np, seed=1):
-    """Row starts and columns of a graph like one of the web: half of the links lead to a near vertex, half to a popular one; those that
-    come twice count once, so that there are a little less than vertices * each."""
-    generator = xp.random.default_rng(seed)
-    count = vertices * each
-    near = xp.repeat(xp.arange(vertices, dtype=xp.int64), each) + (60 * generator.standard_normal(count)).astype(xp.int64)
+def web(vertices, count, xp, generator):
+    """Links like those of the web: half lead to a near vertex, half to a popular one."""
+    source = xp.arange(count, dtype=xp.int64) // (count // vertices)
+    near = source + (60 * generator.standard_normal(count)).astype(xp.int64)
     popular = (vertices * generator.random(count)**2).astype(xp.int64) * 2654435761
-    col = xp.where(generator.random(count) < 0.5, near, popular) % vertices
-    links = xp.unique(xp.repeat(xp.arange(vertices, dtype=xp.int64), each) * vertices + col)
+    return source, xp.where(generator.random(count) < 0.5, near, popular) % vertices
+
+
+def uniform(vertices, count, xp, generator):
+    return generator.integers(0, vertices, count), generator.integers(0, vertices, count)
+
+
+def kronecker(vertices, count, xp, generator):
+    """Graph500's, of 2^n vertices, whose numbers are shuffled by an odd factor."""
+    source, to = (xp.zeros(count, xp.int64) for _ in range(2))
+    for _ in range(vertices.bit_length() - 1):
+        draw = generator.random(count, dtype=xp.float32)
+        right = (draw >= 0.57) & (draw < 0.76) | (draw >= 0.95)
+        source, to = 2 * source + (draw >= 0.76), 2 * to + right
+    return source * 2654435761 % vertices, to * 2654435761 % vertices
+
+
+KINDS = {"made": web, "uniform": uniform, "kronecker": kronecker}
+
+
+def made(kind, vertices, each, xp=np, seed=1):
+    """Row starts and columns of a graph with `each` links a vertex; those that come twice count once, so that there are a little less."""
+    source, col = KINDS[kind](vertices, vertices * each, xp, xp.random.default_rng(seed))
+    links = xp.unique(source * vertices + col)
+    del source, col
     start = xp.searchsorted(links, xp.arange(vertices + 1, dtype=xp.int64) * vertices)
     return (start if xp is np else start.get()), (links % vertices).astype(xp.int32)
+
+
+def shape_of(name):
+    """(kind, vertices, links each) of "made:VERTICES:EACH", None of a file."""
+    parts = name.split(":")
+    return (parts[0], *map(int, parts[1:])) if parts[0] in KINDS and len(parts) == 3 else None
 
 
 def read(path):
     import scipy.io
     import scipy.sparse as sp
-    if path.startswith("made:"):
-        vertices, each = (int(part) for part in path.split(":")[1:])
-        start, col = made(vertices, each)
-        A = sp.csr_matrix((np.ones(len(col)), col, start), shape=(vertices, vertices))
+    if shape_of(path):
+        start, col = made(*shape_of(path))
+        A = sp.csr_matrix((np.ones(len(col)), col, start), shape=2 * (len(start) - 1,))
     else:
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
             if ".mtx" in path:
