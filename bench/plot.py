@@ -207,9 +207,63 @@ def plot_end_to_end(path):
                        note=f"{row['device']}: {row['description']}; scale {row['scale']:g}; {data['date']}, commit {data['commit']}")
 
 
+def axes(drawing, left, right, sizes, values, title):
+    """Two logarithmic axes between those x; a function from size and seconds to a place."""
+    low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
+    first, last = math.log10(sizes[0]), math.log10(sizes[-1])
+    at = lambda x, y: (left + (right - left) * (math.log10(x) - first) / (last - first), 350 - 270 * (math.log10(y) - low) / (high - low))
+    drawing.text(left, 46, title)
+    for power in range(low, high + 1):
+        y = at(sizes[0], 10.0**power)[1]
+        drawing.line(left, y, right, y)
+        drawing.text(left - 8, y + 4, f"{10.0**power:g} s", "end")
+    for size in sizes:
+        drawing.text(at(size, 10.0**low)[0], 368, f"{size:,}", "middle", 10)
+    return at
+
+
+def curves(drawing, at, left, lines):
+    """lines: [(name, [(size, measured, predicted)])], seconds or None: measured with dots, predicted dashed."""
+    for i, (name, points) in enumerate(lines):
+        colour = COLOURS[i]
+        drawing.text(left + 105 * i, 64, name, colour=colour)
+        for which, dashes in ((1, ""), (2, ' stroke-dasharray="5 4"')):
+            places = [at(point[0], point[which]) for point in points if point[which]]
+            for (x1, y1), (x2, y2) in zip(places, places[1:]):
+                drawing.line(x1, y1, x2, y2, f'stroke="{colour}" stroke-width="2"{dashes}')
+        for size, measured, _ in points:
+            if measured:
+                drawing.dot(*at(size, measured), colour, f"{name}, {size:,}: {measured:.3g} s")
+
+
+def overheads(verb, rows, gpu, note):
+    """Whole runs on the left, the parts of those on the GPU on the right."""
+    drawing, sizes = Drawing(980, 420), [row["size"] for row in rows]
+    whole = [(device, [(row["size"], row["measured"][device], row["predicted"].get(device)) for row in rows]) for device in ("cpu", gpu)]
+    parts = [(name, []) for name in ("start", "moving", "solving", "of it: waiting")]
+    for row in rows:
+        told, seen, passes = row["estimates"].get(gpu), row["parts"][gpu], row["passes"]
+        guess = (told["start_seconds"], told["move_seconds"], passes * (told["pass_seconds"] + told["overhead_seconds"]),
+                 passes * told["overhead_seconds"]) if told else (None,) * 4
+        for (_, points), measured, predicted in zip(parts, (seen["other"], seen["transfer"], seen["solve"], None), guess):
+            points.append((row["size"], measured, predicted))
+    drawing.text(16, 24, f"kiln {verb}: seconds against the number of {'vertices' if verb == 'pagerank' else 'points'}; dashed: predicted", size=15)
+    for left, right, lines, title in ((70, 470, whole, "from start to end, without reading"), (570, 960, parts, f"what {gpu} takes of it")):
+        values = [value for _, points in lines for point in points for value in point[1:] if value]
+        curves(drawing, axes(drawing, left, right, sizes, values, title), left, lines)
+    drawing.text(16, 402, note, size=11)
+    return drawing.svg()
+
+
+def plot_overheads(path):
+    data = load(path)
+    for verb in dict.fromkeys(row["verb"] for row in data["rows"]):
+        yield f"-{verb}", overheads(verb, [row for row in data["rows"] if row["verb"] == verb], data["gpu"], noted(data))
+
+
 KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense), ("*-dense-opencl.json", plot_dense),
          ("*[0-9]-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("*-logreg.json", plot_peers),
-         ("*-end-to-end*.json", plot_end_to_end)]
+         ("*-end-to-end*.json", plot_end_to_end), ("*-overheads.json", plot_overheads)]
 
 
 def current(folder, figures):
