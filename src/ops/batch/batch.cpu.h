@@ -3,7 +3,7 @@
  * place of a maximum) reads memory once. */
 #include "ops/batch/batch.h"
 
-enum { FN(BATCH_SIDE) = 16, FN(BATCH_BLOCK) = 1024, FN(BATCH_SHORT) = 64 };
+enum { FN(BATCH_SIDE) = 16, FN(BATCH_BLOCK) = 1024, FN(BATCH_SHORT) = 64, FN(BATCH_SHORT_SUMS) = 160 };
 
 /* Kinds whose part is one number, in double. */
 ALWAYS_INLINE double FN(batch_term)(double a, double x, int kind) {
@@ -15,6 +15,35 @@ ALWAYS_INLINE double FN(batch_term)(double a, double x, int kind) {
     case BATCH_MIN: return -x > a || x != x ? -x : a;
     default: return a + x;
     }
+}
+
+typedef double FN(batch_wide) __attribute__((vector_size(SIMD_BYTES)));
+typedef int64_t FN(batch_bits) __attribute__((vector_size(SIMD_BYTES)));
+typedef real FN(batch_narrow) __attribute__((vector_size(SIMD_BYTES / 8 * real_bytes)));
+enum { FN(BATCH_LANES) = SIMD_BYTES / 8, FN(BATCH_AHEAD) = 2048 };
+
+/* What numbers that lie side by side add to sums that do: of the kinds that are sums. */
+ALWAYS_INLINE FN(batch_wide) FN(batch_terms)(const real *x, int kind) {
+    FN(batch_narrow) narrow;
+    memcpy(&narrow, x, sizeof narrow);
+    const FN(batch_wide) v = __builtin_convertvector(narrow, FN(batch_wide));
+    if (kind == BATCH_SQUARES || kind == BATCH_L2) return v * v;
+    return kind == BATCH_L1 ? (FN(batch_wide))((FN(batch_bits))v & INT64_MAX) : v;
+}
+
+ALWAYS_INLINE double FN(batch_lane_sum)(FN(batch_wide) v) {
+    double part[FN(BATCH_LANES)];
+    memcpy(part, &v, sizeof part);
+    for (int half = FN(BATCH_LANES) / 2; half > 0; half /= 2)
+        for (int l = 0; l < half; l++) part[l] += part[l + half];
+    return part[0];
+}
+
+/* The last lanes, `count` of them. */
+ALWAYS_INLINE FN(batch_bits) FN(batch_last)(int64_t count) {
+    FN(batch_bits) lane;
+    for (int l = 0; l < FN(BATCH_LANES); l++) lane[l] = l;
+    return (FN(batch_bits))(lane >= FN(BATCH_LANES) - count);
 }
 
 /* Sixteen chains side by side, which the compiler makes vectors of. */
@@ -136,6 +165,27 @@ ALWAYS_INLINE void FN(batch_short)(real *result, const real *x, int64_t n, int64
     }
 }
 
+/* The same for kinds that are sums, and vectors that fill the lanes: what is left at the end comes again with those before it. */
+ALWAYS_INLINE void FN(batch_short_sums)(real *result, const real *x, int64_t n, int64_t first, int64_t end,
+                                        int kind) {
+    enum { L = FN(BATCH_LANES) };
+    const int64_t whole = n / L * L;
+    const FN(batch_bits) last = FN(batch_last)(n - whole);
+    for (int64_t v = first; v < end; v++, x += n) {
+        FN(batch_wide)
+        sum = (FN(batch_wide))((FN(batch_bits))FN(batch_terms)(x + n - L, kind) & last), more = {0};
+        __builtin_prefetch((const char *)x + FN(BATCH_AHEAD), 0, 2);
+        int64_t i = 0;
+        for (; i + 2 * L <= whole; i += 2 * L) {
+            sum += FN(batch_terms)(x + i, kind);
+            more += FN(batch_terms)(x + i + L, kind);
+        }
+        if (i < whole) more += FN(batch_terms)(x + i, kind);
+        result[v] =
+            (real)batch_value((struct batch_part){.a = FN(batch_lane_sum)(sum + more)}, kind, (double)n);
+    }
+}
+
 /* Columns [first, end) of a matrix: `stride` is 1, and blocks of columns go down the rows together. */
 ALWAYS_INLINE void FN(batch_columns)(real *result, const real *X, const kiln_batch *b, int64_t first,
                                      int64_t end, int kind) {
@@ -166,10 +216,15 @@ ALWAYS_INLINE void FN(batch_vectors)(const struct FN(batching) * of, int64_t fir
     real *result = VALUES(of->result);
     const bool one_number = kind <= BATCH_MIN || kind == BATCH_MEAN,
                scaled = kind == BATCH_L2 && real_bytes == 8;
-    if (!b->offsets && b->step == 1 && b->stride == b->length && b->length <= FN(BATCH_SHORT) && one_number &&
-        !scaled) {
+    const bool sums = kind != BATCH_MAX && kind != BATCH_MIN;
+    if (!b->offsets && b->step == 1 && b->stride == b->length && one_number && !scaled &&
+        b->length <= (sums ? FN(BATCH_SHORT_SUMS) : FN(BATCH_SHORT))) {
         if (b->length < 4) first = FN(batch_side_by_side)(result, X + b->first, b->length, first, end, kind);
-        FN(batch_short)(result, X + b->first + first * b->length, b->length, first, end, kind);
+        const real *x = X + b->first + first * b->length;
+        if (sums && b->length >= 2 * FN(BATCH_LANES))
+            FN(batch_short_sums)(result, x, b->length, first, end, kind);
+        else
+            FN(batch_short)(result, x, b->length, first, end, kind);
         return;
     }
     if (!b->offsets && b->stride == 1 && b->step > 1) {
