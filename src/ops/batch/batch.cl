@@ -287,6 +287,7 @@ __kernel GROUP_OF(BS) void reduce_tiles(PARAMETERS(reduce_tiles)) {
     LOCAL struct batch_part scratch[SCRATCH];
     LOCAL UNIT memory[(TILE_REALS + TILE_REALS / 8) / UNIT_REALS + 4];
     LOCAL_PTR real *tile = (LOCAL_PTR real *)memory;
+    enum { AHEAD = 4 }; /* units of a thread that are under way at once */
     const int id = (int)get_local_id(0), lane = id % VS;
     const long stride = length;
     for (long t = (long)get_group_id(0); t < tile_count; t += (long)get_num_groups(0)) {
@@ -300,16 +301,16 @@ __kernel GROUP_OF(BS) void reduce_tiles(PARAMETERS(reduce_tiles)) {
         const long whole = all / UNIT_REALS - base / UNIT_REALS; /* the last unit of X may be a part of one */
         const int loads = (int)(units < whole ? units : whole);
         __global const UNIT *source = (__global const UNIT *)X + base / UNIT_REALS;
-        int u = id;
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (; u + 3 * BS < loads; u += 4 * BS) {
-            const UNIT a = source[u], b = source[u + BS], c = source[u + 2 * BS], d = source[u + 3 * BS];
-            memory[PLACE(u * UNIT_REALS) / UNIT_REALS] = a;
-            memory[PLACE((u + BS) * UNIT_REALS) / UNIT_REALS] = b;
-            memory[PLACE((u + 2 * BS) * UNIT_REALS) / UNIT_REALS] = c;
-            memory[PLACE((u + 3 * BS) * UNIT_REALS) / UNIT_REALS] = d;
+        for (int first = id; first < loads; first += AHEAD * BS) {
+            UNIT unit[AHEAD];
+#pragma unroll
+            for (int u = 0; u < AHEAD; u++)
+                if (first + u * BS < loads) unit[u] = source[first + u * BS];
+#pragma unroll
+            for (int u = 0; u < AHEAD; u++)
+                if (first + u * BS < loads) memory[PLACE((first + u * BS) * UNIT_REALS) / UNIT_REALS] = unit[u];
         }
-        for (; u < loads; u += BS) memory[PLACE(u * UNIT_REALS) / UNIT_REALS] = source[u];
         for (long e = base + (long)loads * UNIT_REALS + id; e < to; e += BS) tile[PLACE((int)(e - base))] = X[e];
         barrier(CLK_LOCAL_MEM_FENCE);
         for (long turn = begin; turn < end; turn += BS / VS) {
