@@ -44,13 +44,6 @@
 #ifndef KI_HOST
 #define TURN (SIDE * SIDE / BS) /* rows of a column, columns of a row that a thread goes through */
 #define LINE (SIDE + 1)         /* a tile's row in local memory, one more so that columns lie in different banks */
-#ifdef WITH_U
-#define COMPONENTS (2 * P)
-#elif defined(POINTS)
-#define COMPONENTS 1
-#else
-#define COMPONENTS P
-#endif
 #define SUMS 4
 
 /* 1 / sqrt(x), and 0 below the normal numbers. */
@@ -135,16 +128,89 @@ DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *sh
     }
 }
 
+/* What a thread adds up down the rows of column j, and leaves of each pair: r in `pull`, of U in `push`. delta_of: the pairs' dissimilarities,
+ * NULL if D has them. */
+DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCAL_PTR real *push, LOCAL_PTR const real *y_rows,
+                       LOCAL_PTR const real *y_columns, __global const real *D, const real *delta_of,
+                       __global const real *weights, long I, long j, long n) {
+    const int id = (int)get_local_id(0), lane = id % SIDE, first = id / SIDE * TURN;
+    real tile_sums[SUMS] = {0};
+#pragma unroll
+    for (int s = 0; s < TURN; s++) {
+        const long i = I * SIDE + first + s;
+        const bool pair = i < j && j < n;
+        const real delta = delta_of ? delta_of[s] : pair ? D[i * n + j] : (real)0;
+#ifdef WEIGHTS
+        const real weight = pair ? weights[i * n + j] : (real)0;
+#else
+        const real weight = pair ? (real)1 : (real)0;
+#endif
+        real apart[P], square = 0;
+#pragma unroll
+        for (int c = 0; c < P; c++) {
+            apart[c] = y_rows[(first + s) * P + c] - y_columns[lane * P + c];
+            square += apart[c] * apart[c];
+        }
+        const real inverse = inverse_root(square), distance = square * inverse, rest = delta - distance;
+        const real stress = weight * rest * rest, of_U = weight * inverse, of_R = of_U * delta;
+        tile_sums[0] += stress;
+        tile_sums[1] += weight * square;
+#ifdef POINTS
+        pull[(first + s) * LINE + lane] = stress;
+        column_sums[0] += stress;
+#else
+        pull[(first + s) * LINE + lane] = of_R;
+#pragma unroll
+        for (int c = 0; c < P; c++) column_sums[c] -= of_R * apart[c];
+#endif
+#ifdef WITH_U
+        tile_sums[2] += weight * distance;
+        tile_sums[3] += weight * delta * distance;
+        push[(first + s) * LINE + lane] = of_U;
+#pragma unroll
+        for (int c = 0; c < P; c++) column_sums[P + c] -= of_U * apart[c];
+#endif
+    }
+    for (int s = 0; s < SUMS; s++) sums[s] += (wide)tile_sums[s];
+}
+
+/* Then it goes along the columns of a row. */
+DEVICE_FN void go_along(real *row_sums, LOCAL_PTR const real *pull, LOCAL_PTR const real *push, LOCAL_PTR const real *y_rows,
+                        LOCAL_PTR const real *y_columns) {
+    const int lane = (int)get_local_id(0) % SIDE, first = (int)get_local_id(0) / SIDE * TURN;
+#pragma unroll 4
+    for (int s = 0; s < TURN; s++) {
+        const real of_R = pull[lane * LINE + first + s];
+#ifdef POINTS
+        row_sums[0] += of_R;
+#else
+#pragma unroll
+        for (int c = 0; c < P; c++) {
+            const real apart = y_rows[lane * P + c] - y_columns[(first + s) * P + c];
+            row_sums[c] += of_R * apart;
+#ifdef WITH_U
+            row_sums[P + c] += push[lane * LINE + first + s] * apart;
+#endif
+        }
+#endif
+    }
+}
+
 __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
     LOCAL real y_rows[SIDE * P], y_columns[SIDE * P], pull[SIDE * LINE], share[BS];
 #ifdef WITH_U
     LOCAL real push[SIDE * LINE];
+#else
+#define push pull /* is not asked for */
 #endif
 #ifdef FROM_X
     LOCAL real x_rows[SIDE * CHUNK], x_columns[CHUNK * LINE];
+    real delta_of[TURN];
+#else
+    const real *const delta_of = 0;
 #endif
     LOCAL wide totals[BS];
-    const int id = (int)get_local_id(0), lane = id % SIDE, first = id / SIDE * TURN;
+    const int id = (int)get_local_id(0), lane = id % SIDE;
     const int strip = (int)get_group_id(0) % strips, piece = (int)get_group_id(0) / strips;
     const long tiles = (n + SIDE - 1) / SIDE;
     wide sums[SUMS] = {0, 0, 0, 0};
@@ -156,86 +222,23 @@ __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
         barrier(CLK_LOCAL_MEM_FENCE);
         load_points(y_rows, Y, I, n);
         for (long J = I + (piece + SHARES - I % SHARES) % SHARES; J < tiles; J += SHARES) {
-            real column_sums[COMPONENTS] = {0}, tile_sums[SUMS] = {0};
-            const long j = J * SIDE + lane;
+            real column_sums[COMPONENTS] = {0};
             barrier(CLK_LOCAL_MEM_FENCE);
             load_points(y_columns, Y, J, n);
 #ifdef FROM_X
-            real delta_of[TURN];
             tile_distances(delta_of, x_rows, x_columns, X, q, I, J, n);
 #endif
             barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-            for (int s = 0; s < TURN; s++) {
-                const long i = I * SIDE + first + s;
-                const bool pair = i < j && j < n;
-#ifdef FROM_X
-                const real delta = delta_of[s];
-#else
-                const real delta = pair ? D[i * n + j] : (real)0;
-#endif
-#ifdef WEIGHTS
-                const real weight = pair ? weights[i * n + j] : (real)0;
-#else
-                const real weight = pair ? (real)1 : (real)0;
-#endif
-                real apart[P], square = 0;
-#pragma unroll
-                for (int c = 0; c < P; c++) {
-                    apart[c] = y_rows[(first + s) * P + c] - y_columns[lane * P + c];
-                    square += apart[c] * apart[c];
-                }
-                const real inverse = inverse_root(square), distance = square * inverse, rest = delta - distance;
-                const real stress = weight * rest * rest, of_U = weight * inverse, of_R = of_U * delta;
-                tile_sums[0] += stress;
-                tile_sums[1] += weight * square;
-#ifdef POINTS
-                pull[(first + s) * LINE + lane] = stress;
-                column_sums[0] += stress;
-#else
-                pull[(first + s) * LINE + lane] = of_R;
-#pragma unroll
-                for (int c = 0; c < P; c++) column_sums[c] -= of_R * apart[c];
-#endif
-#ifdef WITH_U
-                tile_sums[2] += weight * distance;
-                tile_sums[3] += weight * delta * distance;
-                push[(first + s) * LINE + lane] = of_U;
-#pragma unroll
-                for (int c = 0; c < P; c++) column_sums[P + c] -= of_U * apart[c];
-#endif
-            }
-            for (int s = 0; s < SUMS; s++) sums[s] += (wide)tile_sums[s];
+            go_down(column_sums, sums, pull, push, y_rows, y_columns, D, delta_of, weights, I, J * SIDE + lane, n);
             barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll 4
-            for (int s = 0; s < TURN; s++) {
-                const real of_R = pull[lane * LINE + first + s];
-#ifdef POINTS
-                row_sums[0] += of_R;
-#else
-#pragma unroll
-                for (int c = 0; c < P; c++) {
-                    const real apart = y_rows[lane * P + c] - y_columns[(first + s) * P + c];
-                    row_sums[c] += of_R * apart;
-#ifdef WITH_U
-                    row_sums[P + c] += push[lane * LINE + first + s] * apart;
-#endif
-                }
-#endif
-            }
+            go_along(row_sums, pull, push, y_rows, y_columns);
             hand_over(of_columns, column_sums, share, J, n, turn > 0);
         }
         hand_over(of_rows, row_sums, share, I, n, false);
     }
     for (int s = 0; s < SUMS; s++) {
-        totals[id] = sums[s];
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int reach = BS / 2; reach > 0; reach /= 2) {
-            if (id < reach) totals[id] += totals[id + reach];
-            barrier(CLK_LOCAL_MEM_FENCE);
-        }
-        if (id == 0) partial[(long)get_group_id(0) * SUMS + s] = totals[0];
-        barrier(CLK_LOCAL_MEM_FENCE);
+        const wide sum = group_total(sums[s], totals);
+        if (id == 0) partial[(long)get_group_id(0) * SUMS + s] = sum;
     }
 }
 
@@ -247,14 +250,7 @@ __kernel void guttman_finish(PARAMETERS(guttman_finish)) {
         real sum = 0;
         for (int strip = 0; strip <= last; strip++) sum += columns[((long)strip * COMPONENTS + component) * n + i];
         for (int piece = 0; piece < SHARES; piece++) sum += rows[((long)piece * COMPONENTS + component) * n + i];
-#ifdef POINTS
-        R[i] = sum;
-#else
-        if (component < P)
-            R[i * P + component] = sum;
-        else
-            U[i * P + component - P] = sum;
-#endif
+        (component < OF_R ? R : U)[i * OF_R + component % OF_R] = sum;
     }
     if (get_global_id(0) < SUMS && sums) {
         wide sum = 0;
@@ -266,8 +262,8 @@ __kernel void guttman_finish(PARAMETERS(guttman_finish)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build DISTANCES
-// build GUTTMAN SIDE=64 BS=256 SHARES=4 P=2
-// build GUTTMAN SIDE=32 BS=256 SHARES=4 P=3 FROM_X
-// build GUTTMAN SIDE=32 BS=256 SHARES=4 P=2 WITH_U WEIGHTS
-// build GUTTMAN SIDE=16 BS=256 SHARES=4 P=5 POINTS WEIGHTS FROM_X
+// build GUTTMAN SIDE=64 BS=256 SHARES=4 P=2 COMPONENTS=2 OF_R=2
+// build GUTTMAN SIDE=32 BS=256 SHARES=4 P=3 COMPONENTS=3 OF_R=3 FROM_X
+// build GUTTMAN SIDE=32 BS=256 SHARES=4 P=2 COMPONENTS=4 OF_R=2 WITH_U WEIGHTS
+// build GUTTMAN SIDE=16 BS=256 SHARES=4 P=5 COMPONENTS=1 OF_R=1 POINTS WEIGHTS FROM_X
 #endif

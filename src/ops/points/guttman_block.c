@@ -46,7 +46,7 @@ static int64_t local_bytes(const kiln_guttman *step, const struct shape *shape, 
            GROUP * ki_type_bytes(ki_wide_type(step->Y->device));
 }
 
-/* The side of a block. What is done once for each row of a block makes small ones dearer; large ones leave units idle in the last turn. */
+/* The side of a block. What is done once for each row of a block makes small ones dearer; of large ones there must be enough for all units. */
 static int64_t side_of(const kiln_guttman *step, const struct shape *shape, int components) {
     const kiln_device *device = step->Y->device;
     const int64_t room = ki_min(device->properties.local_bytes, 48 << 10);
@@ -54,9 +54,8 @@ static int64_t side_of(const kiln_guttman *step, const struct shape *shape, int 
     double least = 0;
     int64_t best = 0;
     for (int64_t side = SIDE_MOST; side >= SIDE_LEAST; side /= 2) {
-        const int64_t tiles = ki_ceil_div(step->Y->rows, side),
-                      turns = ki_ceil_div(tiles * (tiles + 1) / 2, groups);
-        const double cost = (double)turns * (double)side * (double)(side + 64);
+        const int64_t tiles = ki_ceil_div(step->Y->rows, side), blocks = tiles * (tiles + 1) / 2;
+        const double cost = (double)ki_max(blocks, groups) * (double)side * (double)(side + 64);
         if (local_bytes(step, shape, components, side) > room || (best && cost >= least)) continue;
         least = cost;
         best = side;
@@ -78,35 +77,39 @@ kiln_status ki_guttman_blocks(const kiln_guttman *step, bool points) {
     const struct shape shape = shape_of(step, points);
     const int64_t n = step->Y->rows, side = side_of(step, &shape, components);
     const int64_t tiles = ki_ceil_div(n, side);
+    const int64_t blocks = tiles * (tiles + 1) / 2, walks = side / (GROUP / LANES * shape.rows);
     int64_t groups;
     struct ki_buffer space;
     struct ki_kernel *pairs, *finish;
-    char common[96], most[40] = "", defines[224];
+    char common[128], most[40] = "", defines[256];
     const char *option = device->properties.registers_option;
     if (option) snprintf(most, sizeof most, " %s%d", option, UNIT_REGISTERS / (shape.groups * GROUP) / 8 * 8);
-    snprintf(common, sizeof common, "-DSIDE=%d -DBS=%d -DP=%d%s%s", (int)side, GROUP, (int)step->Y->cols,
+    snprintf(common, sizeof common, "-DSIDE=%d -DBS=%d -DROWS=%d -DP=%d -DCOMPONENTS=%d -DOF_R=%d%s%s",
+             (int)side, GROUP, shape.rows, (int)step->Y->cols, components, points ? 1 : (int)step->Y->cols,
              step->U && !points ? " -DWITH_U" : "", points ? " -DPOINTS" : "");
-    snprintf(defines, sizeof defines, "-DPAIRS %s -DROWS=%d -DCOLUMNS=%d -DW=%d%s%s", common, shape.rows,
-             shape.columns, shape.wide, step->weights ? " -DWEIGHTS" : "", most);
+    snprintf(defines, sizeof defines, "-DPAIRS %s -DCOLUMNS=%d -DW=%d%s%s", common, shape.columns, shape.wide,
+             step->weights ? " -DWEIGHTS" : "", most);
     TRY(ki_kernel_get(&pairs, device, "guttman_block", "guttman_block", step->Y->type, defines));
     snprintf(defines, sizeof defines, "-DFINISH %s", common);
     TRY(ki_kernel_get(&finish, device, "guttman_block", "guttman_block_finish", step->Y->type, defines));
     TRY(ki_kernel_resident(device, &groups, pairs, GROUP));
-    groups = ki_min(groups, tiles * (tiles + 1) / 2);
+    const int64_t each = ki_ceil_div(blocks * walks, ki_min(groups, blocks));
+    groups = ki_ceil_div(blocks * walks, each);
     /* The groups' sums, and behind them, where any device lets a piece of a buffer begin, the points'. */
     const int64_t sums =
         ki_ceil_div(groups * KI_GUTTMAN_SUMS * ki_type_bytes(ki_wide_type(device)), 512) * 512;
-    TRY(ki_device_scratch(device, &space, sums + tiles * components * n * ki_type_bytes(step->Y->type)));
+    TRY(ki_device_scratch(device, &space,
+                          sums + (2 * tiles + 1) * components * n * ki_type_bytes(step->Y->type)));
     struct ki_buffer part = space;
     part.offset += sums;
     TRY(ki_kernel_launch(device, pairs, groups, GROUP,
                          KI_PACK(guttman_block, step->Y, .part = &part, .partial = &space, .Y = step->Y,
-                                 .D = step->D, .weights = step->weights, .n = n)));
+                                 .D = step->D, .weights = step->weights, .n = n, .each = each)));
     TRY(ki_kernel_launch(
         device, finish,
         ki_min(ki_ceil_div(n * components, GROUP), (int64_t)device->properties.compute_units * 32), GROUP,
         KI_PACK(guttman_block_finish, step->Y, .R = points ? step->points : step->R, .U = step->U,
-                .sums = points ? NULL : step->sums, .part = &part, .partial = &space, .n = n,
+                .sums = points ? NULL : step->sums, .part = &part, .partial = &space, .n = n, .each = each,
                 .groups = (int32_t)groups)));
 done:
     return status;

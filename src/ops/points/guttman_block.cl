@@ -2,21 +2,26 @@
  *
  *   R_i = sum_j r_ij (y_i - y_j),  r_ij = w_ij delta_ij / d_ij
  *
- * Only blocks on and right of the diagonal are read, each by one work-group. A warp takes ROWS rows of it at a time and walks along
- * the columns, COLUMNS of them a thread, so that what a pair gives to its row and to its column is added up in registers; the
- * dissimilarities of the next step are on their way meanwhile. At the end of a row its threads' sums meet in local memory; sums of
- * columns lie there all the time, each thread's apart, so that a step waits for nobody. What block (I, J) gives to its rows
- * goes to place J of their array of `tiles` places, what it gives to its columns to place I of theirs: each place has one writer, and
- * guttman_block_finish adds them up in order. */
+ * Only blocks on and right of the diagonal are read. A warp takes ROWS rows of one at a time and walks along the columns, COLUMNS of
+ * them a thread, so that what a pair gives to its row and to its column is added up in registers; the dissimilarities of the next step
+ * are on their way meanwhile. At the end of a row its threads' sums meet in local memory; sums of columns lie there all the time, each
+ * thread's apart, so that a step waits for nobody.
+ *
+ * What block (I, J) gives to its rows goes to place J of their array of places, what it gives to its columns to place I of theirs: each
+ * place has one writer, and guttman_block_finish adds them up in order. So that all work-groups have the same work, walks are counted
+ * through all blocks, and each group takes `each` of them, wherever blocks begin: what a group gives to the columns of a block in whose
+ * midst it begins goes to place tiles + I. On the diagonal place I has the rows' sums, so that the columns' go to tiles + I, and to
+ * 2 tiles if the group begins in the block's midst. */
 
-/* part: tiles x COMPONENTS x n; partial: SUMS a group. */
+/* part: (2 tiles + 1) x COMPONENTS x n; partial: SUMS a group; each: walks of a group, no fewer than a block has. */
 #define ARGUMENTS_guttman_block(FIRST, NEXT)                                                                 \
     FIRST(SPACE, real, part)                                                                                 \
     NEXT(SPACE, wide, partial)                                                                               \
     NEXT(IN, real, Y)                                                                                        \
     NEXT(IN, real, D)                                                                                        \
     NEXT(IN, real, weights)                                                                                  \
-    NEXT(VALUE, long, n)
+    NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, long, each)
 
 #define ARGUMENTS_guttman_block_finish(FIRST, NEXT)                                                          \
     FIRST(OUT, real, R)                                                                                      \
@@ -25,20 +30,15 @@
     NEXT(TABLE, real, part)                                                                                  \
     NEXT(TABLE, wide, partial)                                                                               \
     NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, long, each)                                                                                  \
     NEXT(VALUE, int, groups)
 
 #ifndef KI_HOST
-#ifdef WITH_U
-#define COMPONENTS (2 * P)
-#elif defined(POINTS)
-#define COMPONENTS 1
-#else
-#define COMPONENTS P
-#endif
 #define SUMS 4
+#define LANES 32
+#define WALKS (SIDE / (BS / LANES * ROWS)) /* of a block */
 
 #ifdef PAIRS
-#define LANES 32
 #define ACROSS (LANES * COLUMNS)    /* columns of a step */
 #define DOWN (BS / LANES * ROWS)    /* rows of a walk */
 #define STEPS (SIDE / ACROSS)       /* of a walk */
@@ -129,91 +129,125 @@ DEVICE_FN int first_step(int row, const bool whole, bool diagonal) {
     return !whole && diagonal ? row / ACROSS : 0;
 }
 
-/* The pairs of block (I, J); `whole`: it is right of the diagonal and no point is beyond the last. `own`: the thread's sums of
- * columns, OWN a step and BS apart; what rows get goes to `of_rows`. */
-DEVICE_FN void walk(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread, LOCAL_PTR const real *y_columns,
-                    __global real *of_rows, __global const real *Y, __global const real *D,
-                    __global const real *weights, long I, long J, long n, const bool whole) {
-    const int id = (int)get_local_id(0), lane = id % LANES, warp = id / LANES;
-    const int rows = (int)(n - I * SIDE < SIDE ? n - I * SIDE : SIDE);
-    real delta[ROWS][COLUMNS];
-#ifdef WEIGHTS
-    real weight[ROWS][COLUMNS];
-#endif
-    int step = 0;
-    long i = I * SIDE + warp * ROWS, j = J * SIDE;
+/* Where a walk stands: rows from i on, columns from j on, which are those of a step. */
+struct stand {
+    long i, j;
+    int step;
+};
+
+/* One step: what has been loaded is added up, and takes what comes next, at `next`. */
+DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][COMPONENTS], real delta[ROWS][COLUMNS],
+                         real weight[ROWS][COLUMNS], const real y[ROWS][P], LOCAL_PTR const real *y_columns,
+                         __global const real *D, __global const real *weights, const struct stand *at,
+                         const struct stand *next, long n, const bool whole) {
+    const int id = (int)get_local_id(0), lane = id % LANES;
+    LOCAL_PTR real *const mine = own + at->step * OWN * BS;
+    real y_here[P * COLUMNS], of_columns[OWN], sums[SUMS] = {0};
+#pragma unroll
+    for (int k = 0; k < COLUMNS; k++) {
+#pragma unroll
+        for (int c = 0; c < P; c++) y_here[c * COLUMNS + k] = y_columns[c * SIDE + at->step * ACROSS + COLUMN(k)];
+    }
+#pragma unroll
+    for (int e = 0; e < OWN; e++) of_columns[e] = 0;
 #pragma unroll
     for (int s = 0; s < ROWS; s++) {
-        load_row(delta[s], D, i + s, j, lane, n, whole);
+        real now[COLUMNS], weight_now[COLUMNS];
+#pragma unroll
+        for (int k = 0; k < COLUMNS; k++) {
+            now[k] = delta[s][k];
 #ifdef WEIGHTS
-        load_row(weight[s], weights, i + s, j, lane, n, whole);
+            weight_now[k] = weight[s][k];
+#else
+            weight_now[k] = whole || (at->i + s < at->j + COLUMN(k) && at->j + COLUMN(k) < n) ? REAL(1.0) : REAL(0.0);
+#endif
+        }
+        load_row(delta[s], D, next->i + s, next->j, lane, n, whole);
+#ifdef WEIGHTS
+        load_row(weight[s], weights, next->i + s, next->j, lane, n, whole);
+#endif
+        add_pairs(of_rows[s], of_columns, sums, y[s], y_here, now, weight_now);
+    }
+#pragma unroll
+    for (int e = 0; e < OWN; e++) mine[PLACE(e)] += of_columns[e];
+    for (int s = 0; s < SUMS; s++) totals[s] += (wide)sums[s];
+}
+
+/* At the end of a walk: the sums of `rows` rows at most, which the group has from row i on. */
+DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCAL_PTR real *spread, long i, int rows, long n) {
+    const int id = (int)get_local_id(0);
+#pragma unroll
+    for (int s = 0; s < ROWS; s++) {
+#pragma unroll
+        for (int c = 0; c < COMPONENTS; c++) spread[(c * ROWS + s) * SPREAD + id] = of_rows[s][c];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int e = id; e < DOWN * COMPONENTS; e += BS) {
+        const int row = e % DOWN, component = e / DOWN, place = component * ROWS + row % ROWS, of = row / ROWS;
+        real sum = 0;
+        for (int l = 0; l < LANES; l++) sum += spread[place * SPREAD + of * LANES + (l + of * ROWS) % LANES];
+        if (row < rows) to[component * n + i + row] = sum;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
+/* Walks from `walk` to `end` of block (I, J); `whole`: it is right of the diagonal and no point is beyond the last. `own`: the thread's
+ * sums of columns, OWN a step and BS apart; what rows get goes to `to`. */
+DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread, LOCAL_PTR const real *y_columns,
+                          __global real *to, __global const real *Y, __global const real *D,
+                          __global const real *weights, long I, long J, int walk, int end, long n, const bool whole) {
+    const int id = (int)get_local_id(0), lane = id % LANES, warp = id / LANES;
+    const int rows = (int)(n - I * SIDE < end * DOWN ? n - I * SIDE : end * DOWN);
+    real delta[ROWS][COLUMNS], weight[ROWS][COLUMNS];
+    struct stand at;
+    at.step = first_step(walk * DOWN, whole, I == J);
+    at.i = I * SIDE + walk * DOWN + warp * ROWS;
+    at.j = J * SIDE + (long)at.step * ACROSS;
+#pragma unroll
+    for (int s = 0; s < ROWS; s++) {
+        load_row(delta[s], D, at.i + s, at.j, lane, n, whole);
+#ifdef WEIGHTS
+        load_row(weight[s], weights, at.i + s, at.j, lane, n, whole);
 #endif
     }
-    for (int begin = 0; begin < rows; begin += DOWN) {
-        real y[ROWS][P], of_rows_here[ROWS][COMPONENTS];
+    for (int begin = walk * DOWN; begin < rows; begin += DOWN) {
+        real y[ROWS][P], of_rows[ROWS][COMPONENTS];
 #pragma unroll
         for (int s = 0; s < ROWS; s++) {
 #pragma unroll
-            for (int c = 0; c < P; c++) y[s][c] = whole || i + s < n ? Y[(i + s) * P + c] : REAL(0.0);
+            for (int c = 0; c < P; c++) y[s][c] = whole || at.i + s < n ? Y[(at.i + s) * P + c] : REAL(0.0);
 #pragma unroll
-            for (int c = 0; c < COMPONENTS; c++) of_rows_here[s][c] = 0;
+            for (int c = 0; c < COMPONENTS; c++) of_rows[s][c] = 0;
         }
         bool more = true;
         while (more) {
-            LOCAL_PTR real *const mine = own + step * OWN * BS;
-            real y_here[P * COLUMNS], of_columns[OWN], sums[SUMS] = {0};
-#pragma unroll
-            for (int k = 0; k < COLUMNS; k++) {
-#pragma unroll
-                for (int c = 0; c < P; c++) y_here[c * COLUMNS + k] = y_columns[c * SIDE + step * ACROSS + COLUMN(k)];
-            }
-#pragma unroll
-            for (int e = 0; e < OWN; e++) of_columns[e] = 0;
             /* Where the next step begins: along these rows, or at the next ones; at the end it loads the last one again. */
-            const long i_now = i, j_now = j;
-            more = step + 1 < STEPS;
+            struct stand next = at;
+            more = at.step + 1 < STEPS;
             if (more)
-                step++;
+                next.step++;
             else if (begin + DOWN < rows) {
-                step = first_step(begin + DOWN, whole, I == J);
-                i += DOWN;
+                next.step = first_step(begin + DOWN, whole, I == J);
+                next.i += DOWN;
             }
-            j = J * SIDE + (long)step * ACROSS;
-#pragma unroll
-            for (int s = 0; s < ROWS; s++) {
-                real now[COLUMNS], weight_now[COLUMNS];
-#pragma unroll
-                for (int k = 0; k < COLUMNS; k++) {
-                    now[k] = delta[s][k];
-#ifdef WEIGHTS
-                    weight_now[k] = weight[s][k];
-#else
-                    weight_now[k] = whole || (i_now + s < j_now + COLUMN(k) && j_now + COLUMN(k) < n) ? REAL(1.0) : REAL(0.0);
-#endif
-                }
-                load_row(delta[s], D, i + s, j, lane, n, whole);
-#ifdef WEIGHTS
-                load_row(weight[s], weights, i + s, j, lane, n, whole);
-#endif
-                add_pairs(of_rows_here[s], of_columns, sums, y[s], y_here, now, weight_now);
-            }
-#pragma unroll
-            for (int e = 0; e < OWN; e++) mine[PLACE(e)] += of_columns[e];
-            for (int s = 0; s < SUMS; s++) totals[s] += (wide)sums[s];
+            next.j = J * SIDE + (long)next.step * ACROSS;
+            take_step(totals, own, of_rows, delta, weight, y, y_columns, D, weights, &at, &next, n, whole);
+            at = next;
         }
-#pragma unroll
-        for (int s = 0; s < ROWS; s++) {
-#pragma unroll
-            for (int c = 0; c < COMPONENTS; c++) spread[(c * ROWS + s) * SPREAD + id] = of_rows_here[s][c];
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
-        for (int e = id; e < DOWN * COMPONENTS; e += BS) {
-            const int row = e % DOWN, component = e / DOWN, place = component * ROWS + row % ROWS, of = row / ROWS;
-            real sum = 0;
-            for (int l = 0; l < LANES; l++) sum += spread[place * SPREAD + of * LANES + (l + of * ROWS) % LANES];
-            if (begin + row < rows) of_rows[component * n + I * SIDE + begin + row] = sum;
-        }
-        barrier(CLK_LOCAL_MEM_FENCE);
+        hand_rows(to, of_rows, spread, I * SIDE + begin, rows - begin, n);
+    }
+}
+
+/* What the group has of a block's columns. */
+DEVICE_FN void hand_columns(__global real *to, LOCAL_PTR const real *own, long J, long n) {
+    for (int e = (int)get_local_id(0); e < SIDE * COMPONENTS; e += BS) {
+        const int column = e % SIDE, component = e / SIDE, within = column % ACROSS;
+        const int lane = within % (LANES * W) / W, k = within / (LANES * W) * W + within % W;
+        const int sum_of = component * COLUMNS + k;
+        real sum = 0;
+        for (int warp = 0; warp < BS / LANES; warp++)
+            sum += own[column / ACROSS * OWN * BS + sum_of / W * (BS * W) + (warp * LANES + lane) * W + sum_of % W];
+        if (J * SIDE + column < n) to[component * n + J * SIDE + column] = sum;
     }
 }
 
@@ -221,10 +255,12 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
     LOCAL ALIGNED_16 real y_columns[P * SIDE], own[STEPS * OWN * BS], spread[ROWS * COMPONENTS * SPREAD];
     LOCAL wide shared[BS];
     const int id = (int)get_local_id(0);
-    const long tiles = (n + SIDE - 1) / SIDE;
+    const long tiles = (n + SIDE - 1) / SIDE, plane = COMPONENTS * n, walks = tiles * (tiles + 1) / 2 * WALKS;
+    const long begin = (long)get_group_id(0) * each, end = begin + each < walks ? begin + each : walks;
     wide totals[SUMS] = {0, 0, 0, 0};
-    for (long t = (long)get_group_id(0); t < tiles * (tiles + 1) / 2; t += (long)get_num_groups(0)) {
-        long I = 0, J = t;
+    for (long w = begin; w < end; w += WALKS - w % WALKS) {
+        const int first = (int)(w % WALKS), last = (int)(end - w < WALKS - first ? first + (end - w) : WALKS);
+        long I = 0, J = w / WALKS;
         for (; J >= tiles - I; I++) J -= tiles - I;
         J += I;
         for (int e = id; e < SIDE * P; e += BS) {
@@ -233,27 +269,19 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
         }
         for (int e = 0; e < STEPS * OWN; e++) own[e * BS + id] = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        __global real *const of_rows = part + J * COMPONENTS * n, *const of_columns = part + I * COMPONENTS * n;
+        __global real *const of_rows = part + J * plane;
+        const long place = I < J ? (first ? tiles + I : I) : first ? 2 * tiles : tiles + I;
         const bool whole = I < J && (J + 1) * SIDE <= n;
 #if defined(KILN_CUDA) || defined(KILN_NVIDIA)
         if (whole)
-            walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, true);
+            walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, n, true);
         else
-            walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, false);
+            walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, n, false);
 #else /* PoCL 5 aborts on the barriers of a walk under a condition */
-        walk(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, n, whole);
+        walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, n, whole);
 #endif
-        barrier(CLK_GLOBAL_MEM_FENCE);
-        for (int e = id; e < SIDE * COMPONENTS; e += BS) {
-            const int column = e % SIDE, component = e / SIDE, within = column % ACROSS;
-            const int lane = within % (LANES * W) / W, k = within / (LANES * W) * W + within % W;
-            const int sum_of = component * COLUMNS + k;
-            real sum = 0;
-            for (int warp = 0; warp < BS / LANES; warp++)
-                sum += own[column / ACROSS * OWN * BS + sum_of / W * (BS * W) + (warp * LANES + lane) * W + sum_of % W];
-            const long at = component * n + J * SIDE + column;
-            if (J * SIDE + column < n) of_columns[at] = I == J ? of_columns[at] + sum : sum;
-        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        hand_columns(part + place * plane, own, J, n);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
     for (int s = 0; s < SUMS; s++) {
@@ -264,23 +292,27 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
 #endif
 
 #ifdef FINISH
+/* Element e of component and point, in tile J, from all its places: the columns of a block have a second one where another group begins
+ * in its midst. */
+DEVICE_FN real sum_of_places(__global const real *part, long e, int J, int tiles, long plane, int each) {
+    real sum = part[(tiles + J) * plane + e];
+#pragma unroll 8
+    for (int tile = 0; tile < tiles; tile++) sum += part[tile * plane + e];
+    for (int I = 0; I <= J; I++) {
+        const int block = I * tiles - I * (I - 1) / 2 + J - I, behind = (block * WALKS / each + 1) * each;
+        if (behind < (block + 1) * WALKS) sum += part[(I < J ? tiles + I : 2 * tiles) * plane + e];
+    }
+    return sum;
+}
+
 /* R, U or the points' sums from the blocks'; the last group also adds the groups' sums up. */
 __kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)) {
     LOCAL wide shared[BS];
     const long tiles = (n + SIDE - 1) / SIDE;
     for (long e = (long)get_global_id(0); e < n * COMPONENTS; e += (long)get_global_size(0)) {
         const long component = e / n, i = e % n;
-        real sum = 0;
-#pragma unroll 8
-        for (long tile = 0; tile < tiles; tile++) sum += part[tile * COMPONENTS * n + e];
-#ifdef POINTS
-        R[i] = sum;
-#else
-        if (component < P)
-            R[i * P + component] = sum;
-        else
-            U[i * P + component - P] = sum;
-#endif
+        const real sum = sum_of_places(part, e, (int)(i / SIDE), (int)tiles, COMPONENTS * n, (int)each);
+        (component < OF_R ? R : U)[i * OF_R + component % OF_R] = sum;
     }
     /* A loop, not a return: PoCL 5 aborts on barriers behind one. */
     const int wanted = get_group_id(0) == get_num_groups(0) - 1 && sums ? SUMS : 0;
@@ -294,8 +326,8 @@ __kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)
 #endif
 
 /* The variants that differ in text, as the tests build them; W = 4 is f32's alone. */
-// build PAIRS SIDE=128 BS=128 ROWS=8 COLUMNS=4 W=1 P=3
-// build PAIRS SIDE=128 BS=128 ROWS=4 COLUMNS=2 W=2 P=2 WITH_U WEIGHTS
-// build PAIRS SIDE=128 BS=128 ROWS=2 COLUMNS=4 W=1 P=4 POINTS
-// build FINISH SIDE=128 BS=128 P=2 WITH_U
+// build PAIRS SIDE=128 BS=128 ROWS=8 COLUMNS=4 W=1 P=3 COMPONENTS=3
+// build PAIRS SIDE=128 BS=128 ROWS=4 COLUMNS=2 W=2 P=2 COMPONENTS=4 WITH_U WEIGHTS
+// build PAIRS SIDE=128 BS=128 ROWS=2 COLUMNS=4 W=1 P=4 COMPONENTS=1 POINTS
+// build FINISH SIDE=128 BS=128 ROWS=4 COMPONENTS=4 OF_R=2
 #endif
