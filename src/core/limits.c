@@ -11,6 +11,7 @@ struct ki_limits ki_limits = {
     .gathered_slice = 512,
     .gathered_entries = 20,
     .collective_bytes = INT64_MAX,
+    .ranked_bytes = 16 << 20,
     .popular_columns = 1 << 21,
     .panel_bits = 21,
     .panel_height = 2048,

@@ -14,10 +14,12 @@ struct ki_limits {
     int64_t columns_entries; /* and columns are not: it is multiplied in less time than is saved */
 
     /* On a GPU. */
-    int64_t cached_bytes;     /* of y: with as many of w they stay in the second cache level without panels */
-    int64_t gathered_bytes;   /* of rows that entries gather: more are gathered in slices */
-    int gathered_slice;       /* of so many bytes of a row, */
-    int gathered_entries;     /* if a row is gathered so often */
+    int64_t cached_bytes;   /* of y: with as many of w they stay in the second cache level without panels */
+    int64_t gathered_bytes; /* of rows that entries gather: more are gathered in slices */
+    int gathered_slice;     /* of so many bytes of a row, */
+    int gathered_entries;   /* if a row is gathered so often */
+    int64_t
+        ranked_bytes; /* of ranks that links gather from: a block, where there are more than two of them */
     int64_t collective_bytes; /* of a group's sum that goes by NCCL even where copies are predicted faster */
     int64_t popular_columns;  /* of which y and w stay there */
     int panel_bits;           /* a panel has 2^bits columns: 16 MB of y and of w each in f64 */

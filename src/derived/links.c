@@ -1,6 +1,7 @@
 /* Layouts of a graph's links: their slots, what each is expected to cost, and the choice. */
 #include "derived/links.h"
 
+#include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "derived/derived.h"
@@ -69,7 +70,8 @@ kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *
 /* ---- windows and shares ---- */
 
 static void shares_release(kiln_device *device, struct ki_shares *shares) {
-    ki_device_release(device, &shares->first);
+    struct ki_buffer *const buffers[] = {&shares->first, &shares->start, &shares->source, &shares->weight};
+    for (int i = 0; i < 4; i++) ki_device_release(device, buffers[i]);
 }
 
 static void drop_shares(kiln_device *device, void *data) {
@@ -87,9 +89,10 @@ static void drop_windows(kiln_device *device, void *data) {
     ki_free(windows);
 }
 
-static const struct ki_slot_kind slot_shares = {.name = "equal shares of a graph's links",
-                                                .drop = drop_shares};
-/* With weights and without. */
+/* Without weights and with. */
+static const struct ki_slot_kind slot_shares[2] = {
+    {.name = "equal shares of a graph's pattern", .drop = drop_shares},
+    {.name = "equal shares of a graph's links", .drop = drop_shares}};
 static const struct ki_slot_kind slot_windows[2] = {
     {.name = "the pattern of a graph by windows", .drop = drop_windows},
     {.name = "a graph by windows", .drop = drop_windows}};
@@ -113,12 +116,27 @@ done:
     return status;
 }
 
+/* Blocks of sources; one where the second cache level holds the ranks anyway, and no more than a row has links in the mean: a row without links in a block costs as much as a link. */
+static int64_t blocks_of(const struct ki_links_shape *shape, kiln_type type) {
+    const int64_t bytes = shape->rows * ki_type_bytes(type);
+    if (bytes <= 2 * ki_limits.ranked_bytes) return 1;
+    return ki_max(1, ki_min(ki_ceil_div(bytes, ki_limits.ranked_bytes), shape->links / shape->rows));
+}
+
 static kiln_status make_shares(const kiln_matrix *A, const struct ki_columns *in) {
+    const struct ki_slot_kind *kind = &slot_shares[in->value != NULL];
     struct ki_shares *shares = ki_calloc(sizeof *shares);
+    struct ki_links_shape shape;
     kiln_status status;
-    if (!shares) return ki_fail_nomem(sizeof *shares, slot_shares.name);
-    TRY(ki_shares_fill(shares, A->device, in->start, A->cols, A->nnz));
-    TRY(ki_slot_put(A, &slot_shares, shares, shares->first.bytes));
+    if (!shares) return ki_fail_nomem(sizeof *shares, kind->name);
+    TRY(ki_links_shape_get(&shape, A));
+    shares->blocks = blocks_of(&shape, A->type);
+    if (shares->blocks > 1)
+        TRY(ki_blocks_fill(shares, A, in));
+    else
+        TRY(ki_shares_fill(shares, A->device, in->start, A->cols, A->nnz));
+    TRY(ki_slot_put(A, kind, shares,
+                    shares->first.bytes + shares->start.bytes + shares->source.bytes + shares->weight.bytes));
     return KILN_OK;
 done:
     drop_shares(A->device, shares);
@@ -128,10 +146,11 @@ done:
 /* ---- what a step takes ---- */
 
 /* Seconds of the CPU for a row, most of which is a branch guessed wrong, and for a link, whose gather hides the rest; of a GPU for a launch and for a turn of a
- * vector in a row. Measured (CPU; on an H200 links in shares took no longer than links in windows) and reckoned: they only have to rank. */
+ * vector in a row. Measured (CPU; on an H200 links in windows, whose neighbours
+ * have sources far apart, took twice as long as links in shares) and reckoned: they only have to rank. */
 static const double ROW_CPU = 4.5e-9, ROW_IN_RUN = 1.5e-9, ROW_IN_SHARE = 1e-8, LINK_CPU = 8e-10,
                     BANDWIDTH_UNKNOWN = 2e10;
-static const double LAUNCH = 3e-6, TURN = 2e-7, GATHER_BYTES = 32, CACHE_FASTER = 3;
+static const double LAUNCH = 3e-6, TURN = 2e-7, GATHER_BYTES = 32, CACHE_FASTER = 3, FAR = 2;
 
 /* Bytes beside the links: row starts or places, and five vectors that are read or written. */
 static double vectors(const struct ki_links_shape *shape, kiln_type type, int64_t k, double each) {
@@ -187,7 +206,8 @@ static struct ki_links_cost cost_gpu(kiln_layout layout, const kiln_device *devi
         bounded(&cost, (double)shape->longest / vector * TURN, "the longest row");
         cost.seconds += LAUNCH * (launches + 1);
     } else if (layout == KILN_LAYOUT_HYBRID) {
-        cost.seconds = streamed + gathers + LAUNCH * (launches + 1 + (shape->long_rows ? 2 * (double)k : 0));
+        cost.seconds =
+            streamed + FAR * gathers + LAUNCH * (launches + 1 + (shape->long_rows ? 2 * (double)k : 0));
     } else {
         cost.seconds = streamed + bytes / read * (double)(k - 1) + gathers + LAUNCH * (2 * (double)k + 1);
     }
@@ -223,11 +243,18 @@ done:
 }
 
 static kiln_status columns_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
-    kiln_status status;
+    kiln_status status = KILN_OK;
+    const bool shared = links->layout == KILN_LAYOUT_BALANCED && !ki_on_cpu(A->device);
+    if (shared) links->shares = ki_slot_get(A, &slot_shares[weights]);
+    if (links->shares && links->shares->blocks > 1) return KILN_OK;
     TRY(ki_columns_get(&links->in, A, weights));
-    if (links->layout != KILN_LAYOUT_BALANCED || ki_on_cpu(A->device)) return KILN_OK;
-    if (!ki_slot_get(A, &slot_shares)) TRY(make_shares(A, &links->in));
-    links->shares = ki_slot_get(A, &slot_shares);
+    if (!shared || links->shares) return KILN_OK;
+    TRY(make_shares(A, &links->in));
+    links->shares = ki_slot_get(A, &slot_shares[weights]);
+    if (links->shares->blocks > 1) {
+        links->in = (struct ki_columns){.start = NULL};
+        ki_columns_drop(A);
+    }
 done:
     return status;
 }

@@ -29,6 +29,15 @@
     FIRST(SPACE, int, first) NEXT(TABLE, int, start) NEXT(VALUE, long, rows) NEXT(VALUE, long, links)        \
     NEXT(VALUE, long, each) NEXT(VALUE, long, shares)
 
+/* block_start: by block and row; a block has `height` sources. */
+#define ARGUMENTS_links_blocks(FIRST, NEXT)                                                                  \
+    FIRST(SPACE, int, block_start) NEXT(TABLE, int, start) NEXT(TABLE, int, source) NEXT(VALUE, long, n)     \
+    NEXT(VALUE, long, height) NEXT(VALUE, int, blocks)
+
+#define ARGUMENTS_links_blocked(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, int, to) NEXT(SPACE, real, weight_to) NEXT(TABLE, int, block_start) NEXT(TABLE, int, start) \
+    NEXT(TABLE, int, source) NEXT(TABLE, real, weight) NEXT(VALUE, long, n) NEXT(VALUE, int, blocks)
+
 #ifndef KI_HOST
 #define FOR_ALL(i, n) for (long i = (long)get_global_id(0); i < (n); i += (long)get_global_size(0))
 
@@ -124,7 +133,47 @@ __kernel void links_shares(PARAMETERS(links_shares)) {
 }
 #endif
 
+#ifdef BLOCKS
+/* How many of a row's links come from each block: its sources ascend. */
+__kernel void links_blocks(PARAMETERS(links_blocks)) {
+    FOR_ALL(v, n) {
+        const int end = start[v + 1];
+        int from = start[v];
+        for (int b = 0; b < blocks; b++) {
+            const long behind = (b + 1) * height;
+            int low = from, high = end;
+            while (low < high) {
+                const int middle = low + (high - low) / 2;
+                if (source[middle] < behind)
+                    low = middle + 1;
+                else
+                    high = middle;
+            }
+            block_start[b * n + v] = low - from;
+            from = low;
+        }
+    }
+}
+
+/* A row to 32 threads side by side, block by block. */
+__kernel GROUP_OF(BS) void links_blocked(PARAMETERS(links_blocked)) {
+    const int lane = (int)get_global_id(0) % 32;
+    for (long v = (long)get_global_id(0) / 32; v < n; v += (long)get_global_size(0) / 32) {
+        int from = start[v];
+        for (int b = 0; b < blocks; b++) {
+            const int at = block_start[b * n + v], length = block_start[b * n + v + 1] - at;
+            for (int j = lane; j < length; j += 32) {
+                to[at + j] = source[from + j];
+                if (weight) weight_to[at + j] = weight[from + j];
+            }
+            from += length;
+        }
+    }
+}
+#endif
+
 /* The variants that differ in text, as the tests build them. */
 // build LAYOUT BS=256 WINDOW=1024
 // build SHARES
+// build BLOCKS BS=256
 #endif

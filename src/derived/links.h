@@ -27,11 +27,14 @@ struct ki_links_shape {
 };
 
 /* Shares of `each` rows and links, on a GPU: a share for a group of so many threads, KI_SHARE_A_THREAD rows and links for each.
- * first: int32_t, of each share the row in which it begins, and where the last ends. */
+ * first: int32_t, of each share the row in which it begins, and where the last ends. Where the ranks of all sources do not stay in the
+ * second cache level, the sources come in `blocks` blocks: the rows of the first with their links from its sources, then those of the
+ * second with theirs, so that each row is there once a block. */
 enum { KI_SHARE_A_THREAD = 7 }; /* odd: threads that walk through on-chip memory begin at different banks */
 struct ki_shares {
-    int64_t count, each;
+    int64_t count, each, blocks;
     struct ki_buffer first;
+    struct ki_buffer start, source, weight; /* of several blocks; start: int32_t */
 };
 
 enum { KI_WINDOW = 1024 }; /* rows of a window on a GPU */
@@ -78,7 +81,10 @@ kiln_status ki_windows_fill_cpu(struct ki_windows *windows, const kiln_matrix *A
                                 const struct ki_columns *in);
 kiln_status ki_windows_fill_gpu(struct ki_windows *windows, const kiln_matrix *A,
                                 const struct ki_columns *in);
+/* Of `rows` rows, those of all blocks. */
 kiln_status ki_shares_fill(struct ki_shares *shares, kiln_device *device, const struct ki_buffer *start,
                            int64_t rows, int64_t links);
+/* The links of A by blocks of sources, on a GPU; then their shares. */
+kiln_status ki_blocks_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in);
 
 #endif

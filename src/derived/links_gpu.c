@@ -12,8 +12,10 @@ KI_ARGUMENTS(links_short);
 KI_ARGUMENTS(links_list);
 KI_ARGUMENTS(links_long);
 KI_ARGUMENTS(links_shares);
+KI_ARGUMENTS(links_blocks);
+KI_ARGUMENTS(links_blocked);
 
-enum { GROUP = 256, GROUPS_MOST = 1 << 15, WINDOW = 1024 };
+enum { GROUP = 256, GROUPS_MOST = 1 << 15, WINDOW = 1024, LANES = 32 };
 
 #define LAYOUT "-DLAYOUT -DBS=256 -DWINDOW=1024"
 
@@ -35,6 +37,27 @@ kiln_status ki_shares_fill(struct ki_shares *shares, kiln_device *device, const 
     TRY(launch(device, "links_shares", "-DSHARES", KILN_F32, ki_ceil_div(shares->count + 1, GROUP),
                KI_PACK(links_shares, NULL, .first = &shares->first, .start = start, .rows = rows,
                        .links = links, .each = shares->each, .shares = shares->count)));
+done:
+    return status;
+}
+
+kiln_status ki_blocks_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in) {
+    kiln_device *device = A->device;
+    const int64_t n = A->rows, rows = n * shares->blocks, height = ki_ceil_div(n, shares->blocks);
+    kiln_status status;
+    TRY(ki_device_alloc(device, &shares->start, (rows + 1) * 4));
+    TRY(ki_device_alloc(device, &shares->source, A->nnz * 4));
+    if (in->value) TRY(ki_device_alloc(device, &shares->weight, A->nnz * ki_type_bytes(A->type)));
+    TRY(launch(device, "links_blocks", "-DBLOCKS -DBS=256", A->type, ki_ceil_div(n, GROUP),
+               KI_PACK(links_blocks, A, .block_start = &shares->start, .start = in->start, .source = in->row,
+                       .n = n, .height = height, .blocks = (int32_t)shares->blocks)));
+    TRY(ki_scan(device, A->type, &shares->start, rows));
+    TRY(launch(device, "links_blocked", "-DBLOCKS -DBS=256", A->type, ki_ceil_div(n * LANES, GROUP),
+               KI_PACK(links_blocked, A, .to = &shares->source,
+                       .weight_to = in->value ? &shares->weight : NULL, .block_start = &shares->start,
+                       .start = in->start, .source = in->row, .weight = in->value, .n = n,
+                       .blocks = (int32_t)shares->blocks)));
+    TRY(ki_shares_fill(shares, device, &shares->start, rows, A->nnz));
 done:
     return status;
 }
@@ -100,6 +123,7 @@ static kiln_status fill_long(struct ki_windows *windows, const kiln_matrix *A, c
                        .weight_to = in->value ? &windows->long_weight : NULL, .row = &windows->long_row,
                        .row_start = &windows->long_start, .start = in->start, .source = in->row,
                        .weight = in->value, .rows = rows)));
+    windows->shares.blocks = 1;
     TRY(ki_shares_fill(&windows->shares, device, &windows->long_start, rows, count));
 done:
     return status;

@@ -308,6 +308,7 @@ SCALAR_FN void cg_settle_column(wide *state, wide curvature, wide next) {
 }
 
 /* The state of PageRank's power iteration: see kiln_ranks in kiln.h. */
+#define RANKS_COLUMNS 64 /* at most */
 #define RANKS_MASS 0
 #define RANKS_GOAL 1
 #define RANKS_TAKEN 2

@@ -12,6 +12,7 @@
 #include "pass/combine.h"
 
 enum { SLOT_BEGIN = -1 };
+_Static_assert(RANKS_COLUMNS == KI_RANKS_COLUMNS, "kernels have places for as many");
 
 /* ---- checks ---- */
 

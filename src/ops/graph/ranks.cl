@@ -1,13 +1,16 @@
 /* GPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c). A step gathers what comes in along the links, updates P, and
- * makes the next step's contributions, the mass that dangles and the change while it has the row in its registers: nothing is read
- * twice. The links lie in one of three layouts (derived/links.h): a vector of VS threads takes a row (ROWS), a thread takes one
- * beside others of the same length (WINDOWS), or a group takes a share of rows and links (SHARES), and rows that end in
- * another share than they began in are done at last (JOIN). Each group leaves its sums of K columns in `space`, mass first and
- * then change, column by column, as number `before` + its own of `groups`, which are added up in order. The state S never leaves the
- * device, so that steps queued behind the last one that is wanted see it and do nothing.
+ * makes the next step's contributions, the mass that dangles and the change while it has the row in its registers. The links lie in one
+ * of three layouts (derived/links.h): a vector of VS threads takes a row (ROWS), a thread takes one beside others of the same length
+ * (WINDOWS), or groups first take equal shares of rows and links and leave what came in with each row (SHARES), and then a thread updates
+ * a row (CLOSE). Where the sources lie in several blocks, so that what is gathered stays in the second cache level, a vertex has a row in
+ * each, which CLOSE adds up. Each group leaves its sums of K columns in `space`, mass first and then change, column by column, as its own
+ * number of `groups`, which are added up in order. The state S never leaves the device, so that steps queued behind the last one that
+ * is wanted see it and do nothing.
  *
- * Each part of a step is a launch of ranks_step, and ranks_settle adds up. Where groups may wait for each other (TOGETHER) all of `turns` steps
- * are one launch: groups meet before JOIN, and behind each step, when the last to come adds up; `met` counts who has come, `settled` steps. */
+ * SHARES are a launch of ranks_step, the update is one, and ranks_settle adds up. Where groups may wait for each other (TOGETHER) all of
+ * `turns` steps are one launch: groups meet between shares and update, and behind each step, after which each group adds up all sums
+ * for itself, and the first also writes the state. Two steps in turn have places of their own for their sums, so that nobody
+ * overwrites what others still read. */
 
 #define ARGUMENTS_ranks_factor(FIRST, NEXT)                                                                  \
     FIRST(OUT, real, factor)                                                                                 \
@@ -22,13 +25,13 @@
     NEXT(IN, real, factor)                                                                                   \
     NEXT(VALUE, long, n)                                                                                     \
     NEXT(VALUE, int, groups)                                                                                 \
-    NEXT(VALUE, int, before)                                                                                 \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, first)
 
-/* start, source, weight, place: of ROWS or WINDOWS; long_*: of SHARES and JOIN, which have `rows` rows: those that `row` names, or if it is
- * NULL all. part: of each share what it has of the row that it begins within, and then, behind all of these, of each what it has of the
- * row that it ends within. `slot` is the first step's, of `slots`; met: two numbers, zeros. */
+/* start, source, weight, place: of ROWS or WINDOWS; long_*: of SHARES and CLOSE, which have `rows` rows in each of `blocks` blocks: those
+ * that `row` names, or if it is NULL all. part: of each share what it has of the row that it begins within, behind all of these of each
+ * what it has of the row that it ends within, and then the sums of rows that lie in one share. `slot` is the first step's, of `slots`;
+ * met: a zero. */
 #define ARGUMENTS_ranks_step(FIRST, NEXT)                                                                    \
     FIRST(SPACE, wide, space)                                                                                \
     NEXT(OUT, wide, S)                                                                                       \
@@ -41,7 +44,6 @@
     NEXT(VALUE, wide, damping)                                                                               \
     NEXT(VALUE, long, n)                                                                                     \
     NEXT(VALUE, int, groups)                                                                                 \
-    NEXT(VALUE, int, before)                                                                                 \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, first)                                                                                  \
     NEXT(VALUE, int, teleport_cols)                                                                          \
@@ -57,6 +59,7 @@
     NEXT(TABLE, int, first_row)                                                                              \
     NEXT(TABLE, int, row)                                                                                    \
     NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, blocks)                                                                                 \
     NEXT(VALUE, long, links)                                                                                 \
     NEXT(VALUE, long, shares)                                                                                \
     NEXT(SPACE, int, met)                                                                                    \
@@ -75,9 +78,9 @@
 
 #ifndef KI_HOST
 /* Mass and change of this group, for columns from `first` on. */
-#define LEAVE_SUMS(mass, change)                                                                             \
+#define LEAVE_SUMS(space, mass, change)                                                                      \
     for (int c = 0; c < K; c++) {                                                                            \
-        const int at = (first + c) * groups + before + (int)get_group_id(0);                                 \
+        const int at = (first + c) * groups + (int)get_group_id(0);                                          \
         const wide m = group_total(mass[c], shared), d = group_total(change[c], shared);                     \
         if (get_local_id(0) == 0 && first + c < k) space[at] = m, space[k * groups + at] = d;                \
     }
@@ -112,39 +115,93 @@ __kernel GROUP_OF(BS) void ranks_begin(PARAMETERS(ranks_begin)) {
                 C[i * k + first + c] = x * f;
                 mass[c] += f == REAL(0.0) ? (wide)x : 0;
             }
-    LEAVE_SUMS(mass, change)
+    LEAVE_SUMS(space, mass, change)
+}
+#endif
+
+#if defined(SETTLE) || defined(TOGETHER)
+/* All groups' sums: each column's mass goes to `masses`; true if a column changed by more than its goal. One group also writes the
+ * new state; slot < 0: that at the beginning. */
+DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, int k, int slot, bool writes,
+                      LOCAL_PTR wide *masses, LOCAL_PTR wide *shared) {
+    const bool begin = slot < 0;
+    bool more = begin;
+    for (int c = 0; c < k; c++) {
+        wide mass = 0, change = 0;
+        for (int g = (int)get_local_id(0); g < groups; g += BS) {
+            mass += space[c * groups + g];
+            change += begin ? 0 : space[(k + c) * groups + g];
+        }
+        mass = group_total(mass, shared);
+        change = group_total(change, shared);
+        more = more || !(change <= S[RANKS_GOAL * k + c]);
+        if (get_local_id(0) != 0) continue;
+        masses[c] = mass;
+        if (writes) S[RANKS_MASS * k + c] = mass;
+        if (writes && !begin) S[(RANKS_ROWS + slot) * k + c] = change;
+    }
+    for (int c = (int)get_local_id(0); writes && c < k; c += BS) {
+        S[RANKS_TAKEN * k + c] = begin ? 0 : S[RANKS_TAKEN * k + c] + 1;
+        S[RANKS_ACTIVE * k + c] = more ? 1 : 0;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return more;
+}
+#endif
+
+#ifdef SETTLE
+__kernel GROUP_OF(BS) void ranks_settle(PARAMETERS(ranks_settle)) {
+    LOCAL wide shared[BS], masses[RANKS_COLUMNS];
+    if (slot < 0 || S[RANKS_ACTIVE * k] != 0) settle(S, space, groups, k, slot, true, masses, shared);
+}
+#endif
+
+#ifdef CLEAR
+__kernel void ranks_clear(PARAMETERS(ranks_clear)) {
+    if (get_global_id(0) == 0) *met = 0;
+}
+#endif
+
+#ifdef TOGETHER
+/* Waits until all groups have come here for the `times`-th time; what they wrote before is seen then. */
+DEVICE_FN void meet(volatile __global int *met, int times) {
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0) {
+        memory_fence();
+        count_up(met);
+        while (*met < times * (int)get_num_groups(0)) {}
+        memory_fence();
+    }
+    barrier(CLK_GLOBAL_MEM_FENCE);
 }
 #endif
 
 #ifdef STEP
-/* Column c of a row's update: `sum` has come in along its links. */
-#define UPDATE_ONE(row, c, f, sum)                                                                           \
-    do {                                                                                                     \
-        const index_t at = (row)*k + first + (c);                                                            \
-        const real t = teleport ? teleport[teleport_cols == 1 ? (row) : at] : uniform;                       \
-        const real g = dangling ? dangling[dangling_cols == 1 ? (row) : at] : uniform;                       \
-        const real x = away * t + spread[c] * g + along * (sum), former = P[at];                             \
-        P[at] = x;                                                                                           \
-        next[at] = x * (f);                                                                                  \
-        mass[c] += (f) == REAL(0.0) ? (wide)x : 0;                                                           \
-        change[c] += x > former ? (wide)x - (wide)former : (wide)former - (wide)x;                           \
-    } while (0)
+/* What the update of a row takes, and the sums that it adds to. */
+struct update {
+    __global real *P, *next;
+    __global const real *factor, *teleport, *dangling;
+    int k, first, teleport_cols, dangling_cols;
+    real away, along, uniform, spread[K];
+    wide mass[K], change[K];
+};
 
-#define UPDATE(row, sum)                                                                                     \
-    do {                                                                                                     \
-        const real f = factor[row];                                                                          \
-        _Pragma("unroll") for (int c = 0; c < K; c++) if (first + c < k) UPDATE_ONE(row, c, f, (sum)[c]);    \
-    } while (0)
-
-/* What is the same for all rows. */
-#define UPDATE_BEGIN                                                                                         \
-    wide mass[K], change[K];                                                                                 \
-    real spread[K];                                                                                          \
-    const real away = (real)(1 - damping), along = (real)damping, uniform = (real)(1 / (wide)n);             \
-    for (int c = 0; c < K; c++) {                                                                            \
-        mass[c] = change[c] = 0;                                                                             \
-        spread[c] = first + c < k ? (real)(damping * S[RANKS_MASS * k + first + c]) : REAL(0.0);             \
+/* `sum` has come in along the row's links. */
+DEVICE_FN void update_row(struct update *u, index_t row, const real *sum) {
+    const real f = u->factor[row];
+#pragma unroll
+    for (int c = 0; c < K; c++) {
+        if (c > 0 && u->first + c >= u->k) continue;
+        const index_t at = row * u->k + u->first + c;
+        const real t = u->teleport ? u->teleport[u->teleport_cols == 1 ? row : at] : u->uniform;
+        const real g = u->dangling ? u->dangling[u->dangling_cols == 1 ? row : at] : u->uniform;
+        const real x = u->away * t + u->spread[c] * g + u->along * sum[c], former = u->P[at];
+        u->P[at] = x;
+        u->next[at] = x * f;
+        u->mass[c] += f == REAL(0.0) ? (wide)x : 0;
+        u->change[c] += x > former ? (wide)x - (wide)former : (wide)former - (wide)x;
     }
+}
 
 DEVICE_FN void gather(real *sum, index_t e, __global const int *source, __global const real *weight,
                       __global const real *C, int k, int first) {
@@ -159,13 +216,73 @@ DEVICE_FN void gather(real *sum, index_t e, __global const int *source, __global
         if (c == 0 || first + c < k) sum[c] += w * C[from + c];
 }
 
+#ifdef ROWS
+DEVICE_FN void update_rows(struct update *u, __global const int *start, __global const int *source,
+                           __global const real *weight, __global const real *C, index_t n, LOCAL_PTR real *scratch) {
+    const int lane = (int)get_local_id(0) % VS, vector = (int)get_local_id(0) / VS;
+    for (index_t base = (index_t)get_group_id(0) * (BS / VS); base < n; base += (index_t)get_num_groups(0) * (BS / VS)) {
+        const index_t row = base + vector;
+        real sum[K];
+        for (int c = 0; c < K; c++) sum[c] = REAL(0.0);
+        if (row < n)
+            for (index_t e = start[row] + lane; e < (index_t)start[row + 1]; e += VS)
+                gather(sum, e, source, weight, C, u->k, u->first);
+        group_sums(sum, K, scratch);
+        if (lane == 0 && row < n) update_row(u, row, sum);
+    }
+}
+#endif
 
-#if defined(SHARES) || defined(JOIN)
+#ifdef WINDOWS
+/* The links of a run of equal rows lie column by column: neighbouring threads load what is side by side. */
+DEVICE_FN void update_windows(struct update *u, __global const int *start, __global const int *source,
+                              __global const real *weight, __global const int *place, __global const real *C, index_t n) {
+    for (index_t i = (index_t)get_global_id(0); i < n; i += (index_t)get_global_size(0)) {
+        const int word = load_once_int(place + i);
+        if (word < 0) continue; /* a long row, which shares have */
+        const index_t window = i / WINDOW * WINDOW, run = window + (word >> 10 & 1023);
+        const int length = start[i + 1] - start[i], rows = (word >> 20) + 1;
+        const index_t from = (index_t)start[run] + (i - run);
+        real sum[K];
+        for (int c = 0; c < K; c++) sum[c] = REAL(0.0);
+#pragma unroll 4
+        for (int j = 0; j < length; j++) gather(sum, from + (index_t)j * rows, source, weight, C, u->k, u->first);
+        update_row(u, window + (word & 1023), sum);
+    }
+}
+#endif
+
+#if defined(SHARES) || defined(CLOSE)
 #define EACH (BS * A_THREAD)
-#define ROW(r) (row ? (index_t)row[r] : (r))
 #endif
 
 #ifdef SHARES
+/* A warp's threads meet by themselves where they exchange registers, too. */
+#ifdef SHUFFLES
+#define TEAM (BS < 32 ? BS : 32)
+#define TEAM_MEETS warp_sync()
+#else
+#define TEAM BS
+#define TEAM_MEETS barrier(CLK_LOCAL_MEM_FENCE)
+#endif
+
+/* What comes in along `coming` links, which lie side by side: all are on their way before the first has come. One column. */
+DEVICE_FN void gather_share(LOCAL_PTR real *in, int coming, __global const int *source, __global const real *weight,
+                            __global const real *C, int k, int first) {
+    const int id = (int)get_local_id(0);
+    int from[A_THREAD];
+#pragma unroll
+    for (int u = 0; u < A_THREAD; u++) from[u] = id + u * BS < coming ? load_once_int(source + id + u * BS) : -1;
+#pragma unroll
+    for (int u = 0; u < A_THREAD; u++) {
+        real x = from[u] < 0 ? REAL(0.0) : C[(index_t)from[u] * k + first];
+#ifdef WEIGHTED
+        if (from[u] >= 0) x *= load_once(weight + id + u * BS);
+#endif
+        in[id + u * BS] = x;
+    }
+}
+
 /* How many of `rows` rows, which end at links ends[0 ...], end before that place in the line of rows and links. */
 DEVICE_FN int rows_before(LOCAL_PTR const int *ends, int rows, int line) {
     int low = 0, high = rows;
@@ -179,220 +296,176 @@ DEVICE_FN int rows_before(LOCAL_PTR const int *ends, int rows, int line) {
     return low;
 }
 
-/* Every thread's `sum` becomes that of the row which is open at the thread's end, from the row's begin in the share on; `ended`: a row
- * has ended in the thread, so that what came before does not count. Returns what the thread before has then. */
-DEVICE_FN real sum_open(real sum, bool ended, LOCAL_PTR real *open, LOCAL_PTR int *closed) {
-    const int id = (int)get_local_id(0);
+/* Each thread has `sum` of the row that is open at its end; `ended`: a row has ended in the thread, so that what came before does not
+ * count. Returns what is open at the begin of the thread; *all: at the end of the last thread, in that thread. */
+DEVICE_FN real sum_open(real *all, real sum, bool ended, LOCAL_PTR real *open, LOCAL_PTR int *closed) {
+    const int id = (int)get_local_id(0), lane = id % TEAM, first = id - lane;
+    int end = ended;
     open[id] = sum;
-    closed[id] = ended;
+    closed[id] = end;
+    TEAM_MEETS;
+    for (int reach = 1; reach < TEAM; reach *= 2) {
+        const real more = lane >= reach ? open[id - reach] : REAL(0.0);
+        const int more_closed = lane >= reach ? closed[id - reach] : 0;
+        TEAM_MEETS;
+        if (!end) sum += more;
+        end |= more_closed;
+        open[id] = sum;
+        closed[id] = end;
+        TEAM_MEETS;
+    }
+    real before = REAL(0.0);
+#if BS > 32
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = 1; reach < BS; reach *= 2) {
-        const real more = id >= reach ? open[id - reach] : REAL(0.0);
-        const int more_closed = id >= reach ? closed[id - reach] : 0;
-        barrier(CLK_LOCAL_MEM_FENCE);
-        if (!closed[id]) open[id] += more;
-        closed[id] |= more_closed;
-        barrier(CLK_LOCAL_MEM_FENCE);
+    for (int last = first - 1; last > 0; last -= TEAM) {
+        before += open[last];
+        if (closed[last]) break;
     }
-    return id > 0 ? open[id - 1] : REAL(0.0);
+#endif
+    *all = end ? sum : sum + before;
+    if (lane == 0) return before;
+    return closed[id - 1] ? open[id - 1] : open[id - 1] + before;
 }
-#endif
-#endif
 
-#if defined(SETTLE) || defined(TOGETHER)
-/* The new state, by one group; slot < 0: that at the beginning. */
-DEVICE_FN void settle(__global wide *S, __global const wide *space, int groups, int k, int slot, LOCAL_PTR wide *shared) {
-    const bool begin = slot < 0;
-    bool more = begin;
-    for (int c = 0; c < k; c++) {
-        wide mass = 0, change = 0;
-        for (int g = (int)get_local_id(0); g < groups; g += BS) {
-            mass += space[c * groups + g];
-            change += begin ? 0 : space[(k + c) * groups + g];
+/* A share is a stretch of the line in which each row stands behind its links. Its links are gathered as they lie, side by side; then
+ * each thread walks a stretch of its own in on-chip memory. */
+DEVICE_FN void add_share(__global real *part, index_t share, __global const int *start, __global const int *source,
+                         __global const real *weight, __global const int *first_row, __global const real *C, int k,
+                         int first, index_t line, index_t shares, LOCAL_PTR real *in, LOCAL_PTR int *ends,
+                         LOCAL_PTR real *open, LOCAL_PTR int *closed) {
+    const int id = (int)get_local_id(0);
+    const index_t begin = share * EACH, row0 = (index_t)first_row[share], link0 = begin - row0;
+    const int length = line - begin < EACH ? (int)(line - begin) : EACH;
+    const int ending = (int)((index_t)first_row[share + 1] - row0);
+    __global real *const sums = part + 2 * shares + row0;
+    gather_share(in, length - ending, source + link0, weight + link0, C, k, first);
+    for (int i = id; i < ending; i += BS) ends[i] = (int)((index_t)start[row0 + i + 1] - link0);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    const int from = id * A_THREAD < length ? id * A_THREAD : length,
+              to = from + A_THREAD < length ? from + A_THREAD : length, row_from = rows_before(ends, ending, from);
+    int r = row_from, e = from - row_from;
+    real sum = REAL(0.0), head = REAL(0.0), all;
+    for (int item = from; item < to; item++) {
+        if (r == ending || e < ends[r]) {
+            sum += in[e++];
+            continue;
         }
-        mass = group_total(mass, shared);
-        change = group_total(change, shared);
-        more = more || !(change <= S[RANKS_GOAL * k + c]);
-        if (get_local_id(0) != 0) continue;
-        S[RANKS_MASS * k + c] = mass;
-        if (!begin) S[(RANKS_ROWS + slot) * k + c] = change;
+        if (r == row_from)
+            head = sum; /* the row may have begun before */
+        else
+            sums[r] = sum;
+        sum = REAL(0.0);
+        r++;
     }
-    for (int c = (int)get_local_id(0); c < k; c += BS) {
-        S[RANKS_TAKEN * k + c] = begin ? 0 : S[RANKS_TAKEN * k + c] + 1;
-        S[RANKS_ACTIVE * k + c] = more ? 1 : 0;
+    head += sum_open(&all, sum, r > row_from, open, closed);
+    if (r > row_from) {
+        if (row_from == 0 && (index_t)start[row0] < link0)
+            part[share] = head;
+        else
+            sums[row_from] = head;
+    }
+    if (id == BS - 1) part[shares + share] = all;
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+#endif
+
+#ifdef CLOSE
+/* What has come in with a row: shares have parts of it if it begins in another one than it ends in. */
+DEVICE_FN real sum_of_row(__global const real *part, __global const int *start, index_t row, index_t shares) {
+    const index_t from = ((index_t)start[row] + row) / EACH, to = ((index_t)start[row + 1] + row) / EACH;
+    if (from == to) return part[2 * shares + row];
+    real sum = REAL(0.0);
+#pragma unroll 8
+    for (index_t share = from; share < to; share++) sum += part[shares + share];
+    return sum + part[to];
+}
+
+DEVICE_FN void close_rows(struct update *u, __global const real *part, __global const int *start,
+                          __global const int *row, index_t rows, int blocks, index_t shares) {
+    for (index_t r = (index_t)get_global_id(0); r < rows; r += (index_t)get_global_size(0)) {
+        real sum[K];
+        sum[0] = REAL(0.0);
+        for (int b = 0; b < blocks; b++) sum[0] += sum_of_row(part, start, b * rows + r, shares);
+        update_row(u, row ? (index_t)row[r] : r, sum);
     }
 }
 #endif
 
-#ifdef SETTLE
-__kernel GROUP_OF(BS) void ranks_settle(PARAMETERS(ranks_settle)) {
-    LOCAL wide shared[BS];
-    if (slot < 0 || S[RANKS_ACTIVE * k] != 0) settle(S, space, groups, k, slot, shared);
-}
+#if defined(ROWS) || defined(WINDOWS) || defined(CLOSE)
+#define UPDATES
 #endif
 
-#ifdef CLEAR
-__kernel void ranks_clear(PARAMETERS(ranks_clear)) {
-    if (get_global_id(0) < 2) met[get_global_id(0)] = 0;
-}
-#endif
-
-#ifdef TOGETHER
-/* The groups have all come here `times` times when the count says so; what they wrote before is seen then. True in the group that was
- * the last to come, which does not wait. */
-DEVICE_FN bool arrive(__global int *met, int times, LOCAL_PTR int *last) {
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0) {
-        memory_fence();
-        *last = count_up(met) == times * (int)get_num_groups(0) - 1;
-        memory_fence();
-    }
-    barrier(CLK_GLOBAL_MEM_FENCE);
-    return *last != 0;
-}
-
-DEVICE_FN void wait_for(volatile __global int *count, int least) {
-    if (get_local_id(0) == 0) {
-        while (*count < least) {}
-        memory_fence();
-    }
-    barrier(CLK_GLOBAL_MEM_FENCE);
-}
-#endif
-
-#ifdef STEP
 __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
-    LOCAL wide shared[BS];
-#if defined(ROWS) || defined(JOIN)
-    LOCAL real scratch[BS * K];
-    const int lane = (int)get_local_id(0) % VS, vector = (int)get_local_id(0) / VS;
-#endif
 #ifdef SHARES
     LOCAL real in[EACH], open[BS];
     LOCAL int ends[EACH], closed[BS];
-    const int id = (int)get_local_id(0);
 #endif
-#ifdef TOGETHER
-    LOCAL int last;
-    int meetings = 0;
-    for (int turn = 0; turn < turns; turn++) {
+#ifdef ROWS
+    LOCAL real scratch[BS * K];
+#endif
+#ifdef UPDATES
+    LOCAL wide shared[BS];
+    struct update u;
+    u.P = P;
+    u.factor = factor;
+    u.teleport = teleport;
+    u.dangling = dangling;
+    u.k = k;
+    u.first = first;
+    u.teleport_cols = teleport_cols;
+    u.dangling_cols = dangling_cols;
+    u.away = (real)(1 - damping);
+    u.along = (real)damping;
+    u.uniform = (real)(1 / (wide)n);
 #endif
     if (S[RANKS_ACTIVE * k] == 0) return;
-    UPDATE_BEGIN
-#ifdef ROWS
-    for (index_t base = (index_t)get_group_id(0) * (BS / VS); base < (index_t)n;
-         base += (index_t)get_num_groups(0) * (BS / VS)) {
-        const index_t row = base + vector;
-        real sum[K];
-        for (int c = 0; c < K; c++) sum[c] = REAL(0.0);
-        if (row < (index_t)n)
-            for (index_t e = start[row] + lane; e < (index_t)start[row + 1]; e += VS)
-                gather(sum, e, source, weight, C, k, first);
-        group_sums(sum, K, scratch);
-        if (lane == 0 && row < (index_t)n) UPDATE(row, sum);
-    }
-#endif
-#ifdef WINDOWS
-    /* The links of a run of equal rows lie column by column: neighbouring threads load what is side by side. */
-    for (index_t i = (index_t)get_global_id(0); i < (index_t)n; i += (index_t)get_global_size(0)) {
-        const int word = load_once_int(place + i);
-        if (word < 0) continue; /* a long row, which shares have */
-        const index_t window = i / WINDOW * WINDOW, run = window + (word >> 10 & 1023);
-        const int length = start[i + 1] - start[i], rows = (word >> 20) + 1;
-        const index_t from = (index_t)start[run] + (i - run), row = window + (word & 1023);
-        real sum[K];
-        for (int c = 0; c < K; c++) sum[c] = REAL(0.0);
-#pragma unroll 4
-        for (int j = 0; j < length; j++) gather(sum, from + (index_t)j * rows, source, weight, C, k, first);
-        UPDATE(row, sum);
-    }
+#ifdef TOGETHER
+    LOCAL wide masses[RANKS_COLUMNS];
+    __global wide *former = space;
+    int meetings = 0;
+    for (int turn = 0;; turn++) {
+        __global wide *const own = space + turn % 2 * 2 * k * groups;
+#else
+    __global wide *const own = space;
 #endif
 #ifdef SHARES
-    /* A share is a stretch of the line in which each row stands behind its links. Its links are gathered as they lie, side by side;
-     * then each thread walks a stretch of its own in on-chip memory. One column. */
-    for (index_t share = (index_t)get_group_id(0); share < (index_t)shares;
-         share += (index_t)get_num_groups(0)) {
-        const index_t begin = share * EACH, row0 = (index_t)first_row[share], link0 = begin - row0;
-        const index_t length = (index_t)(rows + links) - begin < EACH ? (index_t)(rows + links) - begin : EACH;
-        const int ending = (int)((index_t)first_row[share + 1] - row0), coming = (int)length - ending;
-        for (int i = id; i < coming; i += BS) {
-            real sum[1] = {REAL(0.0)};
-            gather(sum, link0 + i, long_source, long_weight, C, k, first);
-            in[i] = sum[0];
-        }
-        for (int i = id; i < ending; i += BS) ends[i] = (int)((index_t)long_start[row0 + i + 1] - link0);
-        barrier(CLK_LOCAL_MEM_FENCE);
-        const int from = id * A_THREAD < (int)length ? id * A_THREAD : (int)length,
-                  to = from + A_THREAD < (int)length ? from + A_THREAD : (int)length;
-        const int row_from = rows_before(ends, ending, from);
-        int r = row_from, e = from - row_from;
-        real sum = REAL(0.0), head = REAL(0.0);
-        for (int item = from; item < to; item++) {
-            if (r == ending || e < ends[r]) {
-                sum += in[e++];
-                continue;
-            }
-            if (r == row_from)
-                head = sum; /* the row may have begun before */
-            else
-                UPDATE_ONE(ROW(row0 + r), 0, factor[ROW(row0 + r)], sum);
-            sum = REAL(0.0);
-            r++;
-        }
-        const real before_it = sum_open(sum, r > row_from, open, closed);
-        if (r > row_from) {
-            const real all = head + before_it;
-            if (row_from == 0 && (index_t)long_start[row0] < link0)
-                part[share] = all;
-            else
-                UPDATE_ONE(ROW(row0 + row_from), 0, factor[ROW(row0 + row_from)], all);
-        }
-        if (id == BS - 1) part[shares + share] = open[id];
-        barrier(CLK_LOCAL_MEM_FENCE);
-    }
-#endif
-#ifdef JOIN
+    for (index_t share = (index_t)get_group_id(0); share < (index_t)shares; share += (index_t)get_num_groups(0))
+        add_share(part, share, long_start, long_source, long_weight, first_row, C, k, first,
+                  (index_t)(rows * blocks + links), (index_t)shares, in, ends, open, closed);
 #ifdef TOGETHER
-    meetings++;
-    if (!arrive(met, meetings, &last)) wait_for(met, meetings * (int)get_num_groups(0));
+    meet(met, ++meetings);
 #endif
-    /* Rows that end in another share than they began in: a vector of threads adds up what the shares have of them. */
-    for (index_t base = (index_t)get_group_id(0) * (BS / VS); base < (index_t)shares;
-         base += (index_t)get_num_groups(0) * (BS / VS)) {
-        const index_t share = base + vector;
-        real sum[1] = {REAL(0.0)};
-        index_t r = 0;
-        bool ends_here = false;
-        if (share < (index_t)shares) {
-            r = (index_t)first_row[share];
-            ends_here = (index_t)first_row[share + 1] > r &&
-                        (index_t)long_start[r] < share * (index_t)EACH - r;
-        }
-        if (ends_here) {
-            for (index_t s = ((index_t)long_start[r] + r) / (index_t)EACH + lane; s < share; s += VS)
-                sum[0] += part[shares + s];
-            if (lane == 0) sum[0] += part[share];
-        }
-        group_sums(sum, 1, scratch);
-        if (lane == 0 && ends_here) UPDATE_ONE(ROW(r), 0, factor[ROW(r)], sum[0]);
-    }
 #endif
-    LEAVE_SUMS(mass, change)
 #ifdef TOGETHER
-    meetings++;
-    if (arrive(met, meetings, &last)) {
-        settle(S, space, groups, k, (slot + turn) % slots, shared);
-        barrier(CLK_GLOBAL_MEM_FENCE);
-        if (get_local_id(0) == 0) {
-            memory_fence();
-            atomic_add_int(met + 1, 1);
-        }
-        barrier(CLK_GLOBAL_MEM_FENCE);
-    } else
-        wait_for(met + 1, turn + 1);
-    __global real *const former_next = next;
-    next = C;
-    C = former_next;
+    if (turn > 0 && !settle(S, former, groups, k, (slot + turn - 1) % slots, get_group_id(0) == 0, masses, shared)) return;
+    if (turn == turns) return;
+#define MASS(c) (turn > 0 ? masses[c] : S[RANKS_MASS * k + (c)])
+#else
+#define MASS(c) S[RANKS_MASS * k + (c)]
+#endif
+#ifdef UPDATES
+    u.next = next;
+    for (int c = 0; c < K; c++) {
+        u.mass[c] = u.change[c] = 0;
+        u.spread[c] = first + c < k ? (real)(damping * MASS(first + c)) : REAL(0.0);
+    }
+#ifdef ROWS
+    update_rows(&u, start, source, weight, C, (index_t)n, scratch);
+#endif
+#ifdef WINDOWS
+    update_windows(&u, start, source, weight, place, C, (index_t)n);
+#endif
+#ifdef CLOSE
+    close_rows(&u, part, long_start, row, (index_t)rows, blocks, (index_t)shares);
+#endif
+    LEAVE_SUMS(own, u.mass, u.change)
+#endif
+#ifdef TOGETHER
+    meet(met, ++meetings);
+    former = own;
+    __global real *const C_before = C;
+    C = next;
+    next = C_before;
     }
 #endif
 }
@@ -407,11 +480,13 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
 // build STEP ROWS BS=256 VS=32 K=8 WEIGHTED INDEX64
 // build STEP WINDOWS BS=64 VS=1 K=1 WINDOW=1024
 // build STEP WINDOWS BS=256 VS=1 K=8 WINDOW=1024 WEIGHTED INDEX64
-// build STEP SHARES BS=64 VS=4 K=1 A_THREAD=7
-// build STEP SHARES BS=256 VS=32 K=1 A_THREAD=7 WEIGHTED INDEX64
-// build STEP JOIN BS=256 VS=32 K=1 A_THREAD=7
+// build STEP SHARES BS=64 VS=1 K=1 A_THREAD=7
+// build STEP SHARES BS=256 VS=1 K=1 A_THREAD=7 WEIGHTED INDEX64
+// build STEP CLOSE BS=256 VS=1 K=1 A_THREAD=7
+// build STEP WINDOWS CLOSE BS=256 VS=1 K=1 A_THREAD=7 WINDOW=1024
 // build STEP ROWS BS=256 VS=8 K=4 TOGETHER
-// build STEP WINDOWS SHARES JOIN BS=256 VS=32 K=1 A_THREAD=7 WINDOW=1024 TOGETHER
+// build STEP SHARES CLOSE BS=256 VS=1 K=1 A_THREAD=7 TOGETHER
+// build STEP WINDOWS SHARES CLOSE BS=256 VS=1 K=1 A_THREAD=7 WINDOW=1024 TOGETHER
 // build SETTLE BS=256 VS=1 K=1
 // build CLEAR BS=32 VS=1 K=1
 #endif

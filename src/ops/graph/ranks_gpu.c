@@ -29,18 +29,19 @@ struct launch {
 struct shared {
     const struct ki_shares *shares; /* NULL: none */
     const struct ki_buffer *start, *source, *weight, *row;
-    int64_t rows, links;
+    int64_t rows, links; /* rows: of a block */
 };
 
 struct step {
     const struct ki_ranks *ranks;
     int64_t number, size; /* threads of a group */
-    int64_t groups;       /* of all kernels whose sums are in `space` */
+    int64_t groups;       /* of the kernel whose sums are in `space` */
     int64_t turns;        /* steps that one launch takes */
     struct shared shared;
     struct ki_buffer space;
-    struct ki_buffer met, part;                  /* of groups that wait for each other, of shares */
-    struct launch whole, shares, join, together; /* kernel NULL: not needed */
+    struct ki_buffer met, part;   /* of groups that wait for each other, of shares */
+    struct launch shares, update; /* shares.kernel NULL: not needed */
+    bool together;                /* `update` takes whole steps */
 };
 
 static int64_t group_size(const kiln_device *device) {
@@ -52,7 +53,8 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
                            int VS, int K, int64_t items) {
     const kiln_ranks *on = &step->ranks->on;
     kiln_device *device = on->P->device;
-    const int64_t reach = ki_max(on->P->nnz, on->A->nnz);
+    const int64_t reach = ki_max(ki_max(on->P->nnz, on->A->nnz),
+                                 step->shared.shares ? step->shared.rows * step->shared.shares->blocks : 0);
     char defines[256];
     kiln_status status;
     launch->K = K;
@@ -61,7 +63,7 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
     TRY(ki_kernel_get(&launch->kernel, device, "ranks", function, on->P->type, defines));
     TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, step->size));
     launch->groups = ki_max(1, ki_min(launch->groups, ki_ceil_div(items, step->size)));
-    step->groups += launch->groups;
+    step->groups = launch->groups;
 done:
     return status;
 }
@@ -71,10 +73,11 @@ static int columns_of(const kiln_ranks *on) {
     return k > 4 ? COLUMNS_OF_LAUNCH : k > 2 ? 4 : (int)k;
 }
 
+/* For the sums of two steps. */
 static kiln_status take_space(struct step *step) {
     kiln_device *device = step->ranks->on.P->device;
     return ki_device_scratch(device, &step->space,
-                             2 * step->ranks->on.P->cols * step->groups *
+                             4 * step->ranks->on.P->cols * step->groups *
                                  ki_type_bytes(ki_wide_type(device)));
 }
 
@@ -100,10 +103,10 @@ kiln_status ki_ranks_begin_gpu(const struct ki_ranks *ranks) {
     TRY(ki_launch_elements(on->factor, n, "ranks", "ranks_factor", "-DFACTOR -DBS=128 -DVS=1 -DK=1",
                            KI_PACK(ranks_factor, on->P, .factor = on->factor, .row_start = &on->A->row_start,
                                    .values = on->weighted ? on->A : NULL, .n = n)));
-    TRY(prepare(&step.whole, &step, "ranks_begin", "BEGIN", 1, columns_of(on), n));
+    TRY(prepare(&step.update, &step, "ranks_begin", "BEGIN", 1, columns_of(on), n));
     TRY(take_space(&step));
-    for (int64_t first = 0; first < k; first += step.whole.K)
-        TRY(ki_kernel_launch(on->P->device, step.whole.kernel, step.whole.groups, step.size,
+    for (int64_t first = 0; first < k; first += step.update.K)
+        TRY(ki_kernel_launch(on->P->device, step.update.kernel, step.update.groups, step.size,
                              KI_PACK(ranks_begin, on->P, .space = &step.space, .P = on->P, .C = on->C,
                                      .factor = on->factor, .n = n, .groups = (int32_t)step.groups,
                                      .k = (int32_t)k, .first = (int32_t)first)));
@@ -116,34 +119,36 @@ done:
 
 static struct shared shared_rows(const struct ki_ranks *ranks) {
     const struct ki_windows *w = ranks->in.windows;
+    const struct ki_shares *s = ranks->in.shares;
     const kiln_matrix *A = ranks->on.A;
     const struct ki_columns *in = &ranks->in.in;
     const bool weighted = ranks->on.weighted;
-    if (ranks->in.layout == KILN_LAYOUT_CSR || (w && !w->long_rows)) return (struct shared){.shares = NULL};
-    return w ? (struct shared){&w->shares,      &w->long_start,
-                               &w->long_source, weighted ? &w->long_weight : NULL,
-                               &w->long_row,    w->long_rows,
-                               w->long_links}
-             : (struct shared){ranks->in.shares, in->start, in->row, weighted ? in->value : NULL, NULL,
-                               A->rows,          A->nnz};
+    if (w && w->long_rows)
+        return (struct shared){
+            &w->shares,   &w->long_start, &w->long_source, weighted ? &w->long_weight : NULL,
+            &w->long_row, w->long_rows,   w->long_links};
+    if (!s) return (struct shared){.shares = NULL};
+    return s->blocks > 1
+               ? (struct shared){s,    &s->start, &s->source, weighted ? &s->weight : NULL,
+                                 NULL, A->rows,   A->nnz}
+               : (struct shared){s, in->start, in->row, weighted ? in->value : NULL, NULL, A->rows, A->nnz};
 }
 
-/* Columns from `column` on by one kernel, whose groups' sums stand behind those of `before` groups of other launches. */
-static kiln_status launch_part(const struct step *step, const struct launch *launch, int64_t column,
-                               int64_t before) {
+/* Columns from `column` on by one kernel. */
+static kiln_status launch_part(const struct step *step, const struct launch *launch, int64_t column) {
     const kiln_ranks *on = &step->ranks->on;
     const struct ki_columns *in = &step->ranks->in.in;
     const struct ki_windows *w = step->ranks->in.windows;
     const struct shared *of = &step->shared;
-    const bool odd = step->number % 2 != 0, together = launch == &step->together;
+    const bool odd = step->number % 2 != 0;
     const int64_t slots = on->S->rows - RANKS_ROWS;
-    return (together ? ki_kernel_launch_together : ki_kernel_launch)(
+    return (step->together ? ki_kernel_launch_together : ki_kernel_launch)(
         on->P->device, launch->kernel, launch->groups, step->size,
         KI_PACK(ranks_step, on->P, .space = &step->space, .S = on->S, .C = odd ? on->next : on->C,
                 .next = odd ? on->C : on->next, .P = on->P, .factor = on->factor, .teleport = on->teleport,
                 .dangling = on->dangling, .damping = on->damping, .n = on->P->rows,
-                .groups = (int32_t)step->groups, .before = (int32_t)before, .k = (int32_t)on->P->cols,
-                .first = (int32_t)column, .teleport_cols = on->teleport ? (int32_t)on->teleport->cols : 0,
+                .groups = (int32_t)step->groups, .k = (int32_t)on->P->cols, .first = (int32_t)column,
+                .teleport_cols = on->teleport ? (int32_t)on->teleport->cols : 0,
                 .dangling_cols = on->dangling ? (int32_t)on->dangling->cols : 0,
                 .start = w ? &w->start : in->start, .source = w ? &w->source : in->row,
                 .weight = !on->weighted ? NULL
@@ -152,62 +157,60 @@ static kiln_status launch_part(const struct step *step, const struct launch *lau
                 .place = w ? &w->place : NULL, .long_start = of->start, .long_source = of->source,
                 .long_weight = of->weight, .part = of->shares ? &step->part : NULL,
                 .first_row = of->shares ? &of->shares->first : NULL, .row = of->row, .rows = of->rows,
-                .links = of->links, .shares = of->shares ? of->shares->count : 0,
-                .met = together ? &step->met : NULL, .slot = (int32_t)(step->number % slots),
-                .slots = (int32_t)slots, .turns = (int32_t)step->turns));
+                .blocks = of->shares ? (int32_t)of->shares->blocks : 0, .links = of->links,
+                .shares = of->shares ? of->shares->count : 0, .met = step->together ? &step->met : NULL,
+                .slot = (int32_t)(step->number % slots), .slots = (int32_t)slots,
+                .turns = (int32_t)step->turns));
 }
 
 static kiln_status run_apart(struct step *step) {
     const kiln_ranks *on = &step->ranks->on;
-    const int64_t k = on->P->cols, others = step->whole.kernel ? step->whole.groups : 0;
     kiln_status status = KILN_OK;
-    for (int64_t c = 0; step->whole.kernel && c < k; c += step->whole.K)
-        TRY(launch_part(step, &step->whole, c, 0));
-    for (int64_t c = 0; step->shares.kernel && c < k; c++) {
-        TRY(launch_part(step, &step->shares, c, others));
-        TRY(launch_part(step, &step->join, c, others + step->shares.groups));
+    for (int64_t c = 0; c < on->P->cols; c += step->update.K) {
+        if (step->shares.kernel) TRY(launch_part(step, &step->shares, c));
+        TRY(launch_part(step, &step->update, c));
     }
     TRY(settle(step, step->number % (on->S->rows - RANKS_ROWS)));
 done:
     return status;
 }
 
-/* The parts of a step, as ranks.cl's defines: what is gathered by rows or windows, and by shares. */
+/* The kernels of a step, as ranks.cl's defines: what gathers by shares, and what updates, by rows, windows or behind shares; shares take
+ * a column at a time. Groups that may wait for each other do all of it in one. */
 static kiln_status prepare_parts(struct step *step) {
     const struct ki_ranks *ranks = step->ranks;
     const kiln_ranks *on = &ranks->on;
     kiln_device *device = on->P->device;
     const int64_t n = on->P->rows, count = step->shared.shares ? step->shared.shares->count : 0;
     const bool rows = ranks->in.layout == KILN_LAYOUT_CSR, windows = ranks->in.windows != NULL;
-    const int K = columns_of(on), VS = device->properties.is_gpu ? 32 : 4;
-    const int of_rows = rows ? ki_rows_vector(device, on->A->nnz, n) : VS;
-    char what[160], whole[48], of_shares[48];
-    kiln_status status = KILN_OK;
-    snprintf(whole, sizeof whole, "%s",
-             rows      ? "STEP -DROWS"
-             : windows ? "STEP -DWINDOWS -DWINDOW=1024"
-                       : "STEP");
-    snprintf(of_shares, sizeof of_shares, " -DA_THREAD=%d", KI_SHARE_A_THREAD);
-    TRY(ki_device_space(device, PART_SPACE, &step->met, PART_PLACE + 2 * count * ki_type_bytes(on->P->type)));
+    const int K = count ? 1 : columns_of(on), VS = rows ? ki_rows_vector(device, on->A->nnz, n) : 1;
+    char what[160], shares[48], updates[80];
+    kiln_status status;
+    step->together = device->properties.together && on->P->cols <= K;
+    snprintf(shares, sizeof shares, "STEP -DSHARES -DA_THREAD=%d", KI_SHARE_A_THREAD);
+    snprintf(updates, sizeof updates, " -DA_THREAD=%d%s%s%s", KI_SHARE_A_THREAD, rows ? " -DROWS" : "",
+             windows ? " -DWINDOWS -DWINDOW=1024" : "", count ? " -DCLOSE" : "");
+    snprintf(what, sizeof what, "STEP%s%s%s", step->together && count ? " -DSHARES" : "", updates,
+             step->together ? " -DTOGETHER" : "");
+    if (count && !step->together)
+        TRY(prepare(&step->shares, step, "ranks_step", shares, 1, 1, count * step->size));
+    TRY(prepare(&step->update, step, "ranks_step", what, VS, K,
+                ki_max(n * VS, step->together ? count * step->size : 0)));
+done:
+    return status;
+}
+
+/* For what shares leave to the update, and for the count of the groups that have met. */
+static kiln_status take_part(struct step *step) {
+    const struct shared *of = &step->shared;
+    const int64_t count = of->shares ? 2 * of->shares->count + of->rows * of->shares->blocks : 0;
+    kiln_status status;
+    TRY(ki_device_space(step->ranks->on.P->device, PART_SPACE, &step->met,
+                        PART_PLACE + count * ki_type_bytes(step->ranks->on.P->type)));
     step->part = step->met;
     step->part.offset += PART_PLACE;
-    if (device->properties.together && (count ? on->P->cols == 1 : on->P->cols <= K)) {
-        snprintf(what, sizeof what, "%s%s%s -DTOGETHER", whole, count ? " -DSHARES -DJOIN" : "",
-                 count ? of_shares : "");
-        return prepare(&step->together, step, "ranks_step", what, of_rows, K,
-                       ki_max(rows      ? n * of_rows
-                              : windows ? n
-                                        : 0,
-                              count * step->size));
-    }
-    if (rows || windows)
-        TRY(prepare(&step->whole, step, "ranks_step", whole, rows ? of_rows : 1, K,
-                    n * (rows ? of_rows : 1)));
-    if (!count) return KILN_OK;
-    snprintf(what, sizeof what, "STEP -DSHARES%s", of_shares);
-    TRY(prepare(&step->shares, step, "ranks_step", what, VS, 1, count * step->size));
-    snprintf(what, sizeof what, "STEP -DJOIN%s", of_shares);
-    TRY(prepare(&step->join, step, "ranks_step", what, VS, 1, count * VS));
+    step->part.bytes -= PART_PLACE;
+    step->met.bytes = PART_PLACE;
 done:
     return status;
 }
@@ -219,7 +222,7 @@ static kiln_status run_together(struct step *step) {
     TRY(ki_kernel_get(&clear, device, "ranks", "ranks_clear", step->ranks->on.P->type,
                       "-DCLEAR -DBS=32 -DVS=1 -DK=1"));
     TRY(ki_kernel_launch(device, clear, 1, 32, KI_PACK(ranks_clear, step->ranks->on.P, .met = &step->met)));
-    TRY(launch_part(step, &step->together, 0, 0));
+    TRY(launch_part(step, &step->update, 0));
 done:
     return status;
 }
@@ -228,11 +231,13 @@ kiln_status ki_ranks_steps_gpu(const struct ki_ranks *ranks, int64_t first, int6
     struct step step = {
         .ranks = ranks, .size = group_size(ranks->on.P->device), .shared = shared_rows(ranks)};
     kiln_status status;
+    if (count == 0) return KILN_OK;
     TRY(prepare_parts(&step));
+    TRY(take_part(&step));
     TRY(take_space(&step));
-    step.turns = step.together.kernel ? count : 1;
+    step.turns = step.together ? count : 1;
     for (step.number = first; step.number < first + count; step.number += step.turns)
-        TRY((step.together.kernel ? run_together : run_apart)(&step));
+        TRY((step.together ? run_together : run_apart)(&step));
 done:
     return status;
 }
