@@ -16,7 +16,7 @@ from conftest import ROOT
 from kiln._library import lib, text as library_text
 
 DOCS = ROOT / "docs"
-RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "groups", "gallery", "troubleshooting",
+RUN = ["tutorial-cli", "tutorial-table", "tutorial-python", "tutorial-c", "large-data", "devices", "groups", "scaling", "gallery", "troubleshooting",
        "linear", "hits"]
 SAME = doctest.OutputChecker()
 LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
