@@ -181,7 +181,7 @@ done:
 
 kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, int64_t limit) {
     static const char call[] = "kiln_classes";
-    kiln_status status;
+    kiln_status status = KILN_OK;
     double *labels = NULL;
     struct ki_labels pair = {0};
     if (!values || !count || !y) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
