@@ -2,9 +2,9 @@
 """Kiln's sampled products on a GPU against cuSPARSE (PyTorch's sampled_addmm and sparse product) and RoDe in one process on the same
 data, shaped as in table III of the SDDMM paper: rows, columns and entries of the data sets, popular columns where theirs are.
 
-usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--rode LIBRARY] [--nisa PROGRAM] [--plans]
-                    [--no-peers] [--json FILE] [--commit TEXT]
-The case "long" has more than 2^31 entries. --rode and --nisa are what rode.sh and nisa.sh have built. --plans times every plan of
+usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--rode LIBRARY] [--nisa PROGRAM] [--halves]
+                    [--plans] [--no-peers] [--json FILE] [--commit TEXT]
+The case "long" has more than 2^31 entries. --halves also times factors of half precision. --rode and --nisa are what rode.sh and nisa.sh have built. --plans times every plan of
 kiln_sddmm instead, as kiln tune sddmm --exhaustive does.
 Times are medians over batches of calls, wall clock around a synchronised batch. "fused" is kiln_sddmm_multiply, "pair" the same as two
 calls, kiln_sddmm and then kiln_multiply. Fails where Kiln and the peer differ by more than 1e-4 of the largest.
@@ -128,6 +128,25 @@ def peer_times(row, start, col, value, A, B, got, rode):
     torch.cuda.empty_cache()
 
 
+def half_times(device, row, sample, a, b, p, exact):
+    """With factors of half precision, S and P in f32 all the same; how far the products are from those of f32."""
+    got, alone = np.empty_like(exact), Sample(kind=sample.kind, floor=0, S=sample.S)
+    kiln.library.kiln_half_free.argtypes = [kiln.P]
+    for name, code in (("f16", 1), ("bf16", 2)):
+        halves = kiln.P(), kiln.P()
+        for half, factor in zip(halves, (a, b)):
+            kiln.check(kiln.library.kiln_half_copy(ctypes.byref(half), code, factor.handle))
+
+        def call(halves=halves):
+            kiln.check(kiln.library.kiln_sddmm_half(p, None, kiln.D(1), ctypes.byref(alone), *halves, kiln.D(0)))
+
+        row[f"{name}_ms"] = median_time(call, device.sync, 0.05) * 1e3
+        kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+        row[f"{name}_difference"] = float(np.abs(got - exact).max() / np.abs(exact).max())
+        for half in halves:
+            kiln.library.kiln_half_free(half)
+
+
 def run_plans(device, name, k, data):
     """Each plan's time, the prediction beside it, and how far its products are from those of the choice, which comes first."""
     rows, cols = CASES[name][:2]
@@ -199,7 +218,7 @@ def run_long(device, k=32, rows=2_200_000, per_row=1000):
     return row
 
 
-def run(device, name, k, data, peers, rode):
+def run(device, name, k, data, peers, rode, halves):
     rows, cols = CASES[name][:2]
     start, col, value = data
     row = {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col)}
@@ -227,6 +246,9 @@ def run(device, name, k, data, peers, rode):
     row["sddmm_ms"] = median_time(sddmm, device.sync) * 1e3
     got = np.empty(len(col), np.float32)
     kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+    if halves:
+        half_times(device, row, sample, a, b, p, got)
+        sddmm()
     row["spmm_ms"] = median_time(product, device.sync) * 1e3
     row["pair_ms"] = median_time(pair, device.sync) * 1e3
     row["fused_ms"] = median_time(lambda: fused(y, False), device.sync) * 1e3
@@ -253,6 +275,7 @@ def main():
     parser.add_argument("--plans", action="store_true")
     parser.add_argument("--rode")
     parser.add_argument("--nisa")
+    parser.add_argument("--halves", action="store_true")
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
@@ -271,7 +294,7 @@ def main():
             if options.plans:
                 row = run_plans(device, case, k, data)
             else:
-                row = run(device, case, k, data, not options.no_peers, rode)
+                row = run(device, case, k, data, not options.no_peers, rode, options.halves)
                 if options.nisa:
                     nisa_times(row, options.nisa, data[0], data[1])
             rows.append(row)

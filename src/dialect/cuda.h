@@ -112,6 +112,19 @@ DEVICE_FN void warp_sync() {
 #define REAL_OF(bits) __uint_as_float(bits)
 #endif
 
+#define FLOAT_OF(bits) __uint_as_float(bits)
+
+/* The number that 16 bits are in IEEE 754's half precision. */
+DEVICE_FN float float_of_f16(uint bits) {
+    float x = 0;
+#ifdef __CUDA_ARCH__ /* or a compiler that only checks the syntax */
+    asm("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %1;\n\tcvt.f32.f16 %0, low;\n\t}"
+        : "=f"(x)
+        : "r"(bits));
+#endif
+    return x;
+}
+
 /* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range: the hardware's estimate, in f64 with a step of Halley's
  * method, which triples its 20 bits. */
 DEVICE_FN real inverse_sqrt(real x) {

@@ -18,7 +18,8 @@ typedef long start_t;
 #define EACH_ENTRY(r) _Pragma("unroll") for (int r = 0; r < R; r++)
 #define AT(q) (((q)*VS + lane) * W) /* where a thread's piece of a row begins */
 
-#if W == 4 && defined(REAL_F64)
+#ifdef HALVES
+#elif W == 4 && defined(REAL_F64)
 #define PIECE double4
 #elif W == 4
 #define PIECE float4
@@ -28,6 +29,7 @@ typedef long start_t;
 #define PIECE float2
 #endif
 
+#ifndef HALVES
 /* W adjacent numbers. */
 DEVICE_FN void load_piece(real *to, __global const real *from) {
 #if W == 1
@@ -69,6 +71,65 @@ DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width
 DEVICE_FN void store_row(__global real *to, const real *from, int lane, int width) {
     EACH_PIECE(q) if (AT(q) < width) store_piece(to + AT(q), from + q * W);
 }
+
+/* Rows of factors as they are loaded: `word`s, of which a thread has WORDS. */
+typedef real factor;
+typedef real word;
+#define WORDS PLACES
+#define load_factor load_row
+DEVICE_FN real number_of(const word *row, int p) {
+    return row[p];
+}
+#else
+/* Two numbers in a word, the first one below, or one where a piece is one number. They become `real` when they are multiplied, so that
+ * rows on their way take half the registers. */
+typedef unsigned short factor;
+typedef uint word;
+#define WORDS (W == 1 ? Q : PLACES / 2)
+
+#if W == 8
+#define PIECE uint4
+#elif W == 4
+#define PIECE uint2
+#elif W == 2
+#define PIECE uint
+#else
+#define PIECE factor
+#endif
+
+DEVICE_FN void load_factor(word *to, __global const factor *from, int lane, int width) {
+    EACH_PIECE(q) {
+        word *words = to + q * (W == 1 ? 1 : W / 2);
+        for (int w = 0; w < (W == 1 ? 1 : W / 2); w++) words[w] = 0;
+        if (AT(q) < width) {
+            const PIECE piece = *(__global const PIECE *)(from + AT(q));
+#if W <= 2
+            words[0] = piece;
+#else
+            words[0] = piece.x;
+            words[1] = piece.y;
+#if W == 8
+            words[2] = piece.z;
+            words[3] = piece.w;
+#endif
+#endif
+        }
+    }
+}
+
+/* The lower 16 bits; bfloat16 is the upper half of f32. */
+DEVICE_FN real lower_number(uint bits) {
+    return HALVES == 2 ? FLOAT_OF(bits << 16) : float_of_f16(bits & 0xffffu);
+}
+
+DEVICE_FN real number_of(const word *row, int p) {
+#if W == 1
+    return lower_number(row[p]);
+#else
+    return lower_number(p % 2 ? row[p / 2] >> 16 : row[p / 2]);
+#endif
+}
+#endif
 
 /* The row that entry e is in. */
 DEVICE_FN long row_of(__global const start_t *start, long rows, long e) {

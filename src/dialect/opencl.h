@@ -88,6 +88,23 @@ DEVICE_FN void warp_sync(void) {
 #endif
 }
 
+#define FLOAT_OF(bits) as_float(bits)
+
+/* The number that 16 bits are in IEEE 754's half precision. Its exponent moves to where f32 has it and is 112 too small, which a product
+ * mends, also where it is 0; infinities keep the largest one. */
+DEVICE_FN float float_of_f16(uint bits) {
+#ifdef KILN_NVIDIA
+    float x;
+    __asm__("{\n\t.reg .b16 low, high;\n\tmov.b32 {low, high}, %1;\n\tcvt.f32.f16 %0, low;\n\t}"
+            : "=f"(x)
+            : "r"(bits));
+    return x;
+#else
+    const uint size = as_uint(as_float((bits & 0x7fffu) << 13) * 0x1p112f);
+    return as_float(size | (bits & 0x8000u) << 16 | ((bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u));
+#endif
+}
+
 /* 1 / sqrt(x), to 2 units in the last place, of a number in the normal range; with NVIDIA as in the other dialect. */
 DEVICE_FN real inverse_sqrt(real x) {
 #ifndef KILN_NVIDIA

@@ -30,6 +30,12 @@ struct double2 {
 struct double4 {
     double x, y, z, w;
 };
+struct uint2 {
+    unsigned x, y;
+};
+struct uint4 {
+    unsigned x, y, z, w;
+};
 struct int2 {
     int x, y;
 };

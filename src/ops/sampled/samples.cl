@@ -11,8 +11,8 @@
     FIRST(TABLE, start_t, start)                                                                             \
     NEXT(TABLE, int, col)                                                                                    \
     NEXT(TABLE, real, value)                                                                                 \
-    NEXT(IN, real, A)                                                                                        \
-    NEXT(IN, real, B)                                                                                        \
+    NEXT(IN, factor, A)                                                                                      \
+    NEXT(IN, factor, B)                                                                                      \
     NEXT(OUT, real, P)                                                                                       \
     NEXT(SPACE, wide, sums)                                                                                  \
     NEXT(VALUE, long, rows)                                                                                  \
@@ -28,25 +28,32 @@
 #ifndef KI_HOST
 #define OWN (R > VS ? R / VS : 1) /* entries that a thread finishes */
 
+/* A row of A as numbers. */
+DEVICE_FN void widen(real *a, const word *row) {
+    EACH_PLACE(p) a[p] = number_of(row, p);
+}
+
 /* The dot products of R rows of B with their rows of A. */
-DEVICE_FN void dots(real *d, real *a, real (*b)[PLACES], struct place *at, __global const start_t *start,
-                    __global const real *A, int step, int k, int lane, int width) {
+DEVICE_FN void dots(real *d, real *a, word (*b)[WORDS], struct place *at, __global const start_t *start,
+                    __global const factor *A, int step, int k, int lane, int width) {
 #ifdef AHEAD
-    real rows[R][PLACES];
+    word rows[R][WORDS];
     EACH_ENTRY(r) {
         if (step + r < at->count) moves_on(at, start, step + r);
-        load_row(rows[r], A + at->row * k, lane, width);
+        load_factor(rows[r], A + at->row * k, lane, width);
     }
-#endif
     EACH_ENTRY(r) {
-#ifdef AHEAD
-        EACH_PLACE(p) a[p] = rows[r][p];
+        widen(a, rows[r]);
 #else
-        if (step + r < at->count && moves_on(at, start, step + r))
-            load_row(a, A + at->row * k, lane, width);
+    EACH_ENTRY(r) {
+        if (step + r < at->count && moves_on(at, start, step + r)) {
+            word row[WORDS];
+            load_factor(row, A + at->row * k, lane, width);
+            widen(a, row);
+        }
 #endif
         d[r] = REAL(0.0);
-        EACH_PLACE(p) d[r] += a[p] * b[r][p];
+        EACH_PLACE(p) d[r] += a[p] * number_of(b[r], p);
     }
 }
 
@@ -86,16 +93,19 @@ __kernel GROUP_OF(BS) void samples(PARAMETERS(samples)) {
     struct place at = place_of(start, rows, nnz, each, (long)get_group_id(0) * (BS / VS) + id / VS);
     const struct finish to = {value + at.begin, P + at.begin, alpha, beta, least, first == 0, first + width >= k};
     real a[PLACES];
+    word row[WORDS];
     wide sum = 0;
     A += first;
     B += first;
     col += at.begin;
-    load_row(a, A + at.row * k, lane, width);
+    load_factor(row, A + at.row * k, lane, width);
+    widen(a, row);
     for (int step = 0; step < each; step += R) {
-        real b[R][PLACES], d[R], s[OWN];
+        word b[R][WORDS];
+        real d[R], s[OWN];
         int c[R];
         load_columns(c, col, step, at.count);
-        EACH_ENTRY(r) load_row(b[r], B + (long)c[r] * k, lane, width);
+        EACH_ENTRY(r) load_factor(b[r], B + (long)c[r] * k, lane, width);
         for (int i = 0; i < OWN; i++)
             s[i] = step + own + i < at.count ? to.value[step + own + i] : REAL(0.0);
         dots(d, a, b, &at, start, A, step, k, lane, width);
@@ -119,4 +129,7 @@ __kernel GROUP_OF(BS) void samples(PARAMETERS(samples)) {
 // build SAMPLE=2 WITH_P VS=8 BS=128 Q=4 W=4 R=2 SLICED
 // build SAMPLE=1 WITH_SUM VS=2 BS=128 Q=1 W=2 R=8 AHEAD
 // build SAMPLE=4 WITH_P VS=64 BS=128 Q=2 W=2 R=2 AHEAD
+// build SAMPLE=2 WITH_P VS=8 BS=128 Q=2 W=8 R=4 HALVES=1
+// build SAMPLE=2 WITH_P VS=4 BS=128 Q=2 W=4 R=8 HALVES=2 AHEAD
+// build SAMPLE=2 WITH_P VS=4 BS=128 Q=2 W=1 R=8 HALVES=1
 #endif

@@ -8,9 +8,24 @@
 #include "core/sized.h"
 #include "derived/columns.h"
 #include "kiln/tune.h"
+#include "ops/sampled/half.h"
 #include "pass/combine.h"
 #include "pass/group.h"
 
+static kiln_status check_factors(const char *call, const kiln_sample *own) {
+    const kiln_matrix *S = own->S;
+    kiln_status status;
+    if (!own->A) return ki_fail(KILN_ERR_ARGUMENT, "%s: A is NULL", call);
+    if (own->A->cols < 1 || own->A->cols > KI_SAMPLE_COLUMNS)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: A has %lld columns, but must have from 1 to %d", call,
+                       (long long)own->A->cols, KI_SAMPLE_COLUMNS);
+    TRY(ki_check_dense(call, "A", own->A, S, S->rows, own->A->cols));
+    TRY(ki_check_dense(call, "B", own->B, S, S->cols, own->A->cols));
+done:
+    return status;
+}
+
+/* All but the factors. */
 static kiln_status check_sample(const char *call, kiln_sample *own, const kiln_sample *sample) {
     kiln_status status;
     if (!sample) return ki_fail(KILN_ERR_ARGUMENT, "%s: sample is NULL", call);
@@ -20,17 +35,34 @@ static kiln_status check_sample(const char *call, kiln_sample *own, const kiln_s
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no kind of sample has the number %d", call, (int)own->kind);
     if (!S || S->format != KILN_CSR) return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be a CSR matrix", call);
     TRY(ki_check_operand(call, "S", S, S));
-    if (!own->A) return ki_fail(KILN_ERR_ARGUMENT, "%s: A is NULL", call);
-    if (own->A->cols < 1 || own->A->cols > KI_SAMPLE_COLUMNS)
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: A has %lld columns, but must have from 1 to %d", call,
-                       (long long)own->A->cols, KI_SAMPLE_COLUMNS);
-    TRY(ki_check_dense(call, "A", own->A, S, S->rows, own->A->cols));
-    TRY(ki_check_dense(call, "B", own->B, S, S->cols, own->A->cols));
     if (!(own->floor >= 0) || isinf(own->floor))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: floor is %g, but must be a finite number of 0 or more", call,
                        own->floor);
     if (own->floor == 0) own->floor = S->type == KILN_F32 ? 1e-30 : 1e-290;
     if (S->device->lost) return kiln_device_sync(S->device);
+done:
+    return status;
+}
+
+/* Factors of half precision beside a sample that names none. */
+static kiln_status check_halves(const char *call, kiln_sample *own, const kiln_sample *sample,
+                                const kiln_half *A, const kiln_half *B) {
+    kiln_status status;
+    if (!A || !B) return ki_fail(KILN_ERR_ARGUMENT, "%s: A or B is NULL", call);
+    TRY(check_sample(call, own, sample));
+    const kiln_matrix *S = own->S;
+    TRY(ki_check_single(call, S->device));
+    if (own->A || own->B)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: sample names factors, but must leave A and B NULL", call);
+    if (S->type != KILN_F32) return ki_fail(KILN_ERR_ARGUMENT, "%s: S must be f32", call);
+    if (A->type != B->type) return ki_fail(KILN_ERR_ARGUMENT, "%s: A and B differ in type", call);
+    if (A->words->device != S->device || B->words->device != S->device)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: A, B and S must lie on one device", call);
+    if (A->rows != S->rows || B->rows != S->cols || A->cols != B->cols)
+        return ki_fail(KILN_ERR_ARGUMENT,
+                       "%s: A is %lld x %lld and B %lld x %lld, but S has %lld rows and %lld columns", call,
+                       (long long)A->rows, (long long)A->cols, (long long)B->rows, (long long)B->cols,
+                       (long long)S->rows, (long long)S->cols);
 done:
     return status;
 }
@@ -77,7 +109,7 @@ static kiln_status run_single(const void *of) {
                                           {sampled->Z, false}, {sampled->P, true},  {sampled->Y, true}};
     sampled->rows = sampled->by_columns ? S->cols : S->rows;
     sampled->nnz = S->nnz;
-    sampled->k = sampled->B->cols;
+    if (!sampled->halves) sampled->k = sampled->B->cols;
     if (sampled->Y && !sampled->Z) sampled->beta = 0;
     TRY(ki_operands_hold(device, operands, 6));
     held = true;
@@ -124,6 +156,7 @@ kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sam
     kiln_status status;
     kiln_sample own;
     TRY(check_sample(call, &own, sample));
+    TRY(check_factors(call, &own));
     if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
     TRY(check_sampled(call, P, own.S));
     TRY(run(&(struct ki_sampled){.kind = own.kind,
@@ -131,6 +164,29 @@ kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sam
                                  .floor = own.floor,
                                  .A = own.A,
                                  .B = own.B,
+                                 .P = P,
+                                 .alpha = alpha,
+                                 .beta = beta,
+                                 .sum = sum}));
+done:
+    return status;
+}
+
+kiln_status kiln_sddmm_half(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample,
+                            const kiln_half *A, const kiln_half *B, double beta) {
+    static const char call[] = "kiln_sddmm_half";
+    kiln_status status;
+    kiln_sample own;
+    TRY(check_halves(call, &own, sample, A, B));
+    if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
+    TRY(check_sampled(call, P, own.S));
+    TRY(run(&(struct ki_sampled){.kind = own.kind,
+                                 .S = own.S,
+                                 .k = A->cols,
+                                 .halves = (int)A->type,
+                                 .floor = own.floor,
+                                 .A = A->words,
+                                 .B = B->words,
                                  .P = P,
                                  .alpha = alpha,
                                  .beta = beta,
@@ -147,6 +203,7 @@ kiln_status kiln_sddmm_with(const kiln_plan *plan, kiln_matrix *P, const kiln_sa
     int n = 1;
     if (!plan || !P) return ki_fail(KILN_ERR_ARGUMENT, "%s: an argument is NULL", call);
     TRY(check_sample(call, &own, sample));
+    TRY(check_factors(call, &own));
     TRY(check_sampled(call, P, own.S));
     if (P == own.S) return ki_fail(KILN_ERR_ARGUMENT, "%s: P must not be S", call);
     TRY(ki_check_single(call, own.S->device));
@@ -179,6 +236,7 @@ kiln_status kiln_sddmm_multiply(kiln_matrix *Y, double *sum, double alpha, kiln_
     kiln_status status;
     kiln_sample own;
     TRY(check_sample(call, &own, sample));
+    TRY(check_factors(call, &own));
     if (op != KILN_PLAIN && op != KILN_TRANSPOSED)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: op is %d, but must be KILN_PLAIN or KILN_TRANSPOSED", call,
                        (int)op);

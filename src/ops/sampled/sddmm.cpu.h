@@ -6,6 +6,39 @@
 #define SAMPLE_AHEAD_MOST 1024 /* bytes of a row; the hardware asks for the rest */
 #endif
 
+#if real_bytes == 4
+/* Numbers of half precision as floats. The exponent of IEEE 754's moves to where f32 has it and is 112 too small, which a product mends,
+ * also where it is 0; infinities keep the largest one. */
+#ifdef __F16C__
+ALWAYS_INLINE void FN(eight_of_half)(float *to, const uint16_t *from) {
+    __m256 eight = _mm256_cvtph_ps(_mm_loadu_si128((const void *)from));
+    memcpy(to, &eight, sizeof eight);
+}
+#endif
+
+ALWAYS_INLINE float FN(of_half)(uint32_t half, bool brain) {
+    const uint32_t sign = (half & 0x8000) << 16;
+    uint32_t bits = brain ? half << 16 : (half & 0x7fff) << 13;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    if (brain) return x;
+    x *= 0x1p112f;
+    memcpy(&bits, &x, sizeof x);
+    bits |= sign | ((half & 0x7c00) == 0x7c00 ? 0x7f800000 : 0);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+static void FN(widen)(float *to, const uint16_t *from, int64_t count, bool brain) {
+    int64_t c = 0;
+#ifdef __F16C__
+    for (; !brain && c + 8 <= count; c += 8) FN(eight_of_half)(to + c, from + c);
+#endif
+    for (; brain && c < count; c++) to[c] = FN(of_half)(from[c], true);
+    for (; c < count; c++) to[c] = FN(of_half)(from[c], false);
+}
+#endif
+
 struct FN(sampled_rows) {
     const struct ki_sampled *s;
     int parts;
@@ -35,21 +68,35 @@ ALWAYS_INLINE void FN(sampled_add)(real *y, int count, const real f[4], const re
 
 ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int count) {
     const int32_t *col = ki_host(s->col);
-    const int64_t bytes = ki_min(s->k * real_bytes, SAMPLE_AHEAD_MOST);
+    const int64_t row = s->k * (s->halves ? 2 : real_bytes), bytes = ki_min(row, SAMPLE_AHEAD_MOST);
     for (int64_t next = e + SAMPLE_AHEAD; next < ki_min(e + SAMPLE_AHEAD + count, s->nnz); next++) {
-        const char *b = (const char *)(VALUES(s->B) + (int64_t)col[next] * s->k);
+        const char *b = (const char *)ki_host(&s->B->values) + (int64_t)col[next] * row;
         for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(b + at);
     }
 }
 
+/* Row number `row` of a factor: where it lies, or in `widened`, if it is of half precision. */
+ALWAYS_INLINE const real *FN(factor_row)(const struct ki_sampled *s, const kiln_matrix *factor, int64_t row,
+                                         real *widened) {
+#if real_bytes == 4
+    if (s->halves) {
+        FN(widen)
+        (widened, (const uint16_t *)ki_host(&factor->values) + row * s->k, s->k, s->halves == KILN_BF16);
+        return widened;
+    }
+#endif
+    (void)widened;
+    return VALUES(factor) + row * s->k;
+}
+
 /* `count` entries from e on, of a row whose A is a and whose sum is y. */
 ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, int count, const real *a,
-                                       real *y, double *sum) {
+                                       real *widened, real *y, double *sum) {
     const real *value = ki_host(s->value), least = (real)s->floor, *b[4];
     const int32_t *col = ki_host(s->col);
     real d[4] = {0}, f[4];
     FN(sampled_ask)(s, e, count);
-    for (int r = 0; r < count; r++) b[r] = VALUES(s->B) + (int64_t)col[e + r] * s->k;
+    for (int r = 0; r < count; r++) b[r] = FN(factor_row)(s, s->B, col[e + r], widened + r * s->k);
     if (s->kind) FN(sampled_dots)(d, count, a, b, s->k);
     for (int r = 0; r < count; r++) {
         f[r] = FN(sample_value)(s->kind, value[e + r], d[r], least);
@@ -62,17 +109,17 @@ ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, in
     if (s->Y) FN(sampled_add)(y, count, f, b, s->k);
 }
 
-ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, double *sum) {
+ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, real *widened, double *sum) {
     const int64_t *start = ki_host(s->start), k = s->k;
-    const real *a = s->kind ? VALUES(s->A) + row * k : NULL;
-    real y[KI_SAMPLE_COLUMNS];
+    real y[KI_SAMPLE_COLUMNS]; /* without Y a row of A of half precision */
+    const real *a = s->kind ? FN(factor_row)(s, s->A, row, y) : NULL;
     int64_t e = start[row];
     if (s->Y) memset(y, 0, (size_t)k * sizeof *y);
-    for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, a, y, sum);
+    for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, a, widened, y, sum);
     switch (start[row + 1] - e) {
-    case 3: FN(sampled_entries)(s, e, 3, a, y, sum); break;
-    case 2: FN(sampled_entries)(s, e, 2, a, y, sum); break;
-    case 1: FN(sampled_entries)(s, e, 1, a, y, sum); break;
+    case 3: FN(sampled_entries)(s, e, 3, a, widened, y, sum); break;
+    case 2: FN(sampled_entries)(s, e, 2, a, widened, y, sum); break;
+    case 1: FN(sampled_entries)(s, e, 1, a, widened, y, sum); break;
     default: break;
     }
     for (int64_t c = 0; s->Y && c < k; c++) {
@@ -86,6 +133,7 @@ static void FN(sampled_part)(void *of, int part) {
     const struct FN(sampled_rows) *rows = of;
     const struct ki_sampled *s = rows->s;
     const int64_t *start = ki_host(s->start);
+    real widened[4 * KI_SAMPLE_COLUMNS]; /* four rows of B of half precision */
     double sum = 0;
     int64_t bound[2];
     for (int i = 0; i < 2; i++) {
@@ -100,7 +148,7 @@ static void FN(sampled_part)(void *of, int part) {
         }
         bound[i] = low;
     }
-    for (int64_t row = bound[0]; row < bound[1]; row++) FN(sampled_row)(s, row, &sum);
+    for (int64_t row = bound[0]; row < bound[1]; row++) FN(sampled_row)(s, row, widened, &sum);
     if (s->sum) s->sum[part] = sum;
 }
 

@@ -2,7 +2,7 @@
 #ifndef KI_SDDMM_H
 #define KI_SDDMM_H
 
-#include "kiln/ops.h"
+#include "kiln/half.h"
 #include "core/matrix.h"
 
 enum { KI_SAMPLE_COLUMNS = 4096, KI_SAMPLE_PARTS = 256 };
@@ -17,6 +17,7 @@ struct ki_sampled {
     int64_t rows, nnz, k;
     const struct ki_buffer *start, *col, *value; /* of S; on a GPU those of its columns start at 32 bits */
     bool by_columns;
+    int halves; /* kiln_half_type: A and B are words of such numbers, k of them a row; 0: matrices of S's type */
     const kiln_matrix *A, *B, *Z;
     kiln_matrix *P, *Y; /* either may be NULL */
     double alpha, beta, floor;
@@ -39,6 +40,7 @@ struct ki_sampled_plan {
 struct ki_sampled_shape {
     int64_t rows, cols, nnz, k;
     kiln_type type;
+    bool halves;    /* the factors are of half precision */
     bool has_place; /* for what is half added up: products may be taken in slices */
 };
 

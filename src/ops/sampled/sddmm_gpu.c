@@ -36,10 +36,11 @@ static struct ki_sampled_plan best_plan(const struct ki_sampled *s, const kiln_m
     if (s->Y) return ki_sampled_layout(s->k, width_of(s, S), S->type);
     ki_sampled_plans(plans, S->device,
                      &(struct ki_sampled_shape){.rows = s->rows,
-                                                .cols = s->B->rows,
+                                                .cols = S->cols,
                                                 .nnz = s->nnz,
                                                 .k = s->k,
                                                 .type = S->type,
+                                                .halves = s->halves != 0,
                                                 .has_place = has_place(s, S)});
     return plans[0];
 }
@@ -48,11 +49,12 @@ static kiln_status build(struct ki_kernel **kernel, struct ki_sampled_plan *plan
                          const kiln_matrix *S) {
     const char *name = s->Y ? "sddmm" : "samples";
     const bool sliced = !s->Y && plan->width < s->k;
+    static const char *const halves[] = {"", " -DHALVES=1", " -DHALVES=2"}; /* by kiln_half_type */
     char defines[160];
-    snprintf(defines, sizeof defines, "-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s", s->kind,
+    snprintf(defines, sizeof defines, "-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s%s", s->kind,
              plan->VS, plan->BS, plan->Q, plan->W, plan->R, s->P ? " -DWITH_P" : "",
              s->sum ? " -DWITH_SUM" : "", s->by_columns ? " -DSHORT_STARTS" : "", sliced ? " -DSLICED" : "",
-             plan->ahead ? " -DAHEAD" : "");
+             plan->ahead ? " -DAHEAD" : "", halves[s->halves]);
     kiln_status status = ki_kernel_get(kernel, S->device, name, name, S->type, defines);
     if (status == KILN_OK) status = ki_kernel_resident(S->device, &plan->groups, *kernel, plan->BS);
     const int64_t vectors = plan->BS / plan->VS;

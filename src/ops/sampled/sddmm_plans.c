@@ -96,18 +96,18 @@ static void share_out(struct ki_sampled_plan *p, double nnz, double units, doubl
 }
 
 static void predict(struct ki_sampled_plan *p, const kiln_device *device, const struct ki_sampled_shape *s) {
-    const double element = (double)ki_type_bytes(s->type);
+    const double element = (double)ki_type_bytes(s->type), number = s->halves ? 2 : element;
     const double units = device->properties.compute_units, bandwidth = device->properties.bandwidth;
     const double nnz = (double)s->nnz, rows = (double)ki_min(s->rows, s->nnz), entries_a_row = nnz / rows;
-    const double cols = (double)ki_min(s->cols, s->nnz), row_bytes = (double)s->k * element;
+    const double cols = (double)ki_min(s->cols, s->nnz), row_bytes = (double)s->k * number;
     const double slices = (double)ki_ceil_div(s->k, p->width);
-    const double panel = (double)s->cols * (double)p->width * element;
+    const double panel = (double)s->cols * (double)p->width * number;
     const double missed = panel > fitted.cached ? fitted.far * (1 - fitted.cached / panel) : 0;
     const double entries = nnz * (slices * (element + 4) + element + (slices - 1) * 2 * element);
     const double loads = loads_of(p, entries_a_row), steps = slices * nnz / p->R;
-    const double line = p->VS * p->W * element / LINE; /* lines of a vector's load */
+    const double line = p->VS * p->W * number / LINE; /* lines of a vector's load */
     double seconds[BOUNDS];
-    share_out(p, nnz, units, (double)p->Q * p->W);
+    share_out(p, nnz, units, p->Q * p->W * number / element);
     p->bytes = (rows + cols + missed * (nnz - cols)) * row_bytes + entries + (double)s->rows * 8;
     seconds[0] = p->bytes / (bandwidth > 0 ? bandwidth : BANDWIDTH_UNKNOWN);
     seconds[1] = (nnz * row_bytes * (p->ahead ? 1.2 : 1) + entries) / fitted.cache;
@@ -125,19 +125,25 @@ struct offering {
     const struct ki_sampled_shape *shape;
 };
 
-static int widest_piece(int64_t k, kiln_type type) {
-    int widest = (int)(16 / ki_type_bytes(type));
+static int widest_piece(int64_t k, int64_t bytes) {
+    int widest = (int)(16 / bytes);
     while (k % widest != 0) widest /= 2;
     return widest;
 }
 
-/* R entries at a time whose numbers stay in registers, and twice as many where that is little. */
+/* Of a factor's number. */
+static int64_t number_bytes(const struct ki_sampled_shape *shape) {
+    return shape->halves ? 2 : ki_type_bytes(shape->type);
+}
+
+/* R entries at a time whose numbers stay in registers, two of half precision in one, and twice as many where that is little. */
 static void offer(struct offering *of, int64_t width, int W, int VS) {
     const int Q = (int)ki_ceil_div(ki_ceil_div(width, W), VS);
-    for (int R = 2; R <= 8 && (R == 2 || R * Q * W <= NUMBERS); R *= 2)
+    const int numbers = of->shape->halves ? 2 * NUMBERS : NUMBERS;
+    for (int R = 2; R <= 8 && (R == 2 || R * Q * W <= numbers); R *= 2)
         for (int ahead = 0; ahead < 2 && of->count < KI_SAMPLED_PLANS; ahead++) {
             struct ki_sampled_plan *plan = &of->plans[of->count];
-            if (R < 8 && 2 * R * Q * W <= NUMBERS / 2) continue;
+            if (R < 8 && 2 * R * Q * W <= numbers / 2) continue;
             *plan = (struct ki_sampled_plan){.VS = VS,
                                              .BS = (int)ki_max(VS, GROUP),
                                              .Q = Q,
@@ -152,7 +158,7 @@ static void offer(struct offering *of, int64_t width, int W, int VS) {
 
 /* From vectors whose threads have four pieces of a row each to those where each has one. */
 static void offer_width(struct offering *of, int64_t width) {
-    const int W = widest_piece(of->shape->k, of->shape->type);
+    const int W = widest_piece(of->shape->k, number_bytes(of->shape));
     const int64_t pieces = ki_ceil_div(width, W);
     int VS = 1;
     while (VS < VECTOR_MOST && VS * 4 < pieces) VS *= 2;
@@ -165,7 +171,7 @@ static void offer_width(struct offering *of, int64_t width) {
 int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_device *device,
                      const struct ki_sampled_shape *shape) {
     struct offering of = {.plans = plans, .device = device, .shape = shape};
-    const int64_t slice = ki_limits.gathered_slice / ki_type_bytes(shape->type);
+    const int64_t slice = ki_limits.gathered_slice / number_bytes(shape);
     int best = 0;
     offer_width(&of, shape->k);
     if (shape->has_place && slice < shape->k) offer_width(&of, slice);
@@ -178,7 +184,7 @@ int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_
 }
 
 struct ki_sampled_plan ki_sampled_layout(int64_t k, int64_t width, kiln_type type) {
-    struct ki_sampled_plan plan = {.VS = 1, .W = widest_piece(k, type), .width = width};
+    struct ki_sampled_plan plan = {.VS = 1, .W = widest_piece(k, ki_type_bytes(type)), .width = width};
     const int64_t pieces = ki_ceil_div(width, plan.W);
     while (plan.VS < VECTOR_MOST && (plan.VS < pieces && (plan.VS < 8 || plan.VS * 4 < pieces))) plan.VS *= 2;
     plan.Q = (int)ki_ceil_div(pieces, plan.VS);
