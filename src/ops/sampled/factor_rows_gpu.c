@@ -18,7 +18,7 @@ KI_ARGUMENTS(factor_cholesky);
 KI_ARGUMENTS(factor_step);
 KI_ARGUMENTS(factor_own);
 KI_ARGUMENTS(factor_entries);
-KI_ARGUMENTS(factor_ones);
+KI_ARGUMENTS(factor_padded);
 
 /* ----------------------------------------------------------------------------------------- Cholesky */
 
@@ -49,30 +49,55 @@ done:
 
 /* --------------------------------------------------------------------------------- a model made plain */
 
-/* The entries and B without mean and biases; NULL where they are so already. Q, R and P of all rows, for conjugate gradient. */
+enum { PIECE_BYTES = 16 };
+
+/* Columns with zeros up to whole pieces: an odd number of them would be loaded one by one. */
+static int64_t pitch_of(const kiln_matrix *A) {
+    const int64_t piece = PIECE_BYTES / ki_type_bytes(A->type);
+    return ki_ceil_div(A->cols, piece) * piece;
+}
+
+/* The entries without mean and biases, NULL where they are so already; B and the rows, padded, NULL where they need not be. Q, R and P
+ * of all rows, for conjugate gradient, padded. */
 struct plain {
-    kiln_matrix *values, *features, *Q, *R, *P;
+    kiln_matrix *values, *features, *rows, *Q, *R, *P;
 };
 
 static void free_plain(struct plain *p) {
-    kiln_matrix *const all[] = {p->values, p->features, p->Q, p->R, p->P};
+    kiln_matrix *const all[] = {p->values, p->features, p->rows, p->Q, p->R, p->P};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
 }
 
-static kiln_status make_plain(struct plain *p, const kiln_factor_rows *given) {
+static void column_defines(char defines[48], const kiln_matrix *B) {
+    snprintf(defines, 48, "-DCOLUMNS=%d -DPITCH=%d", (int)B->cols, (int)pitch_of(B));
+}
+
+static kiln_status make_padded(kiln_matrix **to, const kiln_matrix *from, bool ones) {
+    kiln_status status;
+    char defines[48];
+    column_defines(defines, from);
+    TRY(ki_matrix_new(to, from->device, from->type, from->rows, pitch_of(from)));
+    TRY(ki_launch_elements(
+        *to, (*to)->nnz, "factor_step", "factor_padded", defines,
+        KI_PACK(factor_padded, from, .to = *to, .from = from, .numbers = (*to)->nnz, .ones = ones)));
+done:
+    return status;
+}
+
+static kiln_status make_plain(struct plain *p, const kiln_factor_rows *given, const kiln_matrix *A) {
     const kiln_matrix *R = given->R, *B = given->B;
+    const bool odd = pitch_of(B) != B->cols;
     kiln_status status = KILN_OK;
-    char defines[32];
-    snprintf(defines, sizeof defines, "-DCOLUMNS=%d", (int)B->cols);
-    if (given->gram || R->nnz == 0 || (given->mean == 0 && !given->biases)) return KILN_OK;
+    char defines[48];
+    column_defines(defines, B);
+    if (R->nnz == 0) return KILN_OK;
+    if (given->biases || odd) TRY(make_padded(&p->features, B, given->biases));
+    if (odd) TRY(make_padded(&p->rows, A, false));
+    if (given->gram || (given->mean == 0 && !given->biases)) return KILN_OK;
     TRY(ki_matrix_new(&p->values, R->device, R->type, R->nnz, 1));
     TRY(ki_launch_elements(p->values, R->nnz, "factor_step", "factor_entries", defines,
                            KI_PACK(factor_entries, R, .values = p->values, .R = R, .col = &R->col, .B = B,
                                    .entries = R->nnz, .mean = given->mean, .biases = given->biases != 0)));
-    if (!given->biases) return KILN_OK;
-    TRY(ki_matrix_new(&p->features, B->device, B->type, B->rows, B->cols));
-    TRY(ki_launch_elements(p->features, B->nnz, "factor_step", "factor_ones", defines,
-                           KI_PACK(factor_ones, B, .features = p->features, .B = B, .numbers = B->nnz)));
 done:
     return status;
 }
@@ -85,7 +110,7 @@ static kiln_status sample(kiln_matrix *Y, double *sum, int kind, const kiln_matr
     return ki_sampled_gpu(&(struct ki_sampled){.kind = kind,
                                                .rows = R->rows,
                                                .nnz = R->nnz,
-                                               .k = A->cols,
+                                               .k = pitch_of(given->B),
                                                .start = &R->row_start,
                                                .col = &R->col,
                                                .value = p->values ? &p->values->values : &R->values,
@@ -102,8 +127,8 @@ static kiln_status sample(kiln_matrix *Y, double *sum, int kind, const kiln_matr
 static kiln_status row_kernel(struct ki_kernel **kernel, int64_t *groups, const char *name,
                               const kiln_matrix *A, const kiln_factor_rows *given) {
     char defines[64];
-    snprintf(defines, sizeof defines, "-DWIDTH=%d -DVS=%d -DBS=%d%s", (int)A->cols, STEP_VECTOR, STEP_GROUP,
-             given->gram ? " -DGRAM" : "");
+    snprintf(defines, sizeof defines, "-DWIDTH=%d -DPITCH=%d -DVS=%d -DBS=%d%s", (int)A->cols,
+             (int)pitch_of(A), STEP_VECTOR, STEP_GROUP, given->gram ? " -DGRAM" : "");
     *groups = ki_min(ki_ceil_div(A->rows, STEP_GROUP / STEP_VECTOR),
                      (int64_t)A->device->properties.compute_units * GROUPS_A_UNIT);
     return ki_kernel_get(kernel, A->device, "factor_step", name, A->type, defines);
@@ -130,8 +155,9 @@ static kiln_status conjugate_gradient(const struct ki_factor_rows *rows, struct 
     int64_t groups;
     kiln_status status;
     TRY(row_kernel(&kernel, &groups, "factor_step", A, given));
-    for (int i = 0; i < 3; i++) TRY(ki_matrix_new(vectors[i], A->device, A->type, A->rows, A->cols));
-    TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL, A, p, given));
+    for (int i = 0; i < 3; i++) TRY(ki_matrix_new(vectors[i], A->device, A->type, A->rows, pitch_of(A)));
+    TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL, p->rows ? p->rows : A, p,
+               given));
     TRY(step(rows, p, kernel, groups, true));
     for (int64_t i = 0; i < given->steps; i++) {
         TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_SEEN : KILN_SAMPLE_PRODUCT, p->P, p, given));
@@ -175,7 +201,8 @@ static kiln_status loss(const struct ki_factor_rows *rows, const struct plain *p
     double fit = 0;
     kiln_status status = KILN_OK;
     if (rows->parts & KILN_FACTOR_FIT)
-        TRY(sample(NULL, &fit, given->gram ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL, rows->A, p, given));
+        TRY(sample(NULL, &fit, given->gram ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL,
+                   p->rows ? p->rows : rows->A, p, given));
     *rows->loss = fit / 2;
     TRY(own_parts(rows->loss, rows));
 done:
@@ -187,7 +214,8 @@ kiln_status ki_factor_rows_gpu(const struct ki_factor_rows *rows) {
     bool held = false;
     kiln_status status;
     if (rows->task == KI_FACTOR_SOLVE_CHOLESKY) return cholesky(rows);
-    if (rows->task == KI_FACTOR_SOLVE_CG || rows->parts & KILN_FACTOR_FIT) TRY(make_plain(&p, &rows->given));
+    if (rows->task == KI_FACTOR_SOLVE_CG || rows->parts & KILN_FACTOR_FIT)
+        TRY(make_plain(&p, &rows->given, rows->A));
     const struct ki_operand operands[] = {{p.values, false}, {p.features, false}};
     TRY(ki_operands_hold(rows->A->device, operands, 2));
     held = true;

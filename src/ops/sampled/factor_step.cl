@@ -1,6 +1,7 @@
 /* Conjugate gradient for the rows of a factor matrix, all at once: the product of each row's matrix H with its direction is a fused
  * sampled product, Q (ops/sampled/sddmm.cl), which shares entries out evenly however long a row is; what is left of a step lies
- * within a row, and is factor_step. VS threads of BS share a row. WIDTH: columns; GRAM: the model is implicit. */
+ * within a row, and is factor_step. VS threads of BS share a row. WIDTH: columns; PITCH: the same with zeros up to whole pieces, as the
+ * sampled product loads them; GRAM: the model is implicit. */
 
 #define ARGUMENTS_factor_step(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, X)                                                                                      \
@@ -33,10 +34,11 @@
     NEXT(VALUE, real, mean)                                                                                  \
     NEXT(VALUE, int, biases)
 
-#define ARGUMENTS_factor_ones(FIRST, NEXT)                                                                   \
-    FIRST(OUT, real, features)                                                                               \
-    NEXT(IN, real, B)                                                                                        \
-    NEXT(VALUE, long, numbers)
+#define ARGUMENTS_factor_padded(FIRST, NEXT)                                                                 \
+    FIRST(OUT, real, to)                                                                                     \
+    NEXT(IN, real, from)                                                                                     \
+    NEXT(VALUE, long, numbers)                                                                               \
+    NEXT(VALUE, int, ones)
 
 #ifndef KI_HOST
 #ifdef WIDTH
@@ -57,10 +59,10 @@ DEVICE_FN real own_product(__global const real *gram, __global const real *v, in
 /* The residual r and the direction p where x is; q is what the entries want of it. A row without entries has the solution 0. */
 DEVICE_FN void begin_row(__global real *x, __global real *r, __global real *p, __global const real *q,
                          __global const real *gram, int lane, int empty, real l2) {
-    for (int j = lane; j < WIDTH; j += VS) {
-        r[j] = empty ? REAL(0.0) : q[j] - own_product(gram, x, j, l2);
+    for (int j = lane; j < PITCH; j += VS) {
+        r[j] = empty || j >= WIDTH ? REAL(0.0) : q[j] - own_product(gram, x, j, l2);
         p[j] = r[j];
-        if (empty) x[j] = REAL(0.0);
+        if (empty && j < WIDTH) x[j] = REAL(0.0);
     }
 }
 
@@ -69,9 +71,9 @@ __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
     const int lane = (int)get_local_id(0) % VS;
     const long in_group = BS / VS, each = in_group * (long)get_num_groups(0);
     for (long first = in_group * (long)get_group_id(0); first < rows; first += each) {
-        const long u = first + (int)get_local_id(0) / VS, at = (u < rows ? u : 0) * WIDTH;
+        const long u = first + (int)get_local_id(0) / VS, row = u < rows ? u : 0, at = row * PITCH;
         const int there = u < rows;
-        __global real *x = X + at, *r = R + at, *p = P + at, *q = Q + at;
+        __global real *x = X + row * WIDTH, *r = R + at, *p = P + at, *q = Q + at;
         const real own = there ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
         real sums[2] = {REAL(0.0), REAL(0.0)}; /* p.q and r.r */
         if (begins) {
@@ -120,7 +122,7 @@ __kernel GROUP_OF(BS) void factor_own(PARAMETERS(factor_own)) {
 #endif
 
 #ifdef COLUMNS
-/* Entries less the mean and their column's bias, and B with ones in the place of biases: what is left is a model without them. */
+/* Entries less the mean and their column's bias: what is left is a model without them. */
 __kernel void factor_entries(PARAMETERS(factor_entries)) {
     FOR_EACH(e, entries) {
         const real bias = biases ? B[(long)col[e] * COLUMNS + COLUMNS - 1] : REAL(0.0);
@@ -128,13 +130,17 @@ __kernel void factor_entries(PARAMETERS(factor_entries)) {
     }
 }
 
-__kernel void factor_ones(PARAMETERS(factor_ones)) {
-    FOR_EACH(i, numbers) features[i] = i % COLUMNS == COLUMNS - 1 ? REAL(1.0) : B[i];
+/* Rows with zeros behind them, and with ones in the place of biases. */
+__kernel void factor_padded(PARAMETERS(factor_padded)) {
+    FOR_EACH(i, numbers) {
+        const index_t row = i / PITCH, j = i - row * PITCH;
+        to[i] = j >= COLUMNS ? REAL(0.0) : ones && j == COLUMNS - 1 ? REAL(1.0) : from[row * COLUMNS + j];
+    }
 }
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build WIDTH=8 VS=8 BS=128
-// build WIDTH=8 VS=8 BS=128 GRAM
-// build COLUMNS=8
+// build WIDTH=7 PITCH=8 VS=8 BS=128
+// build WIDTH=7 PITCH=8 VS=8 BS=128 GRAM
+// build COLUMNS=7 PITCH=8
 #endif
