@@ -3,7 +3,7 @@
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
 #   doctor 5    conformance 400*   plans-agree 300*   cli 60*      planted 5*   sanitize 400*
-#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
+#   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
@@ -136,6 +136,7 @@ for wanted in "$@"; do
     dense-opencl) TAIL=70 peer dense-opencl h200-dense-opencl.json gpu_dense.py --device opencl ;;
     sparse) peer sparse h200-sparse.json gpu_sparse.py ;;
     sddmm) peer sddmm h200-sddmm.json gpu_sddmm.py ;;
+    factors) peer factors h200-factors.json gpu_factors.py ;; # als needs the package implicit
     models) TAIL=20 peer models h200-models.json gpu_models.py ;;
     kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;

@@ -57,6 +57,20 @@ def newton(results):
                f"{row['cpu']['seconds']:.3f}", f"{row['ratio_to_cpu']:.0f}"], 0
 
 
+def sweeps(results):
+    yield ["model", "data", "factors", "sweep ms", "its products alone ms", "ratio"], 3
+    for row in load(results, "h200-factors.json")["sweeps"]:
+        yield [row["model"], f"{row['rows']:,} x {row['columns']:,}, {row['nnz'] / 1e6:.1f} M entries", str(row["factors"]), f"{row['sweep_ms']:.2f}",
+               f"{row['floor_ms']:.2f}", f"{row['times_floor']:.2f}"], 0
+
+
+def applications(results):
+    yield ["application", "data", "by library calls ms", "SDDMM's share", "faster by kiln_sddmm", "faster by the model"], 2
+    for row in load(results, "h200-factors.json")["applications"]:
+        yield [row["application"], f"{row['data']}, {row['nnz'] / 1e6:.0f} M entries", f"{row['cusparse_sweep_ms']:.0f}", percent(row["share"]),
+               f"{row['by_sddmm']:.2f}", f"{row['by_model']:.2f}"], 0
+
+
 def cpu(results):
     yield MMCHAIN + ["SciPy / NumPy with OpenBLAS ms", "ratio", "ratio to MKL"], 2
     data = load(results, "cpu2-mmchain.json")
@@ -126,7 +140,8 @@ def speed(results):
     yield row("reading a LIBSVM file of 140 MB", "2 cores", ours["seconds"], theirs["seconds"], "scikit-learn")
 
 
-TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "cpu2": cpu, "cpu2-models": models, "cpu2-python": python}
+TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps, "h200-applications": applications,
+          "cpu2": cpu, "cpu2-models": models, "cpu2-python": python}
 
 
 def draw(rows):

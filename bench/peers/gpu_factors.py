@@ -68,6 +68,7 @@ class Memory(kiln.Sized):
 MODELS = {
     "als": ("kiln_als", lambda: AlsOptions(implicit=1, l2=L2, alpha=ALPHA)),
     "als, explicit": ("kiln_als", lambda: AlsOptions(l2=10.0)),
+    "als, biases": ("kiln_als", lambda: AlsOptions(l2=10.0, biases=1)),
     "sfa": ("kiln_sfa", lambda: SfaOptions(l2=10.0)),
     "lda": ("kiln_lda", LdaOptions),
     "gap": ("kiln_gap", GapOptions),
@@ -75,9 +76,10 @@ MODELS = {
 
 
 def fit(model, device, X, k, iterations):
-    """Factors and [(objective, seconds)] after each iteration."""
+    """Factors and [(objective, seconds)] after each iteration; a model with biases or means has a column for them beside the k."""
     call, options = MODELS[model][0], MODELS[model][1]()
     options.tolerance, options.max_iterations = 1e-30, iterations
+    k += model in ("sfa", "als, biases")
     A, B = device.dense(X.shape[0], k, X.dtype), device.dense(X.shape[1], k, X.dtype)
     report = kiln.Report()
     kiln.check(getattr(kiln.library, call)(A.handle, B.handle, X.handle, ctypes.byref(options), ctypes.byref(report)))
@@ -145,12 +147,13 @@ def data_of(name):
 
 def sweeps(device, options):
     rows = []
-    for name, k, models in (("movielens", 64, ("als", "als, explicit", "sfa")), ("nytimes", 128, ("lda", "gap"))):
+    for name, k, models in (("movielens", 64, ("als", "als, explicit", "als, biases", "sfa")), ("nytimes", 128, ("lda", "gap"))):
         shape, *arrays = data_of(name)
         X = new_csr(device, shape, np.float32, *arrays)
         for model in models:
             A, B, trace = fit(model, device, X, k, options.iterations)
-            products = Products(device, X, A, B)
+            plain = [device.dense(rows, k, np.float32).fill_random(1, 2 + i, normal=False) for i, rows in enumerate(shape)]
+            products = Products(device, X, *plain)
             row = {"model": model, "data": name, "rows": shape[0], "columns": shape[1], "nnz": len(arrays[1]), "factors": k,
                    "sweep_ms": step_of(trace) * 1e3, "floor_ms": floor_of(model, products),
                    "products_ms": {" ".join(str(part) for part in key): ms for key, ms in products.known.items()}}
@@ -158,8 +161,8 @@ def sweeps(device, options):
             print(f"{model:14} {name} k={k} sweep {row['sweep_ms']:.2f} ms, floor {row['floor_ms']:.2f}, {row['times_floor']:.2f}", flush=True)
             rows.append(row)
             products.free()
-            A.free()
-            B.free()
+            for matrix in (A, B, *plain):
+                matrix.free()
         X.free()
     return rows
 
@@ -307,7 +310,7 @@ def applications(device, options):
         data = data_of(name)
         composed = Composed(device, *data)
         X = new_csr(device, data[0], np.float32, *data[1:])
-        for model in ("sfa", "gap", "lda", "als"):
+        for model in options.applications.split(","):
             row = {"application": model, "data": name, "nnz": len(data[2]), "factors": k}
             for key, own in (("cusparse", False), ("kiln_sddmm", True)):
                 seconds, sddmm = composed.measure(model, k, own)
@@ -385,6 +388,7 @@ def main():
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--iterations", type=int, default=6)
+    parser.add_argument("--applications", default="sfa,gap,lda,als")
     parser.add_argument("--peer-iterations", type=int, default=15)
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")

@@ -1,8 +1,11 @@
-"""Topic models against scikit-learn and gensim (PyPI): the same steps, and time to equal quality.
+"""Topic models against scikit-learn and gensim (PyPI): the same steps, the same start, and time to equal quality.
 
-Steps: from the same start scikit-learn's KL-NMF (mu) and one round of its LDA must agree with kiln gap --prior none and kiln lda, which are
-given the start as a model (--warm-start). Time: a peer runs for so many iterations; its training bound or divergence is computed here in f64
-by one formula for all, and kiln's time is the one at which its trace reaches that. Runs take turns; the least time counts.
+Steps: from the same start scikit-learn's KL-NMF (mu) must agree with kiln gap --prior none, which is given the start as a model
+(--warm-start), and scikit-learn's bound and perplexity of what kiln lda has found with those that it says.
+Same start: scikit-learn's LDA and kiln lda begin with one lambda, and with as many steps of the documents (--steps 100) go through as many
+iterations; their bounds and perplexities are compared, their time is told.
+Time: a peer runs for so many iterations; its training bound or divergence is computed here in f64 by one formula for all, and kiln's time
+is the one at which its trace reaches that. Runs take turns; the least time counts.
 
     python3 bench/peers/topics.py --kiln build/kiln ../shared/data/bow/docword.kos.txt.gz --json FILE
 """
@@ -17,6 +20,7 @@ import tempfile
 import time
 import warnings
 
+import joblib
 import numpy
 import scipy.sparse
 import scipy.special
@@ -130,6 +134,35 @@ def lda_steps(arguments, X, folder):
     return abs(their_bound / result["bound"] - 1), abs(perplexity / result["perplexity_bound"] - 1)
 
 
+def lda_same_start(arguments, X, folder):
+    """Rounds of both from one lambda. scikit-learn's documents begin at random in each round, those of kiln where they were."""
+    k, alpha, rounds = arguments.topics, 1 / arguments.topics, arguments.rounds
+    start, model = begin(arguments, folder, "lda")
+    theirs = LatentDirichletAllocation(k, doc_topic_prior=alpha, topic_word_prior=alpha, total_samples=X.shape[0], random_state=0,
+                                       max_doc_update_iter=100, mean_change_tol=1e-4, n_jobs=arguments.threads)
+    theirs._init_latent_vars(X.shape[1], X.dtype)
+    theirs.components_ = model["B"].T.copy()
+    theirs.exp_dirichlet_component_ = numpy.exp(expected_log(theirs.components_))
+
+    def rounds_of_theirs():
+        with joblib.Parallel(n_jobs=arguments.threads) as parallel:
+            for _ in range(rounds):
+                theirs._em_step(X, total_samples=X.shape[0], batch_update=True, parallel=parallel)
+
+    _, seconds = timed(rounds_of_theirs)
+    gamma = documents(X, theirs.components_, alpha, 100)
+    their_bound = bound(X, gamma, theirs.components_, alpha, alpha)
+    their_perplexity = theirs._perplexity_precomp_distr(X, gamma)
+    ours = run_kiln(arguments, "lda", arguments.data, "-k", k, "--warm-start", start, "--steps", 100, "--max-iterations", rounds, "--tolerance", 1e-12)
+    free = run_kiln(arguments, "lda", arguments.data, "-k", k, "--tolerance", 1e-12, "--max-iterations", 100)
+    row = {"rounds": rounds, "peer_bound": their_bound, "kiln_bound": ours["bound"], "bound_difference": ours["bound"] / their_bound - 1,
+           "peer_perplexity": their_perplexity, "kiln_perplexity": ours["perplexity_bound"],
+           "peer_seconds": seconds, "kiln_seconds": ours["trace"][-1]["seconds"]}
+    row["ratio"] = row["peer_seconds"] / row["kiln_seconds"]
+    row["kiln_own_start_seconds"], row["kiln_own_start_iterations"] = reached(free, their_bound, True)
+    return row
+
+
 def by_gensim(arguments, X, alpha):
     import gensim.matutils
     import gensim.models
@@ -145,17 +178,20 @@ def main():
     parser.add_argument("--kiln", required=True)
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--iterations", type=int, default=50, help="of scikit-learn")
+    parser.add_argument("--rounds", type=int, default=10, help="from the same start")
     parser.add_argument("--passes", type=int, default=20, help="of gensim; 0: without it")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json")
+    parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
     X, k, alpha = read(arguments.data), arguments.topics, 1 / arguments.topics
-    report = {"date": datetime.date.today().isoformat(), "data": os.path.basename(arguments.data), "shape": X.shape, "nnz": X.nnz, "topics": k,
+    report = {"date": datetime.date.today().isoformat(), "commit": arguments.commit, "data": os.path.basename(arguments.data), "shape": X.shape, "nnz": X.nnz, "topics": k,
               "threads": arguments.threads, "scikit_learn": sklearn.__version__, "iterations": arguments.iterations}
     with tempfile.TemporaryDirectory() as folder:
         report["kl_nmf_step_difference"] = nmf_steps(arguments, X, folder)
         report["lda_bound_difference"], report["lda_perplexity_difference"] = lda_steps(arguments, X, folder)
+        report["lda scikit-learn, same start"] = lda_same_start(arguments, X, folder)
     rows = {"kl_nmf scikit-learn": [], "lda scikit-learn": [], "lda gensim": []}
     for turn in range(arguments.repeat):
         nmf = NMF(k, init="random", solver="mu", beta_loss="kullback-leibler", max_iter=arguments.iterations, tol=0, random_state=turn)
