@@ -60,6 +60,8 @@ static const struct example examples[] = {
      0.1,
      true,
      {LOGREG, .classes = 18, .l2 = 3, .standardize = true, DUAL}},
+    {"far more columns than entries", false, 30, 2000, 0.005, true, {LOGREG, .classes = 2, .l2 = 0.1}},
+    {"the same, of three classes", false, 30, 2000, 0.005, false, {SVM, .classes = 3, .l2 = 0.1}},
     {"two rows", false, 2, 3, 1, false, {SVM, .classes = 2, .l2 = 1, DUAL}},
 };
 

@@ -5,6 +5,7 @@
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
+#include "algorithms/newton/newton_narrow.h"
 
 static const char call[] = "kiln_logreg";
 
@@ -85,6 +86,11 @@ done:
     return status;
 }
 
+static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                         const void *options, kiln_report *report) {
+    return kiln_logreg(W, b, X, y, options, report);
+}
+
 kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                         const kiln_logreg_options *options, kiln_report *report) {
     kiln_status status;
@@ -93,7 +99,7 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     struct ki_labels labels = {0};
     struct ki_newton newton = {0};
     kiln_matrix *target = NULL;
-    bool dual;
+    bool dual, solved;
     TRY(KI_TAKE(kiln_logreg_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     options = &own;
@@ -108,6 +114,9 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     TRY(ki_dual_choose(&dual, &newton, true,
                        own.warm_start && !own.solver ? KILN_CLASSIFIER_NEWTON : own.solver));
     TRY(check_result(W, b, X, newton.k, options));
+    TRY(ki_narrow_solve(&solved, again,
+                        &(struct ki_narrow_task){W, b, X, y, options, options->warm_start != 0}, report));
+    if (solved) goto done;
     const bool softmax = newton.k > 1;
     TRY(ki_labels_column(&target, &labels, y, softmax ? -1 : 1, 1, 0));
     TRY(ki_newton_open(&newton));

@@ -14,8 +14,8 @@
 #include "algorithms/newton/newton_centre.h"
 #include "algorithms/newton/newton_dual.h"
 
-enum { SWEEPS = 1000, SEED = 20081, ROOM = 8 };
-/* ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
+enum { SWEEPS = 1000, SWEEPS_LOGISTIC = 120, SEED = 20081, ROOM = 8 };
+/* SWEEPS_LOGISTIC: where more are wanted, Newton's method is faster from there on. ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
  * so small that w need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of n that Newton's
  * method goes over in an inner iteration, beside the pass. */
 static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, ROUND = 0.1, VECTORS = 10;
@@ -50,20 +50,20 @@ static bool possible(const struct ki_newton *newton) {
  * rows, penalties from 100 to 0.01. `share` is a row's square beside the penalty. An intercept makes the primal better conditioned, as its
  * columns are centred, and the dual worse. */
 static double advantage(const struct ki_newton *newton, bool logistic, double share) {
-    if (newton->k > 1 && newton->no_intercept) return share < 0.3 || share > 100 ? 0.4 : 1.5;
+    if (newton->no_intercept) return share < 0.3 ? 0.4 : 1.2;
     if (newton->k > 1) return share < 0.3 || share > 100 || newton->k < 16 ? 0.3 : 0.7;
-    if (newton->no_intercept) return (logistic && share > 20) || share < 0.3 ? 0.4 : 1.2;
     return logistic || share < 50 ? 0.3 : 1.2;
 }
 
-/* The primal's vectors are as long as X is wide, and its work is that of all threads; a sweep is one thread's. */
+/* The primal's vectors are as long as X is wide (newton_narrow.c), and its work is that of all threads; a sweep is one thread's. */
 static bool worth(const struct ki_newton *newton, bool logistic) {
     const kiln_matrix *X = newton->X;
     const double threads = fmax(ki_newton_threads(kiln_matrix_device(X)), 1),
                  together = fmin(threads, fmax((double)newton->problems, 1)),
                  entries = fmax((double)kiln_matrix_nnz(X), 1);
     if (kiln_matrix_cols(X) <= kiln_matrix_rows(X) || newton->standardize) return false;
-    const double pass = (entries + VECTORS * (double)kiln_matrix_cols(X)) / entries * 2 * together / threads;
+    const double pass =
+        (entries + VECTORS * fmin((double)kiln_matrix_cols(X), entries)) / entries * 2 * together / threads;
     return pass * advantage(newton, logistic, ki_dual_mean_square(X) / newton->l2) > 1;
 }
 
@@ -201,6 +201,7 @@ static double imbalance(const struct problem *problem, double weight) {
 static void advance(struct problem *problem, const struct descent *all) {
     struct ki_dual *dual = &problem->dual;
     const double goal = CLOSE * all->newton->tolerance;
+    const int64_t most = dual->logistic ? SWEEPS_LOGISTIC : SWEEPS;
     problem->work += (double)dual->active / (double)problem->total;
     const bool whole = dual->active == problem->total && isinf(dual->bound);
     ki_dual_sweep(dual);
@@ -208,7 +209,7 @@ static void advance(struct problem *problem, const struct descent *all) {
     const double slope = sqrt(dual->violation / all->weight), off = imbalance(problem, all->weight);
     problem->residual = fmax(slope, off);
     dual->bound = dual->worst > 0 ? dual->worst : INFINITY;
-    problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= SWEEPS;
+    problem->done = (slope <= goal && off <= goal && whole) || problem->sweeps >= most;
     if (problem->done) return;
     if (off > goal && slope <= off)
         ki_centre_move(&problem->centre, dual->b);

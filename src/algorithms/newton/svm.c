@@ -14,6 +14,7 @@
 #include "algorithms/newton/labels.h"
 #include "algorithms/newton/newton.h"
 #include "algorithms/newton/newton_dual.h"
+#include "algorithms/newton/newton_narrow.h"
 
 static const char call[] = "kiln_svm";
 
@@ -79,7 +80,6 @@ static kiln_status machine_new(struct machine *m, double start) {
                                    .problems = m->problems,
                                    .control = options->control,
                                    .start = start};
-    TRY(check_solver(options));
     const bool settled = options->regression || (options->warm_start && !options->solver);
     TRY(ki_dual_choose(&m->descended, &m->newton, false, settled ? KILN_CLASSIFIER_NEWTON : options->solver));
     m->W = ki_calloc(bytes);
@@ -284,11 +284,17 @@ done:
     return status;
 }
 
+static kiln_status again(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                         const void *options, kiln_report *report) {
+    return kiln_svm(W, b, X, y, options, report);
+}
+
 kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                      const kiln_svm_options *options, kiln_report *report) {
     kiln_status status;
     const double start = ki_clock();
     kiln_svm_options own;
+    bool solved;
     struct machine m = {.options = &own, .X = X, .y = y, .problems = 1};
     TRY(KI_TAKE(kiln_svm_options, &own, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
@@ -305,6 +311,10 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
         if (m.labels.count > 2) m.problems = m.labels.count;
     }
     TRY(check_result(&m, W, b));
+    TRY(check_solver(options));
+    TRY(ki_narrow_solve(&solved, again,
+                        &(struct ki_narrow_task){W, b, X, y, options, options->warm_start != 0}, report));
+    if (solved) goto done;
     TRY(machine_new(&m, start));
     if (options->warm_start) TRY(ki_vector_get(m.W, W));
     if (options->warm_start && !options->no_intercept) TRY(ki_vector_get(m.b, b));
