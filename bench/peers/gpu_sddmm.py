@@ -4,8 +4,8 @@ data, shaped as in table III of the SDDMM paper: rows, columns and entries of th
 
 usage: gpu_sddmm.py [--cases NAME,...] [--widths 32,128,512] [--device cuda] [--rode LIBRARY] [--nisa PROGRAM] [--halves]
                     [--plans] [--no-peers] [--json FILE] [--commit TEXT]
-The case "long" has more than 2^31 entries. --halves also times factors of half precision. --rode and --nisa are what rode.sh and nisa.sh have built. --plans times every plan of
-kiln_sddmm instead, as kiln tune sddmm --exhaustive does.
+The case "long" has more than 2^31 entries. --halves also times factors of half precision. --rode and --nisa are what rode.sh and
+nisa.sh have built. --plans times every plan of kiln_sddmm instead, as kiln tune sddmm --exhaustive does.
 Times are medians over batches of calls, wall clock around a synchronised batch. "fused" is kiln_sddmm_multiply, "pair" the same as two
 calls, kiln_sddmm and then kiln_multiply. Fails where Kiln and the peer differ by more than 1e-4 of the largest.
 """
@@ -69,6 +69,25 @@ class Work(kiln.Sized):
         (name, kiln.I64) for name in ("rows", "cols", "nnz", "k", "passes")]
 
 
+class Memory(kiln.Sized):
+    _fields_ = [("size", ctypes.c_size_t), ("type", ctypes.c_int), ("rows", kiln.I64), ("cols", kiln.I64), ("values", kiln.P),
+                ("row_start", kiln.P), ("col", kiln.P), ("row_start_bits", ctypes.c_int), ("on_device", ctypes.c_int),
+                ("trusted", ctypes.c_int), ("release", kiln.P), ("user", kiln.P)]
+
+
+def make_factor(device, rows, k, peers):
+    """Random numbers, which PyTorch has, too, at the same place."""
+    if not peers:
+        return device.dense(rows, k, np.float32).fill_random(3, rows, normal=False)
+    import torch
+    matrix = kiln.Matrix.__new__(kiln.Matrix)
+    matrix.handle, matrix.shape, matrix.dtype = kiln.P(), (rows, k), np.dtype(np.float32)
+    matrix.tensor = torch.rand(rows, k, device="cuda")
+    memory = Memory(type=1, rows=rows, cols=k, values=matrix.tensor.data_ptr(), on_device=1)
+    kiln.check(kiln.library.kiln_matrix_wrap(ctypes.byref(matrix.handle), device.handle, ctypes.byref(memory)))
+    return matrix
+
+
 def rode_times(row, rode, S, a, b, got):
     """S, a and b are PyTorch's."""
     import torch
@@ -106,16 +125,11 @@ def nisa_times(row, program, start, col):
                     row.update(nisa_sddmm_ms=found, nisa_tile=[rows, columns])
 
 
-def peer_times(row, start, col, value, A, B, got, rode):
-    try:
-        import torch
-    except ImportError:
-        row["peer"] = "no PyTorch"
-        return
+def peer_times(row, start, col, value, a, b, got, rode):
+    import torch
     shape, sync = (row["rows"], row["columns"]), torch.cuda.synchronize
     S = torch.sparse_csr_tensor(torch.from_numpy(start), torch.from_numpy(col.astype(np.int64)), torch.from_numpy(value),
                                 size=shape, device="cuda")
-    a, b = torch.from_numpy(A).cuda(), torch.from_numpy(B).cuda()
     bt = b.t()
     row["peer"] = f"PyTorch {torch.__version__}, CUDA {torch.version.cuda}"
     row["peer_sddmm_ms"] = median_time(lambda: torch.sparse.sampled_addmm(S, a, bt, beta=0.0), sync) * 1e3
@@ -124,7 +138,7 @@ def peer_times(row, start, col, value, A, B, got, rode):
     row["difference"] = float(np.abs(got - want).max() / np.abs(want).max())
     if rode:
         rode_times(row, rode, S, a, b, got)
-    del S, a, b, bt
+    del S, bt
     torch.cuda.empty_cache()
 
 
@@ -179,12 +193,6 @@ def run_plans(device, name, k, data):
             "loss": chosen / times[0] - 1, "difference": max(plan.get("difference", 0) for plan in found), "plans": found}
 
 
-class Memory(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("type", ctypes.c_int), ("rows", kiln.I64), ("cols", kiln.I64), ("values", kiln.P),
-                ("row_start", kiln.P), ("col", kiln.P), ("row_start_bits", ctypes.c_int), ("on_device", ctypes.c_int),
-                ("trusted", ctypes.c_int), ("release", kiln.P), ("user", kiln.P)]
-
-
 def run_long(device, k=32, rows=2_200_000, per_row=1000):
     """More than 2^31 entries, in CuPy's memory: each product is k (1 + column % 7), the sum of their squares an exact number."""
     import cupy
@@ -223,7 +231,7 @@ def run(device, name, k, data, peers, rode, halves):
     start, col, value = data
     row = {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col)}
     S = new_csr(device, (rows, cols), np.float32, start, col, value)
-    a, b = (device.dense(n, k, np.float32).fill_random(3, n, normal=False) for n in (rows, cols))
+    a, b = (make_factor(device, n, k, peers) for n in (rows, cols))
     y, t = device.dense(rows, k, np.float32), device.dense(cols, k, np.float32)
     p = kiln.P()
     kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S.handle, 0, None))
@@ -254,12 +262,11 @@ def run(device, name, k, data, peers, rode, halves):
     row["fused_ms"] = median_time(lambda: fused(y, False), device.sync) * 1e3
     row["fused_transposed_ms"] = median_time(lambda: fused(t, True), device.sync) * 1e3
     row["gflops"] = 2e-6 * len(col) * k / row["sddmm_ms"]
-    A, B = (a.numpy(), b.numpy()) if peers else (None, None)
     kiln.library.kiln_matrix_free(p)
     for matrix in (S, a, b, y, t):
         matrix.free()
     if peers:
-        peer_times(row, start, col, value, A, B, got, rode)
+        peer_times(row, start, col, value, a.tensor, b.tensor, got, rode)
         for speedup, peer in (("speedup", "peer_sddmm_ms"), ("rode_speedup", "rode_sddmm_ms")):
             if peer in row:
                 row[speedup] = row[peer] / row["sddmm_ms"]

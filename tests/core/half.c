@@ -1,4 +1,5 @@
 /* Numbers of 16 bits: each is found again, and between two of them the nearest is taken. */
+#include <float.h>
 #include <math.h>
 
 #include "backends/check.h"
@@ -10,6 +11,12 @@ static double value_of(int half, int digits, int bias) {
     if (exponent == most) return units ? (double)NAN : (double)INFINITY;
     return exponent == 0 ? ldexp(units, 1 - bias - digits)
                          : ldexp(units + (1 << digits), exponent - bias - digits);
+}
+
+/* Both ways to round, from a float. */
+static void check_rounds(float x, kiln_half_type type) {
+    assert_int_equal(ki_half_of_float(x, type), ki_half_of_double(x, type));
+    assert_int_equal(ki_half_of_float(-x, type), ki_half_of_double(-x, type));
 }
 
 static void check_type(kiln_half_type type, int digits, int bias) {
@@ -24,7 +31,16 @@ static void check_type(kiln_half_type type, int digits, int bias) {
         assert_int_equal(ki_half_of_double(nextafter(middle, low), type), half);
         assert_int_equal(ki_half_of_double(nextafter(middle, (double)INFINITY), type), half + 1);
         assert_int_equal(ki_half_of_double(-middle, type), 0x8000 | (half + (half & 1)));
+        const float whole = (float)low, between = (float)middle;
+        check_rounds(whole, type);
+        check_rounds(between, type);
+        check_rounds(nextafterf(between, 0), type);
+        check_rounds(nextafterf(between, INFINITY), type);
     }
+    check_rounds(FLT_MAX, type);
+    check_rounds(FLT_TRUE_MIN, type);
+    check_rounds(INFINITY, type);
+    assert_true(isnan(value_of(ki_half_of_float(NAN, type) & 0x7fff, digits, bias)));
     assert_int_equal(ki_half_of_double((double)INFINITY, type), infinity);
     assert_int_equal(ki_half_of_double(1e300, type), infinity);
     assert_true(isnan(value_of(ki_half_of_double((double)NAN, type) & 0x7fff, digits, bias)));

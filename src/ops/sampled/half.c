@@ -56,9 +56,10 @@ kiln_status kiln_half_copy(kiln_half **half, kiln_half_type type, const kiln_mat
     if (!values || !numbers)
         TRY(ki_fail_nomem((size_t)A->nnz * sizeof *numbers, "a factor of half precision"));
     TRY(kiln_matrix_get(values, A));
-    for (int64_t i = 0; i < A->nnz; i++)
-        numbers[i] = ki_half_of_double(
-            A->type == KILN_F32 ? (double)((float *)values)[i] : ((double *)values)[i], type);
+    for (int64_t i = 0; A->type == KILN_F32 && i < A->nnz; i++)
+        numbers[i] = ki_half_of_float(((const float *)values)[i], type);
+    for (int64_t i = 0; A->type == KILN_F64 && i < A->nnz; i++)
+        numbers[i] = ki_half_of_double(((const double *)values)[i], type);
     TRY(kiln_half_dense(half, A->device, type, A->rows, A->cols, numbers));
 done:
     ki_free(values);

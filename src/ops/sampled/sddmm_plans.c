@@ -88,8 +88,9 @@ static double instructions_of(const struct ki_sampled_plan *p, double loads) {
 static void share_out(struct ki_sampled_plan *p, double nnz, double units, double words) {
     const double registers = 28 + words * (p->R * (p->ahead ? 1.5 : 1) + 1),
                  threads = REGISTERS_A_UNIT / registers;
-    const double resident = (double)((int64_t)(threads < THREADS_A_UNIT ? threads : THREADS_A_UNIT) / p->BS);
-    const double most = units * (resident > 1 ? resident : 1), a_group = (double)p->BS / p->VS;
+    const int64_t fit = (int64_t)(threads < THREADS_A_UNIT ? threads : THREADS_A_UNIT),
+                  resident = ki_max(1, fit / p->BS);
+    const double most = units * (double)resident, a_group = (double)p->BS / p->VS;
     const double wanted = nnz / (SHARE * a_group), groups = wanted < most ? wanted > 1 ? wanted : 1 : most;
     p->groups = (int64_t)groups;
     p->each = (int64_t)(nnz / (groups * a_group));
