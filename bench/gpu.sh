@@ -137,7 +137,7 @@ for wanted in "$@"; do
     sparse) peer sparse h200-sparse.json gpu_sparse.py ;;
     sddmm) peer sddmm h200-sddmm.json gpu_sddmm.py ;;
     factors) peer factors h200-factors.json gpu_factors.py ;; # als needs the package implicit
-    models) TAIL=20 peer models h200-models.json gpu_models.py ;;
+    models) TAIL=20 peer models h200-python.json gpu_models.py ;;
     kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;

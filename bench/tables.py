@@ -109,9 +109,30 @@ def models(results):
 
 
 def python(results):
-    yield ["the same three lines, X in memory", "Kiln s", "scikit-learn s", "ratio", "objective, Kiln's above scikit-learn's"], 1
+    yield ["the same three lines, X in memory", "Kiln s", "scikit-learn s", "ratio", "others s", "ratio", "objective above the least: Kiln's",
+           "scikit-learn's"], 1
     for row in load(results, "cpu2-python.json")["rows"]:
-        yield [row["name"], f"{row['kiln_seconds']:.3f}", f"{row['sklearn_seconds']:.3f}", f"{row['times']:.1f}", f"{row['gap']:+.0e}"], 0
+        fits = row["fits"]
+        ours, theirs = fits["kiln"], fits.get("scikit-learn")
+        others = {who: one for who, one in fits.items() if who not in ("kiln", "scikit-learn")}
+        ratio = lambda one: f"{one['seconds'] / ours['seconds']:.1f}"
+        yield [row["name"], f"{ours['seconds']:.3f}", f"{theirs['seconds']:.3f}" if theirs else "", ratio(theirs) if theirs else "",
+               "; ".join(f"{who} {one['seconds']:.3f}" for who, one in others.items()), "; ".join(map(ratio, others.values())),
+               f"{ours['gap']:.0e}", f"{theirs['gap']:.0e}" if theirs else ""], 0
+
+
+def gpu_python(results):
+    yield ["from Python", "Kiln ms", "of it the library", "gap", "FlashLib ms", "gap", "ratio"], 1
+    data = load(results, "h200-python.json")
+    for row in data["rows"]:
+        ours, theirs = row["kiln"], row.get("flashlib")
+        name = {"logistic": "logistic regression", "squared": "ridge"}[row["loss"]]
+        yield [f"{name}, {row['case']}", f"{ours['ms']:.1f}", f"{ours['library_ms']:.1f}", f"{ours['gap']:.0e}",
+               *([f"{theirs['ms']:.1f}", f"{theirs['gap']:.0e}", f"{theirs['ms'] / ours['ms']:.1f}"] if theirs else ["", "", ""])], 0
+    for row in data["clusters"]:
+        ours, theirs = row["kiln"], row["flashlib"]
+        yield [row["case"], f"{ours['ms']:.1f}", f"{ours['library_ms']:.1f}" if "library_ms" in ours else "", "", f"{theirs['ms']:.1f}", "",
+               f"{theirs['ms'] / ours['ms']:.1f}"], 0
 
 
 def speed(results):
@@ -141,7 +162,8 @@ def speed(results):
 
 
 TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps, "h200-applications": applications,
-          "cpu2": cpu, "cpu2-models": models, "cpu2-python": python}
+          "cpu2": cpu, "cpu2-models": models, "cpu2-python": python,
+          "h200-python": gpu_python}
 
 
 def draw(rows):

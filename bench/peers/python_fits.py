@@ -1,31 +1,36 @@
-"""Kiln's estimators against scikit-learn's, called alike: the same three lines with another import, X in memory. And what a call costs.
+"""Kiln's estimators against others', called alike with X in memory, fit for fit. And what a call costs.
 
-Both have their default tolerances. `objective` is what both minimise, computed here in NumPy from what each found; `gap` is how much
-higher Kiln's is than scikit-learn's, as a share of it: below zero Kiln's is the better one. Fits take turns,
-the fastest counts.
+scikit-learn's of the same name: the same three lines with another import. scikit-learn-intelex, which replaces some of these; glum for what
+is a generalised linear model; implicit for ALS. Those that are not installed, or do not have the estimator, are left out. All have their
+default tolerances. The objective is what all minimise, computed here in NumPy from what each found; `gap` is how far it is above the
+least that any found, as a share of that. Fits take turns, the fastest counts.
 
     python3 bench/peers/python_fits.py [--data ../shared/data] [--device cpu] [--repeat 3] [--only WORD] [--json FILE]
 
-Without --data only what the repository ships and random data are run. Ends with 1 where a gap is above 1e-4, or above 0.01 where
+Without --data only what the repository ships and random data are run. Ends with 1 where Kiln's gap is above 1e-4, or above 0.01 where
 minima are many.
 """
 import argparse
 import datetime
 import gzip
 import importlib
+import importlib.metadata
+import importlib.util
 import json
 import os
 import pathlib
 import subprocess
 import time
 import warnings
+from typing import Any, NamedTuple
 
+import als
 import kiln
 import numpy as np
 import scipy.sparse
-import sklearn
 from kiln._library import ffi, lib
 
+PACKAGES = {"numpy": "numpy", "scikit-learn": "sklearn", "scikit-learn-intelex": "sklearnex", "glum": "glum", "implicit": "implicit"}
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
@@ -65,35 +70,57 @@ def words(folder):
     return kiln.read(os.path.join(folder, "bow", "docword.kos.txt.gz")).X, None
 
 
-def squares(model, X, y):
-    return 0.5 * float(((y - X @ model.coef_ - model.intercept_) ** 2).sum()) + 0.5 * getattr(model, "alpha", 0) * float((model.coef_**2).sum())
+def ratings(folder):
+    return als.read(os.path.join(folder, "ratings", "ml-1m.implicit.train.txt.gz")), None
 
 
-def logistic(model, X, y):
-    eta = np.asarray(X @ model.coef_.T + model.intercept_, np.float64)
-    label = np.searchsorted(model.classes_, y)
+class Weights(NamedTuple):
+    """A linear model as all of these packages have it: a row of coefficients for each class or target."""
+
+    coef: Any
+    intercept: Any
+
+
+def weights(model):
+    coef = np.atleast_2d(np.asarray(model.coef_, np.float64))
+    return Weights(coef, np.broadcast_to(np.asarray(model.intercept_, np.float64).ravel(), len(coef)))
+
+
+# Objectives: what the model found, X, y, and Kiln's estimator, whose options say how strong the penalty is.
+
+def squares(model, X, y, ours):
+    w = weights(model)
+    return 0.5 * float(((y - X @ w.coef[0] - w.intercept[0]) ** 2).sum()) + 0.5 * getattr(ours, "alpha", 0) * float((w.coef**2).sum())
+
+
+def logistic(model, X, y, ours):
+    w = weights(model)
+    eta = np.asarray(X @ w.coef.T + w.intercept, np.float64)
+    label = np.searchsorted(ours.classes_, y)
     if eta.shape[1] == 1:
         eta = np.hstack([np.zeros_like(eta), eta])
     top = eta.max(axis=1)
     losses = np.log(np.exp(eta - top[:, None]).sum(axis=1)) + top - eta[np.arange(len(label)), label]
-    return float(losses.sum()) + 0.5 / model.C * float((model.coef_.astype(np.float64) ** 2).sum())
+    return float(losses.sum()) + 0.5 / ours.C * float((w.coef**2).sum())
 
 
-def hinge(model, X, y):
-    margin = np.maximum(0, 1 - np.where(y == model.classes_[1], 1, -1) * np.asarray(X @ model.coef_[0]))
-    return 0.5 * float((model.coef_**2).sum()) + model.C * float((margin**2).sum())
+def hinge(model, X, y, ours):
+    w = weights(model)
+    margin = np.maximum(0, 1 - np.where(y == ours.classes_[1], 1, -1) * np.asarray(X @ w.coef[0]))
+    return 0.5 * float((w.coef**2).sum()) + ours.C * float((margin**2).sum())
 
 
-def poisson(model, X, y):
-    eta = X @ model.coef_ + model.intercept_
-    return float((np.exp(eta) - y * eta).mean()) + 0.5 * model.alpha * float((model.coef_**2).sum())
+def poisson(model, X, y, ours):
+    w = weights(model)
+    eta = X @ w.coef[0] + w.intercept[0]
+    return float((np.exp(eta) - y * eta).mean()) + 0.5 * ours.alpha * float((w.coef**2).sum())
 
 
-def inertia(model, X, _):
+def inertia(model, X, _, ours):
     return float(model.inertia_)
 
 
-def divergence(model, X, _):
+def divergence(model, X, _, ours):
     """Kullback-Leibler, with W found again by the model itself; zeros of X through sums."""
     W = model.transform(X)
     at = X.tocoo()
@@ -101,50 +128,113 @@ def divergence(model, X, _):
     return float((at.data * np.log(at.data / np.maximum(product, 1e-300))).sum() - at.data.sum() + W.sum(axis=0) @ model.components_.sum(axis=1))
 
 
-# name -> module of scikit-learn, class, options of both, of scikit-learn's alone, data, objective
+def preferences(model, X, _, ours):
+    if hasattr(model, "row_factors_"):
+        return float(als.objective(X, model.row_factors_, model.column_factors_))
+    return float(als.objective(X, np.asarray(model.user_factors), np.asarray(model.item_factors)))
+
+
+class Implicit:
+    """implicit's ALS, which takes confidences, with fit(X, y)."""
+
+    def __init__(self, **options):
+        self.model = importlib.import_module("implicit.cpu.als").AlternatingLeastSquares(**options)
+
+    def fit(self, X, _):
+        confidence = X.copy()
+        confidence.data = 1 + als.ALPHA * confidence.data
+        self.model.fit(confidence, show_progress=False)
+        return self.model
+
+
+class Case(NamedTuple):
+    """kind: the name of Kiln's class and scikit-learn's; options of both; more(X): those of scikit-learn's alone. glum, implicit: a
+    function of X that gives their options."""
+
+    module: str
+    kind: str
+    data: Any
+    objective: Any
+    options: dict = {}
+    more: dict = {}
+    glum: Any = None
+    implicit: Any = None
+
+
+def mean(**options):
+    """glum's options for an objective that is a sum over rows, with a penalty of 1."""
+    return lambda X: {**options, "alpha": 1 / X.shape[0]}
+
+
+LINEAR, MANY = "linear_model", {"max_iter": 1000}
 CASES = {
-    "linear regression, flights": ("linear_model", "LinearRegression", {}, {}, lambda _: flights("arr_delay"), squares),
-    "ridge, 500,000 x 50": ("linear_model", "Ridge", {}, {}, lambda _: normal(500_000, 50), squares),
-    "logistic regression, flights, 3 classes": ("linear_model", "LogisticRegression", {}, {"max_iter": 1000}, lambda _: flights("origin"), logistic),
-    "logistic regression, 500,000 x 28": ("linear_model", "LogisticRegression", {}, {}, lambda _: two(500_000, 28), logistic),
-    "logistic regression, 500,000 x 28, f32": ("linear_model", "LogisticRegression", {}, {}, lambda _: two(500_000, 28, np.float32), logistic),
-    "logistic regression, a9a": ("linear_model", "LogisticRegression", {}, {"max_iter": 1000}, lambda folder: svmlight(folder, "a9a.gz"), logistic),
-    "support vectors, a9a": ("svm", "LinearSVC", {"fit_intercept": False}, {}, lambda folder: svmlight(folder, "a9a.gz"), hinge),
-    "Poisson regression, 200,000 x 30": ("linear_model", "PoissonRegressor", {}, {}, lambda _: counts(200_000, 30), poisson),
-    "K-Means, MNIST, k = 10": ("cluster", "KMeans", {"n_clusters": 10, "random_state": 0}, {}, digits, inertia),
-    "NMF, KOS, 10 components": ("decomposition", "NMF", {"n_components": 10, "max_iter": 100, "random_state": 0, "tol": 1e-12},
-                                {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random"}, words, divergence),
+    "linear regression, flights": Case(LINEAR, "LinearRegression", lambda _: flights("arr_delay"), squares),
+    "ridge, 500,000 x 50": Case(LINEAR, "Ridge", lambda _: normal(500_000, 50), squares, glum=mean(family="normal")),
+    "logistic regression, flights, 3 classes": Case(LINEAR, "LogisticRegression", lambda _: flights("origin"), logistic, more=MANY),
+    "logistic regression, 500,000 x 28": Case(LINEAR, "LogisticRegression", lambda _: two(500_000, 28), logistic, glum=mean(family="binomial")),
+    "logistic regression, 500,000 x 28, f32": Case(LINEAR, "LogisticRegression", lambda _: two(500_000, 28, np.float32), logistic,
+                                                   glum=mean(family="binomial")),
+    "logistic regression, a9a": Case(LINEAR, "LogisticRegression", lambda folder: svmlight(folder, "a9a.gz"), logistic, more=MANY,
+                                     glum=mean(family="binomial")),
+    "support vectors, a9a": Case("svm", "LinearSVC", lambda folder: svmlight(folder, "a9a.gz"), hinge, {"fit_intercept": False}),
+    "Poisson regression, 200,000 x 30": Case(LINEAR, "PoissonRegressor", lambda _: counts(200_000, 30), poisson,
+                                             glum=lambda X: {"family": "poisson", "alpha": 1.0}),
+    "K-Means, MNIST, k = 10": Case("cluster", "KMeans", digits, inertia, {"n_clusters": 10, "n_init": 1}),
+    "NMF, KOS, 10 components": Case("decomposition", "NMF", words, divergence, {"n_components": 10, "max_iter": 100, "random_state": 0, "tol": 1e-12},
+                                    {"beta_loss": "kullback-leibler", "solver": "mu", "init": "random"}),
+    "ALS, MovieLens 1M as counts, 64 factors": Case("", "ALS", ratings, preferences, {
+        "n_components": 64, "implicit": True, "alpha": als.ALPHA, "l2": als.L2, "max_iter": 15, "tol": 1e-12, "random_state": 1},
+        implicit=lambda X: {"factors": 64, "regularization": als.L2, "alpha": 1.0, "iterations": 15, "random_state": 1, "use_cg": True}),
 }
-NEEDS_DATA = ("a9a", "MNIST", "KOS")
+NEEDS_DATA = ("a9a", "MNIST", "KOS", "MovieLens")
 
 
-def fit(kind, options, X, y):
+def fit(make, X, y):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        model = make()
         begin = time.perf_counter()
-        model = kind(**options).fit(X, y)
+        model = model.fit(X, y)
         return time.perf_counter() - begin, model
 
 
+def rivals(case, X, device):
+    """Who -> a function that makes the estimator; Kiln first."""
+    options = dict(case.options)
+    if case.kind == "KMeans":
+        options["init"] = X[:options["n_clusters"]].copy()
+    made = {"kiln": lambda: getattr(kiln, case.kind)(**options, device=device)}
+    for who, package in (("scikit-learn", "sklearn"), ("scikit-learn-intelex", "sklearnex")):
+        try:
+            kind = getattr(importlib.import_module(f"{package}.{case.module}"), case.kind)
+        except (ImportError, AttributeError):
+            continue
+        made[who] = lambda kind=kind: kind(**options, **case.more)
+    if case.glum and importlib.util.find_spec("glum"):
+        made["glum"] = lambda: importlib.import_module("glum").GeneralizedLinearRegressor(l1_ratio=0, **case.glum(X))
+    if case.implicit and importlib.util.find_spec("implicit"):
+        made["implicit"] = lambda: Implicit(**case.implicit(X))
+    return made
+
+
 def run_case(name, arguments):
-    module, kind, common, theirs, data, objective = CASES[name]
-    X, y = data(arguments.data)
-    if kind == "KMeans":
-        common = {"n_clusters": common["n_clusters"], "init": X[:common["n_clusters"]].copy(), "n_init": 1}
-    pair = {"kiln": (getattr(kiln, kind), {**common, "device": arguments.device}),
-            "sklearn": (getattr(importlib.import_module(f"sklearn.{module}"), kind), {**common, **theirs})}
-    seconds, models = {who: [] for who in pair}, {}
+    case = CASES[name]
+    X, y = case.data(arguments.data)
+    made = rivals(case, X, arguments.device)
+    seconds, models = {who: [] for who in made}, {}
     for _ in range(arguments.repeat):
-        for who, (made, options) in pair.items():
-            took, models[who] = fit(made, options, X, y)
+        for who, make in made.items():
+            took, models[who] = fit(make, X, y)
             seconds[who].append(took)
-    found = {who: objective(model, X, y) for who, model in models.items()}
+    found = {who: case.objective(model, X, y, models["kiln"]) for who, model in models.items()}
+    least = min(found.values())
+    rows = {who: {"seconds": min(seconds[who]), "all": seconds[who], "objective": found[who], "gap": (found[who] - least) / abs(least)}
+            for who in made}
+    for who, row in rows.items():
+        if getattr(models[who], "n_iter_", None) is not None:
+            row["iterations"] = int(np.max(models[who].n_iter_))
     return {"name": name, "rows": X.shape[0], "columns": X.shape[1], "type": str(X.dtype), "sparse": scipy.sparse.issparse(X),
-            "device": models["kiln"].device_, "kiln_seconds": min(seconds["kiln"]), "sklearn_seconds": min(seconds["sklearn"]),
-            "kiln_all": seconds["kiln"], "sklearn_all": seconds["sklearn"], "times": min(seconds["sklearn"]) / min(seconds["kiln"]),
-            "objective": found, "gap": (found["kiln"] - found["sklearn"]) / abs(found["sklearn"]),
-            "iterations": {who: int(np.max(model.n_iter_)) if getattr(model, "n_iter_", None) is not None else None
-                           for who, model in models.items()}}
+            "device": models["kiln"].device_, "fits": rows}
 
 
 def per_call(call, most=0.3):
@@ -182,7 +272,7 @@ def save(arguments, calls, rows):
                                                              capture_output=True, check=False).stdout.strip()
     with open(arguments.json, "w", encoding="utf-8") as file:
         json.dump({"kiln": kiln.__version__, "commit": commit, "date": datetime.date.today().isoformat(), "device": host.name,
-                   "description": host.description, "sklearn": sklearn.__version__, "numpy": np.__version__, "calls": calls,
+                   "description": host.description, "versions": {who: importlib.metadata.version(who) for who in PACKAGES if importlib.util.find_spec(PACKAGES[who])}, "calls": calls,
                    "rows": rows}, file, indent=1)
         file.write("\n")
 
@@ -203,11 +293,10 @@ def main():
             continue
         row = run_case(name, arguments)
         rows.append(row)
-        print(f"{name:<40} kiln {row['kiln_seconds']:8.4f} s  sklearn {row['sklearn_seconds']:8.4f} s  {row['times']:6.1f} x  gap {row['gap']:+.1e}",
-              flush=True)
+        print(f"{name:<40} " + "  ".join(f"{who} {one['seconds']:.4f} s, {one['gap']:.0e}" for who, one in row["fits"].items()), flush=True)
         if arguments.json:
             save(arguments, calls, rows)
-    raise SystemExit(any(row["gap"] > (0.01 if "NMF" in row["name"] else 1e-4) for row in rows))
+    raise SystemExit(any(row["fits"]["kiln"]["gap"] > (0.01 if row["name"][:3] in ("NMF", "ALS") else 1e-4) for row in rows))
 
 
 if __name__ == "__main__":

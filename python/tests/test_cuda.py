@@ -103,7 +103,7 @@ def test_labels_on_the_device(package, values, dtype):
     y = np.array(values, dtype)[np.clip(np.round(X[:, 0] + 1).astype(int), 0, len(values) - 1)]
     ours, host = kiln.LogisticRegression().fit(to_device(X), to_device(np.stack([y, y], 1))[:, 0]), kiln.LogisticRegression(device="cpu").fit(X, y)
     assert ours.classes_.dtype == dtype and ours.classes_.tolist() == list(values)
-    np.testing.assert_allclose(ours.coef_, host.coef_, rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(ours.coef_, host.coef_, rtol=1e-2, atol=1e-2)  # float32, of classes that can nearly be separated
 
 
 def test_kmeans(package):
