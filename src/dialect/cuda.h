@@ -95,6 +95,16 @@ DEVICE_FN int count_local(volatile int *address, int more) {
     return atomicAdd((int *)address, more);
 }
 
+/* Sets bits of a word in local memory. */
+DEVICE_FN void set_bits(uint *address, uint bits) {
+    atomicOr(address, bits);
+}
+
+/* Of bits that are not all 0. */
+DEVICE_FN int lowest_bit(uint bits) {
+    return __ffs((int)bits) - 1;
+}
+
 /* What this thread wrote before, other groups see before what it writes after; the same for what it reads. */
 DEVICE_FN void memory_fence() {
     __threadfence();

@@ -70,6 +70,16 @@ DEVICE_FN int count_local(volatile __local int *address, int more) {
     return atomic_add(address, more);
 }
 
+/* Sets bits of a word in local memory. */
+DEVICE_FN void set_bits(volatile __local uint *address, uint bits) {
+    atomic_or(address, bits);
+}
+
+/* Of bits that are not all 0. */
+DEVICE_FN int lowest_bit(uint bits) {
+    return 31 - (int)clz(bits & -bits);
+}
+
 /* What this thread wrote before, other groups see before what it writes after; the same for what it reads. Of OpenCL 1.2 only NVIDIA's
  * promises that. */
 DEVICE_FN void memory_fence(void) {

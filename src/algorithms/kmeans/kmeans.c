@@ -71,7 +71,6 @@ done:
 kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_matrix *weights) {
     kiln_status status;
     TRY(kiln_assign(&(kiln_assignment){.sums = s->sums, .totals = s->totals}, X, s->C, weights));
-    TRY(ki_vector_get(s->next, s->sums));
     s->objective = 0;
     for (int64_t c = 0; c < s->k; c++) s->objective += s->totals[2 * c + 1];
 done:
@@ -97,6 +96,8 @@ double ki_kmeans_place(struct kmeans *s, int64_t c) {
     return moved;
 }
 
+#define LIGHT 1e-30 /* a weight whose reciprocal f32 still holds */
+
 /* next = the means, where there are rows; else the centres stay. How far they are: sum of squares. */
 static double take_means(struct kmeans *s) {
     double moved = 0;
@@ -107,6 +108,50 @@ static double take_means(struct kmeans *s) {
         moved += ki_kmeans_place(s, c);
     }
     return moved;
+}
+
+/* Where clusters have lost all their rows, or nearly, or means are scaled: by way of the host. */
+static kiln_status find_means_on_host(struct kmeans *s, double *moved, int64_t *filled) {
+    kiln_status status;
+    TRY(ki_vector_get(s->next, s->sums));
+    TRY(ki_vector_get(s->centres, s->C));
+    TRY(ki_kmeans_fill(s, filled));
+    *moved = take_means(s);
+    TRY(ki_vector_set(s->means, s->next));
+done:
+    return status;
+}
+
+/* On the device: s->means = s->sums over the weights. The sums are not needed any more, and differences take their place. */
+static kiln_status find_means_there(struct kmeans *s, double *moved) {
+    const kiln_ratio minus = {.factor = -1};
+    double *const per = s->next;
+    kiln_status status;
+    for (int64_t c = 0; c < s->k; c++) per[c] = 1 / s->totals[2 * c];
+    TRY(ki_vector_set(s->per, per));
+    TRY(kiln_batch_scale(s->means, s->sums, s->per, NULL));
+    TRY(kiln_combine_from(s->sums, NULL, s->means, &minus, s->C));
+    TRY(kiln_batch_reduce(s->per, KILN_BATCH_L2, s->sums, NULL));
+    TRY(ki_vector_get(per, s->per));
+    *moved = 0;
+    for (int64_t c = 0; c < s->k; c++) *moved += per[c] * per[c];
+done:
+    return status;
+}
+
+/* A pass: s->means, s->found and the objective of the centres; how far they are from the means: sum of squares. *filled: how many
+ * centres without rows got some. */
+static kiln_status find_means(struct kmeans *s, double *moved, int64_t *filled) {
+    bool there = !s->options.spherical;
+    kiln_status status;
+    *filled = 0;
+    TRY(ki_kmeans_assign(s, s->X, s->options.weights));
+    s->report.passes++;
+    memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
+    for (int64_t c = 0; c < s->k; c++) there &= s->totals[2 * c] > LIGHT && s->totals[2 * c] < 1 / LIGHT;
+    TRY(there ? find_means_there(s, moved) : find_means_on_host(s, moved, filled));
+done:
+    return status;
 }
 
 kiln_status ki_kmeans_row(struct kmeans *s, double moved) {
@@ -124,21 +169,22 @@ done:
 static kiln_status lloyd(struct kmeans *s) {
     const int64_t begun = s->report.iterations;
     int64_t filled;
+    double moved;
     kiln_status status;
     for (;; s->report.iterations++) {
-        TRY(ki_kmeans_assign(s, s->X, s->options.weights));
-        s->report.passes++;
-        memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
-        TRY(ki_kmeans_fill(s, &filled));
-        TRY(ki_kmeans_row(s, take_means(s)));
+        TRY(find_means(s, &moved, &filled));
+        TRY(ki_kmeans_row(s, moved));
         s->report.stopped_by = s->residual <= s->options.tolerance && !filled ? KILN_STOP_TOLERANCE
                                : s->cancelled                                 ? KILN_STOP_CANCELLED
                                : s->report.iterations - begun >= s->options.max_iterations
                                    ? KILN_STOP_ITERATIONS
                                    : KILN_STOP_NONE;
         if (s->report.stopped_by != KILN_STOP_NONE) break;
-        TRY(ki_kmeans_move(s));
+        kiln_matrix *const means = s->means;
+        s->means = s->C;
+        s->C = means;
     }
+    TRY(ki_vector_get(s->centres, s->C));
 done:
     return status;
 }
@@ -219,6 +265,8 @@ static kiln_status allocate(struct kmeans *s) {
     TRY(ki_report_begin(&s->report));
     TRY(kiln_matrix_dense(&s->C, s->device, s->type, s->k, s->n, NULL));
     TRY(kiln_matrix_dense(&s->sums, s->device, s->type, s->k, s->n, NULL));
+    TRY(kiln_matrix_dense(&s->means, s->device, s->type, s->k, s->n, NULL));
+    TRY(kiln_matrix_dense(&s->per, s->device, s->type, s->k, 1, NULL));
     if (!(s->centres = ki_alloc((size_t)bytes))) return ki_fail_nomem((size_t)bytes, "centres");
     s->next = s->centres + elements;
     s->best = s->next + elements;
@@ -248,7 +296,7 @@ static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, kiln_rep
     kiln_status status;
     report->stopped_by = KILN_STOP_NONE;
     TRY(s->options.init == KILN_INIT_GIVEN ? take_given(s, given) : ki_kmeans_start(s));
-    TRY(ki_vector_get(s->centres, s->C));
+    if (s->options.batch > 0) TRY(ki_vector_get(s->centres, s->C));
     TRY(s->options.batch > 0 ? ki_kmeans_batches(s) : lloyd(s));
     if (best->stopped_by != KILN_STOP_NONE && !(s->objective < best->objective)) goto done;
     memcpy(s->best, s->centres, (size_t)(s->k * s->n) * sizeof *s->best);
@@ -341,6 +389,8 @@ done:
     kiln_report_free(&s.report);
     kiln_matrix_free(s.C);
     kiln_matrix_free(s.sums);
+    kiln_matrix_free(s.means);
+    kiln_matrix_free(s.per);
     kiln_matrix_free(s.unit);
     ki_free(s.centres);
     return status;

@@ -18,6 +18,7 @@ struct kmeans {
     kiln_type type;
     int64_t m, n, k;
     kiln_matrix *C, *sums;      /* k x n */
+    kiln_matrix *means, *per;   /* k x n: where C goes; k x 1: numbers of the centres */
     double *centres, *next;     /* k x n: C, and what it becomes */
     double *totals;             /* k x 2, as kiln_assign has them */
     double *found;              /* the same of the centres that a start ends with */

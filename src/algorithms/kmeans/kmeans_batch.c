@@ -73,6 +73,7 @@ kiln_status ki_kmeans_batches(struct kmeans *s) {
     for (int64_t round = 1; s->report.stopped_by == KILN_STOP_NONE; round++) {
         TRY(draw(&batch, s));
         TRY(ki_kmeans_assign(s, batch.X, batch.weights));
+        TRY(ki_vector_get(s->next, s->sums));
         const double moved = take_steps(s, batch.seen);
         mean += (moved - mean) / (double)ki_min(round, MEMORY);
         s->report.iterations++;

@@ -364,9 +364,25 @@ DEVICE_FN void few_chunk(struct few *of, const real (*x)[WIDTH], LOCAL_PTR const
     }
 }
 
-/* The nearest centre of a row, of those of its best chunk. */
-DEVICE_FN struct nearest few_nearest(const struct few *of, const real *x, __global const real *C,
-                                     __global const real *halves, int k) {
+/* The nearest centre of a row, of those of its best chunk. x is -x, and centres and norms those of the chunk. */
+DEVICE_FN struct nearest few_local(const struct few *of, const real *x, LOCAL_PTR const real *centres,
+                                   LOCAL_PTR const real *norms) {
+    struct nearest all = {REAL_INFINITY, of->second, of->chunk};
+    _Pragma("unroll 2") for (int c = 0; c < CHUNK; c++) {
+        real score = norms[c];
+        EACH(j, WIDTH / 4) {
+            real y[4];
+            load_four(y, centres + c * WIDTH + 4 * j);
+            EACH(i, 4) if (4 * j + i < COLS) score += x[4 * j + i] * y[i];
+        }
+        nearest_step(&all, score, of->chunk + c);
+    }
+    return all;
+}
+
+/* The same where local memory has other centres by now. */
+DEVICE_FN struct nearest few_global(const struct few *of, const real *x, __global const real *C,
+                                    __global const real *halves, int k) {
     struct nearest all = {REAL_INFINITY, of->second, of->chunk};
     const int end = of->chunk + CHUNK < k ? of->chunk + CHUNK : k;
     for (int c = of->chunk; c < end; c++) {
@@ -414,7 +430,9 @@ __kernel GROUP_OF(GROUP) void assign_few(PARAMETERS(assign_few)) {
             real square = 0;
             if (row + r * GROUP >= rows) continue;
             EACH(j, COLS) square += x[r][j] * x[r][j];
-            const struct nearest all = few_nearest(&of[r], x[r], C, halves, k);
+            const struct nearest all = k > SLAB ? few_global(&of[r], x[r], C, halves, k)
+                                                : few_local(&of[r], x[r], centres + of[r].chunk * WIDTH,
+                                                            norms + of[r].chunk);
             settle(found, doubtful, limits, state, row + r * GROUP, &all, square, COLS, k);
         }
     }

@@ -146,14 +146,39 @@ static void FN(assign_settle)(const struct FN(assign) * all, int part, int64_t r
 
 /* ------------------------------------------------------------------------------------------- the rows */
 
-/* The rows from `first` on, column by column, a few columns at a time, whose lines the cache keeps; what a tile has more than there
- * are repeats the last row. */
-static void FN(assign_turn)(real *to, const real *x, int64_t first, int64_t count, int64_t n) {
-    for (int64_t begin = 0; begin < n; begin += LANES)
-        for (int64_t r = 0; r < FN(ASSIGN_TILE); r++) {
-            const real *from = x + (first + ki_min(r, count - 1)) * n;
-            for (int64_t j = begin; j < ki_min(begin + LANES, n); j++) to[j * FN(ASSIGN_TILE) + r] = from[j];
+/* A square of as many vectors as they have lanes, turned: in each round vectors side by side part into their even and their odd
+ * lanes, which turns the digits of an element's place by one. */
+ALWAYS_INLINE void FN(assign_turn_square)(FN(vreal) * square) {
+    for (int round = 1; round < LANES; round *= 2) {
+        FN(vreal) from[LANES];
+#pragma GCC unroll 16
+        for (int i = 0; i < LANES; i++) from[i] = square[i];
+#pragma GCC unroll 8
+        for (int i = 0; i < LANES / 2; i++) {
+            square[i] = SHUFFLE(from[2 * i], from[2 * i + 1], EVEN);
+            square[i + LANES / 2] = SHUFFLE(from[2 * i], from[2 * i + 1], ODD);
         }
+    }
+}
+
+/* The rows from `first` on, column by column, in squares; the last square of a row begins before the one before it ends, and what
+ * a tile has more than there are rows repeats the last row. */
+static void FN(assign_turn)(real *to, const real *x, int64_t first, int64_t count, int64_t n) {
+    enum { T = FN(ASSIGN_TILE) };
+    for (int64_t r = 0; n < LANES && r < T; r++)
+        for (int64_t j = 0; j < n; j++) to[j * T + r] = x[(first + ki_min(r, count - 1)) * n + j];
+    for (int64_t next = 0; n >= LANES && next < n; next += LANES) {
+        const int64_t begin = ki_min(next, n - LANES);
+        for (int64_t top = 0; top < T; top += LANES) {
+            FN(vreal) square[LANES];
+#pragma GCC unroll 16
+            for (int r = 0; r < LANES; r++)
+                square[r] = FN(load)(x + (first + ki_min(top + r, count - 1)) * n + begin);
+            FN(assign_turn_square)(square);
+#pragma GCC unroll 16
+            for (int j = 0; j < LANES; j++) FN(store)(to + (begin + j) * T + top, square[j]);
+        }
+    }
 }
 
 /* Squared norms of a tile's rows, and lanes of ones where f32 leaves in doubt which centre is nearest: assign_margin, by lanes. */

@@ -10,7 +10,9 @@
 #include "ops/points/assign_screen.cl"
 #include "ops/points/assign_sums.cl"
 
-enum { ROWS_OF_A_SLICE = 256, SLICES = 64, GROUP = 128, SPARSE_GROUP = 64 };
+enum { GROUP = 128, SPARSE_GROUP = 64 };
+/* Sums in local memory: columns at most, elements of a tile of rows. Pieces of sorted rows: at least so long, and so many. */
+enum { OWN_GROUP = 1024, OWN_COLUMNS = 64, OWN_TILE = 8192, ROWS_OF_A_PIECE = 256, PIECES_OF_A_UNIT = 32 };
 
 KI_ARGUMENTS(assign_halves);
 KI_ARGUMENTS(assign_dense);
@@ -21,7 +23,8 @@ KI_ARGUMENTS(assign_two);
 KI_ARGUMENTS(assign_sparse);
 KI_ARGUMENTS(assign_rows);
 KI_ARGUMENTS(assign_bounds);
-KI_ARGUMENTS(assign_sums);
+KI_ARGUMENTS(assign_own);
+KI_ARGUMENTS(assign_pieces);
 KI_ARGUMENTS(assign_join);
 
 /* The GPU's work space. */
@@ -100,7 +103,7 @@ done:
 
 /* Columns that a thread has room for, and bytes of its rows, in registers; bytes of the centres in local memory; columns from
  * which on fewer centres make a chunk. */
-enum { FEW_COLUMNS = 32, FEW_BYTES = 256, FEW_ROWS = 4, FEW_GROUP = 128, FEW_CENTRES = 8192, FEW_WIDE = 16 };
+enum { FEW_COLUMNS = 32, FEW_BYTES = 256, FEW_ROWS = 8, FEW_GROUP = 128, FEW_CENTRES = 13312, FEW_WIDE = 16 };
 
 struct few {
     int rows, chunk, slab; /* of a thread; centres compared, and in local memory, at once */
@@ -153,8 +156,9 @@ static bool screen_fits(struct screen *to, const struct space *s) {
         to->bytes = (int64_t)BM * (to->depth + 8) * 2 + (int64_t)to->stages * BN * (BK + 8) * 2;
         if (to->bytes + 2048 <= properties->local_max) break;
     }
-    return s->of->X->type == KILN_F32 && properties->architecture >= 80 && s->n > FEW_COLUMNS &&
-           s->k >= SCREEN_CENTRES && to->stages >= 2;
+    return s->of->X->type == KILN_F32 && properties->architecture >= 80 &&
+           s->device->backend->resident_with && s->n > FEW_COLUMNS && s->k >= SCREEN_CENTRES &&
+           to->stages >= 2;
 }
 
 static kiln_status launch_screen(struct space *s, const struct screen *screen) {
@@ -239,36 +243,110 @@ static kiln_status sort(struct space *s) {
     }
     TRY(ki_sort(s->device, s->of->X->type, &s->data, &s->other, s->rows, bits));
     TRY(ki_device_alloc(s->device, &s->start, (s->k + 1) * 4));
-    TRY(launch_rows(s, "assign_sums", "assign_bounds", "-DENDS", s->rows + 1, GROUP,
+    TRY(launch_rows(s, "assign_sums", "assign_bounds", "-DBOUNDS", s->rows + 1, GROUP,
                     KI_PACK(assign_bounds, s->of->X, .start = &s->start, .key = &s->data.key,
                             .rows = (int32_t)s->rows, .k = (int32_t)s->k)));
 done:
     return status;
 }
 
-static kiln_status add_up(struct space *s) {
+/* How rows are added up: groups with sums of their own, or pieces of sorted rows. */
+struct adding {
+    int group, across, tile,
+        shares;            /* own: threads; those for columns; rows at a time; threads for a column */
+    int64_t bytes;         /* own: of local memory; 0: pieces */
+    int64_t groups, piece; /* groups; rows of a piece */
+};
+
+static int power_of_two(int64_t least, int most) {
+    int power = 1;
+    while (power < most && power < least) power *= 2;
+    return power;
+}
+
+/* Whether all sums fit into a group's local memory, twice where that is larger than what a kernel may declare. */
+static bool own_fits(struct adding *to, const struct space *s) {
+    const struct ki_properties *properties = &s->device->properties;
+    const int64_t size = ki_type_bytes(s->of->X->type), wide = ki_type_bytes(ki_wide_type(s->device));
+    if (s->col || s->n < 1 || s->n > OWN_COLUMNS) return false;
+    to->group = properties->is_gpu && properties->group_max >= OWN_GROUP ? OWN_GROUP : OWN_GROUP / 4;
+    to->across = power_of_two(s->n, OWN_COLUMNS);
+    to->tile = (int)ki_max(ki_min(OWN_TILE / to->across, 1024), 128);
+    to->shares = (int)ki_min(ki_max(to->group / to->across / s->k, 1), to->tile / 32);
+    const int64_t bytes = to->shares * s->k * (2 * s->n + 1) * wide + to->tile * (s->n + 1) * size +
+                          s->k * (to->tile / 32 + 1) * 4;
+    to->bytes = bytes <= ki_max(properties->local_max / 2, properties->local_bytes) ? bytes : 0;
+    return to->bytes > 0;
+}
+
+static kiln_status launch_own(struct space *s, struct adding *how) {
     const struct ki_assign *of = s->of;
-    const int64_t wide = ki_type_bytes(ki_wide_type(s->device)), width = s->n + 2;
-    const int64_t slices = ki_max(ki_min(s->rows / (s->k * ROWS_OF_A_SLICE), SLICES), 1);
     struct ki_kernel *kernel;
-    int across = 1;
+    struct ki_arg args[assign_own_count + 1];
     char defines[96];
     kiln_status status;
-    while (!s->col && across < GROUP && across < s->n) across *= 2;
-    snprintf(defines, sizeof defines, "-DSUMS%s -DGROUP=%d -DACROSS=%d", s->col ? " -DCSR" : "", GROUP,
-             across);
-    TRY(ki_device_alloc(s->device, &s->partial, s->k * slices * width * wide));
-    TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * wide));
-    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_sums", of->X->type, defines));
-    TRY(ki_kernel_launch(s->device, kernel, s->k * slices, GROUP,
-                         KI_PACK(assign_sums, of->X, .partial = &s->partial, .start = &s->start,
-                                 .order = &s->data.payload, .X = of->X, .row_start = s->row_start,
-                                 .col = s->col, .C = of->C, .weights = of->weights, .n = (int32_t)s->n,
-                                 .slices = (int32_t)slices)));
-    TRY(launch_rows(s, "assign_sums", "assign_join", "-DENDS", s->k * width, GROUP,
+    snprintf(defines, sizeof defines, "-DOWN -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAT_ONCE=%d", how->group,
+             (int)s->n, how->across, how->tile);
+    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_own", of->X->type, defines));
+    TRY(s->device->backend->resident_with
+            ? ki_kernel_resident_with(s->device, &how->groups, kernel, how->group, how->bytes)
+            : ki_kernel_resident(s->device, &how->groups, kernel, how->group));
+    how->groups = ki_min(how->groups, ki_ceil_div(s->rows, how->tile));
+    TRY(ki_device_alloc(s->device, &s->partial,
+                        how->groups * s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device))));
+    assign_own_pack(args, of->X,
+                    &(struct assign_own_arguments){.partial = &s->partial,
+                                                   .key = &s->data.key,
+                                                   .X = of->X,
+                                                   .C = of->C,
+                                                   .weights = of->weights,
+                                                   .rows = s->rows,
+                                                   .k = (int32_t)s->k,
+                                                   .shares = how->shares});
+    args[assign_own_count] = ki_arg_local(how->bytes);
+    TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group, args, assign_own_count + 1));
+done:
+    return status;
+}
+
+/* As many pieces as keep the device busy, as long as their sums are small beside X or C. */
+static kiln_status launch_pieces(struct space *s, struct adding *how) {
+    const struct ki_assign *of = s->of;
+    const int64_t bytes = (s->n + 2) * ki_type_bytes(ki_wide_type(s->device));
+    const int64_t busy = (int64_t)s->device->properties.compute_units * PIECES_OF_A_UNIT;
+    const int64_t room = ki_max(ki_matrix_bytes(of->X) / 8 / bytes, s->k);
+    const int across = s->col ? 1 : power_of_two(s->n, GROUP), each = s->col || s->n <= GROUP ? 1 : 4;
+    struct ki_kernel *kernel;
+    char defines[96];
+    kiln_status status;
+    how->piece = ki_max(ki_ceil_div(s->rows, ki_max(ki_min(busy, room), 1)), ROWS_OF_A_PIECE);
+    how->groups = ki_ceil_div(s->rows, how->piece);
+    snprintf(defines, sizeof defines, "-DPIECES%s -DGROUP=%d -DACROSS=%d -DEACH=%d", s->col ? " -DCSR" : "",
+             GROUP, across, each);
+    TRY(ki_device_alloc(s->device, &s->partial, (how->groups + s->k) * bytes));
+    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_pieces", of->X->type, defines));
+    TRY(ki_kernel_launch(s->device, kernel, how->groups, GROUP,
+                         KI_PACK(assign_pieces, of->X, .partial = &s->partial, .start = &s->start,
+                                 .key = &s->data.key, .order = &s->data.payload, .X = of->X,
+                                 .row_start = s->row_start, .col = s->col, .C = of->C, .weights = of->weights,
+                                 .rows = (int32_t)s->rows, .n = (int32_t)s->n,
+                                 .piece = (int32_t)how->piece)));
+done:
+    return status;
+}
+
+static kiln_status add_up(struct space *s, struct adding *how) {
+    const struct ki_assign *of = s->of;
+    char defines[64];
+    kiln_status status;
+    snprintf(defines, sizeof defines, "-DJOIN -DGROUP=%d -DACROSS=%d", GROUP, power_of_two(s->n + 2, GROUP));
+    TRY(how->bytes ? launch_own(s, how) : launch_pieces(s, how));
+    TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * ki_type_bytes(ki_wide_type(s->device))));
+    TRY(launch_rows(s, "assign_sums", "assign_join", defines, s->k * GROUP, GROUP,
                     KI_PACK(assign_join, of->X, .sums = of->sums, .totals = &s->totals,
-                            .partial = &s->partial, .n = (int32_t)s->n, .k = (int32_t)s->k,
-                            .slices = (int32_t)slices)));
+                            .partial = &s->partial, .start = how->bytes ? NULL : &s->start,
+                            .n = (int32_t)s->n, .k = (int32_t)s->k, .groups = (int32_t)how->groups,
+                            .piece = (int32_t)how->piece)));
 done:
     return status;
 }
@@ -289,22 +367,24 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
     const kiln_matrix *X = of->X;
     const bool sparse = X->format == KILN_CSR, sums = of->sums || of->totals;
     struct space s = {.of = of, .device = X->device, .rows = X->rows, .n = X->cols, .k = of->C->rows};
+    struct adding how = {0};
     kiln_status status;
     if (X->rows >= INT32_MAX)
         return ki_fail(KILN_ERR_LIMIT, "kiln_assign: X has %lld rows, but a GPU takes at most %d",
                        (long long)X->rows, INT32_MAX - 1);
     if (sparse) s.row_start = &X->row_start, s.col = &X->col;
+    const bool sorted = sums && !own_fits(&how, &s);
     TRY(prepare(&s));
     TRY(find(&s));
-    if (sums) TRY(ki_device_alloc(s.device, &s.data.payload, s.rows * 4));
-    TRY(launch_rows(&s, "assign", "assign_rows", "-DPREPARE", s.rows, GROUP,
-                    KI_PACK(assign_rows, X, .labels = of->labels, .distances = of->distances,
-                            .payload = sums ? &s.data.payload : NULL, .found = &s.data.key, .X = X,
-                            .row_start = s.row_start, .col = s.col, .C = of->C, .rows = s.rows,
-                            .n = (int32_t)s.n, .first = of->first)));
-    if (!sums) goto done;
-    TRY(sort(&s));
-    TRY(add_up(&s));
+    if (sorted) TRY(ki_device_alloc(s.device, &s.data.payload, s.rows * 4));
+    if (of->labels || of->distances || sorted)
+        TRY(launch_rows(&s, "assign", "assign_rows", "-DPREPARE", s.rows, GROUP,
+                        KI_PACK(assign_rows, X, .labels = of->labels, .distances = of->distances,
+                                .payload = sorted ? &s.data.payload : NULL, .found = &s.data.key, .X = X,
+                                .row_start = s.row_start, .col = s.col, .C = of->C, .rows = s.rows,
+                                .n = (int32_t)s.n, .first = of->first)));
+    if (sorted) TRY(sort(&s));
+    if (sums) TRY(add_up(&s, &how));
     if (of->totals) TRY(bring_totals(&s));
 done:
     drop(&s);
