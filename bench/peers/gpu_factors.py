@@ -90,7 +90,8 @@ def fit(model, device, X, k, iterations):
 
 
 def step_of(trace):
-    return float(np.median(np.diff([seconds for _, seconds in trace])[1:]))
+    """Seconds of an iteration, after the first ones, in which LDA's documents begin anew."""
+    return float(np.median(np.diff([seconds for _, seconds in trace])[5:]))
 
 
 # ------------------------------------------------------------------------------------------------------------ sweeps
@@ -387,7 +388,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", default=",".join(PARTS))
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--iterations", type=int, default=6)
+    parser.add_argument("--iterations", type=int, default=9)
     parser.add_argument("--applications", default="sfa,gap,lda,als")
     parser.add_argument("--peer-iterations", type=int, default=15)
     parser.add_argument("--json")
