@@ -10,7 +10,7 @@
 
 struct shape_slot {
     struct ki_links_shape shape;
-    bool short_of_memory; /* for windows */
+    bool short_of_memory; /* for windows or shares: a layout that was not asked for gives way to csr */
 };
 
 static void drop_shape(kiln_device *device, void *data) {
@@ -70,8 +70,8 @@ kiln_status ki_links_shape_get(struct ki_links_shape *shape, const kiln_matrix *
 /* ---- windows and shares ---- */
 
 static void shares_release(kiln_device *device, struct ki_shares *shares) {
-    struct ki_buffer *const buffers[] = {&shares->first, &shares->start, &shares->source, &shares->weight};
-    for (int i = 0; i < 4; i++) ki_device_release(device, buffers[i]);
+    struct ki_buffer *const buffers[] = {&shares->item, &shares->weight, &shares->start};
+    for (int i = 0; i < 3; i++) ki_device_release(device, buffers[i]);
 }
 
 static void drop_shares(kiln_device *device, void *data) {
@@ -81,10 +81,9 @@ static void drop_shares(kiln_device *device, void *data) {
 
 static void drop_windows(kiln_device *device, void *data) {
     struct ki_windows *windows = data;
-    struct ki_buffer *const buffers[] = {&windows->place,      &windows->start,       &windows->source,
-                                         &windows->weight,     &windows->runs,        &windows->long_row,
-                                         &windows->long_start, &windows->long_source, &windows->long_weight};
-    for (int i = 0; i < 9; i++) ki_device_release(device, buffers[i]);
+    struct ki_buffer *const buffers[] = {&windows->place,  &windows->start, &windows->source,
+                                         &windows->weight, &windows->runs,  &windows->long_row};
+    for (int i = 0; i < 6; i++) ki_device_release(device, buffers[i]);
     shares_release(device, &windows->shares);
     ki_free(windows);
 }
@@ -97,10 +96,13 @@ static const struct ki_slot_kind slot_windows[2] = {
     {.name = "the pattern of a graph by windows", .drop = drop_windows},
     {.name = "a graph by windows", .drop = drop_windows}};
 
+static int64_t bytes_of_shares(const struct ki_shares *shares) {
+    return shares->item.bytes + shares->weight.bytes + shares->start.bytes;
+}
+
 static int64_t bytes_of(const struct ki_windows *w) {
     return w->place.bytes + w->start.bytes + w->source.bytes + w->weight.bytes + w->runs.bytes +
-           w->long_row.bytes + w->long_start.bytes + w->long_source.bytes + w->long_weight.bytes +
-           w->shares.first.bytes;
+           w->long_row.bytes + bytes_of_shares(&w->shares);
 }
 
 static kiln_status make_windows(const kiln_matrix *A, const struct ki_columns *in, bool weights) {
@@ -116,7 +118,8 @@ done:
     return status;
 }
 
-/* Blocks of sources; one where the second cache level holds the ranks anyway, and no more than a row has links in the mean: a row without links in a block costs as much as a link. */
+/* Blocks of sources; one where the second cache level holds the ranks anyway, and no more than a row has links in the mean: a row
+ * without links in a block costs as much as a link. */
 static int64_t blocks_of(const struct ki_links_shape *shape, kiln_type type) {
     const int64_t bytes = shape->rows * ki_type_bytes(type);
     if (bytes <= 2 * ki_limits.ranked_bytes) return 1;
@@ -131,12 +134,8 @@ static kiln_status make_shares(const kiln_matrix *A, const struct ki_columns *in
     if (!shares) return ki_fail_nomem(sizeof *shares, kind->name);
     TRY(ki_links_shape_get(&shape, A));
     shares->blocks = blocks_of(&shape, A->type);
-    if (shares->blocks > 1)
-        TRY(ki_blocks_fill(shares, A, in));
-    else
-        TRY(ki_shares_fill(shares, A->device, in->start, A->cols, A->nnz));
-    TRY(ki_slot_put(A, kind, shares,
-                    shares->first.bytes + shares->start.bytes + shares->source.bytes + shares->weight.bytes));
+    TRY(ki_shares_fill(shares, A, in));
+    TRY(ki_slot_put(A, kind, shares, bytes_of_shares(shares)));
     return KILN_OK;
 done:
     drop_shares(A->device, shares);
@@ -227,12 +226,12 @@ void ki_links_costs(struct ki_links_cost costs[KI_LAYOUTS], const kiln_device *d
 
 /* ---- the choice ---- */
 
-/* A copy by columns that is needed for nothing else goes once the windows have been made from it. */
+/* The copy by columns goes once another layout has been made from it: it is needed for nothing else. */
 static kiln_status windows_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
     const struct ki_slot_kind *kind = &slot_windows[weights];
+    struct ki_columns in;
     kiln_status status = KILN_OK;
     if (!ki_slot_get(A, kind)) {
-        struct ki_columns in;
         TRY(ki_columns_get(&in, A, weights));
         TRY(make_windows(A, &in, weights));
         ki_columns_drop(A);
@@ -242,21 +241,24 @@ done:
     return status;
 }
 
-static kiln_status columns_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
+static kiln_status shares_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
+    const struct ki_slot_kind *kind = &slot_shares[weights];
+    struct ki_columns in;
     kiln_status status = KILN_OK;
-    const bool shared = links->layout == KILN_LAYOUT_BALANCED && !ki_on_cpu(A->device);
-    if (shared) links->shares = ki_slot_get(A, &slot_shares[weights]);
-    if (links->shares && links->shares->blocks > 1) return KILN_OK;
-    TRY(ki_columns_get(&links->in, A, weights));
-    if (!shared || links->shares) return KILN_OK;
-    TRY(make_shares(A, &links->in));
-    links->shares = ki_slot_get(A, &slot_shares[weights]);
-    if (links->shares->blocks > 1) {
-        links->in = (struct ki_columns){.start = NULL};
+    if (!ki_slot_get(A, kind)) {
+        TRY(ki_columns_get(&in, A, weights));
+        TRY(make_shares(A, &in));
         ki_columns_drop(A);
     }
+    links->shares = ki_slot_get(A, kind);
 done:
     return status;
+}
+
+static kiln_status made_of(struct ki_links *links, const kiln_matrix *A, bool weights) {
+    if (links->layout == KILN_LAYOUT_HYBRID) return windows_of(links, A, weights);
+    if (links->layout == KILN_LAYOUT_BALANCED && !ki_on_cpu(A->device)) return shares_of(links, A, weights);
+    return ki_columns_get(&links->in, A, weights);
 }
 
 kiln_status ki_links_get(struct ki_links *links, const kiln_matrix *A, kiln_layout layout, int64_t k,
@@ -272,15 +274,12 @@ kiln_status ki_links_get(struct ki_links *links, const kiln_matrix *A, kiln_layo
         ki_links_costs(costs, A->device, &slot->shape, A->type, k, weights);
         made.layout = slot->short_of_memory ? KILN_LAYOUT_CSR : costs[0].layout;
     }
-    if (made.layout == KILN_LAYOUT_HYBRID) {
-        status = windows_of(&made, A, weights);
-        if (status == KILN_ERR_NOMEM && slot) {
-            slot->short_of_memory = true;
-            made.layout = KILN_LAYOUT_CSR;
-            status = KILN_OK;
-        }
+    status = made_of(&made, A, weights);
+    if (status == KILN_ERR_NOMEM && slot && made.layout != KILN_LAYOUT_CSR) {
+        slot->short_of_memory = true;
+        made.layout = KILN_LAYOUT_CSR;
+        status = made_of(&made, A, weights);
     }
-    if (status == KILN_OK && made.layout != KILN_LAYOUT_HYBRID) status = columns_of(&made, A, weights);
     if (status == KILN_OK) *links = made;
     if (ki_slots_bytes(A) != bytes) A->device->statistics.layout_seconds = before + ki_clock() - began;
 done:

@@ -25,18 +25,16 @@
     FIRST(SPACE, int, to) NEXT(SPACE, real, weight_to) NEXT(TABLE, int, row) NEXT(TABLE, int, row_start)     \
     NEXT(TABLE, int, start) NEXT(TABLE, int, source) NEXT(TABLE, real, weight) NEXT(VALUE, long, rows)
 
-#define ARGUMENTS_links_shares(FIRST, NEXT)                                                                  \
-    FIRST(SPACE, int, first) NEXT(TABLE, int, start) NEXT(VALUE, long, rows) NEXT(VALUE, long, links)        \
-    NEXT(VALUE, long, each) NEXT(VALUE, long, shares)
-
 /* block_start: by block and row; a block has `height` sources. */
 #define ARGUMENTS_links_blocks(FIRST, NEXT)                                                                  \
     FIRST(SPACE, int, block_start) NEXT(TABLE, int, start) NEXT(TABLE, int, source) NEXT(VALUE, long, n)     \
     NEXT(VALUE, long, height) NEXT(VALUE, int, blocks)
 
-#define ARGUMENTS_links_blocked(FIRST, NEXT)                                                                 \
+/* to: `items` of them in shares, `rows` rows of each block; a thread of a team of `lanes` has `each` side by side in the line. */
+#define ARGUMENTS_links_items(FIRST, NEXT)                                                                   \
     FIRST(SPACE, int, to) NEXT(SPACE, real, weight_to) NEXT(TABLE, int, block_start) NEXT(TABLE, int, start) \
-    NEXT(TABLE, int, source) NEXT(TABLE, real, weight) NEXT(VALUE, long, n) NEXT(VALUE, int, blocks)
+    NEXT(TABLE, int, source) NEXT(TABLE, real, weight) NEXT(VALUE, long, rows) NEXT(VALUE, int, blocks)      \
+    NEXT(VALUE, long, items) NEXT(VALUE, int, lanes) NEXT(VALUE, int, each)
 
 #ifndef KI_HOST
 #define FOR_ALL(i, n) for (long i = (long)get_global_id(0); i < (n); i += (long)get_global_size(0))
@@ -115,24 +113,6 @@ __kernel GROUP_OF(BS) void links_long(PARAMETERS(links_long)) {
 }
 #endif
 
-#ifdef SHARES
-/* Rows and links in one line, each row behind its links: how many rows end before a share begins. */
-__kernel void links_shares(PARAMETERS(links_shares)) {
-    FOR_ALL(share, shares + 1) {
-        const long line = share * each < rows + links ? share * each : rows + links;
-        long low = 0, high = rows;
-        while (low < high) {
-            const long middle = (low + high) / 2;
-            if ((long)start[middle + 1] + middle < line)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        first[share] = (int)low;
-    }
-}
-#endif
-
 #ifdef BLOCKS
 /* How many of a row's links come from each block: its sources ascend. */
 __kernel void links_blocks(PARAMETERS(links_blocks)) {
@@ -155,25 +135,39 @@ __kernel void links_blocks(PARAMETERS(links_blocks)) {
     }
 }
 
-/* A row to 32 threads side by side, block by block. */
-__kernel GROUP_OF(BS) void links_blocked(PARAMETERS(links_blocked)) {
+/* Where the item lies that is at that place of the line: in a share, those of a team's threads side by side, the first of each first. */
+DEVICE_FN long place_of(long line, int lanes, int each) {
+    const long share = line / ((long)lanes * each);
+    const int within = (int)(line % ((long)lanes * each));
+    return share * lanes * each + within % each * lanes + within / each;
+}
+
+/* A row to 32 threads side by side, block by block: its links, and behind them the row itself. What is behind the line's end are links
+ * of a row that never ends. */
+__kernel GROUP_OF(BS) void links_items(PARAMETERS(links_items)) {
     const int lane = (int)get_global_id(0) % 32;
-    for (long v = (long)get_global_id(0) / 32; v < n; v += (long)get_global_size(0) / 32) {
+    for (long v = (long)get_global_id(0) / 32; v < rows; v += (long)get_global_size(0) / 32) {
         int from = start[v];
         for (int b = 0; b < blocks; b++) {
-            const int at = block_start[b * n + v], length = block_start[b * n + v + 1] - at;
+            const long row = b * rows + v;
+            const int begin = block_start[row], length = block_start[row + 1] - begin;
             for (int j = lane; j < length; j += 32) {
-                to[at + j] = source[from + j];
-                if (weight) weight_to[at + j] = weight[from + j];
+                const long at = place_of(begin + j + row, lanes, each);
+                to[at] = source[from + j];
+                if (weight) weight_to[at] = weight[from + j];
             }
+            if (lane == 0) to[place_of(begin + length + row, lanes, each)] = ~(int)row;
             from += length;
         }
+    }
+    for (long line = block_start[blocks * rows] + blocks * rows + (long)get_global_id(0); line < items; line += (long)get_global_size(0)) {
+        to[place_of(line, lanes, each)] = 0;
+        if (weight) weight_to[place_of(line, lanes, each)] = REAL(0.0);
     }
 }
 #endif
 
 /* The variants that differ in text, as the tests build them. */
 // build LAYOUT BS=256 WINDOW=1024
-// build SHARES
 // build BLOCKS BS=256
 #endif

@@ -26,15 +26,16 @@ struct ki_links_shape {
     int64_t long_rows; /* of more than KI_LONG links */
 };
 
-/* Shares of `each` rows and links, on a GPU: a share for a group of so many threads, KI_SHARE_A_THREAD rows and links for each.
- * first: int32_t, of each share the row in which it begins, and where the last ends. Where the ranks of all sources do not stay in the
- * second cache level, the sources come in `blocks` blocks: the rows of the first with their links from its sources, then those of the
- * second with theirs, so that each row is there once a block. */
-enum { KI_SHARE_A_THREAD = 7 }; /* odd: threads that walk through on-chip memory begin at different banks */
+/* Shares of as many rows and links, on a GPU, in a line in which each row stands behind its links: an item is the source of a link, or
+ * ~row. A share is what a team of `lanes` threads takes, KI_SHARE_A_THREAD items each, which lie so that the team loads them side by side;
+ * behind the line's end are links of vertex 0. Where the ranks of all sources do not stay in the second cache level, the
+ * sources come in `blocks` blocks: the rows with their links from the first block's sources, then with those from the second's, so that
+ * each row is there once a block. start: by block and row, where its links would begin without the rows between. int32_t all. */
+enum { KI_SHARE_A_THREAD = 8 };
 struct ki_shares {
-    int64_t count, each, blocks;
-    struct ki_buffer first;
-    struct ki_buffer start, source, weight; /* of several blocks; start: int32_t */
+    int64_t count, blocks;
+    int lanes;
+    struct ki_buffer item, weight, start;
 };
 
 enum { KI_WINDOW = 1024 }; /* rows of a window on a GPU */
@@ -49,7 +50,7 @@ struct ki_windows {
     struct ki_buffer runs; /* CPU: int32_t, KI_RUNS for each window: rows in a run */
     /* GPU: the rows of more than KI_LONG links */
     int64_t long_rows, long_links;
-    struct ki_buffer long_row, long_start, long_source, long_weight;
+    struct ki_buffer long_row;
     struct ki_shares shares;
 };
 
@@ -81,10 +82,7 @@ kiln_status ki_windows_fill_cpu(struct ki_windows *windows, const kiln_matrix *A
                                 const struct ki_columns *in);
 kiln_status ki_windows_fill_gpu(struct ki_windows *windows, const kiln_matrix *A,
                                 const struct ki_columns *in);
-/* Of `rows` rows, those of all blocks. */
-kiln_status ki_shares_fill(struct ki_shares *shares, kiln_device *device, const struct ki_buffer *start,
-                           int64_t rows, int64_t links);
-/* The links of A by blocks of sources, on a GPU; then their shares. */
-kiln_status ki_blocks_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in);
+/* Of the rows of A, whose links `in` has; `blocks` is set. */
+kiln_status ki_shares_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in);
 
 #endif

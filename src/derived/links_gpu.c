@@ -11,9 +11,8 @@ KI_ARGUMENTS(links_order);
 KI_ARGUMENTS(links_short);
 KI_ARGUMENTS(links_list);
 KI_ARGUMENTS(links_long);
-KI_ARGUMENTS(links_shares);
 KI_ARGUMENTS(links_blocks);
-KI_ARGUMENTS(links_blocked);
+KI_ARGUMENTS(links_items);
 
 enum { GROUP = 256, GROUPS_MOST = 1 << 15, WINDOW = 1024, LANES = 32 };
 
@@ -27,37 +26,35 @@ static kiln_status launch(kiln_device *device, const char *function, const char 
     return ki_kernel_launch(device, kernel, ki_min(groups, GROUPS_MOST), GROUP, args, count);
 }
 
-kiln_status ki_shares_fill(struct ki_shares *shares, kiln_device *device, const struct ki_buffer *start,
-                           int64_t rows, int64_t links) {
+/* Rows and links by blocks in shares; the shares' start is filled. */
+static kiln_status fill_items(struct ki_shares *shares, const kiln_matrix *A, int64_t rows, int64_t links,
+                              const struct ki_columns *in) {
+    kiln_device *device = A->device;
+    shares->lanes = device->properties.shuffles ? LANES : (int)ki_min(64, device->properties.group_max);
+    const int64_t of_share = (int64_t)shares->lanes * KI_SHARE_A_THREAD;
+    shares->count = ki_ceil_div(rows * shares->blocks + links, of_share);
+    const int64_t items = shares->count * of_share;
     kiln_status status;
-    shares->each =
-        KI_SHARE_A_THREAD * ki_min(device->properties.is_gpu ? 256 : 64, device->properties.group_max);
-    shares->count = ki_ceil_div(rows + links, shares->each);
-    TRY(ki_device_alloc(device, &shares->first, (shares->count + 1) * 4));
-    TRY(launch(device, "links_shares", "-DSHARES", KILN_F32, ki_ceil_div(shares->count + 1, GROUP),
-               KI_PACK(links_shares, NULL, .first = &shares->first, .start = start, .rows = rows,
-                       .links = links, .each = shares->each, .shares = shares->count)));
+    TRY(ki_device_alloc(device, &shares->item, items * 4));
+    if (in->value) TRY(ki_device_alloc(device, &shares->weight, items * ki_type_bytes(A->type)));
+    TRY(launch(device, "links_items", "-DBLOCKS -DBS=256", A->type, ki_ceil_div(rows * LANES, GROUP),
+               KI_PACK(links_items, A, .to = &shares->item, .weight_to = in->value ? &shares->weight : NULL,
+                       .block_start = &shares->start, .start = in->start, .source = in->row,
+                       .weight = in->value, .rows = rows, .blocks = (int32_t)shares->blocks, .items = items,
+                       .lanes = shares->lanes, .each = KI_SHARE_A_THREAD)));
 done:
     return status;
 }
 
-kiln_status ki_blocks_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in) {
-    kiln_device *device = A->device;
-    const int64_t n = A->rows, rows = n * shares->blocks, height = ki_ceil_div(n, shares->blocks);
+kiln_status ki_shares_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in) {
+    const int64_t n = A->rows, rows = n * shares->blocks;
     kiln_status status;
-    TRY(ki_device_alloc(device, &shares->start, (rows + 1) * 4));
-    TRY(ki_device_alloc(device, &shares->source, A->nnz * 4));
-    if (in->value) TRY(ki_device_alloc(device, &shares->weight, A->nnz * ki_type_bytes(A->type)));
-    TRY(launch(device, "links_blocks", "-DBLOCKS -DBS=256", A->type, ki_ceil_div(n, GROUP),
+    TRY(ki_device_alloc(A->device, &shares->start, (rows + 1) * 4));
+    TRY(launch(A->device, "links_blocks", "-DBLOCKS -DBS=256", A->type, ki_ceil_div(n, GROUP),
                KI_PACK(links_blocks, A, .block_start = &shares->start, .start = in->start, .source = in->row,
-                       .n = n, .height = height, .blocks = (int32_t)shares->blocks)));
-    TRY(ki_scan(device, A->type, &shares->start, rows));
-    TRY(launch(device, "links_blocked", "-DBLOCKS -DBS=256", A->type, ki_ceil_div(n * LANES, GROUP),
-               KI_PACK(links_blocked, A, .to = &shares->source,
-                       .weight_to = in->value ? &shares->weight : NULL, .block_start = &shares->start,
-                       .start = in->start, .source = in->row, .weight = in->value, .n = n,
-                       .blocks = (int32_t)shares->blocks)));
-    TRY(ki_shares_fill(shares, device, &shares->start, rows, A->nnz));
+                       .n = n, .height = ki_ceil_div(n, shares->blocks), .blocks = (int32_t)shares->blocks)));
+    TRY(ki_scan(A->device, A->type, &shares->start, rows));
+    TRY(fill_items(shares, A, n, A->nnz, in));
 done:
     return status;
 }
@@ -110,22 +107,25 @@ static kiln_status fill_long(struct ki_windows *windows, const kiln_matrix *A, c
                              const struct ki_buffer *is_long, const struct ki_buffer *links) {
     kiln_device *device = A->device;
     const int64_t rows = windows->long_rows, count = windows->long_links;
+    struct ki_buffer source = {0}, weight = {0};
+    struct ki_columns of_long = {&windows->shares.start, &source, in->value ? &weight : NULL};
     kiln_status status;
+    windows->shares.blocks = 1;
     TRY(ki_device_alloc(device, &windows->long_row, rows * 4));
-    TRY(ki_device_alloc(device, &windows->long_start, (rows + 1) * 4));
-    TRY(ki_device_alloc(device, &windows->long_source, count * 4));
-    if (in->value) TRY(ki_device_alloc(device, &windows->long_weight, count * ki_type_bytes(A->type)));
+    TRY(ki_device_alloc(device, &windows->shares.start, (rows + 1) * 4));
+    TRY(ki_device_alloc(device, &source, count * 4));
+    if (in->value) TRY(ki_device_alloc(device, &weight, count * ki_type_bytes(A->type)));
     TRY(launch(device, "links_list", LAYOUT, A->type, ki_ceil_div(A->rows, GROUP),
-               KI_PACK(links_list, A, .row = &windows->long_row, .row_start = &windows->long_start,
+               KI_PACK(links_list, A, .row = &windows->long_row, .row_start = &windows->shares.start,
                        .is_long = is_long, .long_links = links, .n = A->rows)));
     TRY(launch(device, "links_long", LAYOUT, A->type, rows,
-               KI_PACK(links_long, A, .to = &windows->long_source,
-                       .weight_to = in->value ? &windows->long_weight : NULL, .row = &windows->long_row,
-                       .row_start = &windows->long_start, .start = in->start, .source = in->row,
+               KI_PACK(links_long, A, .to = &source, .weight_to = of_long.value, .row = &windows->long_row,
+                       .row_start = &windows->shares.start, .start = in->start, .source = in->row,
                        .weight = in->value, .rows = rows)));
-    windows->shares.blocks = 1;
-    TRY(ki_shares_fill(&windows->shares, device, &windows->long_start, rows, count));
+    TRY(fill_items(&windows->shares, A, rows, count, &of_long));
 done:
+    ki_device_release(device, &source);
+    ki_device_release(device, &weight);
     return status;
 }
 

@@ -17,6 +17,15 @@ DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
 DEVICE_FN double shuffle_double(uint mask, double x, int step) {
     return __shfl_xor_sync(mask, x, step);
 }
+
+/* What the lane `step` before has, in the first lanes their own; all lanes of a warp make the call. */
+DEVICE_FN real shuffle_up(real x, int step) {
+    return __shfl_up_sync(0xffffffffu, x, step);
+}
+
+DEVICE_FN int shuffle_up_int(int x, int step) {
+    return __shfl_up_sync(0xffffffffu, x, step);
+}
 #elif defined(KILN_NVIDIA) && KILN_NVIDIA >= 70
 #define SHUFFLES
 DEVICE_FN double shuffle_double(uint mask, double x, int step) {
@@ -38,6 +47,21 @@ DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
     real other;
     __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, %3;" : "=f"(other) : "f"(x), "r"(step), "r"(mask));
     return other;
+#endif
+}
+
+DEVICE_FN int shuffle_up_int(int x, int step) {
+    int other;
+    __asm__ volatile("shfl.sync.up.b32 %0, %1, %2, 0, 0xffffffff;" : "=r"(other) : "r"(x), "r"(step));
+    return other;
+}
+
+DEVICE_FN real shuffle_up(real x, int step) {
+#ifdef REAL_F64
+    const int2 halves = as_int2(x);
+    return as_double((int2)(shuffle_up_int(halves.x, step), shuffle_up_int(halves.y, step)));
+#else
+    return as_float(shuffle_up_int(as_int(x), step));
 #endif
 }
 #endif

@@ -1,8 +1,8 @@
 /* GPU body of kiln_ranks_begin and kiln_ranks_step (ops/graph/ranks.c). A step gathers what comes in along the links, updates P, and
  * makes the next step's contributions, the mass that dangles and the change while it has the row in its registers. The links lie in one
  * of three layouts (derived/links.h): a vector of VS threads takes a row (ROWS), a thread takes one beside others of the same length
- * (WINDOWS), or groups first take equal shares of rows and links and leave what came in with each row (SHARES), and then a thread updates
- * a row (CLOSE). Where the sources lie in several blocks, so that what is gathered stays in the second cache level, a vertex has a row in
+ * (WINDOWS), or teams of TEAM threads first take equal shares of rows and links and leave what came in with each row (SHARES), and then a
+ * thread updates a row (CLOSE). Where the sources lie in several blocks, so that what is gathered stays in the second cache level, a vertex has a row in
  * each, which CLOSE adds up. Each group leaves its sums of K columns in `space`, mass first and then change, column by column, as its own
  * number of `groups`, which are added up in order. The state S never leaves the device, so that steps queued behind the last one that
  * is wanted see it and do nothing.
@@ -28,10 +28,9 @@
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, first)
 
-/* start, source, weight, place: of ROWS or WINDOWS; long_*: of SHARES and CLOSE, which have `rows` rows in each of `blocks` blocks: those
- * that `row` names, or if it is NULL all. part: of each share what it has of the row that it begins within, behind all of these of each
- * what it has of the row that it ends within, and then the sums of rows that lie in one share. `slot` is the first step's, of `slots`;
- * met: a zero. */
+/* start, source, weight, place: of ROWS or WINDOWS; item and its like: of SHARES and CLOSE, which have `rows` rows in each of `blocks`
+ * blocks: those that `row` names, or if it is NULL all. part: of each share what it has of the row that ends in it first, behind all of
+ * these of each what is open at its end, and then the sums of rows. `slot` is the first step's, of `slots`; met: a zero. */
 #define ARGUMENTS_ranks_step(FIRST, NEXT)                                                                    \
     FIRST(SPACE, wide, space)                                                                                \
     NEXT(OUT, wide, S)                                                                                       \
@@ -52,15 +51,13 @@
     NEXT(TABLE, int, source)                                                                                 \
     NEXT(TABLE, real, weight)                                                                                \
     NEXT(TABLE, int, place)                                                                                  \
-    NEXT(TABLE, int, long_start)                                                                             \
-    NEXT(TABLE, int, long_source)                                                                            \
-    NEXT(TABLE, real, long_weight)                                                                           \
+    NEXT(TABLE, int, item)                                                                                   \
+    NEXT(TABLE, real, item_weight)                                                                           \
     NEXT(SPACE, real, part)                                                                                  \
-    NEXT(TABLE, int, first_row)                                                                              \
+    NEXT(TABLE, int, item_start)                                                                             \
     NEXT(TABLE, int, row)                                                                                    \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, blocks)                                                                                 \
-    NEXT(VALUE, long, links)                                                                                 \
     NEXT(VALUE, long, shares)                                                                                \
     NEXT(SPACE, int, met)                                                                                    \
     NEXT(VALUE, int, slot)                                                                                   \
@@ -253,119 +250,79 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
 #endif
 
 #if defined(SHARES) || defined(CLOSE)
-#define EACH (BS * A_THREAD)
+#define EACH (TEAM * A_THREAD)
 #endif
 
 #ifdef SHARES
-/* A warp's threads meet by themselves where they exchange registers, too. */
 #ifdef SHUFFLES
-#define TEAM (BS < 32 ? BS : 32)
-#define TEAM_MEETS warp_sync()
+/* What the lane `step` before has; any number in the first lanes. */
+#define FROM_BEFORE(x, of, step) shuffle_up(x, step)
+#define FLAG_FROM_BEFORE(x, of, step) shuffle_up_int(x, step)
+#define TEAM_MEETS
 #else
-#define TEAM BS
-#define TEAM_MEETS barrier(CLK_LOCAL_MEM_FENCE)
+#define FROM_BEFORE(x, of, step) (lane >= (step) ? (of)[id - (step)] : (x))
+#define FLAG_FROM_BEFORE FROM_BEFORE
+#define TEAM_MEETS                                                                                           \
+    barrier(CLK_LOCAL_MEM_FENCE);                                                                            \
+    open[id] = sum;                                                                                          \
+    closed[id] = ended;                                                                                      \
+    barrier(CLK_LOCAL_MEM_FENCE);
 #endif
 
-/* What comes in along `coming` links, which lie side by side: all are on their way before the first has come. One column. */
-DEVICE_FN void gather_share(LOCAL_PTR real *in, int coming, __global const int *source, __global const real *weight,
-                            __global const real *C, int k, int first) {
-    const int id = (int)get_local_id(0);
-    int from[A_THREAD];
+/* Each thread of a team has `sum` of the row that is open at its end; `ended`: a row has ended in the thread, so that what came before
+ * does not count. *before becomes what is open at its begin, *all what is open at its end; true if a row has ended before it. */
+DEVICE_FN bool sum_open(real *before, real *all, real sum, int ended, LOCAL_PTR real *open, LOCAL_PTR int *closed) {
+    const int id = (int)get_local_id(0), lane = id % TEAM;
+    for (int reach = 1; reach < TEAM; reach *= 2) {
+        TEAM_MEETS
+        const real more = FROM_BEFORE(sum, open, reach);
+        const int more_ended = FLAG_FROM_BEFORE(ended, closed, reach);
+        if (lane < reach) continue;
+        if (!ended) sum += more;
+        ended |= more_ended;
+    }
+    TEAM_MEETS
+    const real last = FROM_BEFORE(sum, open, 1);
+    const int last_ended = FLAG_FROM_BEFORE(ended, closed, 1);
+    *all = sum;
+    *before = lane == 0 ? REAL(0.0) : last;
+    return lane > 0 && last_ended;
+}
+
+/* What comes in along a share's links, by a team. All are on their way before the first has come. One column. A row that ends in the
+ * share leaves its sum; whether it also began there is not asked: the share's first also goes to where parts of rows are. */
+DEVICE_FN void add_share(__global real *part, index_t share, __global const int *item, __global const real *weight,
+                         __global const real *C, int k, int first, index_t shares, LOCAL_PTR real *open,
+                         LOCAL_PTR int *closed) {
+    const int lane = (int)get_local_id(0) % TEAM;
+    const index_t begin = share * EACH + lane;
+    __global real *const sums = part + 2 * shares;
+    int at[A_THREAD], head_row = -1;
+    real x[A_THREAD], sum = REAL(0.0), head = REAL(0.0), before, all;
 #pragma unroll
-    for (int u = 0; u < A_THREAD; u++) from[u] = id + u * BS < coming ? load_once_int(source + id + u * BS) : -1;
+    for (int u = 0; u < A_THREAD; u++) at[u] = load_once_int(item + begin + u * TEAM);
 #pragma unroll
     for (int u = 0; u < A_THREAD; u++) {
-        real x = from[u] < 0 ? REAL(0.0) : C[(index_t)from[u] * k + first];
+        x[u] = at[u] < 0 ? REAL(0.0) : C[(index_t)at[u] * k + first];
 #ifdef WEIGHTED
-        if (from[u] >= 0) x *= load_once(weight + id + u * BS);
+        if (at[u] >= 0) x[u] *= load_once(weight + begin + u * TEAM);
 #endif
-        in[id + u * BS] = x;
     }
-}
-
-/* How many of `rows` rows, which end at links ends[0 ...], end before that place in the line of rows and links. */
-DEVICE_FN int rows_before(LOCAL_PTR const int *ends, int rows, int line) {
-    int low = 0, high = rows;
-    while (low < high) {
-        const int middle = (low + high) / 2;
-        if (ends[middle] + middle < line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Each thread has `sum` of the row that is open at its end; `ended`: a row has ended in the thread, so that what came before does not
- * count. Returns what is open at the begin of the thread; *all: at the end of the last thread, in that thread. */
-DEVICE_FN real sum_open(real *all, real sum, bool ended, LOCAL_PTR real *open, LOCAL_PTR int *closed) {
-    const int id = (int)get_local_id(0), lane = id % TEAM, first = id - lane;
-    int end = ended;
-    open[id] = sum;
-    closed[id] = end;
-    TEAM_MEETS;
-    for (int reach = 1; reach < TEAM; reach *= 2) {
-        const real more = lane >= reach ? open[id - reach] : REAL(0.0);
-        const int more_closed = lane >= reach ? closed[id - reach] : 0;
-        TEAM_MEETS;
-        if (!end) sum += more;
-        end |= more_closed;
-        open[id] = sum;
-        closed[id] = end;
-        TEAM_MEETS;
-    }
-    real before = REAL(0.0);
-#if BS > 32
-    barrier(CLK_LOCAL_MEM_FENCE);
-    for (int last = first - 1; last > 0; last -= TEAM) {
-        before += open[last];
-        if (closed[last]) break;
-    }
-#endif
-    *all = end ? sum : sum + before;
-    if (lane == 0) return before;
-    return closed[id - 1] ? open[id - 1] : open[id - 1] + before;
-}
-
-/* A share is a stretch of the line in which each row stands behind its links. Its links are gathered as they lie, side by side; then
- * each thread walks a stretch of its own in on-chip memory. */
-DEVICE_FN void add_share(__global real *part, index_t share, __global const int *start, __global const int *source,
-                         __global const real *weight, __global const int *first_row, __global const real *C, int k,
-                         int first, index_t line, index_t shares, LOCAL_PTR real *in, LOCAL_PTR int *ends,
-                         LOCAL_PTR real *open, LOCAL_PTR int *closed) {
-    const int id = (int)get_local_id(0);
-    const index_t begin = share * EACH, row0 = (index_t)first_row[share], link0 = begin - row0;
-    const int length = line - begin < EACH ? (int)(line - begin) : EACH;
-    const int ending = (int)((index_t)first_row[share + 1] - row0);
-    __global real *const sums = part + 2 * shares + row0;
-    gather_share(in, length - ending, source + link0, weight + link0, C, k, first);
-    for (int i = id; i < ending; i += BS) ends[i] = (int)((index_t)start[row0 + i + 1] - link0);
-    barrier(CLK_LOCAL_MEM_FENCE);
-    const int from = id * A_THREAD < length ? id * A_THREAD : length,
-              to = from + A_THREAD < length ? from + A_THREAD : length, row_from = rows_before(ends, ending, from);
-    int r = row_from, e = from - row_from;
-    real sum = REAL(0.0), head = REAL(0.0), all;
-    for (int item = from; item < to; item++) {
-        if (r == ending || e < ends[r]) {
-            sum += in[e++];
-            continue;
-        }
-        if (r == row_from)
+#pragma unroll
+    for (int u = 0; u < A_THREAD; u++) {
+        sum += x[u];
+        if (at[u] >= 0) continue;
+        if (head_row < 0) {
             head = sum; /* the row may have begun before */
-        else
-            sums[r] = sum;
+            head_row = ~at[u];
+        } else
+            sums[~at[u]] = sum;
         sum = REAL(0.0);
-        r++;
     }
-    head += sum_open(&all, sum, r > row_from, open, closed);
-    if (r > row_from) {
-        if (row_from == 0 && (index_t)start[row0] < link0)
-            part[share] = head;
-        else
-            sums[row_from] = head;
-    }
-    if (id == BS - 1) part[shares + share] = all;
-    barrier(CLK_LOCAL_MEM_FENCE);
+    const bool ended = sum_open(&before, &all, sum, head_row >= 0, open, closed);
+    if (head_row >= 0) sums[head_row] = head + before;
+    if (head_row >= 0 && !ended) part[share] = head + before;
+    if (lane == TEAM - 1) part[shares + share] = all;
 }
 #endif
 
@@ -396,9 +353,12 @@ DEVICE_FN void close_rows(struct update *u, __global const real *part, __global 
 #endif
 
 __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
-#ifdef SHARES
-    LOCAL real in[EACH], open[BS];
-    LOCAL int ends[EACH], closed[BS];
+#if defined(SHARES) && !defined(SHUFFLES)
+    LOCAL real open[BS];
+    LOCAL int closed[BS];
+#elif defined(SHARES)
+    LOCAL_PTR real *const open = 0; /* threads exchange registers */
+    LOCAL_PTR int *const closed = 0;
 #endif
 #ifdef ROWS
     LOCAL real scratch[BS * K];
@@ -429,9 +389,8 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
     __global wide *const own = space;
 #endif
 #ifdef SHARES
-    for (index_t share = (index_t)get_group_id(0); share < (index_t)shares; share += (index_t)get_num_groups(0))
-        add_share(part, share, long_start, long_source, long_weight, first_row, C, k, first,
-                  (index_t)(rows * blocks + links), (index_t)shares, in, ends, open, closed);
+    for (index_t share = (index_t)(get_global_id(0) / TEAM); share < (index_t)shares; share += (index_t)(get_global_size(0) / TEAM))
+        add_share(part, share, item, item_weight, C, k, first, (index_t)shares, open, closed);
 #ifdef TOGETHER
     meet(met, ++meetings);
 #endif
@@ -456,7 +415,7 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
     update_windows(&u, start, source, weight, place, C, (index_t)n);
 #endif
 #ifdef CLOSE
-    close_rows(&u, part, long_start, row, (index_t)rows, blocks, (index_t)shares);
+    close_rows(&u, part, item_start, row, (index_t)rows, blocks, (index_t)shares);
 #endif
     LEAVE_SUMS(own, u.mass, u.change)
 #endif
@@ -480,13 +439,13 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
 // build STEP ROWS BS=256 VS=32 K=8 WEIGHTED INDEX64
 // build STEP WINDOWS BS=64 VS=1 K=1 WINDOW=1024
 // build STEP WINDOWS BS=256 VS=1 K=8 WINDOW=1024 WEIGHTED INDEX64
-// build STEP SHARES BS=64 VS=1 K=1 A_THREAD=7
-// build STEP SHARES BS=256 VS=1 K=1 A_THREAD=7 WEIGHTED INDEX64
-// build STEP CLOSE BS=256 VS=1 K=1 A_THREAD=7
-// build STEP WINDOWS CLOSE BS=256 VS=1 K=1 A_THREAD=7 WINDOW=1024
+// build STEP SHARES BS=64 VS=1 K=1 TEAM=32 A_THREAD=8
+// build STEP SHARES BS=256 VS=1 K=1 TEAM=32 A_THREAD=8 WEIGHTED INDEX64
+// build STEP CLOSE BS=256 VS=1 K=1 TEAM=32 A_THREAD=8
+// build STEP WINDOWS CLOSE BS=256 VS=1 K=1 TEAM=32 A_THREAD=8 WINDOW=1024
 // build STEP ROWS BS=256 VS=8 K=4 TOGETHER
-// build STEP SHARES CLOSE BS=256 VS=1 K=1 A_THREAD=7 TOGETHER
-// build STEP WINDOWS SHARES CLOSE BS=256 VS=1 K=1 A_THREAD=7 WINDOW=1024 TOGETHER
+// build STEP SHARES CLOSE BS=256 VS=1 K=1 TEAM=32 A_THREAD=8 TOGETHER
+// build STEP WINDOWS SHARES CLOSE BS=256 VS=1 K=1 TEAM=32 A_THREAD=8 WINDOW=1024 TOGETHER
 // build SETTLE BS=256 VS=1 K=1
 // build CLEAR BS=32 VS=1 K=1
 #endif

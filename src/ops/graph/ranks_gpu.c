@@ -28,8 +28,8 @@ struct launch {
 /* Rows in equal shares: all of them, or of the hybrid layout the long ones. */
 struct shared {
     const struct ki_shares *shares; /* NULL: none */
-    const struct ki_buffer *start, *source, *weight, *row;
-    int64_t rows, links; /* rows: of a block */
+    const struct ki_buffer *row;
+    int64_t rows; /* of a block */
 };
 
 struct step {
@@ -45,7 +45,7 @@ struct step {
 };
 
 static int64_t group_size(const kiln_device *device) {
-    return ki_min(device->properties.is_gpu ? 256 : 64, device->properties.group_max);
+    return ki_min(device->properties.is_gpu ? 512 : 64, device->properties.group_max);
 }
 
 /* items: what the threads of a launch take, one each. */
@@ -53,8 +53,9 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
                            int VS, int K, int64_t items) {
     const kiln_ranks *on = &step->ranks->on;
     kiln_device *device = on->P->device;
-    const int64_t reach = ki_max(ki_max(on->P->nnz, on->A->nnz),
-                                 step->shared.shares ? step->shared.rows * step->shared.shares->blocks : 0);
+    const struct ki_shares *s = step->shared.shares;
+    const int64_t reach =
+        ki_max(ki_max(on->P->nnz, on->A->nnz), s ? s->count * s->lanes * KI_SHARE_A_THREAD : 0);
     char defines[256];
     kiln_status status;
     launch->K = K;
@@ -119,19 +120,8 @@ done:
 
 static struct shared shared_rows(const struct ki_ranks *ranks) {
     const struct ki_windows *w = ranks->in.windows;
-    const struct ki_shares *s = ranks->in.shares;
-    const kiln_matrix *A = ranks->on.A;
-    const struct ki_columns *in = &ranks->in.in;
-    const bool weighted = ranks->on.weighted;
-    if (w && w->long_rows)
-        return (struct shared){
-            &w->shares,   &w->long_start, &w->long_source, weighted ? &w->long_weight : NULL,
-            &w->long_row, w->long_rows,   w->long_links};
-    if (!s) return (struct shared){.shares = NULL};
-    return s->blocks > 1
-               ? (struct shared){s,    &s->start, &s->source, weighted ? &s->weight : NULL,
-                                 NULL, A->rows,   A->nnz}
-               : (struct shared){s, in->start, in->row, weighted ? in->value : NULL, NULL, A->rows, A->nnz};
+    if (w && w->long_rows) return (struct shared){&w->shares, &w->long_row, w->long_rows};
+    return (struct shared){ranks->in.shares, NULL, ranks->on.A->rows};
 }
 
 /* Columns from `column` on by one kernel. */
@@ -139,7 +129,7 @@ static kiln_status launch_part(const struct step *step, const struct launch *lau
     const kiln_ranks *on = &step->ranks->on;
     const struct ki_columns *in = &step->ranks->in.in;
     const struct ki_windows *w = step->ranks->in.windows;
-    const struct shared *of = &step->shared;
+    const struct ki_shares *s = step->shared.shares;
     const bool odd = step->number % 2 != 0;
     const int64_t slots = on->S->rows - RANKS_ROWS;
     return (step->together ? ki_kernel_launch_together : ki_kernel_launch)(
@@ -154,13 +144,12 @@ static kiln_status launch_part(const struct step *step, const struct launch *lau
                 .weight = !on->weighted ? NULL
                           : w           ? &w->weight
                                         : in->value,
-                .place = w ? &w->place : NULL, .long_start = of->start, .long_source = of->source,
-                .long_weight = of->weight, .part = of->shares ? &step->part : NULL,
-                .first_row = of->shares ? &of->shares->first : NULL, .row = of->row, .rows = of->rows,
-                .blocks = of->shares ? (int32_t)of->shares->blocks : 0, .links = of->links,
-                .shares = of->shares ? of->shares->count : 0, .met = step->together ? &step->met : NULL,
-                .slot = (int32_t)(step->number % slots), .slots = (int32_t)slots,
-                .turns = (int32_t)step->turns));
+                .place = w ? &w->place : NULL, .item = s ? &s->item : NULL,
+                .item_weight = s && on->weighted ? &s->weight : NULL, .part = s ? &step->part : NULL,
+                .item_start = s ? &s->start : NULL, .row = step->shared.row, .rows = step->shared.rows,
+                .blocks = s ? (int32_t)s->blocks : 0, .shares = s ? s->count : 0,
+                .met = step->together ? &step->met : NULL, .slot = (int32_t)(step->number % slots),
+                .slots = (int32_t)slots, .turns = (int32_t)step->turns));
 }
 
 static kiln_status run_apart(struct step *step) {
@@ -181,21 +170,25 @@ static kiln_status prepare_parts(struct step *step) {
     const struct ki_ranks *ranks = step->ranks;
     const kiln_ranks *on = &ranks->on;
     kiln_device *device = on->P->device;
-    const int64_t n = on->P->rows, count = step->shared.shares ? step->shared.shares->count : 0;
+    const struct ki_shares *s = step->shared.shares;
+    const int64_t n = on->P->rows;
     const bool rows = ranks->in.layout == KILN_LAYOUT_CSR, windows = ranks->in.windows != NULL;
-    const int K = count ? 1 : columns_of(on), VS = rows ? ki_rows_vector(device, on->A->nnz, n) : 1;
-    char what[160], shares[48], updates[80];
+    const int K = s ? 1 : columns_of(on), VS = rows ? ki_rows_vector(device, on->A->nnz, n) : 1;
+    const int64_t threads = s ? s->count * s->lanes : 0;
+    char what[160], shares[64] = "", updates[96];
     kiln_status status;
     step->together = device->properties.together && on->P->cols <= K;
-    snprintf(shares, sizeof shares, "STEP -DSHARES -DA_THREAD=%d", KI_SHARE_A_THREAD);
-    snprintf(updates, sizeof updates, " -DA_THREAD=%d%s%s%s", KI_SHARE_A_THREAD, rows ? " -DROWS" : "",
-             windows ? " -DWINDOWS -DWINDOW=1024" : "", count ? " -DCLOSE" : "");
-    snprintf(what, sizeof what, "STEP%s%s%s", step->together && count ? " -DSHARES" : "", updates,
+    if (s) snprintf(shares, sizeof shares, " -DTEAM=%d -DA_THREAD=%d", s->lanes, KI_SHARE_A_THREAD);
+    snprintf(updates, sizeof updates, "%s%s%s%s", shares, rows ? " -DROWS" : "",
+             windows ? " -DWINDOWS -DWINDOW=1024" : "", s ? " -DCLOSE" : "");
+    if (s && !step->together) {
+        snprintf(what, sizeof what, "STEP -DSHARES%s", shares);
+        TRY(prepare(&step->shares, step, "ranks_step", what, 1, 1, threads));
+    }
+    snprintf(what, sizeof what, "STEP%s%s%s", updates, s && step->together ? " -DSHARES" : "",
              step->together ? " -DTOGETHER" : "");
-    if (count && !step->together)
-        TRY(prepare(&step->shares, step, "ranks_step", shares, 1, 1, count * step->size));
     TRY(prepare(&step->update, step, "ranks_step", what, VS, K,
-                ki_max(n * VS, step->together ? count * step->size : 0)));
+                ki_max(n * VS, step->together ? threads : 0)));
 done:
     return status;
 }

@@ -12,7 +12,7 @@ static const char *const names[] = {"", "csr", "hybrid", "balanced"};
 static kiln_plan as_plan(const struct ki_links_cost *cost, bool best, const kiln_device *device) {
     kiln_plan plan = {.number = cost->layout,
                       .chosen = best,
-                      .group = ki_on_cpu(device) ? device->threads : 256,
+                      .group = ki_on_cpu(device) ? device->threads : 512,
                       .bytes = cost->bytes,
                       .seconds = cost->seconds};
     snprintf(plan.variant, sizeof plan.variant, "%s", names[cost->layout]);
