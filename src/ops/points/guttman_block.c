@@ -20,8 +20,8 @@ enum {
     UNIT_REGISTERS = 65536
 };
 
-/* Rows and columns of a thread, and the groups that a compute unit has registers for beside one another: NVRTC's compiler needs 168
- * for 8 x 4 pairs of three dimensions in f32, and as many for 4 x 2 in f64. */
+/* Rows and columns of a thread, and the groups that a compute unit has registers for beside one another, as measured on an H200: more
+ * groups hide more of what memory and row sums take, more pairs a thread have fewer instructions each. */
 struct shape {
     int rows, columns, wide, groups;
 };
@@ -31,9 +31,15 @@ static int components_of(const kiln_guttman *step, bool points) {
 }
 
 static struct shape shape_of(const kiln_guttman *step, bool points) {
-    const bool few = components_of(step, points) <= 3 && !step->weights;
-    struct shape shape = step->Y->type == KILN_F32 ? (struct shape){few ? 8 : 4, 4, 4, 3}
-                                                   : (struct shape){few ? 4 : 2, 2, 2, 3};
+    const int components = components_of(step, points);
+    const bool few = components <= 3 && !step->weights;
+    struct shape shape;
+    if (step->Y->type == KILN_F64)
+        shape = few ? (struct shape){4, 2, 2, 4} : (struct shape){2, 2, 2, 3};
+    else if (few)
+        shape = components < 3 ? (struct shape){8, 4, 4, 3} : (struct shape){8, 2, 2, 4};
+    else
+        shape = (struct shape){4, 4, 4, 3};
     if (step->Y->rows % shape.wide != 0) shape.wide = 1; /* rows of D begin anywhere */
     return shape;
 }
@@ -41,7 +47,7 @@ static struct shape shape_of(const kiln_guttman *step, bool points) {
 /* On-chip memory of a group: guttman_block.cl's arrays. */
 static int64_t local_bytes(const kiln_guttman *step, const struct shape *shape, int components,
                            int64_t side) {
-    const int64_t own = side / LANES * components * GROUP, spread = shape->rows * components * (GROUP + 1);
+    const int64_t own = side / LANES * components * GROUP, spread = shape->rows * components * (GROUP + 4);
     return (own + spread + side * step->Y->cols) * ki_type_bytes(step->Y->type) +
            GROUP * ki_type_bytes(ki_wide_type(step->Y->device));
 }

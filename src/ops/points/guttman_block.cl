@@ -43,13 +43,17 @@
 #define DOWN (BS / LANES * ROWS)    /* rows of a walk */
 #define STEPS (SIDE / ACROSS)       /* of a walk */
 #define OWN (COMPONENTS * COLUMNS)  /* what a thread adds up for its columns */
-#define SPREAD (BS + 1)             /* threads of a row in local memory, one more so that rows lie in different banks */
+#define SPREAD (BS + 4)             /* threads of a row in local memory, one more so that rows lie in different banks */
 
 #ifdef REAL_F64
 #define SMALLEST 2.2250738585072014e-308
 #define UNIT double2
+#define SUM_UNIT double2 /* of 16 bytes */
+#define SUM_OF(unit) ((unit).x + (unit).y)
 #else
 #define SMALLEST 1.17549435e-38f
+#define SUM_UNIT float4
+#define SUM_OF(unit) (((unit).x + (unit).y) + ((unit).z + (unit).w))
 #if W == 4
 #define UNIT float4
 #else
@@ -98,7 +102,7 @@ DEVICE_FN void add_pairs(real *of_row, real *of_columns, real *sums, const real 
             apart[c] = y[c] - y_columns[c * COLUMNS + k];
             square += apart[c] * apart[c];
         }
-        const real inverse = inverse_sqrt(square > SMALLEST ? square : SMALLEST), rest = delta[k] - square * inverse;
+        const real inverse = inverse_sqrt(fmax(square, (real)SMALLEST)), rest = delta[k] - square * inverse;
         const real stress = weight[k] * rest * rest, of_U = weight[k] * inverse, of_R = of_U * delta[k];
         sums[0] += stress;
         sums[1] += weight[k] * square;
@@ -152,21 +156,19 @@ DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][C
     for (int e = 0; e < OWN; e++) of_columns[e] = 0;
 #pragma unroll
     for (int s = 0; s < ROWS; s++) {
-        real now[COLUMNS], weight_now[COLUMNS];
+        const real *weight_here = weight[s];
+#ifndef WEIGHTS
+        real one[COLUMNS];
 #pragma unroll
-        for (int k = 0; k < COLUMNS; k++) {
-            now[k] = delta[s][k];
-#ifdef WEIGHTS
-            weight_now[k] = weight[s][k];
-#else
-            weight_now[k] = whole || (at->i + s < at->j + COLUMN(k) && at->j + COLUMN(k) < n) ? REAL(1.0) : REAL(0.0);
+        for (int k = 0; k < COLUMNS; k++)
+            one[k] = whole || (at->i + s < at->j + COLUMN(k) && at->j + COLUMN(k) < n) ? REAL(1.0) : REAL(0.0);
+        weight_here = one;
 #endif
-        }
+        add_pairs(of_rows[s], of_columns, sums, y[s], y_here, delta[s], weight_here);
         load_row(delta[s], D, next->i + s, next->j, lane, n, whole);
 #ifdef WEIGHTS
         load_row(weight[s], weights, next->i + s, next->j, lane, n, whole);
 #endif
-        add_pairs(of_rows[s], of_columns, sums, y[s], y_here, now, weight_now);
     }
 #pragma unroll
     for (int e = 0; e < OWN; e++) mine[PLACE(e)] += of_columns[e];
@@ -184,8 +186,10 @@ DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCA
     barrier(CLK_LOCAL_MEM_FENCE);
     for (int e = id; e < DOWN * COMPONENTS; e += BS) {
         const int row = e % DOWN, component = e / DOWN, place = component * ROWS + row % ROWS, of = row / ROWS;
+        LOCAL_PTR const SUM_UNIT *const from = (LOCAL_PTR const SUM_UNIT *)(spread + place * SPREAD + of * LANES);
         real sum = 0;
-        for (int l = 0; l < LANES; l++) sum += spread[place * SPREAD + of * LANES + (l + of * ROWS) % LANES];
+#pragma unroll 8
+        for (int l = 0; l < LANES * (int)sizeof(real) / 16; l++) sum += SUM_OF(from[l]);
         if (row < rows) to[component * n + i + row] = sum;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
