@@ -330,7 +330,9 @@ kiln_status kiln_batch_reduce(kiln_matrix *result, kiln_batch_kind kind, const k
     if (!batch) TRY(rows_for(call, &rows, X));
     if (!X) return ki_fail(KILN_ERR_ARGUMENT, "%s: X is NULL", call);
     TRY(ki_batch_check_reduce(call, result, kind, X, batch ? batch : &rows));
-    TRY(ki_batch_run(result, (int)kind, X, batch ? batch : &rows, NULL));
+    TRY(ki_batch_shared(batch ? batch : &rows, X)
+            ? ki_batch_share_reduce(result, (int)kind, X)
+            : ki_batch_run(result, (int)kind, X, batch ? batch : &rows, NULL));
 done:
     clear(&rows);
     return status;
@@ -375,7 +377,10 @@ kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_ma
     }
     if (X->device->lost) TRY(kiln_device_sync(X->device));
     if (of->elements == 0) goto done;
-    TRY(ki_on_cpu(X->device) ? scale_cpu(Y, X, scale, of) : ki_batch_launch_scale(Y, X, scale, of));
+    if (ki_batch_shared(of, X) && Y != X)
+        TRY(ki_batch_share_scale(Y, X, scale));
+    else
+        TRY(ki_on_cpu(X->device) ? scale_cpu(Y, X, scale, of) : ki_batch_launch_scale(Y, X, scale, of));
 done:
     clear(&rows);
     return status;

@@ -109,4 +109,9 @@ kiln_status ki_batch_check_reduce(const char *call, const kiln_matrix *result, k
 kiln_status ki_batch_run(kiln_matrix *result, int kind, const kiln_matrix *X, const kiln_batch *batch,
                          const struct ki_batch_plan *plan);
 
+/* Whether a group's members share the batch: it is the rows of a dense X (batch_rows.c); and then of that batch, checked, Y not X. */
+bool ki_batch_shared(const kiln_batch *batch, const kiln_matrix *X);
+kiln_status ki_batch_share_reduce(kiln_matrix *result, int kind, const kiln_matrix *X);
+kiln_status ki_batch_share_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *by);
+
 #endif
