@@ -129,7 +129,8 @@ static bool separated(const struct training *job) {
 static bool all_zero(const struct training *job) {
     const kiln_family family = job->loss.family;
     double largest = 1;
-    if (job->loss.kind != KILN_LOSS_GLM || job->loss.link != KILN_LINK_LOG) return false;
+    if (job->loss.kind != KILN_LOSS_GLM) return false;
+    if (job->loss.link != KILN_LINK_LOG && job->loss.link != KILN_LINK_DEFAULT) return false;
     if (family != KILN_POISSON && family != KILN_NEGATIVE_BINOMIAL && family != KILN_TWEEDIE) return false;
     return kiln_norm(&largest, kiln_data_y(job->data), KILN_NORM_MAX) == KILN_OK && largest == 0;
 }

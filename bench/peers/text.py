@@ -68,7 +68,7 @@ def run_kiln(device, X, y, l2, loss, solver):
         note = f"{report.solver.decode()}, {report.iterations} steps, {report.passes} passes"
         note += "" if report.converged else ", not converged"
         kiln.library.kiln_report_free(ctypes.byref(report))
-        return W.numpy(), note
+        return W.numpy, note
     return fit
 
 
@@ -78,20 +78,21 @@ def run_liblinear(X, y, l2, loss, kind):
 
     def fit(tolerance):
         model = liblinearutil.train(problem, liblinearutil.parameter(f"-s {kind} -c {C:.17g} -e {tolerance} -B -1 -q"))
-        labels = model.get_labels()
-        if len(labels) == 2:
-            return np.array(model.get_decfun()[0])[:, None] * (1 if labels[0] == 1 else -1), ""
-        W = np.empty((X.shape[1], len(labels)))
-        for place, label in enumerate(labels):
-            W[:, label] = model.get_decfun(place)[0]
-        return W, ""
+        return lambda: liblinear_coefficients(model), ""
     return fit
+
+
+def liblinear_coefficients(model):
+    labels, W = model.get_labels(), np.ctypeslib.as_array(model.w, (model.nr_feature * max(model.get_nr_class(), 1),))
+    if len(labels) == 2:
+        return W[:model.nr_feature, None] * (1 if labels[0] == 1 else -1)
+    return W.reshape(model.nr_feature, -1)[:, np.argsort(labels)]
 
 
 def run_sklearn(X, y, l2):
     def fit(tolerance):
         model = LogisticRegression(C=1 / l2, fit_intercept=False, tol=tolerance, max_iter=5000).fit(X, y)
-        return model.coef_.T, f"{model.n_iter_[0]} iterations"
+        return lambda: model.coef_.T, f"{model.n_iter_[0]} iterations"
     return fit
 
 
@@ -114,10 +115,10 @@ def compare(X, y, l2, loss, solvers, repeat):
     for _ in range(repeat):
         for (name, tolerance), row in found.items():
             wall, processor = time.perf_counter(), time.process_time()
-            W, row["note"] = solvers[name][0](tolerance)
+            coefficients, row["note"] = solvers[name][0](tolerance)
             row["seconds"].append(time.perf_counter() - wall)
             row["processor_seconds"].append(time.process_time() - processor)
-            row["gap"] = objective(X, y, W, l2, loss)
+            row["gap"] = objective(X, y, coefficients(), l2, loss)
     least = min(row["gap"] for row in found.values())
     for row in found.values():
         row.update(seconds=min(row["seconds"]), processor_seconds=min(row["processor_seconds"]), gap=(row["gap"] - least) / least)
@@ -130,6 +131,12 @@ def tell(shape, rows):
         row = min(close, key=lambda row: row["processor_seconds"]) if close else None
         what = "{seconds:8.4f} s, processor {processor_seconds:8.4f} s  gap {gap:.1e} at {tolerance:g}  {note}".format(**row) if row else "never close"
         print("{!s:16} {:13} l2 {:5g}  {:20} {}".format(shape, rows[0]["loss"], rows[0]["l2"], name, what), flush=True)
+
+
+def keep(arguments, device, rows):
+    with open(arguments.json, "w") as file:
+        json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": arguments.commit,
+                   "date": datetime.date.today().isoformat(), "device": device.description(), "rows": rows}, file, indent=1)
 
 
 def main():
@@ -153,10 +160,8 @@ def main():
                 found = compare(X, y, l2, loss, solvers, arguments.repeat)
                 rows += [{"shape": X.shape, "nnz": X.nnz, "classes": arguments.classes, **row} for row in found]
                 tell(X.shape, found)
-    if arguments.json:
-        with open(arguments.json, "w") as file:
-            json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": arguments.commit,
-                       "date": datetime.date.today().isoformat(), "device": device.description(), "rows": rows}, file, indent=1)
+                if arguments.json:
+                    keep(arguments, device, rows)
 
 
 if __name__ == "__main__":

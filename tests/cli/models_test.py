@@ -649,6 +649,9 @@ class Validation(Models):
         self.assertIn(warning, kiln(*binomial, "y")[1])
         self.assertNotIn(warning, kiln(*binomial, "y", "--l2", 1)[1])
         self.assertNotIn(warning, kiln(*binomial, "s")[1])
+        none = self.write("none.csv", "x,y\n1,0\n2,0\n3,0\n")
+        self.assertIn("all targets are 0", kiln("glm", none, "--family", "poisson", "--target", "y", *CPU)[1])
+        self.assertNotIn("all targets", kiln("glm", shares, "--family", "poisson", "--target", "y", *CPU)[1])
 
 
 class PageRank(Models):
