@@ -60,6 +60,8 @@ int __all_sync(unsigned, int);
 float atomicAdd(float *, float);
 double atomicAdd(double *, double);
 int atomicAdd(int *, int);
+unsigned atomicOr(unsigned *, unsigned);
+int __ffs(int);
 float __ldcs(const float *);
 double __ldcs(const double *);
 int __ldcs(const int *);
