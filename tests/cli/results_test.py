@@ -335,7 +335,7 @@ class Validation(Base):
         empty = self.table([dict(row, who="" if i == 5 else row["who"]) for i, row in enumerate(rows)], "empty.csv")
         train = ["linreg", empty, "--target", "number", "--features", "a", "--cv", 3, "--groups", "who", "--device", "cpu"]
         self.assertIn("empty.csv:7:", kiln(*train, code=3)[1])
-        self.assertIn("1 of 200 rows are left out", kiln(*train, "--missing", "drop")[1])
+        self.assertIn("rows left out, as values are missing: 1 of 200", kiln(*train, "--missing", "drop")[1])
 
     def test_what_does_not_go_together(self):
         data = [self.path("train.csv"), "--target", "number", "--features", "a"]

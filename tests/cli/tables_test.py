@@ -64,7 +64,7 @@ class Missing(Tables):
 
     def test_drop(self):
         error = self.train("logreg", "--missing", "drop", "--ignore", "id")
-        self.assertIn("40 of 200 rows are left out", error)
+        self.assertIn("rows left out, as values are missing: 40 of 200", error)
         self.assertIn("people.csv:5:", error)
         self.assertIn("read " + self.data + ": 160 rows", error)
         self.assertNotIn("missing", self.schema(self.path("t.kiln")))
@@ -221,13 +221,13 @@ class Predictions(Tables):
         data = self.table("unseen.csv", rows)
         out, error = kiln("predict", self.model, data, "--device", "cpu")
         self.assertIn("unseen.csv:4:", error)
-        self.assertIn("50 values of text columns were not seen in training and count as no level; the first is 'X' in column 'port'", error)
+        self.assertIn("values of text columns not seen in training: 50; they count as no level; the first is 'X' in column 'port'", error)
         error = kiln("predict", self.model, data, "--unseen", "error", *CPU, code=7)[1]
         self.assertIn("50 such values", error)
         self.assertNotEqual(kiln("predict", self.model, data, "--unseen", "reference", "--decision", *CPU)[0],
                             kiln("predict", self.model, data, "--decision", *CPU)[0])
         classes = self.table("classes.csv", [dict(row, alive="perhaps") for row in self.rows])
-        self.assertIn("200 rows have a class that training has not seen", kiln("predict", self.model, classes, "--device", "cpu")[1])
+        self.assertIn("rows of a class that training has not seen: 200", kiln("predict", self.model, classes, "--device", "cpu")[1])
 
     def test_further_columns(self):
         rows = [dict(row, extra=1, other="u") for row in self.rows]

@@ -51,18 +51,19 @@ static kiln_status warn_noticed(struct ki_csv_reader *r) {
     const kiln_unseen unseen = r->layout.unseen;
     kiln_status status = KILN_OK;
     if (level->count > 0)
-        TRY(ki_warn(r->warnings, &level->first, hints[unseen],
-                    "%lld values of text columns were not seen in training and count as %s; the first is "
-                    "'%s' in column '%s'",
-                    (long long)level->count, unseen == KILN_UNSEEN_ZERO ? "no level" : "the reference level",
-                    level->value, level->column));
+        TRY(ki_warn(
+            r->warnings, &level->first, hints[unseen],
+            "values of text columns not seen in training: %lld; they count as %s; the first is '%s' in "
+            "column '%s'",
+            (long long)level->count, unseen == KILN_UNSEEN_ZERO ? "no level" : "the reference level",
+            level->value, level->column));
     if (class->count > 0)
         TRY(ki_warn(r->warnings, &class->first, "they count as wrong where predictions are judged",
-                    "%lld rows have a class that training has not seen; the first is '%s' in column '%s'",
+                    "rows of a class that training has not seen: %lld; the first is '%s' in column '%s'",
                     (long long)class->count, class->value, class->column));
     if (row->count > 0)
         TRY(ki_warn(r->warnings, &row->first, "kiln_read_options.missing mean|indicator keeps them",
-                    "%lld of %lld rows are left out, as values are missing; the first is '%s' in column '%s'",
+                    "rows left out, as values are missing: %lld of %lld; the first is '%s' in column '%s'",
                     (long long)row->count, (long long)(row->count + r->rows), row->value, row->column));
 done:
     return status;
