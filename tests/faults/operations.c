@@ -10,6 +10,7 @@
 #include "cases.h"
 #include "core/fake.h"
 #include "faults/brutal.h"
+#include "kiln/half.h"
 
 enum { ROWS = 37, COLS = 6, K = 2, NNZ = ROWS * 2 };
 
@@ -51,6 +52,19 @@ static void run_copy_csr(struct operands *o) {
     kiln_matrix_free(copy);
 }
 
+static void run_halves(struct operands *o) {
+    kiln_matrix *S = NULL;
+    kiln_half *A = NULL, *B = NULL;
+    STEP(kiln_matrix_copy(&S, o->device, KILN_F32, o->X));
+    STEP(kiln_half_copy(&A, KILN_F16, o->rows_k));
+    STEP(kiln_half_copy(&B, KILN_F16, o->cols_k));
+    const kiln_sample sample = {.size = sizeof sample, .kind = KILN_SAMPLE_TIMES, .S = S};
+    STEP(kiln_sddmm_half(NULL, o->result, 1, &sample, A, B, 0));
+    kiln_half_free(A);
+    kiln_half_free(B);
+    kiln_matrix_free(S);
+}
+
 static void run_linreg(struct operands *o) {
     kiln_linreg_options options = {.l2 = 0.1, .weights = o->v, .standardize = 1};
     kiln_report report = {0};
@@ -67,6 +81,7 @@ static void run_nothing(struct operands *o) {
 
 static const struct call calls[] = {{"opening and creating", run_nothing, NULL},
                                     {"linreg", run_linreg, NULL},
+                                    {"factors of half precision", run_halves, "csr"},
                                     {"copy, set", run_copy, "dense"},
                                     {"copy of CSR", run_copy_csr, "csr"}};
 enum { CALLS = sizeof calls / sizeof *calls };
@@ -138,6 +153,7 @@ static void calls_on(const char *device) {
         for (int csr = 0; csr < 2; csr++) {
             const char *format = csr ? "csr" : "dense";
             if (calls[i].run == run_linreg && !on_cpu) continue;
+            if (calls[i].run == run_halves && strchr(device, '*')) continue; /* groups refuse it */
             if (calls[i].only && strcmp(calls[i].only, format)) continue;
             struct run run = {.call = &calls[i], .device = device, .csr = csr};
             char what[96];
