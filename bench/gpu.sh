@@ -7,7 +7,7 @@
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
-# OUT: logs.tar.gz holds all logs. COMMIT names what was built. models goes
+# OUT: logs.tar.gz holds all logs. COMMIT names what was built, RODE the library that peers/rode.sh has built. models goes
 # through the Python package: it wants cffi, and python/kiln/_binding.py, which python/binding.py writes, or the package installed.
 set -u
 build=$1
@@ -135,7 +135,7 @@ for wanted in "$@"; do
     dense) TAIL=70 peer dense h200-dense-cuda.json gpu_dense.py ;;
     dense-opencl) TAIL=70 peer dense-opencl h200-dense-opencl.json gpu_dense.py --device opencl ;;
     sparse) peer sparse h200-sparse.json gpu_sparse.py ;;
-    sddmm) peer sddmm h200-sddmm.json gpu_sddmm.py ;;
+    sddmm) peer sddmm h200-sddmm.json gpu_sddmm.py --halves ${RODE:+--rode "$RODE"} ;;
     factors) peer factors h200-factors.json gpu_factors.py ;; # als needs the package implicit
     models) TAIL=20 peer models h200-python.json gpu_models.py ;;
     kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;

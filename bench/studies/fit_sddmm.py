@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-BEGIN = {"cache": 9.9e12, "cached": 45e6, "far": 0.7, "issued": 6.3e9, "lines": 1.3e9, "row": 0.51e-6, "next_row": 0.97e-6, "step": 68.0,
-         "entry": 10.0, "exchange": 2.8, "finish": 54.0, "not_hidden": 0.05, "launch": 5.5e-6}
+BEGIN = {"cache": 11e12, "cached": 36.2e6, "far": 0.56, "issued": 5.23e9, "lines": 1.21e9, "row": 0.587e-6, "next_row": 0.991e-6,
+         "step": 55.1, "entry": 9.95, "exchange": 1.74, "finish": 27.3, "not_hidden": 0.0963, "launch": 4.5e-6}
 UNITS, BANDWIDTH, ELEMENT, GROUP, WARP, SHARE = 132, 4.2e12, 4, 128, 32, 32
 
 

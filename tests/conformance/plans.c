@@ -30,7 +30,7 @@ static const struct {
 } samples[] = {{61, 43, 9, 30, PATTERN_EMPTY_ROWS},      {301, 205, 9, 1, PATTERN_UNIFORM},
                {301, 205, 9, 3, PATTERN_ZIPF},           {1501, 99, 12, 33, PATTERN_POWER_LAW},
                {50, 9001, 3, 32, PATTERN_DENSE_ROW},     {301, 205, 9, 128, PATTERN_POWER_LAW},
-               {61, 43, 5, 512, PATTERN_UNIFORM},        {61, 43, 5, 1000, PATTERN_EMPTY_ROWS},
+               {301, 13, 5, 512, PATTERN_UNIFORM},       {61, 43, 5, 1000, PATTERN_EMPTY_ROWS},
                {2001, 301, 21, 100, PATTERN_HOT_COLUMN}, {17, 13, 5, 4095, PATTERN_UNIFORM}};
 enum { SAMPLES = sizeof samples / sizeof *samples };
 

@@ -175,7 +175,8 @@ int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_
     const int64_t slice = ki_limits.gathered_slice / number_bytes(shape);
     int best = 0;
     offer_width(&of, shape->k);
-    if (shape->has_place && slice < shape->k) offer_width(&of, slice);
+    if (shape->has_place && slice < shape->k && shape->nnz >= ki_limits.gathered_entries * shape->cols)
+        offer_width(&of, slice);
     for (int i = 1; i < of.count; i++)
         if (plans[i].seconds < plans[best].seconds) best = i;
     const struct ki_sampled_plan chosen = plans[best];
