@@ -31,6 +31,14 @@ DEVICE_FN void load_matrices(uint *to, uint row) {
         : "memory");
 }
 
+/* Four words of on-chip memory at a multiple of 16 bytes. */
+DEVICE_FN void load_words(uint *to, uint from) {
+    PTX("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
+        : "r"(from)
+        : "memory");
+}
+
 /* sum += a b^T, 16 x 16 times 8 x 16. */
 DEVICE_FN void multiply_halves(float *sum, const uint *a, uint b0, uint b1) {
     PTX_PURE(

@@ -13,7 +13,7 @@ set(checks 0)
 function(source_of variable dialect kernel type)
   set(text "#define REAL_${type} 1\n")
   set(parts types.h ${dialect}.h scalar_math.h real_math.h losses.h group_sum.h arguments.h chain_arguments.h pass.h bulk.h
-    tensor.h halves.h tile.h exchange.h gathered.h)
+    tensor.h halves.h screen.h tile.h exchange.h gathered.h)
   list(TRANSFORM parts PREPEND ${SOURCE}/dialect/)
   foreach(part ${parts} ${kernel})
     file(READ ${part} content)

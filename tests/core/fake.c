@@ -46,7 +46,7 @@ int world_make(void **state) {
     static const char *const parts[] = {"types.h",    "fake.h",      "scalar_math.h", "real_math.h",
                                         "losses.h",   "group_sum.h", "arguments.h",   "chain_arguments.h",
                                         "pass.h",     "bulk.h",      "tensor.h",      "tile.h",
-                                        "exchange.h", "halves.h",    "gathered.h"};
+                                        "exchange.h", "halves.h",    "screen.h",      "gathered.h"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         write_text(world_path("kernels/%s", parts[i]), "/* nothing */\n");
     write_text(world_path("kernels/k.cl"), "the kernels\n");

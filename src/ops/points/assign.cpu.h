@@ -342,7 +342,8 @@ static void FN(assign_shape)(struct FN(assign) * all) {
         all->parts = (int)ki_min(all->parts, small / 8 / all->copy);
     all->copies = !wanted ? 0 : all->copy <= small / 8 / FN(ASSIGN_COPIES) ? all->parts : 1;
     const int64_t tile = FN(ASSIGN_TILE) * all->n;
-    all->tiles = ki_max(ki_min(FN(ASSIGN_BLOCK) / real_bytes / ki_max(tile, 1), FN(ASSIGN_TILES)), 1);
+    const int64_t fit = FN(ASSIGN_BLOCK) / real_bytes / ki_max(tile, 1);
+    all->tiles = all->k <= FN(ASSIGN_PANEL) ? 1 : ki_max(ki_min(fit, FN(ASSIGN_TILES)), 1);
     all->room = X->format == KILN_DENSE ? all->tiles * tile : all->padded;
 }
 

@@ -8,6 +8,7 @@
 #include "derived/parts.h"
 #include "ops/points/assign.cl"
 #include "ops/points/assign_screen.cl"
+#include "ops/points/assign_slim.cl"
 #include "ops/points/assign_sums.cl"
 
 enum { GROUP = 128, SPARSE_GROUP = 64 };
@@ -19,6 +20,7 @@ KI_ARGUMENTS(assign_dense);
 KI_ARGUMENTS(assign_few);
 KI_ARGUMENTS(screen_centres);
 KI_ARGUMENTS(assign_screen);
+KI_ARGUMENTS(assign_slim);
 KI_ARGUMENTS(assign_two);
 KI_ARGUMENTS(assign_sparse);
 KI_ARGUMENTS(assign_rows);
@@ -140,50 +142,97 @@ done:
     return status;
 }
 
-/* How assign_screen.cl lays out its memory: the constants of the same names. */
-enum { BM = 128, BN = 128, BK = 32, SCREEN_GROUP = 256, SCREEN_CENTRES = 64 };
+/* How assign_screen.cl lays out its memory: the constants of the same names; what it declares beside the ring. */
+enum { BM = 96, BK = 32, SCREEN_GROUP = 256, SCREEN_CENTRES = 64, SCREEN_DECLARED = 9 << 10 };
+
+/* Whether there are tensor cores for halves, and local memory that the launch gives. */
+static bool has_halves(const struct space *s) {
+    return s->of->X->type == KILN_F32 && s->device->properties.architecture >= 80 &&
+           s->device->backend->resident_with;
+}
 
 struct screen {
-    int depth, stages;
+    int depth, stages, bn;
     int64_t bytes;
 };
 
-/* Whether tensor cores help, and how: as many slabs on their way as there is memory for. */
+/* Whether tensor cores help, and how: as many centres at a time, and slabs on their way, as there is memory for. */
 static bool screen_fits(struct screen *to, const struct space *s) {
     const struct ki_properties *properties = &s->device->properties;
+    if (!has_halves(s) || s->k < SCREEN_CENTRES) return false;
     to->depth = (int)ki_ceil_div(s->n, BK) * BK;
-    for (to->stages = 4; to->stages >= 2; to->stages--) {
-        to->bytes = (int64_t)BM * (to->depth + 8) * 2 + (int64_t)to->stages * BN * (BK + 8) * 2;
-        if (to->bytes + 2048 <= properties->local_max) break;
-    }
-    return s->of->X->type == KILN_F32 && properties->architecture >= 80 &&
-           s->device->backend->resident_with && s->n > FEW_COLUMNS && s->k >= SCREEN_CENTRES &&
-           to->stages >= 2;
+    for (to->bn = s->k > 128 ? 256 : 128; to->bn >= 128; to->bn /= 2)
+        for (to->stages = 4; to->stages >= 2; to->stages--) {
+            to->bytes = (int64_t)BM * (to->depth + 8) * 2 + (int64_t)to->stages * to->bn * BK * 2;
+            if (to->bytes + SCREEN_DECLARED <= properties->local_max) return true;
+        }
+    return false;
 }
 
-static kiln_status launch_screen(struct space *s, const struct screen *screen) {
+/* Rows that screening leaves between two centres. */
+static kiln_status launch_two(struct space *s) {
     const struct ki_assign *of = s->of;
-    const int64_t padded = ki_ceil_div(s->k, BN) * BN;
+    return launch_rows(s, "assign_screen", "assign_two", "-DSCREEN -DTWO", s->rows * 2, SCREEN_GROUP,
+                       KI_PACK(assign_two, of->X, .found = &s->data.key, .doubtful = &s->other.key,
+                               .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
+                               .rows = s->rows, .n = (int32_t)s->n));
+}
+
+enum { SLIM_LEAST = 9, SLIM_COLUMNS = 64, SLIM_CENTRES = 32, SLIM_DECLARED = 1 << 10 };
+
+/* Whether tensor cores go through centres that all are in local memory: the bytes that these take, or 0. */
+static int64_t slim_bytes(const struct space *s) {
+    const struct ki_properties *properties = &s->device->properties;
+    const int64_t depth = ki_ceil_div(s->n, 32) * 32, padded = ki_ceil_div(s->k, 32) * 32;
+    const int64_t bytes = padded * (depth * 2 + 4);
+    const bool suits = has_halves(s) && s->n >= SLIM_LEAST && s->n <= SLIM_COLUMNS && s->k >= SLIM_CENTRES;
+    return suits && bytes <= properties->local_max / 2 - SLIM_DECLARED ? bytes : 0;
+}
+
+static kiln_status launch_slim(struct space *s, int64_t bytes) {
+    const struct ki_assign *of = s->of;
+    const struct ki_buffer *X = &of->X->values;
+    const bool aligned = s->n % 32 == 0 && X->handle % 16 == 0 && X->offset % 16 == 0;
+    struct ki_arg args[assign_slim_count + 1];
     struct ki_kernel *kernel;
     int64_t groups;
     char defines[80];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DSCREEN -DDEPTH=%d -DSTAGES=%d -DRING_BYTES=%d", screen->depth,
-             screen->stages, (int)screen->bytes);
-    TRY(ki_device_alloc(s->device, &s->narrow, padded * screen->depth * 2));
-    TRY(ki_device_alloc(s->device, &s->scales, padded * 2 * 4));
-    TRY(ki_device_alloc(s->device, &s->lost, s->k * 4));
-    TRY(launch_rows(s, "assign_screen", "screen_centres", defines, padded * 32, SCREEN_GROUP,
-                    KI_PACK(screen_centres, of->X, .narrow = &s->narrow, .scales = &s->scales,
-                            .lost = &s->lost, .C = of->C, .k = (int32_t)s->k, .n = (int32_t)s->n)));
-    TRY(ki_kernel_get(&kernel, s->device, "assign_screen", "assign_screen", of->X->type, defines));
+    snprintf(defines, sizeof defines, "-DSCREEN -DCOLS=%d -DRING_BYTES=%d%s", (int)s->n, (int)bytes,
+             aligned ? " -DALIGNED" : "");
+    assign_slim_pack(args, of->X,
+                     &(struct assign_slim_arguments){.found = &s->data.key,
+                                                     .doubtful = &s->other.key,
+                                                     .limits = &s->other.payload,
+                                                     .state = &s->state,
+                                                     .X = of->X,
+                                                     .C = of->C,
+                                                     .halves = &s->half,
+                                                     .rows = s->rows,
+                                                     .k = (int32_t)s->k});
+    args[assign_slim_count] = ki_arg_local(bytes);
+    TRY(ki_kernel_get(&kernel, s->device, "assign_slim", "assign_slim", of->X->type, defines));
+    TRY(ki_kernel_resident_with(s->device, &groups, kernel, SCREEN_GROUP, bytes));
+    TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, SCREEN_GROUP)), SCREEN_GROUP,
+                         args, assign_slim_count + 1));
+    TRY(launch_two(s));
+done:
+    return status;
+}
+
+static kiln_status launch_screened(struct space *s, const struct screen *screen, const char *defines) {
+    const struct ki_assign *of = s->of;
     struct ki_arg args[assign_screen_count + 1];
+    struct ki_kernel *kernel;
+    int64_t groups;
+    kiln_status status;
     assign_screen_pack(args, of->X,
                        &(struct assign_screen_arguments){.found = &s->data.key,
                                                          .doubtful = &s->other.key,
                                                          .limits = &s->other.payload,
                                                          .state = &s->state,
                                                          .X = of->X,
+                                                         .C = of->C,
                                                          .narrow = &s->narrow,
                                                          .scales = &s->scales,
                                                          .lost = &s->lost,
@@ -191,13 +240,33 @@ static kiln_status launch_screen(struct space *s, const struct screen *screen) {
                                                          .n = (int32_t)s->n,
                                                          .k = (int32_t)s->k});
     args[assign_screen_count] = ki_arg_local(screen->bytes);
+    TRY(ki_kernel_get(&kernel, s->device, "assign_screen", "assign_screen", of->X->type, defines));
     TRY(ki_kernel_resident_with(s->device, &groups, kernel, SCREEN_GROUP, screen->bytes));
     TRY(ki_kernel_launch(s->device, kernel, ki_min(groups, ki_ceil_div(s->rows, BM)), SCREEN_GROUP, args,
                          assign_screen_count + 1));
-    TRY(launch_rows(s, "assign_screen", "assign_two", defines, s->rows * 2, SCREEN_GROUP,
-                    KI_PACK(assign_two, of->X, .found = &s->data.key, .doubtful = &s->other.key,
-                            .limits = &s->other.payload, .state = &s->state, .X = of->X, .C = of->C,
-                            .rows = s->rows, .n = (int32_t)s->n)));
+done:
+    return status;
+}
+
+/* Centres as halves; one pass for all rows, one for those between two centres, one for those between more. */
+static kiln_status launch_screen(struct space *s, const struct screen *screen) {
+    const struct ki_assign *of = s->of;
+    const int64_t padded = ki_ceil_div(s->k, screen->bn) * screen->bn;
+    char defines[96], again[112], centres[64];
+    kiln_status status;
+    snprintf(centres, sizeof centres, "-DSCREEN -DCENTRES -DDEPTH=%d -DBN=%d", screen->depth, screen->bn);
+    snprintf(defines, sizeof defines, "-DSCREEN -DWIDE -DDEPTH=%d -DBN=%d -DSTAGES=%d -DRING_BYTES=%d",
+             screen->depth, screen->bn, screen->stages, (int)screen->bytes);
+    snprintf(again, sizeof again, "%s -DAGAIN", defines);
+    TRY(ki_device_alloc(s->device, &s->narrow, padded * screen->depth * 2));
+    TRY(ki_device_alloc(s->device, &s->scales, padded * 2 * 4));
+    TRY(ki_device_alloc(s->device, &s->lost, s->k * 4));
+    TRY(launch_rows(s, "assign_screen", "screen_centres", centres, padded * 32, SCREEN_GROUP,
+                    KI_PACK(screen_centres, of->X, .narrow = &s->narrow, .scales = &s->scales,
+                            .lost = &s->lost, .C = of->C, .k = (int32_t)s->k, .n = (int32_t)s->n)));
+    TRY(launch_screened(s, screen, defines));
+    TRY(launch_two(s));
+    TRY(launch_screened(s, screen, again));
 done:
     return status;
 }
@@ -222,9 +291,12 @@ static kiln_status find(struct space *s) {
     }
     struct screen screen;
     struct few few;
-    TRY(few_fits(&few, s)         ? launch_few(s, &few)
-        : screen_fits(&screen, s) ? launch_screen(s, &screen)
-                                  : launch_tiles(s, false));
+    const int64_t slim = slim_bytes(s);
+    if (!slim && !few_fits(&few, s) && screen_fits(&screen, s)) {
+        TRY(launch_screen(s, &screen));
+        goto done;
+    }
+    TRY(slim ? launch_slim(s, slim) : few_fits(&few, s) ? launch_few(s, &few) : launch_tiles(s, false));
     if (doubts) TRY(launch_tiles(s, true));
 done:
     return status;
