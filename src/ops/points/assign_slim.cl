@@ -122,16 +122,18 @@ DEVICE_FN void slim_products(float (*sum)[4][4], const struct slim *of, uint at,
     }
 }
 
-/* Eight scores of one row, their numbers in the last bits of each, as `see` has them. */
+/* Eight scores of one row, their numbers in the last bits of each, as `see` has them; the third one, too, as few centres often have
+ * two of the least among eight. */
 DEVICE_FN void see_scaled(struct least *to, const float (*sum)[4], const float (*half)[2], int i, float g, int begin) {
     struct least of = {NONE, NONE, NONE, begin, begin};
     EACH(q, 4) EACH(p, 2) {
         const float score = half[q][p] * g - sum[q][i % 2 * 2 + p];
         const float numbered = REAL_OF((BITS_OF(score) & ~7u) | (uint)(2 * q + p));
-        of.second = fmin(of.second, fmax(of.first, numbered));
+        const float after = fmax(of.first, numbered);
         of.first = fmin(of.first, numbered);
+        of.third = fmin(of.third, fmax(of.second, after));
+        of.second = fmin(of.second, after);
     }
-    of.third = of.second;
     join(to, &of);
 }
 
