@@ -41,7 +41,7 @@ ALWAYS_INLINE double FN(batch_lane_sum)(FN(batch_wide) v) {
 
 /* The last lanes, `count` of them. */
 ALWAYS_INLINE FN(batch_bits) FN(batch_last)(int64_t count) {
-    FN(batch_bits) lane;
+    FN(batch_bits) lane = {0};
     for (int l = 0; l < FN(BATCH_LANES); l++) lane[l] = l;
     return (FN(batch_bits))(lane >= FN(BATCH_LANES) - count);
 }
