@@ -31,7 +31,7 @@ step() {
     echo "== $name: $result, $took s"
     last=$(tail -n 1 "$out/logs/$name.log" | tr -d '\\"' | cut -c1-120)
     printf '{"step": "%s", "result": "%s", "seconds": %d, "last_line": "%s", "date": "%s", "commit": "%s"}\n' "$name" \
-        "$result" "$took" "$last" "$(date +%F)" "$commit" >>"$out/h200-checks.jsonl"
+        "$result" "$took" "$last" "$(date +%F)" "$commit" >>"$out/gpu-checks.jsonl"
     tail -n "${TAIL:-12}" "$out/logs/$name.log"
 }
 
