@@ -60,7 +60,7 @@ if(NOT version MATCHES "${package}")
 endif()
 
 # Pages and completions came along, and are not empty.
-foreach(name kiln.1.gz kiln-linreg.1.gz kiln-predict.1.gz kiln _kiln kiln.fish)
+foreach(name kiln.1.gz kiln-linreg.1.gz kiln-predict.1.gz completions/kiln _kiln kiln.fish)
   file(GLOB_RECURSE found ${prefix}/share/*/${name})
   set(size 0)
   if(found)
