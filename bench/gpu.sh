@@ -2,7 +2,7 @@
 # Everything that a machine with an NVIDIA GPU can prove, from a finished build folder, each step in less than ten minutes.
 #   bench/gpu.sh BUILD OUT STEP...
 # Steps, with the seconds that they take on an H200 with 16 cores (* reckoned, not yet measured):
-#   doctor 5    conformance 400*   plans-agree 300*   cli 60*      planted 5*   sanitize 400*
+#   doctor 5    conformance 102 a GPU   plans-agree 15 a device   cli 60*   planted 2   sanitize 162 (memcheck; the others take longer*)
 #   batch 60*   kmeans 48   dense 60    dense-opencl 90    sparse 150   sddmm 80*   factors 100   newton 60   models 200*   mds 40*    pagerank 80*    overheads 120*    linreg 40   iteration 20
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
