@@ -433,8 +433,8 @@ static void *cuda_unite(kiln_device *const *members, int count) {
     return ki_nccl_unite(members[0], gpus, streams, count);
 }
 
-static void cuda_part(void *united) {
-    ki_nccl_part(united);
+static void cuda_part(void *united, bool alive) {
+    ki_nccl_part(united, alive);
 }
 
 static kiln_status

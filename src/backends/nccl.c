@@ -61,8 +61,8 @@ struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const 
     return united;
 }
 
-void ki_nccl_part(struct ki_nccl *united) {
-    for (int i = 0; united && i < united->count; i++) nccl.part(united->comm[i]);
+void ki_nccl_part(struct ki_nccl *united, bool alive) {
+    for (int i = 0; alive && i < united->count; i++) nccl.part(united->comm[i]);
     ki_free(united);
 }
 

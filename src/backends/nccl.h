@@ -11,7 +11,7 @@ struct ki_nccl;
  * there is no NCCL, or none that works, which `teller` tells its user. */
 struct ki_nccl *ki_nccl_unite(const kiln_device *teller, const int *gpus, const cuda_stream *streams,
                               int count);
-void ki_nccl_part(struct ki_nccl *united);
+void ki_nccl_part(struct ki_nccl *united, bool alive);
 /* part[0] += part[1] + ..., or part[1] = part[2] = ... = part[0]. ERR_DEVICE_LOST: NCCL failed, and part[0] is undefined. */
 kiln_status ki_nccl_sum(struct ki_nccl *united, const uint64_t *part, int64_t count, kiln_type type);
 kiln_status ki_nccl_spread(struct ki_nccl *united, const uint64_t *part, int64_t count, kiln_type type);

@@ -114,9 +114,10 @@ struct ki_backend {
     kiln_status (*copy)(kiln_device *device, struct ki_buffer *to, int64_t to_offset,
                         const struct ki_buffer *from, int64_t from_offset, int64_t bytes);
     /* Collectives of several devices, each queued on all of them; all NULL where there are none. unite: NULL where they do not serve
-     * these devices. sum: the first's buffer += those of the others; spread: theirs = the first's. */
+     * these devices. sum: the first's buffer += those of the others; spread: theirs = the first's. part: the end; a lost
+     * device is not asked to disconnect, as it might wait for ever. */
     void *(*unite)(kiln_device *const *members, int count);
-    void (*part)(void *united);
+    void (*part)(void *united, bool alive);
     kiln_status (*sum)(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,
                        int64_t count, kiln_type type);
     kiln_status (*spread)(kiln_device *const *members, void *united, const struct ki_buffer *const *buffers,

@@ -189,8 +189,8 @@ done:
 
 void ki_group_close(kiln_device *device) {
     if (!device->group) return;
-    if (device->group->united && ki_group_alive(device) == KILN_OK)
-        device->backend->part(device->group->united);
+    if (device->group->united)
+        device->backend->part(device->group->united, ki_group_alive(device) == KILN_OK);
     close_members(device->group, 1);
     ki_free(device->group);
     device->group = NULL;
