@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 . ./scripts/install.sh
 
 need_packages "$BUILD_PACKAGES"
-say "building into build/ (about half a minute)"
+say "building into build/ (a minute or two)"
 run_quietly cmake -S . -B build -G Ninja -DKILN_TESTS=OFF
 run_quietly cmake --build build
 
