@@ -15,18 +15,6 @@
     NEXT(VALUE, int, n)
 
 /* state: rows in doubt; whether squares of centres are too large for f32. */
-#define ARGUMENTS_assign_dense(FIRST, NEXT)                                                                  \
-    FIRST(SPACE, int, found)                                                                                 \
-    NEXT(SPACE, int, doubtful)                                                                               \
-    NEXT(SPACE, real, limits)                                                                                \
-    NEXT(SPACE, int, state)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, C)                                                                                        \
-    NEXT(TABLE, real, halves)                                                                                  \
-    NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, int, n)                                                                                      \
-    NEXT(VALUE, int, k)
-
 #define ARGUMENTS_assign_few(FIRST, NEXT)                                                                    \
     FIRST(SPACE, int, found)                                                                                 \
     NEXT(SPACE, int, doubtful)                                                                               \
@@ -37,6 +25,10 @@
     NEXT(TABLE, real, halves)                                                                                \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, k)
+
+#define ARGUMENTS_assign_dense(FIRST, NEXT)                                                                  \
+    ARGUMENTS_assign_few(FIRST, NEXT)                                                                        \
+    NEXT(VALUE, int, n)
 
 #define ARGUMENTS_assign_sparse(FIRST, NEXT)                                                                 \
     FIRST(SPACE, int, found)                                                                                 \
@@ -192,10 +184,8 @@ __kernel GROUP_OF(128) void assign_rows(PARAMETERS(assign_rows)) {
 
 #ifdef AGAIN
 #define ROWS_OF_TILE(r) ((r) < count ? (long)doubtful[r] : -1)
-typedef wide measured;
 #else
 #define ROWS_OF_TILE(r) ((r) < count ? (r) : -1)
-typedef real measured;
 #endif
 
 /* SLAB columns of COUNT rows of `from`, the first of them `first`, into local memory, column by column. */
@@ -206,6 +196,101 @@ typedef real measured;
         to[s * (PITCH) + r] = row >= 0 && slab + s < n ? from[row * n + slab + s] : REAL(0.0);               \
     }
 
+/* A tile: `count` rows or doubtful rows from `top` on, and what is known of a thread's rows. */
+struct tile {
+    __global const int *doubtful;
+    __global const real *X, *C;
+    LOCAL_PTR real *xs, *cs;
+    long top, count;
+    int n, k;
+};
+
+#ifdef AGAIN
+typedef wide measured;
+struct of_row {
+    measured best;
+    real limit;
+    int index;
+};
+#else
+typedef real measured;
+struct of_row {
+    struct nearest all;
+    real square;
+};
+#endif
+
+/* The thread's products of its rows with its centres from `first` on. */
+DEVICE_FN void dense_products(real (*sum)[TC], struct of_row *mine, const struct tile *of, int first) {
+    const int id = (int)get_local_id(0), at_row = id / GC, at_centre = id % GC, n = of->n, k = of->k;
+    const long top = of->top, count = of->count;
+    __global const int *const doubtful = of->doubtful;
+    (void)doubtful, (void)mine;
+    EACH_ROW(i) EACH_CENTRE(j) sum[i][j] = 0;
+    for (int slab = 0; slab < n; slab += SLAB) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        LOAD_SLAB(of->xs, PITCH_R, BR, of->X, ROWS_OF_TILE(top + r))
+        LOAD_SLAB(of->cs, PITCH_C, BC, of->C, (first + r < k ? first + r : -1))
+        barrier(CLK_LOCAL_MEM_FENCE);
+#pragma unroll
+        for (int s = 0; s < SLAB; s++) {
+            real x[TR], c[TC];
+#pragma unroll
+            for (int i = 0; i < TR; i += 4) load_four(x + i, of->xs + s * PITCH_R + OF_THREAD(i, at_row, GR));
+#pragma unroll
+            for (int j = 0; j < TC; j += 4)
+                load_four(c + j, of->cs + s * PITCH_C + OF_THREAD(j, at_centre, GC));
+            EACH_ROW(i) EACH_CENTRE(j) sum[i][j] += x[i] * c[j];
+#ifndef AGAIN
+            if (DOUBTS && first == 0) EACH_ROW(i) mine[i].square += x[i] * x[i];
+#endif
+        }
+    }
+}
+
+#ifdef AGAIN
+DEVICE_FN void dense_begin(struct of_row *mine, __global const real *limits, long r, long count) {
+    mine->best = (measured)INFINITY;
+    mine->limit = r < count ? limits[r] : -REAL_INFINITY;
+    mine->index = 0;
+}
+
+/* Measures centre c if the row's limit leaves it. */
+DEVICE_FN void dense_see(struct of_row *mine, const struct tile *of, long r, real score, int c) {
+    if (r >= of->count || c >= of->k || score > mine->limit) return;
+    __global const real *x = of->X + (long)of->doubtful[r] * of->n, *centre = of->C + (long)c * of->n;
+    wide distance = 0;
+    for (int a = 0; a < of->n; a++) distance += squared((wide)x[a] - (wide)centre[a]);
+    if (distance < mine->best) mine->best = distance, mine->index = c;
+}
+#else
+DEVICE_FN void dense_begin(struct of_row *mine, __global const real *limits, long r, long count) {
+    (void)limits, (void)r, (void)count;
+    mine->all.best = mine->all.second = REAL_INFINITY;
+    mine->all.index = 0;
+    mine->square = 0;
+}
+
+DEVICE_FN void dense_see(struct of_row *mine, const struct tile *of, long r, real score, int c) {
+    (void)of, (void)r;
+    nearest_step(&mine->all, score, c);
+}
+#endif
+
+/* The thread's rows against all centres. */
+DEVICE_FN void dense_rows(struct of_row *mine, const struct tile *of, __global const real *halves) {
+    const int id = (int)get_local_id(0), at_row = id / GC, at_centre = id % GC;
+    for (int first = 0; first < of->k; first += BC) {
+        real sum[TR][TC];
+        dense_products(sum, mine, of, first);
+        EACH_CENTRE(j) {
+            const int c = first + OF_THREAD(j, at_centre, GC);
+            const real h = c < of->k ? halves[c] : REAL_INFINITY;
+            EACH_ROW(i) dense_see(&mine[i], of, of->top + OF_THREAD(i, at_row, GR), h - sum[i][j], c);
+        }
+    }
+}
+
 __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
     LOCAL real xs[SLAB * PITCH_R] ALIGNED_16, cs[SLAB * PITCH_C] ALIGNED_16;
     LOCAL measured bests[BR * GC];
@@ -214,80 +299,32 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
     LOCAL real seconds[BR * GC], squares[BR];
 #endif
     const int id = (int)get_local_id(0), at_row = id / GC, at_centre = id % GC;
+    struct tile of;
+    of.doubtful = doubtful, of.X = X, of.C = C, of.xs = xs, of.cs = cs, of.n = n, of.k = k;
 #ifdef AGAIN
-    const long count = state[0];
+    of.count = state[0];
 #else
-    const long count = rows;
+    of.count = rows;
 #endif
-    for (long top = (long)get_group_id(0) * BR; top < count; top += (long)get_num_groups(0) * BR) {
-        struct nearest nearest[TR];
-        real square[TR];
-#ifdef AGAIN
-        measured least[TR];
-        real limit[TR];
-#endif
-        EACH_ROW(i) {
-            nearest[i].best = nearest[i].second = REAL_INFINITY;
-            nearest[i].index = 0;
-            square[i] = 0;
-#ifdef AGAIN
-            const long r = top + OF_THREAD(i, at_row, GR);
-            least[i] = (wide)INFINITY;
-            limit[i] = r < count ? limits[r] : -REAL_INFINITY;
-#endif
-        }
-        for (int first = 0; first < k; first += BC) {
-            real sum[TR][TC];
-            EACH_ROW(i) EACH_CENTRE(j) sum[i][j] = 0;
-            for (int slab = 0; slab < n; slab += SLAB) {
-                barrier(CLK_LOCAL_MEM_FENCE);
-                LOAD_SLAB(xs, PITCH_R, BR, X, ROWS_OF_TILE(top + r))
-                LOAD_SLAB(cs, PITCH_C, BC, C, (first + r < k ? first + r : -1))
-                barrier(CLK_LOCAL_MEM_FENCE);
-#pragma unroll
-                for (int s = 0; s < SLAB; s++) {
-                    real x[TR], c[TC];
-#pragma unroll
-                    for (int i = 0; i < TR; i += 4) load_four(x + i, xs + s * PITCH_R + OF_THREAD(i, at_row, GR));
-#pragma unroll
-                    for (int j = 0; j < TC; j += 4)
-                        load_four(c + j, cs + s * PITCH_C + OF_THREAD(j, at_centre, GC));
-                    EACH_ROW(i) EACH_CENTRE(j) sum[i][j] += x[i] * c[j];
-                    if (DOUBTS && first == 0) EACH_ROW(i) square[i] += x[i] * x[i];
-                }
-            }
-            EACH_CENTRE(j) {
-                const int c = first + OF_THREAD(j, at_centre, GC);
-                const real h = c < k ? halves[c] : REAL_INFINITY;
-                EACH_ROW(i) {
-#ifdef AGAIN
-                    const long r = top + OF_THREAD(i, at_row, GR);
-                    if (r >= count || c >= k || h - sum[i][j] > limit[i]) continue;
-                    const long row = doubtful[r];
-                    wide distance = 0;
-                    for (int a = 0; a < n; a++)
-                        distance += squared((wide)X[row * n + a] - (wide)C[(long)c * n + a]);
-                    if (distance < least[i]) least[i] = distance, nearest[i].index = c;
-#else
-                    nearest_step(&nearest[i], h - sum[i][j], c);
-#endif
-                }
-            }
-        }
+    for (of.top = (long)get_group_id(0) * BR; of.top < of.count; of.top += (long)get_num_groups(0) * BR) {
+        struct of_row mine[TR];
+        EACH_ROW(i) dense_begin(&mine[i], limits, of.top + OF_THREAD(i, at_row, GR), of.count);
+        dense_rows(mine, &of, halves);
         barrier(CLK_LOCAL_MEM_FENCE);
         EACH_ROW(i) {
             const int r = OF_THREAD(i, at_row, GR);
 #ifdef AGAIN
-            bests[r * GC + at_centre] = least[i];
+            bests[r * GC + at_centre] = mine[i].best;
+            indices[r * GC + at_centre] = mine[i].index;
 #else
-            bests[r * GC + at_centre] = nearest[i].best;
-            seconds[r * GC + at_centre] = nearest[i].second;
-            if (at_centre == 0) squares[r] = square[i];
+            bests[r * GC + at_centre] = mine[i].all.best;
+            seconds[r * GC + at_centre] = mine[i].all.second;
+            indices[r * GC + at_centre] = mine[i].all.index;
+            if (at_centre == 0) squares[r] = mine[i].square;
 #endif
-            indices[r * GC + at_centre] = nearest[i].index;
         }
         barrier(CLK_LOCAL_MEM_FENCE);
-        for (int r = id; r < BR && top + r < count; r += GROUP) {
+        for (int r = id; r < BR && of.top + r < of.count; r += GROUP) {
 #ifdef AGAIN
             wide best = (wide)INFINITY;
             int index = 0;
@@ -296,12 +333,12 @@ __kernel GROUP_OF(GR * GC) void assign_dense(PARAMETERS(assign_dense)) {
                 const int its = indices[r * GC + t];
                 if (other < best || (other == best && its < index)) best = other, index = its;
             }
-            found[doubtful[top + r]] = index;
+            found[doubtful[of.top + r]] = index;
 #else
             struct nearest all = {REAL_INFINITY, REAL_INFINITY, 0};
             for (int t = 0; t < GC; t++)
                 nearest_join(&all, bests[r * GC + t], seconds[r * GC + t], indices[r * GC + t]);
-            settle(found, doubtful, limits, state, top + r, &all, squares[r], n, k);
+            settle(found, doubtful, limits, state, of.top + r, &all, squares[r], n, k);
 #endif
         }
     }
