@@ -18,50 +18,12 @@ typedef long start_t;
 #define EACH_ENTRY(r) _Pragma("unroll") for (int r = 0; r < R; r++)
 #define AT(q) (((q)*VS + lane) * W) /* where a thread's piece of a row begins */
 
-#ifdef HALVES
-#elif W == 4 && defined(REAL_F64)
-#define PIECE double4
-#elif W == 4
-#define PIECE float4
-#elif W == 2 && defined(REAL_F64)
-#define PIECE double2
-#elif W == 2
-#define PIECE float2
-#endif
-
 #ifndef HALVES
-/* W adjacent numbers. */
-DEVICE_FN void load_piece(real *to, __global const real *from) {
-#if W == 1
-    to[0] = from[0];
-#else
-    const PIECE piece = *(__global const PIECE *)from;
-    to[0] = piece.x;
-    to[1] = piece.y;
-#if W == 4
-    to[2] = piece.z;
-    to[3] = piece.w;
-#endif
-#endif
-}
-
-DEVICE_FN void store_piece(__global real *to, const real *from) {
-#if W == 4
-    PIECE piece = {from[0], from[1], from[2], from[3]};
-    *(__global PIECE *)to = piece;
-#elif W == 2
-    PIECE piece = {from[0], from[1]};
-    *(__global PIECE *)to = piece;
-#else
-    to[0] = from[0];
-#endif
-}
-
 /* A thread's part of `width` numbers of a row; zeros beyond them. */
 DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width) {
     EACH_PIECE(q) {
         if (AT(q) < width)
-            load_piece(to + q * W, from + AT(q));
+            load_wide(to + q * W, from + AT(q));
         else
             for (int w = 0; w < W; w++) to[q * W + w] = REAL(0.0);
     }
@@ -69,7 +31,7 @@ DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width
 
 /* A thread's part of a row, to where the row is. */
 DEVICE_FN void store_row(__global real *to, const real *from, int lane, int width) {
-    EACH_PIECE(q) if (AT(q) < width) store_piece(to + AT(q), from + q * W);
+    EACH_PIECE(q) if (AT(q) < width) store_wide(to + AT(q), from + q * W);
 }
 
 /* Rows of factors as they are loaded: `word`s, of which a thread has WORDS. */

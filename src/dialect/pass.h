@@ -32,35 +32,6 @@
 #define EACH_COLUMN(c) _Pragma("unroll") for (int c = 0; c < K; c++)
 #define EACH_SUM(c) _Pragma("unroll") for (int c = 0; c < RECORD; c++)
 
-/* W elements in one load, where the address is a multiple of it. */
-#if W == 4
-#ifdef REAL_F64
-#define WIDE_REAL double4
-#else
-#define WIDE_REAL float4
-#endif
-#elif W == 2
-#ifdef REAL_F64
-#define WIDE_REAL double2
-#else
-#define WIDE_REAL float2
-#endif
-#endif
-
-DEVICE_FN void load_wide(real *to, __global const real *from) {
-#if W == 1
-    to[0] = from[0];
-#else
-    const WIDE_REAL all = *(__global const WIDE_REAL *)from;
-    to[0] = all.x;
-    to[1] = all.y;
-#if W == 4
-    to[2] = all.z;
-    to[3] = all.w;
-#endif
-#endif
-}
-
 /* The same from on-chip memory, in OpenCL another address space. */
 DEVICE_FN void load_local(real *to, LOCAL_PTR const real *from) {
 #if W == 1

@@ -12,7 +12,7 @@ set(checks 0)
 # source_of(variable dialect kernel type): the parts in the order of core/kernels/kernel_source.c.
 function(source_of variable dialect kernel type)
   set(text "#define REAL_${type} 1\n")
-  set(parts types.h ${dialect}.h scalar_math.h real_math.h losses.h group_sum.h arguments.h chain_arguments.h pass.h bulk.h
+  set(parts types.h ${dialect}.h scalar_math.h real_math.h losses.h group_sum.h arguments.h chain_arguments.h wide_loads.h pass.h bulk.h
     tensor.h halves.h screen.h tile.h exchange.h gathered.h)
   list(TRANSFORM parts PREPEND ${SOURCE}/dialect/)
   foreach(part ${parts} ${kernel})

@@ -43,10 +43,11 @@ int world_make(void **state) {
     snprintf(root, sizeof root, "/tmp/kiln-test-XXXXXX");
     assert_non_null(mkdtemp(root));
     assert_int_equal(mkdir(world_path("kernels"), 0755), 0);
-    static const char *const parts[] = {"types.h",    "fake.h",      "scalar_math.h", "real_math.h",
-                                        "losses.h",   "group_sum.h", "arguments.h",   "chain_arguments.h",
-                                        "pass.h",     "bulk.h",      "tensor.h",      "tile.h",
-                                        "exchange.h", "halves.h",    "screen.h",      "gathered.h"};
+    static const char *const parts[] = {"types.h",      "fake.h",      "scalar_math.h", "real_math.h",
+                                        "losses.h",     "group_sum.h", "arguments.h",   "chain_arguments.h",
+                                        "wide_loads.h", "pass.h",      "bulk.h",        "tensor.h",
+                                        "tile.h",       "exchange.h",  "halves.h",      "screen.h",
+                                        "gathered.h"};
     for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
         write_text(world_path("kernels/%s", parts[i]), "/* nothing */\n");
     write_text(world_path("kernels/k.cl"), "the kernels\n");

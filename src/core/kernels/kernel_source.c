@@ -109,11 +109,11 @@ kiln_status ki_kernel_source(char **source, const char *dialect, const char *fil
     char header[64], body[64];
     snprintf(header, sizeof header, "%s.h", dialect);
     snprintf(body, sizeof body, "%s.cl", file);
-    const char *const parts[] = {"types.h",  header,        "scalar_math.h", "real_math.h",
-                                 "losses.h", "group_sum.h", "arguments.h",   "chain_arguments.h",
-                                 "pass.h",   "bulk.h",      "tensor.h",      "halves.h",
-                                 "screen.h", "tile.h",      "exchange.h",    "gathered.h",
-                                 body};
+    const char *const parts[] = {"types.h",      header,        "scalar_math.h", "real_math.h",
+                                 "losses.h",     "group_sum.h", "arguments.h",   "chain_arguments.h",
+                                 "wide_loads.h", "pass.h",      "bulk.h",        "tensor.h",
+                                 "halves.h",     "screen.h",    "tile.h",        "exchange.h",
+                                 "gathered.h",   body};
     const char *define = type == KILN_F32 ? "#define REAL_F32 1\n" : "#define REAL_F64 1\n";
     struct text text = {0};
     kiln_status status = append(&text, define, strlen(define));

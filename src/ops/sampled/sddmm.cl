@@ -65,10 +65,10 @@ DEVICE_FN void write_row(const struct result *to, const real *y, long row, int l
         real sum[W], z[W];
         for (int w = 0; w < W; w++) sum[w] = to->alpha * y[q * W + w];
         if (to->beta != REAL(0.0)) {
-            load_piece(z, to->Z + at + AT(q));
+            load_wide(z, to->Z + at + AT(q));
             for (int w = 0; w < W; w++) sum[w] += to->beta * z[w];
         }
-        store_piece(to->Y + at + AT(q), sum);
+        store_wide(to->Y + at + AT(q), sum);
     }
 }
 
@@ -77,7 +77,7 @@ DEVICE_FN void add_parts(const struct result *to, real *y, long from, long last,
     for (long v = from; v <= last; v++)
         EACH_PIECE(q) if (AT(q) < to->width) {
             real part[W];
-            load_piece(part, to->cut + v * to->width + AT(q));
+            load_wide(part, to->cut + v * to->width + AT(q));
             for (int w = 0; w < W; w++) y[q * W + w] += part[w];
         }
 }
