@@ -151,23 +151,31 @@ kiln_status ki_sampled_multiply(kiln_matrix *Y, double alpha, kiln_transpose op,
                                     .beta = beta});
 }
 
+/* Into P, the sum or both. */
+static kiln_status sample_into(const char *call, const struct ki_sampled *sampled) {
+    kiln_status status;
+    if (!sampled->P && !sampled->sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
+    TRY(check_sampled(call, sampled->P, sampled->S));
+    TRY(run(sampled));
+done:
+    return status;
+}
+
 kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const kiln_sample *sample, double beta) {
     static const char call[] = "kiln_sddmm";
     kiln_status status;
     kiln_sample own;
     TRY(check_sample(call, &own, sample));
     TRY(check_factors(call, &own));
-    if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
-    TRY(check_sampled(call, P, own.S));
-    TRY(run(&(struct ki_sampled){.kind = own.kind,
-                                 .S = own.S,
-                                 .floor = own.floor,
-                                 .A = own.A,
-                                 .B = own.B,
-                                 .P = P,
-                                 .alpha = alpha,
-                                 .beta = beta,
-                                 .sum = sum}));
+    TRY(sample_into(call, &(struct ki_sampled){.kind = own.kind,
+                                               .S = own.S,
+                                               .floor = own.floor,
+                                               .A = own.A,
+                                               .B = own.B,
+                                               .P = P,
+                                               .alpha = alpha,
+                                               .beta = beta,
+                                               .sum = sum}));
 done:
     return status;
 }
@@ -178,19 +186,17 @@ kiln_status kiln_sddmm_half(kiln_matrix *P, double *sum, double alpha, const kil
     kiln_status status;
     kiln_sample own;
     TRY(check_halves(call, &own, sample, A, B));
-    if (!P && !sum) return ki_fail(KILN_ERR_ARGUMENT, "%s: P and sum are NULL", call);
-    TRY(check_sampled(call, P, own.S));
-    TRY(run(&(struct ki_sampled){.kind = own.kind,
-                                 .S = own.S,
-                                 .k = A->cols,
-                                 .halves = (int)A->type,
-                                 .floor = own.floor,
-                                 .A = A->words,
-                                 .B = B->words,
-                                 .P = P,
-                                 .alpha = alpha,
-                                 .beta = beta,
-                                 .sum = sum}));
+    TRY(sample_into(call, &(struct ki_sampled){.kind = own.kind,
+                                               .S = own.S,
+                                               .k = A->cols,
+                                               .halves = (int)A->type,
+                                               .floor = own.floor,
+                                               .A = A->words,
+                                               .B = B->words,
+                                               .P = P,
+                                               .alpha = alpha,
+                                               .beta = beta,
+                                               .sum = sum}));
 done:
     return status;
 }
