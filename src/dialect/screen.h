@@ -2,6 +2,19 @@
  * and which rows are in doubt. For kernels that go through all centres of a row: assign_screen.cl says how it adds up. */
 #ifndef SCREEN_H
 #define SCREEN_H
+/* Of the kernels that look for the nearest centres of dense rows. state: rows in doubt; whether squares of centres are too large for
+ * f32. */
+#define ARGUMENTS_nearest(FIRST, NEXT)                                                                       \
+    FIRST(SPACE, int, found)                                                                                 \
+    NEXT(SPACE, int, doubtful)                                                                               \
+    NEXT(SPACE, real, limits)                                                                                \
+    NEXT(SPACE, int, state)                                                                                  \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(IN, real, C)                                                                                        \
+    NEXT(TABLE, real, halves)                                                                                \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, k)
+
 #if defined(BULK) && defined(SCREEN) && !defined(REAL_F64)
 #define NONE 3e38f
 #define EACH(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)

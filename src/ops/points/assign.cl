@@ -14,20 +14,10 @@
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, n)
 
-/* state: rows in doubt; whether squares of centres are too large for f32. */
-#define ARGUMENTS_assign_few(FIRST, NEXT)                                                                    \
-    FIRST(SPACE, int, found)                                                                                 \
-    NEXT(SPACE, int, doubtful)                                                                               \
-    NEXT(SPACE, real, limits)                                                                                \
-    NEXT(SPACE, int, state)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, C)                                                                                        \
-    NEXT(TABLE, real, halves)                                                                                \
-    NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, int, k)
+#define ARGUMENTS_assign_few(FIRST, NEXT) ARGUMENTS_nearest(FIRST, NEXT)
 
 #define ARGUMENTS_assign_dense(FIRST, NEXT)                                                                  \
-    ARGUMENTS_assign_few(FIRST, NEXT)                                                                        \
+    ARGUMENTS_nearest(FIRST, NEXT)                                                                           \
     NEXT(VALUE, int, n)
 
 #define ARGUMENTS_assign_sparse(FIRST, NEXT)                                                                 \

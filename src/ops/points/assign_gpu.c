@@ -6,6 +6,7 @@
 #include "core/arguments.h"
 #include "core/size.h"
 #include "derived/parts.h"
+#include "dialect/screen.h"
 #include "ops/points/assign.cl"
 #include "ops/points/assign_screen.cl"
 #include "ops/points/assign_slim.cl"

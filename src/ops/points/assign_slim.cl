@@ -9,16 +9,7 @@
  * One power of two scales all centres, and a row's scores are compared as g h - x'.c', g what the scales of both leave of h: one
  * instruction each. ||c - c'|| <= share (||c|| + floor), floor a small part of the largest number of all. */
 
-#define ARGUMENTS_assign_slim(FIRST, NEXT)                                                                   \
-    FIRST(SPACE, int, found)                                                                                 \
-    NEXT(SPACE, int, doubtful)                                                                               \
-    NEXT(SPACE, real, limits)                                                                                \
-    NEXT(SPACE, int, state)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, C)                                                                                        \
-    NEXT(TABLE, real, halves)                                                                                \
-    NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, int, k)
+#define ARGUMENTS_assign_slim(FIRST, NEXT) ARGUMENTS_nearest(FIRST, NEXT)
 
 #ifndef KI_HOST
 #if defined(BULK) && defined(SCREEN) && !defined(REAL_F64)
