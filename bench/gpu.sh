@@ -7,8 +7,8 @@
 #   stream 60   end-to-end 150
 #   plans 250*  auto 500*          cores 150*         scale 120* (two GPUs or more; GPUS says how many)
 # DEVICES chooses among the devices of conformance, OPERATIONS among its operations, TOOLS among compute-sanitizer's. Results (JSON, logs) go to the folder
-# OUT: logs.tar.gz holds all logs. COMMIT names what was built, RODE the library that peers/rode.sh has built. models goes
-# through the Python package: it wants cffi, and python/kiln/_binding.py, which python/binding.py writes, or the package installed.
+# OUT: logs.tar.gz holds all logs. COMMIT names what was built, RODE the library that peers/rode.sh has built. Scripts of peers go
+# through the Python package: they want cffi, and python/kiln/_binding.py, which python/binding.py writes, or the package installed.
 set -u
 build=$1
 out=$2

@@ -10,7 +10,7 @@ import pathlib
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_batch import Batch, LENGTHS, SUM
 from gpu_common import median_time
 
@@ -33,8 +33,8 @@ def main():
         matrix, starts = x[:count * length].reshape(count, length), np.arange(0, count * length, length)
         s, target = factors.numpy(), np.empty((count, length), np.float32)
         row = {"length": length, "count": count,
-               "sum": median_time(lambda: batch.reduce(out, SUM, X), device.sync),
-               "scale": median_time(lambda: batch.scale(Y, X, factors), device.sync),
+               "sum": median_time(lambda: batch.reduce(out, SUM, X), device.synchronize),
+               "scale": median_time(lambda: batch.scale(Y, X, factors), device.synchronize),
                "reduceat": median_time(lambda: np.add.reduceat(x[:count * length], starts), lambda: None),
                "numpy_sum": median_time(lambda: matrix.sum(1), lambda: None),
                "multiply": median_time(lambda: np.multiply(matrix, s, out=target), lambda: None)}
@@ -46,7 +46,7 @@ def main():
             item.free()
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps(
-            {"device": device.description()[1], "date": datetime.date.today().isoformat(), "commit": args.commit, "type": "f32",
+            {"device": device.description, "date": datetime.date.today().isoformat(), "commit": args.commit, "type": "f32",
              "read": read, "rows": rows}, indent=1) + "\n")
 
 

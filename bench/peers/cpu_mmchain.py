@@ -60,8 +60,8 @@ def vectors(case, dtype):
 def time_kiln(case, X, v, y, threads, deterministic):
     """Seconds of the first call, the second, and the fastest of those after them; w."""
     import numpy as np
-    import kiln_ctypes as kiln
-    device = kiln.Device("cpu", threads, deterministic=deterministic)
+    import kiln_c as kiln
+    device = kiln.Device("cpu", threads=threads, deterministic=deterministic)
     KX = device.csr(X) if case[0] == "csr" else device.dense(case[1], case[2], X.dtype, X)
     kv, ky, kw = (device.dense(len(a), 1, X.dtype, a) for a in (v, y, np.zeros(case[2], X.dtype)))
     call = lambda: kiln.mmchain(kw, 1.0, KX, kv, ky)
@@ -100,9 +100,9 @@ def worker(who, kind, threads, cases):
     if who == "mkl":
         import sparse_dot_mkl  # fails, where it is missing, before data are made
     if who == "kiln":
-        import kiln_ctypes as kiln
+        import kiln_c as kiln
         for count in threads:
-            print(json.dumps({"roof": max(kiln.Device("cpu", count).bandwidth() for _ in range(2)), "threads": count}))
+            print(json.dumps({"roof": max(kiln.Device("cpu", threads=count).bandwidth() for _ in range(2)), "threads": count}))
     for index, case in enumerate(CASES):
         if index not in cases or (case[0] != kind and kind != "all"):
             continue

@@ -27,7 +27,7 @@ import statsmodels.api as sm
 from scipy.special import erfc, gammaln, xlogy
 from sklearn.linear_model import GammaRegressor, PoissonRegressor, TweedieRegressor
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 
 FAMILIES = {"gaussian": 1, "poisson": 2, "gamma": 3, "inverse_gaussian": 4, "binomial": 5, "tweedie": 6,
             "negative_binomial": 7}
@@ -88,7 +88,7 @@ def kiln_fit(device, X, y, family, link, weights=None, offset=None, errors=False
     extra = {name: made[name] for name in ("weights", "offset") if name in made}
     if se:
         extra["standard_errors"] = se
-    report = kiln.glm(w, b, A, made["y"], family=FAMILIES[family], link=LINKS[link], parameter=parameter_of(family),
+    report = kiln.fit("glm", w, b, A, made["y"], family=FAMILIES[family], link=LINKS[link], parameter=parameter_of(family),
                       link_power=POWER, **extra, **options)
     result = np.append(w.numpy()[:, 0], b.numpy()[0, 0]), se.numpy()[:, 0] if se else None, report
     for matrix in [A, w, b, *made.values()] + ([se] if se else []):
@@ -145,19 +145,19 @@ def compare(device):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 peer = peer_fit(X, y, family, link, weights, offset, truth)
-            scale = 1.0 if family in ("poisson", "binomial", "negative_binomial") else report.dispersion
-            row = {"family": family, "link": link, "steps": report.iterations, "passes": report.passes,
+            scale = 1.0 if family in ("poisson", "binomial", "negative_binomial") else report.figures["dispersion"]
+            row = {"family": family, "link": link, "steps": report.n_iter, "passes": report.passes,
                    "converged": report.converged, "coefficients": distance(w, peer.params),
                    "standard_errors": distance(se, np.sqrt(np.diag(peer.normalized_cov_params) * scale)),
-                   "deviance": distance(report.deviance, peer.deviance),
-                   "null_deviance": distance(report.null_deviance, peer.null_deviance),
-                   "aic": distance(report.aic, aic_of(family, y, weights, peer.mu, peer.deviance, X.shape[1] + 1))
+                   "deviance": distance(report.figures["deviance"], peer.deviance),
+                   "null_deviance": distance(report.figures["null_deviance"], peer.null_deviance),
+                   "aic": distance(report.figures["aic"], aic_of(family, y, weights, peer.mu, peer.deviance, X.shape[1] + 1))
                    if family != "tweedie" else 0.0}
             limits = {"coefficients": 1e-6, "standard_errors": 1e-5, "deviance": 1e-8, "null_deviance": 1e-6, "aic": 1e-8}
             row["agrees"] = bool(report.converged) and all(row[name] <= limit for name, limit in limits.items())
             agreed = agreed and row["agrees"]
             rows.append(row)
-            print(f"{family:18s}{link:16s} {report.iterations:3d} steps {report.passes:4d} passes  " +
+            print(f"{family:18s}{link:16s} {report.n_iter:3d} steps {report.passes:4d} passes  " +
                   "  ".join(f"{name} {row[name]:.1e}" for name in limits) + ("" if row["agrees"] else "  DISAGREES"))
     return rows, agreed
 
@@ -222,7 +222,7 @@ def kiln_solver(device, X, y, family, link, l2):
     target, w, b = device.dense(rows, 1, "float64", y), device.dense(cols, 1, "float64"), device.dense(1, 1, "float64")
 
     def fit(tolerance):
-        kiln.glm(w, b, A, target, family=FAMILIES[family], link=LINKS[link], parameter=parameter_of(family), l2=l2,
+        kiln.fit("glm", w, b, A, target, family=FAMILIES[family], link=LINKS[link], parameter=parameter_of(family), l2=l2,
                  tolerance=tolerance)
         return np.append(w.numpy()[:, 0], b.numpy()[0, 0])
     return fit
@@ -304,13 +304,13 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--commit", default="")
     options = parser.parse_args()
-    device = kiln.Device(options.device, options.threads)
+    device = kiln.Device(options.device, threads=options.threads)
     agreement, agreed = compare(device)
     times = races(device, options.data, options.repeats)
     if options.json:
-        name, description = device.description()
+        name, description = device.name, device.description
         with open(options.json, "w") as file:
-            json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": options.commit,
+            json.dump({"kiln": kiln.version, "commit": options.commit,
                        "date": datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), "device": name,
                        "description": description, "statsmodels": statsmodels.__version__, "sklearn": sklearn.__version__,
                        "numpy": np.__version__, "agreement": agreement, "times": times}, file, indent=1)

@@ -5,7 +5,6 @@ segmented reductions, built here by nvcc, and PyTorch where they are installed. 
 usage: gpu_batch.py [--device cuda] [--json FILE] [--commit TEXT] [--bytes N]
 """
 import argparse
-import ctypes
 import datetime
 import json
 import pathlib
@@ -15,7 +14,7 @@ import tempfile
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
 
 LENGTHS = [1, 2, 3, 7, 16, 31, 32, 33, 100, 128, 1000, 1024, 10**4, 10**6, 10**8]
@@ -101,17 +100,18 @@ def torch_seconds(elements):
 
 class Batch:
     def __init__(self, count, length):
-        self.handle = kiln.P()
-        kiln.check(kiln.library.kiln_batch_equal(ctypes.byref(self.handle), *map(kiln.I64, (count, length, 0, 0, 0))))
+        made = kiln.ffi.new("kiln_batch **")
+        kiln.call("batch_equal", made, count, length, 0, 0, 0)
+        self.pointer = made[0]
 
     def reduce(self, result, kind, X):
-        kiln.check(kiln.library.kiln_batch_reduce(result.handle, kind, X.handle, self.handle))
+        kiln.call("batch_reduce", result, kind, X, self)
 
     def scale(self, Y, X, factors):
-        kiln.check(kiln.library.kiln_batch_scale(Y.handle, X.handle, factors.handle, self.handle))
+        kiln.call("batch_scale", Y, X, factors, self)
 
     def free(self):
-        kiln.library.kiln_batch_free(self.handle)
+        kiln.lib.kiln_batch_free(self.pointer)
 
 
 def measure(device, X, Y, length, elements):
@@ -121,8 +121,8 @@ def measure(device, X, Y, length, elements):
     row = {"length": length, "count": count, "bytes": 4 * (count * length + count), "scale_bytes": 4 * (2 * count * length + count)}
     for name, kind in (("sum", SUM), ("l2", L2), ("argmax", ARGMAX), ("variance", VARIANCE)):
         if kind != ARGMAX or length <= 1 << 24:
-            row[name] = median_time(lambda: batch.reduce(out, kind, X), device.sync, 0.03)
-    row["scale"] = median_time(lambda: batch.scale(Y, X, factors), device.sync, 0.03)
+            row[name] = median_time(lambda: batch.reduce(out, kind, X), device.synchronize, 0.03)
+    row["scale"] = median_time(lambda: batch.scale(Y, X, factors), device.synchronize, 0.03)
     batch.reduce(out, SUM, X)
     want = X.numpy().ravel()[:count * length].reshape(count, length).sum(1, dtype=np.float64) if length >= 10**6 else None
     if want is not None:
@@ -144,7 +144,7 @@ def main():
     read = device.bandwidth()
     X, Y = device.dense(1, elements, np.float32).fill_random(3, 0), device.dense(1, elements, np.float32)
     lengths = [length for length in LENGTHS if length <= elements]
-    copy = median_time(lambda: kiln.check(kiln.library.kiln_map(Y.handle, 1, X.handle)), device.sync, 0.05)
+    copy = median_time(lambda: kiln.call("map", Y, 1, X), device.synchronize, 0.05)
     rows = [measure(device, X, Y, length, elements) for length in lengths]
     for matrix in (X, Y):
         matrix.free()
@@ -162,7 +162,7 @@ def main():
         print(f"{length:10d} {ms[0]:>7} {100 * row['of_read']:5.1f}% {ms[1]:>7} {ms[2]:>7} {ms[3]:>8}  {ms[4]:>7} "
               f"{100 * row['of_copy']:5.1f}%   {ms[5]:>8} {ms[6]:>8} {ms[7]:>8}")
     if args.json:
-        name, description = device.description()
+        name, description = device.name, device.description
         pathlib.Path(args.json).write_text(json.dumps(
             {"device": description, "name": name, "date": datetime.date.today().isoformat(), "commit": args.commit,
              "type": "f32", "elements": elements, "read": read, "copy": copied, "rows": rows}, indent=1) + "\n")

@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time, relative_error
 
 COLUMNS = (1, 3, 7, 8, 13, 28, 100, 101, 256, 999, 1000, 1001, 1024, 2048, 4096, 5003, 6000, 8192, 12000, 12001, 20000, 20001, 49999,
@@ -28,7 +28,7 @@ def operands(device, rows, cols, dtype):
 
 def run(device, X, v, k):
     y, w = device.dense(X.shape[1], k, X.dtype).fill_random(1, 2), device.dense(X.shape[1], k, X.dtype)
-    seconds = median_time(lambda: kiln.mmchain(w, 1.0, X, v, y), device.sync, least=0.04)
+    seconds = median_time(lambda: kiln.mmchain(w, 1.0, X, v, y), device.synchronize, least=0.04)
     result, vector = w.numpy(), y.numpy()
     y.free()
     w.free()
@@ -81,7 +81,7 @@ def main():
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     device = kiln.Device(options.device)
-    name, description = device.description()
+    name, description = device.name, device.description
     roof, rows_out = device.bandwidth(), []
     print(f"{name}: {description}; read bandwidth {roof / 1e9:.0f} GB/s")
     for dtype in (np.float64, np.float32):

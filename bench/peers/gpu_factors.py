@@ -10,7 +10,6 @@ An application is one sweep written with library calls in PyTorch: with cuSPARSE
 as it was (what the SDDMM paper's table V estimates), then the model itself, whose products are fused. The share is that of SDDMM in the first.
 """
 import argparse
-import ctypes
 import datetime
 import json
 import os
@@ -19,10 +18,9 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
-from gpu_sddmm import Sample
-from gpu_sparse import make, new_csr
+from gpu_sparse import make
 
 PRODUCT, TIMES, QUOTIENT, RESIDUAL = 1, 2, 3, 4
 ALS_STEPS, LDA_STEPS = 3, 2
@@ -31,62 +29,23 @@ ALPHA, L2 = 40.0, 0.01
 SHAPES = {"nytimes": (300_000, 102_660, 311), "netflix": (480_189, 17_770, 299), "movielens": (138_000, 27_000, 140)}
 
 
-class AlsOptions(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("l2", kiln.D), ("counted", ctypes.c_int), ("biases", ctypes.c_int), ("implicit", ctypes.c_int),
-                ("alpha", kiln.D), ("solver", ctypes.c_int), ("steps", kiln.I64), ("tolerance", kiln.D), ("max_iterations", kiln.I64),
-                ("warm_start", ctypes.c_int), ("seed", kiln.I64), ("test", kiln.P), ("progress", kiln.P), ("user", kiln.P)]
-
-
-class SfaOptions(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("l2", kiln.D), ("damping", kiln.D), ("tolerance", kiln.D), ("max_iterations", kiln.I64),
-                ("warm_start", ctypes.c_int), ("seed", kiln.I64), ("test", kiln.P), ("progress", kiln.P), ("user", kiln.P)]
-
-
-class GapOptions(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("prior", ctypes.c_int), ("shape", kiln.D), ("rate", kiln.D), ("tolerance", kiln.D),
-                ("max_iterations", kiln.I64), ("warm_start", ctypes.c_int), ("seed", kiln.I64), ("test", kiln.P), ("progress", kiln.P),
-                ("user", kiln.P), ("init", ctypes.c_int)]
-
-
-class LdaOptions(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("alpha", kiln.D), ("eta", kiln.D), ("learn_alpha", ctypes.c_int), ("steps", kiln.I64),
-                ("batch", kiln.I64), ("delay", kiln.D), ("decay", kiln.D), ("tolerance", kiln.D), ("max_iterations", kiln.I64),
-                ("warm_start", ctypes.c_int), ("seed", kiln.I64), ("alphas", kiln.P), ("test", kiln.P), ("progress", kiln.P), ("user", kiln.P)]
-
-
-class TraceRow(ctypes.Structure):
-    _fields_ = [("iteration", kiln.I64), ("residual", kiln.D), ("objective", kiln.D), ("seconds", kiln.D), ("inner", kiln.I64),
-                ("radius", kiln.D), ("test", kiln.D)]
-
-
-class Memory(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("type", ctypes.c_int), ("rows", kiln.I64), ("cols", kiln.I64), ("values", kiln.P),
-                ("row_start", kiln.P), ("col", kiln.P), ("row_start_bits", ctypes.c_int), ("on_device", ctypes.c_int),
-                ("trusted", ctypes.c_int), ("release", kiln.P), ("user", kiln.P)]
-
-
 MODELS = {
-    "als": ("kiln_als", lambda: AlsOptions(implicit=1, l2=L2, alpha=ALPHA)),
-    "als, explicit": ("kiln_als", lambda: AlsOptions(l2=10.0)),
-    "als, biases": ("kiln_als", lambda: AlsOptions(l2=10.0, biases=1)),
-    "sfa": ("kiln_sfa", lambda: SfaOptions(l2=10.0)),
-    "lda": ("kiln_lda", LdaOptions),
-    "gap": ("kiln_gap", GapOptions),
+    "als": ("als", {"implicit": 1, "l2": L2, "alpha": ALPHA}),
+    "als, explicit": ("als", {"l2": 10.0}),
+    "als, biases": ("als", {"l2": 10.0, "biases": 1}),
+    "sfa": ("sfa", {"l2": 10.0}),
+    "lda": ("lda", {}),
+    "gap": ("gap", {}),
 }
 
 
 def fit(model, device, X, k, iterations):
     """Factors and [(objective, seconds)] after each iteration; a model with biases or means has a column for them beside the k."""
-    call, options = MODELS[model][0], MODELS[model][1]()
-    options.tolerance, options.max_iterations = 1e-30, iterations
+    name, options = MODELS[model]
     k += model in ("sfa", "als, biases")
     A, B = device.dense(X.shape[0], k, X.dtype), device.dense(X.shape[1], k, X.dtype)
-    report = kiln.Report()
-    kiln.check(getattr(kiln.library, call)(A.handle, B.handle, X.handle, ctypes.byref(options), ctypes.byref(report)))
-    rows = ctypes.cast(report.trace, ctypes.POINTER(TraceRow))
-    trace = [(rows[i].objective, rows[i].seconds) for i in range(report.trace_count)]
-    report.take_figures()
-    return A, B, trace
+    history = kiln.fit(name, A, B, X, tolerance=1e-30, max_iterations=iterations, **options).history
+    return A, B, list(zip(history["objective"], history["seconds"]))
 
 
 def step_of(trace):
@@ -111,21 +70,19 @@ class Products:
     def time(self, what, kind=None, transposed=False, summed=False):
         key = (what, kind, transposed, summed)
         if key not in self.known:
-            self.known[key] = median_time(lambda: self.run(*key), self.device.sync, least=0.1) * 1e3
+            self.known[key] = median_time(lambda: self.run(*key), self.device.synchronize, least=0.1) * 1e3
         return self.known[key]
 
     def run(self, what, kind, transposed, summed):
-        total = kiln.D()
-        place = ctypes.byref(total) if summed else None
+        place = kiln.ffi.new("double *") if summed else None
         if what == "spmm":
             kiln.multiply(self.side[transposed], 1, self.X, self.A if transposed else self.B, transposed=transposed)
             return
-        sample = Sample(kind=kind, floor=0, S=self.X.handle, A=self.A.handle, B=self.B.handle)
+        sample = kiln.struct("sample", kind=kind, S=self.X, A=self.A, B=self.B)
         if what == "fused":
-            kiln.check(kiln.library.kiln_sddmm_multiply(self.side[transposed].handle, place, kiln.D(1), int(transposed), ctypes.byref(sample),
-                                                        kiln.D(0), None))
+            kiln.call("sddmm_multiply", self.side[transposed], place, 1, int(transposed), sample, 0, None)
         else:
-            kiln.check(kiln.library.kiln_sddmm(None, place, kiln.D(1), ctypes.byref(sample), kiln.D(0)))
+            kiln.call("sddmm", None, place, 1, sample, 0)
 
 
 def floor_of(model, p):
@@ -150,7 +107,7 @@ def sweeps(device, options):
     rows = []
     for name, k, models in (("movielens", 64, ("als", "als, explicit", "als, biases", "sfa")), ("nytimes", 128, ("lda", "gap"))):
         shape, *arrays = data_of(name)
-        X = new_csr(device, shape, np.float32, *arrays)
+        X = device.sparse(shape, np.float32, *arrays)
         for model in models:
             A, B, trace = fit(model, device, X, k, options.iterations)
             plain = [device.dense(rows, k, np.float32).fill_random(1, 2 + i, normal=False) for i, rows in enumerate(shape)]
@@ -188,15 +145,11 @@ class Composed:
         self.P = self.wrap(self.out, *shape, sparse=True)
 
     def free(self):
-        kiln.library.kiln_matrix_free(self.P)
+        self.P.free()
 
     def wrap(self, tensor, rows, cols, sparse=False):
-        handle = kiln.P()
-        memory = Memory(type=1, rows=rows, cols=cols, values=tensor.data_ptr(), on_device=1, trusted=1)
-        if sparse:
-            memory.row_start, memory.col = self.start.data_ptr(), self.col.data_ptr()
-        kiln.check(kiln.library.kiln_matrix_wrap(ctypes.byref(handle), self.device.handle, ctypes.byref(memory)))
-        return handle
+        more = {"row_start": kiln.address(self.start.data_ptr()), "col": kiln.address(self.col.data_ptr())} if sparse else {}
+        return kiln.wrap(self.device, tensor.data_ptr(), (rows, cols), trusted=1, **more)
 
     def dots(self, A, B):
         """a_i . b_j at the entries; the time is kept."""
@@ -206,17 +159,17 @@ class Composed:
         torch.cuda.synchronize()
         began = time.perf_counter()
         if self.own:
-            sample = Sample(kind=PRODUCT, floor=0, S=self.P, A=a, B=b)
-            kiln.check(kiln.library.kiln_sddmm(self.P, None, kiln.D(1), ctypes.byref(sample), kiln.D(0)))
-            self.device.sync()
+            sample = kiln.struct("sample", kind=PRODUCT, S=self.P, A=a, B=b)
+            kiln.call("sddmm", self.P, None, 1, sample, 0)
+            self.device.synchronize()
             d = self.out
         else:
             d = torch.sparse.sampled_addmm(self.pattern, A, B.t(), beta=0.0).values()
             torch.cuda.synchronize()
         self.spent += time.perf_counter() - began
         if self.own:
-            kiln.library.kiln_matrix_free(a)
-            kiln.library.kiln_matrix_free(b)
+            a.free()
+            b.free()
         return d
 
     def times(self, values, B):
@@ -310,7 +263,7 @@ def applications(device, options):
     for name in ("netflix", "nytimes"):
         data = data_of(name)
         composed = Composed(device, *data)
-        X = new_csr(device, data[0], np.float32, *data[1:])
+        X = device.sparse(data[0], np.float32, *data[1:])
         for model in options.applications.split(","):
             row = {"application": model, "data": name, "nnz": len(data[2]), "factors": k}
             for key, own in (("cusparse", False), ("kiln_sddmm", True)):
@@ -363,7 +316,7 @@ def als(device, options):
     row["implicit"], row["implicit_iterations"] = implicit.__version__, options.peer_iterations
     row["implicit_seconds"] = time.perf_counter() - began
     row["implicit_objective"] = objective((start, col, value), shape, peer.user_factors, peer.item_factors)
-    X = new_csr(device, shape, np.float32, start, col, value)
+    X = device.sparse(shape, np.float32, start, col, value)
     for turn in range(2):  # the first builds the kernels
         A, B, trace = fit("als", device, X, 64, options.peer_iterations)
         found = objective((start, col, value), shape, A.numpy(), B.numpy())
@@ -395,7 +348,7 @@ def main():
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     device = kiln.Device(options.device)
-    name, description = device.description()
+    name, description = device.name, device.description
     print(f"{name}: {description}")
     report = {"benchmark": "factor models: sweeps, applications, ALS against implicit", "device": f"{name}: {description}",
               "date": datetime.date.today().isoformat(), "commit": options.commit}

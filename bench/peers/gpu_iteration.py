@@ -14,9 +14,9 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
-from gpu_sparse import make, new_csr
+from gpu_sparse import make
 
 SHORT, LONG = 10, 60
 
@@ -33,7 +33,7 @@ def kdd(device):
     shape = (15_009_374, 29_890_095)
     arrays = [cupy.asnumpy(part) for part in make(*shape, 28.24, "zipf", np.float64)]
     cupy.get_default_memory_pool().free_all_blocks()
-    return new_csr(device, shape, np.float64, *arrays)
+    return device.sparse(shape, np.float64, *arrays)
 
 
 def measure(device, name, X, intercept):
@@ -43,13 +43,13 @@ def measure(device, name, X, intercept):
     v.fill_random(2, 2, normal=False)
     for _ in range(3):
         kiln.mmchain(W, 1.0, X, v, z, 0.5, z)
-    one_pass = median_time(lambda: kiln.mmchain(W, 1.0, X, v, z, 0.5, z), device.sync)
+    one_pass = median_time(lambda: kiln.mmchain(W, 1.0, X, v, z, 0.5, z), device.synchronize)
     runs = []
     for iterations in (SHORT, SHORT, LONG, LONG):
         begin = time.perf_counter()
-        report = kiln.linreg(W, b, X, y, l2=1e-12, no_intercept=int(not intercept), no_preconditioner=1, tolerance=1e-300,
+        report = kiln.fit("linreg", W, b, X, y, l2=1e-12, no_intercept=int(not intercept), no_preconditioner=1, tolerance=1e-300,
                              max_iterations=iterations)
-        device.sync()
+        device.synchronize()
         runs.append((time.perf_counter() - begin, report.passes))
     short, long = min(runs[:2]), min(runs[2:])
     iteration = (long[0] - short[0]) / (long[1] - short[1])
@@ -76,7 +76,7 @@ def main():
         X.free()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "an iteration of linear regression against its pass", "device": device.description()[1],
+            json.dump({"benchmark": "an iteration of linear regression against its pass", "device": device.description,
                        "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows}, file, indent=1)
             file.write("\n")
     return 0

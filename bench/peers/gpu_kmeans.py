@@ -8,7 +8,6 @@ is the difference of two runs of different length over the iterations between th
 usage: gpu_kmeans.py [--json FILE] [--commit TEXT] [--device NAME] [--shapes 0,1,2,3] [--peers FlashLib,PyTorch,cuML]
 """
 import argparse
-import ctypes
 import datetime
 import json
 import sys
@@ -16,23 +15,12 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
 
 SHAPES = [(10_000_000, 4, 300), (10_000_000, 32, 100), (1_000_000, 128, 1024), (1_000_000, 784, 4096)]
 SHORT, LONG, CHECKED = 2, 8, 100_000
 GIVEN = 4
-
-
-class Assignment(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("labels", kiln.P), ("distances", kiln.P), ("sums", kiln.P), ("totals", kiln.P),
-                ("first", kiln.I64)]
-
-
-class Options(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("init", ctypes.c_int), ("restarts", kiln.I64), ("seed", kiln.I64), ("batch", kiln.I64),
-                ("spherical", ctypes.c_int), ("tolerance", kiln.D), ("max_iterations", kiln.I64), ("weights", kiln.P), ("labels", kiln.P),
-                ("clusters", kiln.P), ("progress", kiln.P), ("user", kiln.P)]
 
 
 def points(rows, columns, k):
@@ -113,16 +101,15 @@ def by_kiln(device, X, C):
     X, start = device.dense(rows, columns, "float32", X.cpu().numpy()), C.cpu().numpy()
     C, sums, labels = device.dense(k, columns, "float32", start), device.dense(k, columns, "float32"), device.dense(rows, 1, "float32")
     totals = np.empty((k, 2))
-    to = Assignment(sums=sums.handle, totals=totals.ctypes.data)
-    assign = median_time(lambda: kiln.check(kiln.library.kiln_assign(ctypes.byref(to), X.handle, C.handle, None)), device.sync)
-    only = Assignment(labels=labels.handle)
-    label = median_time(lambda: kiln.check(kiln.library.kiln_assign(ctypes.byref(only), X.handle, C.handle, None)), device.sync)
+    to = kiln.struct("assignment", sums=sums, totals=totals)
+    assign = median_time(lambda: kiln.call("assign", to, X, C, None), device.synchronize)
+    only = kiln.struct("assignment", labels=labels)
+    label = median_time(lambda: kiln.call("assign", only, X, C, None), device.synchronize)
     found = torch.from_numpy(labels.numpy()[:CHECKED, 0]).long()
 
     def run(iterations):
         centres = device.dense(k, columns, "float32", start)
-        options = Options(init=GIVEN, tolerance=1e-300, max_iterations=iterations)
-        kiln.check(kiln.library.kiln_kmeans(centres.handle, X.handle, ctypes.byref(options), None))
+        kiln.fit("kmeans", centres, X, init=GIVEN, tolerance=1e-300, max_iterations=iterations)
         values = centres.numpy()
         centres.free()
         return torch.from_numpy(values).cuda()
@@ -176,7 +163,7 @@ def main():
         rows.append(measure(device, SHAPES[int(number)], options.peers.split(",")))
         if options.json:  # what there is so far
             with open(options.json, "w", encoding="utf-8") as file:
-                json.dump({"benchmark": "K-Means", "device": device.description()[1], "date": datetime.date.today().isoformat(),
+                json.dump({"benchmark": "K-Means", "device": device.description, "date": datetime.date.today().isoformat(),
                            "commit": options.commit, "rows": rows}, file, indent=1)
                 file.write("\n")
     return 0

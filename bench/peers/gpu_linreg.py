@@ -5,7 +5,6 @@ a seed) and a sparse set with popular columns. Each device's weights are compare
 usage: gpu_linreg.py [--json FILE] [--commit TEXT] [--rows N]
 """
 import argparse
-import ctypes
 import datetime
 import json
 import sys
@@ -13,26 +12,17 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import distinct_csr
-
-
-def devices():
-    infos, count = kiln.P(), kiln.I64()
-    kiln.check(kiln.library.kiln_device_list(ctypes.byref(infos), ctypes.byref(count)))
-    found = [info for info in (kiln.DeviceInfo * count.value).from_address(infos.value) if info.usable]
-    names = sorted((info.name.decode() for info in found), key=lambda name: name != "cpu")
-    kiln.library.kiln_free(infos)
-    return names
 
 
 def solve(device, X, y, cols):
     W, b = device.dense(cols, 1, np.float64), device.dense(1, 1, np.float64)
     start = time.perf_counter()
-    report = kiln.linreg(W, b, X, y, l2=1.0)
+    report = kiln.fit("linreg", W, b, X, y, l2=1.0)
     first = time.perf_counter() - start
     for _ in range(2):  # what the first has derived from a sparse X has kernels of its own, which the second builds
-        report = kiln.linreg(W, b, X, y, l2=1.0)
+        report = kiln.fit("linreg", W, b, X, y, l2=1.0)
     weights = W.numpy()[:, 0]
     for m in (W, b):
         m.free()
@@ -70,32 +60,32 @@ def main():
     rng = np.random.default_rng(4)
     target = host @ rng.standard_normal(host.shape[1]) + rng.standard_normal(host.shape[0])
     rows, references, failed = [], {}, 0
-    for name in devices():
+    for name in sorted((row["name"] for row in kiln.devices() if row["usable"]), key=lambda name: name != "cpu"):
         device = kiln.Device(name)
-        description = device.description()[1]
+        description = device.description
         for case, shape, run in (("dense", (options.rows, 28), lambda: dense_case(device, options.rows)),
                                  ("csr", host.shape, lambda: sparse_case(device, host, target))):
             row = {"device": name, "description": description, "case": case, "rows": shape[0], "cols": shape[1]}
             try:
                 weights, report, first = run()
                 reference = references.setdefault(case, weights)
-                row.update(iterations=report.iterations, converged=report.converged, r2=report.r2,
+                row.update(iterations=report.n_iter, converged=report.converged, r2=report.figures["r2"],
                            objective=report.objective, seconds=report.seconds, first_seconds=first,
                            difference=float(np.linalg.norm(weights - reference) / np.linalg.norm(reference)))
                 row["same_answer"] = bool(report.converged and row["difference"] < 1e-8)
                 failed += not row["same_answer"]
-                print(f"{name:12} {case:6} {report.iterations:4} iterations {report.seconds:9.4f} s (first {first:8.3f} s)  "
-                      f"R2 {report.r2:.9f}  differs by {row['difference']:.1e}", flush=True)
-            except RuntimeError as error:
+                print(f"{name:12} {case:6} {report.n_iter:4} iterations {report.seconds:9.4f} s (first {first:8.3f} s)  "
+                      f"R2 {report.figures['r2']:.9f}  differs by {row['difference']:.1e}", flush=True)
+            except kiln.KilnError as error:
                 failed += 1
                 row["error"] = str(error)
                 print(f"{name:12} {case:6} failed: {error}", flush=True)
             rows.append(row)
-        kiln.library.kiln_device_close(device.handle)
+        device.close()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
             json.dump({"benchmark": "linear regression on every device", "date": datetime.date.today().isoformat(),
-                       "commit": options.commit, "kiln": kiln.library.kiln_version().decode(), "rows": rows}, file, indent=1)
+                       "commit": options.commit, "kiln": kiln.version, "rows": rows}, file, indent=1)
             file.write("\n")
     return 1 if failed else 0
 

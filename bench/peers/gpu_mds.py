@@ -5,18 +5,12 @@ and as a fraction of the floor: the dissimilarities right of the diagonal read o
 usage: gpu_mds.py [--json FILE] [--commit TEXT] [--device NAME]
 """
 import argparse
-import ctypes
 import datetime
 import json
 import sys
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
-
-
-class Guttman(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("R", kiln.P), ("U", kiln.P), ("sums", kiln.P), ("points", kiln.P), ("Y", kiln.P),
-                ("D", kiln.P), ("X", kiln.P), ("weights", kiln.P)]
 
 
 SHAPES = [(4_096, 2, "float32"), (16_384, 3, "float32"), (20_000, 3, "float32"), (32_768, 2, "float32"), (32_768, 3, "float32"),
@@ -58,11 +52,11 @@ def main():
         peer = torch_step(n, p, kind) if n <= 32_768 else None
         X, Y = (device.dense(n, p, kind).fill_random(1, stream) for stream in (0, 1))
         D, R, sums = device.dense(n, n, kind), device.dense(n, p, kind), device.dense(1, 4, "float64")
-        kiln.check(kiln.library.kiln_distances(D.handle, X.handle, X.handle))
-        step = Guttman(size=ctypes.sizeof(Guttman), R=R.handle, sums=sums.handle, Y=Y.handle, D=D.handle)
-        seconds = median_time(lambda: kiln.check(kiln.library.kiln_guttman_step(ctypes.byref(step))), device.sync)
-        points = Guttman(size=ctypes.sizeof(Guttman), R=R.handle, sums=sums.handle, Y=Y.handle, X=X.handle)
-        of_points = median_time(lambda: kiln.check(kiln.library.kiln_guttman_step(ctypes.byref(points))), device.sync)
+        kiln.call("distances", D, X, X)
+        step = kiln.struct("guttman", R=R, sums=sums, Y=Y, D=D)
+        seconds = median_time(lambda: kiln.call("guttman_step", step), device.synchronize)
+        points = kiln.struct("guttman", R=R, sums=sums, Y=Y, X=X)
+        of_points = median_time(lambda: kiln.call("guttman_step", points), device.synchronize)
         floor = n * (n - 1) / 2 * (4 if kind == "float32" else 8) / roof
         row = {"n": n, "p": p, "type": kind, "kiln_ms": 1e3 * seconds, "floor_ms": 1e3 * floor, "fraction_of_floor": floor / seconds,
                "from_points_ms": 1e3 * of_points}
@@ -75,7 +69,7 @@ def main():
             matrix.free()
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "a step of SMACOF", "device": device.description()[1], "date": datetime.date.today().isoformat(),
+            json.dump({"benchmark": "a step of SMACOF", "device": device.description, "date": datetime.date.today().isoformat(),
                        "commit": options.commit, "read_bandwidth_gb_s": roof / 1e9, "rows": rows}, file, indent=1)
             file.write("\n")
     return 0

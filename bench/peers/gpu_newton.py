@@ -13,7 +13,7 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 
 TOLERANCE, L2 = 1e-6, 1.0
 
@@ -114,10 +114,10 @@ def solve_kiln(name, X_of, y, cols, repeats):
     X = X_of(device)
     target = device.dense(y.size, 1, np.float64, y)
     W, b = device.dense(cols, 1, np.float64), device.dense(1, 1, np.float64)
-    seconds, report = timed(lambda: kiln.logreg(W, b, X, target, l2=L2, tolerance=TOLERANCE), device.sync, repeats)
+    seconds, report = timed(lambda: kiln.fit("logreg", W, b, X, target, l2=L2, tolerance=TOLERANCE), device.synchronize, repeats)
     for m in (X, target, W, b):
         m.free()
-    kiln.library.kiln_device_close(device.handle)
+    device.close()
     return seconds, report
 
 
@@ -172,7 +172,7 @@ def main():
         row = {"case": name, "bytes": size, "composed_seconds": peer, "composed_steps": steps, "composed_passes": passes}
         for device in ["cuda"] + ([] if options.no_cpu else ["cpu"]):
             seconds, report = solve_kiln(device, X_of, y, cols, 3 if device == "cuda" else 1)
-            row[device] = {"seconds": seconds, "steps": report.iterations, "passes": report.passes,
+            row[device] = {"seconds": seconds, "steps": report.n_iter, "passes": report.passes,
                            "converged": report.converged, "objective_difference": abs(report.objective - objective) / objective}
             failed += not (report.converged and row[device]["objective_difference"] < 1e-6)
         row["ratio_to_composed"] = peer / row["cuda"]["seconds"]
@@ -185,7 +185,7 @@ def main():
         rows.append(row)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "logistic regression, fused against composed", "device": kiln.Device("cuda").description()[1],
+            json.dump({"benchmark": "logistic regression, fused against composed", "device": kiln.Device("cuda").description,
                        "date": datetime.date.today().isoformat(), "commit": options.commit, "rows": rows}, file, indent=1)
             file.write("\n")
     return 1 if failed else 0

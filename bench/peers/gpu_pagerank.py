@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
 from pagerank import DAMPING, LAYOUTS, STEPS, Ranks, made, read, shape_of
 
@@ -76,8 +76,8 @@ def main():
         matrix = device.csr(A)
         for layout, number in LAYOUTS.items():
             ranks = Ranks(device, matrix, np.float32, number)
-            row["us"][layout] = 1e6 * median_time(ranks.steps, device.sync) / STEPS
-            row.setdefault("layout_seconds", {})[layout] = device.statistics().layout_seconds
+            row["us"][layout] = 1e6 * median_time(ranks.steps, device.synchronize) / STEPS
+            row.setdefault("layout_seconds", {})[layout] = device.statistics()["layout_seconds"]
             ranks.free()
         matrix.free()
         row["floor_us"] = 1e6 * (4 * len(col) + 16 * n) / device.bandwidth()
@@ -92,7 +92,7 @@ def main():
         print(json.dumps(row), flush=True)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "an iteration of PageRank", "device": device.description()[1], "commit": arguments.commit,
+            json.dump({"benchmark": "an iteration of PageRank", "device": device.description, "commit": arguments.commit,
                        "date": datetime.date.today().isoformat(), "type": "f32", "rows": rows}, file, indent=1)
             file.write("\n")
 

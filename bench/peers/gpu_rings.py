@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import relative_error
 
 # rows, columns, columns of y

@@ -7,7 +7,6 @@ Seconds are the least of several batches of calls, wall clock around a synchroni
 usage: gpu_scale.py [--gpus 1,2] [--cases dense,weak,...] [--json FILE] [--commit TEXT]
 """
 import argparse
-import ctypes
 import datetime
 import json
 import subprocess
@@ -15,10 +14,8 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
-from gpu_kmeans import Assignment
-from gpu_sddmm import Sample
-from gpu_sparse import make, new_csr
+import kiln_c as kiln
+from gpu_sparse import make
 
 BATCHES, BATCH_SECONDS = 5, 0.03
 
@@ -27,17 +24,17 @@ def least_time(device, call):
     """Of a call, after three that build kernels, look at X's rows and columns, and derive from it."""
     for _ in range(3):
         call()
-    device.sync()
+    device.synchronize()
     begin = time.perf_counter()
     call()
-    device.sync()
+    device.synchronize()
     count = max(2, int(BATCH_SECONDS / max(time.perf_counter() - begin, 1e-6)))
     least = np.inf
     for _ in range(BATCHES):
         begin = time.perf_counter()
         for _ in range(count):
             call()
-        device.sync()
+        device.synchronize()
         least = min(least, (time.perf_counter() - begin) / count)
     return least
 
@@ -70,14 +67,14 @@ def weak(device, gpus, data):
 
 def sparse(device, gpus, data):
     shape, arrays = data
-    return passes(device, new_csr(device, shape, np.float32, *arrays), shape[1])
+    return passes(device, device.sparse(shape, np.float32, *arrays), shape[1])
 
 
 def logreg(device, gpus, data):
     host, target = data
     X, y = device.dense(*host.shape, np.float32, host), device.dense(len(target), 1, np.float32, target)
     W, b = device.dense(host.shape[1], 1, np.float32), device.dense(1, 1, np.float32)
-    seconds = [kiln.logreg(W, b, X, y, l2=1.0).seconds for _ in range(5)]
+    seconds = [kiln.fit("logreg", W, b, X, y, l2=1.0).seconds for _ in range(5)]
     result = W.numpy()[:, 0]
     for m in (X, y, W, b):
         m.free()
@@ -88,8 +85,8 @@ def kmeans(device, gpus, data):
     k = 100
     X, C = device.dense(*data.shape, np.float32, data), device.dense(k, data.shape[1], np.float32, data[:k])
     sums, totals = device.dense(k, data.shape[1], np.float32), np.empty((k, 2))
-    to = Assignment(sums=sums.handle, totals=totals.ctypes.data)
-    seconds = least_time(device, lambda: kiln.check(kiln.library.kiln_assign(ctypes.byref(to), X.handle, C.handle, None)))
+    to = kiln.struct("assignment", sums=sums, totals=totals)
+    seconds = least_time(device, lambda: kiln.call("assign", to, X, C, None))
     result = sums.numpy().ravel()
     for m in (X, C, sums):
         m.free()
@@ -99,15 +96,14 @@ def kmeans(device, gpus, data):
 def sddmm(device, gpus, data):
     shape, arrays = data
     k = 128
-    S = new_csr(device, shape, np.float32, *arrays)
+    S = device.sparse(shape, np.float32, *arrays)
     a, b = (device.dense(n, k, np.float32).fill_random(1, n, normal=False) for n in shape)
-    Y, p = device.dense(shape[0], k, np.float32), kiln.P()
-    kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S.handle, 0, None))
-    sample = Sample(kind=1, floor=0, S=S.handle, A=a.handle, B=b.handle)
-    seconds = least_time(device, lambda: kiln.check(kiln.library.kiln_sddmm(p, None, kiln.D(1), ctypes.byref(sample), kiln.D(0))))
+    Y, p = device.dense(shape[0], k, np.float32), kiln.like(device, S)
+    sample = kiln.struct("sample", kind=1, S=S, A=a, B=b)
+    seconds = least_time(device, lambda: kiln.call("sddmm", p, None, 1, sample, 0))
     result = np.empty(len(arrays[1]), np.float32)
-    kiln.check(kiln.library.kiln_matrix_get(result.ctypes.data_as(kiln.P), p))
-    kiln.library.kiln_matrix_free(p)
+    kiln.call("matrix_get", result, p)
+    p.free()
     for m in (S, a, b, Y):
         m.free()
     return seconds, result
@@ -172,7 +168,7 @@ def main():
                 row["difference"] = differs(first[1], result)
             first = first or (seconds, result)
             rows.append(row)
-            device.close() if hasattr(device, "close") else kiln.library.kiln_device_close(device.handle)
+            device.close()
             print(f"{title}, {gpus} GPU: {row['ms']:.4f} ms" + (f", {row['times']:.2f} times, differs by {row['difference'] or 0:.0e}"
                                                                if "times" in row else ""), flush=True)
             if options.json:

@@ -21,9 +21,9 @@ import tempfile
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
-from gpu_sparse import make, new_csr
+from gpu_sparse import make
 
 TIMES, LIMIT = 2, 1e-4
 COMPARED = 10_000_000  # entries of P that are worth downloading for every plan
@@ -52,39 +52,14 @@ CASES = {
 }
 
 
-class Sample(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("kind", ctypes.c_int), ("floor", kiln.D), ("S", kiln.P), ("A", kiln.P),
-                ("B", kiln.P)]
-
-
-class Plan(ctypes.Structure):
-    _fields_ = ([("number", kiln.I64), ("chosen", ctypes.c_int), ("variant", ctypes.c_char * 32)] +
-                [(name, ctypes.c_int) for name in ("vector", "group", "load", "rows", "columns", "team", "stages", "shared")] +
-                [("coarsening", kiln.I64), ("groups", kiln.I64)] +
-                [(name, kiln.D) for name in ("occupancy", "bytes", "atomics", "seconds")] + [("limit", ctypes.c_char * 48)])
-
-
-class Work(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("format", ctypes.c_int), ("type", ctypes.c_int)] + [
-        (name, kiln.I64) for name in ("rows", "cols", "nnz", "k", "passes")]
-
-
-class Memory(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("type", ctypes.c_int), ("rows", kiln.I64), ("cols", kiln.I64), ("values", kiln.P),
-                ("row_start", kiln.P), ("col", kiln.P), ("row_start_bits", ctypes.c_int), ("on_device", ctypes.c_int),
-                ("trusted", ctypes.c_int), ("release", kiln.P), ("user", kiln.P)]
-
-
 def make_factor(device, rows, k, peers):
     """Random numbers, which PyTorch has, too, at the same place."""
     if not peers:
         return device.dense(rows, k, np.float32).fill_random(3, rows, normal=False)
     import torch
-    matrix = kiln.Matrix.__new__(kiln.Matrix)
-    matrix.handle, matrix.shape, matrix.dtype = kiln.P(), (rows, k), np.dtype(np.float32)
-    matrix.tensor = torch.rand(rows, k, device="cuda")
-    memory = Memory(type=1, rows=rows, cols=k, values=matrix.tensor.data_ptr(), on_device=1)
-    kiln.check(kiln.library.kiln_matrix_wrap(ctypes.byref(matrix.handle), device.handle, ctypes.byref(memory)))
+    tensor = torch.rand(rows, k, device="cuda")
+    matrix = kiln.wrap(device, tensor.data_ptr(), (rows, k))
+    matrix.tensor = tensor
     return matrix
 
 
@@ -93,9 +68,9 @@ def rode_times(row, rode, S, a, b, got):
     import torch
     starts, cols = S.crow_indices().int(), S.col_indices().int()
     host, P = starts.cpu().numpy(), torch.zeros_like(S.values())
-    rode.rode_new.restype = kiln.P
-    division = kiln.P(rode.rode_new(row["rows"], host.ctypes.data_as(kiln.P), 512 if row["k"] == 32 else 32))
-    pointers = [kiln.P(t.data_ptr()) for t in (starts, cols, S.values(), a, b, P)]
+    rode.rode_new.restype = ctypes.c_void_p
+    division = ctypes.c_void_p(rode.rode_new(row["rows"], host.ctypes.data_as(ctypes.c_void_p), 512 if row["k"] == 32 else 32))
+    pointers = [ctypes.c_void_p(t.data_ptr()) for t in (starts, cols, S.values(), a, b, P)]
 
     def call():
         error = rode.rode_sddmm(division, row["k"], row["columns"], *pointers)
@@ -144,47 +119,46 @@ def peer_times(row, start, col, value, a, b, got, rode):
 
 def half_times(device, row, sample, a, b, p, exact):
     """With factors of half precision, S and P in f32 all the same; how far the products are from those of f32."""
-    got, alone = np.empty_like(exact), Sample(kind=sample.kind, floor=0, S=sample.S)
-    kiln.library.kiln_half_free.argtypes = [kiln.P]
+    got, alone = np.empty_like(exact), kiln.struct("sample", kind=sample.kind, S=sample.S)
     for name, code in (("f16", 1), ("bf16", 2)):
-        halves = kiln.P(), kiln.P()
-        for half, factor in zip(halves, (a, b)):
-            kiln.check(kiln.library.kiln_half_copy(ctypes.byref(half), code, factor.handle))
+        made = [kiln.ffi.new("kiln_half **") for _ in range(2)]
+        for half, factor in zip(made, (a, b)):
+            kiln.call("half_copy", half, code, factor)
+        halves = [half[0] for half in made]
 
         def call(halves=halves):
-            kiln.check(kiln.library.kiln_sddmm_half(p, None, kiln.D(1), ctypes.byref(alone), *halves, kiln.D(0)))
+            kiln.call("sddmm_half", p, None, 1, alone, *halves, 0)
 
-        row[f"{name}_ms"] = median_time(call, device.sync, 0.05) * 1e3
-        kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+        row[f"{name}_ms"] = median_time(call, device.synchronize, 0.05) * 1e3
+        kiln.call("matrix_get", got, p)
         row[f"{name}_difference"] = float(np.abs(got - exact).max() / np.abs(exact).max())
         for half in halves:
-            kiln.library.kiln_half_free(half)
+            kiln.lib.kiln_half_free(half)
 
 
 def run_plans(device, name, k, data):
     """Each plan's time, the prediction beside it, and how far its products are from those of the choice, which comes first."""
     rows, cols = CASES[name][:2]
     start, col, value = data
-    S = new_csr(device, (rows, cols), np.float32, start, col, value)
+    S = device.sparse((rows, cols), np.float32, start, col, value)
     a, b = (device.dense(n, k, np.float32).fill_random(1, n, normal=False) for n in (rows, cols))
-    p, plans, count = kiln.P(), ctypes.POINTER(Plan)(), kiln.I64()
-    kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S.handle, 0, None))
-    sample = Sample(kind=TIMES, floor=0, S=S.handle, A=a.handle, B=b.handle)
-    work = Work(format=2, type=1, rows=rows, cols=cols, nnz=len(col), k=k)
-    kiln.check(kiln.library.kiln_sddmm_plans(ctypes.byref(plans), ctypes.byref(count), device.handle, ctypes.byref(work)))
+    p, plans, count = kiln.like(device, S), kiln.ffi.new("kiln_plan **"), kiln.ffi.new("int64_t *")
+    sample = kiln.struct("sample", kind=TIMES, S=S, A=a, B=b)
+    work = kiln.struct("work", format=kiln.lib.KILN_CSR, type=kiln.lib.KILN_F32, rows=rows, cols=cols, nnz=len(col), k=k)
+    kiln.call("sddmm_plans", plans, count, device, work)
     found, got, want = [], np.empty(len(col), np.float32), None
-    for plan in plans[:count.value]:
+    for plan in plans[0][0:count[0]]:
         def call(plan=plan):
-            kiln.check(kiln.library.kiln_sddmm_with(ctypes.byref(plan), p, ctypes.byref(sample)))
-        found.append({"variant": plan.variant.decode(), "VS": plan.vector, "TL": plan.load, "rows_a_step": plan.rows, "K": plan.columns,
-                      "chosen": bool(plan.chosen), "limit": plan.limit.decode(), "predicted_ms": plan.seconds * 1e3,
-                      "ms": median_time(call, device.sync, 0.01) * 1e3})
+            kiln.call("sddmm_with", kiln.ffi.addressof(plan), p, sample)
+        found.append({"variant": kiln.text(plan.variant), "VS": plan.vector, "TL": plan.load, "rows_a_step": plan.rows, "K": plan.columns,
+                      "chosen": bool(plan.chosen), "limit": kiln.text(plan.limit), "predicted_ms": plan.seconds * 1e3,
+                      "ms": median_time(call, device.synchronize, 0.01) * 1e3})
         if len(col) <= COMPARED:
-            kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+            kiln.call("matrix_get", got, p)
             want = got.copy() if want is None else want
             found[-1]["difference"] = float(np.abs(got - want).max() / np.abs(want).max())
-    kiln.library.kiln_free(plans)
-    kiln.library.kiln_matrix_free(p)
+    kiln.lib.kiln_free(plans[0])
+    p.free()
     for matrix in (S, a, b):
         matrix.free()
     times = sorted(plan["ms"] for plan in found)
@@ -202,26 +176,22 @@ def run_long(device, k=32, rows=2_200_000, per_row=1000):
     start, value = cupy.arange(rows + 1, dtype=np.int64) * per_row, cupy.ones(nnz, np.float32)
     A, B = np.ones((rows, k), np.float32), np.repeat(1 + np.arange(cols, dtype=np.float32) % 7, k).reshape(cols, k)
     a, b = device.dense(rows, k, np.float32, A), device.dense(cols, k, np.float32, B)
-    S, p, total = kiln.P(), kiln.P(), kiln.D()
-    memory = Memory(type=1, rows=rows, cols=cols, values=value.data.ptr, row_start=start.data.ptr, col=col.data.ptr, on_device=1, trusted=1)
-    kiln.check(kiln.library.kiln_matrix_wrap(ctypes.byref(S), device.handle, ctypes.byref(memory)))
-    kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S, 0, None))
-    sample = Sample(kind=TIMES, floor=0, S=S, A=a.handle, B=b.handle)
-    kiln.check(kiln.library.kiln_sddmm(p, ctypes.byref(total), kiln.D(1), ctypes.byref(sample), kiln.D(0)))
+    S = kiln.wrap(device, value.data.ptr, (rows, cols), row_start=kiln.address(start.data.ptr), col=kiln.address(col.data.ptr), trusted=1)
+    p, total = kiln.like(device, S), kiln.ffi.new("double *")
+    sample = kiln.struct("sample", kind=TIMES, S=S, A=a, B=b)
+    kiln.call("sddmm", p, total, 1, sample, 0)
     got = np.empty(nnz, np.float32)
-    kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+    kiln.call("matrix_get", got, p)
     want = float(rows // 1000 * ((k * (1 + np.arange(cols, dtype=np.float64) % 7)) ** 2).sum())
     wrong = sum(int((got[at:at + per_row] != k * (1 + col[at // per_row].get() % 7)).sum())
                 for at in range(0, nnz, 997 * per_row))
 
     def sddmm():
-        kiln.check(kiln.library.kiln_sddmm(p, None, kiln.D(1), ctypes.byref(sample), kiln.D(0)))
+        kiln.call("sddmm", p, None, 1, sample, 0)
 
-    row = {"case": "long", "k": k, "rows": rows, "columns": cols, "nnz": nnz, "sddmm_ms": median_time(sddmm, device.sync) * 1e3,
-           "sum_difference": total.value / want - 1, "wrong": wrong}
-    for handle in (p, S):
-        kiln.library.kiln_matrix_free(handle)
-    for matrix in (a, b):
+    row = {"case": "long", "k": k, "rows": rows, "columns": cols, "nnz": nnz, "sddmm_ms": median_time(sddmm, device.synchronize) * 1e3,
+           "sum_difference": total[0] / want - 1, "wrong": wrong}
+    for matrix in (p, S, a, b):
         matrix.free()
     return row
 
@@ -230,39 +200,37 @@ def run(device, name, k, data, peers, rode, halves):
     rows, cols = CASES[name][:2]
     start, col, value = data
     row = {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": len(col)}
-    S = new_csr(device, (rows, cols), np.float32, start, col, value)
+    S = device.sparse((rows, cols), np.float32, start, col, value)
     a, b = (make_factor(device, n, k, peers) for n in (rows, cols))
     y, t = device.dense(rows, k, np.float32), device.dense(cols, k, np.float32)
-    p = kiln.P()
-    kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S.handle, 0, None))
-    sample = Sample(kind=TIMES, floor=0, S=S.handle, A=a.handle, B=b.handle)
+    p = kiln.like(device, S)
+    sample = kiln.struct("sample", kind=TIMES, S=S, A=a, B=b)
 
     def sddmm():
-        kiln.check(kiln.library.kiln_sddmm(p, None, kiln.D(1), ctypes.byref(sample), kiln.D(0)))
+        kiln.call("sddmm", p, None, 1, sample, 0)
 
     def fused(to, transposed):
-        kiln.check(kiln.library.kiln_sddmm_multiply(to.handle, None, kiln.D(1), int(transposed), ctypes.byref(sample),
-                                                    kiln.D(0), None))
+        kiln.call("sddmm_multiply", to, None, 1, int(transposed), sample, 0, None)
 
     def product():
-        kiln.check(kiln.library.kiln_multiply(y.handle, kiln.D(1), 0, p, b.handle, kiln.D(0), None))
+        kiln.call("multiply", y, 1, 0, p, b, 0, None)
 
     def pair():
         sddmm()
         product()
 
-    row["sddmm_ms"] = median_time(sddmm, device.sync) * 1e3
+    row["sddmm_ms"] = median_time(sddmm, device.synchronize) * 1e3
     got = np.empty(len(col), np.float32)
-    kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+    kiln.call("matrix_get", got, p)
     if halves:
         half_times(device, row, sample, a, b, p, got)
         sddmm()
-    row["spmm_ms"] = median_time(product, device.sync) * 1e3
-    row["pair_ms"] = median_time(pair, device.sync) * 1e3
-    row["fused_ms"] = median_time(lambda: fused(y, False), device.sync) * 1e3
-    row["fused_transposed_ms"] = median_time(lambda: fused(t, True), device.sync) * 1e3
+    row["spmm_ms"] = median_time(product, device.synchronize) * 1e3
+    row["pair_ms"] = median_time(pair, device.synchronize) * 1e3
+    row["fused_ms"] = median_time(lambda: fused(y, False), device.synchronize) * 1e3
+    row["fused_transposed_ms"] = median_time(lambda: fused(t, True), device.synchronize) * 1e3
     row["gflops"] = 2e-6 * len(col) * k / row["sddmm_ms"]
-    kiln.library.kiln_matrix_free(p)
+    p.free()
     for matrix in (S, a, b, y, t):
         matrix.free()
     if peers:
@@ -288,7 +256,7 @@ def main():
     options = parser.parse_args()
     device = kiln.Device(options.device)
     rode = ctypes.CDLL(options.rode) if options.rode else None
-    name, description = device.description()
+    name, description = device.name, device.description
     print(f"{name}: {description}")
     rows = []
     for case in options.cases.split(","):

@@ -6,7 +6,6 @@ usage: gpu_sparse.py [--cases NAME,...] [--types f64,f32] [--device cuda] [--jso
 Times are medians over batches of calls, wall clock around a synchronised batch. "transposed" is X^T p alone.
 """
 import argparse
-import ctypes
 import datetime
 import json
 import sys
@@ -14,7 +13,7 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import median_time
 
 # rows, columns, mean entries in a row, columns: zipf (c-th weight about 1/c), zipf with shuffled names, or uniform
@@ -68,40 +67,30 @@ def make(rows, cols, mean, kind, dtype, seed=1):
     return start.astype(cupy.int64), col, value
 
 
-def new_csr(device, shape, dtype, start, col, value):
-    """Arrays of the host; value None: pattern only."""
-    matrix = kiln.Matrix.__new__(kiln.Matrix)
-    matrix.handle, matrix.shape, matrix.dtype = kiln.P(), shape, np.dtype(dtype)
-    kiln.check(kiln.library.kiln_matrix_csr(
-        ctypes.byref(matrix.handle), device.handle, kiln.type_code(dtype), kiln.I64(shape[0]), kiln.I64(shape[1]),
-        start.ctypes.data_as(kiln.P), col.ctypes.data_as(kiln.P), None if value is None else value.ctypes.data_as(kiln.P)))
-    return matrix
-
-
 def run_kiln(device, shape, dtype, host, hv, hy, row, peers=True):
     rows, cols = shape
-    X = new_csr(device, shape, dtype, *host)
+    X = device.sparse(shape, dtype, *host)
     v, y, w = device.dense(rows, 1, dtype, hv), device.dense(cols, 1, dtype, hy), device.dense(cols, 1, dtype)
     before = device.statistics()
     times = []
     for _ in range(3):
         begin = time.perf_counter()
         kiln.mmchain(w, 1.0, X, v, y)
-        device.sync()
+        device.synchronize()
         times.append((time.perf_counter() - begin) * 1e3)
     row["first_passes_ms"] = times
-    row["fused_ms"] = median_time(lambda: kiln.mmchain(w, 1.0, X, v, y), device.sync) * 1e3
+    row["fused_ms"] = median_time(lambda: kiln.mmchain(w, 1.0, X, v, y), device.synchronize) * 1e3
     got = w.numpy()[:, 0]
-    row["transposed_ms"] = median_time(lambda: kiln.multiply(w, 1.0, X, v, transposed=True), device.sync) * 1e3
+    row["transposed_ms"] = median_time(lambda: kiln.multiply(w, 1.0, X, v, transposed=True), device.synchronize) * 1e3
     q = device.dense(rows, 1, dtype)
-    row["plain_ms"] = median_time(lambda: kiln.multiply(q, 1.0, X, y), device.sync) * 1e3
+    row["plain_ms"] = median_time(lambda: kiln.multiply(q, 1.0, X, y), device.synchronize) * 1e3
     after = device.statistics()
-    row["layout_ms"] = (after.layout_seconds - before.layout_seconds) * 1e3
-    row["layout_memory"] = (after.layout_bytes - before.layout_bytes) / row["bytes"]
+    row["layout_ms"] = (after["layout_seconds"] - before["layout_seconds"]) * 1e3
+    row["layout_memory"] = (after["layout_bytes"] - before["layout_bytes"]) / row["bytes"]
     if row["columns"] <= 30_000_000 and peers:
         for k in (2, 8):
             Y, W = device.dense(cols, k, dtype).fill_random(1, k), device.dense(cols, k, dtype)
-            row[f"fused_k{k}_ms"] = median_time(lambda: kiln.mmchain(W, 1.0, X, v, Y), device.sync) * 1e3
+            row[f"fused_k{k}_ms"] = median_time(lambda: kiln.mmchain(W, 1.0, X, v, Y), device.synchronize) * 1e3
             Y.free(), W.free()
     for m in (X, v, y, w, q):
         m.free()
@@ -160,8 +149,8 @@ def main():
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     device = kiln.Device(options.device)
-    exact = None if options.no_deterministic else kiln.Device(options.device, deterministic=1)
-    name, description = device.description()
+    exact = None if options.no_deterministic else kiln.Device(options.device, deterministic=True)
+    name, description = device.name, device.description
     roof = device.bandwidth()
     print(f"{name}: {description}; read bandwidth {roof / 1e9:.0f} GB/s")
     rows = []

@@ -20,7 +20,7 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 
 PASSES = 5
 SHAPES = [("dense", "float64", 28), ("dense", "float64", 1000), ("dense", "float32", 1000), ("csr", "float64", 1_000_000)]
@@ -62,8 +62,8 @@ def plain_link(name, megabytes=64, repeats=8):
     best = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
-        kiln.check(kiln.library.kiln_matrix_set(A.handle, values.ctypes.data_as(kiln.P)))
-        device.sync()
+        kiln.call("matrix_set", A, values)
+        device.synchronize()
         best = min(best, time.perf_counter() - start)
     return values.nbytes / best
 
@@ -94,8 +94,8 @@ def passes(device, X, dtype, count):
     seconds = []
     for _ in range(count):
         start = time.perf_counter()
-        kiln.check(kiln.library.kiln_mmchain(w.handle, kiln.D(1), X.handle, None, y.handle, kiln.D(0), None))
-        device.sync()
+        kiln.call("mmchain", w, 1, X, None, y, 0, None)
+        device.synchronize()
         seconds.append(time.perf_counter() - start)
     return w.numpy(), seconds
 
@@ -107,7 +107,7 @@ def streamed(name, form, dtype, cols, size, link):
     X = place(device, host, dtype)
     w, seconds = passes(device, X, dtype, PASSES + 1)  # the first builds kernels and pins X
     figures = device.statistics()
-    if not figures.panels:
+    if not figures["panels"]:
         raise RuntimeError("X was not streamed")
     want, resident = None, "cpu"
     for resident in (name, "cpu"):
@@ -115,15 +115,15 @@ def streamed(name, form, dtype, cols, size, link):
             whole = kiln.Device(resident)
             want, _ = passes(whole, place(whole, host, dtype), dtype, 1)
             break
-        except RuntimeError:
+        except kiln.KilnError:
             continue
     error = float(np.max(np.abs(w - want)) / np.max(np.abs(want)))
     best = sorted(seconds[1:])[len(seconds[1:]) // 2]
     return {"format": form, "type": dtype, "rows": int(host.shape[0]), "columns": int(cols), "bytes": int(size),
             "budget": int(size // 4), "first_pass_seconds": seconds[0], "pass_seconds": best,
             "gigabytes_per_second": size / best / 1e9, "of_link": size / best / link,
-            "waiting_for_panels": figures.panel_wait_seconds / figures.panel_seconds,
-            "panels_per_pass": figures.panels // (PASSES + 1), "relative_difference": error,
+            "waiting_for_panels": figures["panel_wait_seconds"] / figures["panel_seconds"],
+            "panels_per_pass": figures["panels"] // (PASSES + 1), "relative_difference": error,
             "compared_with": resident}
 
 
@@ -183,7 +183,8 @@ def main():
     options = parser.parse_args()
     size = int(options.gigabytes * 1e9)
     link = cuda_link() if options.device.startswith("cuda") else plain_link(options.device)
-    name, description = kiln.Device(options.device).description()
+    device = kiln.Device(options.device)
+    name, description = device.name, device.description
     print(f"{name}: {description}; link {link / 1e9:.1f} GB/s")
     rows = []
     for form, dtype, cols in SHAPES if not options.only_file else []:

@@ -7,7 +7,6 @@ coefficients and predictions are from a dense QR solution; ends with 1 if Kiln i
 """
 import argparse
 import csv
-import ctypes
 import datetime
 import gzip
 import json
@@ -23,7 +22,7 @@ import scipy.sparse.linalg
 import sklearn
 from sklearn.linear_model import Ridge
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 
 FLIGHTS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "flights.csv.gz")
 
@@ -60,13 +59,10 @@ def run_kiln(device, X, y, l2, weights):
     A, target = device.csr(X), device.dense(len(y), 1, "float64", y)
     W, b = device.dense(X.shape[1], 1, "float64"), device.dense(1, 1, "float64")
     s = device.dense(len(y), 1, "float64", weights)
-    options, report = kiln.LinregOptions(l2=l2, weights=s.handle), kiln.Report()
 
     def fit():
-        kiln.check(kiln.library.kiln_linreg(W.handle, b.handle, A.handle, target.handle, ctypes.byref(options),
-                                            ctypes.byref(report)))
-        kiln.library.kiln_report_free(ctypes.byref(report))
-        return W.numpy()[:, 0], b.numpy()[0, 0], f"{report.iterations} iterations"
+        report = kiln.fit("linreg", W, b, A, target, l2=l2, weights=s)
+        return W.numpy()[:, 0], b.numpy()[0, 0], f"{report.n_iter} iterations"
     return fit
 
 
@@ -98,7 +94,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
-    device = kiln.Device(arguments.device, arguments.threads)
+    device = kiln.Device(arguments.device, threads=arguments.threads)
     X, y = read_flights()
     rows, worst = [], 0.0
     for l2, weighted in ((1.0, False), (1.0, True), (100.0, False)):
@@ -126,8 +122,8 @@ def main():
                   "coefficients off by {coefficients_off:.1e}, predictions {predictions_off:.1e}  {note}".format(**row))
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": arguments.commit,
-                       "date": datetime.date.today().isoformat(), "device": device.description(),
+            json.dump({"kiln": kiln.version, "commit": arguments.commit,
+                       "date": datetime.date.today().isoformat(), "device": [device.name, device.description],
                        "sklearn": sklearn.__version__, "scipy": scipy.__version__, "shape": X.shape, "nnz": X.nnz,
                        "rows": rows}, file, indent=1)
     if not worst <= 1e-8:

@@ -9,7 +9,6 @@ optimum of Kiln's is not LIBLINEAR's or scikit-learn's to 1e-6.
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/logreg.py --data ../shared/data --threads 2 --json result.json
 """
 import argparse
-import ctypes
 import datetime
 import gzip
 import json
@@ -122,9 +121,9 @@ def objective(problem, X, y, W, b):
 
 
 def kiln_solver(problem, X, y, device_name, threads):
-    import kiln_ctypes as kiln
+    import kiln_c as kiln
     loss, l2, l1, intercept, _ = PROBLEMS[problem]
-    device = kiln.Device(device_name, threads)
+    device = kiln.Device(device_name, threads=threads)
     k = len(np.unique(y)) if loss == "softmax" else 1
     target = np.where(y > 0, 1.0, -1.0) if loss == "epsilon" else y
     A = device.csr(X) if sparse.issparse(X) else device.dense(*X.shape, "float64", X)
@@ -133,14 +132,10 @@ def kiln_solver(problem, X, y, device_name, threads):
 
     def solve(tolerance):
         if loss in ("hinge", "epsilon"):
-            options = kiln.SvmOptions(regression=loss == "epsilon", epsilon=EPSILON, l2=l2, no_intercept=1, tolerance=tolerance)
-            report = kiln.Report()
-            kiln.check(kiln.library.kiln_svm(W.handle, b.handle, A.handle, t.handle, ctypes.byref(options),
-                                             ctypes.byref(report)))
-            report.take_figures()
+            report = kiln.fit("svm", W, b, A, t, regression=loss == "epsilon", epsilon=EPSILON, l2=l2, no_intercept=1, tolerance=tolerance)
         else:
-            report = kiln.logreg(W, b, A, t, l2=l2 or -1, l1=l1, no_intercept=not intercept, tolerance=tolerance)
-        return lambda: (W.numpy(), b.numpy(), f"{report.iterations} steps, {report.passes} passes")
+            report = kiln.fit("logreg", W, b, A, t, l2=l2 or -1, l1=l1, no_intercept=not intercept, tolerance=tolerance)
+        return lambda: (W.numpy(), b.numpy(), f"{report.n_iter} steps, {report.passes} passes")
     return solve
 
 
@@ -284,11 +279,12 @@ def main():
         rows += compare(arguments, dataset, problem)
     if arguments.json:
         import sklearn
-        import kiln_ctypes as kiln
+        import kiln_c as kiln
+        device = kiln.Device(arguments.device)
         commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
         with open(arguments.json, "w") as file:
-            json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": commit,
-                       "date": datetime.date.today().isoformat(), "device": kiln.Device(arguments.device).description(),
+            json.dump({"kiln": kiln.version, "commit": commit,
+                       "date": datetime.date.today().isoformat(), "device": [device.name, device.description],
                        "threads": arguments.threads, "repeat": arguments.repeat, "sklearn": sklearn.__version__,
                        "rows": rows}, file, indent=1)
     mine = [row for row in rows if row["solver"] == "kiln"]

@@ -6,7 +6,6 @@ take part.
 usage: mds.py [--json FILE] [--commit TEXT] [--threads N] [--turns N]
 """
 import argparse
-import ctypes
 import datetime
 import inspect
 import json
@@ -21,18 +20,17 @@ STEPS, FEW = 8, 2
 
 def ours(kiln, device, D, start, dtype):
     """A function that makes STEPS steps, and returns seconds of the fastest and the stress of the last layout but one."""
-    from gpu_mds import Guttman
     n, p = start.shape
     matrix, Y, R = device.dense(n, n, dtype, D), device.dense(n, p, dtype), device.dense(n, p, dtype)
     sums = device.dense(1, 4, "float64")
-    step = Guttman(size=ctypes.sizeof(Guttman), R=R.handle, sums=sums.handle, Y=Y.handle, D=matrix.handle)
+    step = kiln.struct("guttman", R=R, sums=sums, Y=Y, D=matrix)
 
     def run():
         layout, best = start.astype(dtype), 9e9
         for _ in range(STEPS + 1):
-            kiln.check(kiln.library.kiln_matrix_set(Y.handle, np.ascontiguousarray(layout).ctypes.data_as(kiln.P)))
+            kiln.call("matrix_set", Y, np.ascontiguousarray(layout))
             began = time.perf_counter()
-            kiln.check(kiln.library.kiln_guttman_step(ctypes.byref(step)))
+            kiln.call("guttman_step", step)
             best = min(best, time.perf_counter() - began)
             layout = R.numpy() / dtype(n)
         return best, float(sums.numpy()[0, 0])
@@ -65,7 +63,7 @@ def main():
     options = parser.parse_args()
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ[name] = str(options.threads)
-    import kiln_ctypes as kiln
+    import kiln_c as kiln
     device, rows = kiln.Device("cpu", threads=options.threads), []
     for n, p in SHAPES:
         random = np.random.default_rng(1)
@@ -86,7 +84,7 @@ def main():
             print(json.dumps(row), flush=True)
     if options.json:
         with open(options.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "a step of SMACOF", "device": device.description()[1], "commit": options.commit,
+            json.dump({"benchmark": "a step of SMACOF", "device": device.description, "commit": options.commit,
                        "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
             file.write("\n")
 

@@ -8,7 +8,6 @@ A graph is a list of links (.txt), Matrix Market (.mtx), either through gzip, or
 uniform or kronecker.
 """
 import argparse
-import ctypes
 import datetime
 import gzip
 import json
@@ -20,15 +19,10 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 
 LAYOUTS = {"chosen": 0, "csr": 1, "hybrid": 2, "balanced": 3}
 STEPS, HEAD, DAMPING = 16, 4, 0.85
-
-
-class RanksStruct(ctypes.Structure):
-    _fields_ = [("size", ctypes.c_size_t), ("A", kiln.P), ("weighted", ctypes.c_int), ("damping", kiln.D), ("P", kiln.P), ("C", kiln.P),
-                ("next", kiln.P), ("factor", kiln.P), ("S", kiln.P), ("teleport", kiln.P), ("dangling", kiln.P), ("layout", ctypes.c_int)]
 
 
 class Ranks:
@@ -39,13 +33,13 @@ class Ranks:
         self.P, self.C, self.next = (device.dense(n, 1, dtype, np.full((n, 1), 1 / n, dtype)) for _ in range(3))
         self.factor = device.dense(n, 1, dtype)
         self.S = device.dense(HEAD + STEPS, 1, np.float64, np.full((HEAD + STEPS, 1), -1.0))
-        self.call = RanksStruct(size=ctypes.sizeof(RanksStruct), A=matrix.handle, damping=DAMPING, P=self.P.handle, C=self.C.handle,
-                                next=self.next.handle, factor=self.factor.handle, S=self.S.handle, layout=layout)
-        kiln.check(kiln.library.kiln_ranks_begin(ctypes.byref(self.call)))
+        self.call = kiln.struct("ranks", A=matrix, damping=DAMPING, P=self.P, C=self.C, next=self.next, factor=self.factor,
+                                S=self.S, layout=layout)
+        kiln.call("ranks_begin", self.call)
         self.steps()
 
     def steps(self, first=0, count=STEPS):
-        kiln.check(kiln.library.kiln_ranks_step(ctypes.byref(self.call), kiln.I64(first), kiln.I64(count)))
+        kiln.call("ranks_step", self.call, first, count)
 
     def free(self):
         for matrix in (self.P, self.C, self.next, self.factor, self.S):
@@ -184,7 +178,7 @@ def main():
             print(json.dumps(row), flush=True)
     if arguments.json:
         with open(arguments.json, "w", encoding="utf-8") as file:
-            json.dump({"benchmark": "an iteration of PageRank", "device": device.description()[1], "commit": arguments.commit,
+            json.dump({"benchmark": "an iteration of PageRank", "device": device.description, "commit": arguments.commit,
                        "date": datetime.date.today().isoformat(), "rows": rows}, file, indent=1)
             file.write("\n")
 

@@ -50,17 +50,12 @@ def write_matrix_market(path, size, digits, rng):
 
 
 def read_kiln(path, threads):
-    import ctypes
-    from kiln_ctypes import Device, P, check, library
-    device, data = Device("cpu", threads), P()
+    import kiln_c as kiln
+    device, data = kiln.Device("cpu", threads=threads), kiln.ffi.new("kiln_data **")
     start = time.perf_counter()
-    check(library.kiln_data_read(ctypes.byref(data), device.handle, path.encode(), None))
+    kiln.call("data_read", data, device, path.encode(), None)
     seconds = time.perf_counter() - start
-    library.kiln_data_X.restype = P
-    library.kiln_data_X.argtypes = [P]
-    library.kiln_matrix_nnz.restype = ctypes.c_int64
-    library.kiln_matrix_nnz.argtypes = [P]
-    return seconds, library.kiln_matrix_nnz(library.kiln_data_X(data)), library.kiln_version().decode()
+    return seconds, kiln.lib.kiln_matrix_nnz(kiln.lib.kiln_data_X(data[0])), kiln.version
 
 
 def read_sklearn(path, _threads):

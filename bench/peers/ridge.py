@@ -14,7 +14,7 @@ import time
 import numpy as np
 from sklearn.linear_model import Ridge
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 
 L2 = 1.0
 
@@ -41,8 +41,8 @@ def run_kiln(device, X, y):
     W, b = device.dense(X.shape[1], 1, "float64"), device.dense(1, 1, "float64")
 
     def fit():
-        report = kiln.linreg(W, b, A, target, l2=L2)
-        return W.numpy()[:, 0], b.numpy()[0, 0], f"{report.solver.decode()}, {report.passes} passes"
+        report = kiln.fit("linreg", W, b, A, target, l2=L2)
+        return W.numpy()[:, 0], b.numpy()[0, 0], f"{report.solver}, {report.passes} passes"
     return fit
 
 
@@ -66,7 +66,7 @@ def main():
         models["scikit-learn-intelex"] = Intel
     except ImportError as error:
         print("scikit-learn-intelex is left out:", error)
-    device = kiln.Device("cpu", arguments.threads)
+    device = kiln.Device("cpu", threads=arguments.threads)
     rows = []
     for case, make in CASES.items():
         rng = np.random.default_rng(1)
@@ -86,8 +86,8 @@ def main():
             print("{case:20} {solver:22} {ms:9.2f} ms  gap {gap:.1e}  {note}".format(**rows[-1]))
     if arguments.json:
         with open(arguments.json, "w") as file:
-            json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": arguments.commit, "date": datetime.date.today().isoformat(),
-                       "device": device.description(), "threads": arguments.threads, "rows": rows}, file, indent=1)
+            json.dump({"kiln": kiln.version, "commit": arguments.commit, "date": datetime.date.today().isoformat(),
+                       "device": [device.name, device.description], "threads": arguments.threads, "rows": rows}, file, indent=1)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Times are the least of rounds in which both take turns, so that a busy machine s
 the largest.
 """
 import argparse
-import ctypes
 import datetime
 import json
 import sys
@@ -14,16 +13,11 @@ import time
 
 import numpy as np
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 from gpu_common import distinct_csr
 
 SHAPES = {"ratings": (138_000, 27_000, 27, True), "uniform": (138_000, 27_000, 27, False)}
 TIMES, LIMIT, BLOCK = 2, 1e-4, 1 << 13
-
-
-class Sample(kiln.Sized):
-    _fields_ = [("size", ctypes.c_size_t), ("kind", ctypes.c_int), ("floor", kiln.D), ("S", kiln.P), ("A", kiln.P),
-                ("B", kiln.P)]
 
 
 def seconds(call):
@@ -39,9 +33,8 @@ def run(device, name, k, rounds):
     A, B = rng.random((rows, k), np.float32), rng.random((cols, k), np.float32)
     of = np.repeat(np.arange(rows), np.diff(X.indptr))
     S, a, b = device.csr(X), device.dense(rows, k, np.float32, A), device.dense(cols, k, np.float32, B)
-    y, p = device.dense(rows, k, np.float32), kiln.P()
-    kiln.check(kiln.library.kiln_matrix_like(ctypes.byref(p), S.handle, 0, None))
-    sample = Sample(kind=TIMES, floor=0, S=S.handle, A=a.handle, B=b.handle)
+    y, p = device.dense(rows, k, np.float32), kiln.like(device, S)
+    sample = kiln.struct("sample", kind=TIMES, S=S, A=a, B=b)
     want, got = np.empty(X.nnz, np.float32), np.empty(X.nnz, np.float32)
 
     def numpy():
@@ -50,25 +43,25 @@ def run(device, name, k, rounds):
             want[part] = X.data[part] * np.einsum("ij,ij->i", A[of[part]], B[X.indices[part]])
 
     def sddmm():
-        kiln.check(kiln.library.kiln_sddmm(p, None, kiln.D(1), ctypes.byref(sample), kiln.D(0)))
+        kiln.call("sddmm", p, None, 1, sample, 0)
 
     def fused():
-        kiln.check(kiln.library.kiln_sddmm_multiply(y.handle, None, kiln.D(1), 0, ctypes.byref(sample), kiln.D(0), None))
+        kiln.call("sddmm_multiply", y, None, 1, 0, sample, 0, None)
 
     def product():
-        kiln.check(kiln.library.kiln_multiply(y.handle, kiln.D(1), 0, p, b.handle, kiln.D(0), None))
+        kiln.call("multiply", y, 1, 0, p, b, 0, None)
 
     calls = {"numpy_ms": numpy, "sddmm_ms": sddmm, "product_ms": product, "fused_ms": fused}
     times = {key: [] for key in calls}
     for _ in range(rounds):
         for key, call in calls.items():
             times[key].append(seconds(call) * 1e3)
-    kiln.check(kiln.library.kiln_matrix_get(got.ctypes.data_as(kiln.P), p))
+    kiln.call("matrix_get", got, p)
     row = {"case": name, "k": k, "rows": rows, "columns": cols, "nnz": int(X.nnz), **{key: min(all) for key, all in times.items()}}
     row.update(speedup=row["numpy_ms"] / row["sddmm_ms"], gflops=2e-6 * X.nnz * k / row["sddmm_ms"],
                fused_against_pair=(row["sddmm_ms"] + row["product_ms"]) / row["fused_ms"],
                difference=float(np.abs(got - want).max() / np.abs(want).max()))
-    kiln.library.kiln_matrix_free(p)
+    p.free()
     for matrix in (S, a, b, y):
         matrix.free()
     return row
@@ -82,7 +75,7 @@ def main():
     parser.add_argument("--commit", default="unknown")
     options = parser.parse_args()
     device = kiln.Device("cpu")
-    name, description = device.description()
+    name, description = device.name, device.description
     rows = []
     for case in SHAPES:
         for k in map(int, options.widths.split(",")):

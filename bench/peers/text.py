@@ -8,7 +8,6 @@ came within 1e-6; --json keeps all. On a machine that others use too processor t
     KILN_LIBRARY=build/libkiln.so python3 bench/peers/text.py --threads 2
 """
 import argparse
-import ctypes
 import datetime
 import json
 import time
@@ -18,7 +17,7 @@ import scipy.sparse
 from liblinear import liblinearutil
 from sklearn.linear_model import LogisticRegression
 
-import kiln_ctypes as kiln
+import kiln_c as kiln
 
 CLOSE = 1e-6
 
@@ -59,15 +58,12 @@ def run_kiln(device, X, y, l2, loss, solver):
     A, target = device.csr(X), device.dense(len(y), 1, "float64", y)
     classes = len(np.unique(y))
     W = device.dense(X.shape[1], classes if classes > 2 else 1, "float64")
-    struct, call = ((kiln.SvmOptions, kiln.library.kiln_svm) if loss == "squared hinge" else
-                    (kiln.LogregOptions, kiln.library.kiln_logreg))
+    name = "svm" if loss == "squared hinge" else "logreg"
 
     def fit(tolerance):
-        report, options = kiln.Report(), struct(l2=l2, no_intercept=1, solver=solver, tolerance=tolerance)
-        kiln.check(call(W.handle, None, A.handle, target.handle, ctypes.byref(options), ctypes.byref(report)))
-        note = f"{report.solver.decode()}, {report.iterations} steps, {report.passes} passes"
+        report = kiln.fit(name, W, None, A, target, l2=l2, no_intercept=1, solver=solver, tolerance=tolerance)
+        note = f"{report.solver}, {report.n_iter} steps, {report.passes} passes"
         note += "" if report.converged else ", not converged"
-        kiln.library.kiln_report_free(ctypes.byref(report))
         return W.numpy, note
     return fit
 
@@ -135,8 +131,8 @@ def tell(shape, rows):
 
 def keep(arguments, device, rows):
     with open(arguments.json, "w") as file:
-        json.dump({"kiln": kiln.library.kiln_version().decode(), "commit": arguments.commit,
-                   "date": datetime.date.today().isoformat(), "device": device.description(), "rows": rows}, file, indent=1)
+        json.dump({"kiln": kiln.version, "commit": arguments.commit,
+                   "date": datetime.date.today().isoformat(), "device": [device.name, device.description], "rows": rows}, file, indent=1)
 
 
 def main():
@@ -149,7 +145,7 @@ def main():
     parser.add_argument("--json")
     parser.add_argument("--commit", default="unknown")
     arguments = parser.parse_args()
-    device = kiln.Device("cpu", arguments.threads)
+    device = kiln.Device("cpu", threads=arguments.threads)
     rows = []
     for shape in arguments.shapes.split(","):
         documents, words, length = (int(part) for part in shape.split("x"))

@@ -10,7 +10,6 @@ is the one at which its trace reaches that. Runs take turns; the least time coun
     python3 bench/peers/topics.py --kiln build/kiln ../shared/data/bow/docword.kos.txt.gz --json FILE
 """
 import argparse
-import ctypes
 import datetime
 import gzip
 import json
@@ -86,16 +85,12 @@ def load_tensors(path):
 def lda_rounds(arguments, X, topics, alpha):
     """kiln_lda through the C API: topics after so many rounds from these, documents that know nothing at the start of each."""
     os.environ.setdefault("KILN_LIBRARY", os.path.join(os.path.dirname(os.path.abspath(arguments.kiln)), "libkiln.so"))
-    import kiln_ctypes as kiln
-    from gpu_factors import LdaOptions
+    import kiln_c as kiln
     device, k = kiln.Device("cpu", threads=arguments.threads), len(topics)
     counts, B = device.csr(X), device.dense(X.shape[1], k, X.dtype, topics.T)
-    options = LdaOptions(alpha=alpha, eta=alpha, steps=100, max_iterations=1, tolerance=1e-12, warm_start=1)
     for _ in range(arguments.rounds):
         A = device.dense(X.shape[0], k, X.dtype, numpy.repeat(alpha + X.sum(1).A1[:, None] / k, k, 1))
-        report = kiln.Report()
-        kiln.check(kiln.library.kiln_lda(A.handle, B.handle, counts.handle, ctypes.byref(options), ctypes.byref(report)))
-        report.take_figures()
+        kiln.fit("lda", A, B, counts, alpha=alpha, eta=alpha, steps=100, max_iterations=1, tolerance=1e-12, warm_start=1)
         A.free()
     return B.numpy().T
 

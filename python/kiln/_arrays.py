@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
-from ._library import ArgumentError, check, ffi, lib, struct, text
+from ._library import ArgumentError, check, ffi, fields, lib, struct, text
 
 _TYPES = {np.dtype(np.float32): "KILN_F32", np.dtype(np.float64): "KILN_F64"}
 
@@ -88,6 +88,12 @@ class Device:
         measured = ffi.new("double *")
         self.call(lib.kiln_device_bandwidth, measured, self.pointer, remeasure)
         return float(measured[0])
+
+    def statistics(self) -> dict[str, Any]:
+        """What the device has done so far: bytes moved, kernels built and found in the cache, memory held, seconds of each."""
+        counted = struct("kiln_device_statistics")
+        self.call(lib.kiln_device_get_statistics, self.pointer, counted)
+        return fields(counted[0])
 
     def __repr__(self) -> str:
         return f"<kiln.Device {self.name}: {self.description}>"

@@ -15,7 +15,8 @@ Callback = Callable[[dict[str, Any]], Any]
 
 
 class Report(NamedTuple):
-    """What a run did. figures are the algorithm's own, by name; history has an array for each column of the trace."""
+    """What a run did. figures are the algorithm's own, by name; history has an array for each column of the trace; solver is the one
+    that ran, "" where there is one alone."""
 
     converged: bool
     stopped_by: str
@@ -27,6 +28,7 @@ class Report(NamedTuple):
     seconds: float
     figures: dict[str, float]
     history: dict[str, Any]
+    solver: str
 
 
 class _Line:
@@ -139,7 +141,7 @@ def _read(report: Any) -> Report:
     history = {name: np.array([getattr(row, name) for row in trace]) for name in names}
     return Report(bool(report.converged), text(lib.kiln_stop_name(report.stopped_by)), int(report.iterations),
                   float(report.residual), float(report.tolerance), float(report.objective), int(report.passes),
-                  float(report.seconds), figures, history)
+                  float(report.seconds), figures, history, text(report.solver))
 
 
 def warn_unless_converged(report: Report, name: str) -> None:

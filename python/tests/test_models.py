@@ -172,3 +172,11 @@ def test_classes_that_a_model_does_not_know(tool, tmp_path):
     subprocess.run([tool, "logreg", "-q", tmp_path / "t.csv", "--target", "kind", "-o", tmp_path / "m.kiln"], check=True,
                    stdout=subprocess.DEVNULL)
     assert list(kiln.read(tmp_path / "new.csv", model=tmp_path / "m.kiln").y) == ["b", None]
+
+
+def test_the_report_names_the_solver_and_the_device_counts_its_work():
+    X, y = np.random.default_rng(0).normal(size=(300, 5)), np.arange(300.0)
+    where = kiln.Device("cpu")
+    assert kiln.Ridge(1.0, device=where).fit(X, y).report_.solver == "cholesky"
+    counted = where.statistics()
+    assert counted["memory_peak"] >= counted["memory_used"] >= 0 and "size" not in counted and counted["bytes_up"] == 0
