@@ -2,7 +2,7 @@
  *
  *   seconds = bytes of X / (G read) + beside + meet (G / M - 1) + sums + alone
  *
- * `sums` is what the first GPU sends to the others and what they send back: vectors of cols * k numbers, by copies or by NCCL within a
+ * PageRank sends each GPU's ranks to all others in place of sums. `sums` is what the first GPU sends to the others and what they send back: vectors of cols * k numbers, by copies or by NCCL within a
  * machine, whichever is sooner, and around a ring between machines; copies go on beside the first GPU's work, whose slice is larger for it.
  * Where arithmetic takes longer than reading, it counts in its place. `alone` is what the first GPU does for itself. */
 #include "scaling.h"
@@ -26,7 +26,12 @@ struct time {
 
 /* What an algorithm does on the first GPU alone, whatever there is. */
 static bool is_alone(const struct verb *verb) {
-    return strcmp(verb->name, "pagerank") == 0 || strcmp(verb->name, "mds") == 0;
+    return strcmp(verb->name, "mds") == 0;
+}
+
+/* What sends the rows that each GPU has made to all others, and adds nothing up. */
+static bool gathers(const struct verb *verb) {
+    return strcmp(verb->name, "pagerank") == 0;
 }
 
 /* Operations a second, of two for each number of X and centre, that K-Means was measured at; passes over X are bound by memory. */
@@ -56,6 +61,18 @@ static double shared_seconds(const struct verb *verb, const kiln_work *work, dou
     return fmax(bytes_of(work) / read, 2 * numbers * k / rate_of(verb));
 }
 
+/* A vector to all, and theirs back, added up; `each` GPUs of each machine. */
+static double sum_seconds(double vector, double each, double nodes) {
+    const double between = nodes > 1 ? 2 * (HOP * ceil(log2(nodes)) + vector * (nodes - 1) / nodes / NET) : 0;
+    return within(vector, each - 1, false) + within(vector, each - 1, true) + between;
+}
+
+/* Each GPU's rows of a vector to the others of the machine one after the other, and all to the other machines. */
+static double gather_seconds(double vector, double each, double nodes) {
+    const double between = nodes > 1 ? HOP * ceil(log2(nodes)) + vector * (nodes - 1) / nodes / NET : 0;
+    return (each - 1) * (COPY + vector / (each * nodes) * COPY_BYTE) + between;
+}
+
 static struct time predict(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes) {
     const double element = work->type == KILN_F32 ? 4 : 8, k = (double)(work->k > 0 ? work->k : 1);
     const double vector = (double)work->cols * k * element, m = (double)nodes, each = (double)gpus / m;
@@ -66,13 +83,14 @@ static struct time predict(const struct verb *verb, const kiln_work *work, int64
         t.seconds = t.beside + t.alone;
         return t;
     }
-    const bool copies =
-        2 * (each - 1) * (COPY + vector * COPY_BYTE) < 2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
-    const double overlapped = copies && m == 1 && each > 1 ? fmin(2 * vector * COPY_BYTE, shared / 2) : 0;
+    const bool sums = !gathers(verb), copies = 2 * (each - 1) * (COPY + vector * COPY_BYTE) <
+                                               2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
+    const double overlapped =
+        sums && copies && m == 1 && each > 1 ? fmin(2 * vector * COPY_BYTE, shared / 2) : 0;
     t.pass = (shared - overlapped) / (double)gpus;
     t.beside += gpus > 1 ? MEET + COPY * fmax(each - 2, 0) : 0;
-    t.sums = within(vector, each - 1, false) + within(vector, each - 1, true);
-    if (m > 1) t.sums += 2 * (HOP * ceil(log2(m)) + vector * (m - 1) / m / NET);
+    t.sums = sums ? sum_seconds(vector, each, m) : gather_seconds(vector, each, m);
+    if (!sums) t.alone /= (double)gpus;
     t.seconds = t.pass + t.beside + t.sums + t.alone;
     return t;
 }

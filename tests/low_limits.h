@@ -9,6 +9,7 @@ static const struct ki_limits low_limits = {
     .due = 1,
     .rows_entries = 16,
     .columns_entries = 64,
+    .sampled_entries = 100,
     .cached_bytes = 1 << 10,
     .gathered_bytes = 256,
     .gathered_slice = 32,

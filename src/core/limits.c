@@ -6,6 +6,7 @@ struct ki_limits ki_limits = {
     .due = 2,
     .rows_entries = 1 << 16,
     .columns_entries = 1 << 20,
+    .sampled_entries = 1 << 22,
     .cached_bytes = 20 << 20,
     .gathered_bytes = 60 << 20,
     .gathered_slice = 512,

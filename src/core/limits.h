@@ -12,6 +12,8 @@ struct ki_limits {
     int due;                 /* the scattering pass that makes it: X multiplied once would not gain by it */
     int64_t rows_entries;    /* X of fewer entries: rows are not looked at, */
     int64_t columns_entries; /* and columns are not: it is multiplied in less time than is saved */
+    int64_t
+        sampled_entries; /* where a group cuts columns: so many entries are counted, of more every so-manyth row's */
 
     /* On a GPU. */
     int64_t cached_bytes;   /* of y: with as many of w they stay in the second cache level without panels */

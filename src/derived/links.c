@@ -26,17 +26,17 @@ static void count_row(struct ki_links_shape *shape, int64_t length) {
 }
 
 static kiln_status look(struct ki_links_shape *shape, const kiln_matrix *A, const struct ki_columns *in) {
-    *shape = (struct ki_links_shape){.rows = A->rows, .links = A->nnz};
+    *shape = (struct ki_links_shape){.rows = A->cols, .sources = A->rows, .links = A->nnz};
     if (ki_on_cpu(A->device)) {
         const int64_t *start = ki_host(in->start);
-        for (int64_t v = 0; v < A->rows; v++) count_row(shape, start[v + 1] - start[v]);
+        for (int64_t v = 0; v < A->cols; v++) count_row(shape, start[v + 1] - start[v]);
         return KILN_OK;
     }
-    const int64_t bytes = (A->rows + 1) * 4;
+    const int64_t bytes = (A->cols + 1) * 4;
     int32_t *start = ki_alloc((size_t)bytes);
     if (!start) return ki_fail_nomem((size_t)bytes, slot_shape.name);
     const kiln_status status = ki_device_download(A->device, start, in->start, 0, bytes);
-    for (int64_t v = 0; status == KILN_OK && v < A->rows; v++) count_row(shape, start[v + 1] - start[v]);
+    for (int64_t v = 0; status == KILN_OK && v < A->cols; v++) count_row(shape, start[v + 1] - start[v]);
     ki_free(start);
     return status;
 }
@@ -121,7 +121,7 @@ done:
 /* Blocks of sources; one where the second cache level holds the ranks anyway, and no more than a row has links in the mean: a row
  * without links in a block costs as much as a link. */
 static int64_t blocks_of(const struct ki_links_shape *shape, kiln_type type) {
-    const int64_t bytes = shape->rows * ki_type_bytes(type);
+    const int64_t bytes = shape->sources * ki_type_bytes(type);
     if (bytes <= 2 * ki_limits.ranked_bytes) return 1;
     return ki_max(1, ki_min(ki_ceil_div(bytes, ki_limits.ranked_bytes), shape->links / shape->rows));
 }
@@ -185,7 +185,7 @@ static struct ki_links_cost cost_cpu(kiln_layout layout, const kiln_device *devi
 static double gather_gpu(const kiln_device *device, const struct ki_links_shape *shape, kiln_type type,
                          int64_t k, double read) {
     const double sector = (double)ki_max((int64_t)GATHER_BYTES, ki_type_bytes(type) * k);
-    const bool cached = shape->rows * k * ki_type_bytes(type) < device->properties.cache;
+    const bool cached = shape->sources * k * ki_type_bytes(type) < device->properties.cache;
     return (double)shape->links * sector / (cached ? CACHE_FASTER * read : read);
 }
 

@@ -1,5 +1,6 @@
 /* The links of a graph by where they lead, in a layout for sums over them: row v of a layout is vertex v with the sources of the
- * links that lead to it. A is the adjacency matrix (row i links to column j), of which a layout is made once and kept in slots.
+ * links that lead to it. A is the adjacency matrix (row i links to column j), or some columns of it, of which a layout is made once and
+ * kept in slots.
  *
  *   csr       rows one after the other (derived/columns.h)
  *   hybrid    windows of rows, each window's rows sorted by length: rows of equal length are done together, so that no row waits
@@ -21,7 +22,7 @@ enum {
 
 /* What a layout's cost hangs on. */
 struct ki_links_shape {
-    int64_t rows, links;
+    int64_t rows, sources, links;
     int64_t longest;   /* links of a row, at most */
     int64_t long_rows; /* of more than KI_LONG links */
 };

@@ -49,7 +49,7 @@ static void fill_window(void *of, int window) {
 kiln_status ki_windows_fill_cpu(struct ki_windows *windows, const kiln_matrix *A,
                                 const struct ki_columns *in) {
     kiln_device *device = A->device;
-    const int64_t n = A->rows;
+    const int64_t n = A->cols;
     kiln_status status;
     windows->height = ki_max(HEIGHT_LEAST, ki_min(n / WINDOWS_WANTED, HEIGHT_MOST));
     const int64_t count = ki_ceil_div(n, windows->height);

@@ -47,12 +47,13 @@ done:
 }
 
 kiln_status ki_shares_fill(struct ki_shares *shares, const kiln_matrix *A, const struct ki_columns *in) {
-    const int64_t n = A->rows, rows = n * shares->blocks;
+    const int64_t n = A->cols, rows = n * shares->blocks;
     kiln_status status;
     TRY(ki_device_alloc(A->device, &shares->start, (rows + 1) * 4));
     TRY(launch(A->device, "links_blocks", "-DBLOCKS -DBS=256", A->type, ki_ceil_div(n, GROUP),
                KI_PACK(links_blocks, A, .block_start = &shares->start, .start = in->start, .source = in->row,
-                       .n = n, .height = ki_ceil_div(n, shares->blocks), .blocks = (int32_t)shares->blocks)));
+                       .n = n, .height = ki_ceil_div(A->rows, shares->blocks),
+                       .blocks = (int32_t)shares->blocks)));
     TRY(ki_scan(A->device, A->type, &shares->start, rows));
     TRY(fill_items(shares, A, n, A->nnz, in));
 done:
@@ -63,7 +64,7 @@ done:
 static kiln_status mark(struct ki_windows *windows, struct ki_buffer *is_long, struct ki_buffer *links,
                         const kiln_matrix *A, const struct ki_buffer *start) {
     kiln_device *device = A->device;
-    const int64_t n = A->rows;
+    const int64_t n = A->cols;
     int32_t rows = 0, of_long = 0;
     kiln_status status;
     TRY(ki_device_alloc(device, is_long, (n + 1) * 4));
@@ -84,7 +85,7 @@ done:
 static kiln_status fill_short(struct ki_windows *windows, const kiln_matrix *A, const struct ki_columns *in,
                               const struct ki_buffer *links) {
     kiln_device *device = A->device;
-    const int64_t n = A->rows, count = A->nnz - windows->long_links;
+    const int64_t n = A->cols, count = A->nnz - windows->long_links;
     kiln_status status;
     windows->height = WINDOW;
     TRY(ki_device_alloc(device, &windows->place, n * 4));
@@ -115,9 +116,9 @@ static kiln_status fill_long(struct ki_windows *windows, const kiln_matrix *A, c
     TRY(ki_device_alloc(device, &windows->shares.start, (rows + 1) * 4));
     TRY(ki_device_alloc(device, &source, count * 4));
     if (in->value) TRY(ki_device_alloc(device, &weight, count * ki_type_bytes(A->type)));
-    TRY(launch(device, "links_list", LAYOUT, A->type, ki_ceil_div(A->rows, GROUP),
+    TRY(launch(device, "links_list", LAYOUT, A->type, ki_ceil_div(A->cols, GROUP),
                KI_PACK(links_list, A, .row = &windows->long_row, .row_start = &windows->shares.start,
-                       .is_long = is_long, .long_links = links, .n = A->rows)));
+                       .is_long = is_long, .long_links = links, .n = A->cols)));
     TRY(launch(device, "links_long", LAYOUT, A->type, rows,
                KI_PACK(links_long, A, .to = &source, .weight_to = of_long.value, .row = &windows->long_row,
                        .row_start = &windows->shares.start, .start = in->start, .source = in->row,

@@ -4,7 +4,8 @@
  * The operands' roles (roles.h) say what each member gets. The whole of every operand lies on the first member, and so do all
  * results, which other operations want there next. ROW and ENTRY: a member's part, copied to it once and kept until the operand is
  * written anew; what it writes goes back. COLUMN: a copy of all of it, kept as long. SUM: a place of its own, added up on the
- * first in the members' order, so that the same number of members gives the same bits. Each member sends its results as soon as it
+ * first in the members' order, so that the same number of members gives the same bits. GATHER, MEMBER and OWN: a copy of all of it; an
+ * operation of several rounds keeps its members' parts where they are until the last, and exchanges no more than what others read. Each member sends its results as soon as it
  * has them, while others compute; large sums and copies to many go by the backend's collectives (core/group.h). On the CPU, where members share the memory, views stand for the copies. */
 #include "pass/group.h"
 
@@ -20,7 +21,7 @@ struct part {
     kiln_device *device;
     void *slice; /* the operation's struct */
     kiln_matrix views[KI_RULES_MOST];
-    kiln_matrix *sum[KI_RULES_MOST];   /* SUM parts, for this time */
+    kiln_matrix *sum[KI_RULES_MOST];   /* SUM parts, and OWN copies, for this time */
     kiln_matrix *moved[KI_RULES_MOST]; /* the same on the first member */
     struct ki_operand held[KI_RULES_MOST];
     bool holds;
@@ -35,6 +36,7 @@ struct pass {
     kiln_device *device;
     const struct ki_split *split;
     struct part *parts;
+    int64_t round;
     void *memory;                  /* the parts' slices, then their sums */
     bool collected[KI_RULES_MOST]; /* a COLUMN or SUM operand that goes by collectives */
 };
@@ -54,6 +56,12 @@ static enum ki_role role(const struct pass *pass, int j) {
 
 static bool writes(const struct pass *pass, int j) {
     return pass->rules->rule[j].use & KI_WRITES;
+}
+
+/* What is no result of a member's, or has come to the first between rounds. */
+static bool stays(const struct pass *pass, int j) {
+    const enum ki_role is = role(pass, j);
+    return is == KI_COLUMN || is == KI_GATHER || is == KI_MEMBER || is == KI_OWN;
 }
 
 static void set(const struct pass *pass, struct part *part, int j, const kiln_matrix *A) {
@@ -142,6 +150,19 @@ done:
     return status;
 }
 
+/* A copy for this time, on the CPU, too, where the others' must not be written. */
+static kiln_status give_own(struct pass *pass, int i, int j) {
+    struct part *part = &pass->parts[i];
+    const kiln_matrix *A = whole(pass, j);
+    kiln_status status;
+    TRY(ki_matrix_new(&part->sum[j], part->device, A->type, A->rows, A->cols));
+    TRY(ki_device_copy(part->device, part->device, &part->sum[j]->values, 0, pass->device, &A->values, 0,
+                       bytes_of(A)));
+    set(pass, part, j, part->sum[j]);
+done:
+    return status;
+}
+
 /* What is only read comes before what is written, which may be the same matrix. */
 static kiln_status give(struct pass *pass, int i) {
     struct part *part = &pass->parts[i];
@@ -152,7 +173,10 @@ static kiln_status give(struct pass *pass, int i) {
             switch (role(pass, j)) {
             case KI_ROW:
             case KI_ENTRY: TRY(give_part(pass, i, j)); break;
-            case KI_COLUMN: TRY(give_copy(pass, i, j)); break;
+            case KI_COLUMN:
+            case KI_GATHER:
+            case KI_MEMBER: TRY(give_copy(pass, i, j)); break;
+            case KI_OWN: TRY(give_own(pass, i, j)); break;
             case KI_SUM: TRY(give_sum(pass, i, j)); break;
             case KI_NO_ROLE: break;
             }
@@ -201,6 +225,13 @@ done:
     return status;
 }
 
+/* Views for the first member of what others have copies of: to write the whole itself would drop these. */
+static void view_stays(struct pass *pass) {
+    for (int j = 0; j < pass->rules->count; j++)
+        if (whole(pass, j) && writes(pass, j) && stays(pass, j))
+            view_here(pass, &pass->parts[0], j, whole(pass, j));
+}
+
 static kiln_status prepare(struct pass *pass, int i) {
     const struct ki_split *split = pass->split;
     const struct ki_shared *shared = pass->shared;
@@ -210,15 +241,22 @@ static kiln_status prepare(struct pass *pass, int i) {
     part->device = pass->device->group->member[i];
     part->slice = (char *)pass->memory + (size_t)i * pass->rules->bytes;
     ki_slice(part->slice, part->views, pass->rules, shared->kind, shared->whole, split->X[i],
-             (struct ki_offset){split->first[i], split->entry[i], i == 0});
+             (struct ki_offset){.row = split->first[i],
+                                .entry = split->entry[i],
+                                .rows = split->first[i + 1] - split->first[i],
+                                .member = i,
+                                .leads = i == 0});
     if (shared->sums) {
         part->sums =
             (double *)((char *)pass->memory + (size_t)split->count * pass->rules->bytes) + i * shared->sums;
         memcpy((char *)part->slice + at, &part->sums, sizeof part->sums);
     }
-    if (i == 0) return KILN_OK;
-    TRY(ki_device_after(part->device, pass->device));
-    TRY(give(pass, i));
+    if (i == 0) {
+        view_stays(pass);
+    } else {
+        TRY(ki_device_after(part->device, pass->device));
+        TRY(give(pass, i));
+    }
 done:
     return status;
 }
@@ -231,7 +269,7 @@ static kiln_status send(struct pass *pass, int i) {
     kiln_status status = KILN_OK;
     for (int j = 0; j < pass->rules->count; j++) {
         kiln_matrix *A = whole(pass, j);
-        if (!A || !writes(pass, j) || pass->collected[j]) continue;
+        if (!A || !writes(pass, j) || pass->collected[j] || stays(pass, j)) continue;
         const bool sum = role(pass, j) == KI_SUM, entries = role(pass, j) == KI_ENTRY;
         const kiln_matrix *from = ki_operand_of(part->slice, &pass->rules->rule[j]);
         const int64_t first = entries ? pass->split->entry[i] : pass->split->first[i] * A->cols;
@@ -284,7 +322,8 @@ static void run_part(void *of, int i) {
     struct pass *pass = of;
     struct part *part = &pass->parts[i];
     if (!takes_part(pass, i)) return;
-    part->status = pass->shared->run(part->slice);
+    part->status = pass->shared->rounds ? pass->shared->run_round(part->slice, pass->round)
+                                        : pass->shared->run(part->slice);
     if (part->status != KILN_OK) ki_error_keep(&part->error);
 }
 
@@ -296,6 +335,63 @@ static bool only_queues(const struct pass *pass) {
     return queues;
 }
 
+static kiln_status run_parts(struct pass *pass) {
+    const int count = pass->split->count;
+    if (only_queues(pass)) /* the first, who needs no copies, last */
+        for (int i = count - 1; i >= 0; i--) run_part(pass, i);
+    else
+        ki_parallel(count, count, run_part, pass);
+    for (int i = 0; i < count; i++)
+        if (pass->parts[i].status != KILN_OK) return ki_group_fail(pass->device, i, &pass->parts[i].error);
+    return KILN_OK;
+}
+
+/* ------------------------------------------------------------------------------------------ rounds */
+
+/* Nobody goes on before all have done what they were given so far. */
+static kiln_status meet(struct pass *pass) {
+    const int count = pass->split->count;
+    kiln_status status = KILN_OK;
+    for (int pair = 0; pair < count * count; pair++)
+        if (takes_part(pass, pair / count) && takes_part(pass, pair % count))
+            TRY(ki_device_after(pass->parts[pair / count].device, pass->parts[pair % count].device));
+done:
+    return status;
+}
+
+/* Sends what member i has written of operand j in the round before to all others. */
+static kiln_status tell(struct pass *pass, int i, int j) {
+    const struct ki_rule *rule = &pass->rules->rule[j];
+    const bool row = rule->role[(pass->shared->kind + pass->round - 1) % 2] == KI_MEMBER;
+    const int64_t *first = pass->split->first;
+    const kiln_matrix *from = ki_operand_of(pass->parts[i].slice, rule);
+    const int64_t bytes = from->cols * ki_type_bytes(from->type), begin = (row ? i : first[i]) * bytes,
+                  rows = row ? 1 : first[i + 1] - first[i];
+    kiln_status status = KILN_OK;
+    for (int to = 0; to < pass->split->count; to++)
+        if (to != i && takes_part(pass, to))
+            TRY(ki_device_copy(pass->parts[i].device, pass->parts[to].device,
+                               &ki_operand_of(pass->parts[to].slice, rule)->values, begin,
+                               pass->parts[i].device, &from->values, begin, rows * bytes));
+done:
+    return status;
+}
+
+/* What the round before has written for others goes to them; on the CPU all have the same. */
+static kiln_status exchange(struct pass *pass) {
+    kiln_status status = KILN_OK;
+    if (ki_on_cpu(pass->device)) return KILN_OK;
+    for (int i = 0; i < pass->split->count; i++)
+        for (int j = 0; j < pass->rules->count; j++) {
+            const enum ki_role was = pass->rules->rule[j].role[(pass->shared->kind + pass->round - 1) % 2];
+            if (takes_part(pass, i) && whole(pass, j) && (was == KI_GATHER || was == KI_MEMBER))
+                TRY(tell(pass, i, j));
+        }
+    TRY(meet(pass));
+done:
+    return status;
+}
+
 static kiln_status run(struct pass *pass) {
     const int count = pass->split->count;
     kiln_status status;
@@ -305,12 +401,11 @@ static kiln_status run(struct pass *pass) {
         if (takes_part(pass, i)) TRY(prepare(pass, i));
     for (int j = 0; j < pass->rules->count; j++)
         if (pass->collected[j] && role(pass, j) == KI_COLUMN) TRY(collect(pass, j));
-    if (only_queues(pass)) /* the first, who needs no copies, last */
-        for (int i = count - 1; i >= 0; i--) run_part(pass, i);
-    else
-        ki_parallel(count, count, run_part, pass);
-    for (int i = 0; i < count; i++)
-        if (pass->parts[i].status != KILN_OK) return ki_group_fail(pass->device, i, &pass->parts[i].error);
+    if (pass->shared->rounds) TRY(meet(pass));
+    for (; pass->round == 0 || pass->round < pass->shared->rounds; pass->round++) {
+        if (pass->round > 0) TRY(exchange(pass));
+        TRY(run_parts(pass));
+    }
     TRY(finish(pass));
 done:
     return status;
@@ -352,7 +447,7 @@ kiln_status ki_share(const struct ki_shared *shared) {
     memcpy(&X, (const char *)shared->whole + pass.rules->X, sizeof X);
     pass.device = X->device;
     TRY(ki_group_alive(pass.device));
-    TRY(ki_split_of(&pass.split, X));
+    TRY((shared->by_columns ? ki_split_columns_of : ki_split_of)(&pass.split, X));
     ki_operands_list(operands, pass.rules, shared->whole);
     TRY(ki_operands_hold(pass.device, operands, KI_RULES_MOST));
     status = begin(&pass);

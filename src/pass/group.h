@@ -6,16 +6,23 @@
 #include "pass/chain.h"
 #include "pass/roles.h"
 
-/* An X in slices of rows, a matrix on each member. */
+/* An X in slices of rows, or of columns, a matrix on each member. */
 struct ki_split {
     int count;
-    int64_t first[KI_MEMBERS + 1]; /* member i has the rows [first[i], first[i + 1]) */
+    int64_t first[KI_MEMBERS + 1]; /* member i has the rows, or columns, [first[i], first[i + 1]) */
     int64_t entry[KI_MEMBERS + 1]; /* and these entries */
     kiln_matrix *X[KI_MEMBERS];
 };
 
 /* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a file. */
 kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X);
+
+/* The same of a sparse X in slices of columns, with about as many columns and entries each: matrices of the members' own. */
+kiln_status ki_split_columns_of(const struct ki_split **split, const kiln_matrix *X);
+
+/* What both begin with: X to host memory, from where slices are taken; ERR_UNSUPPORTED: it lies in a file. And what frees a split. */
+kiln_status ki_split_in_memory(const kiln_matrix *X);
+void ki_split_free(kiln_device *device, void *split);
 
 /* The members' copies of their part of an operand that is sliced with X, kept in a slot of it while nobody writes it. NULL: none
  * yet. `first`: where their parts begin, in rows or in entries. */
@@ -42,9 +49,15 @@ struct ki_shared {
     const void *whole; /* the operation's struct, its arguments checked */
     int64_t sums;      /* doubles where rules->sums points to, if to anything */
     bool fresh;        /* what KI_CHANGES says of an operand does not hold this time: it is only written */
+    bool by_columns;   /* X is cut into columns, and with them what has the role KI_ROW */
     kiln_status (*run)(const void *slice); /* on one device; holds its operands itself */
+    /* In place of `run`: so many rounds, between which the members exchange what has the role KI_GATHER or KI_MEMBER. Kinds 0 and 1
+     * take turns, so that a round overwrites nothing that another member still reads in the one before: its results have another
+     * matrix for their place than theirs. */
+    int64_t rounds;
+    kiln_status (*run_round)(const void *slice, int64_t round);
 };
-/* Runs the operation on each member's rows of X, all at once, and puts the results together. */
+/* Runs the operation on each member's slice of X, all at once, and puts the results together. */
 kiln_status ki_share(const struct ki_shared *shared);
 
 #endif

@@ -38,6 +38,7 @@ void ki_slice(void *slice, kiln_matrix views[KI_RULES_MOST], const struct ki_rul
               const void *whole, const kiln_matrix *X, struct ki_offset place) {
     memcpy(slice, whole, rules->bytes);
     memcpy((char *)slice + rules->X, &X, sizeof X);
+    if (rules->place) memcpy((char *)slice + rules->place, &place, sizeof place);
     for (int i = 0; i < rules->count; i++) {
         const struct ki_rule *rule = &rules->rule[i];
         const kiln_matrix *A = ki_operand_of(whole, rule);
@@ -46,9 +47,9 @@ void ki_slice(void *slice, kiln_matrix views[KI_RULES_MOST], const struct ki_rul
         if (role == KI_SUM && rule->use == KI_READS && !place.leads) ki_operand_set(slice, rule, NULL);
         if (role != KI_ROW && role != KI_ENTRY) continue;
         if (role == KI_ROW)
-            view_part(&views[i], A, X->rows, X->rows * A->cols, place.row * A->cols);
+            view_part(&views[i], A, place.rows, place.rows * A->cols, place.row * A->cols);
         else
-            view_part(&views[i], A, X->rows, X->nnz, place.entry);
+            view_part(&views[i], A, place.rows, X->nnz, place.entry);
         ki_operand_set(slice, rule, &views[i]);
     }
 }
@@ -105,7 +106,7 @@ kiln_status ki_sums_add(struct ki_sums *sums, const kiln_matrix *X, int64_t firs
     double value = 0;
     kiln_status status;
     ki_slice(&slice, views, &ki_chain_rules, (int)whole->kind, whole, X,
-             (struct ki_offset){.row = first, .leads = leads});
+             (struct ki_offset){.row = first, .rows = X->rows, .leads = leads});
     if (!leads && is_sum(whole, OUT)) {
         slice.z = whole->out;
         slice.beta = 1;

@@ -13,6 +13,9 @@ enum ki_role {
     KI_ROW,     /* sliced with X's rows */
     KI_ENTRY,   /* a sparse matrix with X's structure, whose values are sliced with X's entries */
     KI_COLUMN,  /* the same for every slice */
+    KI_GATHER, /* whole for every slice, which writes the rows of its own; between rounds all get them (pass/group.h) */
+    KI_MEMBER, /* the same of a row for each member */
+    KI_OWN,    /* whole for every slice, all of which change it alike: it is the first's in the end */
     KI_SUM /* added up over the slices; one that is only read (z) is a term of the sum, for one slice to take */
 };
 
@@ -30,6 +33,7 @@ struct ki_rules {
     size_t bytes; /* of the operation's struct */
     size_t X;     /* where the pointer to the matrix lies that is cut */
     size_t sums;  /* where a pointer to doubles in host memory lies that are added up; 0: there is none */
+    size_t place; /* where the struct receives its slice's ki_offset; 0: it does not ask */
     int count;
     const struct ki_rule *rule;
 };
@@ -51,7 +55,9 @@ void ki_operands_list(struct ki_operand operands[KI_RULES_MOST], const struct ki
 /* Where a slice lies in the whole. */
 struct ki_offset {
     int64_t row, entry; /* its first */
-    bool leads;         /* takes the terms of sums */
+    int64_t rows;       /* how many; of an X that is cut into columns, these */
+    int member;
+    bool leads; /* takes the terms of sums */
 };
 /* Makes `slice`, a copy of `whole`, an operation on the rows of X: what is sliced becomes views, sums stay the whole's own
  * matrices. */

@@ -108,17 +108,17 @@ done:
     return status;
 }
 
-static void free_split(kiln_device *device, void *data) {
+void ki_split_free(kiln_device *device, void *data) {
     struct ki_split *split = data;
     (void)device;
     for (int i = 0; i < split->count; i++) kiln_matrix_free(split->X[i]);
     ki_free(split);
 }
 
-static const struct ki_slot_kind split_kind = {.name = "a group's slices", .drop = free_split};
+static const struct ki_slot_kind split_kind = {.name = "a group's slices", .drop = ki_split_free};
 
-static kiln_status check_memory(const kiln_matrix *X) {
-    if (!X->file) return KILN_OK;
+kiln_status ki_split_in_memory(const kiln_matrix *X) {
+    if (!X->file) return ki_on_cpu(X->device) ? KILN_OK : ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X);
     ki_fail(KILN_ERR_UNSUPPORTED, "the matrix lies in a file, but group %s splits what is in memory",
             X->device->info.name);
     return ki_hint("read the file without mapping it (--map)");
@@ -129,8 +129,7 @@ kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X) {
     kiln_status status = KILN_OK;
     *split = made;
     if (made) return KILN_OK;
-    TRY(check_memory(X));
-    if (!ki_on_cpu(X->device)) TRY(ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X));
+    TRY(ki_split_in_memory(X));
     made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "a group's slices");
     made->count = X->device->group->count;
@@ -140,7 +139,7 @@ kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X) {
     *split = made;
     made = NULL;
 done:
-    if (made) free_split(X->device, made);
+    if (made) ki_split_free(X->device, made);
     return status;
 }
 

@@ -6,8 +6,8 @@
 
 /* clang-format off */
 #define KI_BODIES_graph(BODY)                                                                                \
-    BODY(void, ranks_begin, (const struct ki_ranks *ranks))                                                  \
-    BODY(void, ranks_step, (const struct ki_ranks *ranks, int64_t step))
+    BODY(void, ranks_begin, (const struct ki_ranks *ranks, double *sums))                                    \
+    BODY(void, ranks_step, (const struct ki_ranks *ranks, int64_t step, double *sums))
 /* clang-format on */
 
 #endif

@@ -10,8 +10,8 @@
 #include "core/sized.h"
 #include "dialect/scalar_math.h"
 #include "pass/combine.h"
+#include "pass/group.h"
 
-enum { SLOT_BEGIN = -1 };
 _Static_assert(RANKS_COLUMNS == KI_RANKS_COLUMNS, "kernels have places for as many");
 
 /* ---- checks ---- */
@@ -67,36 +67,91 @@ done:
     return status;
 }
 
-/* ---- both ---- */
+/* ---- one device ---- */
 
-static kiln_status steps(const struct ki_ranks *ranks, int64_t first, int64_t count) {
-    if (!ki_on_cpu(ranks->on.P->device)) return ki_ranks_steps_gpu(ranks, first, count);
-    for (int64_t step = first; step < first + count; step++) ki_bodies(ranks->on.P)->ranks_step(ranks, step);
+/* The state after a step, or at the beginning, from rows of sums that are added in order. */
+static void settle_cpu(const struct ki_ranks *ranks, const double *sums, int64_t rows, int64_t number) {
+    double *S = ki_host(&ranks->on.S->values);
+    const int64_t k = ranks->on.P->cols, slot = number % (ranks->on.S->rows - RANKS_ROWS);
+    const bool begins = number == KI_RANKS_BEGIN;
+    bool more = begins;
+    if (!begins && S[RANKS_ACTIVE * k] == 0) return;
+    for (int64_t c = 0; c < k; c++) {
+        double mass = 0, change = 0;
+        for (int64_t row = 0; row < rows; row++) {
+            mass += sums[row * 2 * k + c];
+            change += sums[row * 2 * k + k + c];
+        }
+        S[RANKS_MASS * k + c] = mass;
+        if (!begins) S[(RANKS_ROWS + slot) * k + c] = change;
+        more = more || !(change <= S[RANKS_GOAL * k + c]);
+    }
+    for (int64_t c = 0; c < k; c++) {
+        S[RANKS_TAKEN * k + c] = begins ? 0 : S[RANKS_TAKEN * k + c] + 1;
+        S[RANKS_ACTIVE * k + c] = more;
+    }
+}
+
+static const kiln_matrix *sums_of(const struct ki_ranks *ranks, int64_t number) {
+    return ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];
+}
+
+kiln_status ki_ranks_settle(const struct ki_ranks *ranks, int64_t number) {
+    const kiln_matrix *sums = sums_of(ranks, number);
+    if (!ki_on_cpu(ranks->on.P->device)) return ki_ranks_settle_gpu(ranks, number);
+    settle_cpu(ranks, ki_host(&sums->values), sums->rows, number);
+    return KILN_OK;
+}
+
+static void run_cpu(const struct ki_ranks *ranks, int64_t number) {
+    const kiln_matrix *sums = sums_of(ranks, number);
+    double own[2 * KI_RANKS_COLUMNS],
+        *row = sums ? (double *)ki_host(&sums->values) + ranks->place.member * sums->cols : own;
+    if (number == KI_RANKS_BEGIN)
+        ki_bodies(ranks->on.P)->ranks_begin(ranks, row);
+    else
+        ki_bodies(ranks->on.P)->ranks_step(ranks, number, row);
+    if (!sums) settle_cpu(ranks, row, 1, number);
+}
+
+static kiln_status run_held(const struct ki_ranks *ranks, int64_t first, int64_t count) {
+    const bool begins = count == KI_RANKS_BEGIN;
+    if (!ki_on_cpu(ranks->on.P->device))
+        return begins ? ki_ranks_begin_gpu(ranks) : ki_ranks_steps_gpu(ranks, first, count);
+    if (begins) run_cpu(ranks, KI_RANKS_BEGIN);
+    for (int64_t number = first; number < first + count; number++) run_cpu(ranks, number);
     return KILN_OK;
 }
 
 /* A stays on the device meanwhile, and with it what is derived from it. */
+kiln_status ki_ranks_run(const struct ki_ranks *given, int64_t first, int64_t count) {
+    struct ki_ranks ranks = *given;
+    const kiln_matrix *A = ranks.on.A;
+    const struct ki_operand operand = {A, false};
+    kiln_status status;
+    TRY(ki_operands_hold(A->device, &operand, 1));
+    if (count != KI_RANKS_BEGIN)
+        status = ki_links_get(&ranks.in, A, ranks.on.layout, ranks.on.P->cols, ranks.on.weighted != 0);
+    if (status == KILN_OK) status = run_held(&ranks, first, count);
+    ki_operands_release(A->device, &operand, 1);
+done:
+    return status;
+}
+
+/* ---- both ---- */
+
 static kiln_status run(const char *call, const kiln_ranks *given, int64_t first, int64_t count) {
-    struct ki_ranks ranks = {.in = {.layout = 0}};
+    struct ki_ranks ranks = {.first = first, .count = count};
     kiln_status status;
     TRY(KI_TAKE(kiln_ranks, &ranks.on, given));
     TRY(check(call, &ranks.on));
     const kiln_matrix *A = ranks.on.A;
-    if (count != SLOT_BEGIN && (first < 0 || count < 0 || count > ranks.on.S->rows - RANKS_ROWS))
+    if (count != KI_RANKS_BEGIN && (first < 0 || count < 0 || count > ranks.on.S->rows - RANKS_ROWS))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %lld steps from number %lld on, but S has rows for %lld", call,
                        (long long)count, (long long)first, (long long)(ranks.on.S->rows - RANKS_ROWS));
     if (A->device->lost) return kiln_device_sync(A->device);
     if (A->rows == 0) return KILN_OK;
-    const struct ki_operand operand = {A, false};
-    TRY(ki_operands_hold(A->device, &operand, 1));
-    if (count != SLOT_BEGIN)
-        status = ki_links_get(&ranks.in, A, ranks.on.layout, ranks.on.P->cols, ranks.on.weighted != 0);
-    else if (ki_on_cpu(A->device))
-        ki_bodies(A)->ranks_begin(&ranks);
-    else
-        status = ki_ranks_begin_gpu(&ranks);
-    if (status == KILN_OK && count != SLOT_BEGIN) status = steps(&ranks, first, count);
-    ki_operands_release(A->device, &operand, 1);
+    return ki_is_split(A) ? ki_ranks_share(&ranks) : ki_ranks_run(&ranks, first, count);
 done:
     return status;
 }
@@ -104,7 +159,7 @@ done:
 kiln_status kiln_ranks_begin(const kiln_ranks *ranks) {
     static const char call[] = "kiln_ranks_begin";
     if (!ranks) return ki_fail(KILN_ERR_ARGUMENT, "%s: ranks is NULL", call);
-    return run(call, ranks, 0, SLOT_BEGIN);
+    return run(call, ranks, 0, KI_RANKS_BEGIN);
 }
 
 kiln_status kiln_ranks_step(const kiln_ranks *ranks, int64_t first, int64_t count) {

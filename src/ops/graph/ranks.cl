@@ -30,7 +30,7 @@
 
 /* start, source, weight, place: of ROWS or WINDOWS; item and its like: of SHARES and CLOSE, which have `rows` rows in each of `blocks`
  * blocks: those that `row` names, or if it is NULL all. part: of each share what it has of the row that ends in it first, behind all of
- * these of each what is open at its end, and then the sums of rows. `slot` is the first step's, of `slots`; met: a zero. */
+ * these of each what is open at its end, and then the sums of rows. Of `all` vertices the n from `offset` on are this device's. `slot` is the first step's, of `slots`; met: a zero. */
 #define ARGUMENTS_ranks_step(FIRST, NEXT)                                                                    \
     FIRST(SPACE, wide, space)                                                                                \
     NEXT(OUT, wide, S)                                                                                       \
@@ -42,6 +42,8 @@
     NEXT(IN, real, dangling)                                                                                 \
     NEXT(VALUE, wide, damping)                                                                               \
     NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, long, all)                                                                                   \
+    NEXT(VALUE, long, offset)                                                                                \
     NEXT(VALUE, int, groups)                                                                                 \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, first)                                                                                  \
@@ -66,12 +68,23 @@
 
 #define ARGUMENTS_ranks_clear(FIRST, NEXT) FIRST(SPACE, int, met)
 
+/* Sums of column c (k of mass, then k of change) from g at space[c * along + g * across]. */
 #define ARGUMENTS_ranks_settle(FIRST, NEXT)                                                                  \
     FIRST(OUT, wide, S)                                                                                      \
     NEXT(TABLE, wide, space)                                                                                 \
     NEXT(VALUE, int, groups)                                                                                 \
+    NEXT(VALUE, int, along)                                                                                  \
+    NEXT(VALUE, int, across)                                                                                 \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, slot)
+
+/* sums: a row for each member of a group, of which this is `member`'s to write. */
+#define ARGUMENTS_ranks_total(FIRST, NEXT)                                                                   \
+    FIRST(OUT, wide, sums)                                                                                   \
+    NEXT(TABLE, wide, space)                                                                                 \
+    NEXT(VALUE, int, groups)                                                                                 \
+    NEXT(VALUE, int, k)                                                                                      \
+    NEXT(VALUE, int, member)
 
 #ifndef KI_HOST
 /* Mass and change of this group, for columns from `first` on. */
@@ -119,15 +132,15 @@ __kernel GROUP_OF(BS) void ranks_begin(PARAMETERS(ranks_begin)) {
 #if defined(SETTLE) || defined(TOGETHER)
 /* All groups' sums: each column's mass goes to `masses`; true if a column changed by more than its goal. One group also writes the
  * new state; slot < 0: that at the beginning. */
-DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, int k, int slot, bool writes,
-                      LOCAL_PTR wide *masses, LOCAL_PTR wide *shared) {
+DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, int along, int across, int k, int slot,
+                      bool writes, LOCAL_PTR wide *masses, LOCAL_PTR wide *shared) {
     const bool begin = slot < 0;
     bool more = begin;
     for (int c = 0; c < k; c++) {
         wide mass = 0, change = 0;
         for (int g = (int)get_local_id(0); g < groups; g += BS) {
-            mass += space[c * groups + g];
-            change += begin ? 0 : space[(k + c) * groups + g];
+            mass += space[c * along + g * across];
+            change += begin ? 0 : space[(k + c) * along + g * across];
         }
         mass = group_total(mass, shared);
         change = group_total(change, shared);
@@ -149,7 +162,17 @@ DEVICE_FN bool settle(__global wide *S, __global const wide *space, int groups, 
 #ifdef SETTLE
 __kernel GROUP_OF(BS) void ranks_settle(PARAMETERS(ranks_settle)) {
     LOCAL wide shared[BS], masses[RANKS_COLUMNS];
-    if (slot < 0 || S[RANKS_ACTIVE * k] != 0) settle(S, space, groups, k, slot, true, masses, shared);
+    if (slot < 0 || S[RANKS_ACTIVE * k] != 0) settle(S, space, groups, along, across, k, slot, true, masses, shared);
+}
+
+__kernel GROUP_OF(BS) void ranks_total(PARAMETERS(ranks_total)) {
+    LOCAL wide shared[BS];
+    for (int c = 0; c < 2 * k; c++) {
+        wide sum = 0;
+        for (int g = (int)get_local_id(0); g < groups; g += BS) sum += space[c * groups + g];
+        sum = group_total(sum, shared);
+        if (get_local_id(0) == 0) sums[member * 2 * k + c] = sum;
+    }
 }
 #endif
 
@@ -376,7 +399,7 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
     u.dangling_cols = dangling_cols;
     u.away = (real)(1 - damping);
     u.along = (real)damping;
-    u.uniform = (real)(1 / (wide)n);
+    u.uniform = (real)(1 / (wide)all);
 #endif
     if (S[RANKS_ACTIVE * k] == 0) return;
 #ifdef TOGETHER
@@ -396,14 +419,14 @@ __kernel GROUP_OF(BS) void ranks_step(PARAMETERS(ranks_step)) {
 #endif
 #endif
 #ifdef TOGETHER
-    if (turn > 0 && !settle(S, former, groups, k, (slot + turn - 1) % slots, get_group_id(0) == 0, masses, shared)) return;
+    if (turn > 0 && !settle(S, former, groups, groups, 1, k, (slot + turn - 1) % slots, get_group_id(0) == 0, masses, shared)) return;
     if (turn == turns) return;
 #define MASS(c) (turn > 0 ? masses[c] : S[RANKS_MASS * k + (c)])
 #else
 #define MASS(c) S[RANKS_MASS * k + (c)]
 #endif
 #ifdef UPDATES
-    u.next = next;
+    u.next = next + (index_t)offset * k;
     for (int c = 0; c < K; c++) {
         u.mass[c] = u.change[c] = 0;
         u.spread[c] = first + c < k ? (real)(damping * MASS(first + c)) : REAL(0.0);

@@ -7,7 +7,7 @@ enum { FN(RANKS_PARTS) = 64, FN(RANKS_WORTH_THREADS) = 1 << 14 };
 struct FN(ranks) {
     const struct ki_ranks *ranks;
     const real *from;     /* C of this step */
-    real *to;             /* and of the next */
+    real *to;             /* and of the next, from the first of its vertices on */
     const int64_t *start; /* the links' layout, weight NULL where they have none */
     const int32_t *source;
     const real *weight;
@@ -246,24 +246,16 @@ static void FN(ranks_part)(void *arg, int part) {
     }
 }
 
-/* The state after a step, or (slot < 0) at the beginning. */
-static void FN(ranks_settle)(const struct FN(ranks) * r, int64_t slot) {
-    double *S = ki_host(&r->ranks->on.S->values);
-    const int64_t k = r->k;
-    bool more = slot < 0;
-    for (int64_t c = 0; c < k; c++) {
+/* What the parts add up to: mass, and then change. */
+static void FN(ranks_add)(double *sums, const struct FN(ranks) * r) {
+    for (int64_t c = 0; c < r->k; c++) {
         double mass = 0, change = 0;
         for (int part = 0; part < FN(RANKS_PARTS); part++) {
             mass += r->sums[part][0][c];
             change += r->sums[part][1][c];
         }
-        S[RANKS_MASS * k + c] = mass;
-        if (slot >= 0) S[(RANKS_ROWS + slot) * k + c] = change;
-        more = more || !(change <= S[RANKS_GOAL * k + c]);
-    }
-    for (int64_t c = 0; c < k; c++) {
-        S[RANKS_TAKEN * k + c] = slot < 0 ? 0 : S[RANKS_TAKEN * k + c] + 1;
-        S[RANKS_ACTIVE * k + c] = more;
+        sums[c] = mass;
+        sums[r->k + c] = change;
     }
 }
 
@@ -274,7 +266,7 @@ static void FN(ranks_links)(struct FN(ranks) * r, const struct ki_links *in, boo
     r->weight = !weighted ? NULL : ki_host(w ? &w->weight : in->in.value);
 }
 
-void FN(ranks_step)(const struct ki_ranks *ranks, int64_t step) {
+void FN(ranks_step)(const struct ki_ranks *ranks, int64_t step, double *sums) {
     const kiln_ranks *on = &ranks->on;
     const kiln_matrix *P = on->P;
     const double *S = ki_host(&on->S->values);
@@ -282,15 +274,15 @@ void FN(ranks_step)(const struct ki_ranks *ranks, int64_t step) {
     if (S[RANKS_ACTIVE * r.k] == 0) return;
     FN(ranks_links)(&r, &ranks->in, on->weighted != 0);
     r.from = VALUES(step % 2 ? on->next : on->C);
-    r.to = VALUES(step % 2 ? on->C : on->next);
+    r.to = VALUES(step % 2 ? on->C : on->next) + ranks->place.row * r.k;
     r.away = (real)(1 - on->damping);
     r.along = (real)on->damping;
-    r.uniform = (real)(1 / (double)r.n);
+    r.uniform = (real)(1 / (double)on->C->rows);
     for (int64_t c = 0; c < r.k; c++) r.spread[c] = (real)(on->damping * S[RANKS_MASS * r.k + c]);
     const bool many = P->nnz + on->A->nnz * r.k > FN(RANKS_WORTH_THREADS);
     ki_parallel(many ? P->device->threads : 1, FN(RANKS_PARTS), FN(ranks_part), &r);
     if (ranks->in.layout == KILN_LAYOUT_BALANCED) FN(ranks_join)(&r);
-    FN(ranks_settle)(&r, step % (on->S->rows - RANKS_ROWS));
+    FN(ranks_add)(sums, &r);
 }
 
 /* ---- the beginning ---- */
@@ -322,8 +314,8 @@ static void FN(ranks_begin_part)(void *arg, int part) {
     }
 }
 
-void FN(ranks_begin)(const struct ki_ranks *ranks) {
+void FN(ranks_begin)(const struct ki_ranks *ranks, double *sums) {
     struct FN(ranks) r = {.ranks = ranks, .n = ranks->on.P->rows, .k = ranks->on.P->cols};
     ki_parallel(ranks->on.P->device->threads, FN(RANKS_PARTS), FN(ranks_begin_part), &r);
-    FN(ranks_settle)(&r, -1);
+    FN(ranks_add)(sums, &r);
 }

@@ -14,9 +14,10 @@ KI_ARGUMENTS(ranks_factor);
 KI_ARGUMENTS(ranks_begin);
 KI_ARGUMENTS(ranks_step);
 KI_ARGUMENTS(ranks_settle);
+KI_ARGUMENTS(ranks_total);
 KI_ARGUMENTS(ranks_clear);
 
-enum { COLUMNS_OF_LAUNCH = 8, SLOT_BEGIN = -1, PART_SPACE = 1, PART_PLACE = 512 };
+enum { COLUMNS_OF_LAUNCH = 8, PART_SPACE = 1, PART_PLACE = 512 };
 
 /* A kernel of ranks.cl and how many groups of it are worth running, for K columns at a time. */
 struct launch {
@@ -55,7 +56,7 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
     kiln_device *device = on->P->device;
     const struct ki_shares *s = step->shared.shares;
     const int64_t reach =
-        ki_max(ki_max(on->P->nnz, on->A->nnz), s ? s->count * s->lanes * KI_SHARE_A_THREAD : 0);
+        ki_max(ki_max(on->C->nnz, on->A->nnz), s ? s->count * s->lanes * KI_SHARE_A_THREAD : 0);
     char defines[256];
     kiln_status status;
     launch->K = K;
@@ -82,18 +83,50 @@ static kiln_status take_space(struct step *step) {
                                  ki_type_bytes(ki_wide_type(device)));
 }
 
-static kiln_status settle(const struct step *step, int64_t slot) {
+#define SETTLE "-DSETTLE -DBS=%d -DVS=1 -DK=1"
+
+static int32_t slot_of(const kiln_ranks *on, int64_t number) {
+    return (int32_t)(number == KI_RANKS_BEGIN ? number : number % (on->S->rows - RANKS_ROWS));
+}
+
+/* What the groups have left becomes the new state, or a row of sums where other members have more. */
+static kiln_status leave_sums(const struct step *step, int64_t number) {
     const kiln_ranks *on = &step->ranks->on;
+    kiln_matrix *sums = step->ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];
     kiln_device *device = on->P->device;
+    const int32_t groups = (int32_t)step->groups, k = (int32_t)on->P->cols;
     struct ki_kernel *kernel;
     char defines[64];
-    snprintf(defines, sizeof defines, "-DSETTLE -DBS=%d -DVS=1 -DK=1", (int)step->size);
-    const kiln_status status = ki_kernel_get(&kernel, device, "ranks", "ranks_settle", on->P->type, defines);
-    if (status != KILN_OK) return status;
-    return ki_kernel_launch(device, kernel, 1, step->size,
-                            KI_PACK(ranks_settle, on->P, .S = on->S, .space = &step->space,
-                                    .groups = (int32_t)step->groups, .k = (int32_t)on->P->cols,
-                                    .slot = (int32_t)slot));
+    kiln_status status;
+    snprintf(defines, sizeof defines, SETTLE, (int)step->size);
+    TRY(ki_kernel_get(&kernel, device, "ranks", sums ? "ranks_total" : "ranks_settle", on->P->type, defines));
+    if (sums)
+        TRY(ki_kernel_launch(device, kernel, 1, step->size,
+                             KI_PACK(ranks_total, on->P, .sums = sums, .space = &step->space,
+                                     .groups = groups, .k = k, .member = step->ranks->place.member)));
+    else
+        TRY(ki_kernel_launch(device, kernel, 1, step->size,
+                             KI_PACK(ranks_settle, on->P, .S = on->S, .space = &step->space, .groups = groups,
+                                     .along = groups, .across = 1, .k = k, .slot = slot_of(on, number))));
+done:
+    return status;
+}
+
+kiln_status ki_ranks_settle_gpu(const struct ki_ranks *ranks, int64_t number) {
+    const kiln_ranks *on = &ranks->on;
+    const kiln_matrix *sums = ranks->sums[number == KI_RANKS_BEGIN ? 0 : number % 2];
+    const int64_t size = group_size(on->P->device);
+    struct ki_kernel *kernel;
+    char defines[64];
+    kiln_status status;
+    snprintf(defines, sizeof defines, SETTLE, (int)size);
+    TRY(ki_kernel_get(&kernel, on->P->device, "ranks", "ranks_settle", on->P->type, defines));
+    TRY(ki_kernel_launch(on->P->device, kernel, 1, size,
+                         KI_PACK(ranks_settle, on->P, .S = on->S, .space = &sums->values,
+                                 .groups = (int32_t)sums->rows, .along = 1, .across = (int32_t)sums->cols,
+                                 .k = (int32_t)on->P->cols, .slot = slot_of(on, number))));
+done:
+    return status;
 }
 
 kiln_status ki_ranks_begin_gpu(const struct ki_ranks *ranks) {
@@ -111,7 +144,7 @@ kiln_status ki_ranks_begin_gpu(const struct ki_ranks *ranks) {
                              KI_PACK(ranks_begin, on->P, .space = &step.space, .P = on->P, .C = on->C,
                                      .factor = on->factor, .n = n, .groups = (int32_t)step.groups,
                                      .k = (int32_t)k, .first = (int32_t)first)));
-    TRY(settle(&step, SLOT_BEGIN));
+    TRY(leave_sums(&step, KI_RANKS_BEGIN));
 done:
     return status;
 }
@@ -121,7 +154,7 @@ done:
 static struct shared shared_rows(const struct ki_ranks *ranks) {
     const struct ki_windows *w = ranks->in.windows;
     if (w && w->long_rows) return (struct shared){&w->shares, &w->long_row, w->long_rows};
-    return (struct shared){ranks->in.shares, NULL, ranks->on.A->rows};
+    return (struct shared){ranks->in.shares, NULL, ranks->on.A->cols};
 }
 
 /* Columns from `column` on by one kernel. */
@@ -136,9 +169,9 @@ static kiln_status launch_part(const struct step *step, const struct launch *lau
         on->P->device, launch->kernel, launch->groups, step->size,
         KI_PACK(ranks_step, on->P, .space = &step->space, .S = on->S, .C = odd ? on->next : on->C,
                 .next = odd ? on->C : on->next, .P = on->P, .factor = on->factor, .teleport = on->teleport,
-                .dangling = on->dangling, .damping = on->damping, .n = on->P->rows,
-                .groups = (int32_t)step->groups, .k = (int32_t)on->P->cols, .first = (int32_t)column,
-                .teleport_cols = on->teleport ? (int32_t)on->teleport->cols : 0,
+                .dangling = on->dangling, .damping = on->damping, .n = on->P->rows, .all = on->C->rows,
+                .offset = step->ranks->place.row, .groups = (int32_t)step->groups, .k = (int32_t)on->P->cols,
+                .first = (int32_t)column, .teleport_cols = on->teleport ? (int32_t)on->teleport->cols : 0,
                 .dangling_cols = on->dangling ? (int32_t)on->dangling->cols : 0,
                 .start = w ? &w->start : in->start, .source = w ? &w->source : in->row,
                 .weight = !on->weighted ? NULL
@@ -159,7 +192,7 @@ static kiln_status run_apart(struct step *step) {
         if (step->shares.kernel) TRY(launch_part(step, &step->shares, c));
         TRY(launch_part(step, &step->update, c));
     }
-    TRY(settle(step, step->number % (on->S->rows - RANKS_ROWS)));
+    TRY(leave_sums(step, step->number));
 done:
     return status;
 }
@@ -177,7 +210,7 @@ static kiln_status prepare_parts(struct step *step) {
     const int64_t threads = s ? s->count * s->lanes : 0;
     char what[160], shares[64] = "", updates[96];
     kiln_status status;
-    step->together = device->properties.together && on->P->cols <= K;
+    step->together = device->properties.together && on->P->cols <= K && !ranks->sums[0];
     if (s) snprintf(shares, sizeof shares, " -DTEAM=%d -DA_THREAD=%d", s->lanes, KI_SHARE_A_THREAD);
     snprintf(updates, sizeof updates, "%s%s%s%s", shares, rows ? " -DROWS" : "",
              windows ? " -DWINDOWS -DWINDOW=1024" : "", s ? " -DCLOSE" : "");
@@ -202,7 +235,6 @@ static kiln_status take_part(struct step *step) {
                         PART_PLACE + count * ki_type_bytes(step->ranks->on.P->type)));
     step->part = step->met;
     step->part.offset += PART_PLACE;
-    step->part.bytes -= PART_PLACE;
     step->met.bytes = PART_PLACE;
 done:
     return status;
