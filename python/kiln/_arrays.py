@@ -4,6 +4,7 @@ from __future__ import annotations
 import collections
 import contextlib
 import contextvars
+import functools
 import os
 import threading
 import weakref
@@ -15,11 +16,12 @@ import numpy as np
 from ._dlpack import CPU, CUDA, cuda_memory, lend, on_cuda
 from ._library import ArgumentError, check, ffi, fields, lib, struct, text
 
-_TYPES = {np.dtype(np.float32): "KILN_F32", np.dtype(np.float64): "KILN_F64"}
+_F32, _F64 = np.dtype(np.float32), np.dtype(np.float64)
+_TYPES: dict[Any, int] = {_F32: lib.KILN_F32, _F64: lib.KILN_F64}
 
 
 def _type_of(dtype: Any) -> int:
-    return int(getattr(lib, _TYPES[np.dtype(dtype)]))
+    return _TYPES[np.dtype(dtype)]
 
 
 class _Turn:
@@ -122,6 +124,12 @@ def device(name: str | Device = "auto") -> Device:
 
 def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int = 1) -> Device:
     """The device on which so many passes over such a matrix are expected to end first."""
+    return device(_best(shape, nnz, np.dtype(dtype), passes, columns))
+
+
+@functools.lru_cache(maxsize=1024)
+def _best(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, columns: int) -> str:
+    """Its name; a process that asks again is told the same, without a look at what was measured on this machine."""
     host = device("cpu")
     work = struct("kiln_work", format=lib.KILN_DENSE if nnz is None else lib.KILN_CSR, type=_type_of(dtype), rows=shape[0],
                   cols=shape[1], nnz=nnz or 0, k=columns, passes=passes)
@@ -133,7 +141,7 @@ def choose(shape: tuple[int, int], nnz: int | None, dtype: Any, passes: int, col
         lib.kiln_free(estimates[0])
         if chosen[0] != host.pointer:
             lib.kiln_device_close(chosen[0])
-    return device(name)
+    return name
 
 
 _stay = contextvars.ContextVar("kiln.results_on_device", default=False)
@@ -174,7 +182,9 @@ class Matrix:
             self.device, mapped = _mapped(self._keep, array, device, dtype)
             self._know(mapped)
             return
-        if type(array) is not np.ndarray and on_cuda(array):
+        if type(array) is np.ndarray:
+            self.device, memory = _dense_memory(self._keep, array, device, dtype)
+        elif on_cuda(array):
             self.device, memory = _cuda_memory(self._keep, array, device)
         elif hasattr(array, "tocsr") or getattr(array, "is_sparse_csr", False):
             self.device, memory = _sparse_memory(self._keep, array, device, dtype)
@@ -206,10 +216,10 @@ class Matrix:
 
     def _know(self, pointer: Any) -> None:
         self.pointer = pointer
-        self.shape = (int(lib.kiln_matrix_rows(pointer)), int(lib.kiln_matrix_cols(pointer)))
-        self.dtype = np.dtype(np.float32 if lib.kiln_matrix_type(pointer) == lib.KILN_F32 else np.float64)
-        self.sparse = bool(lib.kiln_matrix_format(pointer) == lib.KILN_CSR)
-        self.nnz = int(lib.kiln_matrix_nnz(pointer))
+        self.shape = (lib.kiln_matrix_rows(pointer), lib.kiln_matrix_cols(pointer))
+        self.dtype = _F32 if lib.kiln_matrix_type(pointer) == lib.KILN_F32 else _F64
+        self.sparse = lib.kiln_matrix_format(pointer) == lib.KILN_CSR
+        self.nnz = lib.kiln_matrix_nnz(pointer)
 
     def numpy(self) -> Any:
         """A copy in host memory: an ndarray, of a sparse matrix a scipy.sparse.csr_matrix."""
@@ -275,7 +285,7 @@ def _mapped(keep: list[Any], path: Any, where: str | Device, dtype: Any) -> tupl
 
 def _float_type(array: Any, dtype: Any) -> Any:
     wanted = np.dtype(dtype) if dtype is not None else getattr(array, "dtype", None)
-    return wanted if wanted in _TYPES else np.dtype(np.float64)
+    return wanted if wanted in _TYPES else _F64
 
 
 def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) -> tuple[Device, Any]:

@@ -1,7 +1,6 @@
 """Operations and rankings as functions of arrays."""
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -89,25 +88,19 @@ _REDUCTIONS = {name: "KILN_BATCH_" + name.upper() for name in ("sum", "squares",
                                                                "variance")}
 
 
-class _Batch:
-    """A kiln_batch that goes with its last reference."""
-
-    def __init__(self, where: Device, pointer: Any) -> None:
-        self.pointer = pointer
-        weakref.finalize(self, where.turn.free, lib.kiln_batch_free, pointer, where)
-
-
-def _batch(x: Matrix, offsets: Any) -> tuple[_Batch, int]:
-    """The vectors of a batch: rows, or where the offsets cut a flat array."""
-    made = ffi.new("kiln_batch **")
+def _batch(x: Matrix, offsets: Any) -> tuple[Any, int]:
+    """The vectors of a batch: rows, or where the offsets cut a flat array; and their number."""
+    made, where = ffi.new("kiln_batch **"), x.device
     if offsets is None:
-        x.device.call(lib.kiln_batch_rows, made, x.pointer)
-        return _Batch(x.device, made[0]), x.shape[0]
-    starts = np.ascontiguousarray(offsets, np.int64)
-    if starts.ndim != 1 or len(starts) == 0:
-        raise ArgumentError("offsets must be a vector of count + 1 numbers")
-    x.device.call(lib.kiln_batch_ragged, made, x.device.pointer, len(starts) - 1, ffi.cast("int64_t *", starts.ctypes.data))
-    return _Batch(x.device, made[0]), len(starts) - 1
+        count = x.shape[0]
+        where.call(lib.kiln_batch_rows, made, x.pointer)
+    else:
+        starts = np.ascontiguousarray(offsets, np.int64)
+        if starts.ndim != 1 or len(starts) == 0:
+            raise ArgumentError("offsets must be a vector of count + 1 numbers")
+        count = len(starts) - 1
+        where.call(lib.kiln_batch_ragged, made, where.pointer, count, ffi.cast("int64_t *", starts.ctypes.data))
+    return ffi.gc(made[0], lambda pointer: where.turn.free(lib.kiln_batch_free, pointer, where)), count
 
 
 def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device: str | Device = "auto") -> Any:
@@ -118,7 +111,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
     x = place(X, device)
     batch, count = _batch(x, offsets)
     result = Matrix.empty(x.device, (count, 1), x.dtype)
-    x.device.call(lib.kiln_batch_reduce, result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch.pointer)
+    x.device.call(lib.kiln_batch_reduce, result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch)
     if kind.startswith("arg"):
         return result.numpy()[:, 0].astype(np.int64)
     return result.result(vector=True)
@@ -135,7 +128,7 @@ def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | D
         Y = Matrix.adopt(made[0], x.device, x)
     else:
         Y = Matrix.empty(x.device, x.shape, x.dtype)
-    x.device.call(lib.kiln_batch_scale, Y.pointer, x.pointer, factors.pointer, batch.pointer)
+    x.device.call(lib.kiln_batch_scale, Y.pointer, x.pointer, factors.pointer, batch)
     return Y.result() if x.sparse else _result(Y, X)
 
 

@@ -1,6 +1,7 @@
 """libkiln: where it lies, its structs, and its errors as exceptions."""
 from __future__ import annotations
 
+import functools
 import os
 import pathlib
 from typing import Any
@@ -95,10 +96,16 @@ def check(status: int) -> None:
     raise raised
 
 
+@functools.cache
+def _layout(name: str) -> tuple[Any, int]:
+    return ffi.typeof(f"{name} *"), ffi.sizeof(name)
+
+
 def struct(name: str, **fields: Any) -> Any:
     """A zeroed struct of the interface with its size and these fields set; what pointers point to must be kept alive."""
-    made = ffi.new(f"{name} *", {field: value for field, value in fields.items() if value is not None})
-    made.size = ffi.sizeof(made[0])
+    kind, size = _layout(name)
+    made = ffi.new(kind, {field: value for field, value in fields.items() if value is not None})
+    made.size = size
     return made
 
 
