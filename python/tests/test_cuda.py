@@ -77,6 +77,21 @@ def test_sparse_matrices(dtype):
     np.testing.assert_allclose(kiln.mmchain(tensor.cuda(), y), want, **close)
 
 
+def test_columns_are_looked_at_on_the_device():
+    S = scipy.sparse.random(20_000, 3000, 0.005, format="csr", random_state=0)
+    y = np.random.default_rng(0).normal(size=3000)
+    there = sparse.csr_matrix(S)
+    turned = there.copy()
+    first, end = int(S.indptr[7]), int(S.indptr[8])
+    turned.indices[first:end], turned.data[first:end] = there.indices[first:end][::-1].copy(), there.data[first:end][::-1].copy()
+    np.testing.assert_allclose(kiln.multiply(turned, cupy.asarray(y)), S @ y, rtol=1e-10, atol=1e-12)
+    for place, column, message in ((first, 3000, "outside"), (end - 1, -1, "outside"), (first + 1, int(S.indices[first]), "twice")):
+        wrong = there.copy()
+        wrong.indices[place] = column
+        with pytest.raises(kiln.DataError, match=message):
+            kiln.matrix(wrong)
+
+
 @pytest.mark.parametrize("make", [lambda: kiln.Ridge(1.0, device="cpu"), lambda: kiln.PoissonRegressor(alpha=0.1, device="cpu"),
                                   lambda: kiln.LogisticRegression(device="cpu"), lambda: kiln.LinearSVC(device="cpu")])
 def test_estimators_take_them_where_they_are(package, make):

@@ -72,6 +72,10 @@
 #define ARGUMENTS_values_differ(FIRST, NEXT)                                                                \
     FIRST(SPACE, int, found) NEXT(TABLE, real, X) NEXT(VALUE, long, nnz)
 
+#define ARGUMENTS_columns_ascend(FIRST, NEXT)                                                               \
+    FIRST(SPACE, int, found) NEXT(TABLE, long, row_start) NEXT(TABLE, int, col) NEXT(VALUE, long, rows)     \
+    NEXT(VALUE, long, cols) NEXT(VALUE, long, nnz)
+
 #define ARGUMENTS_rows_count(FIRST, NEXT)                                                                   \
     FIRST(SPACE, int, counter) NEXT(TABLE, start_t, row_start) NEXT(VALUE, long, rows)                      \
     NEXT(VALUE, int, least) NEXT(VALUE, int, segmented) NEXT(VALUE, int, segment)                           \
@@ -313,6 +317,31 @@ __kernel void values_differ(PARAMETERS(values_differ)) {
     int differs = 0;
     FOR_ALL(e, nnz) differs |= !(X[e] == first);
     if (differs) *found = 1;
+}
+#endif
+
+/* ---- whether a column lies outside the matrix, or not right of the one before it in its row ---- */
+#ifdef ASCEND
+DEVICE_FN bool begins_row(__global const long *row_start, long rows, long entry) {
+    long low = 0, high = rows;
+    while (low < high) {
+        const long middle = (low + high) / 2;
+        if (row_start[middle] < entry)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return row_start[low] == entry;
+}
+
+__kernel void columns_ascend(PARAMETERS(columns_ascend)) {
+    int wrong = 0;
+    FOR_ALL(e, nnz) {
+        const int c = col[e];
+        wrong |= c < 0 || c >= cols;
+        if (e > 0 && c <= col[e - 1]) wrong |= !begins_row(row_start, rows, e);
+    }
+    if (wrong) *found = 1;
 }
 #endif
 

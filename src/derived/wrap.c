@@ -3,15 +3,21 @@
  * matrix is, never freed, and returned once: when the matrix and all that share its structure are gone. */
 #include <string.h>
 
-#include "core/matrix.h"
+#include "core/arguments.h"
+#include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
+#include "derived/derived.cl"
+#include "derived/parts.h"
+
+KI_ARGUMENTS(columns_ascend);
 
 struct wrap {
     kiln_device *device;
     const kiln_memory *memory;
     bool in_place;         /* device memory */
+    bool large;            /* so many entries there that the device checks them */
     int64_t nnz, *start;   /* row starts in host memory, ours; NULL: the caller's serve */
     void *array[KI_PARTS]; /* what the matrix gets */
     unsigned lent;         /* of these, the caller's */
@@ -70,10 +76,48 @@ static kiln_status check_columns(const struct wrap *w, const int64_t *start) {
     void *copy = NULL;
     kiln_status status;
     TRY(ki_csr_check_starts(start, w->memory->rows));
+    if (w->large) return KILN_OK; /* check_large, once it is in its place */
     TRY(to_host(&col, &copy, w, w->memory->col, w->nnz * 4));
     TRY(ki_csr_check_columns(start, col, w->memory->rows, w->memory->cols));
 done:
     ki_free(copy);
+    return status;
+}
+
+/* Whether each row's columns lie in the matrix and ascend, which the device itself sees in one pass. */
+static kiln_status columns_ascend(bool *ascend, const kiln_matrix *A) {
+    struct ki_buffer found = {0};
+    int32_t wrong = 0;
+    kiln_status status;
+    TRY(ki_device_alloc(A->device, &found, 4));
+    TRY(ki_device_upload(A->device, &found, 0, &wrong, 4));
+    TRY(ki_derive_for_all(A->device, "columns_ascend", "-DASCEND", KILN_F32, A->nnz,
+                          KI_PACK(columns_ascend, NULL, .found = &found, .row_start = &A->row_start,
+                                  .col = &A->col, .rows = A->rows, .cols = A->cols, .nnz = A->nnz)));
+    TRY(ki_number_at(&wrong, A->device, &found, 0));
+    *ascend = !wrong;
+done:
+    ki_device_release(A->device, &found);
+    return status;
+}
+
+/* Columns in another order may be right all the same: the host looks at each row, and says what is wrong. */
+static kiln_status check_large(const kiln_matrix *A) {
+    const int64_t starts = (A->rows + 1) * 8, columns = A->nnz * 4;
+    void *start = NULL, *col = NULL;
+    bool ascend = false;
+    kiln_status status;
+    TRY(columns_ascend(&ascend, A));
+    if (ascend) return KILN_OK;
+    start = ki_alloc((size_t)starts);
+    col = ki_alloc((size_t)columns);
+    if (!start || !col) TRY(ki_fail_nomem((size_t)columns, "the check of a matrix in device memory"));
+    TRY(ki_device_download(A->device, start, &A->row_start, 0, starts));
+    TRY(ki_device_download(A->device, col, &A->col, 0, columns));
+    TRY(ki_csr_check_columns(start, col, A->rows, A->cols));
+done:
+    ki_free(start);
+    ki_free(col);
     return status;
 }
 
@@ -97,6 +141,7 @@ static kiln_status take_starts(struct wrap *w) {
         TRY(ki_fail(KILN_ERR_DATA, "row_start begins with %lld and ends with %lld, but must begin with 0",
                     (long long)start[0], (long long)w->nnz));
     if (w->nnz > 0 && !memory->col) TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: col is NULL"));
+    w->large = w->in_place && !memory->trusted && w->nnz >= ki_limits.rows_entries;
     if (!memory->trusted) TRY(check_columns(w, start));
 done:
     ki_free(copy);
@@ -174,6 +219,7 @@ static kiln_status wrap(kiln_matrix **A, struct wrap *w) {
         TRY(place_here(made, w));
     else
         place_on_host(made, w);
+    if (w->large) TRY(check_large(made));
     *lender = (struct ki_lender){1, memory->release, memory->user};
     made->lender = lender;
     made->given = true;

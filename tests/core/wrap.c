@@ -4,6 +4,7 @@
 
 #include "backends/check.h"
 #include "core/fake.h"
+#include "core/limits.h"
 #include "core/matrix.h"
 #include "faults/brutal.h"
 
@@ -251,6 +252,48 @@ static void in_device_memory(void **state) {
     }
 }
 
+/* Columns that lie on the device are looked at there: in any order they are right, outside the matrix or twice in a row they are
+ * refused. PoCL's handles serve as addresses. */
+static void columns_on_the_device(void **state) {
+    (void)state;
+    static const struct {
+        int32_t entry, column;
+        kiln_status status;
+    } cases[] = {{0, 0, KILN_OK},          {1, COLS - 1, KILN_OK},
+                 {5, COLS, KILN_ERR_DATA}, {NNZ - 1, -1, KILN_ERR_DATA},
+                 {301, 2, KILN_ERR_DATA},  {301, 0, KILN_OK},
+                 {299, COLS - 1, KILN_OK}};
+    kiln_device *opencl = NULL;
+    kiln_matrix *owner = NULL, *X = NULL;
+    const int64_t entries = ki_limits.rows_entries;
+    kiln_memory memory = memory_of(KILN_F64, true, 64);
+    for (int e = 0; e < NNZ; e++)
+        cols[ODD + e] = (e / 3 % 7) + e % 3 * 9; /* 0 to 24, ascending in each row */
+    assert_int_equal(kiln_device_open(&opencl, "opencl", NULL), KILN_OK);
+    opencl->properties.addresses = true;
+    opencl->properties.align = 8;
+    ki_limits.rows_entries = 1;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        make_copy(&owner, opencl, &memory);
+        assert_int_equal(ki_device_upload(opencl, &owner->col, cases[i].entry * 4, &cases[i].column, 4),
+                         KILN_OK);
+        kiln_memory there = memory;
+        there.on_device = 1;
+        there.values = ki_host(&owner->values);
+        there.row_start = ki_host(&owner->row_start);
+        there.col = ki_host(&owner->col);
+        assert_int_equal(kiln_matrix_wrap(&X, opencl, &there), cases[i].status);
+        assert_int_equal(released, 0);
+        kiln_matrix_free(X);
+        assert_int_equal(released, cases[i].status == KILN_OK);
+        released = 0;
+        X = NULL;
+        kiln_matrix_free(owner);
+    }
+    ki_limits.rows_entries = entries;
+    kiln_device_close(opencl);
+}
+
 /* What others have the address of: they see what operations write, and it stays where it is while others are driven out. */
 static void lent_from_the_cpu(void **state) {
     (void)state;
@@ -340,10 +383,16 @@ static void faults_lose_nothing(void **state) {
 #define TEST(function) cmocka_unit_test_setup(function, fill)
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        TEST(on_the_cpu),           TEST(on_opencl),       TEST(nothing_is_copied),
-        TEST(structure_is_lent_on), TEST(refused),         TEST(in_device_memory),
-        TEST(lent_from_the_cpu),    TEST(lending_refused), TEST(lent_matrices_stay),
-        TEST(faults_lose_nothing)};
+    const struct CMUnitTest tests[] = {TEST(on_the_cpu),
+                                       TEST(on_opencl),
+                                       TEST(nothing_is_copied),
+                                       TEST(structure_is_lent_on),
+                                       TEST(refused),
+                                       TEST(in_device_memory),
+                                       TEST(columns_on_the_device),
+                                       TEST(lent_from_the_cpu),
+                                       TEST(lending_refused),
+                                       TEST(lent_matrices_stay),
+                                       TEST(faults_lose_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
