@@ -30,4 +30,5 @@ struct ki_limits ki_limits = {
     .cpu_exact_bytes = 1 << 20,
     .cpu_panel_bits = 15,
     .cpu_cached_lines = 1 << 14,
+    .cpu_past_bytes = 1 << 25,
 };

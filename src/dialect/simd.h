@@ -37,6 +37,87 @@ ALWAYS_INLINE void FN(store)(real *to, FN(vreal) v) {
     memcpy(to, &v, sizeof v);
 }
 
+/* Doubles, whatever `real` is: as many numbers as fill a vector of them. Of f32 by name, as gcc 12 converts in halves. */
+typedef double FN(vdouble) __attribute__((vector_size(SIMD_BYTES)));
+typedef int64_t FN(vdouble_mask) __attribute__((vector_size(SIMD_BYTES)));
+#undef DOUBLE_LANES
+#define DOUBLE_LANES (SIMD_BYTES / 8)
+
+ALWAYS_INLINE FN(vdouble) FN(load_doubles)(const real *from) {
+#if defined(__AVX512F__)
+    if (real_bytes == 4) return (FN(vdouble))_mm512_cvtps_pd(_mm256_loadu_ps((const void *)from));
+#elif defined(__AVX2__)
+    if (real_bytes == 4) return (FN(vdouble))_mm256_cvtps_pd(_mm_loadu_ps((const void *)from));
+#endif
+    FN(vdouble) v;
+    for (int l = 0; l < DOUBLE_LANES; l++) v[l] = (double)from[l];
+    return v;
+}
+
+ALWAYS_INLINE void FN(store_doubles)(real *to, FN(vdouble) v) {
+#if defined(__AVX512F__)
+    if (real_bytes == 4) {
+        _mm256_storeu_ps((void *)to, _mm512_cvtpd_ps((__m512d)v));
+        return;
+    }
+#elif defined(__AVX2__)
+    if (real_bytes == 4) {
+        _mm_storeu_ps((void *)to, _mm256_cvtpd_ps((__m256d)v));
+        return;
+    }
+#endif
+    for (int l = 0; l < DOUBLE_LANES; l++) to[l] = (real)v[l];
+}
+
+/* The larger, or the NaN. */
+ALWAYS_INLINE FN(vdouble) FN(larger_doubles)(FN(vdouble) a, FN(vdouble) b) {
+#if defined(__AVX512F__)
+    const __m512d larger = _mm512_max_pd((__m512d)b, (__m512d)a); /* a where one is NaN */
+    return (FN(vdouble))_mm512_mask_mov_pd(larger, _mm512_cmp_pd_mask((__m512d)b, (__m512d)b, _CMP_UNORD_Q),
+                                           (__m512d)b);
+#elif defined(__AVX2__)
+    const __m256d larger = _mm256_max_pd((__m256d)b, (__m256d)a);
+    return (FN(vdouble))_mm256_blendv_pd(larger, (__m256d)b,
+                                         _mm256_cmp_pd((__m256d)b, (__m256d)b, _CMP_UNORD_Q));
+#else
+    const FN(vdouble_mask) take = (b > a) | (b != b);
+    return (FN(vdouble))(((FN(vdouble_mask))b & take) | ((FN(vdouble_mask))a & ~take));
+#endif
+}
+
+/* Past the caches, where `to` begins a vector: what is larger than they are need not be read to be written. Behind the last of a
+ * thread's such stores comes end_of_stores_past. */
+ALWAYS_INLINE void FN(store_past)(real *to, FN(vreal) v) {
+#if defined(__AVX512F__)
+    _mm512_stream_si512((void *)to, (__m512i)v);
+#elif defined(__AVX2__)
+    _mm256_stream_si256((void *)to, (__m256i)v);
+#else
+    FN(store)(to, v);
+#endif
+}
+
+ALWAYS_INLINE void FN(end_of_stores_past)(void) {
+#if defined(__AVX2__)
+    _mm_sfence();
+#endif
+}
+
+/* Lane which[l] of v in lane l. */
+ALWAYS_INLINE FN(vreal) FN(permuted)(FN(vreal) v, FN(vmask) which) {
+#if defined(__AVX512F__)
+    return real_bytes == 4 ? (FN(vreal))_mm512_permutexvar_ps((__m512i)which, (__m512)v)
+                           : (FN(vreal))_mm512_permutexvar_pd((__m512i)which, (__m512d)v);
+#else
+#if defined(__AVX2__)
+    if (real_bytes == 4) return (FN(vreal))_mm256_permutevar8x32_ps((__m256)v, (__m256i)which);
+#endif
+    FN(vreal) moved;
+    for (int l = 0; l < LANES; l++) moved[l] = v[which[l]];
+    return moved;
+#endif
+}
+
 /* The smaller and the larger of two, lane by lane; b where one of them is NaN. By name, as compilers make a comparison and two
  * selections of it. */
 #if defined(__AVX512F__)

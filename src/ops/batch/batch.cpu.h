@@ -1,9 +1,16 @@
 /* CPU bodies of kiln_batch_reduce and kiln_batch_scale. A vector, or a piece of a long one, is one thread's; how they are shared out
  * hangs on the batch alone. Numbers come in blocks that the first cache level keeps, so that what takes two looks (a variance, the
  * place of a maximum) reads memory once. */
+#include "core/limits.h"
 #include "ops/batch/batch.h"
 
-enum { FN(BATCH_SIDE) = 16, FN(BATCH_BLOCK) = 1024, FN(BATCH_SHORT) = 64, FN(BATCH_SHORT_SUMS) = 160 };
+enum {
+    FN(BATCH_SIDE) = 16,
+    FN(BATCH_BLOCK) = 1024,
+    FN(BATCH_SHORT) = 96,
+    FN(BATCH_AHEAD) = 2048,
+    FN(BATCH_SHORT_SCALED) = 64
+};
 
 /* Kinds whose part is one number, in double. */
 ALWAYS_INLINE double FN(batch_term)(double a, double x, int kind) {
@@ -17,33 +24,29 @@ ALWAYS_INLINE double FN(batch_term)(double a, double x, int kind) {
     }
 }
 
-typedef double FN(batch_wide) __attribute__((vector_size(SIMD_BYTES)));
-typedef int64_t FN(batch_bits) __attribute__((vector_size(SIMD_BYTES)));
-typedef real FN(batch_narrow) __attribute__((vector_size(SIMD_BYTES / 8 * real_bytes)));
-enum { FN(BATCH_LANES) = SIMD_BYTES / 8, FN(BATCH_AHEAD) = 2048 };
+/* ---- kinds whose part is one number: numbers that lie side by side, one a lane ---- */
 
-/* What numbers that lie side by side add to sums that do: of the kinds that are sums. */
-ALWAYS_INLINE FN(batch_wide) FN(batch_terms)(const real *x, int kind) {
-    FN(batch_narrow) narrow;
-    memcpy(&narrow, x, sizeof narrow);
-    const FN(batch_wide) v = __builtin_convertvector(narrow, FN(batch_wide));
+ALWAYS_INLINE FN(vdouble) FN(batch_terms)(const real *x, int kind) {
+    const FN(vdouble) v = FN(load_doubles)(x);
     if (kind == BATCH_SQUARES || kind == BATCH_L2) return v * v;
-    return kind == BATCH_L1 ? (FN(batch_wide))((FN(batch_bits))v & INT64_MAX) : v;
+    if (kind == BATCH_MIN) return -v;
+    return kind == BATCH_L1 ? (FN(vdouble))((FN(vdouble_mask))v & INT64_MAX) : v;
 }
 
-ALWAYS_INLINE double FN(batch_lane_sum)(FN(batch_wide) v) {
-    double part[FN(BATCH_LANES)];
-    memcpy(part, &v, sizeof part);
-    for (int half = FN(BATCH_LANES) / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) part[l] += part[l + half];
-    return part[0];
+ALWAYS_INLINE FN(vdouble) FN(batch_either)(FN(vdouble_mask) which, FN(vdouble) a, FN(vdouble) b) {
+    return (FN(vdouble))(((FN(vdouble_mask))a & which) | ((FN(vdouble_mask))b & ~which));
 }
 
-/* The last lanes, `count` of them. */
-ALWAYS_INLINE FN(batch_bits) FN(batch_last)(int64_t count) {
-    FN(batch_bits) lane = {0};
-    for (int l = 0; l < FN(BATCH_LANES); l++) lane[l] = l;
-    return (FN(batch_bits))(lane >= FN(BATCH_LANES) - count);
+/* Two parts in each lane become one. */
+ALWAYS_INLINE FN(vdouble) FN(batch_joined)(FN(vdouble) a, FN(vdouble) b, int kind) {
+    return kind == BATCH_MAX || kind == BATCH_MIN ? FN(larger_doubles)(a, b) : a + b;
+}
+
+ALWAYS_INLINE FN(vdouble) FN(batch_values)(FN(vdouble) part, int kind, double n) {
+    if (kind == BATCH_MIN) return -part;
+    if (kind == BATCH_MEAN) return part / n;
+    for (int l = 0; kind == BATCH_L2 && l < DOUBLE_LANES; l++) part[l] = sqrt(part[l]);
+    return part;
 }
 
 /* Sixteen chains side by side, which the compiler makes vectors of. */
@@ -125,65 +128,90 @@ ALWAYS_INLINE struct batch_part FN(batch_piece)(const real *x, int64_t step, int
     return p;
 }
 
-/* Vectors [first, end) of n elements each that lie side by side, one a lane; the rest is the caller's. */
-ALWAYS_INLINE int64_t FN(batch_side_by_side)(real *result, const real *X, int64_t n, int64_t first,
-                                             int64_t end, int kind) {
-    const double none = batch_none(kind).a;
-    for (; first + FN(BATCH_SIDE) <= end; first += FN(BATCH_SIDE)) {
-        const real *x = X + first * n;
-        double part[FN(BATCH_SIDE)];
-        for (int l = 0; l < FN(BATCH_SIDE); l++) part[l] = none;
-        for (int64_t i = 0; i < n; i++)
-            for (int l = 0; l < FN(BATCH_SIDE); l++)
-                part[l] = FN(batch_term)(part[l], (double)x[l * n + i], kind);
-        for (int l = 0; l < FN(BATCH_SIDE); l++)
-            result[first + l] = (real)batch_value((struct batch_part){.a = part[l]}, kind, (double)n);
+/* ---- short vectors of equal length that lie side by side ---- */
+
+/* Neighbouring lanes of the sequence (a, b) join. */
+#if SIMD_BYTES == 64
+#define BATCH_EVEN 0, 2, 4, 6, 8, 10, 12, 14
+#define BATCH_ODD 1, 3, 5, 7, 9, 11, 13, 15
+#elif SIMD_BYTES == 32
+#define BATCH_EVEN 0, 2, 4, 6
+#define BATCH_ODD 1, 3, 5, 7
+#else
+#define BATCH_EVEN 0, 2
+#define BATCH_ODD 1, 3
+#endif
+#ifdef __clang__
+#define BATCH_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define BATCH_SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (FN(vdouble_mask)){__VA_ARGS__})
+#endif
+ALWAYS_INLINE FN(vdouble) FN(batch_neighbours)(FN(vdouble) a, FN(vdouble) b, int kind) {
+    return FN(batch_joined)(BATCH_SHUFFLE(a, b, BATCH_EVEN), BATCH_SHUFFLE(a, b, BATCH_ODD), kind);
+}
+#undef BATCH_SHUFFLE
+#undef BATCH_EVEN
+#undef BATCH_ODD
+
+/* What a vector of n elements has, in lanes. `last`: the lanes of the last load that are its own, which takes its last elements, or,
+ * of a vector shorter than the lanes, its first and what is behind them. */
+ALWAYS_INLINE FN(vdouble)
+    FN(batch_lanes)(const real *x, int64_t n, FN(vdouble_mask) last, bool shorter, int kind) {
+    enum { L = DOUBLE_LANES };
+    const FN(vdouble) none = batch_none(kind).a - (FN(vdouble)){0};
+    const int64_t whole = n / L * L;
+    FN(vdouble) a = none, b = none;
+    int64_t i = 0;
+    __builtin_prefetch((const char *)x + FN(BATCH_AHEAD), 0, 2);
+    if (shorter) return FN(batch_either)(last, FN(batch_terms)(x, kind), none);
+    if (whole < n) a = FN(batch_either)(last, FN(batch_terms)(x + n - L, kind), none);
+    for (; i + 2 * L <= whole; i += 2 * L) {
+        a = FN(batch_joined)(a, FN(batch_terms)(x + i, kind), kind);
+        b = FN(batch_joined)(b, FN(batch_terms)(x + i + L, kind), kind);
+    }
+    if (i < whole) b = FN(batch_joined)(b, FN(batch_terms)(x + i, kind), kind);
+    return FN(batch_joined)(a, b, kind);
+}
+
+ALWAYS_INLINE FN(vdouble_mask) FN(batch_last)(int64_t n) {
+    enum { L = DOUBLE_LANES };
+    FN(vdouble_mask) lane = {0};
+    for (int l = 0; l < L; l++) lane[l] = l;
+    return n < L ? (FN(vdouble_mask))(lane < n) : (FN(vdouble_mask))(lane >= L - n % L);
+}
+
+/* Vectors from `first` on while there are enough for a vector of results: a tree halves the lanes of `pieces` loads together. pieces < lanes:
+ * so long are the vectors, of which a load takes several; else each has a piece. Constants: pieces, shorter. */
+ALWAYS_INLINE int64_t FN(batch_short)(real *result, const real *x, int64_t n, int64_t first, int64_t end,
+                                      int pieces, bool shorter, int kind) {
+    enum { L = DOUBLE_LANES };
+    const FN(vdouble_mask) last = FN(batch_last)(n);
+    for (; first + L <= end; first += L) {
+        const real *from = x + first * n;
+        FN(vdouble) part[L];
+#pragma GCC unroll 8
+        for (int l = 0; l < pieces; l++)
+            part[l] = pieces < L ? FN(batch_terms)(from + l * L, kind)
+                                 : FN(batch_lanes)(from + l * n, n, last, shorter, kind);
+        if (pieces < L) __builtin_prefetch((const char *)from + FN(BATCH_AHEAD), 0, 2);
+#pragma GCC unroll 3
+        for (int left = pieces / 2; left > 0; left /= 2)
+#pragma GCC unroll 4
+            for (int l = 0; l < left; l++) part[l] = FN(batch_neighbours)(part[2 * l], part[2 * l + 1], kind);
+        FN(store_doubles)(result + first, FN(batch_values)(part[0], kind, (double)n));
     }
     return first;
 }
 
-/* Vectors [first, end) of n elements each, few of them, one after the other: four chains each, and the processor works on several
- * vectors at a time by itself. Vector instructions would take longer to add up their lanes than to fill them. */
-ALWAYS_INLINE void FN(batch_short)(real *result, const real *x, int64_t n, int64_t first, int64_t end,
-                                   int kind) {
-    const double none = batch_none(kind).a;
-    for (int64_t v = first; v < end; v++, x += n) {
-        double a = none, b = none, c = none, d = none;
-        int64_t i = 0;
-        for (; i + 4 <= n; i += 4) {
-            a = FN(batch_term)(a, (double)x[i], kind);
-            b = FN(batch_term)(b, (double)x[i + 1], kind);
-            c = FN(batch_term)(c, (double)x[i + 2], kind);
-            d = FN(batch_term)(d, (double)x[i + 3], kind);
-        }
-        for (; i < n; i++) a = FN(batch_term)(a, (double)x[i], kind);
-        struct batch_part p = {.a = a}, q = {.a = c};
-        batch_join(&p, (struct batch_part){.a = b}, kind);
-        batch_join(&q, (struct batch_part){.a = d}, kind);
-        batch_join(&p, q, kind);
-        result[v] = (real)batch_value(p, kind, (double)n);
-    }
-}
-
-/* The same for kinds that are sums, and vectors that fill the lanes: what is left at the end comes again with those before it. */
-ALWAYS_INLINE void FN(batch_short_sums)(real *result, const real *x, int64_t n, int64_t first, int64_t end,
-                                        int kind) {
-    enum { L = FN(BATCH_LANES) };
-    const int64_t whole = n / L * L;
-    const FN(batch_bits) last = FN(batch_last)(n - whole);
-    for (int64_t v = first; v < end; v++, x += n) {
-        FN(batch_wide)
-        sum = (FN(batch_wide))((FN(batch_bits))FN(batch_terms)(x + n - L, kind) & last), more = {0};
-        __builtin_prefetch((const char *)x + FN(BATCH_AHEAD), 0, 2);
-        int64_t i = 0;
-        for (; i + 2 * L <= whole; i += 2 * L) {
-            sum += FN(batch_terms)(x + i, kind);
-            more += FN(batch_terms)(x + i + L, kind);
-        }
-        if (i < whole) more += FN(batch_terms)(x + i, kind);
-        result[v] =
-            (real)batch_value((struct batch_part){.a = FN(batch_lane_sum)(sum + more)}, kind, (double)n);
-    }
+/* Vectors [first, end) of `count`, as far as no load would go beyond the last; what follows is the caller's. */
+ALWAYS_INLINE int64_t FN(batch_side_by_side)(real *result, const real *x, int64_t n, int64_t first,
+                                             int64_t end, int64_t count, int kind) {
+    enum { L = DOUBLE_LANES };
+    if (n == 1) return FN(batch_short)(result, x, 1, first, end, 1, false, kind);
+    if (n == 2) return FN(batch_short)(result, x, 2, first, end, 2, false, kind);
+    if (n == 4 && L > 4) return FN(batch_short)(result, x, 4, first, end, 4, false, kind);
+    if (n >= L) return FN(batch_short)(result, x, n, first, end, L, false, kind);
+    return FN(batch_short)(result, x, n, first, ki_min(end, count - ki_ceil_div(L, n)), L, true, kind);
 }
 
 /* Columns [first, end) of a matrix: `stride` is 1, and blocks of columns go down the rows together. */
@@ -207,6 +235,7 @@ struct FN(batching) {
     const kiln_batch *batch;
     struct batch_part *partial;
     int kind, parts;
+    bool past; /* the result is stored past the caches */
 };
 
 /* Vectors, all but those that the list of pieces has. */
@@ -216,17 +245,8 @@ ALWAYS_INLINE void FN(batch_vectors)(const struct FN(batching) * of, int64_t fir
     real *result = VALUES(of->result);
     const bool one_number = kind <= BATCH_MIN || kind == BATCH_MEAN,
                scaled = kind == BATCH_L2 && real_bytes == 8;
-    const bool sums = kind != BATCH_MAX && kind != BATCH_MIN;
-    if (!b->offsets && b->step == 1 && b->stride == b->length && one_number && !scaled &&
-        b->length <= (sums ? FN(BATCH_SHORT_SUMS) : FN(BATCH_SHORT))) {
-        if (b->length < 4) first = FN(batch_side_by_side)(result, X + b->first, b->length, first, end, kind);
-        const real *x = X + b->first + first * b->length;
-        if (sums && b->length >= 2 * FN(BATCH_LANES))
-            FN(batch_short_sums)(result, x, b->length, first, end, kind);
-        else
-            FN(batch_short)(result, x, b->length, first, end, kind);
-        return;
-    }
+    if (ki_batch_adjoins(b) && one_number && !scaled && b->length > 0 && b->length <= FN(BATCH_SHORT))
+        first = FN(batch_side_by_side)(result, X + b->first, b->length, first, end, b->count, kind);
     if (!b->offsets && b->stride == 1 && b->step > 1) {
         FN(batch_columns)(result, X, b, first, end, kind);
         return;
@@ -297,22 +317,63 @@ void FN(batch_reduce)(kiln_matrix *result, const kiln_matrix *X, const kiln_batc
 
 /* ------------------------------------------------------------------------------------------ scaling */
 
+/* Numbers that lie side by side; past: Y is larger than the caches. */
+ALWAYS_INLINE void FN(batch_multiply)(real *y, const real *x, int64_t n, real factor, bool past) {
+    int64_t i = 0;
+    for (; past && i < n && (uintptr_t)(y + i) % SIMD_BYTES != 0; i++) y[i] = factor * x[i];
+    for (; past && i + LANES <= n; i += LANES) {
+        __builtin_prefetch((const char *)(x + i) + FN(BATCH_AHEAD), 0, 2);
+        FN(store_past)(y + i, factor * FN(load)(x + i));
+    }
+    for (; i < n; i++) y[i] = factor * x[i];
+}
+
+/* Vectors [first, end) that lie side by side, of n elements each: so many loads have the elements of as many vectors as there are
+ * lanes, whose factors are put beside them. What follows is the caller's. */
+ALWAYS_INLINE int64_t FN(batch_scale_short)(const struct FN(batching) * of, int64_t first, int64_t end) {
+    const int64_t n = of->batch->length;
+    const real *X = VALUES(of->X) + of->batch->first, *scale = VALUES(of->scale);
+    real *Y = VALUES(of->result) + of->batch->first;
+    FN(vmask) which[FN(BATCH_SHORT_SCALED)];
+    for (int64_t j = 0; j < n; j++)
+        for (int l = 0; l < LANES; l++) which[j][l] = (real_bits)((j * LANES + l) / n);
+    const bool past = of->past && (uintptr_t)(Y + first * n) % SIMD_BYTES == 0;
+    for (; first + LANES <= end; first += LANES) {
+        const FN(vreal) factors = FN(load)(scale + first);
+        const real *x = X + first * n;
+        real *y = Y + first * n;
+        for (int64_t j = 0; j < n; j++) {
+            const FN(vreal) scaled = FN(permuted)(factors, which[j]) * FN(load)(x + j * LANES);
+            __builtin_prefetch((const char *)(x + j * LANES) + FN(BATCH_AHEAD), 0, 2);
+            if (past)
+                FN(store_past)(y + j * LANES, scaled);
+            else
+                FN(store)(y + j * LANES, scaled);
+        }
+    }
+    return first;
+}
+
 static void FN(batch_scale_vectors)(void *arg, int part) {
     const struct FN(batching) *of = arg;
     const kiln_batch *b = of->batch;
     const real *X = VALUES(of->X);
     real *Y = VALUES(of->result);
     const int64_t end = ki_batch_share(b, part + 1, of->parts);
+    const bool few = ki_batch_adjoins(b) && b->length > 0 && b->length <= FN(BATCH_SHORT_SCALED);
     for (int64_t v = ki_batch_share(b, part, of->parts); v < end; v++) {
         const int64_t origin = b->offsets ? b->offsets[v] : b->first + v * b->stride;
         const int64_t length = b->offsets ? b->offsets[v + 1] - origin : b->length;
         const real factor = VALUES(of->scale)[v];
         if (length > KI_BATCH_LONG_CPU) continue;
-        if (b->step == 1)
-            for (int64_t i = origin; i < origin + length; i++) Y[i] = factor * X[i];
-        else
-            for (int64_t i = 0; i < length; i++) Y[origin + i * b->step] = factor * X[origin + i * b->step];
+        if (few && end - v >= LANES && (!of->past || (uintptr_t)(Y + origin) % SIMD_BYTES == 0))
+            v = FN(batch_scale_short)(of, v, end) - 1;
+        else if (b->step == 1)
+            FN(batch_multiply)
+        (Y + origin, X + origin, length, factor, of->past && length > FN(BATCH_SHORT_SCALED));
+        else for (int64_t i = 0; i < length; i++) Y[origin + i * b->step] = factor * X[origin + i * b->step];
     }
+    if (of->past) FN(end_of_stores_past)();
 }
 
 static void FN(batch_scale_piece)(void *arg, int part) {
@@ -321,14 +382,21 @@ static void FN(batch_scale_piece)(void *arg, int part) {
     const int64_t *piece = b->pieces.piece + 3 * (int64_t)part;
     const int64_t origin = b->offsets ? b->offsets[piece[0]] : b->first + piece[0] * b->stride;
     const real factor = VALUES(of->scale)[piece[0]];
-    for (int64_t i = piece[1]; i < piece[2]; i++)
-        VALUES(of->result)[origin + i * b->step] = factor * VALUES(of->X)[origin + i * b->step];
+    real *y = VALUES(of->result) + origin;
+    const real *x = VALUES(of->X) + origin;
+    if (b->step == 1) {
+        FN(batch_multiply)(y + piece[1], x + piece[1], piece[2] - piece[1], factor, of->past);
+        if (of->past) FN(end_of_stores_past)();
+        return;
+    }
+    for (int64_t i = piece[1]; i < piece[2]; i++) y[i * b->step] = factor * x[i * b->step];
 }
 
 void FN(batch_scale)(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
                      const kiln_batch *batch) {
     struct FN(batching)
         of = {.result = Y, .X = X, .scale = scale, .batch = batch, .parts = ki_batch_shares(batch)};
+    of.past = VALUES(Y) != VALUES(X) && batch->elements * real_bytes >= ki_limits.cpu_past_bytes;
     if (batch->pieces.vectors < batch->count)
         ki_parallel(X->device->threads, of.parts, FN(batch_scale_vectors), &of);
     ki_parallel(X->device->threads, (int)batch->pieces.count, FN(batch_scale_piece), &of);
