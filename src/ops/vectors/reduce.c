@@ -17,7 +17,7 @@
 KI_ARGUMENTS(reduce);
 KI_ARGUMENTS(reduce_finish);
 
-enum { GROUP = 128 };
+enum { GROUP = 128, SPAN_MOST = 32 /* columns of a group: of f32 they fill a line of a cache */ };
 
 /* What the groups of a launch leave, added up in order. */
 static double join_column(const void *partials, kiln_type type, int64_t groups, int64_t columns, int64_t c,
@@ -31,25 +31,25 @@ static double join_column(const void *partials, kiln_type type, int64_t groups, 
     return sum;
 }
 
-/* A reduction of columns [first, first + columns) by each of `groups` groups: what it leaves in `partial`. */
+/* A reduction of columns [first, first + columns), of which a group takes `span`, by `groups` shares of the rows: what it leaves in
+ * `partial`. */
 struct reduction {
     const kiln_matrix *X, *Y; /* Y may be NULL */
     int kind;
-    int64_t first, columns, groups;
+    int64_t first, columns, span, groups;
     double scale;
     const kiln_matrix *largest; /* the row from which the columns' scales come; NULL: `scale` */
     int64_t row;
     char defines[64];
 };
 
-static struct reduction reduction_of(const kiln_matrix *X, const kiln_matrix *Y, int kind) {
+static struct reduction reduction_of(const kiln_matrix *X, const kiln_matrix *Y, int kind, int64_t first,
+                                     int64_t columns) {
     const int64_t most = (int64_t)X->device->properties.compute_units * 2;
-    struct reduction r = {.X = X,
-                          .Y = Y,
-                          .kind = kind,
-                          .columns = X->cols,
-                          .groups = ki_min(ki_ceil_div(X->rows, GROUP), most)};
-    r.scale = 1;
+    struct reduction r = {
+        .X = X, .Y = Y, .kind = kind, .first = first, .columns = columns, .span = 1, .scale = 1};
+    while (r.span < SPAN_MOST && 2 * r.span <= columns) r.span *= 2;
+    r.groups = ki_min(ki_ceil_div(X->rows, GROUP / r.span), most);
     snprintf(r.defines, sizeof r.defines, "-DKIND=%d -DGROUP=%d%s", kind, GROUP,
              X->nnz > ki_limits.index32 ? " -DINDEX64" : "");
     return r;
@@ -64,11 +64,11 @@ static kiln_status launch(const struct ki_buffer *partial, const struct reductio
     kiln_status status;
     const kiln_matrix *X = r->X, *Y = r->Y ? r->Y : X;
     TRY(ki_kernel_get(&kernel, X->device, "reduce", "reduce", X->type, r->defines));
-    TRY(ki_kernel_launch(X->device, kernel, r->groups * r->columns, GROUP,
+    TRY(ki_kernel_launch(X->device, kernel, r->groups * ki_ceil_div(r->columns, r->span), GROUP,
                          KI_PACK(reduce, X, .partial = partial, .X = X, .Y = Y, .largest = r->largest,
                                  .rows = X->rows, .row = r->row, .k = (int32_t)X->cols,
                                  .y_cols = (int32_t)Y->cols, .first = (int32_t)r->first,
-                                 .count = (int32_t)r->columns, .scale = r->scale)));
+                                 .count = (int32_t)r->columns, .span = (int32_t)r->span, .scale = r->scale)));
 done:
     return status;
 }
@@ -76,9 +76,7 @@ done:
 /* Columns [first, first + columns) in one launch and one download, as each costs the time of many rows. */
 static kiln_status reduce_columns(double *result, const kiln_matrix *X, const kiln_matrix *Y, int kind,
                                   double scale, int64_t first, int64_t columns) {
-    struct reduction r = reduction_of(X, Y, kind);
-    r.first = first;
-    r.columns = columns;
+    struct reduction r = reduction_of(X, Y, kind, first, columns);
     r.scale = scale;
     struct ki_buffer partial;
     kiln_status status;
@@ -186,7 +184,7 @@ static kiln_status check_into(const char *call, const kiln_matrix *R, int64_t ro
 /* scaled: row `row` holds the columns' largest elements, by which squares are scaled. */
 static kiln_status reduce_into_gpu(kiln_matrix *R, int64_t row, const kiln_matrix *X, const kiln_matrix *Y,
                                    int kind, bool scaled) {
-    struct reduction r = reduction_of(X, Y, kind);
+    struct reduction r = reduction_of(X, Y, kind, 0, X->cols);
     struct ki_buffer partial;
     struct ki_kernel *finish;
     kiln_status status;

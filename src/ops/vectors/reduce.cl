@@ -1,6 +1,6 @@
-/* GPU body of the column reductions: each group leaves the reduction of its rows of one of `count` columns from
- * `first` (KIND of ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][count]. Squares are scaled by `scale`,
- * or by what row `row` of `largest` says. */
+/* GPU body of the column reductions: each group leaves the reduction of its rows of `span` adjacent ones of `count` columns from
+ * `first` (KIND of ops/vectors/reduce.h), in `wide` and in a fixed order: partial[share of the rows][count]. Adjacent threads read
+ * adjacent columns; span is a power of two, GROUP at most. Squares are scaled by `scale`, or by what row `row` of `largest` says. */
 
 #define ARGUMENTS_reduce(FIRST, NEXT)                                                                        \
     FIRST(SPACE, wide, partial)                                                                              \
@@ -13,6 +13,7 @@
     NEXT(VALUE, int, y_cols)                                                                                 \
     NEXT(VALUE, int, first)                                                                                  \
     NEXT(VALUE, int, count)                                                                                  \
+    NEXT(VALUE, int, span)                                                                                   \
     NEXT(VALUE, wide, scale)
 
 #define ARGUMENTS_reduce_finish(FIRST, NEXT)                                                                 \
@@ -24,28 +25,33 @@
     NEXT(VALUE, int, scaled)
 
 #ifndef KI_HOST
-DEVICE_FN wide reduce_group(wide sum, LOCAL_PTR wide *shared) {
+/* Thread l of the first `span` has what threads l, l + span, l + 2 span, ... have together. */
+DEVICE_FN wide reduce_group(wide sum, int span, LOCAL_PTR wide *shared) {
     const int lane = (int)get_local_id(0);
     shared[lane] = sum;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int reach = GROUP / 2; reach > 0; reach /= 2) {
+    for (int reach = GROUP / 2; reach >= span; reach /= 2) {
         if (lane < reach) shared[lane] = reduce_join(shared[lane], shared[lane + reach], KIND);
         barrier(CLK_LOCAL_MEM_FENCE);
     }
-    return shared[0];
+    return shared[lane];
 }
 
 __kernel void reduce(PARAMETERS(reduce)) {
     LOCAL wide shared[GROUP];
-    const int lane = (int)get_local_id(0), group = (int)get_group_id(0), column = first + group % count;
-    const index_t step = (index_t)(get_num_groups(0) / count) * GROUP;
-    const int y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
-    const wide by = largest ? reduce_scale(largest[row * k + column]) : scale;
+    const int lane = (int)get_local_id(0), group = (int)get_group_id(0), blocks = (count + span - 1) / span;
+    const int share = group / blocks, column = first + group % blocks * span + lane % span;
+    const int rows_at_once = GROUP / span, y_column = y_cols == 1 ? 0 : column; /* one column of Y serves all of X's */
+    const index_t step = (index_t)(get_num_groups(0) / blocks) * rows_at_once;
+    const bool mine = column < first + count;
+    const wide by = largest && mine ? reduce_scale(largest[row * k + column]) : scale;
+    const index_t end = mine ? (index_t)rows : 0;
     wide sum = 0;
-    for (index_t i = (index_t)(group / count) * GROUP + lane; i < (index_t)rows; i += step)
+#pragma unroll 4
+    for (index_t i = (index_t)share * rows_at_once + lane / span; i < end; i += step)
         sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, by);
-    sum = reduce_group(sum, shared);
-    if (lane == 0) partial[group] = sum;
+    sum = reduce_group(sum, span, shared);
+    if (lane < span && mine) partial[(long)share * count + column - first] = sum;
 }
 
 /* A group a column joins what the groups of the launch before have left: row `row` of R. */
@@ -56,7 +62,7 @@ __kernel void reduce_finish(PARAMETERS(reduce_finish)) {
     wide sum = 0;
 #pragma unroll 1
     for (int g = lane; g < groups; g += GROUP) sum = reduce_join(sum, partial[g * k + column], KIND);
-    sum = reduce_group(sum, shared);
+    sum = reduce_group(sum, 1, shared);
     if (lane > 0) return;
     *result = KIND == 2 ? sqrt(sum) / (scaled ? reduce_scale(*result) : (wide)1) : sum;
 }

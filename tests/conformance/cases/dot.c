@@ -4,7 +4,7 @@
 
 static void list(struct problem_list *list) {
     static const int64_t shapes[][2] = {{0, 1},    {0, 3},     {1, 1},    {5, 64},     {257, 1}, {1000, 3},
-                                        {311, 17}, {70001, 1}, {4099, 8}, {300001, 1}, {31, 2}};
+                                        {311, 17}, {70001, 1}, {4099, 8}, {300001, 1}, {31, 2},  {2003, 65}};
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
         for (unsigned t = 0; t < 2; t++)
             problem_add(list, (struct problem){.format = KILN_DENSE,
