@@ -2,12 +2,16 @@
  *   G_A = l2 A - P B,   G_B = l2 B - P^T A:  each one pass that makes P's entries and multiplies them by the factor at once,
  *   H_A = l2 + N (B .* B),  H_B = l2 + N^T (A .* A),  N one where S has entries: the diagonals of the Hessian's blocks,
  *   Z = G ./ H,  beta = max(0, G.(Z - Z_old) / G_old.Z_old),  D = beta D - Z.
- * Along D the objective is a polynomial of degree four. Its value and slope at 0 are there; three more values, each a sampled product
- * of which only the sum is wanted, determine it, and its first minimum is the step. A step that does not lower the objective, which
- * rounding alone can cause, is taken back and ends the run. */
+ * Along D the objective is a polynomial of degree four. Its value and slope at 0 are there; three more sums of squares, each a sampled
+ * product of which only the sum is wanted, determine it, for the norms along D follow from F.F, F.D and D.D; its first minimum is the
+ * step. A step that does not lower the objective, which rounding alone can cause, is taken back and ends the run.
+ *
+ * Sums stay on the device until one is needed, and are then read together: a GPU waits for each reading. */
 #include "algorithms/factor/sfa.h"
 
 enum { STREAM = 0x5fa, SIDES = 2 };
+/* Sums over both sides: G.Z, G.Z_old, G.D, F.D, D.D, F.F. */
+enum { NOW, BEFORE, SLOPE, CROSS, LENGTH, NORM, SUMS };
 
 /* One side's matrices: its factors F, gradient G, inverse diagonal H, scaled gradient Z and its former one, direction D. */
 struct side {
@@ -19,9 +23,11 @@ struct sfa {
     kiln_matrix *S, *N,
         *T; /* the ratings less their means; ones where S has entries; the same of what is held out, or NULL */
     struct side side[SIDES];
-    double *one, *other; /* coefficients, one a factor */
+    kiln_matrix *sums; /* a row a sum and side, a column a factor */
+    double *read;      /* the same in host memory */
     int64_t factors;
-    double slope, decrease; /* G.D; G.Z of the step before */
+    double decrease;  /* G.Z of the step before */
+    double sum[SUMS]; /* as last read */
     double step, objective, start, test_rmse;
     const kiln_sfa_options *options;
     kiln_report report;
@@ -29,21 +35,26 @@ struct sfa {
 
 /* ------------------------------------------------------------------------------------------ vectors */
 
-static void fill(double *values, int64_t count, double value) {
-    for (int64_t i = 0; i < count; i++) values[i] = value;
+/* W = a X + b Y; b = 0: Y need not hold numbers. */
+static kiln_status add(kiln_matrix *W, double a, const kiln_matrix *X, double b, const kiln_matrix *Y) {
+    return kiln_combine_from(W, &(kiln_ratio){.factor = a}, X, &(kiln_ratio){.factor = b}, b != 0 ? Y : NULL);
 }
 
-/* W = a X + b Y, all columns alike. */
-static kiln_status add(struct sfa *s, kiln_matrix *W, double a, const kiln_matrix *X, double b,
-                       const kiln_matrix *Y) {
-    fill(s->one, s->factors, a);
-    fill(s->other, s->factors, b);
-    return kiln_combine(W, s->one, X, s->other, Y);
+/* Queues X.Y of a side. */
+static kiln_status dot(struct sfa *s, int sum, int side, const kiln_matrix *X, const kiln_matrix *Y) {
+    return kiln_dot_into(s->sums, SIDES * sum + side, X, Y);
 }
 
-static kiln_status dot(double *sum, struct sfa *s, const kiln_matrix *X, const kiln_matrix *Y) {
-    kiln_status status = kiln_dot(s->one, X, Y);
-    for (int64_t k = 0; status == KILN_OK && k < s->factors; k++) *sum += s->one[k];
+/* The sums from `first` to `last`, as far as they have been queued. */
+static kiln_status read_sums(struct sfa *s, int first, int last) {
+    const bool narrow = kiln_matrix_type(s->sums) == KILN_F32;
+    const float *floats = (const float *)s->read;
+    const kiln_status status = kiln_matrix_get(s->read, s->sums);
+    for (int sum = first; status == KILN_OK && sum <= last; sum++) {
+        s->sum[sum] = 0;
+        for (int64_t at = sum * SIDES * s->factors; at < (sum + 1) * SIDES * s->factors; at++)
+            s->sum[sum] += narrow ? (double)floats[at] : s->read[at];
+    }
     return status;
 }
 
@@ -53,31 +64,18 @@ static kiln_sample sample_of(const kiln_matrix *S, const kiln_matrix *A, const k
     return (kiln_sample){.kind = KILN_SAMPLE_RESIDUAL, .S = S, .A = A, .B = B};
 }
 
-/* *sum = squares of the residuals; of T, if there is nothing in S. */
-static kiln_status value_at(double *objective, struct sfa *s, const kiln_matrix *A, const kiln_matrix *B) {
-    const kiln_sample sample = sample_of(s->S, A, B);
-    double squares = 0, norms = 0;
-    kiln_status status;
-    TRY(kiln_sddmm(NULL, &squares, 1, &sample, 0));
-    TRY(dot(&norms, s, A, A));
-    TRY(dot(&norms, s, B, B));
-    *objective = squares / 2 + s->options->l2 / 2 * norms;
-done:
-    return status;
-}
-
 /* G and the objective, which the same pass adds up. */
 static kiln_status gradients(double *objective, struct sfa *s) {
     struct side *a = &s->side[0], *b = &s->side[1];
     const kiln_sample sample = sample_of(s->S, a->F, b->F);
     const double l2 = s->options->l2;
-    double squares = 0, norms = 0;
+    double squares = 0;
     kiln_status status;
     TRY(kiln_sddmm_multiply(a->G, &squares, -1, KILN_PLAIN, &sample, l2, a->F));
     TRY(kiln_sddmm_multiply(b->G, NULL, -1, KILN_TRANSPOSED, &sample, l2, b->F));
-    TRY(dot(&norms, s, a->F, a->F));
-    TRY(dot(&norms, s, b->F, b->F));
-    *objective = squares / 2 + l2 / 2 * norms;
+    for (int i = 0; i < SIDES; i++) TRY(dot(s, NORM, i, s->side[i].F, s->side[i].F));
+    TRY(read_sums(s, NORM, NORM));
+    *objective = squares / 2 + l2 / 2 * s->sum[NORM];
 done:
     return status;
 }
@@ -105,9 +103,23 @@ done:
     return status;
 }
 
+/* D = beta D - Z, and its sums. */
+static kiln_status turn(struct sfa *s, double beta) {
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < SIDES; i++) {
+        struct side *own = &s->side[i];
+        TRY(add(own->D, -1, own->Z, beta, own->D));
+        TRY(dot(s, SLOPE, i, own->G, own->D));
+        TRY(dot(s, CROSS, i, own->F, own->D));
+        TRY(dot(s, LENGTH, i, own->D, own->D));
+    }
+    TRY(read_sums(s, SLOPE, LENGTH));
+done:
+    return status;
+}
+
 /* Z, and D from it. A direction that does not lead down, as rounding may make it, begins anew with -Z. */
 static kiln_status directions(struct sfa *s, bool anew) {
-    double now = 0, before = 0, slope = 0;
     kiln_status status = KILN_OK;
     for (int i = 0; i < SIDES; i++) {
         struct side *own = &s->side[i], *other = &s->side[1 - i];
@@ -115,31 +127,30 @@ static kiln_status directions(struct sfa *s, bool anew) {
         own->former = own->Z;
         own->Z = former;
         TRY(scale(s, own, other, i ? KILN_TRANSPOSED : KILN_PLAIN));
-        TRY(dot(&now, s, own->G, own->Z));
-        if (!anew) TRY(dot(&before, s, own->G, own->former));
+        TRY(dot(s, NOW, i, own->G, own->Z));
+        if (!anew) TRY(dot(s, BEFORE, i, own->G, own->former));
     }
-    const double beta = anew || !(s->decrease > 0) ? 0 : fmax((now - before) / s->decrease, 0);
-    for (int i = 0; i < SIDES; i++) {
-        struct side *own = &s->side[i];
-        TRY(add(s, own->D, -1, own->Z, beta, own->D));
-        TRY(dot(&slope, s, own->G, own->D));
-    }
+    TRY(read_sums(s, NOW, anew ? NOW : BEFORE));
+    const double now = s->sum[NOW],
+                 beta = anew || !(s->decrease > 0) ? 0 : fmax((now - s->sum[BEFORE]) / s->decrease, 0);
     s->decrease = now;
-    s->slope = slope;
-    if (slope >= 0 && !anew) { /* Z is right already */
-        for (int i = 0; i < SIDES; i++) TRY(add(s, s->side[i].D, -1, s->side[i].Z, 0, NULL));
-        s->slope = -now;
-    }
+    TRY(turn(s, beta));
+    if (s->sum[SLOPE] >= 0 && !anew) TRY(turn(s, 0)); /* Z is right already */
 done:
     return status;
 }
 
 /* ------------------------------------------------------------------------------------------ the step */
 
+/* At F + t D. */
 static kiln_status value_along(double *objective, struct sfa *s, double t) {
-    kiln_status status;
-    for (int i = 0; i < SIDES; i++) TRY(add(s, s->side[i].trial, 1, s->side[i].F, t, s->side[i].D));
-    TRY(value_at(objective, s, s->side[0].trial, s->side[1].trial));
+    double squares = 0;
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < SIDES; i++) TRY(add(s->side[i].trial, 1, s->side[i].F, t, s->side[i].D));
+    const kiln_sample sample = sample_of(s->S, s->side[0].trial, s->side[1].trial);
+    TRY(kiln_sddmm(NULL, &squares, 1, &sample, 0));
+    const double norms = s->sum[NORM] + t * (2 * s->sum[CROSS] + t * s->sum[LENGTH]);
+    *objective = squares / 2 + s->options->l2 / 2 * norms;
 done:
     return status;
 }
@@ -167,12 +178,12 @@ static double first_minimum(const double c[5], double most) {
 /* The step by which the objective is lowest, from its values at half, once and twice the former step. */
 static kiln_status find_step(double *step, struct sfa *s) {
     const double at[3] = {s->step / 2, s->step, s->step * 2};
-    double q[3], c[5] = {s->objective, s->slope};
+    double q[3], c[5] = {s->objective, s->sum[SLOPE]};
     kiln_status status = KILN_OK;
     for (int i = 0; i < 3; i++) { /* (f(t) - f - f' t) / t^2 = c2 + c3 t + c4 t^2 */
         double value;
         TRY(value_along(&value, s, at[i]));
-        q[i] = ((value - s->objective) / at[i] - s->slope) / at[i];
+        q[i] = ((value - s->objective) / at[i] - s->sum[SLOPE]) / at[i];
     }
     const double first = (q[1] - q[0]) / (at[1] - at[0]), second = (q[2] - q[1]) / (at[2] - at[1]);
     c[4] = (second - first) / (at[2] - at[0]);
@@ -185,7 +196,7 @@ done:
 
 static kiln_status move(struct sfa *s, double t) {
     kiln_status status = KILN_OK;
-    for (int i = 0; i < SIDES; i++) TRY(add(s, s->side[i].F, 1, s->side[i].F, t, s->side[i].D));
+    for (int i = 0; i < SIDES; i++) TRY(add(s->side[i].F, 1, s->side[i].F, t, s->side[i].D));
 done:
     return status;
 }
@@ -196,7 +207,7 @@ static kiln_status iterate_once(bool *fell, struct sfa *s, bool anew) {
     kiln_status status;
     TRY(directions(s, anew));
     *fell = false;
-    if (!(s->slope < 0)) return KILN_OK;
+    if (!(s->sum[SLOPE] < 0)) return KILN_OK;
     TRY(find_step(&step, s));
     TRY(move(s, step));
     TRY(gradients(&objective, s));
@@ -251,17 +262,20 @@ done:
 
 static kiln_status allocate(struct sfa *s, const kiln_matrix *A, const kiln_matrix *B) {
     kiln_status status = KILN_OK;
-    const size_t bytes = (size_t)s->factors * sizeof(double);
-    s->one = ki_alloc(bytes);
-    s->other = ki_alloc(bytes);
-    if (!s->one || !s->other) TRY(ki_fail_nomem(bytes, "coefficients"));
+    const size_t bytes = (size_t)(SUMS * SIDES * s->factors) * sizeof *s->read;
+    kiln_device *device = kiln_matrix_device(A);
+    kiln_device_info info = {0};
+    if (!(s->read = ki_alloc(bytes))) TRY(ki_fail_nomem(bytes, "sums"));
+    TRY(kiln_device_get_info(device, &info));
+    TRY(kiln_matrix_dense(&s->sums, device, info.has_f64 ? KILN_F64 : KILN_F32, SUMS * SIDES, s->factors,
+                          NULL));
     for (int i = 0; i < SIDES; i++) {
         struct side *own = &s->side[i];
         const kiln_matrix *given = i ? B : A;
         kiln_matrix **const all[] = {&own->F, &own->G, &own->H, &own->Z, &own->former, &own->D, &own->trial};
         for (size_t k = 0; k < sizeof all / sizeof *all; k++)
-            TRY(kiln_matrix_dense(all[k], kiln_matrix_device(given), kiln_matrix_type(given),
-                                  kiln_matrix_rows(given), s->factors, NULL));
+            TRY(kiln_matrix_dense(all[k], device, kiln_matrix_type(given), kiln_matrix_rows(given),
+                                  s->factors, NULL));
     }
 done:
     return status;
@@ -275,7 +289,7 @@ static kiln_status start(struct sfa *s, const kiln_matrix *A, const kiln_matrix 
             TRY(ki_sfa_factors(own->F, i ? B : A));
         } else {
             TRY(kiln_fill_random(own->F, KILN_NORMAL, (uint64_t)s->options->seed, STREAM + (uint64_t)i));
-            TRY(add(s, own->F, 0.1, own->F, 0, NULL));
+            TRY(add(own->F, 0.1, own->F, 0, NULL));
         }
     }
 done:
@@ -292,8 +306,8 @@ static void sfa_free(struct sfa *s) {
     kiln_matrix_free(s->N);
     kiln_matrix_free(s->T);
     ki_sfa_means_free(&s->means);
-    ki_free(s->one);
-    ki_free(s->other);
+    kiln_matrix_free(s->sums);
+    ki_free(s->read);
     kiln_report_free(&s->report);
 }
 
