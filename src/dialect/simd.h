@@ -37,6 +37,31 @@ ALWAYS_INLINE void FN(store)(real *to, FN(vreal) v) {
     memcpy(to, &v, sizeof v);
 }
 
+/* The first `count` numbers from there, zeros in the other lanes; nothing behind them is read or written. */
+ALWAYS_INLINE FN(vreal) FN(load_first)(const real *from, int64_t count) {
+#if defined(__AVX512F__)
+    const unsigned lanes = (1u << count) - 1;
+    return real_bytes == 4 ? (FN(vreal))_mm512_maskz_loadu_ps((__mmask16)lanes, from)
+                           : (FN(vreal))_mm512_maskz_loadu_pd((__mmask8)lanes, from);
+#else
+    real lanes[LANES] = {0};
+    for (int64_t i = 0; i < count; i++) lanes[i] = from[i];
+    return FN(load)(lanes);
+#endif
+}
+
+ALWAYS_INLINE void FN(store_first)(real *to, FN(vreal) v, int64_t count) {
+#if defined(__AVX512F__)
+    const unsigned lanes = (1u << count) - 1;
+    if (real_bytes == 4)
+        _mm512_mask_storeu_ps(to, (__mmask16)lanes, (__m512)v);
+    else
+        _mm512_mask_storeu_pd(to, (__mmask8)lanes, (__m512d)v);
+#else
+    for (int64_t i = 0; i < count; i++) to[i] = v[i];
+#endif
+}
+
 /* Doubles, whatever `real` is: as many numbers as fill a vector of them. Of f32 by name, as gcc 12 converts in halves. */
 typedef double FN(vdouble) __attribute__((vector_size(SIMD_BYTES)));
 typedef int64_t FN(vdouble_mask) __attribute__((vector_size(SIMD_BYTES)));

@@ -50,9 +50,11 @@ ALWAYS_INLINE void FN(sampled_dots)(real d[4], int count, const real *a, const r
     int64_t c = 0;
     for (; c + LANES <= k; c += LANES)
         for (int r = 0; r < count; r++) sum[r] += FN(load)(a + c) * FN(load)(b[r] + c);
+    if (c < k) {
+        const FN(vreal) rest = FN(load_first)(a + c, k - c);
+        for (int r = 0; r < count; r++) sum[r] += rest * FN(load_first)(b[r] + c, k - c);
+    }
     FN(four_lane_sums)(d, sum);
-    for (; c < k; c++)
-        for (int r = 0; r < count; r++) d[r] += a[c] * b[r][c];
 }
 
 ALWAYS_INLINE void FN(sampled_add)(real *y, int count, const real f[4], const real *const b[4], int64_t k) {
@@ -62,8 +64,11 @@ ALWAYS_INLINE void FN(sampled_add)(real *y, int count, const real f[4], const re
         for (int r = 0; r < count; r++) sum += f[r] * FN(load)(b[r] + c);
         FN(store)(y + c, sum);
     }
-    for (; c < k; c++)
-        for (int r = 0; r < count; r++) y[c] += f[r] * b[r][c];
+    if (c < k) {
+        FN(vreal) sum = FN(load_first)(y + c, k - c);
+        for (int r = 0; r < count; r++) sum += f[r] * FN(load_first)(b[r] + c, k - c);
+        FN(store_first)(y + c, sum, k - c);
+    }
 }
 
 ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int count) {
@@ -75,11 +80,11 @@ ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int co
     }
 }
 
-/* Row number `row` of a factor: where it lies, or in `widened`, if it is of half precision. */
+/* Row number `row` of a factor: where it lies, or, of half precision, in `widened`, which is NULL otherwise. */
 ALWAYS_INLINE const real *FN(factor_row)(const struct ki_sampled *s, const kiln_matrix *factor, int64_t row,
                                          real *widened) {
 #if real_bytes == 4
-    if (s->halves) {
+    if (widened) {
         FN(widen)
         (widened, (const uint16_t *)ki_host(&factor->values) + row * s->k, s->k, s->halves == KILN_BF16);
         return widened;
@@ -89,32 +94,50 @@ ALWAYS_INLINE const real *FN(factor_row)(const struct ki_sampled *s, const kiln_
     return VALUES(factor) + row * s->k;
 }
 
-/* `count` entries from e on, of a row whose A is a and whose sum is y. */
+/* What `count` entries become, and their part of the sum, if that is wanted: the kind is asked for once. */
+ALWAYS_INLINE void FN(sampled_values)(real f[4], double *sum, const struct ki_sampled *s, int count,
+                                      const real *value, const real d[4]) {
+    const real least = (real)s->floor;
+#define CASE(K)                                                                                              \
+    case K:                                                                                                  \
+        for (int r = 0; r < count; r++) f[r] = FN(sample_value)(K, value[r], d[r], least);                   \
+        for (int r = 0; s->sum && r < count; r++) *sum += FN(sample_part)(K, value[r], d[r], least);         \
+        break;
+    switch (s->kind) {
+        CASE(0)
+        CASE(KILN_SAMPLE_PRODUCT)
+        CASE(KILN_SAMPLE_TIMES)
+        CASE(KILN_SAMPLE_QUOTIENT)
+        CASE(KILN_SAMPLE_RESIDUAL)
+        CASE(KI_SAMPLE_WANTED)
+        CASE(KI_SAMPLE_SEEN)
+    default: break;
+    }
+#undef CASE
+}
+
+/* `count` entries from e on, of a row whose A is a and whose sum is y, or NULL. widened: for four rows of B of half precision. */
 ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, int count, const real *a,
                                        real *widened, real *y, double *sum) {
-    const real *value = ki_host(s->value), least = (real)s->floor, *b[4];
+    const real *value = ki_host(s->value), *b[4];
     const int32_t *col = ki_host(s->col);
-    real d[4] = {0}, f[4];
+    real d[4] = {0}, f[4] = {0};
     FN(sampled_ask)(s, e, count);
-    for (int r = 0; r < count; r++) b[r] = FN(factor_row)(s, s->B, col[e + r], widened + r * s->k);
+    for (int r = 0; r < count; r++)
+        b[r] = FN(factor_row)(s, s->B, col[e + r], widened ? widened + r * s->k : NULL);
     if (s->kind) FN(sampled_dots)(d, count, a, b, s->k);
-    for (int r = 0; r < count; r++) {
-        f[r] = FN(sample_value)(s->kind, value[e + r], d[r], least);
-        if (s->sum) *sum += FN(sample_part)(s->kind, value[e + r], d[r], least);
-    }
+    FN(sampled_values)(f, sum, s, count, value + e, d);
     for (int r = 0; s->P && r < count; r++) {
         real *p = VALUES(s->P) + e + r;
         *p = (real)s->alpha * f[r] + (s->beta == 0 ? 0 : (real)s->beta * *p);
     }
-    if (s->Y) FN(sampled_add)(y, count, f, b, s->k);
+    if (y) FN(sampled_add)(y, count, f, b, s->k);
 }
 
-ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, real *widened, double *sum) {
-    const int64_t *start = ki_host(s->start), k = s->k;
-    real y[KI_SAMPLE_COLUMNS]; /* without Y a row of A of half precision */
-    const real *a = s->kind ? FN(factor_row)(s, s->A, row, y) : NULL;
+ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, const real *a, real *widened,
+                                   real *y, double *sum) {
+    const int64_t *start = ki_host(s->start);
     int64_t e = start[row];
-    if (s->Y) memset(y, 0, (size_t)k * sizeof *y);
     for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, a, widened, y, sum);
     switch (start[row + 1] - e) {
     case 3: FN(sampled_entries)(s, e, 3, a, widened, y, sum); break;
@@ -122,19 +145,51 @@ ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, real
     case 1: FN(sampled_entries)(s, e, 1, a, widened, y, sum); break;
     default: break;
     }
-    for (int64_t c = 0; s->Y && c < k; c++) {
-        real *to = VALUES(s->Y) + row * k + c;
-        const real before = s->Z && s->beta != 0 ? (real)s->beta * VALUES(s->Z)[row * k + c] : 0;
-        *to = (real)s->alpha * y[c] + before;
+}
+
+/* Rows [first, end) and their part of the sum, in three ways, so that none pays for the others: products alone, the same of factors of
+ * half precision, and products added to rows of Y. */
+static __attribute__((noinline)) double FN(sampled_alone)(const struct ki_sampled *s, int64_t first,
+                                                          int64_t end) {
+    double sum = 0;
+    for (int64_t row = first; row < end; row++)
+        FN(sampled_row)(s, row, FN(factor_row)(s, s->A, row, NULL), NULL, NULL, &sum);
+    return sum;
+}
+
+#if real_bytes == 4
+static __attribute__((noinline)) double FN(sampled_halves)(const struct ki_sampled *s, int64_t first,
+                                                           int64_t end) {
+    real widened[4 * KI_SAMPLE_COLUMNS], a[KI_SAMPLE_COLUMNS];
+    double sum = 0;
+    for (int64_t row = first; row < end; row++)
+        FN(sampled_row)(s, row, FN(factor_row)(s, s->A, row, a), widened, NULL, &sum);
+    return sum;
+}
+#endif
+
+static __attribute__((noinline)) double FN(sampled_added)(const struct ki_sampled *s, int64_t first,
+                                                          int64_t end) {
+    const int64_t k = s->k;
+    real y[KI_SAMPLE_COLUMNS];
+    double sum = 0;
+    for (int64_t row = first; row < end; row++) {
+        memset(y, 0, (size_t)k * sizeof *y);
+        FN(sampled_row)(s, row, s->kind ? FN(factor_row)(s, s->A, row, NULL) : NULL, NULL, y, &sum);
+        for (int64_t c = 0; c < k; c++) {
+            real *to = VALUES(s->Y) + row * k + c;
+            const real before = s->Z && s->beta != 0 ? (real)s->beta * VALUES(s->Z)[row * k + c] : 0;
+            *to = (real)s->alpha * y[c] + before;
+        }
     }
+    return sum;
 }
 
 static void FN(sampled_part)(void *of, int part) {
     const struct FN(sampled_rows) *rows = of;
     const struct ki_sampled *s = rows->s;
     const int64_t *start = ki_host(s->start);
-    real widened[4 * KI_SAMPLE_COLUMNS]; /* four rows of B of half precision */
-    double sum = 0;
+    double (*rows_of)(const struct ki_sampled *, int64_t, int64_t) = FN(sampled_alone);
     int64_t bound[2];
     for (int i = 0; i < 2; i++) {
         const int64_t goal = ki_part_begin(s->nnz + s->rows, part + i, rows->parts);
@@ -148,7 +203,11 @@ static void FN(sampled_part)(void *of, int part) {
         }
         bound[i] = low;
     }
-    for (int64_t row = bound[0]; row < bound[1]; row++) FN(sampled_row)(s, row, widened, &sum);
+    if (s->Y) rows_of = FN(sampled_added);
+#if real_bytes == 4
+    if (s->halves) rows_of = FN(sampled_halves);
+#endif
+    const double sum = rows_of(s, bound[0], bound[1]);
     if (s->sum) s->sum[part] = sum;
 }
 
