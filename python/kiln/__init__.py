@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ._arrays import Device, Matrix, device, matrix, results_on_device
     from ._cluster import KMeans, MiniBatchKMeans
     from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
-    from ._functions import batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
+    from ._functions import Half, batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
     from ._library import (ArgumentError, DataError, DeviceError, FileError, KilnError, ModelError, OutOfMemoryError,
                            UnsupportedError)
     from ._linear import (GammaRegressor, GeneralizedLinearRegressor, LinearRegression, LinearSVC, LinearSVR, LogisticRegression,
@@ -33,14 +33,14 @@ _NAMES = {
     "MDS": "_manifold",
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
-    **dict.fromkeys(("pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
+    **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
     **dict.fromkeys(("read", "devices", "doctor", "explain", "tune"), "_machine"),
 }
 
 __all__ = [
     "ALS", "ArgumentError", "DataError", "Device", "DeviceError", "FileError", "GammaRegressor",
-    "GeneralizedLinearRegressor", "KMeans", "KilnError", "LatentDirichletAllocation", "LinearRegression", "LinearSVC",
-    "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
+    "GeneralizedLinearRegressor", "Half", "KMeans", "KilnError", "LatentDirichletAllocation", "LinearRegression",
+    "LinearSVC", "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
     "PoissonRegressor", "Ridge", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
     "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read",
     "results_on_device", "sddmm", "spmm", "tune",

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from ._arrays import Device, Matrix, device as open_device, matrix
 from ._base import Estimator
 from ._library import ffi, lib, struct
-from ._solve import Report
+from ._solve import Report, choice
 
 
 class _Factors(TransformerMixin, Estimator):  # type: ignore[misc]
@@ -157,15 +157,16 @@ class ALS(_Recommender):
 
     Explicit ratings by default; implicit=True takes entries for how often something was seen, with confidence 1 + alpha |r|.
     l2: the penalty, with counted=True times the number of a row's entries; None: the default of the kind. solver: "cg", "cholesky" or
-    "ccd" (CCD++). warm_start: a fit goes on from the last one's factors; rows and columns beyond those it had are new.
+    "ccd" (CCD++); steps: of "cg" for each row, of "ccd" for each factor; None: 3. warm_start: a fit goes on from the last one's factors; rows and columns beyond those it had are new.
     """
 
     _algorithm = "als"
 
     def __init__(self, n_components: int = 64, *, implicit: bool = False, alpha: float | None = None, l2: float | None = None,
-                 biases: bool = False, counted: bool = False, solver: str = "cg", max_iter: int = 100, tol: float = 1e-4,
-                 warm_start: bool = False, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
+                 biases: bool = False, counted: bool = False, solver: str = "cg", steps: int | None = None, max_iter: int = 100,
+                 tol: float = 1e-4, warm_start: bool = False, random_state: Any = None, device: Any = "auto", verbose: int = 0) -> None:
         self.n_components = n_components
+        self.steps = steps
         self.warm_start = warm_start
         self.implicit = implicit
         self.alpha = alpha
@@ -183,12 +184,9 @@ class ALS(_Recommender):
         return self.biases
 
     def _options(self) -> dict[str, Any]:
-        solvers = {"cg": lib.KILN_FACTOR_CG, "cholesky": lib.KILN_FACTOR_CHOLESKY, "ccd": lib.KILN_FACTOR_CCD}
-        if self.solver not in solvers:
-            raise ValueError(f"The 'solver' parameter of ALS must be one of {sorted(solvers)}. Got {self.solver!r} instead.")
         l2 = self.l2 if self.l2 is None or self.l2 > 0 else lib.KILN_NONE
         return {"implicit": self.implicit, "alpha": self.alpha, "l2": l2, "biases": self.biases, "counted": self.counted,
-                "solver": solvers[self.solver]}
+                "solver": choice("als", "solver", self.solver), "steps": self.steps}
 
 
 class SFA(_Recommender):

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._arrays import Device, Matrix, choose, matrix
+from ._arrays import Device, Matrix, choose, device as open_device, matrix
 from ._library import ArgumentError, ffi, lib, struct
-from ._solve import Callback, Report, solve, warn_unless_converged
+from ._solve import Callback, Report, choice, solve, warn_unless_converged
 
 _Operand = Any
 
@@ -67,20 +67,53 @@ _KINDS = {"product": "KILN_SAMPLE_PRODUCT", "times": "KILN_SAMPLE_TIMES", "quoti
           "residual": "KILN_SAMPLE_RESIDUAL"}
 
 
+class Half:
+    """A dense factor (m, k) of half precision on a device, 16 bits a number, for sddmm(). Made once, it serves any number of calls.
+
+    kind: "float16" or "bfloat16"; numbers of other precision are rounded to the nearest. An array of that kind itself (NumPy's float16,
+    ml_dtypes' bfloat16) is taken bit by bit.
+    """
+
+    def __init__(self, array: _Operand, kind: str = "float16", device: str | Device = "cpu") -> None:
+        kinds = {"float16": lib.KILN_F16, "bfloat16": lib.KILN_BF16}
+        if kind not in kinds:
+            raise ArgumentError(f"kind must be one of {sorted(kinds)}, got {kind!r}")
+        made = ffi.new("kiln_half **")
+        if isinstance(array, np.ndarray) and array.dtype.name == kind:
+            if array.ndim != 2:
+                raise ArgumentError(f"expected an array of 2 dimensions, got {array.ndim}")
+            bits, where = np.ascontiguousarray(array).view(np.uint16), open_device(device)
+            where.call(lib.kiln_half_dense, made, where.pointer, kinds[kind], *bits.shape, ffi.cast("uint16_t *", bits.ctypes.data))
+        else:
+            array = matrix(array, device)
+            where = array.device
+            where.call(lib.kiln_half_copy, made, kinds[kind], array.pointer)
+        self.kind, self.shape, self.device = kind, tuple(array.shape), where
+        self.pointer = ffi.gc(made[0], lambda pointer: where.turn.free(lib.kiln_half_free, pointer, where))
+
+    def __repr__(self) -> str:
+        return f"<kiln.Half {self.shape[0]:,} x {self.shape[1]:,} {self.kind}, on {self.device.name}>"
+
+
 def sddmm(S: _Operand, A: _Operand, B: _Operand, *, kind: str = "product", alpha: float = 1.0, device: str | Device = "auto") -> Any:
     """alpha f(s_ij, a_i . b_j) at the entries of a sparse S (m, n), as a sparse matrix; A (m, k), B (n, k).
 
-    kind: "product" d, "times" s d, "quotient" s / d, "residual" s - d.
+    kind: "product" d, "times" s d, "quotient" s / d, "residual" s - d. A and B may both be kiln.Half of one kind; S is float32 then.
     """
     if kind not in _KINDS:
         raise ArgumentError(f"kind must be one of {sorted(_KINDS)}, got {kind!r}")
-    s = place(S, device)
-    a, b = matrix(A, s.device, s.dtype), matrix(B, s.device, s.dtype)
+    halves = isinstance(A, Half) and isinstance(B, Half)
+    s = place(S, A.device if halves else device)
+    a, b = (A, B) if halves else (matrix(A, s.device, s.dtype), matrix(B, s.device, s.dtype))
     made = ffi.new("kiln_matrix **")
     s.device.call(lib.kiln_matrix_like, made, s.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL)
     P = Matrix.adopt(made[0], s.device, s)
-    sample = struct("kiln_sample", kind=getattr(lib, _KINDS[kind]), S=s.pointer, A=a.pointer, B=b.pointer)
-    s.device.call(lib.kiln_sddmm, P.pointer, ffi.NULL, alpha, sample, 0)
+    sample = struct("kiln_sample", kind=getattr(lib, _KINDS[kind]), S=s.pointer)
+    if halves:
+        s.device.call(lib.kiln_sddmm_half, P.pointer, ffi.NULL, alpha, sample, a.pointer, b.pointer, 0)
+    else:
+        sample.A, sample.B = a.pointer, b.pointer
+        s.device.call(lib.kiln_sddmm, P.pointer, ffi.NULL, alpha, sample, 0)
     return P.result()
 
 
@@ -88,7 +121,7 @@ _REDUCTIONS = {name: "KILN_BATCH_" + name.upper() for name in ("sum", "squares",
                                                                "variance")}
 
 
-def _batch(x: Matrix, offsets: Any) -> tuple[Any, int]:
+def batch_of(x: Matrix, offsets: Any) -> tuple[Any, int]:
     """The vectors of a batch: rows, or where the offsets cut a flat array; and their number."""
     made, where = ffi.new("kiln_batch **"), x.device
     if offsets is None:
@@ -109,7 +142,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
     if kind not in _REDUCTIONS:
         raise ArgumentError(f"kind must be one of {sorted(_REDUCTIONS)}, got {kind!r}")
     x = place(X, device)
-    batch, count = _batch(x, offsets)
+    batch, count = batch_of(x, offsets)
     result = Matrix.empty(x.device, (count, 1), x.dtype)
     x.device.call(lib.kiln_batch_reduce, result.pointer, getattr(lib, _REDUCTIONS[kind]), x.pointer, batch)
     if kind.startswith("arg"):
@@ -120,7 +153,7 @@ def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device:
 def batch_scale(X: _Operand, scale: Any, *, offsets: Any = None, device: str | Device = "auto") -> Any:
     """scale[v] times row v of X, or times each piece X[offsets[v]:offsets[v + 1]] of a vector X."""
     x = place(X, device)
-    batch, _ = _batch(x, offsets)
+    batch, _ = batch_of(x, offsets)
     factors = matrix(scale, x.device, x.dtype)
     if x.sparse:
         made = ffi.new("kiln_matrix **")
@@ -179,11 +212,13 @@ def pagerank(A: _Operand, *, damping: float = 0.85, personalize: Any = None, wei
     return Ranking(ranks.result(vector=teleport is None or len(personalize.shape) == 1), report)
 
 
-def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, tol: float | None = None, max_iter: int | None = None,
-         device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
-    """Hubs and authorities of the graph with adjacency matrix A (m, n); norm 1: each add up to 1, 2: their squares do."""
+def hits(A: _Operand, *, norm: int = 1, unweighted: bool = False, solver: str = "auto", tol: float | None = None,
+         max_iter: int | None = None, device: str | Device = "auto", verbose: int = 0, callback: Callback | None = None) -> HubsAndAuthorities:
+    """Hubs and authorities of the graph with adjacency matrix A (m, n); norm 1: each add up to 1, 2: their squares do. solver:
+    "power", "lobpcg", or "auto", the power iteration, and LOBPCG from where that is slow."""
     a = place(A, device, 40)
-    options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, tolerance=tol or 0, max_iterations=max_iter or 0)
+    options = struct("kiln_hits_options", norm=norm, unweighted=unweighted, solver=choice("hits", "solver", solver), tolerance=tol or 0,
+                     max_iterations=max_iter or 0)
     hubs, authorities = Matrix.empty(a.device, (a.shape[0], 1), a.dtype), Matrix.empty(a.device, (a.shape[1], 1), a.dtype)
     report = _rank("hits", [hubs, authorities, a], options, verbose, callback)
     return HubsAndAuthorities(hubs.result(vector=True), authorities.result(vector=True), report)

@@ -14,6 +14,7 @@ from ._arrays import Matrix, matrix
 from ._base import Estimator, as_columns, beside
 from ._dlpack import on_cuda, to_host
 from ._library import ffi, lib, text
+from ._solve import choice
 
 
 class _Linear(Estimator):
@@ -42,6 +43,8 @@ class _Linear(Estimator):
         if options.get("standard_errors"):
             errors = options["standard_errors"] = Matrix.empty(where, (operand.shape[1] + self.fit_intercept, 1), operand.dtype)
         weights = None if sample_weight is None else matrix(sample_weight, where)
+        options["solver"] = choice(self._algorithm, "solver", getattr(self, "solver", "auto"))
+        options["standardize"] = getattr(self, "standardize", False) or None
         self._run([W, b, operand, target], weights=weights, no_intercept=not self.fit_intercept, **options)
         self._weight, self._bias = W.numpy(), b.numpy()
         if options.get("standard_errors"):
@@ -88,16 +91,18 @@ class _SingleTarget(_Regressor):
 
 
 class LinearRegression(_Regressor):
-    """Least squares by preconditioned conjugate gradient: minimises 1/2 ||X w + b - y||^2.
+    """Least squares: minimises 1/2 ||X w + b - y||^2.
 
-    tol: of the relative residual of the normal equations; None: 1e-12 for float64, 1e-5 for float32.
+    solver: "cholesky" of X^T X, preconditioned conjugate gradient "cg", or "auto", which of them suits X. tol: of the relative residual of
+    the normal equations; None: 1e-12 for float64, 1e-5 for float32.
     """
 
     _algorithm = "linreg"
 
-    def __init__(self, *, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
+    def __init__(self, *, fit_intercept: bool = True, solver: str = "auto", tol: float | None = None, max_iter: int | None = None,
                  device: Any = "auto", verbose: int = 0) -> None:
         self.fit_intercept = fit_intercept
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.device = device
@@ -117,12 +122,14 @@ class LinearRegression(_Regressor):
 
 
 class Ridge(LinearRegression):
-    """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2."""
+    """Least squares with an L2 penalty: minimises ||X w + b - y||^2 + alpha ||w||^2. standardize: the penalty is of the coefficients of
+    columns scaled to unit variance; those of X itself are what coef_ has."""
 
-    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, tol: float | None = None, max_iter: int | None = None,
-                 device: Any = "auto", verbose: int = 0) -> None:
-        super().__init__(fit_intercept=fit_intercept, tol=tol, max_iter=max_iter, device=device, verbose=verbose)
+    def __init__(self, alpha: float = 1.0, *, fit_intercept: bool = True, standardize: bool = False, solver: str = "auto",
+                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+        super().__init__(fit_intercept=fit_intercept, solver=solver, tol=tol, max_iter=max_iter, device=device, verbose=verbose)
         self.alpha = alpha
+        self.standardize = standardize
 
     def _penalty(self) -> float:
         return self.alpha
@@ -134,15 +141,18 @@ class GeneralizedLinearRegressor(_SingleTarget):
     minimises 1/(2 sum s) sum_i s_i d(y_i, mu_i) + alpha/2 ||w||^2, d the family's unit deviance, as scikit-learn's regressors do.
     family: "gaussian", "poisson", "gamma", "inverse-gaussian", "binomial" (y a proportion), "tweedie" (parameter: the power of its
     variance), "negative-binomial" (parameter: alpha); link: "default", "identity", "log", "logit", "power" (link_power), ...
-    standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha must be 0.
+    standard_errors: of the coefficients, in standard_errors_ and intercept_error_; alpha must be 0. standardize: the penalty is of the
+    coefficients of columns scaled to unit variance.
     """
 
     _algorithm = "glm"
 
     def __init__(self, family: str = "gaussian", *, link: str = "default", parameter: float = 0.0, link_power: float = 0.0,
-                 alpha: float = 0.0, fit_intercept: bool = True, standard_errors: bool = False, warm_start: bool = False,
-                 tol: float | None = None, max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+                 alpha: float = 0.0, fit_intercept: bool = True, standardize: bool = False, standard_errors: bool = False,
+                 warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
         self.family = family
+        self.standardize = standardize
         self.link = link
         self.parameter = parameter
         self.link_power = link_power
@@ -323,17 +333,21 @@ def _classes(X: Any, y: Any) -> tuple[Any, Any]:
 class LogisticRegression(_Classifier):
     """Binomial or multinomial (softmax) logistic regression, l1_ratio as scikit-learn has it: 0 is L2, 1 is L1.
 
-    minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1 by Newton's method. tol is of the scaled gradient;
-    None: 1e-8 for float64, 1e-4 for float32. warm_start: a fit begins where the last one ended, if X has as many columns.
+    minimises C sum_i s_i loss_i + (1 - l1_ratio)/2 ||w||^2 + l1_ratio ||w||_1. solver: "newton", "dual" (coordinate descent, for sparse X of
+    more columns than rows), or "auto", which of them suits X. standardize: the penalty is of the coefficients of columns scaled to unit
+    variance. tol is of the scaled gradient; None: 1e-8 for float64, 1e-4 for float32. warm_start: a fit begins where the last one ended,
+    if X has as many columns.
     """
 
     _algorithm = "logreg"
 
-    def __init__(self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, class_weight: Any = None,
-                 warm_start: bool = False, tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
-                 verbose: int = 0) -> None:
+    def __init__(self, *, C: float = 1.0, l1_ratio: float = 0.0, fit_intercept: bool = True, standardize: bool = False,
+                 class_weight: Any = None, solver: str = "auto", warm_start: bool = False, tol: float | None = None,
+                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
         self.C = C
         self.l1_ratio = l1_ratio
+        self.standardize = standardize
+        self.solver = solver
         self.warm_start = warm_start
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
@@ -367,15 +381,19 @@ class LogisticRegression(_Classifier):
 class LinearSVC(_Classifier):
     """Linear support vector classification with the squared hinge, one class against the rest.
 
-    minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as scikit-learn's is.
+    minimises 1/2 ||w||^2 + C sum_i s_i max(0, 1 - y_i (x_i . w + b))^2. The intercept is not penalised, as scikit-learn's is. solver,
+    standardize: as LogisticRegression's.
     """
 
     _algorithm = "svm"
 
-    def __init__(self, *, C: float = 1.0, fit_intercept: bool = True, class_weight: Any = None, tol: float | None = None,
-                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+    def __init__(self, *, C: float = 1.0, fit_intercept: bool = True, standardize: bool = False, class_weight: Any = None,
+                 solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
         self.C = C
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.solver = solver
         self.class_weight = class_weight
         self.tol = tol
         self.max_iter = max_iter
@@ -389,16 +407,19 @@ class LinearSVC(_Classifier):
 class LinearSVR(_SingleTarget):
     """Linear support vector regression with the squared epsilon-insensitive loss.
 
-    minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2.
+    minimises 1/2 ||w||^2 + C sum_i s_i max(0, |x_i . w + b - y_i| - epsilon)^2. solver, standardize: as LogisticRegression's.
     """
 
     _algorithm = "svm"
 
-    def __init__(self, *, epsilon: float = 0.0, C: float = 1.0, fit_intercept: bool = True, tol: float | None = None,
-                 max_iter: int | None = None, device: Any = "auto", verbose: int = 0) -> None:
+    def __init__(self, *, epsilon: float = 0.0, C: float = 1.0, fit_intercept: bool = True, standardize: bool = False,
+                 solver: str = "auto", tol: float | None = None, max_iter: int | None = None, device: Any = "auto",
+                 verbose: int = 0) -> None:
         self.epsilon = epsilon
         self.C = C
         self.fit_intercept = fit_intercept
+        self.standardize = standardize
+        self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.device = device

@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple
 import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
-from ._functions import place
+from ._functions import batch_of, place
 from ._load import open_model
 from ._library import ArgumentError, ffi, fields, lib, rows, struct, text
 
@@ -116,26 +116,60 @@ def fastest(where: Device, call: Callable[[], Any], repeats: int) -> float:
     return min(seconds[1:])
 
 
-def tune(X: Any, *, columns: int = 1, device: str | Device = "auto", most: int = 8, repeats: int = 3) -> list[dict[str, Any]]:
-    """What mmchain(X, y) with so many columns of y takes by each of the plans that the device has for it, fastest first.
-
-    Each plan has its launch parameters, `chosen` (the one that mmchain takes), `seconds` as predicted and `measured`. Of many plans the
-    `most` are measured that are predicted to be the fastest, and the chosen one. Changes nothing.
-    """
-    x = place(X, device)
-    work = struct("kiln_work", format=lib.KILN_CSR if x.sparse else lib.KILN_DENSE, type=lib.kiln_matrix_type(x.pointer),
+def _work_of(x: Matrix, columns: int) -> Any:
+    return struct("kiln_work", format=lib.KILN_CSR if x.sparse else lib.KILN_DENSE, type=lib.kiln_matrix_type(x.pointer),
                   rows=x.shape[0], cols=x.shape[1], nnz=x.nnz, k=columns, passes=1)
+
+
+# How an operation's plans are listed, and what runs one: arguments of the library's functions.
+
+def _mmchain(x: Matrix, columns: int) -> tuple[Any, Any]:
     y = Matrix(np.ones((x.shape[1], columns), x.dtype), x.device)
     w = Matrix.empty(x.device, (x.shape[1], columns), x.dtype)
+    return ((lib.kiln_mmchain_plans, x.device.pointer, _work_of(x, columns)),
+            lambda plan: x.device.call(lib.kiln_mmchain_with, plan, w.pointer, x.pointer, ffi.NULL, y.pointer))
+
+
+def _sddmm(x: Matrix, columns: int) -> tuple[Any, Any]:
+    if not x.sparse:
+        raise ArgumentError("sddmm takes a sparse X")
+    A, B = (Matrix(np.ones((count, columns), x.dtype), x.device) for count in x.shape)
+    made = ffi.new("kiln_matrix **")
+    x.device.call(lib.kiln_matrix_like, made, x.pointer, lib.KILN_TYPE_DEFAULT, ffi.NULL)
+    P = Matrix.adopt(made[0], x.device, (x, A, B))
+    sample = struct("kiln_sample", kind=lib.KILN_SAMPLE_TIMES, S=x.pointer, A=A.pointer, B=B.pointer)
+    return ((lib.kiln_sddmm_plans, x.device.pointer, _work_of(x, columns)),
+            lambda plan: x.device.call(lib.kiln_sddmm_with, plan, P.pointer, sample))
+
+
+def _batch_reduce(x: Matrix, columns: int) -> tuple[Any, Any]:
+    batch, count = batch_of(x, None)
+    result = Matrix.empty(x.device, (count, 1), x.dtype)
+    return ((lib.kiln_batch_plans, x.device.pointer, batch, lib.kiln_matrix_type(x.pointer)),
+            lambda plan: x.device.call(lib.kiln_batch_reduce_with, plan, result.pointer, lib.KILN_BATCH_SUM, x.pointer, batch))
+
+
+_TUNED = {"mmchain": _mmchain, "sddmm": _sddmm, "batch_reduce": _batch_reduce}
+
+
+def tune(X: Any, *, operation: str = "mmchain", columns: int = 1, device: str | Device = "auto", most: int = 8,
+         repeats: int = 3) -> list[dict[str, Any]]:
+    """What an operation on X takes by each of the plans that the device has for it, fastest first.
+
+    operation: "mmchain" with so many columns of y, "sddmm" with factors of so many columns, or "batch_reduce", the sum of each row. Each plan
+    has its launch parameters, `chosen` (the one that the operation takes), `seconds` as predicted and `measured`. Of many plans the `most` are
+    measured that are predicted to be the fastest, and the chosen one. Changes nothing.
+    """
+    if operation not in _TUNED:
+        raise ArgumentError(f"operation must be one of {sorted(_TUNED)}, got {operation!r}")
+    x = place(X, device)
+    (listing, *of), run = _TUNED[operation](x, columns)
     plans, count = ffi.new("kiln_plan **"), ffi.new("int64_t *")
-    x.device.call(lib.kiln_mmchain_plans, plans, count, x.device.pointer, work)
+    x.device.call(listing, plans, count, *of)
     try:
         listed = sorted((plans[0] + i for i in range(count[0])), key=lambda plan: plan.seconds)
         tried = listed[:most] + [plan for plan in listed[most:] if plan.chosen]
-        rows = []
-        for plan in tried:
-            call = functools.partial(x.device.call, lib.kiln_mmchain_with, plan, w.pointer, x.pointer, ffi.NULL, y.pointer)
-            rows.append({**fields(plan[0]), "measured": fastest(x.device, call, repeats)})
+        rows = [{**fields(plan[0]), "measured": fastest(x.device, functools.partial(run, plan), repeats)} for plan in tried]
         return sorted(rows, key=lambda row: float(row["measured"]))
     finally:
         lib.kiln_free(plans[0])

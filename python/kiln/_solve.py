@@ -132,6 +132,17 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
         lib.kiln_report_free(report)
 
 
+def choice(algorithm: str, option: str, wanted: str) -> int | None:
+    """The number of what is wanted among an option's choices, by the registry; None, which leaves the choice to the library, for "auto"."""
+    if wanted == "auto":
+        return None
+    row = lib.kiln_algorithm_named(algorithm.encode())
+    known = next(text(row.options[i].choices).split("|") for i in range(row.option_count) if text(row.options[i].name) == option)
+    if wanted not in known:
+        raise ValueError(f"{option} must be 'auto' or one of {known}, got {wanted!r}")
+    return known.index(wanted) + 1
+
+
 def _read(report: Any) -> Report:
     figures: dict[str, float] = {}
     while name := lib.kiln_report_figure_name(report, len(figures)):

@@ -87,3 +87,38 @@ def test_tune_measures_plans(where, sparse):
     assert sum(plan["chosen"] for plan in plans) == 1 and 1 <= len(plans) <= 4
     measured = [plan["measured"] for plan in plans]
     assert measured == sorted(measured) and measured[0] > 0 and all(plan["variant"] for plan in plans)
+
+
+@pytest.mark.parametrize("operation", ["sddmm", "batch_reduce"])
+def test_tune_measures_plans_of_other_operations(operation):
+    X = scipy.sparse.random(3000, 200, 0.05, format="csr", random_state=0)
+    where = [row["name"] for row in kiln.devices() if row["usable"] and row["name"] != "cpu"][:1] or ["cpu"]
+    plans = kiln.tune(X if operation == "sddmm" else X.toarray(), operation=operation, columns=8, device=where[0], most=2, repeats=1)
+    assert plans and all(plan["measured"] > 0 for plan in plans)
+    with pytest.raises(kiln.ArgumentError, match="one of"):
+        kiln.tune(X, operation="sums")
+
+
+@pytest.mark.parametrize("kind, digits", [("float16", 11), ("bfloat16", 8)])
+def test_factors_of_half_precision(kind, digits):
+    S = scipy.sparse.random(300, 200, 0.05, format="csr", random_state=0, dtype=np.float32)
+    random = np.random.default_rng(0)
+    A, B = random.random((300, 16), np.float32), random.random((200, 16), np.float32)
+    halves = [kiln.Half(factor, kind) for factor in (A, B)]
+    want, got = kiln.sddmm(S, A, B, kind="times", device="cpu"), kiln.sddmm(S, *halves, kind="times")
+    assert halves[0].shape == (300, 16) and (got.indices == S.indices).all()
+    np.testing.assert_allclose(got.data, want.data, rtol=2.0**(2 - digits))
+    if kind == "float16":
+        exact = kiln.sddmm(S, *(kiln.Half(factor.astype(np.float16)) for factor in (A, B)), kind="times")
+        np.testing.assert_array_equal(exact.data, got.data)
+    for wrong in (lambda: kiln.Half(A, "float8"), lambda: kiln.Half(np.ones(3, np.float16)), lambda: kiln.sddmm(S, halves[0], B)):
+        with pytest.raises((kiln.ArgumentError, TypeError)):
+            wrong()
+
+
+def test_solvers_of_hits():
+    A = scipy.sparse.random(200, 200, 0.05, format="csr", random_state=0)
+    power, other = (kiln.hits(A, solver=solver, device="cpu") for solver in ("power", "lobpcg"))
+    np.testing.assert_allclose(power.authorities, other.authorities, atol=1e-7)
+    with pytest.raises(ValueError, match="one of"):
+        kiln.hits(A, solver="lanczos")

@@ -174,6 +174,22 @@ def test_classes_that_a_model_does_not_know(tool, tmp_path):
     assert list(kiln.read(tmp_path / "new.csv", model=tmp_path / "m.kiln").y) == ["b", None]
 
 
+def test_solvers_and_penalties_of_scaled_columns():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 200)) * np.geomspace(0.1, 10, 200) * (random.random((60, 200)) < 0.1)
+    y = X[:, :5].sum(axis=1) > 0
+    S = scipy.sparse.csr_matrix(X)
+    fits = {solver: kiln.LogisticRegression(solver=solver, fit_intercept=False, tol=1e-9, device="cpu").fit(S, y) for solver in ("newton", "dual")}
+    assert fits["newton"].report_.solver.startswith("newton") and fits["dual"].report_.solver.startswith("dual")
+    np.testing.assert_allclose(fits["newton"].coef_, fits["dual"].coef_, atol=1e-6)
+    with pytest.raises(ValueError, match="one of"):
+        kiln.Ridge(solver="lsqr").fit(X, y)
+    X, y = random.normal(size=(500, 4)) * [1, 10, 0.1, 3], random.normal(size=500)
+    scaled = kiln.Ridge(5.0, standardize=True, device="cpu").fit(X, y)
+    wanted = kiln.Ridge(5.0, device="cpu").fit(X / X.std(axis=0), y)
+    np.testing.assert_allclose(scaled.coef_, wanted.coef_ / X.std(axis=0), rtol=1e-8)
+
+
 def test_the_report_names_the_solver_and_the_device_counts_its_work():
     X, y = np.random.default_rng(0).normal(size=(300, 5)), np.arange(300.0)
     where = kiln.Device("cpu")
