@@ -24,6 +24,7 @@ struct run {
     double started;
     kiln_device *device; /* NULL until run_open_device; closed by main */
     kiln_device_info device_info;
+    kiln_checkpoint *checkpoint; /* NULL without one; closed by main */
     struct seconds seconds;
     const kiln_range *target_range; /* what run_read wants of targets; NULL: numbers */
     bool text_targets;              /* they may be text, whatever the verb */

@@ -10,7 +10,7 @@
 
 #include "picture.h"
 
-enum { OUTPUTS = 8, INPUTS = MAX_ARGUMENTS + 8 };
+enum { OUTPUTS = 10, INPUTS = MAX_ARGUMENTS + 8 };
 
 struct place {
     const char *path; /* NULL: not given */

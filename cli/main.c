@@ -48,6 +48,7 @@ static int run_verb(const struct command *command) {
     }
     int code = command->verb->run(&run);
     progress_end();
+    kiln_checkpoint_close(run.checkpoint);
     kiln_device_close(run.device);
     return code;
 }

@@ -93,6 +93,18 @@ const struct option tool_options[] = {
     {"warm-start", 0, OPTION_PATH, GROUP_MODEL, OTHERS, "MODEL", NULL, NULL, ANY,
      "Start from this model of the same algorithm, whose data had the same rows and columns.",
      AT(warm_start)},
+    {"checkpoint", 0, OPTION_OUTPUT, GROUP_OUTPUT, SOLVES, "FILE", NULL, NULL, ANY,
+     "Keep the run's state in FILE every so often, and when it is interrupted, so that --resume can go on "
+     "from it. The "
+     "file is replaced as a whole.",
+     AT(checkpoint)},
+    {"checkpoint-every", 0, OPTION_POSITIVE, GROUP_OUTPUT, SOLVES, "SECONDS", NULL, "600", 0, 1e9,
+     "With --checkpoint: how often.", AT(checkpoint_every)},
+    {"resume", 0, OPTION_PATH, GROUP_MODEL, SOLVES, "FILE", NULL, NULL, ANY,
+     "Go on from a checkpoint, with the same data and options; with --deterministic, to the same bits as "
+     "without the "
+     "stop.",
+     AT(resume)},
     {"probabilities", 0, OPTION_FLAG, GROUP_OUTPUT, BIT(PREDICT), NULL, NULL, NULL, ANY,
      "Print the probability of each class (logreg) instead of the label.", AT(probabilities)},
     {"decision", 0, OPTION_FLAG, GROUP_OUTPUT, BIT(PREDICT), NULL, NULL, NULL, ANY,

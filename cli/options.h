@@ -24,7 +24,8 @@ struct settings {
     int64_t folds;
     const char *weights, *weights_file, *offset, *offset_file; /* columns of a CSV file; files */
     const char *groups, *groups_file, *held_out;               /* of cross-validation */
-    const char *class_weight, *warm_start, *select;
+    const char *class_weight, *warm_start, *select, *checkpoint, *resume;
+    double checkpoint_every;
     bool probabilities, decision;
     const char *format, *target, *target_file, *vocabulary, *to, *targets_to;
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "choose.h"
 #include "commands.h"
 #include "files.h"
@@ -59,7 +60,8 @@ static int solve(struct solving *s) {
     struct run *run = s->run;
     const double given = algorithm_given(name_of(s), run->settings, "tolerance");
     const double tolerance = algorithm_standard(name_of(s), "tolerance", kiln_matrix_type(solving_X(s)));
-    const kiln_control control = talk_control("solve", given > 0 ? given : tolerance);
+    const kiln_control control =
+        checkpoint_control(run, talk_control("solve", given > 0 ? given : tolerance));
     kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     const double start = clock_seconds();
@@ -176,6 +178,7 @@ static int tell_json(const struct solving *s) {
     json_put_number(object, s->solver->objective, report->objective);
     json_put(object, "options", options_json(s));
     json_put_text(object, "model", run->settings->output);
+    checkpoint_json(run, object);
     if (s->solver->json) s->solver->json(object, s);
     run_json_seconds(run, object);
     json_put(object, "trace", train_trace_json(report));
@@ -222,6 +225,7 @@ int solve_run(struct run *run, const struct solver *solver) {
                         .options = run->settings->algorithm.bytes,
                         .own = run->settings->own.bytes};
     int code = s.state ? run_check_outputs(run) : fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory");
+    if (!code) code = checkpoint_open(run);
     if (!code) code = read_data(&s);
     if (!code) code = solver->prepare(&s);
     if (!code) code = solve(&s);

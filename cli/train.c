@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "choose.h"
 #include "cv.h"
 #include "files.h"
@@ -59,6 +60,9 @@ static int check_settings(const struct settings *settings, const struct algorith
          "give one of them"},
         {settings->warm_start && settings->folds, "--warm-start and --cv together",
          "each fold begins at zero"},
+        {(settings->checkpoint || settings->resume) && cv_wanted(settings),
+         "--checkpoint and --resume are of one run, and --cv or a path is of many",
+         "train with the value that was chosen"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].wrong)
@@ -235,7 +239,8 @@ static int solve_last(struct run *run, struct training *job) {
     const struct problem problem = {.penalty = job->penalty,
                                     .weights = job->weights,
                                     .warm = job->warm != NULL,
-                                    .control = talk_control("solve", tolerance_of(job))};
+                                    .control =
+                                        checkpoint_control(run, talk_control("solve", tolerance_of(job)))};
     if (!job->scores) talk_unpolled();
     return train_solve(run, job, &problem, &job->report);
 }
@@ -288,6 +293,7 @@ void train_free(struct training *job) {
 int verb_train(struct run *run) {
     struct training job = {.algorithm = algorithm_named(run->verb->name), .settings = run->settings};
     int code = run_check_outputs(run);
+    if (!code) code = checkpoint_open(run);
     if (!code) code = train_begin(run, &job);
     if (!code) code = choose(run, &job);
     if (!code) code = job.algorithm->prepare(run, &job);

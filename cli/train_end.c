@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "train.h"
 
 enum { ITEMS = 5 };
@@ -162,6 +163,7 @@ int train_end(const struct run *run, const kiln_report *report, kiln_type type) 
         say_error("kiln: interrupted after %s; %s%s", text_plural(report->iterations, "iteration"),
                   output ? "the model so far is in " : "there is no -o, so nothing was kept",
                   output ? output : "");
+        checkpoint_tell(run);
         return EXIT_INTERRUPTED;
     }
     if (report->converged) return EXIT_DONE;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "choose.h"
 #include "files.h"
 #include "progress.h"
@@ -277,6 +278,7 @@ static int tell_json(struct run *run, const struct training *job, const struct c
     json_put(object, "metrics", metrics_json(&job->metrics, &job->classes));
     json_put(object, "options", options_json(job));
     json_put_text(object, "model", run->settings->output);
+    checkpoint_json(run, object);
     if (table->count) json_put(object, "coefficients", coefficients_json(table, job));
     if (extra) json_object_update_missing(object, extra);
     run_json_seconds(run, object);

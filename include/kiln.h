@@ -36,6 +36,7 @@
 #include "kiln/matrix.h"
 #include "kiln/ops.h"
 #include "kiln/data.h"
+#include "kiln/checkpoint.h"
 #include "kiln/models.h"
 #include "kiln/linear.h"
 #include "kiln/mds.h"

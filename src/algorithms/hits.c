@@ -186,18 +186,19 @@ done:
 
 /* How many iterations to queue next: half of those that the last ones let expect, so that none is in vain; one on the CPU, which
  * gains nothing by more. */
-static int64_t look_ahead(const struct ki_hits *s, double before, int64_t queued, double seconds) {
-    if (!s->gpu) return 1;
-    const double rate = log(before / s->report.residual) / (double)queued;
+static int64_t look_ahead(const struct ki_hits *s, double seconds) {
+    if (!s->gpu || !isfinite(s->before)) return 1;
+    const double rate = log(s->before / s->report.residual) / (double)s->queued;
     const double left = rate > 0 ? log(s->report.residual / s->options.tolerance) / rate : AHEAD;
-    const double most = fmin(AHEAD, ahead_seconds * (double)queued / fmax(seconds, 1e-9));
+    const double most = fmin(AHEAD, ahead_seconds * (double)s->queued / fmax(seconds, 1e-9));
     return (int64_t)fmax(fmin(left / 2, most), 1);
 }
 
 /* Whether the last iterations let so many expect that the faster method is worth its start. */
-static bool slow(const struct ki_hits *s, double before, int64_t queued) {
+static bool slow(const struct ki_hits *s) {
+    if (s->accelerations >= ACCELERATIONS || !isfinite(s->before)) return false;
     if (s->options.solver) return s->options.solver == KILN_HITS_LOBPCG;
-    const double rate = log(before / s->report.residual) / (double)queued;
+    const double rate = log(s->before / s->report.residual) / (double)s->queued;
     return s->report.iterations >= PATIENCE &&
            !(log(s->report.residual / s->options.tolerance) <= WORTH * rate);
 }
@@ -207,35 +208,66 @@ static kiln_status accelerate(struct ki_hits *s) {
     s->report.solver = "lobpcg";
     TRY(ki_hits_accelerate(s));
     TRY(normalise(s->a, s, "authorities"));
+    s->accelerations++;
 done:
     return status;
+}
+
+int ki_hits_state(struct ki_state state[KI_HITS_STATE], struct ki_hits *s) {
+    const struct ki_state parts[KI_HITS_STATE] = {
+        {"authorities", .matrix = s->a},
+        {"before", .reals = &s->before},
+        {"queued", .integers = &s->queued, .least = 0, .most = AHEAD},
+        {"accelerations", .integers = &s->accelerations},
+        {"faster", .flag = &s->faster}};
+    memcpy(state, parts, sizeof parts);
+    return KI_HITS_STATE;
+}
+
+/* Goes on from a checkpoint, if there is one. */
+static kiln_status resume(struct ki_hits *s) {
+    struct ki_state state[KI_HITS_STATE];
+    bool resumed;
+    kiln_status status;
+    ki_hits_state(state, s);
+    TRY(ki_checkpoint_look(&s->options.control, state, KI_HITS_STATE));
+    if (s->faster) return KILN_OK; /* that method takes the whole of the state */
+    TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, KI_HITS_STATE));
+    if (s->accelerations) s->report.solver = "lobpcg";
+done:
+    return status;
+}
+
+static void judge(struct ki_hits *s) {
+    kiln_report *report = &s->report;
+    if (report->residual <= s->options.tolerance)
+        report->stopped_by = KILN_STOP_TOLERANCE;
+    else if (s->stop)
+        report->stopped_by = KILN_STOP_CANCELLED;
+    else if (report->iterations >= s->options.max_iterations)
+        report->stopped_by = KILN_STOP_ITERATIONS;
 }
 
 static kiln_status iterate(struct ki_hits *s) {
     kiln_report *report = &s->report;
     kiln_status status = KILN_OK;
-    int64_t ahead = 1;
-    int accelerations = 0;
-    double before = INFINITY;
+    struct ki_state state[KI_HITS_STATE];
+    double seconds = 0;
+    s->before = INFINITY;
     report->solver = "power";
+    TRY(resume(s));
     while (report->stopped_by == KILN_STOP_NONE) {
-        const int64_t queued = ki_min(ahead, s->options.max_iterations - report->iterations);
+        if (s->faster || slow(s)) TRY(accelerate(s));
+        const int64_t ahead = look_ahead(s, seconds);
+        if (report->iterations > 0) s->before = report->residual;
+        s->queued = ki_min(ahead, s->options.max_iterations - report->iterations);
         const double began = ki_clock();
-        for (int64_t slot = 0; slot < queued; slot++) TRY(step(s, slot));
-        TRY(account(s, queued));
-        if (report->residual <= s->options.tolerance)
-            report->stopped_by = KILN_STOP_TOLERANCE;
-        else if (s->stop)
-            report->stopped_by = KILN_STOP_CANCELLED;
-        else if (report->iterations >= s->options.max_iterations)
-            report->stopped_by = KILN_STOP_ITERATIONS;
-        const bool again = report->stopped_by == KILN_STOP_NONE && accelerations < ACCELERATIONS;
-        if (again && isfinite(before) && slow(s, before, queued)) {
-            TRY(accelerate(s));
-            accelerations++;
-        }
-        ahead = isfinite(before) ? look_ahead(s, before, queued, ki_clock() - began) : 1;
-        before = report->residual;
+        for (int64_t slot = 0; slot < s->queued; slot++) TRY(step(s, slot));
+        TRY(account(s, s->queued));
+        seconds = ki_clock() - began;
+        judge(s);
+        ki_hits_state(state, s);
+        if (!s->cut) TRY(ki_checkpoint_step(&s->options.control, state, KI_HITS_STATE, report->stopped_by));
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
 done:
@@ -288,6 +320,13 @@ kiln_status kiln_hits(kiln_matrix *hubs, kiln_matrix *authorities, const kiln_ma
     s.report.tolerance = s.options.tolerance;
     if (s.options.unweighted) TRY(drop_weights(&s));
     TRY(begin(&s, authorities));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
+                                             .algorithm = "hits",
+                                             .options = &s.options,
+                                             .X = A,
+                                             .report = &s.report,
+                                             .start = &s.start,
+                                             .most = s.options.max_iterations}));
     TRY(iterate(&s));
     TRY(kiln_multiply(s.h, 1, KILN_PLAIN, s.A, s.a, 0, NULL));
     s.report.passes++;

@@ -2,7 +2,7 @@
 #ifndef KI_HITS_H
 #define KI_HITS_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/checkpoint/checkpoint.h"
 
 struct ki_hits {
     const kiln_matrix *A;
@@ -12,12 +12,19 @@ struct ki_hits {
     kiln_matrix
         *scalars;   /* rows 2 i and 2 i + 1: the eigenvalue and the change of the i-th queued iteration */
     bool gpu, stop; /* stop: the user has asked for it */
+    bool faster;    /* the other method is at work */
+    bool cut;       /* it was ended before its time, and a checkpoint of it is the last */
+    int64_t accelerations, queued; /* so far; iterations at once, the last time */
+    double before;                 /* the change before these */
     double start;
     kiln_report report;
 };
 
 /* The next row of the trace, and the user's say. */
 kiln_status ki_hits_record(struct ki_hits *s, double eigenvalue, double change);
+/* The power iteration's part of the state, as the first entries of a table; their number. */
+enum { KI_HITS_STATE = 5 };
+int ki_hits_state(struct ki_state state[KI_HITS_STATE], struct ki_hits *s);
 /* a = a vector whose change in a power step would be about half the tolerance, or as far as it came: nowhere negative, its norm any. An
  * iteration is a pass, as the power step is. */
 kiln_status ki_hits_accelerate(struct ki_hits *s);

@@ -10,6 +10,7 @@
 #include "algorithms/hits.h"
 
 enum { X, R, P, BASIS };
+enum { THETA, CHANGE, LEAST };
 enum {
     FRESH = 50, /* iterations after which the image of x is computed anew, as it drifts with the recurrence */
     PATIENCE = 200 /* iterations without a new least change that say that rounding is all that is left */
@@ -18,8 +19,10 @@ enum {
 struct lobpcg {
     struct ki_hits *hits;
     kiln_matrix *v[BASIS], *image[BASIS], *room;
-    double theta;
-    int size; /* of the basis: 2 in the first iteration, 0 where the residual is nothing but rounding */
+    double seen[3]; /* THETA, CHANGE, and the LEAST change, of `since` iterations ago */
+    int64_t size,
+        since; /* size: of the basis: 2 in the first iteration, 0 where the residual is nothing but rounding */
+    int64_t number; /* of the next iteration */
 };
 
 static kiln_status image_of(struct lobpcg *t, int i) {
@@ -64,22 +67,22 @@ static void lobpcg_free(struct lobpcg *t) {
 }
 
 /* theta, r and what a power step would change. */
-static kiln_status look(struct lobpcg *t, double *change) {
+static kiln_status look(struct lobpcg *t) {
     kiln_status status;
     const double one = 1;
     double length;
-    TRY(kiln_dot(&t->theta, t->v[X], t->image[X]));
-    const double minus = -t->theta;
+    TRY(kiln_dot(&t->seen[THETA], t->v[X], t->image[X]));
+    const double minus = -t->seen[THETA];
     TRY(kiln_combine(t->v[R], &one, t->image[X], &minus, t->v[X]));
-    TRY(kiln_norm(change, t->v[R], KILN_NORM_1));
+    TRY(kiln_norm(&t->seen[CHANGE], t->v[R], KILN_NORM_1));
     TRY(kiln_norm(&length, t->v[X], t->hits->options.norm == 2 ? KILN_NORM_2 : KILN_NORM_1));
-    *change /= t->theta * length;
+    t->seen[CHANGE] /= t->seen[THETA] * length;
 done:
     return status;
 }
 
 /* B = L L^T of the given size; false for a basis that depends on itself but for rounding. */
-static bool factorise(double B[BASIS][BASIS], int size) {
+static bool factorise(double B[BASIS][BASIS], int64_t size) {
     for (int i = 0; i < size; i++)
         for (int j = 0; j <= i; j++) {
             double sum = B[i][j];
@@ -91,7 +94,7 @@ static bool factorise(double B[BASIS][BASIS], int size) {
 }
 
 /* c = the eigenvector of the largest eigenvalue of a symmetric K, by Jacobi's rotations. */
-static void largest(double c[BASIS], double K[BASIS][BASIS], int size) {
+static void largest(double c[BASIS], double K[BASIS][BASIS], int64_t size) {
     enum { SWEEPS = 30 };
     double V[BASIS][BASIS] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
     for (int sweep = 0; sweep < SWEEPS; sweep++)
@@ -150,18 +153,18 @@ static kiln_status choose(double c[BASIS], struct lobpcg *t) {
             }
     memset(c, 0, BASIS * sizeof *c);
     largest(c, K, t->size);
-    for (int i = t->size; i-- > 0;) {
+    for (int64_t i = t->size; i-- > 0;) {
         for (int l = i + 1; l < t->size; l++) c[i] -= L[l][i] * c[l];
         c[i] /= L[i][i];
     }
-    for (int i = t->size; i-- > 0;)
+    for (int64_t i = t->size; i-- > 0;)
         if (c[X] < 0) c[i] = -c[i];
 done:
     return status;
 }
 
 /* p = the step, x = x + p, for vectors or images. */
-static kiln_status move(kiln_matrix *of[BASIS], const double c[BASIS], int size) {
+static kiln_status move(kiln_matrix *of[BASIS], const double c[BASIS], int64_t size) {
     kiln_status status;
     const double one = 1;
     TRY(kiln_combine(of[P], &c[R], of[R], size > P ? &c[P] : NULL, size > P ? of[P] : NULL));
@@ -170,7 +173,7 @@ done:
     return status;
 }
 
-static kiln_status step(struct lobpcg *t, int64_t number) {
+static kiln_status step(struct lobpcg *t) {
     kiln_status status;
     double c[BASIS], length;
     TRY(scale(t, R, false, &length));
@@ -182,7 +185,7 @@ static kiln_status step(struct lobpcg *t, int64_t number) {
     TRY(scale(t, X, true, &length));
     TRY(scale(t, P, true, &length));
     t->size = length > 0 ? BASIS : 2;
-    if (number % FRESH == 0) {
+    if (t->number % FRESH == 0) {
         TRY(image_of(t, X));
         t->hits->report.passes++;
     }
@@ -200,25 +203,70 @@ done:
     return status;
 }
 
+enum { STATE = KI_HITS_STATE + 2 * BASIS + 4 };
+static void state_of(struct ki_state state[STATE], struct lobpcg *t) {
+    const int first = ki_hits_state(state, t->hits);
+    const struct ki_state parts[STATE - KI_HITS_STATE] = {
+        {"x", .matrix = t->v[X]},
+        {"r", .matrix = t->v[R]},
+        {"p", .matrix = t->v[P]},
+        {"image x", .matrix = t->image[X]},
+        {"image r", .matrix = t->image[R]},
+        {"image p", .matrix = t->image[P]},
+        {"changes", .reals = t->seen, .count = 3},
+        {"size", .integers = &t->size, .least = 2, .most = BASIS},
+        {"since", .integers = &t->since},
+        {"number", .integers = &t->number}};
+    memcpy(state + first, parts, sizeof parts);
+}
+
+static kiln_status begin(struct lobpcg *t) {
+    kiln_status status;
+    bool resumed;
+    struct ki_state state[STATE];
+    TRY(lobpcg_new(t));
+    state_of(state, t);
+    TRY(ki_checkpoint_resume(&resumed, &t->hits->options.control, state, STATE));
+    t->hits->cut = t->hits->report.iterations >= t->hits->options.max_iterations - 1;
+    if (resumed) return KILN_OK;
+    t->hits->faster = true;
+    t->seen[CHANGE] = t->seen[LEAST] = INFINITY;
+    t->number = 1;
+    TRY(image_of(t, X));
+    t->hits->report.passes++;
+    TRY(look(t));
+done:
+    return status;
+}
+
+/* After an iteration: whether the run ends here, but for the power step that judges it; and the checkpoint. */
+static kiln_status keep(struct lobpcg *t) {
+    struct ki_hits *s = t->hits;
+    struct ki_state state[STATE];
+    const bool last = s->report.iterations >= s->options.max_iterations - 1;
+    const kiln_stop stop = s->stop ? KILN_STOP_CANCELLED : last ? KILN_STOP_ITERATIONS : KILN_STOP_NONE;
+    s->cut = stop != KILN_STOP_NONE;
+    state_of(state, t);
+    return ki_checkpoint_step(&s->options.control, state, STATE, stop);
+}
+
 kiln_status ki_hits_accelerate(struct ki_hits *s) {
     kiln_status status;
     struct lobpcg t = {.hits = s};
-    double change = INFINITY, least = INFINITY;
-    int64_t since = 0;
-    TRY(lobpcg_new(&t));
-    TRY(image_of(&t, X));
-    s->report.passes++;
-    TRY(look(&t, &change));
-    for (int64_t number = 1; change > 0.5 * s->options.tolerance && !s->stop; number++) {
-        if (s->report.iterations >= s->options.max_iterations - 1 || !isfinite(change)) break;
-        TRY(step(&t, number));
+    TRY(begin(&t));
+    while (t.seen[CHANGE] > 0.5 * s->options.tolerance && !s->cut) {
+        if (!isfinite(t.seen[CHANGE])) break;
+        TRY(step(&t));
         if (t.size == 0) break;
-        TRY(look(&t, &change));
-        TRY(ki_hits_record(s, t.theta, change));
-        since = change < least ? 0 : since + 1;
-        least = fmin(change, least);
-        if (since > PATIENCE) break;
+        TRY(look(&t));
+        TRY(ki_hits_record(s, t.seen[THETA], t.seen[CHANGE]));
+        t.since = t.seen[CHANGE] < t.seen[LEAST] ? 0 : t.since + 1;
+        t.seen[LEAST] = fmin(t.seen[CHANGE], t.seen[LEAST]);
+        if (t.since > PATIENCE) break;
+        t.number++;
+        TRY(keep(&t));
     }
+    s->faster = false;
     TRY(hand_back(&t));
 done:
     lobpcg_free(&t);

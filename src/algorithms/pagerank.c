@@ -3,7 +3,7 @@
  * The map is a contraction by d in the 1-norm. So what one iteration changes bounds what all further ones would, by d / (1 - d), and
  * rounding does not add up. Whether an iteration was the last one is found out where the ranks are: on a GPU several are queued
  * at once, and those behind the last do nothing. */
-#include "algorithms/algorithm.h"
+#include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/registry.h"
 
 enum { COLUMNS_MOST = 64, MASS = 0, GOAL = 1, TAKEN = 2, HEAD = 4, QUEUED_MOST = 16 };
@@ -144,6 +144,11 @@ static kiln_status first_ranks(struct pagerank *s, const kiln_matrix *ranks) {
     return kiln_combine(s->on.P, one, s->teleport, NULL, NULL);
 }
 
+/* The change that ends it; below 0: none does. */
+static double goal_of(const struct pagerank *s) {
+    return s->options.iterations ? -1 : s->options.tolerance;
+}
+
 static kiln_status begin(struct pagerank *s, const kiln_matrix *ranks, const kiln_matrix *A) {
     kiln_status status;
     double largest;
@@ -159,8 +164,7 @@ static kiln_status begin(struct pagerank *s, const kiln_matrix *ranks, const kil
     s->on.dangling = s->dangling                                         ? s->dangling
                      : s->options.dangling == KILN_DANGLING_PERSONALIZED ? s->teleport
                                                                          : NULL;
-    for (int64_t c = 0; c < s->k; c++)
-        s->state[GOAL * s->k + c] = s->options.iterations ? -1 : s->options.tolerance;
+    for (int64_t c = 0; c < s->k; c++) s->state[GOAL * s->k + c] = goal_of(s);
     TRY(ki_vector_set(s->on.S, s->state));
     TRY(kiln_ranks_begin(&s->on));
     TRY(kiln_norm(&largest, s->on.factor, KILN_NORM_MAX));
@@ -177,12 +181,15 @@ static double error_bound(const struct pagerank *s, double residual) {
     return s->options.damping < 1 ? s->options.damping / (1 - s->options.damping) * residual : INFINITY;
 }
 
+static int64_t most_of(const kiln_pagerank_options *o) {
+    return o->iterations ? o->iterations : o->max_iterations;
+}
+
 static bool cancelled(const struct pagerank *s, const kiln_trace_row *row) {
     const kiln_control *control = &s->options.control;
-    const int64_t wanted = s->options.iterations ? s->options.iterations : s->options.max_iterations;
     const kiln_progress now = {"solve",
                                row->iteration,
-                               wanted,
+                               most_of(&s->options),
                                row->objective,
                                row->residual,
                                row->seconds,
@@ -225,17 +232,47 @@ static void judge(struct pagerank *s, int64_t most) {
                         (s->options.iterations && report->stopped_by == KILN_STOP_ITERATIONS);
 }
 
+/* C after `taken` steps: kiln_ranks_step changes it with `next` in each. */
+enum { STATE = 3 };
+static void state_of(struct ki_state state[STATE], const struct pagerank *s, int64_t taken) {
+    const struct ki_state parts[STATE] = {{"ranks", .matrix = s->on.P},
+                                          {"shares", .matrix = taken % 2 ? s->on.next : s->on.C},
+                                          {"steps", .matrix = s->on.S}};
+    memcpy(state, parts, sizeof parts);
+}
+
+/* Goes on from a checkpoint, if there is one; the goal may be another. */
+static kiln_status resume(struct pagerank *s) {
+    kiln_status status = KILN_OK;
+    struct ki_state state[STATE];
+    bool resumed;
+    if (!ki_checkpoint_waits(&s->options.control)) return KILN_OK;
+    state_of(state, s, 0);
+    TRY(ki_checkpoint_look(&s->options.control, &state[2], 1));
+    TRY(ki_vector_get(s->state, s->on.S));
+    state_of(state, s, s->state[TAKEN * s->k] > 0 ? (int64_t)fmod(s->state[TAKEN * s->k], 2) : 0);
+    TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, STATE));
+    for (int64_t c = 0; c < s->k; c++) s->state[GOAL * s->k + c] = goal_of(s);
+    TRY(ki_vector_set(s->on.S, s->state));
+done:
+    return status;
+}
+
 static kiln_status iterate(struct pagerank *s) {
     kiln_report *report = &s->report;
-    const int64_t most = s->options.iterations ? s->options.iterations : s->options.max_iterations;
+    const int64_t most = most_of(&s->options);
+    struct ki_state state[STATE];
     int64_t queued = 1;
-    kiln_status status = KILN_OK;
+    kiln_status status;
+    TRY(resume(s));
     while (report->stopped_by == KILN_STOP_NONE) {
         const int64_t count = ki_min(queued, most - report->iterations);
         const double before = ki_clock();
         TRY(kiln_ranks_step(&s->on, report->iterations, count));
         TRY(note(s, count));
         judge(s, most);
+        state_of(state, s, report->iterations);
+        TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
         if (2 * (ki_clock() - before) < QUEUED_SECONDS) queued = ki_min(2 * queued, QUEUED_MOST);
     }
 done:
@@ -312,6 +349,15 @@ kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A, const kiln_p
     s.report.tolerance = s.options.iterations ? INFINITY : s.options.tolerance;
     TRY(ki_report_begin(&s.report));
     TRY(begin(&s, ranks, A));
+    TRY(ki_checkpoint_begin(&(struct ki_run){
+        .control = &s.options.control,
+        .algorithm = "pagerank",
+        .options = &s.options,
+        .X = A,
+        .given = {{"personalize", s.options.personalize}, {"dangling_to", s.options.dangling_to}},
+        .report = &s.report,
+        .start = &s.start,
+        .most = most_of(&s.options)}));
     TRY(iterate(&s));
     TRY(finish(ranks, &s));
     ki_report_hand_over(report, &s.report);

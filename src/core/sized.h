@@ -47,6 +47,8 @@
 #define KI_LAST_kiln_gap_options control
 #define KI_LAST_kiln_lda_options control
 #define KI_LAST_kiln_topics_verification objective
+#define KI_LAST_kiln_checkpoint_options resume
+#define KI_LAST_kiln_checkpoint_info seconds
 #define KI_LAST_kiln_solver why
 #define KI_LAST_kiln_work passes
 #define KI_LAST_kiln_choose_options user

@@ -251,6 +251,10 @@ kiln_status ki_output_write(struct ki_output *output, const void *bytes, size_t 
     return KILN_OK;
 }
 
+int64_t ki_output_bytes(const struct ki_output *output) {
+    return output->written;
+}
+
 static kiln_status close_file(struct ki_output *output) {
     int fd = output->fd;
     output->fd =

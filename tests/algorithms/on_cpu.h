@@ -16,12 +16,12 @@
 
 static kiln_device *device;
 
-static int open_device(void **state) {
+static inline int open_device(void **state) {
     (void)state;
     return kiln_device_open(&device, "cpu", NULL);
 }
 
-static int close_device(void **state) {
+static inline int close_device(void **state) {
     (void)state;
     kiln_device_close(device);
     return 0;

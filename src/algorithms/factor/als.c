@@ -4,6 +4,7 @@
  * The halves differ in the matrix alone: R for the rows, its transpose for the columns. */
 #include "algorithms/factor/als.h"
 
+#include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/factor/ccd.h"
 #include "algorithms/factor/entries.h"
 
@@ -193,10 +194,34 @@ done:
     return status;
 }
 
+enum { STATE = 6 };
+static void state_of(struct ki_state state[STATE], struct als *s) {
+    const struct ki_state parts[STATE] = {{"A", .matrix = s->A},
+                                          {"B", .matrix = s->B},
+                                          {"objective", .reals = &s->objective},
+                                          {"test", .reals = &s->test_rmse},
+                                          {"residuals by rows", .matrix = s->ccd.E},
+                                          {"residuals by columns", .matrix = s->ccd.T}};
+    memcpy(state, parts, sizeof parts);
+}
+
+/* The start, or where a checkpoint goes on. */
+static kiln_status enter(struct als *s) {
+    kiln_status status;
+    struct ki_state state[STATE];
+    bool resumed;
+    state_of(state, s);
+    TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, STATE));
+    if (!resumed) return measure(s);
+done:
+    return status;
+}
+
 static kiln_status iterate(struct als *s) {
     kiln_report *report = &s->report;
-    kiln_status status = KILN_OK;
-    TRY(measure(s));
+    struct ki_state state[STATE];
+    kiln_status status;
+    TRY(enter(s));
     while (report->stopped_by == KILN_STOP_NONE) {
         const double before = s->objective;
         TRY(sweep(s));
@@ -207,6 +232,8 @@ static kiln_status iterate(struct als *s) {
                               .test = isnan(s->test_rmse) ? 0 : s->test_rmse};
         TRY(ki_report_step(report, &row, s->options.tolerance, s->options.max_iterations, &s->options.control,
                            2 * ki_bytes_of(s->R) * row.iteration));
+        state_of(state, s);
+        TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
     report->passes = 4 * report->iterations + 2;
@@ -232,6 +259,14 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
         TRY(ki_fail_nomem((size_t)kiln_matrix_cols(A) * sizeof *ones, "coefficients"));
     for (int64_t j = 0; j < kiln_matrix_cols(A); j++) ones[j] = one;
     TRY(begin(&s, A, B));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
+                                             .algorithm = "als",
+                                             .options = &s.options,
+                                             .X = R,
+                                             .given = {{"test", s.options.test}},
+                                             .report = &s.report,
+                                             .start = &s.start,
+                                             .most = s.options.max_iterations}));
     TRY(iterate(&s));
     TRY(kiln_combine(A, ones, s.A, NULL, NULL));
     TRY(kiln_combine(B, ones, s.B, NULL, NULL));

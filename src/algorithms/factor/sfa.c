@@ -9,6 +9,8 @@
  * Sums stay on the device until one is needed, and are then read together: a GPU waits for each reading. */
 #include "algorithms/factor/sfa.h"
 
+#include "algorithms/checkpoint/checkpoint.h"
+
 enum { STREAM = 0x5fa, SIDES = 2 };
 /* Sums over both sides: G.Z, G.Z_old, G.D, F.D, D.D, F.F. */
 enum { NOW, BEFORE, SLOPE, CROSS, LENGTH, NORM, SUMS };
@@ -232,12 +234,45 @@ static kiln_status check_value(const struct sfa *s) {
     return ki_hint("scale the entries of R");
 }
 
-static kiln_status iterate(struct sfa *s) {
-    kiln_report *report = &s->report;
+enum { STATE = 13 };
+static void state_of(struct ki_state state[STATE], struct sfa *s) {
+    const struct side *a = &s->side[0], *b = &s->side[1];
+    const struct ki_state parts[STATE] = {{"A", .matrix = a->F},
+                                          {"A gradient", .matrix = a->G},
+                                          {"A scaled", .matrix = a->Z},
+                                          {"A direction", .matrix = a->D},
+                                          {"B", .matrix = b->F},
+                                          {"B gradient", .matrix = b->G},
+                                          {"B scaled", .matrix = b->Z},
+                                          {"B direction", .matrix = b->D},
+                                          {"sums", .reals = s->sum, .count = SUMS},
+                                          {"decrease", .reals = &s->decrease},
+                                          {"step", .reals = &s->step},
+                                          {"objective", .reals = &s->objective},
+                                          {"test", .reals = &s->test_rmse}};
+    memcpy(state, parts, sizeof parts);
+}
+
+/* The start, or where a checkpoint goes on. */
+static kiln_status enter(struct sfa *s) {
     kiln_status status;
+    struct ki_state state[STATE];
+    bool resumed;
+    state_of(state, s);
+    TRY(ki_checkpoint_resume(&resumed, &s->options->control, state, STATE));
+    if (resumed) return KILN_OK;
     TRY(gradients(&s->objective, s));
     TRY(check_value(s));
     s->step = 1;
+done:
+    return status;
+}
+
+static kiln_status iterate(struct sfa *s) {
+    kiln_report *report = &s->report;
+    struct ki_state state[STATE];
+    kiln_status status;
+    TRY(enter(s));
     while (report->stopped_by == KILN_STOP_NONE) {
         const double before = s->objective;
         bool fell = false;
@@ -251,6 +286,8 @@ static kiln_status iterate(struct sfa *s) {
                                     .test = s->T ? s->test_rmse : 0};
         TRY(ki_report_step(report, &row, s->options->tolerance, s->options->max_iterations,
                            &s->options->control, 5 * ki_bytes_of(s->S) * row.iteration));
+        state_of(state, s);
+        TRY(ki_checkpoint_step(&s->options->control, state, STATE, report->stopped_by));
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
     report->passes = 7 * report->iterations + 2;
@@ -349,6 +386,14 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     if (o.test && kiln_matrix_nnz(o.test) > 0) TRY(ki_sfa_centred(&s.T, o.test, &s.means));
     TRY(allocate(&s, A, B));
     TRY(start(&s, A, B));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &o.control,
+                                             .algorithm = "sfa",
+                                             .options = &o,
+                                             .X = R,
+                                             .given = {{"test", o.test}},
+                                             .report = &s.report,
+                                             .start = &s.start,
+                                             .most = o.max_iterations}));
     TRY(iterate(&s));
     TRY(ki_sfa_join(A, s.side[0].F, s.means.row));
     TRY(ki_sfa_join(B, s.side[1].F, s.means.column));

@@ -10,7 +10,7 @@ extern const struct ki_algorithm ki_algorithm_kmeans;
 
 /* splitmix64 of a counter: the same numbers everywhere. */
 double ki_kmeans_random(struct kmeans *s) {
-    uint64_t z = (uint64_t)s->options.seed * 0xd1342543de82ef95u + ++s->draws * 0x9e3779b97f4a7c15u;
+    uint64_t z = (uint64_t)s->options.seed * 0xd1342543de82ef95u + (uint64_t)++s->draws * 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
     z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return (double)((z ^ z >> 31) >> 11) * 0x1p-53;
@@ -111,11 +111,11 @@ static double take_means(struct kmeans *s) {
 }
 
 /* Where clusters have lost all their rows, or nearly, or means are scaled: by way of the host. */
-static kiln_status find_means_on_host(struct kmeans *s, double *moved, int64_t *filled) {
+static kiln_status find_means_on_host(struct kmeans *s, double *moved) {
     kiln_status status;
     TRY(ki_vector_get(s->next, s->sums));
     TRY(ki_vector_get(s->centres, s->C));
-    TRY(ki_kmeans_fill(s, filled));
+    TRY(ki_kmeans_fill(s, &s->filled));
     *moved = take_means(s);
     TRY(ki_vector_set(s->means, s->next));
 done:
@@ -139,17 +139,16 @@ done:
     return status;
 }
 
-/* A pass: s->means, s->found and the objective of the centres; how far they are from the means: sum of squares. *filled: how many
- * centres without rows got some. */
-static kiln_status find_means(struct kmeans *s, double *moved, int64_t *filled) {
+/* A pass: s->means, s->found and the objective of the centres; how far they are from the means: sum of squares; s->filled. */
+static kiln_status find_means(struct kmeans *s, double *moved) {
     bool there = !s->options.spherical;
     kiln_status status;
-    *filled = 0;
+    s->filled = 0;
     TRY(ki_kmeans_assign(s, s->X, s->options.weights));
     s->report.passes++;
     memcpy(s->found, s->totals, (size_t)(2 * s->k) * sizeof *s->found);
     for (int64_t c = 0; c < s->k; c++) there &= s->totals[2 * c] > LIGHT && s->totals[2 * c] < 1 / LIGHT;
-    TRY(there ? find_means_there(s, moved) : find_means_on_host(s, moved, filled));
+    TRY(there ? find_means_there(s, moved) : find_means_on_host(s, moved));
 done:
     return status;
 }
@@ -166,19 +165,30 @@ done:
     return status;
 }
 
-static kiln_status lloyd(struct kmeans *s) {
-    const int64_t begun = s->report.iterations;
-    int64_t filled;
+void ki_kmeans_judge(struct kmeans *s) {
+    const int64_t done = s->options.batch > 0 ? s->round : s->report.iterations - s->begun;
+    s->report.stopped_by = s->residual <= s->options.tolerance && !s->filled ? KILN_STOP_TOLERANCE
+                           : s->cancelled                                    ? KILN_STOP_CANCELLED
+                           : done >= s->options.max_iterations               ? KILN_STOP_ITERATIONS
+                                                                             : KILN_STOP_NONE;
+}
+
+static kiln_status lloyd_pass(struct kmeans *s) {
     double moved;
     kiln_status status;
-    for (;; s->report.iterations++) {
-        TRY(find_means(s, &moved, &filled));
-        TRY(ki_kmeans_row(s, moved));
-        s->report.stopped_by = s->residual <= s->options.tolerance && !filled ? KILN_STOP_TOLERANCE
-                               : s->cancelled                                 ? KILN_STOP_CANCELLED
-                               : s->report.iterations - begun >= s->options.max_iterations
-                                   ? KILN_STOP_ITERATIONS
-                                   : KILN_STOP_NONE;
+    TRY(find_means(s, &moved));
+    TRY(ki_kmeans_row(s, moved));
+    ki_kmeans_judge(s);
+    TRY(ki_kmeans_keep(s));
+done:
+    return status;
+}
+
+/* `passed`: in a run that goes on, the pass over these centres was made before. */
+static kiln_status lloyd(struct kmeans *s, bool passed) {
+    kiln_status status = KILN_OK;
+    for (;; s->report.iterations++, passed = false) {
+        if (!passed) TRY(lloyd_pass(s));
         if (s->report.stopped_by != KILN_STOP_NONE) break;
         kiln_matrix *const means = s->means;
         s->means = s->C;
@@ -290,14 +300,64 @@ done:
     return status;
 }
 
-/* One start to its end; it stays the best if its inertia is the least so far. */
-static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, kiln_report *best) {
-    kiln_report *report = &s->report;
+/* The centres, what they become, and the best of former starts. */
+enum { STATE = 16 };
+static void state_of(struct ki_state state[STATE], struct kmeans *s) {
+    const int64_t all = s->k * s->n, two = 2 * s->k;
+    const bool batches = s->options.batch > 0, former = s->turn > 0;
+    const struct ki_state parts[STATE] = {
+        {"turn", .integers = &s->turn, .least = 0, .most = INT64_C(1) << 53},
+        {"begun", .integers = &s->begun},
+        {"draws", .integers = &s->draws},
+        {"relocated", .integers = &s->relocated},
+        {"centres", .matrix = s->C},
+        {"objective", .reals = &s->objective},
+        {"residual", .reals = &s->residual},
+        {"filled", .integers = &s->filled},
+        {"means", .matrix = batches ? NULL : s->means},
+        {"found", .reals = batches ? NULL : s->found, .count = two},
+        {"round", .integers = batches ? &s->round : NULL},
+        {"seen", .reals = batches ? s->seen : NULL, .count = s->k},
+        {"mean", .reals = batches ? &s->mean : NULL},
+        {"best", .reals = former ? s->best : NULL, .count = all},
+        {"best found", .reals = former ? s->best_totals : NULL, .count = two},
+        {"best report", .report = former ? &s->best_so_far : NULL}};
+    memcpy(state, parts, sizeof parts);
+}
+
+kiln_status ki_kmeans_keep(struct kmeans *s) {
+    struct ki_state state[STATE];
+    const bool another = s->report.stopped_by == KILN_STOP_TOLERANCE && s->turn + 1 < s->options.restarts;
+    const kiln_stop next = s->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_NONE;
+    if (s->cut) return KILN_OK;
+    state_of(state, s);
+    return ki_checkpoint_step(&s->options.control, state, STATE, another ? next : s->report.stopped_by);
+}
+
+static kiln_status resume(bool *resumed, struct kmeans *s) {
     kiln_status status;
-    report->stopped_by = KILN_STOP_NONE;
-    TRY(s->options.init == KILN_INIT_GIVEN ? take_given(s, given) : ki_kmeans_start(s));
+    struct ki_state state[STATE];
+    state_of(state, s);
+    TRY(ki_checkpoint_look(&s->options.control, state, 1)); /* turn, which decides what else there is */
+    state_of(state, s);
+    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
+    if (*resumed) ki_kmeans_judge(s);
+done:
+    return status;
+}
+
+/* One start to its end, or from where a run goes on; it stays the best if its inertia is the least so far. */
+static kiln_status run_once(struct kmeans *s, const kiln_matrix *given, bool resumed) {
+    kiln_report *report = &s->report, *best = &s->best_so_far;
+    kiln_status status = KILN_OK;
+    if (!resumed) {
+        report->stopped_by = KILN_STOP_NONE;
+        s->begun = report->iterations;
+        TRY(s->options.init == KILN_INIT_GIVEN ? take_given(s, given) : ki_kmeans_start(s));
+        s->cut = s->cancelled;
+    }
     if (s->options.batch > 0) TRY(ki_vector_get(s->centres, s->C));
-    TRY(s->options.batch > 0 ? ki_kmeans_batches(s) : lloyd(s));
+    TRY(s->options.batch > 0 ? ki_kmeans_batches(s, resumed) : lloyd(s, resumed));
     if (best->stopped_by != KILN_STOP_NONE && !(s->objective < best->objective)) goto done;
     memcpy(s->best, s->centres, (size_t)(s->k * s->n) * sizeof *s->best);
     memcpy(s->best_totals, s->found, (size_t)(2 * s->k) * sizeof *s->best_totals);
@@ -361,7 +421,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
                         kiln_report *report) {
     kiln_status status;
     struct kmeans s = {.X = X, .began = ki_clock(), .objective = NAN, .residual = NAN};
-    kiln_report best = {0};
+    bool resumed = false;
     TRY(KI_TAKE(kiln_kmeans_options, &s.options, options));
     TRY(KI_CHECK_RESULT(kiln_report, report));
     if (X && centres) {
@@ -376,12 +436,25 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
     TRY(allocate(&s));
     TRY(measure(&s));
     if (s.options.init == KILN_INIT_GIVEN) s.options.restarts = 1;
-    for (int64_t r = 0; r < s.options.restarts && !s.cancelled; r++) TRY(run_once(&s, centres, &best));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
+                                             .algorithm = "kmeans",
+                                             .options = &s.options,
+                                             .X = X,
+                                             .given = {{"weights", s.options.weights}},
+                                             .report = &s.report,
+                                             .start = &s.began}));
+    if (s.options.batch > 0) TRY(ki_kmeans_batches_begin(&s));
+    TRY(resume(&resumed, &s));
+    for (; s.turn < s.options.restarts && !s.cancelled; s.turn++, resumed = false)
+        TRY(run_once(&s, centres, resumed));
     TRY(give(&s, centres));
-    s.report.stopped_by = best.stopped_by;
-    s.report.converged = best.stopped_by == KILN_STOP_TOLERANCE;
-    s.report.objective = best.objective;
-    s.report.residual = best.residual;
+    if (s.turn == s.options.restarts && s.report.stopped_by != KILN_STOP_CANCELLED)
+        s.report.stopped_by = s.best_so_far.stopped_by;
+    else
+        s.report.stopped_by = KILN_STOP_CANCELLED; /* of the starts, even if the best one had ended */
+    s.report.converged = s.report.stopped_by == KILN_STOP_TOLERANCE;
+    s.report.objective = s.best_so_far.objective;
+    s.report.residual = s.best_so_far.residual;
     s.report.tolerance = s.options.tolerance;
     s.report.seconds = ki_clock() - s.began;
     ki_report_hand_over(report, &s.report);
@@ -393,5 +466,6 @@ done:
     kiln_matrix_free(s.per);
     kiln_matrix_free(s.unit);
     ki_free(s.centres);
+    ki_free(s.seen);
     return status;
 }

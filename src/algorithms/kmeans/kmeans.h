@@ -3,7 +3,7 @@
 #ifndef KI_KMEANS_H
 #define KI_KMEANS_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/checkpoint/checkpoint.h"
 
 enum {
     KI_PIECE = 4096,
@@ -25,18 +25,22 @@ struct kmeans {
     double *best, *best_totals; /* of the restarts */
     double scale;               /* mean variance of X's columns */
     double began, objective, residual;
-    uint64_t draws; /* random numbers taken so far */
-    bool cancelled;
-    int64_t relocated;
-    kiln_report report;
+    int64_t draws;                   /* random numbers taken so far */
+    int64_t turn, begun;             /* of the starts; iterations before it */
+    int64_t round;                   /* mini-batches in this start */
+    double *seen, mean;              /* of them: weights that the centres have seen; see kmeans_batch.c */
+    bool cancelled, cut;             /* cut: before this start had its first centres */
+    int64_t relocated, filled;       /* filled: centres that got rows in the last pass */
+    kiln_report report, best_so_far; /* of the starts before */
 };
 
 double ki_kmeans_random(struct kmeans *s); /* uniform in [0, 1) */
 /* Tells the control how far the run is; s->cancelled if it asks to stop. Once a pass. */
 void ki_kmeans_tell(struct kmeans *s);
 kiln_status ki_kmeans_start(struct kmeans *s); /* s->C */
-kiln_status
-ki_kmeans_batches(struct kmeans *s); /* iterations on rows drawn at random, to the end of the start */
+/* Iterations on rows drawn at random, to the end of the start; in a run that goes on, from where it was. _begin: once, before. */
+kiln_status ki_kmeans_batches_begin(struct kmeans *s);
+kiln_status ki_kmeans_batches(struct kmeans *s, bool resumed);
 /* Centres without rows get some: corrects s->next, which are sums, and s->totals. *moved: how many. */
 kiln_status ki_kmeans_fill(struct kmeans *s, int64_t *moved);
 
@@ -46,6 +50,11 @@ kiln_status ki_kmeans_assign(struct kmeans *s, const kiln_matrix *X, const kiln_
 kiln_status ki_kmeans_move(struct kmeans *s);
 /* The centre c of s->next as C will hold it, scaled to length 1 if the run is spherical; what the squares of its move add up to. */
 double ki_kmeans_place(struct kmeans *s, int64_t c);
+/* report.stopped_by, by the residual and the rest after an iteration. */
+void ki_kmeans_judge(struct kmeans *s);
+/* After an iteration, when report.stopped_by says whether it was the last: the checkpoint. Its state: of C, of what C becomes, and of
+ * the starts before. */
+kiln_status ki_kmeans_keep(struct kmeans *s);
 /* A line of the trace: of the centres that s->objective and `moved` belong to. */
 kiln_status ki_kmeans_row(struct kmeans *s, double moved);
 /* `count` numbers, KI_PIECE at most, of the vector A from `first` on. */

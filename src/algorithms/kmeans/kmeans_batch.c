@@ -8,31 +8,44 @@ enum { MEMORY = 16 };
 struct batch {
     kiln_matrix *X, *weights;
     int64_t *rows, count;
-    double *seen; /* by each centre: weight */
 };
 
 static void close_batch(struct batch *batch) {
     kiln_matrix_free(batch->X);
     kiln_matrix_free(batch->weights);
     ki_free(batch->rows);
-    ki_free(batch->seen);
 }
 
 static kiln_status open_batch(struct batch *batch, const struct kmeans *s) {
     const kiln_kmeans_options *o = &s->options;
-    double *known = NULL;
-    kiln_status status;
+    kiln_status status = KILN_OK;
     *batch = (struct batch){.count = ki_min(o->batch, s->m)};
-    batch->seen = ki_calloc((size_t)s->k * sizeof *batch->seen);
     batch->rows = ki_alloc((size_t)batch->count * sizeof *batch->rows);
-    if (!batch->seen || !batch->rows) TRY(ki_fail_nomem((size_t)(s->k + batch->count) * 8, "a batch"));
+    if (!batch->rows) TRY(ki_fail_nomem((size_t)batch->count * sizeof *batch->rows, "a batch"));
     TRY(kiln_matrix_dense(&batch->X, s->device, s->type, batch->count, s->n, NULL));
     if (o->weights) TRY(kiln_matrix_dense(&batch->weights, s->device, s->type, batch->count, 1, NULL));
-    if (o->init != KILN_INIT_GIVEN || !o->clusters) goto done;
+done:
+    return status;
+}
+
+kiln_status ki_kmeans_batches_begin(struct kmeans *s) {
+    s->seen = ki_calloc((size_t)s->k * sizeof *s->seen);
+    return s->seen ? KILN_OK : ki_fail_nomem((size_t)s->k * sizeof *s->seen, "a batch");
+}
+
+/* What the centres of a start have seen: nothing, or what the caller says of given ones. */
+static kiln_status begin_start(struct kmeans *s) {
+    const kiln_kmeans_options *o = &s->options;
+    double *known = NULL;
+    kiln_status status = KILN_OK;
+    s->round = 0;
+    s->mean = 0;
+    memset(s->seen, 0, (size_t)s->k * sizeof *s->seen);
+    if (o->init != KILN_INIT_GIVEN || !o->clusters) return KILN_OK;
     if (!(known = ki_alloc((size_t)s->k * KI_CLUSTER * sizeof *known)))
         TRY(ki_fail_nomem((size_t)s->k * KI_CLUSTER * sizeof *known, "a batch"));
     TRY(ki_vector_get(known, o->clusters));
-    for (int64_t c = 0; c < s->k; c++) batch->seen[c] = fmax(known[c * KI_CLUSTER], 0);
+    for (int64_t c = 0; c < s->k; c++) s->seen[c] = fmax(known[c * KI_CLUSTER], 0);
 done:
     ki_free(known);
     return status;
@@ -49,8 +62,8 @@ done:
 }
 
 /* next = where the centres go, from sums of the batch; what the squares of their moves add up to. */
-static double take_steps(struct kmeans *s, double *seen) {
-    double moved = 0;
+static double take_steps(struct kmeans *s) {
+    double moved = 0, *seen = s->seen;
     for (int64_t c = 0; c < s->k; c++) {
         const double weight = s->totals[2 * c];
         seen[c] += weight;
@@ -64,25 +77,23 @@ static double take_steps(struct kmeans *s, double *seen) {
     return moved;
 }
 
-kiln_status ki_kmeans_batches(struct kmeans *s) {
+kiln_status ki_kmeans_batches(struct kmeans *s, bool resumed) {
     const kiln_kmeans_options *o = &s->options;
     struct batch batch;
-    double mean = 0;
     kiln_status status;
     TRY(open_batch(&batch, s));
-    for (int64_t round = 1; s->report.stopped_by == KILN_STOP_NONE; round++) {
+    if (!resumed) TRY(begin_start(s));
+    while (s->report.stopped_by == KILN_STOP_NONE) {
         TRY(draw(&batch, s));
         TRY(ki_kmeans_assign(s, batch.X, batch.weights));
         TRY(ki_vector_get(s->next, s->sums));
-        const double moved = take_steps(s, batch.seen);
-        mean += (moved - mean) / (double)ki_min(round, MEMORY);
+        const double moved = take_steps(s);
+        s->mean += (moved - s->mean) / (double)ki_min(++s->round, MEMORY);
         s->report.iterations++;
-        TRY(ki_kmeans_row(s, round < MEMORY && moved > 0 ? INFINITY : mean));
+        TRY(ki_kmeans_row(s, s->round < MEMORY && moved > 0 ? INFINITY : s->mean));
         TRY(ki_kmeans_move(s));
-        s->report.stopped_by = s->residual <= o->tolerance  ? KILN_STOP_TOLERANCE
-                               : s->cancelled               ? KILN_STOP_CANCELLED
-                               : round >= o->max_iterations ? KILN_STOP_ITERATIONS
-                                                            : KILN_STOP_NONE;
+        ki_kmeans_judge(s);
+        TRY(ki_kmeans_keep(s));
     }
     TRY(ki_kmeans_assign(s, s->X, o->weights));
     s->report.passes++;

@@ -9,6 +9,8 @@
  * distances at each layout and scaled so that sum w dhat^2 = sum w, as stress would otherwise fall by shrinking all. */
 #include "algorithms/mds/mds.h"
 
+#include "algorithms/checkpoint/checkpoint.h"
+
 enum { STRESS, SQUARES, DISTANCES, PRODUCTS, SUMS }; /* of kiln_guttman */
 enum { ORDINAL_MOST = 30000 };
 
@@ -26,137 +28,6 @@ static kiln_status step(struct ki_mds *s, const kiln_matrix *D, kiln_matrix *poi
     TRY(kiln_guttman_step(&step));
     TRY(ki_vector_get(s->total, s->sums));
     s->steps += points ? 2 : 1;
-done:
-    return status;
-}
-
-/* ------------------------------------------------------------------------------------ the dissimilarities */
-
-/* Whether a matrix equals its transpose: both times a random vector, within rounding. */
-static kiln_status check_symmetric(const char *name, const kiln_matrix *D, double *norm) {
-    kiln_status status;
-    kiln_device *device = kiln_matrix_device(D);
-    kiln_matrix *v = NULL, *a = NULL, *b = NULL;
-    kiln_matrix **const all[] = {&v, &a, &b};
-    const int64_t n = kiln_matrix_rows(D);
-    const double one = 1, minus_one = -1;
-    double apart, size;
-    for (int i = 0; i < 3; i++) TRY(kiln_matrix_dense(all[i], device, kiln_matrix_type(D), n, 1, NULL));
-    TRY(kiln_fill_random(v, KILN_UNIFORM, 1, 0));
-    TRY(kiln_multiply(a, 1, KILN_PLAIN, D, v, 0, NULL));
-    TRY(kiln_multiply(b, 1, KILN_TRANSPOSED, D, v, 0, NULL));
-    TRY(kiln_combine(b, &minus_one, b, &one, a));
-    TRY(kiln_norm(&apart, b, KILN_NORM_MAX));
-    TRY(kiln_norm(&size, a, KILN_NORM_MAX));
-    *norm = size;
-    if (apart > 64 * sqrt((double)n) * ki_epsilon(kiln_matrix_type(D)) * size)
-        TRY((ki_fail(KILN_ERR_DATA, "kiln_mds: %s is not symmetric", name),
-             ki_hint("average it with its transpose, or give points in place of dissimilarities")));
-done:
-    for (int i = 0; i < 3; i++) kiln_matrix_free(*all[i]);
-    return status;
-}
-
-/* Missing dissimilarities are NaN: they get weight 0. Returns whether there are any; negative ones are an error. */
-static kiln_status drop_missing(double *delta, double *weights, int64_t n, bool *missing) {
-    for (int64_t e = 0; e < n * n; e++) {
-        const int64_t row = e / n + 1, col = e % n + 1;
-        if (isinf(delta[e]) || delta[e] < 0)
-            return ki_fail(KILN_ERR_DATA,
-                           "kiln_mds: dissimilarity %lld, %lld is %g, but must be finite and not negative",
-                           (long long)row, (long long)col, delta[e]);
-        if (row != col && isnan(delta[e])) {
-            if (!isnan(delta[e % n * n + e / n]))
-                return ki_fail(KILN_ERR_DATA,
-                               "kiln_mds: dissimilarity %lld, %lld is missing, but not %lld, %lld",
-                               (long long)row, (long long)col, (long long)col, (long long)row);
-            *missing = true;
-            weights[e] = 0;
-        }
-        if (!(weights[e] >= 0) || isinf(weights[e]))
-            return ki_fail(KILN_ERR_DATA,
-                           "kiln_mds: weight %lld, %lld is %g, but must be finite and not negative",
-                           (long long)row, (long long)col, weights[e]);
-    }
-    for (int64_t e = 0; e < n * n; e++)
-        if (isnan(delta[e])) delta[e] = 0;
-    return KILN_OK;
-}
-
-/* Sums over the pairs that count. */
-static void measure(struct ki_mds *s, const double *delta, const double *weights) {
-    const int64_t n = s->n;
-    s->delta_least = INFINITY;
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t j = i + 1; j < n; j++) {
-            const double w = weights[i * n + j], d = delta[i * n + j];
-            s->pairs += w;
-            s->delta_sum += w * d;
-            s->delta_squares += w * d * d;
-            if (w > 0 && d < s->delta_least) s->delta_least = d;
-        }
-}
-
-/* Checks the dissimilarities on the host, and keeps a copy without what is missing. */
-static kiln_status take_dissimilarities(struct ki_mds *s, const kiln_matrix *D) {
-    kiln_status status;
-    const int64_t n = s->n;
-    bool missing = false;
-    double norm, *delta = ki_alloc((size_t)(n * n) * sizeof *delta),
-                 *weights = ki_alloc((size_t)(n * n) * sizeof *weights);
-    if (!delta || !weights) TRY(ki_fail_nomem((size_t)(n * n) * 2 * sizeof *delta, "dissimilarities"));
-    TRY(ki_vector_get(delta, D));
-    if (s->options.weights)
-        TRY(ki_vector_get(weights, s->options.weights));
-    else
-        for (int64_t e = 0; e < n * n; e++) weights[e] = 1;
-    TRY(drop_missing(delta, weights, n, &missing));
-    measure(s, delta, weights);
-    if (s->pairs == 0)
-        TRY(ki_fail(KILN_ERR_DATA, "kiln_mds: no pair of points has a dissimilarity and a weight"));
-    s->D = D;
-    s->weights = s->options.weights;
-    if (missing) {
-        TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, n, n, NULL));
-        TRY(ki_vector_set(s->own_D, delta));
-        TRY(kiln_matrix_dense(&s->own_weights, s->device, s->type, n, n, NULL));
-        TRY(ki_vector_set(s->own_weights, weights));
-        s->D = s->own_D, s->weights = s->own_weights;
-    }
-    TRY(check_symmetric("the matrix of dissimilarities", s->D, &norm));
-    if (s->weights) TRY(check_symmetric("the matrix of weights", s->weights, &norm));
-done:
-    ki_free(delta);
-    ki_free(weights);
-    return status;
-}
-
-/* Distances of points: as a matrix where a quarter of the device's memory holds it, or where it is needed as a whole; else they
- * are computed anew in each pass. */
-static kiln_status take_points(struct ki_mds *s, const kiln_matrix *X) {
-    kiln_status status;
-    kiln_device_info info = {0};
-    int64_t elements;
-    TRY(ki_check_finite("kiln_mds", "X", X, false));
-    TRY(kiln_device_get_info(s->device, &info));
-    const bool whole = s->options.weights || s->options.metric != KILN_MDS_RATIO;
-    if (!ki_mul(s->n, s->n, &elements) ||
-        (!whole && elements > info.memory / 4 / (s->type == KILN_F32 ? 4 : 8))) {
-        s->X = X;
-        return KILN_OK;
-    }
-    TRY(kiln_matrix_dense(&s->own_D, s->device, s->type, s->n, s->n, NULL));
-    TRY(kiln_distances(s->own_D, X, X));
-    s->D = s->own_D;
-    if (whole) {
-        kiln_matrix *distances = s->own_D;
-        s->own_D = NULL;
-        status = take_dissimilarities(s, distances);
-        if (s->own_D)
-            kiln_matrix_free(distances);
-        else
-            s->own_D = distances;
-    }
 done:
     return status;
 }
@@ -248,15 +119,47 @@ static bool cancelled(const struct ki_mds *s, const kiln_trace_row *row) {
     return control->progress && control->progress(control->user, &now) != 0;
 }
 
-/* Lowers the stress from the layout in Y on. Y is then the last layout whose stress is known. */
-static kiln_status descend(struct ki_mds *s) {
+/* The layout, the next one, and the best of former starts. */
+enum { STATE = 10 };
+static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
+    const bool former = s->turn > 0;
+    const struct ki_state parts[STATE] = {
+        {"turn", .integers = &s->turn, .least = 0, .most = INT64_C(1) << 53},
+        {"steps", .integers = &s->steps},
+        {"layout", .matrix = s->Y},
+        {"next", .matrix = s->next},
+        {"stress", .reals = &s->stress},
+        {"squares", .reals = &s->squares},
+        {"best", .matrix = former ? s->best : NULL},
+        {"best stress", .reals = former ? &s->best_stress : NULL},
+        {"best squares", .reals = former ? &s->best_squares : NULL},
+        {"best report", .report = former ? &s->best_report : NULL}};
+    memcpy(state, parts, sizeof parts);
+}
+
+static kiln_status resume(bool *resumed, struct ki_mds *s) {
     kiln_status status;
+    struct ki_state state[STATE];
+    state_of(state, s);
+    TRY(ki_checkpoint_look(&s->options.control, state, 1)); /* turn, which decides what else there is */
+    state_of(state, s);
+    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
+done:
+    return status;
+}
+
+/* Lowers the stress from the layout in Y on, or, in a run that goes on, from where it was. Y is then the last layout whose stress is known. */
+static kiln_status descend(struct ki_mds *s, bool resumed) {
+    kiln_status status = KILN_OK;
+    struct ki_state state[STATE];
     kiln_report *report = &s->report;
     const double scale = s->U || s->ordinal ? s->pairs : s->delta_squares, epsilon = ki_epsilon(s->type);
     const double nothing = 4 * epsilon * epsilon * scale;
-    report->stopped_by = KILN_STOP_NONE;
-    report->iterations = report->trace_count = 0;
-    TRY(assess(s));
+    if (!resumed) {
+        report->stopped_by = KILN_STOP_NONE;
+        report->iterations = report->trace_count = 0;
+        TRY(assess(s));
+    }
     while (report->stopped_by == KILN_STOP_NONE) {
         const double before = s->stress, squares = s->squares;
         kiln_trace_row row = {.iteration = ++report->iterations};
@@ -283,6 +186,8 @@ static kiln_status descend(struct ki_mds *s) {
             report->stopped_by = KILN_STOP_CANCELLED;
         else if (row.iteration >= s->options.max_iterations && report->stopped_by == KILN_STOP_NONE)
             report->stopped_by = KILN_STOP_ITERATIONS;
+        state_of(state, s);
+        TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
     }
     report->converged = report->stopped_by == KILN_STOP_TOLERANCE;
 done:
@@ -304,30 +209,32 @@ static kiln_status start(struct ki_mds *s, const kiln_matrix *given, int64_t tur
 
 /* The best layout of all starts is in `best`, what is said of it in `report`. */
 static kiln_status try_starts(struct ki_mds *s, const kiln_matrix *given) {
-    kiln_status status = KILN_OK;
-    kiln_report best = {0};
+    kiln_status status;
+    kiln_report *best = &s->best_report;
     struct kiln_figures *const figures = s->report.figures; /* of the run, not of a start */
-    double stress = INFINITY, squares = 0;
+    bool resumed, cut = false;
     s->report.figures = NULL;
-    for (int64_t turn = 0; turn < s->options.restarts; turn++) {
-        TRY(start(s, given, turn));
-        TRY(descend(s));
-        if (s->stress < stress || turn == 0) {
-            const kiln_report former = best;
-            best = s->report;
+    TRY(resume(&resumed, s));
+    for (; s->turn < s->options.restarts; s->turn++, resumed = false) {
+        if (!resumed) TRY(start(s, given, s->turn));
+        TRY(descend(s, resumed));
+        cut = s->report.stopped_by == KILN_STOP_CANCELLED;
+        if (s->stress < s->best_stress || s->turn == 0) {
+            const kiln_report former = *best;
+            *best = s->report;
             s->report = former; /* whose trace has room for the next */
             swap(&s->best, &s->Y);
-            stress = s->stress, squares = s->squares;
+            s->best_stress = s->stress, s->best_squares = s->squares;
         }
-        if (best.stopped_by == KILN_STOP_CANCELLED || s->report.stopped_by == KILN_STOP_CANCELLED) break;
+        if (cut) break;
     }
     kiln_report_free(&s->report);
-    s->report = best;
-    best = (kiln_report){0};
-    s->stress = stress, s->squares = squares;
+    s->report = *best;
+    *best = (kiln_report){0};
+    if (cut) s->report.stopped_by = KILN_STOP_CANCELLED, s->report.converged = 0;
+    s->stress = s->best_stress, s->squares = s->best_squares;
 done:
     s->report.figures = figures;
-    kiln_report_free(&best);
     return status;
 }
 
@@ -351,6 +258,7 @@ static void release(struct ki_mds *s) {
     ki_ordinal_free(s->ordinal);
     ki_laplacian_free(s->laplacian);
     kiln_report_free(&s->report);
+    kiln_report_free(&s->best_report);
 }
 
 static kiln_status check(const kiln_matrix *Y, const kiln_matrix *X, const kiln_mds_options *o) {
@@ -387,10 +295,18 @@ done:
 static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_matrix *X) {
     kiln_status status;
     TRY(allocate(s));
-    TRY(s->options.dissimilarities ? take_dissimilarities(s, X) : take_points(s, X));
+    TRY(ki_mds_take(s, X));
     TRY(measure_points(s));
     if (s->weights) TRY(ki_laplacian_new(s));
     if (s->options.metric == KILN_MDS_ORDINAL) TRY(ki_ordinal_new(s));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s->options.control,
+                                             .algorithm = "mds",
+                                             .options = &s->options,
+                                             .X = X,
+                                             .given = {{"weights", s->options.weights}},
+                                             .report = &s->report,
+                                             .start = &s->start_time,
+                                             .most = s->options.max_iterations}));
     TRY(try_starts(s, given));
 done:
     return status;

@@ -18,13 +18,18 @@ struct ki_mds {
     kiln_matrix *R, *U, *sums;        /* what kiln_guttman_step writes; U for interval */
     double pairs, delta_sum, delta_squares, delta_least; /* weighted, over the pairs that count */
     double total[4];                                     /* of the last step: the sums of kiln_guttman */
-    double stress, squares; /* of Y, and the sum of w d^2 that stress-1 takes it over */
+    double stress, squares;           /* of Y, and the sum of w d^2 that stress-1 takes it over */
+    double best_stress, best_squares; /* the same of `best` */
     double start_time;
+    int64_t turn;  /* of the starts */
     int64_t steps; /* passes over the pairs */
     struct ki_ordinal *ordinal;
     struct ki_laplacian *laplacian; /* weighted: what solves V Z = R */
-    kiln_report report;
+    kiln_report report, best_report;
 };
+
+/* mds_data.c: s's D and weights, or X, and the sums over the pairs, from the data that the caller gave. */
+kiln_status ki_mds_take(struct ki_mds *s, const kiln_matrix *X);
 
 /* mds_start.c: classical scaling (Torgerson), and random coordinates of the size that the dissimilarities have. */
 kiln_status ki_mds_torgerson(struct ki_mds *s);

@@ -5,6 +5,8 @@
  * returned is what was measured. */
 #include "algorithms/topics/gap.h"
 
+#include "algorithms/checkpoint/checkpoint.h"
+
 enum { STREAM_A = 0x9a9, STREAM_B };
 
 struct gap {
@@ -233,13 +235,35 @@ static kiln_status record(struct gap *s, double before) {
                           2 * ki_bytes_of(s->X) * row.iteration);
 }
 
+/* A and B, and what was measured of them. */
+enum { STATE = 8 };
+static void state_of(struct ki_state state[STATE], struct gap *s) {
+    const int64_t k = kiln_matrix_cols(s->A);
+    const struct ki_state parts[STATE] = {{"A", .matrix = s->A},
+                                          {"B", .matrix = s->B},
+                                          {"Q B", .matrix = s->Y},
+                                          {"sums A", .reals = s->sum_A, .count = k},
+                                          {"sums B", .reals = s->sum_B, .count = k},
+                                          {"objective", .reals = &s->objective},
+                                          {"likelihood", .reals = &s->likelihood},
+                                          {"test", .reals = &s->test_perplexity}};
+    memcpy(state, parts, sizeof parts);
+}
+
 static kiln_status iterate(struct gap *s) {
     kiln_report *report = &s->report;
+    struct ki_state state[STATE];
+    bool measured;
     kiln_status status;
-    for (;; report->iterations++) {
+    state_of(state, s);
+    TRY(ki_checkpoint_resume(&measured, &s->options.control, state, STATE));
+    for (;; report->iterations++, measured = false) {
         const double before = s->objective;
-        TRY(measure(s));
-        TRY(record(s, before));
+        if (!measured) {
+            TRY(measure(s));
+            TRY(record(s, before));
+            TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
+        }
         if (report->stopped_by != KILN_STOP_NONE) break;
         TRY(ki_gap_update(s->A, s->Y,
                           &(struct ki_gap_rows){.shape = s->options.shape,
@@ -281,6 +305,14 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     s.report.tolerance = s.options.tolerance;
     TRY(ki_report_begin(&s.report));
     TRY(begin(&s, A, B));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
+                                             .algorithm = "gap",
+                                             .options = &s.options,
+                                             .X = X,
+                                             .given = {{"test", s.options.test}},
+                                             .report = &s.report,
+                                             .start = &s.start,
+                                             .most = s.options.max_iterations}));
     TRY(iterate(&s));
     for (int64_t c = 0; c < kiln_matrix_cols(A); c++) s.a[c] = 1;
     TRY(ki_topics_scale(A, s.a, s.A));

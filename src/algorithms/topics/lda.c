@@ -9,6 +9,8 @@
  * is what was measured. Online, passes over batches of documents stand in the place of lambda's update. */
 #include "algorithms/topics/lda.h"
 
+#include "algorithms/checkpoint/checkpoint.h"
+
 enum { STREAM = 0x1da, ROUNDS_ANEW = 5, STEPS_ANEW = 10 };
 
 struct lda {
@@ -210,13 +212,51 @@ static kiln_status record(struct lda *s, double before) {
                           s->passes * ki_bytes_of(s->X));
 }
 
+/* gamma and lambda, and what was measured of them. */
+enum { STATE = 9 };
+static void state_of(struct ki_state state[STATE], struct lda *s) {
+    const struct ki_state parts[STATE] = {
+        {"gamma", .matrix = s->documents.gamma},
+        {"lambda", .matrix = s->topics.lambda},
+        {"words", .matrix = s->topics.Z},
+        {"logs", .matrix = s->documents.logs},
+        {"alpha", .reals = s->alpha, .count = kiln_matrix_cols(s->topics.lambda)},
+        {"bound", .reals = &s->bound},
+        {"test", .reals = &s->test_perplexity},
+        {"passes", .integers = &s->passes},
+        {"steps", .integers = ki_lda_batches_steps(s->batches)}};
+    memcpy(state, parts, sizeof parts);
+}
+
+/* Goes on from a checkpoint, if there is one; what follows from gamma and lambda is made anew. */
+static kiln_status resume(bool *resumed, struct lda *s) {
+    kiln_status status;
+    struct ki_state state[STATE];
+    const size_t bytes = (size_t)kiln_matrix_cols(s->topics.lambda) * sizeof(double);
+    state_of(state, s);
+    TRY(ki_checkpoint_resume(resumed, &s->options.control, state, STATE));
+    if (!*resumed) return KILN_OK;
+    TRY(ki_vector_set(s->topics.alpha, memcpy(s->work, s->alpha, bytes)));
+    TRY(ki_lda_documents_ready(&s->documents, &s->topics));
+    TRY(ki_lda_topics_ready(&s->topics));
+done:
+    return status;
+}
+
 static kiln_status iterate(struct lda *s) {
     kiln_report *report = &s->report;
+    struct ki_state state[STATE];
+    bool measured;
     kiln_status status;
-    for (;; report->iterations++) {
+    TRY(resume(&measured, s));
+    state_of(state, s);
+    for (;; report->iterations++, measured = false) {
         const double before = s->bound;
-        TRY(measure(s));
-        TRY(record(s, before));
+        if (!measured) {
+            TRY(measure(s));
+            TRY(record(s, before));
+            TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
+        }
         if (report->stopped_by != KILN_STOP_NONE) break;
         TRY(update(s));
     }
@@ -253,6 +293,14 @@ kiln_status kiln_lda(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     s.report.tolerance = s.options.tolerance;
     TRY(ki_report_begin(&s.report));
     TRY(begin(&s, A, B));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
+                                             .algorithm = "lda",
+                                             .options = &s.options,
+                                             .X = X,
+                                             .given = {{"test", s.options.test}},
+                                             .report = &s.report,
+                                             .start = &s.start,
+                                             .most = s.options.max_iterations}));
     TRY(iterate(&s));
     TRY(hand_over(A, B, &s));
     s.report.seconds = ki_clock() - s.start;

@@ -46,6 +46,7 @@ void ki_lda_learn_alpha(double *alpha, double *work, int64_t k, const double *lo
 
 /* Passes over the documents in batches, in an order of its own. */
 struct ki_lda_batches;
+int64_t *ki_lda_batches_steps(struct ki_lda_batches *batches); /* of lambda so far; NULL for NULL */
 kiln_status ki_lda_batches_new(struct ki_lda_batches **batches, const kiln_matrix *X,
                                const struct ki_host_entries *entries, int64_t k,
                                const kiln_lda_options *options);

@@ -15,6 +15,10 @@ struct ki_lda_batches {
     } * list;
 };
 
+int64_t *ki_lda_batches_steps(struct ki_lda_batches *batches) {
+    return batches ? &batches->steps : NULL;
+}
+
 void ki_lda_batches_free(struct ki_lda_batches *batches) {
     if (!batches) return;
     for (int64_t i = 0; batches->list && i < batches->count; i++) {

@@ -124,12 +124,12 @@ done:
     return status;
 }
 
-kiln_status ki_model_write(const kiln_model *model, const char *path) {
+kiln_status ki_container_write(int64_t *bytes, const struct ki_container *container, const char *path) {
     struct ki_output *output = NULL;
     kiln_status status;
-    TRY(check_numbers(model));
     TRY(ki_output_open(&output, path, false, NULL));
-    TRY(ki_safetensors_write(output, &model->content));
+    TRY(ki_safetensors_write(output, container));
+    if (bytes) *bytes = ki_output_bytes(output);
     status = ki_output_commit(output);
     output = NULL;
 done:
@@ -137,19 +137,41 @@ done:
     return status;
 }
 
-kiln_status ki_model_read(kiln_model **model, const char *path) {
+kiln_status ki_container_read(struct ki_container *container, const char *path) {
     unsigned char *bytes = NULL;
     int64_t size = 0;
+    kiln_status status;
+    TRY(ki_model_bytes(&bytes, &size, path));
+    TRY(ki_safetensors_parse(container, path, bytes, size));
+done:
+    ki_free(bytes);
+    return status;
+}
+
+kiln_status ki_model_write(const kiln_model *model, const char *path) {
+    const kiln_status status = check_numbers(model);
+    return status == KILN_OK ? ki_container_write(NULL, &model->content, path) : status;
+}
+
+/* A run's state is in the same kind of file, and holds any numbers. */
+static kiln_status check_kind(const kiln_model *model, const char *path) {
+    if (ki_container_text(&model->content, algorithm_key) ||
+        !ki_container_text(&model->content, "checkpoint"))
+        return KILN_OK;
+    ki_fail(KILN_ERR_MODEL, "%s is a checkpoint of a run, not a model", path);
+    return ki_hint("the run that goes on from it (--resume) ends with a model");
+}
+
+kiln_status ki_model_read(kiln_model **model, const char *path) {
     kiln_status status = KILN_OK;
     kiln_model *made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "a model");
-    TRY(ki_model_bytes(&bytes, &size, path));
-    TRY(ki_safetensors_parse(&made->content, path, bytes, size));
+    TRY(ki_container_read(&made->content, path));
+    TRY(check_kind(made, path));
     TRY(check_numbers(made));
     *model = made;
     made = NULL;
 done:
-    ki_free(bytes);
     kiln_model_free(made);
     return status;
 }

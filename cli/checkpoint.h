@@ -1,0 +1,16 @@
+/* --checkpoint, --checkpoint-every and --resume: the checkpoint of a verb's run. */
+#ifndef CLI_CHECKPOINT_H
+#define CLI_CHECKPOINT_H
+
+#include "common.h"
+
+/* Before the data are read. 0 or an exit code. */
+int checkpoint_open(struct run *run);
+/* What the run's control is to be: with the checkpoint, if there is one. */
+kiln_control checkpoint_control(const struct run *run, kiln_control control);
+/* The object's key "checkpoint", null without one. */
+void checkpoint_json(const struct run *run, json_t *object);
+/* How an interrupted run, or one that came to its limit, goes on; nothing without a checkpoint. */
+void checkpoint_tell(const struct run *run);
+
+#endif

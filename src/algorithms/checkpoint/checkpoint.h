@@ -1,0 +1,56 @@
+/* What an algorithm says of its state so that a run can be stopped and go on: a table, made when it is asked for, as matrices
+ * change places. Every call does nothing where the control brings no checkpoint (kiln/checkpoint.h). */
+#ifndef KI_CHECKPOINT_H
+#define KI_CHECKPOINT_H
+
+#include "algorithms/algorithm.h"
+
+/* One part: a matrix, numbers of the host, a flag, or another report. None of them: the run has no such part. */
+struct ki_state {
+    const char *name;
+    kiln_matrix *matrix; /* of a sparse one the values */
+    double *reals;
+    int64_t *integers; /* below 2^53 */
+    bool *flag;
+    kiln_report *report; /* iterations, passes, figures, how it ended, and the trace */
+    int64_t count;       /* of reals or integers; 0 = 1 */
+    int64_t least, most; /* of integers; both 0: whatever they are */
+};
+
+/* A matrix that the caller gave besides X: weights, targets. NULL: was not given. */
+struct ki_given {
+    const char *name;
+    const kiln_matrix *matrix;
+};
+enum { KI_GIVEN = 4 };
+
+/* What makes a run the same as another. */
+struct ki_run {
+    const kiln_control *control;
+    const char *algorithm; /* as the registry has it */
+    const void *options;   /* defaults filled in */
+    const kiln_matrix *X;
+    struct ki_given given[KI_GIVEN];
+    kiln_report
+        *report; /* the run's own: iterations, passes, figures of the last iteration and trace go along */
+    int64_t
+        most; /* iterations: a run that goes on has stopped where these are done; 0: the algorithm looks itself */
+    double *start; /* its clock, which then counts the seconds of before, too */
+};
+
+/* To be called when data and options have been checked. Looks at the data, once, and at the checkpoint: ERR_MODEL says in what
+ * they differ. */
+kiln_status ki_checkpoint_begin(const struct ki_run *run);
+/* Whether there is a state to go on from, which nobody has taken yet. */
+bool ki_checkpoint_waits(const kiln_control *control);
+/* Some parts of that state, where it waits; ERR_MODEL if it has no such part, or one of another shape. */
+kiln_status ki_checkpoint_look(const kiln_control *control, const struct ki_state *state, int count);
+/* The same, and the report and the clock: the state waits no more. *resumed: whether it did. */
+kiln_status ki_checkpoint_resume(bool *resumed, const kiln_control *control, const struct ki_state *state,
+                                 int count);
+/* After an iteration: keeps the state if it is time to, or if the run ends so that it might go on. `stop`: how the iteration
+ * ended it. */
+kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_state *state, int count,
+                               kiln_stop stop);
+
+#endif

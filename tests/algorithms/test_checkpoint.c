@@ -1,0 +1,502 @@
+/* A run that is stopped after each of its iterations in turn, and goes on, ends where the run that was never stopped does: the same
+ * bits, and the same trace but for its times. For every algorithm. And what a checkpoint is refused for. */
+#define _GNU_SOURCE
+#include "algorithms/on_cpu.h"
+#include "io/scratch.h"
+
+#include "io/model/model.h"
+
+enum { ROWS = 90, COLS = 12, VALUES = 4096, STOPS_MOST = 12 };
+
+static kiln_matrix *X, *counts, *graph, *targets, *classes, *three;
+
+/* What a run ends with. */
+struct outcome {
+    double values[VALUES];
+    int64_t count;
+    kiln_report report;
+};
+
+/* A matrix's values behind those that are there. */
+static void keep(struct outcome *outcome, kiln_matrix *A) {
+    assert_true(outcome->count + kiln_matrix_nnz(A) <= VALUES);
+    assert_int_equal(kiln_matrix_get(outcome->values + outcome->count, A), KILN_OK);
+    outcome->count += kiln_matrix_nnz(A);
+    kiln_matrix_free(A);
+}
+
+static kiln_matrix *room(int64_t rows, int64_t cols) {
+    kiln_matrix *A = NULL;
+    assert_int_equal(kiln_matrix_dense(&A, device, KILN_F64, rows, cols, NULL), KILN_OK);
+    return A;
+}
+
+/* ---- the algorithms ---- */
+
+static kiln_status hits_by(struct outcome *o, kiln_control control, kiln_hits_solver solver) {
+    kiln_matrix *hubs = room(ROWS, 1), *authorities = room(COLS, 1);
+    const kiln_status status =
+        kiln_hits(hubs, authorities, counts,
+                  &(kiln_hits_options){.control = control, .solver = solver, .tolerance = 1e-14}, &o->report);
+    keep(o, hubs);
+    keep(o, authorities);
+    return status;
+}
+
+static kiln_status hits(struct outcome *o, kiln_control control) {
+    return hits_by(o, control, KILN_HITS_POWER);
+}
+
+static kiln_status hits_lobpcg(struct outcome *o, kiln_control control) {
+    return hits_by(o, control, KILN_HITS_LOBPCG);
+}
+
+static kiln_status pagerank(struct outcome *o, kiln_control control) {
+    kiln_matrix *ranks = room(ROWS, 2);
+    const kiln_status status = kiln_pagerank(
+        ranks, graph, &(kiln_pagerank_options){.control = control, .weighted = 1, .tolerance = 1e-14},
+        &o->report);
+    keep(o, ranks);
+    return status;
+}
+
+static kiln_status kmeans_by(struct outcome *o, kiln_kmeans_options options) {
+    kiln_matrix *centres = room(7, COLS), *labels = room(ROWS, 1);
+    options.labels = labels;
+    options.tolerance = 1e-12;
+    const kiln_status status = kiln_kmeans(centres, X, &options, &o->report);
+    keep(o, centres);
+    keep(o, labels);
+    return status;
+}
+
+static kiln_status kmeans(struct outcome *o, kiln_control control) {
+    return kmeans_by(o, (kiln_kmeans_options){.control = control, .restarts = 3});
+}
+
+static kiln_status kmeans_batch(struct outcome *o, kiln_control control) {
+    return kmeans_by(
+        o, (kiln_kmeans_options){.control = control, .restarts = 2, .batch = 20, .max_iterations = 18});
+}
+
+static kiln_status mds_by(struct outcome *o, kiln_control control, kiln_mds_metric metric) {
+    kiln_matrix *Y = room(ROWS, 2);
+    const kiln_status status = kiln_mds(
+        Y, X, &(kiln_mds_options){.control = control, .metric = metric, .restarts = 2, .max_iterations = 8},
+        &o->report);
+    keep(o, Y);
+    return status;
+}
+
+static kiln_status mds(struct outcome *o, kiln_control control) {
+    return mds_by(o, control, KILN_MDS_RATIO);
+}
+
+static kiln_status mds_ordinal(struct outcome *o, kiln_control control) {
+    return mds_by(o, control, KILN_MDS_ORDINAL);
+}
+
+static kiln_status als_by(struct outcome *o, kiln_als_options options) {
+    kiln_matrix *A = room(ROWS, 4), *B = room(COLS, 4);
+    options.max_iterations = 9;
+    options.tolerance = 1e-14;
+    const kiln_status status = kiln_als(A, B, counts, &options, &o->report);
+    keep(o, A);
+    keep(o, B);
+    return status;
+}
+
+static kiln_status als(struct outcome *o, kiln_control control) {
+    return als_by(o, (kiln_als_options){.control = control, .biases = 1, .test = counts});
+}
+
+static kiln_status als_implicit(struct outcome *o, kiln_control control) {
+    return als_by(o, (kiln_als_options){.control = control, .implicit = 1, .solver = KILN_FACTOR_CG});
+}
+
+static kiln_status als_ccd(struct outcome *o, kiln_control control) {
+    return als_by(o, (kiln_als_options){.control = control, .biases = 1, .solver = KILN_FACTOR_CCD});
+}
+
+static kiln_status sfa(struct outcome *o, kiln_control control) {
+    kiln_matrix *A = room(ROWS, 4), *B = room(COLS, 4);
+    const kiln_sfa_options options = {
+        .control = control, .max_iterations = 9, .tolerance = 1e-14, .test = counts};
+    const kiln_status status = kiln_sfa(A, B, counts, &options, &o->report);
+    keep(o, A);
+    keep(o, B);
+    return status;
+}
+
+static kiln_status lda_by(struct outcome *o, kiln_lda_options options) {
+    kiln_matrix *A = room(ROWS, 3), *B = room(COLS, 3);
+    options.max_iterations = 8;
+    options.tolerance = 1e-14;
+    const kiln_status status = kiln_lda(A, B, counts, &options, &o->report);
+    keep(o, A);
+    keep(o, B);
+    return status;
+}
+
+static kiln_status lda(struct outcome *o, kiln_control control) {
+    return lda_by(o, (kiln_lda_options){.control = control, .learn_alpha = 1, .test = counts});
+}
+
+static kiln_status lda_batch(struct outcome *o, kiln_control control) {
+    return lda_by(o, (kiln_lda_options){.control = control, .batch = 25});
+}
+
+static kiln_status gap(struct outcome *o, kiln_control control) {
+    kiln_matrix *A = room(ROWS, 3), *B = room(COLS, 3);
+    const kiln_gap_options options = {
+        .control = control, .max_iterations = 9, .tolerance = 1e-14, .test = counts};
+    const kiln_status status = kiln_gap(A, B, counts, &options, &o->report);
+    keep(o, A);
+    keep(o, B);
+    return status;
+}
+
+static const struct run {
+    const char *name;
+    kiln_status (*call)(struct outcome *o, kiln_control control);
+} runs[] = {{"hits", hits},
+            {"hits, lobpcg", hits_lobpcg},
+            {"pagerank", pagerank},
+            {"kmeans", kmeans},
+            {"kmeans, batch", kmeans_batch},
+            {"mds", mds},
+            {"mds, ordinal", mds_ordinal},
+            {"als", als},
+            {"als, implicit", als_implicit},
+            {"als, ccd", als_ccd},
+            {"sfa", sfa},
+            {"lda", lda},
+            {"lda, batch", lda_batch},
+            {"gap", gap}};
+enum { RUNS = sizeof runs / sizeof *runs };
+
+/* ---- stopping and going on ---- */
+
+/* Asks to stop when it is told of iteration `at`, or of one behind it. */
+struct stopper {
+    int64_t at, told;
+};
+
+static int stop_at(void *user, const kiln_progress *now) {
+    struct stopper *stopper = user;
+    if (now->done > stopper->told) stopper->told = now->done;
+    return now->done >= stopper->at;
+}
+
+static void compare(const char *name, const struct outcome *whole, const struct outcome *part) {
+    if (whole->count != part->count ||
+        memcmp(whole->values, part->values, (size_t)whole->count * sizeof(double)) != 0)
+        fail_msg("%s: other bits", name);
+    const kiln_report *a = &whole->report, *b = &part->report;
+    if (a->iterations != b->iterations || a->passes != b->passes || a->stopped_by != b->stopped_by ||
+        a->converged != b->converged || memcmp(&a->objective, &b->objective, sizeof a->objective) != 0 ||
+        memcmp(&a->residual, &b->residual, sizeof a->residual) != 0)
+        fail_msg("%s: iterations %d and %d, passes %d and %d, objectives %.17g and %.17g", name,
+                 (int)a->iterations, (int)b->iterations, (int)a->passes, (int)b->passes, a->objective,
+                 b->objective);
+    if (a->trace_count != b->trace_count)
+        fail_msg("%s: traces of %d and %d", name, (int)a->trace_count, (int)b->trace_count);
+    for (int64_t i = 0; i < a->trace_count; i++) {
+        kiln_trace_row one = a->trace[i], other = b->trace[i];
+        one.seconds = other.seconds = 0;
+        if (memcmp(&one, &other, sizeof one) != 0) fail_msg("%s: another row %d of the trace", name, (int)i);
+    }
+}
+
+static kiln_checkpoint *open_at(const char *path, bool resume) {
+    kiln_checkpoint *checkpoint = NULL;
+    const kiln_checkpoint_options options = {
+        .checkpoint = path, .checkpoint_every = 1e-9, .resume = resume ? path : NULL};
+    if (kiln_checkpoint_open(&checkpoint, &options) != KILN_OK) fail_msg("%s", kiln_last_error()->message);
+    return checkpoint;
+}
+
+/* Stops after iteration `at`, again after the next one, and goes on. False: the run had ended before. */
+static bool stop_and_go_on(const struct run *run, const struct outcome *whole, int64_t at) {
+    static struct outcome part;
+    const char *path = in_scratch("state");
+    bool stopped = true;
+    remove(path);
+    for (int piece = 0; piece < 3; piece++) {
+        struct stopper stopper = {.at = piece < 2 ? at + piece : INT64_MAX};
+        kiln_checkpoint *checkpoint = open_at(path, access(path, F_OK) == 0);
+        kiln_checkpoint_info info = {0};
+        kiln_report_free(&part.report);
+        part = (struct outcome){.count = 0};
+        const kiln_control control = kiln_checkpoint_control(checkpoint, (kiln_control){stop_at, &stopper});
+        if (run->call(&part, control) != KILN_OK) fail_msg("%s: %s", run->name, kiln_last_error()->message);
+        assert_int_equal(kiln_checkpoint_get_info(&info, checkpoint), KILN_OK);
+        kiln_checkpoint_close(checkpoint);
+        if (part.report.stopped_by != KILN_STOP_CANCELLED) {
+            stopped = piece > 0;
+            break;
+        }
+        assert_true(info.written > 0 && info.bytes > 0);
+    }
+    compare(run->name, whole, &part);
+    kiln_report_free(&part.report);
+    return stopped;
+}
+
+static void test_every_iteration(void **state) {
+    (void)state;
+    static struct outcome whole;
+    for (int r = 0; r < RUNS; r++) {
+        whole = (struct outcome){.count = 0};
+        if (runs[r].call(&whole, (kiln_control){NULL, NULL}) != KILN_OK)
+            fail_msg("%s: %s", runs[r].name, kiln_last_error()->message);
+        int64_t stops = 0;
+        for (int64_t at = 1; at < STOPS_MOST && stop_and_go_on(&runs[r], &whole, at); at++) stops++;
+        if (stops < 3) fail_msg("%s was stopped %d times", runs[r].name, (int)stops);
+        kiln_report_free(&whole.report);
+    }
+}
+
+/* ---- what is refused ---- */
+
+static void stop_als(const char *path) {
+    static struct outcome o;
+    struct stopper stopper = {.at = 3};
+    kiln_checkpoint *checkpoint = open_at(path, false);
+    o = (struct outcome){.count = 0};
+    assert_int_equal(als(&o, kiln_checkpoint_control(checkpoint, (kiln_control){stop_at, &stopper})),
+                     KILN_OK);
+    kiln_report_free(&o.report);
+    kiln_checkpoint_close(checkpoint);
+}
+
+/* The run that would go on from the file fails, and says `part`. */
+static void refused(const char *path, kiln_status (*call)(struct outcome *o, kiln_control control),
+                    const char *part) {
+    static struct outcome o;
+    kiln_checkpoint *checkpoint = NULL;
+    o = (struct outcome){.count = 0};
+    kiln_status status = kiln_checkpoint_open(&checkpoint, &(kiln_checkpoint_options){.resume = path});
+    if (status == KILN_OK) status = call(&o, kiln_checkpoint_control(checkpoint, (kiln_control){NULL, NULL}));
+    kiln_checkpoint_close(checkpoint);
+    kiln_report_free(&o.report);
+    if (status != KILN_ERR_MODEL) fail_msg("%d, not refused for '%s'", status, part);
+    if (!strstr(kiln_last_error()->message, part))
+        fail_msg("'%s' lacks '%s'", kiln_last_error()->message, part);
+}
+
+static kiln_status als_other_l2(struct outcome *o, kiln_control control) {
+    return als_by(o, (kiln_als_options){.control = control, .biases = 1, .l2 = 7, .test = counts});
+}
+
+static kiln_status als_other_solver(struct outcome *o, kiln_control control) {
+    return als_by(o, (kiln_als_options){
+                         .control = control, .biases = 1, .test = counts, .solver = KILN_FACTOR_CHOLESKY});
+}
+
+static kiln_status als_without_test(struct outcome *o, kiln_control control) {
+    return als_by(o, (kiln_als_options){.control = control, .biases = 1});
+}
+
+static kiln_status als_more_factors(struct outcome *o, kiln_control control) {
+    kiln_matrix *A = room(ROWS, 5), *B = room(COLS, 5);
+    const kiln_als_options options = {.control = control, .biases = 1, .test = counts};
+    const kiln_status status = kiln_als(A, B, counts, &options, &o->report);
+    keep(o, A);
+    keep(o, B);
+    return status;
+}
+
+/* One entry is another number. */
+static kiln_status als_other_data(struct outcome *o, kiln_control control) {
+    kiln_matrix *former = counts, *other = NULL;
+    double *values = malloc((size_t)kiln_matrix_nnz(counts) * sizeof *values);
+    assert_int_equal(kiln_matrix_get(values, counts), KILN_OK);
+    values[kiln_matrix_nnz(counts) - 1] *= 1 + 1e-9;
+    assert_int_equal(kiln_matrix_like(&other, counts, KILN_F64, values), KILN_OK);
+    counts = other;
+    const kiln_status status = als(o, control);
+    counts = former;
+    kiln_matrix_free(other);
+    free(values);
+    return status;
+}
+
+static void test_other_runs(void **state) {
+    (void)state;
+    const char *path = in_scratch("state");
+    stop_als(path);
+    refused(path, sfa, "is a checkpoint of als, and this run is one of sfa");
+    refused(path, als_other_l2, "kiln_als_options.l2 is 7, but in ");
+    refused(path, als_other_solver, "solver is cholesky, but in ");
+    refused(path, als_without_test, "was written with test, and this run is without");
+    refused(path, als_more_factors, "part 'A' is f64, 90 x 4, but the run's is f64, 90 x 5");
+    refused(path, als_other_data, "rows 90 to 90 of X are not those that ");
+}
+
+/* ---- files that are none ---- */
+
+static void put_part(const char *path, const char *name, int64_t cols, const double *values) {
+    struct ki_container content = {0};
+    const struct ki_tensor tensor = {(char *)name, KILN_F64, 1, cols,
+                                     ki_alloc((size_t)cols * sizeof *values)};
+    memcpy(tensor.values, values, (size_t)cols * sizeof *values);
+    assert_int_equal(ki_container_read(&content, path), KILN_OK);
+    assert_int_equal(ki_container_set_tensor(&content, &tensor), KILN_OK);
+    assert_int_equal(ki_container_write(NULL, &content, path), KILN_OK);
+    ki_container_clear(&content);
+}
+
+/* Checksums are right, and what the file says is not. */
+static void test_lies(void **state) {
+    (void)state;
+    static const struct {
+        const char *name, *part;
+        int64_t cols;
+        double values[4];
+    } lies[] = {{"report.counts", "holds -1", 4, {-1, 0, 0, 0}},
+                {"report.counts", "holds 0.5", 4, {0.5, 0, 0, 0}},
+                {"report.counts", "holds nan", 4, {0, NAN, 0, 0}},
+                {"report.counts", "ended in a way", 4, {1, 1, 9, 0}},
+                {"report.counts", "is f64, 1 x 3", 3, {1, 1, 0}},
+                {"report.trace", "is f64, 1 x 3", 3, {1, 1, 1}},
+                {"objective", "is f64, 1 x 2", 2, {1, 1}},
+                {"data X", "is f64, 1 x 2", 2, {1, 1}}};
+    const char *path = in_scratch("state");
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        stop_als(path);
+        put_part(path, lies[i].name, lies[i].cols, lies[i].values);
+        refused(path, als, lies[i].part);
+    }
+}
+
+static void test_damage(void **state) {
+    (void)state;
+    const char *path = in_scratch("state"), *damaged = in_scratch("damaged");
+    size_t size;
+    kiln_model *model = NULL;
+    stop_als(path);
+    assert_int_equal(kiln_model_load(&model, path), KILN_ERR_MODEL);
+    assert_non_null(strstr(kiln_last_error()->message, "is a checkpoint of a run, not a model"));
+    char *bytes = file_bytes(path, &size);
+    put_file(damaged, bytes, size - 100);
+    refused(damaged, als, "cut short");
+    bytes[size - 100] ^= 1;
+    put_file(damaged, bytes, size);
+    refused(damaged, als, "checksum does not match");
+    free(bytes);
+    assert_int_equal(kiln_model_create(&model, "hits"), KILN_OK);
+    assert_int_equal(ki_model_write(model, damaged), KILN_OK);
+    refused(damaged, als, "is a model, not a checkpoint");
+    kiln_model_free(model);
+}
+
+/* A write that fails ends the run, and the checkpoint before is whole. */
+static void test_full_disk(void **state) {
+    (void)state;
+    static struct outcome whole, part;
+    const char *path = in_scratch("state");
+    stop_als(path);
+    kiln_checkpoint *checkpoint = open_at(path, true);
+    part = (struct outcome){.count = 0};
+    faults_begin(3, ENOSPC, 0);
+    const kiln_status status = als(&part, kiln_checkpoint_control(checkpoint, (kiln_control){NULL, NULL}));
+    assert_true(faults_end());
+    assert_int_equal(status, KILN_ERR_IO);
+    kiln_checkpoint_close(checkpoint);
+    checkpoint = open_at(path, true);
+    part.count = 0;
+    assert_int_equal(als(&part, kiln_checkpoint_control(checkpoint, (kiln_control){NULL, NULL})), KILN_OK);
+    kiln_checkpoint_close(checkpoint);
+    whole = (struct outcome){.count = 0};
+    assert_int_equal(als(&whole, (kiln_control){NULL, NULL}), KILN_OK);
+    compare("als", &whole, &part);
+    kiln_report_free(&whole.report);
+    kiln_report_free(&part.report);
+}
+
+static void test_arguments(void **state) {
+    (void)state;
+    kiln_checkpoint *checkpoint = NULL;
+    kiln_checkpoint_info info = {0};
+    assert_int_equal(kiln_checkpoint_open(NULL, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_checkpoint_open(&checkpoint, &(kiln_checkpoint_options){.checkpoint_every = -1}),
+                     KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_checkpoint_open(&checkpoint, &(kiln_checkpoint_options){.checkpoint_every = NAN}),
+                     KILN_ERR_ARGUMENT);
+    assert_int_equal(
+        kiln_checkpoint_open(&checkpoint, &(kiln_checkpoint_options){.resume = "/nowhere/at/all"}),
+        KILN_ERR_IO);
+    assert_null(checkpoint);
+    assert_int_equal(kiln_checkpoint_get_info(&info, NULL), KILN_ERR_ARGUMENT);
+    assert_int_equal(kiln_checkpoint_open(&checkpoint, NULL), KILN_OK);
+    assert_int_equal(kiln_checkpoint_get_info(&info, checkpoint), KILN_OK);
+    assert_int_equal(info.iteration, -1);
+    assert_int_equal(info.resumed, -1);
+    kiln_checkpoint_close(checkpoint);
+    kiln_checkpoint_close(NULL);
+}
+
+/* ---- data ---- */
+
+static void sparse(kiln_matrix **A, int64_t cols, uint64_t seed) {
+    int64_t row_start[ROWS + 1] = {0}, nnz = 0;
+    static int32_t col[ROWS * ROWS];
+    static double values[ROWS * ROWS];
+    for (int i = 0; i < ROWS; i++) {
+        for (int32_t j = 0; j < cols; j++) {
+            const double u = uniform(&seed);
+            if (u > (cols > COLS ? 0.1 : 0.6) && j != i % COLS) continue;
+            col[nnz] = j;
+            values[nnz++] = 1 + floor(5 * uniform(&seed));
+        }
+        row_start[i + 1] = nnz;
+    }
+    assert_int_equal(kiln_matrix_csr(A, device, KILN_F64, ROWS, cols, row_start, col, values), KILN_OK);
+}
+
+/* Hundreds of files whose fate in a power cut matters to nobody. */
+static int no_fsync(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static int make_data(void **state) {
+    uint64_t seed = 5;
+    ki_seams.fsync = no_fsync;
+    static double x[ROWS * COLS], y[ROWS], two[ROWS], many[ROWS];
+    const kiln_device_options options = {.deterministic = 1};
+    if (scratch_make(state) || kiln_device_open(&device, "cpu", &options) != KILN_OK) return -1;
+    for (int i = 0; i < ROWS; i++) {
+        y[i] = uniform(&seed);
+        for (int j = 0; j < COLS; j++) {
+            x[i * COLS + j] = (uniform(&seed) - 0.5 + (j == i % 5)) * pow(8, j % 4);
+            y[i] += x[i * COLS + j] * (j % 3 - 1) / pow(8, j % 4);
+        }
+        two[i] = y[i] > 0.5;
+        many[i] = (y[i] > 0.2) + (y[i] > 0.8);
+    }
+    kiln_matrix_dense(&X, device, KILN_F64, ROWS, COLS, x);
+    kiln_matrix_dense(&targets, device, KILN_F64, ROWS, 1, y);
+    kiln_matrix_dense(&classes, device, KILN_F64, ROWS, 1, two);
+    kiln_matrix_dense(&three, device, KILN_F64, ROWS, 1, many);
+    sparse(&counts, COLS, 7);
+    sparse(&graph, ROWS, 9);
+    return 0;
+}
+
+static int free_data(void **state) {
+    kiln_matrix *const all[] = {X, targets, classes, three, counts, graph};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    return close_device(state) | scratch_remove(state);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_iteration),
+                                       cmocka_unit_test(test_other_runs),
+                                       cmocka_unit_test(test_lies),
+                                       cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_full_disk),
+                                       cmocka_unit_test(test_arguments)};
+    return cmocka_run_group_tests(tests, make_data, free_data);
+}
