@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 import kiln
-from gpu_common import distinct_csr
+from gpu_sparse import make
 from kiln._library import ffi, lib
 
 L2 = 1.0
@@ -68,8 +68,8 @@ def dense_products(X):
 
 
 def sparse_products(X):
-    X = torch.sparse_csr_tensor(torch.from_numpy(X.indptr.astype(np.int64)), torch.from_numpy(X.indices.astype(np.int64)),
-                                torch.from_numpy(X.data.astype(np.float64)), X.shape, device="cuda")
+    X = torch.sparse_csr_tensor(*(torch.from_dlpack(part.astype(kind)) for part, kind in
+                                  ((X.indptr, np.int64), (X.indices, np.int64), (X.data, np.float64))), X.shape)
     return lambda w: X @ w
 
 
@@ -138,14 +138,13 @@ def dense_rows(rows, cols):
 
 def sparse_rows(rows, cols, popular):
     import cupyx.scipy.sparse
-    X = distinct_csr(rows, cols, 30, np.float32, 1, zipf=popular)
+    start, col, value = make(rows, cols, 30, "zipf" if popular else "uniform", np.float32)
+    X = cupyx.scipy.sparse.csr_matrix((value, col, start.astype(np.int32)), (rows, cols))
     products = sparse_products(X)
     torch.manual_seed(2)
     eta = products(torch.randn(cols, device="cuda", dtype=torch.float64)) / 2
     y = (torch.rand(rows, device="cuda") < torch.sigmoid(eta)).float()
-    there = cupyx.scipy.sparse.csr_matrix(X)
-    yield compare("logistic", f"sparse {rows:,} x {cols:,}, {'popular' if popular else 'uniform'} columns", there, there.astype(np.float64),
-                  y, products)
+    yield compare("logistic", f"sparse {rows:,} x {cols:,}, {'popular' if popular else 'uniform'} columns", X, X.astype(np.float64), y, products)
 
 
 # --------------------------------------------------------------------------------------------------- K-Means
