@@ -1,4 +1,8 @@
 """Functions against NumPy, SciPy and networkx."""
+import subprocess
+import sys
+import time
+
 import kiln
 import networkx
 import numpy as np
@@ -122,3 +126,15 @@ def test_solvers_of_hits():
     np.testing.assert_allclose(power.authorities, other.authorities, atol=1e-7)
     with pytest.raises(ValueError, match="one of"):
         kiln.hits(A, solver="lanczos")
+
+
+def test_importing_and_calling_cost_little():
+    code = "import time, numpy; begin = time.process_time(); import kiln; kiln.Matrix; print(time.process_time() - begin)"
+    assert min(float(subprocess.check_output([sys.executable, "-c", code], text=True)) for _ in range(3)) < 0.2
+    X, y, least = np.eye(8), np.ones(8), 1.0
+    for _ in range(100):
+        begin = time.process_time()
+        for _ in range(10):
+            kiln.multiply(X, y)
+        least = min(least, (time.process_time() - begin) / 10)
+    assert least < 50e-6
