@@ -161,6 +161,11 @@ DEVICE_FN real inverse_sqrt(real x) {
                  :                                                                                           \
                  : "r"((uint)__cvta_generic_to_shared(to)), "l"(from), "n"(W * sizeof(real))                 \
                  : "memory")
+#define COPY_ASYNC_ONE(to, from) /* of one element */                                                        \
+    asm volatile("cp.async.ca.shared.global [%0], [%1], %2;"                                                 \
+                 :                                                                                           \
+                 : "r"((uint)__cvta_generic_to_shared(to)), "l"(from), "n"(sizeof(real))                     \
+                 : "memory")
 #define copies_commit() asm volatile("cp.async.commit_group;" : : : "memory")
 #define copies_wait(pending) asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
 #endif

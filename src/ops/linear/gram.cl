@@ -50,6 +50,7 @@
 #ifndef COPY_ASYNC /* no instruction for it: a thread waits for its copies */
 #undef STAGES
 #define STAGES 1
+#define COPY_ASYNC_ONE(to, from) (*(to) = *(from))
 #endif
 
 struct ALIGNED_16 chunk {
@@ -89,7 +90,10 @@ DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global c
         }
         for (int w = 0; w < W; w++) {
             const int more = column + w - n;
-            own[w] = row >= rows || more > k ? REAL(0.0) : more == k ? REAL(1.0) : Y[row * k + more];
+            if (row < rows && more < k)
+                COPY_ASYNC_ONE(own + w, Y + row * k + more);
+            else
+                own[w] = row < rows && more == k ? REAL(1.0) : REAL(0.0);
         }
     }
 }
@@ -102,7 +106,10 @@ DEVICE_FN void gram_fetch_chunk(LOCAL_PTR struct chunk *to, const struct gram_ta
     if (task->j != task->i) gram_fetch(to->strip[1], X, Y, task->j, row0, rows, n, k);
 #endif
     for (int r = (int)get_local_id(0); r < CHUNK; r += BS)
-        to->v[r] = row0 + r >= rows ? REAL(0.0) : v ? v[row0 + r] : REAL(1.0);
+        if (v && row0 + r < rows)
+            COPY_ASYNC_ONE(to->v + r, v + row0 + r);
+        else
+            to->v[r] = row0 + r < rows ? REAL(1.0) : REAL(0.0);
 }
 
 DEVICE_FN real centre_of(__global const real *c, __global const real *d, int column, int n, int k) {
@@ -150,6 +157,9 @@ DEVICE_FN void gram_halves(uint *high, uint *low, real x) {
     *low = BITS_OF(x - REAL_OF(*high));
 }
 
+/* Whether a 16 x 8 part of the only tile of a G lies below its diagonal: nobody reads those. */
+#define BELOW(i, j) (SIDE == 32 && SIDES == 1 && (i) == 1 && (j) < 2)
+
 #define SUMS 32
 DEVICE_FN void gram_add_chunk(real *total, LOCAL_PTR const struct chunk *from, const struct place *at,
                               bool diagonal) {
@@ -176,6 +186,7 @@ DEVICE_FN void gram_add_chunk(real *total, LOCAL_PTR const struct chunk *from, c
                             (right[(r + 4 * s) * PITCH + 8 * j] - at->cj[j]) * v[r + 4 * s]);
 #pragma unroll
             for (int i = 0; i < 2; i++) {
+                if (BELOW(i, j)) continue;
                 gram_multiply(sum[i][j], a_low[i], b_high);
                 gram_multiply(sum[i][j], a_high[i], b_low);
                 gram_multiply(sum[i][j], a_high[i], b_high);

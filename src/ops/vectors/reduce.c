@@ -45,7 +45,7 @@ struct reduction {
 
 static struct reduction reduction_of(const kiln_matrix *X, const kiln_matrix *Y, int kind, int64_t first,
                                      int64_t columns) {
-    const int64_t most = (int64_t)X->device->properties.compute_units * 2;
+    const int64_t most = (int64_t)X->device->properties.compute_units * 8;
     struct reduction r = {
         .X = X, .Y = Y, .kind = kind, .first = first, .columns = columns, .span = 1, .scale = 1};
     while (r.span < SPAN_MOST && 2 * r.span <= columns) r.span *= 2;

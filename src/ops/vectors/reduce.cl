@@ -25,6 +25,8 @@
     NEXT(VALUE, int, scaled)
 
 #ifndef KI_HOST
+enum { AHEAD = 8 }; /* loads that a thread has under way: enough groups of them keep the memory busy */
+
 /* Thread l of the first `span` has what threads l, l + span, l + 2 span, ... have together. */
 DEVICE_FN wide reduce_group(wide sum, int span, LOCAL_PTR wide *shared) {
     const int lane = (int)get_local_id(0);
@@ -47,8 +49,18 @@ __kernel void reduce(PARAMETERS(reduce)) {
     const wide by = largest && mine ? reduce_scale(largest[row * k + column]) : scale;
     const index_t end = mine ? (index_t)rows : 0;
     wide sum = 0;
-#pragma unroll 4
-    for (index_t i = (index_t)share * rows_at_once + lane / span; i < end; i += step)
+    index_t i = (index_t)share * rows_at_once + lane / span;
+    for (; i < end && end - i > (AHEAD - 1) * step; i += AHEAD * step) {
+        real x[AHEAD], y[AHEAD];
+#pragma unroll
+        for (int a = 0; a < AHEAD; a++) x[a] = X[(i + a * step) * k + column];
+#pragma unroll
+        for (int a = 0; a < AHEAD; a++) y[a] = KIND == 0 ? Y[(i + a * step) * y_cols + y_column] : x[a];
+#pragma unroll
+        for (int a = 0; a < AHEAD; a++) sum = reduce_step(sum, (wide)x[a], (wide)y[a], KIND, by);
+    }
+#pragma unroll 1
+    for (; i < end; i += step)
         sum = reduce_step(sum, (wide)X[i * k + column], (wide)Y[i * y_cols + y_column], KIND, by);
     sum = reduce_group(sum, span, shared);
     if (lane < span && mine) partial[(long)share * count + column - first] = sum;
