@@ -57,6 +57,11 @@ struct ki_moments {
     kiln_matrix *mean;    /* sum_i s_i x_ij / weight */
     kiln_matrix *centred; /* sum_i s_i (x_ij - mean_j)^2; exactly 0 for a constant column */
     bool rough;           /* asked for: centred may be rounding where it is small, which saves a pass */
+    /* asked for, where it costs no pass more: right = sum_i s_i (y_i - d) x_ij, y m x 1; else right stays NULL */
+    const kiln_matrix *y;
+    double d;
+    kiln_matrix *right;
+    int64_t passes; /* that it took, but for those of columns in doubt */
 };
 /* weights m x 1, their sum `weight`. ERR_DATA names a column with NaN or infinite values. */
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
@@ -69,8 +74,9 @@ struct ki_columns {
     double *square, *mean;
     double *variance; /* centred / weight */
 };
-kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X, const kiln_matrix *weights,
-                               double weight, bool rough);
+/* What is asked for stands in *moments, whose right and passes it leaves. */
+kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *moments, const kiln_matrix *X,
+                               const kiln_matrix *weights, double weight);
 void ki_columns_free(struct ki_columns *columns);
 
 kiln_link ki_link_of(const kiln_loss *loss); /* a glm's, the family's where it is left to that */

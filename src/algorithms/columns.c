@@ -41,13 +41,13 @@ kiln_status ki_vector_new(kiln_matrix **A, kiln_device *device, kiln_type type, 
     return status;
 }
 
-kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X, const kiln_matrix *weights,
-                               double weight, bool rough) {
+kiln_status ki_columns_measure(struct ki_columns *columns, struct ki_moments *asked, const kiln_matrix *X,
+                               const kiln_matrix *weights, double weight) {
     kiln_status status;
     const int64_t cols = kiln_matrix_cols(X);
     const size_t bytes = (size_t)cols * sizeof(double);
     struct ki_columns made = {.weight = weight};
-    struct ki_moments moments = {.rough = rough};
+    struct ki_moments moments = *asked;
     TRY(ki_moments_measure(&moments, X, weights, weight));
     made.square = ki_alloc(bytes);
     made.mean = ki_alloc(bytes);
@@ -57,6 +57,9 @@ kiln_status ki_columns_measure(struct ki_columns *columns, const kiln_matrix *X,
     TRY(ki_vector_get(made.mean, moments.mean));
     TRY(ki_vector_get(made.variance, moments.centred));
     for (int64_t j = 0; j < cols; j++) made.variance[j] /= weight;
+    asked->passes = moments.passes;
+    asked->right = moments.right;
+    moments.right = NULL;
     *columns = made;
     made = (struct ki_columns){0};
 done:

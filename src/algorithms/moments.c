@@ -15,6 +15,7 @@ void ki_moments_free(struct ki_moments *moments) {
     kiln_matrix_free(moments->square);
     kiln_matrix_free(moments->mean);
     kiln_matrix_free(moments->centred);
+    kiln_matrix_free(moments->right);
     *moments = (struct ki_moments){0};
 }
 
@@ -48,8 +49,8 @@ done:
 }
 
 /* What the probes say of columns whose centred is nothing but rounding. Sums of a constant may round the same
- * way each time, so that a constant column can look like one that varies up to the larger bound, `doubted`: below it the
- * probes say whether it is constant, but what was computed stands if not. */
+ * way each time, so that a constant column can look like one that varies up to the larger bound, `doubted`, which grows with how
+ * many numbers are added in a row: below it the probes say whether it is constant, but what was computed stands if not. */
 static kiln_status settle(const struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
                           double doubted) {
     kiln_status status;
@@ -104,20 +105,44 @@ done:
     return status;
 }
 
+/* The sums over the columns: in one walk, or a pass each for squares and for the numbers themselves. */
+static kiln_status add_up(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights) {
+    kiln_status status;
+    const bool walk = ki_column_sums_apply(X);
+    moments->passes = walk ? 1 : 2;
+    if (!walk) {
+        TRY(kiln_gram_diagonal(moments->square, X, weights));
+        return kiln_multiply(moments->mean, 1, KILN_TRANSPOSED, X, weights, 0, NULL);
+    }
+    if (moments->y)
+        TRY(kiln_matrix_dense(&moments->right, kiln_matrix_device(X), kiln_matrix_type(X),
+                              kiln_matrix_cols(X), 1, NULL));
+    TRY(ki_column_sums(&(struct ki_column_sums){.square = moments->square,
+                                                .sum = moments->mean,
+                                                .right = moments->right,
+                                                .X = X,
+                                                .v = weights,
+                                                .y = moments->y,
+                                                .d = moments->d}));
+done:
+    return status;
+}
+
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
                                double weight) {
     kiln_status status;
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     const int64_t cols = kiln_matrix_cols(X);
-    const double doubted = 16 * rounding(X) + ki_epsilon(type) * (double)kiln_matrix_rows(X);
-    struct ki_moments made = {.weight = weight, .rough = moments->rough};
+    const int64_t rows = kiln_matrix_rows(X);
+    const int64_t chain = ki_column_sums_apply(X) ? ki_min(rows, KI_COLUMN_SUMS_CHAIN) : rows;
+    const double doubted = 16 * rounding(X) + ki_epsilon(type) * (double)chain;
+    struct ki_moments made = {.weight = weight, .rough = moments->rough, .y = moments->y, .d = moments->d};
     double found[2]; /* columns that are not finite; in doubt */
     TRY(kiln_matrix_dense(&made.square, device, type, cols, 1, NULL));
     TRY(kiln_matrix_dense(&made.mean, device, type, cols, 1, NULL));
     TRY(kiln_matrix_dense(&made.centred, device, type, cols, 1, NULL));
-    TRY(kiln_gram_diagonal(made.square, X, weights));
-    TRY(kiln_multiply(made.mean, 1, KILN_TRANSPOSED, X, weights, 0, NULL));
+    TRY(add_up(&made, X, weights));
     TRY(ki_scales_run(found, &(struct ki_scales){.op = KI_SCALES_MEASURE,
                                                  .square = made.square,
                                                  .mean = made.mean,

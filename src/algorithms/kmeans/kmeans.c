@@ -230,11 +230,12 @@ done:
 /* Names the column in which X has numbers that are not finite. Only called when there is one, or squares overflow. */
 static kiln_status name_bad_column(const struct kmeans *s) {
     struct ki_columns columns = {0};
+    struct ki_moments rough = {.rough = true};
     kiln_matrix *ones = NULL;
     kiln_status status;
     TRY(kiln_matrix_dense(&ones, s->device, s->type, s->m, 1, NULL));
     TRY(kiln_fill(ones, 1));
-    TRY(ki_columns_measure(&columns, s->options.spherical ? s->unit : s->X, ones, (double)s->m, true));
+    TRY(ki_columns_measure(&columns, &rough, s->options.spherical ? s->unit : s->X, ones, (double)s->m));
     status = ki_fail(KILN_ERR_DATA, "kiln_kmeans: the squares of the numbers in X overflow");
 done:
     ki_columns_free(&columns);

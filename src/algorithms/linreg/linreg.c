@@ -79,6 +79,24 @@ done:
     return status;
 }
 
+/* The moments, and the right-hand side of a single target where they come with it. */
+static kiln_status measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y) {
+    kiln_status status;
+    moments->y = kiln_matrix_cols(y) == 1 ? y : NULL;
+    if (moments->y && !system->options.no_intercept) {
+        TRY(kiln_dot(&moments->d, y, system->s));
+        moments->d /= system->weight;
+        if (kiln_matrix_type(y) == KILN_F32) moments->d = (float)moments->d;
+    }
+    TRY(ki_moments_measure(moments, system->X, system->s, system->weight));
+    system->passes += moments->passes;
+    system->right = moments->right;
+    system->right_about = moments->d;
+    moments->right = NULL;
+done:
+    return status;
+}
+
 static kiln_status system_new(struct ki_system *system, const kiln_matrix *y) {
     kiln_status status;
     const kiln_matrix *X = system->X;
@@ -91,10 +109,7 @@ static kiln_status system_new(struct ki_system *system, const kiln_matrix *y) {
     if (!(system->weight > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", call));
     system->bytes = ki_bytes_of(X);
     TRY(ki_walk_measure(&moments, system, y));
-    if (!system->walk.A) {
-        TRY(ki_moments_measure(&moments, X, system->s, system->weight));
-        system->passes += 2;
-    }
+    if (!system->walk.A) TRY(measure(&moments, system, y));
     TRY(build_vectors(system, &moments));
 done:
     ki_moments_free(&moments);
@@ -107,6 +122,7 @@ static void system_free(struct ki_system *system) {
     kiln_matrix_free(system->penalty);
     kiln_matrix_free(system->inverse);
     kiln_matrix_free(system->kept);
+    kiln_matrix_free(system->right);
     ki_direct_free(&system->direct);
     ki_walk_free(&system->walk);
     kiln_report_free(&system->report);

@@ -47,6 +47,9 @@ struct ki_system {
     int64_t blocks;        /* of targets, KI_BLOCK in each */
     double start;          /* the clock when the solver began */
     bool cancelled;
+    kiln_matrix *
+        right; /* n x 1: X^T S (y - right_about) of the only target, from the walk over the columns; NULL: not known */
+    double right_about;
     struct ki_direct direct;
     struct ki_walk walk;
     double rss, tss; /* of the targets solved so far */

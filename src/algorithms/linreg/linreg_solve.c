@@ -90,6 +90,20 @@ done:
     return status;
 }
 
+/* The same of W = 0, where C = S (y - b), from what the walk over the columns left. */
+static kiln_status scatter_zero(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C) {
+    kiln_status status;
+    const struct ki_system *system = t->system;
+    double sum, of_mean = 0;
+    if (!system->options.no_intercept) {
+        TRY(kiln_dot(&sum, C, system->ones));
+        of_mean = (system->right_about - t->b[0]) * system->weight - sum;
+    }
+    TRY(kiln_combine(A, t->one, system->right, system->mean ? &of_mean : NULL, system->mean));
+done:
+    return status;
+}
+
 /* *direction = D^-2 G. Uses Z. */
 static kiln_status precondition(const struct ki_block *t, const kiln_matrix **direction) {
     *direction = t->system->inverse ? t->Z : t->G;
@@ -124,7 +138,7 @@ done:
 
 /* Whether a pass with a row map does what check does in two: of one target whose intercept is known but for rounding. */
 static bool at_once(const struct ki_block *t) {
-    return t->k == 1 && t->system->walk.A && t->system->direct.wanted;
+    return t->k == 1 && (t->system->right || (t->system->walk.A && t->system->direct.wanted));
 }
 
 static kiln_status set_row(kiln_matrix *row, double value) {
@@ -205,8 +219,9 @@ static kiln_status check(struct ki_block *t, bool zero) {
     if (intercept) TRY(centre_rows(t, t->R, t->b));
     if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
     TRY(kiln_dot(t->rss, t->SR, t->R));
-    TRY(scatter(t, t->G, t->SR));
-    system->passes += zero ? 1 : 2;
+    const bool known = zero && system->right;
+    TRY((known ? scatter_zero : scatter)(t, t->G, t->SR));
+    system->passes += known ? 0 : zero ? 1 : 2;
     TRY(judge(t, 1));
 done:
     return status;

@@ -119,6 +119,7 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     if (solved) goto done;
     const bool softmax = newton.k > 1;
     TRY(ki_labels_column(&target, &labels, y, softmax ? -1 : 1, 1, 0));
+    if (!softmax && !options->warm_start && !dual) newton.outcomes = target;
     TRY(ki_newton_open(&newton));
     if (options->warm_start) TRY(ki_newton_set_start(&newton, W, b));
     if (dual) TRY(start_from_dual(&newton, &labels, y));

@@ -96,6 +96,8 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     else if (model->boundary && ratio > 0.75)
         work->radius *= 4;
     work->norm = norm;
+    work->taken = t;
+    work->level = 0;
     swap(work);
 done:
     return status;
@@ -103,12 +105,16 @@ done:
 
 static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
+    bool found;
     if (work->descent) return ki_newton_descend(work, model);
-    const bool worn = model->inner >= WORN;
+    TRY(ki_newton_secant_direction(&found, work, model));
+    if (found) return KILN_OK;
+    work->worn = work->worn || model->inner >= WORN;
     TRY(ki_newton_factor(work, model));
     if (work->newton->cancelled) return KILN_OK;
     *model = (struct ki_newton_model){0};
-    if (worn && !ki_newton_factored(work)) TRY(ki_newton_precondition(work));
+    if (work->worn && !ki_newton_factored(work)) TRY(ki_newton_precondition(work));
+    work->worn = false;
     TRY((work->l1 ? ki_newton_l1_direction : ki_newton_direction)(work, model));
 done:
     return status;
@@ -117,7 +123,7 @@ done:
 static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
     kiln_status status;
     struct ki_newton *newton = work->newton;
-    struct ki_newton_model model = {.inner = WORN};
+    struct ki_newton_model model = {0};
     bool moved = true, finite = true;
     work->radius = work->l1 ? 0 : 10 * work->norm;
     TRY(record(work, 0));
@@ -130,9 +136,9 @@ static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
         if (newton->cancelled) continue;
         TRY(advance(work, &model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
-        if (!moved && !model.exact) return KILN_OK;
+        if (!moved && !model.exact && !model.secant) return KILN_OK;
         if (!moved) {
-            ki_newton_doubt(work);
+            (model.secant ? ki_newton_secant_end : ki_newton_doubt)(work);
             continue;
         }
         work->iterations++;
@@ -181,6 +187,35 @@ done:
     return status;
 }
 
+/* Whether all rows have the same probabilities at the origin, and so, but for their weights, the same curvature. */
+static bool level(const struct ki_newton_work *work) {
+    const kiln_loss *loss = &work->problem;
+    return !loss->offset && (loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX);
+}
+
+/* `here` at W = 0, b = 0 of a logistic problem, from what the walk over X has left: every loss is log 2. */
+static kiln_status evaluate_zero(struct ki_newton_work *work) {
+    kiln_status status;
+    const struct ki_newton *newton = work->newton;
+    struct ki_newton_point *here = &work->here;
+    const double minus = -1, quarter = 0.25, total = newton->columns.weight;
+    double sum, sums[3];
+    TRY(newton->weights ? kiln_dot(&sum, newton->outcomes, newton->weights)
+                        : kiln_norm(&sum, newton->outcomes, KILN_NORM_1));
+    TRY(kiln_combine(here->gradient.w, &minus, work->right, NULL, NULL));
+    if (work->mean) TRY(kiln_fill(here->gradient.b, 0.5 * total - sum));
+    TRY(newton->weights ? kiln_combine(here->C, &quarter, newton->weights, NULL, NULL)
+                        : kiln_fill(here->C, quarter));
+    if (work->mean)
+        TRY(ki_pairs_run(
+            sums, &(struct ki_pairs){
+                      .op = KI_PAIR_COMPLETE, .out = here->gradient, .x = here->at, .mean = work->mean}));
+    here->loss = here->objective = total * log(2);
+    here->norm1 = 0;
+done:
+    return status;
+}
+
 static bool valid(const struct ki_newton_work *work) {
     return isfinite(work->here.objective) && isfinite(work->norm);
 }
@@ -191,9 +226,12 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     const struct ki_newton *newton = work->newton;
     TRY(kiln_fill(work->here.at.w, 0));
     if (work->mean) TRY(kiln_fill(work->here.at.b, start->origin));
-    TRY(ki_newton_evaluate(work, &work->here));
+    const bool zero = work->right && start->origin == 0 && !work->problem.offset;
+    TRY(zero ? evaluate_zero(work) : ki_newton_evaluate(work, &work->here));
     TRY(judge(work, true));
+    work->level = level(work) ? work->total / newton->columns.weight : 0;
     if (!start->warm) return KILN_OK;
+    work->level = 0;
     const bool judged = valid(work) && !start->own_reference;
     if (work->mean)
         TRY(kiln_multiply(work->here.at.b, 1, KILN_TRANSPOSED, work->mean, newton->W, 1, newton->b));
@@ -234,7 +272,10 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     kiln_stop stop = KILN_STOP_DIVERGED;
     work->problem = *loss;
     work->iterations = 0;
+    work->level = 0;
+    work->worn = true;
     TRY(ki_newton_factor_begin(work));
+    ki_newton_secant_begin(work);
     TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &stop));
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;

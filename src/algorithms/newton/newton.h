@@ -17,8 +17,10 @@ struct ki_newton {
     const char *call; /* "kiln_logreg": begins error messages */
     const kiln_matrix *X;
     const kiln_matrix *weights; /* m x 1, as the loss's; NULL = ones */
-    int k;                      /* columns of W */
-    double l2, l1;              /* >= 0 */
+    const kiln_matrix *
+        outcomes; /* of one logistic problem m x 1, 0 and 1: saves its first pass where there is a walk; or NULL */
+    int k;        /* columns of W */
+    double l2, l1; /* >= 0 */
     bool no_intercept, standardize;
     double tolerance;
     int64_t max_iterations; /* Newton steps in one solve */

@@ -385,6 +385,10 @@ done:
     return status;
 }
 
+bool ki_newton_factor_cheap(const struct ki_newton_work *work) {
+    return work->factor && work->factor->gram_price + work->factor->host_price <= AT_ONCE;
+}
+
 bool ki_newton_exact(const struct ki_newton_work *work) {
     return work->factor && work->factor->exact;
 }

@@ -77,9 +77,11 @@ static kiln_status measure_columns(struct ki_newton *newton) {
         TRY(kiln_fill(ones, 1));
     }
     if (!(total > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", newton->call));
-    TRY(ki_columns_measure(&newton->columns, newton->X, weights ? weights : ones, total,
-                           newton->no_intercept && !newton->standardize));
-    newton->report.passes += 2;
+    struct ki_moments moments = {
+        .rough = newton->no_intercept && !newton->standardize, .y = newton->outcomes, .d = 0.5};
+    TRY(ki_columns_measure(&newton->columns, &moments, newton->X, weights ? weights : ones, total));
+    newton->work->right = moments.right;
+    newton->report.passes += moments.passes;
 done:
     kiln_matrix_free(ones);
     return status;
@@ -115,6 +117,7 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
                                      &work->P,         &work->Q,       &work->Z};
     for (int i = 0; i < (newton->l1 > 0 ? 7 : 6); i++) TRY(ki_newton_pair(pairs[i], newton));
     TRY(ki_newton_factor_open(work));
+    TRY(ki_newton_secant_open(work));
     TRY(ki_newton_descent_open(work));
 done:
     return status;
@@ -130,10 +133,12 @@ void ki_newton_close(struct ki_newton *newton) {
     struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S, &work->R,
                                      &work->P,         &work->Q,       &work->Z};
     for (int i = 0; i < 7; i++) free_pair(pairs[i]);
-    kiln_matrix *const all[] = {work->mean,   work->penalty, work->l1,     work->kept, work->shift,
-                                work->spread, work->floor,   work->square, work->v,    work->classes};
-    for (int i = 0; i < 10; i++) kiln_matrix_free(all[i]);
+    kiln_matrix *const all[] = {work->mean,  work->penalty, work->l1,    work->kept,
+                                work->shift, work->spread,  work->floor, work->square,
+                                work->v,     work->classes, work->right};
+    for (int i = 0; i < 11; i++) kiln_matrix_free(all[i]);
     ki_newton_factor_close(work);
+    ki_newton_secant_close(work);
     ki_newton_descent_close(work);
     ki_free(work->ones);
     point_free(&work->here);

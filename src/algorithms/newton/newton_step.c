@@ -79,23 +79,43 @@ done:
     return status;
 }
 
+/* square = (X .* X)^T v, *total = the sum of v: where all rows have one curvature, known without a pass. */
+static kiln_status squares(struct ki_newton_work *work, double *total) {
+    kiln_status status;
+    const struct ki_columns *columns = &work->newton->columns;
+    const int64_t cols = kiln_matrix_cols(work->newton->X);
+    const kiln_matrix *v;
+    double *values = NULL;
+    if (work->level > 0) {
+        *total = work->level * columns->weight;
+        values = ki_alloc((size_t)cols * sizeof *values);
+        if (!values) return ki_fail_nomem((size_t)cols * sizeof *values, "the preconditioner");
+        for (int64_t j = 0; j < cols; j++) values[j] = work->level * columns->square[j];
+        TRY(ki_vector_set(work->square, values));
+    } else {
+        TRY(mean_curvature(work, &v));
+        TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
+        work->newton->report.passes++;
+        TRY(kiln_norm(total, v, KILN_NORM_1));
+    }
+done:
+    ki_free(values);
+    return status;
+}
+
 /* D^2_j = floor_j + spread_j * (X .* X)^T v / (X .* X)^T s: the spread about the mean that the curvature's weights would show,
  * without a pass for their own means. The floor, penalty and a hundredth of the criterion's scale, keeps a column whose rows
  * have no curvature just now from running away. spread and floor carry the common scale, and are 0 for columns left out. */
 kiln_status ki_newton_precondition(struct ki_newton_work *work) {
     kiln_status status;
-    const kiln_matrix *v;
     const double one = 1;
     double total;
-    TRY(mean_curvature(work, &v));
-    TRY(kiln_gram_diagonal(work->square, work->newton->X, v));
-    work->newton->report.passes++;
+    TRY(squares(work, &total));
     TRY(kiln_times(work->square, work->square, work->spread));
     TRY(kiln_combine(work->square, &one, work->square, &one, work->floor));
     TRY(kiln_map(work->square, KILN_MAP_RECIPROCAL, work->square));
     TRY(kiln_combine(work->inverse.w, work->ones, work->square, NULL, NULL));
     if (!work->mean) return KILN_OK;
-    TRY(kiln_norm(&total, v, KILN_NORM_1));
     TRY(kiln_fill(work->inverse.b, work->scale / (total + 0.01 * work->total)));
 done:
     return status;
@@ -118,17 +138,17 @@ done:
     return status;
 }
 
-/* P = D^-2 R + beta P, or with M for D^2, where Z is M^-1 R already. */
+/* P = D^-2 R + beta P, or with M for D^2, where Z is M^-1 R already; *rho, unless NULL, = R . P of the former. */
 static kiln_status turn(struct ki_newton_work *work, double beta, double *rho) {
     double sums[3];
+    const bool wanted = rho && !ki_newton_factored(work); /* a wait, on a GPU */
     struct ki_pairs pairs = {
         .op = KI_PAIR_TURN, .out = work->P, .x = work->R, .inverse = work->inverse, .scalar = beta};
-    const bool factored = ki_newton_factored(work);
-    if (factored)
+    if (ki_newton_factored(work))
         pairs =
             (struct ki_pairs){.op = KI_PAIR_MIX, .out = work->P, .x = work->Z, .y = work->P, .scalar = beta};
-    const kiln_status status = ki_pairs_run(sums, &pairs);
-    if (status == KILN_OK && !factored) *rho = sums[0];
+    const kiln_status status = ki_pairs_run(wanted ? sums : NULL, &pairs);
+    if (status == KILN_OK && wanted) *rho = sums[0];
     return status;
 }
 
@@ -209,7 +229,7 @@ kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_mo
         pp = next + beta * beta * pp;
         rho = next;
         if (model->boundary || sqrt(rho) <= goal) break;
-        TRY(turn(work, beta, &next));
+        TRY(turn(work, beta, NULL));
         ki_newton_progress(work);
     }
     model->length = sqrt(ss);

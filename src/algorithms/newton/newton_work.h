@@ -23,13 +23,18 @@ struct ki_newton_work {
     kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
     double *ones;                         /* k, on the host */
     double total;                         /* the curvature's sum at the origin */
+    double level; /* the curvature of every row at `here`, beside the row's weight; 0: it differs, or may */
+    kiln_matrix *right; /* n x 1: X^T s (outcomes - 1/2), minus the gradient at 0; NULL: not known */
     struct ki_newton_point here, there;
     struct ki_pair criterion, inverse; /* D^-2 of the criterion; of the present point */
     struct ki_pair S, R, P, Q;         /* step, residual -g - H s, direction, H p */
     struct ki_pair Z;           /* with l1: the point where the model is looked at; with a factor, M^-1 R */
     struct ki_factor *factor;   /* see newton_factor.c; NULL where it cannot pay */
+    struct ki_secant *secant;   /* see newton_secant.c; NULL where it cannot pay */
     struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
     double scale;               /* D^-2 carries this factor, which makes its smallest entry 1 */
+    bool worn;                  /* the preconditioner, or there is none yet */
+    double taken;               /* of the last step, which part it was */
     bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
     double radius;    /* of the trust region, in the norm || D s || */
     double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
@@ -45,6 +50,7 @@ struct ki_newton_model {
     double length;   /* || D s || */
     bool boundary;   /* ended on the region's boundary */
     bool exact;      /* by ki_newton_exact, without a product */
+    bool secant;     /* by ki_newton_secant_direction, likewise */
     int64_t inner;
 };
 
@@ -67,13 +73,23 @@ bool ki_newton_factored(const struct ki_newton_work *work);
 /* Whether M is the Hessian at `here` itself; no more for the rest of the solve once a step by it was of no use. */
 bool ki_newton_exact(const struct ki_newton_work *work);
 void ki_newton_doubt(struct ki_newton_work *work);
+/* Whether M is formed at once, before the first step. */
+bool ki_newton_factor_cheap(const struct ki_newton_work *work);
 /* Z = M^-1 R, with the common scale; *rho = R . Z. */
 kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
 /* Of the curvature v of m rows what a sample of about `wanted` rows has; false where no more have any. */
 bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
-/* The same with l1, which belongs to the model; no radius. See newton_l1.c. */
+/* S = a step from `here` by what is known of the gradients so far, without a pass; *found = false: not this way. `end`: such a step
+ * was of no use, and there are no more in this solve. */
+kiln_status ki_newton_secant_open(struct ki_newton_work *work);
+void ki_newton_secant_close(struct ki_newton_work *work);
+void ki_newton_secant_begin(struct ki_newton_work *work); /* before a solve's first step */
+kiln_status ki_newton_secant_direction(bool *found, struct ki_newton_work *work,
+                                       struct ki_newton_model *model);
+void ki_newton_secant_end(struct ki_newton_work *work);
+/* The same as ki_newton_direction with l1, which belongs to the model; no radius. See newton_l1.c. */
 kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton_model *model);
 /* The same where work->descent is there, which open decides; see newton_descent.c. `inner` counts sweeps. */
 kiln_status ki_newton_descent_open(struct ki_newton_work *work);

@@ -34,6 +34,20 @@ struct ki_scales {
     bool intercept, standardize, plain;
 };
 
+/* What the columns' scales begin with, of a dense X that lies in a GPU's memory, in one walk:
+ *
+ *   square_j = sum_i v_i x_ij^2,   sum_j = sum_i v_i x_ij,   right_j = sum_i v_i (y_i - d) x_ij */
+struct ki_column_sums {
+    kiln_matrix *square, *sum, *right; /* n x 1; right NULL where it is not wanted */
+    const kiln_matrix *X, *v, *y;      /* v m x 1 or NULL (ones); y m x 1, with right */
+    double d;
+};
+enum { KI_COLUMN_SUMS_CHAIN = 256 }; /* numbers that are added in X's type at most, before f64 takes over */
+
+/* Whether X is one that ki_column_sums takes. */
+bool ki_column_sums_apply(const kiln_matrix *X);
+kiln_status ki_column_sums(const struct ki_column_sums *sums);
+
 /* Operands must be what the operation names. sums, two of them, in double and in a fixed order; NULL where none is wanted. */
 kiln_status ki_scales_run(double *sums, const struct ki_scales *scales);
 

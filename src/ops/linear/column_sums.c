@@ -1,0 +1,66 @@
+/* Sums over the columns of a dense X on a GPU: two launches, on each member of a group. */
+#include <stdio.h>
+
+#include "core/arguments.h"
+#include "core/size.h"
+#include "ops/linear/column_sums.cl"
+#include "ops/linear/scales.h"
+#include "pass/dense/variants.h"
+#include "pass/group.h"
+
+KI_ARGUMENTS(column_sums);
+KI_ARGUMENTS(column_sums_finish);
+
+enum { GROUP = 256, KINDS = 3, FINISH_GROUP = 128, FINISH_WIDTH = 16, ROWS_LEAST = 16 };
+
+static kiln_status run_gpu(const void *of) {
+    kiln_status status;
+    const struct ki_column_sums *sums = of;
+    const kiln_matrix *X = sums->X;
+    kiln_device *device = X->device;
+    const int64_t group = ki_min(GROUP, device->properties.group_max), width = ki_load_width(X);
+    const int64_t all = ki_ceil_div(X->cols, width), blocks = ki_ceil_div(all, group),
+                  pieces = ki_ceil_div(all, blocks), slots = group / pieces;
+    struct ki_kernel *kernel, *finish;
+    struct ki_buffer partial;
+    int64_t resident, bytes;
+    char defines[64];
+    snprintf(defines, sizeof defines, "-DSUMS -DBS=%d -DW=%d", (int)group, (int)width);
+    TRY(ki_kernel_get(&kernel, device, "column_sums", "column_sums", X->type, defines));
+    TRY(ki_kernel_get(&finish, device, "column_sums", "column_sums_finish", X->type, "-DFINISH"));
+    TRY(ki_kernel_resident(device, &resident, kernel, group));
+    const int64_t shares = ki_max(ki_min(resident / blocks, ki_ceil_div(X->rows, slots * ROWS_LEAST)), 1);
+    if (!ki_mul3(shares * KINDS, X->cols, ki_type_bytes(ki_wide_type(device)), &bytes))
+        return ki_fail_nomem(SIZE_MAX, "the columns' sums");
+    TRY(ki_device_scratch(device, &partial, bytes));
+    TRY(ki_kernel_launch(device, kernel, shares * blocks, group,
+                         KI_PACK(column_sums, X, .partial = &partial, .X = X, .v = sums->v, .y = sums->y,
+                                 .d = sums->d, .rows = X->rows, .n = (int32_t)X->cols,
+                                 .pieces = (int32_t)pieces, .blocks = (int32_t)blocks)));
+    TRY(ki_kernel_launch(device, finish, ki_ceil_div(KINDS * X->cols, FINISH_WIDTH), FINISH_GROUP,
+                         KI_PACK(column_sums_finish, X, .square = sums->square, .sum = sums->sum,
+                                 .right = sums->right, .partial = &partial, .n = (int32_t)X->cols,
+                                 .shares = (int32_t)shares)));
+done:
+    return status;
+}
+
+static const struct ki_rule rules[] = {
+    {offsetof(struct ki_column_sums, v), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_column_sums, y), KI_READS, {KI_ROW}},
+    {offsetof(struct ki_column_sums, square), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_column_sums, sum), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_column_sums, right), KI_WRITES, {KI_SUM}},
+};
+static const struct ki_rules table = KI_RULES(struct ki_column_sums, X, 0, rules);
+
+bool ki_column_sums_apply(const kiln_matrix *X) {
+    return X->format == KILN_DENSE && !X->streams && !ki_on_cpu(X->device) && X->cols > 0 && X->rows > 0;
+}
+
+kiln_status ki_column_sums(const struct ki_column_sums *sums) {
+    const kiln_matrix *X = sums->X;
+    if (X->device->lost) return kiln_device_sync(X->device);
+    if (!ki_is_split(X)) return run_gpu(sums);
+    return ki_share(&(struct ki_shared){.rules = &table, .whole = sums, .run = run_gpu});
+}
