@@ -17,7 +17,7 @@ static struct {
 } chosen;
 
 static bool automatic(const struct run *run) {
-    return !run->settings->device || strcmp(run->settings->device, "auto") == 0;
+    return !run->processes && (!run->settings->device || strcmp(run->settings->device, "auto") == 0);
 }
 
 int choose_reader(struct run *run) {

@@ -56,7 +56,11 @@ int run_open_device(struct run *run, const char *standard) {
                                          .deterministic = run->settings->deterministic,
                                          .message = on_message};
     talk_doing("start the device");
-    if (kiln_device_open(&run->device, name, &options) != KILN_OK) return fail_library(WORKING);
+    const char *each = strcmp(name, "auto") == 0 ? "cpu" : name; /* of processes */
+    const kiln_status status = run->processes
+                                   ? kiln_processes_open(&run->device, run->processes, each, &options)
+                                   : kiln_device_open(&run->device, name, &options);
+    if (status != KILN_OK) return fail_library(WORKING);
     if (kiln_device_get_info(run->device, &run->device_info) != KILN_OK) return fail_library(WORKING);
     /* "auto" has announced its choice and the reason itself. */
     if (strcmp(name, "auto") != 0 && (run->settings->device || talk_verbose()))

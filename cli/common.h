@@ -22,7 +22,8 @@ struct run {
     const char *const *arguments;
     int count;
     double started;
-    kiln_device *device; /* NULL until run_open_device; closed by main */
+    kiln_processes *processes; /* of --mpi, of which this is the first; NULL without */
+    kiln_device *device;       /* NULL until run_open_device; closed by main */
     kiln_device_info device_info;
     kiln_checkpoint *checkpoint; /* NULL without one; closed by main */
     struct seconds seconds;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,18 +23,36 @@ static void occupy_standard_descriptors(void) {
         }
 }
 
-static bool asked_for_json(int argc, char **argv) {
+static bool asked_for(const char *option, int argc, char **argv) {
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--json") == 0) return true;
+        if (strcmp(argv[i], option) == 0) return true;
     return false;
 }
 
-static int run_verb(const struct command *command) {
+/* Of several processes the first tells what keeps them from meeting. */
+static bool is_first(void) {
+    const char *const variables[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"};
+    for (int i = 0; i < 3; i++)
+        if (getenv(variables[i])) return strcmp(getenv(variables[i]), "0") == 0;
+    return true;
+}
+
+/* The processes of --mpi meet before the command line is looked at, so that one of them tells what is wrong with it. *serves: this
+ * one is not the first, and has served it to the end. */
+static int meet(kiln_processes **processes, bool *serves) {
+    const kiln_status status = kiln_processes_join(processes, KILN_WORLD);
+    *serves = !*processes;
+    if (status == KILN_OK) return EXIT_DONE;
+    return is_first() ? fail_library(WORKING) : exit_code(status, WORKING);
+}
+
+static int run_verb(const struct command *command, kiln_processes *processes) {
     const struct settings *settings = &command->settings;
     struct run run = {.verb = command->verb,
                       .settings = settings,
                       .arguments = command->arguments,
                       .count = command->count,
+                      .processes = processes,
                       .started = clock_seconds()};
     talk_begin(settings->quiet, settings->verbose, settings->json);
     talk_catch_signals();
@@ -56,16 +75,21 @@ static int run_verb(const struct command *command) {
 int main(int argc, char **argv) {
     struct command command;
     struct usage_problem problem;
-    int code;
+    kiln_processes *processes = NULL;
+    bool serves = false;
+    int code = EXIT_DONE;
     occupy_standard_descriptors();
     commands_begin();
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is a failed write, reported below */
     signal(SIGXFSZ, SIG_IGN); /* so is a file that may not grow (ulimit -f) */
-    talk_begin(false, false, asked_for_json(argc, argv));
+    talk_begin(false, false, asked_for("--json", argc, argv));
+    if (asked_for("--mpi", argc, argv)) code = meet(&processes, &serves);
+    if (code != EXIT_DONE || serves) return code;
     if (parse_command(&command, argc, argv, &problem))
-        code = run_verb(&command);
+        code = run_verb(&command, processes);
     else
         code = fail_with(KILN_ERR_ARGUMENT, WORKING, problem.hint, "%s", problem.message);
+    kiln_processes_leave(processes);
     bool lost = ferror(stdout) != 0;
     if (fclose(stdout) != 0) lost = true;
     if (!lost || code == EXIT_INTERRUPTED) return code;

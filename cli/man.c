@@ -103,6 +103,9 @@ static void environment(void) {
     variable("KILN_KERNEL_DIR", "Kernel sources to use instead of the built-in ones.");
     variable("KILN_BLAS, KILN_NVRTC_PATH, CUDA_HOME, CUDA_PATH, CONDA_PREFIX",
              "Where to look for libraries that are loaded at run time.");
+    variable("KILN_MPI_PATH, KILN_MPI_SILENCE", "The plug-in that --mpi loads; seconds, from 2 to 3600, "
+                                                "after which a process that is not heard of ends "
+                                                "all, 20 if not set.");
     variable("NO_COLOR", "Set: no colours.");
 }
 

@@ -24,6 +24,7 @@ const char *const option_group_names[GROUP_COUNT] = {"Model", "Data", "Device", 
 #define COMPUTES (EVERY & ~SPEAKS)
 #define TYPED (COMPUTES & ~(BIT(DEVICES) | BIT(DOCTOR) | BIT(COEFFICIENTS)))
 #define SUMS (COMPUTES & ~(BIT(INFO) | BIT(COEFFICIENTS) | BIT(CONVERT) | BIT(DOCTOR)))
+#define SHARED (SOLVES | JUDGES)
 #define DRAWS (TRAINS | BIT(RANDOM) | BIT(TUNE))
 #define EVERY EVERY_VERB
 #define AT(field) .offset = offsetof(struct settings, field)
@@ -223,6 +224,10 @@ const struct option tool_options[] = {
      "CPU threads, for reading and for the device cpu.", AT(threads)},
     {"deterministic", 0, OPTION_FLAG, GROUP_DEVICE, SUMS, NULL, NULL, NULL, ANY,
      "The same bits from run to run, and on the CPU with any number of threads.", AT(deterministic)},
+    {"mpi", 0, OPTION_FLAG, GROUP_DEVICE, SHARED, NULL, NULL, NULL, ANY,
+     "The processes that mpirun has started compute together, each on its part of the rows: mpirun -n 4 kiln "
+     "... --mpi. Devices are cpu, or cuda: a GPU each.",
+     AT(mpi)},
     {"memory", 0, OPTION_BYTES, GROUP_DEVICE, COMPUTES, "BYTES", NULL, "what the device has", 1, 9e18,
      "Budget of device memory; K, M, G and T stand for powers of 1024.", AT(memory)},
     {"seed", 0, OPTION_INTEGER, GROUP_DEVICE, DRAWS, "N", NULL, "0", 0, 9e18,

@@ -35,7 +35,7 @@ struct settings {
     const char *metric;
     bool zero_based, allow_nonfinite, strict, map;
     const char *device, *type;
-    bool deterministic;
+    bool deterministic, mpi;
     int64_t threads, memory, seed;
     const char *output, *plot;
     int64_t rows, columns, nnz, k; /* explain, tune: a shape */

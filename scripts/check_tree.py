@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "src/ops": ["core", "dialect", "bodies", "derived", "pass"],
     "src/choose": ["core", "bodies", "derived", "pass"],
     "src/io": ["core"],
+    "src/processes": ["core", "pass", "io"],
     "src/algorithms": [],
     "cli": [],
     "bench": [],

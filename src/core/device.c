@@ -11,6 +11,7 @@
 
 #include "core/group.h"
 #include "core/kernels/kernels.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -163,6 +164,7 @@ kiln_status kiln_device_open(kiln_device **device, const char *name, const kiln_
 
 void kiln_device_close(kiln_device *device) {
     if (!device) return;
+    if (device->processes) device->processes->close(device);
     ki_group_close(device);
     ki_kernels_free(device);
     ki_memory_clear(device);

@@ -1,5 +1,6 @@
 /* The address of a matrix's values for others: the reverse of core/wrap.c. What others have the address of is no longer driven out. */
 #include "core/matrix.h"
+#include "core/processes.h"
 #include "core/sized.h"
 
 static kiln_status check(const kiln_matrix *A) {
@@ -10,7 +11,7 @@ static kiln_status check(const kiln_matrix *A) {
     if (A->file && !ki_matrix_resident(A))
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_lend: the matrix lies in a file");
     if (ki_on_cpu(A->device)) return KILN_OK;
-    if (A->device->group) { /* others would write past the members' copies */
+    if (ki_device_shares(A->device)) { /* others would write past the members' copies */
         ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_lend: %s is a group of devices", A->device->info.name);
         return ki_hint("kiln_matrix_get, or one of the devices");
     }

@@ -2,6 +2,7 @@
  * them. */
 #include "core/file.h"
 #include "core/matrix.h"
+#include "core/processes.h"
 
 #include <string.h>
 
@@ -75,7 +76,7 @@ kiln_status ki_matrix_dense(kiln_matrix **A, bool *unset, kiln_device *device, k
     TRY(ki_matrix_shell(&made, device, type, KILN_DENSE, rows, cols));
     TRY(dense_size(&made->nnz, &bytes, type, rows, cols));
     made->given = values;
-    const bool waits = values && device->group && !ki_on_cpu(device); /* as in ki_matrix_place */
+    const bool waits = values && ki_device_shares(device) && !ki_on_cpu(device); /* as in ki_matrix_place */
     if (!waits) status = ki_device_alloc(device, &made->values, bytes);
     *unset = status == KILN_OK && !values;
     if (waits || status == KILN_ERR_DEVICE_NOMEM)
@@ -322,8 +323,15 @@ kiln_device *kiln_matrix_device(const kiln_matrix *A) {
     return A ? A->device : NULL;
 }
 
+kiln_status ki_matrix_fail_away(const kiln_matrix *A) {
+    ki_fail(KILN_ERR_UNSUPPORTED, "the matrix's rows lie in %d processes, over which this cannot be split",
+            A->device->processes->count);
+    return ki_hint("one process (without --mpi), or several devices of one machine (--device cuda:all)");
+}
+
 /* One of A's arrays to host memory, wherever it lies. */
 static kiln_status fetch(void *to, const kiln_matrix *A, int part) {
+    if (A->here) return ki_matrix_fail_away(A);
     const int64_t bytes = ki_matrix_part_bytes(A, part);
     kiln_matrix *owner = (kiln_matrix *)(uintptr_t)ki_matrix_owner(A, part);
     if (ki_matrix_resident(owner))
@@ -344,6 +352,7 @@ kiln_status kiln_matrix_set(kiln_matrix *A, const void *values) {
         return ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_set: the matrix lies in the file %s",
                        A->file->name);
     const int64_t bytes = ki_matrix_part_bytes(A, KI_VALUES);
+    if (A->here) return ki_matrix_fail_away(A);
     A->given = true;
     ki_slots_drop(A);
     if (!ki_matrix_resident(A)) {

@@ -33,6 +33,7 @@ struct kiln_matrix {
     struct ki_slot *slots; /* what was derived from it on this device */
     void *host[KI_PARTS];  /* the same in host memory, from ki_alloc; NULL where there is no valid copy */
     struct ki_file *file;  /* where values and columns may be read instead (core/file.h); NULL = nowhere */
+    kiln_matrix *here;     /* of rows that processes have, this one's (src/processes); NULL: X is whole */
     bool pinned;           /* the device reads the host copy at full speed */
     bool streams;  /* too large for the device: passes over it take it panel by panel (pass/stream.c) */
     bool lent_out; /* others have its address (core/lend.c): it stays where it is */
@@ -129,6 +130,8 @@ void ki_matrix_clear(kiln_matrix *A);
  * most once a row. */
 kiln_status ki_csr_check_starts(const int64_t *row_start, int64_t rows);
 kiln_status ki_csr_check_columns(const int64_t *row_start, const int32_t *col, int64_t rows, int64_t cols);
+/* ERR_UNSUPPORTED for what needs all of an A whose rows lie in several processes. */
+kiln_status ki_matrix_fail_away(const kiln_matrix *A);
 /* A matrix that has no arrays yet. */
 kiln_status ki_matrix_shell(kiln_matrix **A, kiln_device *device, kiln_type type, kiln_format format,
                             int64_t rows, int64_t cols);

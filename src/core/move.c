@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/matrix.h"
+#include "core/processes.h"
 #include "core/seams.h"
 
 static kiln_status place_on_cpu(kiln_matrix *A, void *const memory[KI_PARTS]) {
@@ -23,7 +24,7 @@ kiln_status ki_matrix_place(kiln_matrix *A, void *const memory[KI_PARTS]) {
     A->given = true;
     if (ki_on_cpu(A->device)) return place_on_cpu(A, memory);
     memcpy(A->host, memory, sizeof A->host);
-    if (A->device->group) return KILN_OK;
+    if (ki_device_shares(A->device)) return KILN_OK;
     kiln_status status = ki_matrix_bring(A);
     if (status == KILN_OK) {
         ki_matrix_drop_host(A); /* data that nearly fill host memory leave it no room for two copies */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/matrix.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/status.h"
@@ -15,7 +16,7 @@ enum { PART_ENTRIES = 1 << 15, PARTS = 64, UNWANTED = 8 };
 enum { SPARE = 16 }; /* entries between where unwanted ones go: lines of their own */
 
 bool ki_selectable(const kiln_matrix *X) {
-    return ki_on_cpu(X->device) && !X->device->group && !X->streams && X->rows <= INT32_MAX;
+    return ki_on_cpu(X->device) && !ki_device_shares(X->device) && !X->streams && X->rows <= INT32_MAX;
 }
 
 /* ---- counts ---- */

@@ -5,6 +5,7 @@
 
 #include "core/arguments.h"
 #include "core/limits.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -26,7 +27,7 @@ struct wrap {
 static kiln_status check_place(struct wrap *w) {
     const kiln_memory *memory = w->memory;
     w->in_place = memory->on_device && !ki_on_cpu(w->device);
-    if (w->in_place && w->device->group) { /* others would write past the members' copies */
+    if (w->in_place && ki_device_shares(w->device)) { /* others would write past the members' copies */
         ki_fail(KILN_ERR_UNSUPPORTED, "kiln_matrix_wrap: %s is a group of devices", w->device->info.name);
         return ki_hint("host memory, or one of the devices");
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/matrix.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/sized.h"
@@ -45,7 +46,7 @@ void ki_table_clear(struct ki_table *table) {
     memset(table, 0, sizeof *table);
 }
 
-static ki_reader *reader_of(kiln_file_format format) {
+ki_reader *ki_reader_of(kiln_file_format format) {
     static ki_reader *const readers[] = {
         [KILN_FILE_LIBSVM] = ki_read_libsvm,
         [KILN_FILE_MATRIX_MARKET] = ki_read_matrix_market,
@@ -84,7 +85,7 @@ static kiln_status read_one(struct ki_table *table, kiln_file_format *format, in
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(format, input, options));
     TRY(check_model_format(*format, ki_input_name(input), options, &table->warnings));
-    TRY(reader_of(*format)(table, input, options));
+    TRY(ki_reader_of(*format)(table, input, options));
     *bytes += ki_input_offset(input) + table->more_bytes;
 done:
     ki_input_close(input);
@@ -103,7 +104,7 @@ static kiln_status read_more(struct ki_table *table, kiln_file_format first, int
     struct ki_input *input = NULL;
     for (int64_t i = 0; i < options->more_count && !reads_all(first); i++) {
         TRY(ki_open_further(&input, i, first, options));
-        TRY(reader_of(first)(&more, input, options));
+        TRY(ki_reader_of(first)(&more, input, options));
         *bytes += ki_input_offset(input);
         ki_input_close(input);
         input = NULL;
@@ -116,8 +117,8 @@ done:
     return status;
 }
 
-static kiln_status read_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes,
-                              const char *path, const kiln_read_options *options) {
+kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
+                          const kiln_read_options *options) {
     kiln_status status = KILN_OK;
     if (options->map && options->more_count > 0) {
         ki_fail(KILN_ERR_UNSUPPORTED, "of several files none can stay on disk (kiln_read_options.map)");
@@ -169,7 +170,7 @@ static kiln_status read_targets(struct ki_table *table, const kiln_read_options 
     TRY(ki_detect_format(&format, input));
     if (format != KILN_FILE_NPY && format != KILN_FILE_NPZ && format != KILN_FILE_MATRIX_MARKET)
         format = KILN_FILE_LIBSVM;
-    status = reader_of(format)(&targets, input, &plain);
+    status = ki_reader_of(format)(&targets, input, &plain);
     if (status == KILN_ERR_PARSE && !*kiln_last_error()->hint)
         ki_hint("a file of targets holds numbers; labels that are text are a column of a CSV file");
     TRY(status);
@@ -223,7 +224,8 @@ static kiln_status fit_columns(struct ki_table *table, const char *path, const k
 static kiln_status convert(struct kiln_data *data, kiln_device *device, struct ki_table *table,
                            kiln_type type) {
     kiln_status status = KILN_OK;
-    if (table->file) {
+    if (data->X) { /* its rows lie in several processes */
+    } else if (table->file) {
         TRY(ki_matrix_adopt_file(&data->X, device, type, table->rows, table->cols, table->nnz,
                                  table->row_start, table->file));
         table->file = NULL;
@@ -309,6 +311,16 @@ static kiln_status check_names(kiln_file_format format, const char *path, const 
     return ki_hint("--weights-file, --offset-file and --groups-file read them from files of their own");
 }
 
+/* Each process its part, where there are several and the data allow it; *X is NULL otherwise. */
+static kiln_status read_shared(kiln_matrix **X, struct ki_table *table, kiln_file_format *format,
+                               int64_t *bytes, kiln_device *device, const char *path,
+                               const kiln_read_options *options) {
+    if (!device->processes) return KILN_OK;
+    kiln_read_options least = *options;
+    least.cols = ki_max(options->cols, model_columns(options->model));
+    return device->processes->read(X, table, format, bytes, device, path, &least);
+}
+
 kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *path,
                            const kiln_read_options *options) {
     if (!data || !device || !path)
@@ -326,7 +338,8 @@ kiln_status kiln_data_read(kiln_data **data, kiln_device *device, const char *pa
     if (full.target_file && strcmp(full.target_file, "-") == 0 && strcmp(path, "-") == 0)
         TRY(ki_fail(KILN_ERR_ARGUMENT, "standard input cannot hold both the data and their targets"));
     made->format = full.format;
-    TRY(read_table(&table, &made->format, &made->bytes, path, &full));
+    TRY(read_shared(&made->X, &table, &made->format, &made->bytes, device, path, &full));
+    if (!made->X) TRY(ki_table_read(&table, &made->format, &made->bytes, path, &full));
     TRY(check_names(made->format, path, &full));
     TRY(name_columns(&table, made->format, path, &full));
     if (full.target_file) TRY(read_targets(&table, &full));

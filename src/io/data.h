@@ -68,6 +68,11 @@ typedef kiln_status ki_reader(struct ki_table *table, struct ki_input *input,
 ki_reader ki_read_libsvm, ki_read_matrix_market, ki_read_csv, ki_read_npy, ki_read_npz, ki_read_edges,
     ki_read_bag_of_words, ki_read_ratings;
 
+ki_reader *ki_reader_of(kiln_file_format format);
+/* All files that path and options name, into a zeroed table; *format may be AUTO, *bytes is added to. */
+kiln_status ki_table_read(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
+                          const kiln_read_options *options);
+
 /* A writer appends the data's matrix to an output (io/output.h); host arrays as in the table; threads > 0. */
 struct ki_output;
 typedef kiln_status ki_writer(struct ki_output *output, const struct ki_table *table, kiln_type type,

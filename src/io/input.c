@@ -31,6 +31,8 @@ struct ki_input {
     struct ki_file file;
     struct ki_watch watch;
     bool regular;
+    bool piece; /* it is the file's bytes [at, end) only */
+    int64_t at, end_at;
     int64_t limit;
     struct ki_decoder *decoder; /* NULL for plain data */
     unsigned char *raw;         /* bytes of the file not yet decoded: raw[raw_begin..raw_end) */
@@ -75,12 +77,15 @@ static kiln_status poll_control(const struct ki_input *input) {
 /* One read of the file; *got = 0 at its end. */
 static kiln_status read_file(struct ki_input *input, void *buffer, size_t bytes, size_t *got) {
     ssize_t n;
-    while ((n = ki_seams.read(input->file.fd, buffer, bytes)) < 0) {
+    const size_t some = input->piece ? (size_t)ki_min(input->end_at - input->at, (int64_t)bytes) : bytes;
+    while ((n = input->piece ? ki_seams.pread(input->file.fd, buffer, some, (off_t)input->at)
+                             : ki_seams.read(input->file.fd, buffer, some)) < 0) {
         if (errno != EINTR) return fail_file(input, errno, "read");
         kiln_status status = poll_control(input);
         if (status != KILN_OK) return status;
     }
     *got = (size_t)n;
+    input->at += n;
     input->raw_total += n;
     input->raw_over = n == 0;
     return KILN_OK;
@@ -235,6 +240,31 @@ kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t lim
     *input = made;
 done:
     if (status != KILN_OK) ki_input_close(made);
+    return status;
+}
+
+kiln_status ki_input_open_piece(struct ki_input **input, const char *path, const struct ki_input_piece *piece,
+                                const kiln_control *control) {
+    struct ki_input *made = NULL;
+    kiln_status status;
+    TRY(ki_input_open(&made, path, 0, control));
+    if (!made->regular || made->decoder)
+        TRY(ki_fail(KILN_ERR_UNSUPPORTED, "%s is no plain file, of which a part can be read", path));
+    made->piece = true;
+    made->regular = false; /* what is read is not all of it */
+    made->at = piece->begin;
+    made->end_at = piece->end;
+    made->raw_begin = made->raw_end = 0;
+    made->raw_total = 0;
+    made->raw_over = false;
+    made->watch.total = piece->end - piece->begin;
+    TRY(reserve(made, (size_t)piece->before_size));
+    if (piece->before_size > 0) memcpy(made->ahead, piece->before, (size_t)piece->before_size);
+    made->end = (size_t)piece->before_size;
+    *input = made;
+    made = NULL;
+done:
+    ki_input_close(made);
     return status;
 }
 

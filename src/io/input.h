@@ -24,6 +24,15 @@ kiln_status ki_watch_tell(const struct ki_watch *watch, int64_t done, int64_t by
  * read. */
 kiln_status ki_input_open(struct ki_input **input, const char *path, int64_t limit,
                           const kiln_control *control);
+/* Bytes [begin, end) of a regular file that is not compressed, behind others that are not in it. */
+struct ki_input_piece {
+    int64_t begin, end;
+    const char *before;
+    int64_t before_size;
+};
+/* An input of these alone; lines and offsets count from the piece's beginning. */
+kiln_status ki_input_open_piece(struct ki_input **input, const char *path, const struct ki_input_piece *piece,
+                                const kiln_control *control);
 void ki_input_close(struct ki_input *input);
 const char *ki_input_name(const struct ki_input *input); /* for messages: the path, or "(stdin)" */
 int64_t ki_input_offset(const struct ki_input *input);   /* decompressed bytes handed out so far */

@@ -4,6 +4,7 @@
 
 #include "bodies/bodies.h"
 #include "core/group.h"
+#include "core/processes.h"
 #include "pass/combine.h"
 #include "pass/group.h"
 #include "pass/roles.h"
@@ -37,7 +38,9 @@ kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix
 }
 
 kiln_status ki_check_single(const char *call, const kiln_device *device) {
-    if (!device || !device->group) return KILN_OK;
+    if (!device || !ki_device_shares(device)) return KILN_OK;
+    if (device->processes)
+        return ki_fail(KILN_ERR_UNSUPPORTED, "%s: this operation cannot be split over processes", call);
     ki_fail(KILN_ERR_UNSUPPORTED, "%s: %s is a group of devices, over which this operation cannot be split",
             call, device->info.name);
     return ki_hint("--device %s: one of them", device->group->name);

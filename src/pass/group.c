@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "core/threads.h"
@@ -436,7 +437,7 @@ static kiln_status begin(struct pass *pass) {
 }
 
 bool ki_is_split(const kiln_matrix *X) {
-    return X->device->group && X->given && !X->view;
+    return ki_device_shares(X->device) && X->given && !X->view;
 }
 
 kiln_status ki_share(const struct ki_shared *shared) {
@@ -445,6 +446,7 @@ kiln_status ki_share(const struct ki_shared *shared) {
     const kiln_matrix *X;
     kiln_status status;
     memcpy(&X, (const char *)shared->whole + pass.rules->X, sizeof X);
+    if (X->device->processes) return X->device->processes->share(shared);
     pass.device = X->device;
     TRY(ki_group_alive(pass.device));
     TRY((shared->by_columns ? ki_split_columns_of : ki_split_of)(&pass.split, X));

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/limits.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "bodies/bodies.h"
@@ -149,11 +150,13 @@ kiln_status ki_gram_all(const struct ki_gram *gram) {
 kiln_status ki_gram_centre(kiln_matrix *c, const kiln_matrix *X) {
     enum { SAMPLE = 64 };
     kiln_status status;
+    if (X->here) X = X->here; /* any rows will do */
     const int sample = (int)ki_min(X->rows, SAMPLE);
     void *means;
     if (sample == 0 || X->format == KILN_CSR) return kiln_fill(c, 0);
     const void *values = ki_on_cpu(X->device) ? ki_host(&X->values) : ki_matrix_host(X, KI_VALUES);
-    if (!ki_on_cpu(X->device) && !(X->device->group && values)) return ki_gram_centre_gpu(c, X, sample);
+    if (!ki_on_cpu(X->device) && !(ki_device_shares(X->device) && values))
+        return ki_gram_centre_gpu(c, X, sample);
     means = ki_alloc((size_t)(X->cols * ki_type_bytes(X->type)));
     if (!means) return ki_fail_nomem((size_t)(X->cols * ki_type_bytes(X->type)), "column means");
     for (int64_t j = 0; j < X->cols; j++) {

@@ -1,5 +1,6 @@
 /* Y = alpha * op(A) B + beta * Z and diag(X^T diag(v) X): the halves of mmchain, and so run by its bodies, but for a sparse A
  * and a B of more columns than a pass of theirs takes: then the body of the sampled products, which reads A once. */
+#include "core/processes.h"
 #include "ops/sampled/sddmm.h"
 #include "pass/chain.h"
 
@@ -16,7 +17,7 @@ static kiln_status multiply_wide(bool *done, kiln_matrix *Y, double alpha, kiln_
             B->cols <= KI_SAMPLE_COLUMNS;
     if (!*done) return KILN_OK;
     const kiln_status status = ki_sampled_multiply(Y, alpha, op, A, B, beta, Z);
-    *done = A->device->group || /* whose members may have written theirs */
+    *done = ki_device_shares(A->device) || /* whose members may have written theirs */
             (status != KILN_ERR_DEVICE_NOMEM && status != KILN_ERR_NOMEM && status != KILN_ERR_LIMIT);
     return *done ? status : KILN_OK;
 }

@@ -1,0 +1,26 @@
+/* Between the plug-in's two files. */
+#ifndef MPI_TRANSPORT_H
+#define MPI_TRANSPORT_H
+
+#include <mpi.h>
+#include <pthread.h>
+
+#include "../../src/processes/transport.h"
+
+struct watch;
+
+struct link {
+    MPI_Comm work;
+    pthread_mutex_t lock; /* of all MPI calls but the last */
+    int rank, count;
+    int began;  /* MPI, so that it is to be ended */
+    void *part; /* KI_TRANSPORT_MOST bytes: what another process sends to be added */
+    struct watch *watch;
+};
+
+/* The thread that tells the next process that this one is there, and ends all if the one before is silent for `limit` seconds. */
+int watch_begin(struct link *link, double limit);
+/* Its end, in all processes at once. */
+void watch_end(struct link *link);
+
+#endif

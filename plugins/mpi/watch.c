@@ -1,0 +1,109 @@
+/* Whether the other processes are there. They stand in a ring: each sends the next one a beat a second, and looks for those of the one
+ * before. A process that was killed or stopped sends none, whatever it was doing, and a long computation does not keep this thread from
+ * sending: so silence for `limit` seconds ends all processes, with one message, from the one process that has noticed. */
+#include "transport.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TAG_BEAT = 2, EXIT_LOST = 5, NAP_NANOSECONDS = 200000000 };
+
+struct watch {
+    pthread_t thread;
+    MPI_Comm beats;
+    double limit;
+    int next, before;
+    _Atomic int stop;
+    long long sent, received; /* read by others only when the thread has ended */
+};
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+/* A beat fits into what MPI sends at once, so that nobody waits for it. */
+static void send_beat(struct watch *watch) {
+    MPI_Request request;
+    const char beat = 0;
+    MPI_Isend(&beat, 0, MPI_BYTE, watch->next, TAG_BEAT, watch->beats, &request);
+    MPI_Request_free(&request);
+    watch->sent++;
+}
+
+static int take_beats(struct watch *watch) {
+    int taken = 0;
+    for (int there = 1; there; taken += there) {
+        if (MPI_Iprobe(watch->before, TAG_BEAT, watch->beats, &there, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+            there = 0;
+        if (there) MPI_Recv(NULL, 0, MPI_BYTE, watch->before, TAG_BEAT, watch->beats, MPI_STATUS_IGNORE);
+    }
+    watch->received += taken;
+    return taken;
+}
+
+static void end_all(const struct link *link) {
+    const struct watch *watch = link->watch;
+    fprintf(
+        stderr,
+        "kiln: process %d of %d has not been heard of for %.0f s: it was killed or stopped, or its machine "
+        "is gone. All end.\n",
+        watch->before + 1, link->count, watch->limit);
+    MPI_Abort(link->work, EXIT_LOST);
+}
+
+static void *run(void *of) {
+    struct link *link = of;
+    struct watch *watch = link->watch;
+    double heard = now(), sent = 0, before = now();
+    while (!watch->stop) {
+        const double time = now();
+        if (time - before > watch->limit / 4) heard = time; /* this process itself stood still */
+        before = time;
+        pthread_mutex_lock(&link->lock);
+        if (time - sent >= 1) {
+            send_beat(watch);
+            sent = time;
+        }
+        if (take_beats(watch)) heard = time;
+        pthread_mutex_unlock(&link->lock);
+        if (time - heard > watch->limit) end_all(link);
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
+    }
+    return NULL;
+}
+
+int watch_begin(struct link *link, double limit) {
+    struct watch *watch = calloc(1, sizeof *watch);
+    if (!watch) return MPI_ERR_NO_MEM;
+    watch->limit = limit;
+    watch->next = (link->rank + 1) % link->count;
+    watch->before = (link->rank + link->count - 1) % link->count;
+    const int code = MPI_Comm_dup(link->work, &watch->beats);
+    if (code != MPI_SUCCESS) {
+        free(watch);
+        return code;
+    }
+    MPI_Comm_set_errhandler(watch->beats, MPI_ERRORS_RETURN);
+    link->watch = watch;
+    return pthread_create(&watch->thread, NULL, run, link) ? MPI_ERR_OTHER : MPI_SUCCESS;
+}
+
+/* No beat stays under way: each process learns how many were sent to it, and takes them all. */
+void watch_end(struct link *link) {
+    struct watch *watch = link->watch;
+    long long expected = 0;
+    if (!watch) return;
+    watch->stop = 1;
+    pthread_join(watch->thread, NULL);
+    MPI_Sendrecv(&watch->sent, 1, MPI_LONG_LONG, watch->next, TAG_BEAT + 1, &expected, 1, MPI_LONG_LONG,
+                 watch->before, TAG_BEAT + 1, watch->beats, MPI_STATUS_IGNORE);
+    for (; watch->received < expected; watch->received++)
+        MPI_Recv(NULL, 0, MPI_BYTE, watch->before, TAG_BEAT, watch->beats, MPI_STATUS_IGNORE);
+    MPI_Comm_free(&watch->beats);
+    free(watch);
+    link->watch = NULL;
+}

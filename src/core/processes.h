@@ -1,0 +1,28 @@
+/* What core, pass and io know of a device whose operations several processes share (src/processes): the calls that they hand on. */
+#ifndef KI_PROCESSES_H
+#define KI_PROCESSES_H
+
+#include "core/device.h"
+#include "kiln/data.h"
+
+struct ki_shared;
+struct ki_table;
+
+struct ki_processes {
+    int count;
+    /* An operation on an X that the processes share (pass/group.h). */
+    kiln_status (*share)(const struct ki_shared *shared);
+    /* Data of which each process reads a part: X's rows stay with them, all else comes into the table. *X is left NULL where they
+     * cannot be read in parts, and nothing has been read then. */
+    kiln_status (*read)(kiln_matrix **X, struct ki_table *table, kiln_file_format *format, int64_t *bytes,
+                        kiln_device *device, const char *path, const kiln_read_options *options);
+    /* At the device's close. */
+    void (*close)(kiln_device *device);
+};
+
+/* Whether operations on an X are shared: by a group's devices or by processes. */
+static inline bool ki_device_shares(const kiln_device *device) {
+    return device->group || device->processes;
+}
+
+#endif

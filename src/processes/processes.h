@@ -1,0 +1,152 @@
+/* Processes that compute together: one leads, the others serve it.
+ *
+ * What the leader wants goes to all as an order of fixed size, with what belongs to it behind; both sides then know what is to be sent
+ * to whom, and how much. An error never breaks that off: who cannot use what is sent throws it away, who cannot make what is awaited
+ * sends anything, and says so in its status, which follows. So one process's want of memory is an error of the leader's call, and the
+ * next call finds everything in step. */
+#ifndef KI_PROCESSES_ROOM_H
+#define KI_PROCESSES_ROOM_H
+
+#include "core/matrix.h"
+#include "core/processes.h"
+#include "kiln/processes.h"
+#include "pass/roles.h"
+#include "processes/transport.h"
+
+enum ki_order_kind {
+    KI_ORDER_LEAVE,  /* no more orders */
+    KI_ORDER_OPEN,   /* a device */
+    KI_ORDER_CLOSE,  /* all that is kept, and the device */
+    KI_ORDER_GIVE,   /* rows of a matrix, which follow */
+    KI_ORDER_SHARE,  /* an operation on such rows */
+    KI_ORDER_READ,   /* a part of a file */
+    KI_ORDER_EXPLAIN /* the error of process `whose` */
+};
+
+enum { KI_ORDER_STRUCT = 512, KI_ORDER_NAME = 32 };
+
+/* An operand of a shared operation (pass/roles.h). */
+struct ki_order_operand {
+    enum ki_role role; /* KI_NO_ROLE: there is none */
+    enum ki_use use;
+    int number; /* what it is kept as; of a SUM nothing is kept */
+    bool made;  /* it is new */
+    bool sent;  /* its values follow */
+    kiln_type type;
+    int64_t rows, cols; /* of the whole */
+};
+
+struct ki_order {
+    enum ki_order_kind kind;
+    int64_t dropped; /* so many numbers follow, of what need not be kept any longer; before all else */
+    int whose;       /* EXPLAIN */
+    struct {
+        char device[KI_ORDER_NAME];
+        int threads, deterministic;
+        int64_t memory;
+    } open;
+    struct {
+        int number;
+        kiln_type type;
+        kiln_format format;
+        int64_t cols;
+    } give;
+    struct {
+        intptr_t rules, run; /* places in the library's code, which is the same in all processes */
+        int kind, X;
+        bool fresh, ordered;
+        int64_t sums;
+        struct ki_order_operand operand[KI_RULES_MOST];
+        char whole[KI_ORDER_STRUCT];
+    } share;
+    struct {
+        int number; /* of the rows of X */
+        kiln_file_format format;
+        kiln_read_options options; /* whose texts follow, so many bytes */
+        kiln_range target_range;
+        int64_t texts;
+    } read;
+};
+
+struct kiln_processes {
+    struct ki_processes calls; /* first: a device points to it */
+    struct ki_transport transport;
+    kiln_device *device;
+    bool broken; /* MPI has failed */
+    void *piece; /* KI_TRANSPORT_MOST bytes on their way */
+    /* The leader: numbers that are free, and those to be dropped at the next order. */
+    int numbers, free_count, *free_numbers, dropped_count, *dropped;
+    int64_t cuts; /* so many matrices have been cut into rows */
+    /* The others: what they keep, by number. */
+    kiln_matrix **kept;
+    int kept_most;
+    struct ki_error_copy error; /* the last */
+};
+
+static inline bool ki_leads(const struct kiln_processes *p) {
+    return p->transport.rank == 0;
+}
+
+/* ---- wire.c: bytes between processes. An error is ERR_DEVICE_LOST: MPI has failed. ---- */
+
+kiln_status ki_wire_broadcast(struct kiln_processes *p, void *bytes, int64_t count);
+kiln_status ki_wire_send(struct kiln_processes *p, int to, const void *bytes, int64_t count);
+kiln_status ki_wire_receive(struct kiln_processes *p, int from, void *bytes, int64_t count);
+/* Adds up numbers of the host. */
+kiln_status ki_wire_sum(struct kiln_processes *p, double *numbers, int64_t count, bool ordered);
+
+/* The ways of a matrix's values. */
+enum ki_way { KI_BROADCAST, KI_SEND, KI_RECEIVE, KI_ADD_UP, KI_ADD_UP_ORDERED };
+/* `count` bytes of A's values from byte `first` on, which go to or come from `peer`, or all. A NULL: what comes is thrown away, and
+ * what goes is anything. *outcome: what went wrong with A's device; the bytes go their way all the same. */
+kiln_status ki_wire_values(struct kiln_processes *p, enum ki_way way, int peer, kiln_matrix *A, int64_t first,
+                           int64_t count, kiln_type type, kiln_status *outcome);
+
+/* The leader's order to all others. */
+kiln_status ki_order_send(struct kiln_processes *p, struct ki_order *order);
+kiln_status ki_order_take(struct kiln_processes *p, struct ki_order *order);
+/* Each other process's outcome to the leader, who gets the first error as an error of its own, after `own`, which counts first. */
+kiln_status ki_outcome_send(struct kiln_processes *p, kiln_status outcome);
+kiln_status ki_outcomes_take(struct kiln_processes *p, kiln_status own);
+/* The error of process `whose`, which has kept it, as one of the leader's. */
+kiln_status ki_error_fetch(struct kiln_processes *p, int whose);
+
+/* A number for something that the others are to keep, and its end. */
+kiln_status ki_number_take(int *number, struct kiln_processes *p);
+void ki_number_drop(struct kiln_processes *p, int number);
+
+/* ---- leader ---- */
+
+/* A matrix that is cut into rows: what a slot of it holds. Process i has the rows [first[i], first[i + 1]). */
+struct ki_cut {
+    struct kiln_processes *processes;
+    int number;
+    int64_t identity;       /* of this cut */
+    kiln_matrix *here;      /* the leader's rows */
+    int64_t *first, *entry; /* count + 1 of each */
+};
+/* The cut of X, which is made now if there is none: give.c. */
+kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X);
+/* A new cut, of parts that the processes have already: rows[i] and entries[i] are those of process i. It belongs to X, to which it
+ * gives its shape, from then on; `here` does, too. */
+kiln_status ki_cut_keep(kiln_matrix *X, struct kiln_processes *p, int number, kiln_matrix *here,
+                        const int64_t *rows, const int64_t *entries);
+kiln_status ki_processes_share(const struct ki_shared *shared);
+kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file_format *format,
+                              int64_t *bytes, kiln_device *device, const char *path,
+                              const kiln_read_options *options);
+
+/* ---- the others ---- */
+
+/* Serves until the leader leaves. */
+kiln_status ki_processes_serve(struct kiln_processes *p);
+/* Opens this process's device, of the name that all were given. */
+kiln_status ki_open_here(struct kiln_processes *p, const char *name, const kiln_device_options *options);
+/* Keeps A under a number, for which there must be no other; takes it over, on failure too. */
+kiln_status ki_keep(struct kiln_processes *p, int number, kiln_matrix *A);
+/* Each: what an order asks of this process. Errors are those of MPI. */
+kiln_status ki_serve_give(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_share(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_read(struct kiln_processes *p, struct ki_order *order);
+
+#endif

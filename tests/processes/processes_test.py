@@ -1,0 +1,135 @@
+"""Several processes: kiln ... --mpi under mpirun. Any number of them finds what one finds, whatever they read and however.
+
+usage: processes_test.py KILN FLIGHTS
+"""
+
+import glob
+import json
+import math
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
+                   OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_orte_abort_print_stack="0",
+                   ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")  # an MPI keeps what it has until the end
+ROWS, COLUMNS = 3000, 40
+
+
+def launchers():
+    """The mpirun of each plug-in beside the tool."""
+    for plugin in sorted(glob.glob(os.path.join(os.path.dirname(KILN), "libkiln-*.so"))):
+        name = os.path.basename(plugin)[len("libkiln-"):-len(".so")]
+        mpirun = shutil.which(f"mpirun.{name}") or shutil.which("mpirun")
+        if mpirun:
+            yield name, mpirun, dict(ENVIRONMENT, KILN_MPI_PATH=plugin)
+
+
+def run(command, environment=None):
+    return subprocess.run(command, env=environment or ENVIRONMENT, capture_output=True, text=True, timeout=120)
+
+
+def answer(result):
+    assert result.returncode in (0, 10), (result.returncode, result.stderr)
+    found = json.loads(result.stdout)
+    objective = found.get("inertia", found.get("objective"))
+    return found["rows"], found["columns"], objective
+
+
+def agree(a, b):
+    return a[:2] == b[:2] and math.isclose(a[2], b[2], rel_tol=1e-9)
+
+
+def write_data(folder):
+    """One set of rows as LIBSVM, CSV, .npy with targets apart, and LIBSVM in five files."""
+    draw = random.Random(1)
+    path = lambda name: os.path.join(folder, name)  # noqa: E731
+    weights = [draw.gauss(0, 1) for _ in range(COLUMNS)]
+    rows = []
+    for _ in range(ROWS):
+        row = [draw.gauss(0, 1) if draw.random() < 0.3 else 0.0 for _ in range(COLUMNS)]
+        label = 1 if sum(a * b for a, b in zip(row, weights)) + draw.gauss(0, 1) > 0 else -1
+        rows.append((label, row))
+    lines = [f"{label} " + " ".join(f"{j + 1}:{value!r}" for j, value in enumerate(row) if value) + "\n" for label, row in rows]
+    with open(path("all.svm"), "w") as file:
+        file.writelines(lines)
+    for part in range(5):
+        with open(path(f"part-{part}.svm"), "w") as file:
+            file.writelines(lines[part * ROWS // 5:(part + 1) * ROWS // 5])
+    with open(path("all.csv"), "w") as file:
+        file.write(",".join(f"x{j}" for j in range(COLUMNS)) + ",y\n")
+        file.writelines(",".join(map(repr, row)) + f",{label}\n" for label, row in rows)
+    for name, width, values in (("x.npy", COLUMNS, [value for _, row in rows for value in row]), ("y.npy", 1, [label for label, _ in rows])):
+        head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({ROWS}, {width}), }}"
+        head += " " * (63 - (10 + len(head)) % 64) + "\n"
+        with open(path(name), "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(f"<{len(values)}d", *values))
+    return path
+
+
+def cases(path):
+    parts = [path(f"part-{part}.svm") for part in range(5)]
+    yield ["logreg", path("all.svm")]
+    yield ["logreg", *parts]
+    yield ["svm", path("all.svm")]
+    yield ["linreg", path("all.csv"), "--target", "y", "--l2", "1"]
+    yield ["glm", path("x.npy"), "--target-file", path("y.npy")]
+    yield ["linreg", FLIGHTS, "--target", "arr_delay"]  # compressed, and with text: the first process reads it
+    yield ["kmeans", FLIGHTS, "-k", "3", "--seed", "1", "--ignore", "origin"]
+
+
+def check_answers(path, mpirun, environment):
+    for number, case in enumerate(cases(path)):
+        alone = answer(run([KILN, *case, "--device", "cpu", "--json", "-q"]))
+        for count in (1, 2, 3, 4) if number == 0 else (2 + number % 3,):
+            together = run([mpirun, "-n", str(count), KILN, *case, "--mpi", "--json", "-q"], environment)
+            assert agree(answer(together), alone), (case, count, alone, together.stdout)
+            assert together.stdout.count("kiln_version") == 1, together.stdout
+
+
+def check_bits(path, mpirun, environment):
+    """The same bits, with numbers that a sum in another order would change."""
+    command = [mpirun, "-n", "4", KILN, "logreg", path("all.svm"), "--mpi", "--deterministic", "--json", "-q"]
+    found = {answer(run(command, environment))[2] for _ in range(3)}
+    assert len(found) == 1, found
+
+
+def check_errors(path, mpirun, environment):
+    """One message, with the place in the whole file, and the exit code of one process."""
+    with open(path("all.svm")) as file:
+        lines = file.readlines()
+    lines[2500] = "1 3:x\n"
+    with open(path("bad.svm"), "w") as file:
+        file.writelines(lines)
+    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["logreg", path("none.svm")], "cannot open"),
+                          (["logreg", path("all.svm"), "--bogus"], "unknown option")):
+        alone = run([KILN, *case, "-q"])
+        together = run([mpirun, "-n", "3", KILN, *case, "--mpi", "-q"], environment)
+        assert alone.returncode == together.returncode != 0, (case, alone.returncode, together.returncode, together.stderr)
+        assert together.stderr.count(message) == 1, (message, together.stderr)
+
+
+def main():
+    tried = 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = write_data(folder)
+        for name, mpirun, environment in launchers():
+            if run([mpirun, "-n", "2", "true"], environment).returncode:
+                print(f"{name}: {mpirun} starts nothing here")
+                continue
+            check_answers(path, mpirun, environment)
+            check_bits(path, mpirun, environment)
+            check_errors(path, mpirun, environment)
+            print(f"{name}: passed")
+            tried += 1
+    return 0 if tried else SKIPPED
+
+
+if __name__ == "__main__":
+    sys.exit(main())
