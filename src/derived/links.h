@@ -39,7 +39,7 @@ struct ki_shares {
     struct ki_buffer item, weight, start;
 };
 
-enum { KI_WINDOW = 1024 }; /* rows of a window on a GPU */
+enum { KI_WINDOW = 1024, KI_WINDOW_CPU = 4096 }; /* rows of a window on a GPU, and on the CPU at most */
 struct ki_windows {
     int64_t height; /* rows of a window, but for the last */
     /* int32_t by place, the order within windows. CPU: the row. GPU: row | first place of its run << 10 | (rows of the run - 1) << 20, all

@@ -8,7 +8,7 @@
 #include "core/threads.h"
 #include "derived/links.h"
 
-enum { HEIGHT_LEAST = 64, HEIGHT_MOST = 4096, WINDOWS_WANTED = 64 };
+enum { HEIGHT_LEAST = 64, WINDOWS_WANTED = 64 };
 
 struct filling {
     const struct ki_windows *windows;
@@ -51,7 +51,7 @@ kiln_status ki_windows_fill_cpu(struct ki_windows *windows, const kiln_matrix *A
     kiln_device *device = A->device;
     const int64_t n = A->cols;
     kiln_status status;
-    windows->height = ki_max(HEIGHT_LEAST, ki_min(n / WINDOWS_WANTED, HEIGHT_MOST));
+    windows->height = ki_max(HEIGHT_LEAST, ki_min(n / WINDOWS_WANTED, KI_WINDOW_CPU));
     const int64_t count = ki_ceil_div(n, windows->height);
     struct filling filling = {windows, in, n, in->value ? (size_t)ki_type_bytes(A->type) : 0};
     TRY(ki_device_alloc(device, &windows->place, n * 4));

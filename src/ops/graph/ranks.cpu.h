@@ -30,6 +30,14 @@ ALWAYS_INLINE real FN(ranks_gather)(const int32_t *source, const real *weight, i
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+/* What a rank x adds to the mass that dangles and to the change. */
+#define RANKS_ADD(x, former, factor, mass, change)                                                           \
+    do {                                                                                                     \
+        const double moved = (double)(x) - (double)(former);                                                 \
+        mass += (factor) == 0 ? (double)(x) : 0;                                                             \
+        change += moved < 0 ? -moved : moved;                                                                \
+    } while (0)
+
 /* Row v of P, given what has come in for its column c, and what follows from it. */
 ALWAYS_INLINE void FN(ranks_update)(const struct FN(ranks) * r, int64_t v, int64_t c, real sum, double *mass,
                                     double *change) {
@@ -39,12 +47,39 @@ ALWAYS_INLINE void FN(ranks_update)(const struct FN(ranks) * r, int64_t v, int64
     const real g = on->dangling ? VALUES(on->dangling)[on->dangling->cols == 1 ? v : at] : r->uniform;
     const real f = VALUES(on->factor)[v], former = VALUES(on->P)[at];
     const real x = r->away * t + r->spread[c] * g + r->along * sum;
-    const double moved = (double)x - (double)former;
     VALUES(on->P)[at] = x;
     r->to[at] = x * f;
-    *mass += f == 0 ? (double)x : 0;
-    *change += moved < 0 ? -moved : moved;
+    RANKS_ADD(x, former, f, *mass, *change);
 }
+
+/* The same for vertices from `first` on and one ranking; x is what has come in. Sixteen chains of each sum, which the compiler makes
+ * vectors of. */
+static void FN(ranks_update_block)(const struct FN(ranks) * r, int64_t first, int64_t count, real *x,
+                                   double *mass, double *change) {
+    enum { SIDE = 16 };
+    const kiln_ranks *on = &r->ranks->on;
+    real *const P = (real *)VALUES(on->P) + first, *const to = r->to + first;
+    const real *const factor = (const real *)VALUES(on->factor) + first;
+    const real *const t = on->teleport ? (const real *)VALUES(on->teleport) + first : NULL,
+                      *const g = on->dangling ? (const real *)VALUES(on->dangling) + first : NULL;
+    const real away = r->away, spread = r->spread[0], along = r->along;
+    const real same = (t ? 0 : away * r->uniform) + (g ? 0 : spread * r->uniform);
+    double masses[SIDE] = {0}, changes[SIDE] = {0};
+    int64_t i = 0;
+    for (int64_t j = 0; j < count; j++) x[j] = same + along * x[j];
+    for (int64_t j = 0; t && j < count; j++) x[j] += away * t[j];
+    for (int64_t j = 0; g && j < count; j++) x[j] += spread * g[j];
+    for (; i + SIDE <= count; i += SIDE)
+        for (int l = 0; l < SIDE; l++) RANKS_ADD(x[i + l], P[i + l], factor[i + l], masses[l], changes[l]);
+    for (; i < count; i++) RANKS_ADD(x[i], P[i], factor[i], masses[0], changes[0]);
+    for (int64_t j = 0; j < count; j++) to[j] = x[j] * factor[j];
+    memcpy(P, x, (size_t)count * sizeof *x);
+    for (int l = 0; l < SIDE; l++) {
+        *mass += masses[l];
+        *change += changes[l];
+    }
+}
+#undef RANKS_ADD
 
 /* What comes in along links e to end, for all rankings: those of a link's source lie side by side. */
 ALWAYS_INLINE void FN(ranks_sums)(const struct FN(ranks) * r, real sum[KI_RANKS_COLUMNS], int64_t e,
@@ -80,12 +115,16 @@ ALWAYS_INLINE void FN(ranks_rows)(struct FN(ranks) * r, int part, int64_t first,
 
 ALWAYS_INLINE void FN(ranks_rows_single)(struct FN(ranks) * r, int part, int64_t first, int64_t end,
                                          bool weighted) {
+    real sum[KI_WINDOW_CPU];
     double mass = 0, change = 0;
-    for (int64_t v = first; v < end; v++) {
-        const int64_t e = r->start[v];
-        const real sum =
-            FN(ranks_gather)(r->source + e, weighted ? r->weight + e : NULL, r->start[v + 1] - e, r->from);
-        FN(ranks_update)(r, v, 0, sum, &mass, &change);
+    for (int64_t base = first; base < end; base += KI_WINDOW_CPU) {
+        const int64_t behind = ki_min(end, base + KI_WINDOW_CPU);
+        for (int64_t v = base; v < behind; v++) {
+            const int64_t e = r->start[v];
+            sum[v - base] = FN(ranks_gather)(r->source + e, weighted ? r->weight + e : NULL,
+                                             r->start[v + 1] - e, r->from);
+        }
+        FN(ranks_update_block)(r, base, behind - base, sum, &mass, &change);
     }
     r->sums[part][0][0] = mass;
     r->sums[part][1][0] = change;
@@ -121,36 +160,38 @@ static void FN(ranks_part_csr)(struct FN(ranks) * r, int part) {
 
 /* ---- hybrid ---- */
 
-/* `count` rows of the same length from place i and link e on, four at a time. */
-ALWAYS_INLINE void FN(ranks_run)(struct FN(ranks) * r, const int32_t *place, int64_t count, int length,
-                                 int64_t e, double *mass, double *change) {
+/* What comes in with `count` rows of the same length from place i and link e on, four at a time; `sum` is that of row 0. */
+ALWAYS_INLINE void FN(ranks_run)(const struct FN(ranks) * r, real *sum, const int32_t *place, int64_t count,
+                                 int length, int64_t e) {
     enum { AT_ONCE = 4 };
     const int32_t *source = r->source + e;
     const real *weight = r->weight ? r->weight + e : NULL, *from = r->from;
     int64_t i = 0;
     for (; i + AT_ONCE <= count; i += AT_ONCE, source += AT_ONCE * length) {
-        real sum[AT_ONCE] = {0};
+        real four[AT_ONCE] = {0};
         for (int j = 0; j < length; j++)
             for (int q = 0; q < AT_ONCE; q++) {
                 const int at = q * length + j;
-                sum[q] += weight ? weight[at] * from[source[at]] : from[source[at]];
+                four[q] += weight ? weight[at] * from[source[at]] : from[source[at]];
             }
-        for (int q = 0; q < AT_ONCE; q++) FN(ranks_update)(r, place[i + q], 0, sum[q], mass, change);
+        for (int q = 0; q < AT_ONCE; q++) sum[place[i + q]] = four[q];
         if (weight) weight += AT_ONCE * length;
     }
     for (; i < count; i++, source += length) {
-        FN(ranks_update)(r, place[i], 0, FN(ranks_gather)(source, weight, length, from), mass, change);
+        sum[place[i]] = FN(ranks_gather)(source, weight, length, from);
         if (weight) weight += length;
     }
 }
 
 #define RANKS_RUN(length)                                                                                    \
-    case length: FN(ranks_run)(r, place + i, runs[length], length, r->start[i], &mass, &change); break;
+    case length: FN(ranks_run)(r, row0, place + i, runs[length], length, r->start[i]); break;
 
-/* The shortest lengths, which most rows have, are constants to the compiler. */
+/* The shortest lengths, which most rows have, are constants to the compiler. Rows `base` and on. */
 static void FN(ranks_window)(struct FN(ranks) * r, int part, const int32_t *place, const int32_t *runs,
-                             int64_t i) {
+                             int64_t base) {
+    real sum[KI_WINDOW_CPU], *const row0 = sum - base;
     double mass = 0, change = 0;
+    int64_t i = base;
     for (int run = 0; run <= KI_LONG; i += runs[run++]) {
         if (runs[run] == 0) continue;
         switch (run) {
@@ -163,15 +204,15 @@ static void FN(ranks_window)(struct FN(ranks) * r, int part, const int32_t *plac
             RANKS_RUN(6)
             RANKS_RUN(7)
             RANKS_RUN(8)
-        default: FN(ranks_run)(r, place + i, runs[run], run, r->start[i], &mass, &change);
+        default: FN(ranks_run)(r, row0, place + i, runs[run], run, r->start[i]);
         }
     }
     for (const int64_t end = i + runs[KI_LONG + 1]; i < end; i++) {
         const int64_t e = r->start[i];
-        const real sum =
+        row0[place[i]] =
             FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL, r->start[i + 1] - e, r->from);
-        FN(ranks_update)(r, place[i], 0, sum, &mass, &change);
     }
+    FN(ranks_update_block)(r, base, i - base, sum, &mass, &change);
     r->sums[part][0][0] += mass;
     r->sums[part][1][0] += change;
 }
