@@ -45,7 +45,7 @@ def main():
                  "multiply": lambda: np.multiply(matrix, s, out=target)}
         row = {"length": length, "count": count} | {name: once(call) for name, call in calls.items()}
         for _ in range(args.turns):
-            read = max(read, device.bandwidth())
+            read = max(read, device.bandwidth(remeasure=True))
             row |= {name: min(row[name], once(call)) for name, call in calls.items()}
         rows.append(row)
         for item in (out, factors, batch):

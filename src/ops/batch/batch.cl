@@ -213,12 +213,17 @@ DEVICE_FN void take(struct batch_part *p, __global const real *X, long origin, l
 #endif
 }
 
-/* Straight from memory. parts > 1: each vector is cut into so many pieces, whose parts are left for `join`; as are those of a
- * list, whose rows are a piece's vector, first element and the one behind its last. */
+/* Straight from memory. Without WHOLE each vector is cut into `parts` pieces, whose parts are left for `join`; as are those of a list,
+ * whose rows are a piece's vector, first element and the one behind its last. */
+#ifdef WHOLE
+#define PARTS 1 /* no division */
+#else
+#define PARTS parts
+#endif
 __kernel GROUP_OF(BS) void reduce(PARAMETERS(reduce)) {
     LOCAL struct batch_part scratch[SCRATCH];
     const int id = (int)get_local_id(0), lane = id % VS;
-    const long items = count * parts, turn = (long)get_num_groups(0) * (BS / VS);
+    const long items = count * PARTS, turn = (long)get_num_groups(0) * (BS / VS);
     for (long begin = (long)get_group_id(0) * (BS / VS); begin < items; begin += turn) {
         const long item = begin + id / VS;
         struct batch_part p = batch_none(STEPS_AS);
@@ -227,19 +232,20 @@ __kernel GROUP_OF(BS) void reduce(PARAMETERS(reduce)) {
 #if WHERE == 2
             const long v = pieces[3 * item], from = pieces[3 * item + 1], to = pieces[3 * item + 2];
 #else
-            const long v = item / parts, part = item % parts;
-            const long from = LENGTH(v) / parts * part + (part < LENGTH(v) % parts ? part : LENGTH(v) % parts);
-            const long to = from + LENGTH(v) / parts + (part < LENGTH(v) % parts);
+            const long v = item / PARTS, part = item % PARTS;
+            const long from = LENGTH(v) / PARTS * part + (part < LENGTH(v) % PARTS ? part : LENGTH(v) % PARTS);
+            const long to = from + LENGTH(v) / PARTS + (part < LENGTH(v) % PARTS);
 #endif
             mine = v;
             take(&p, X, ORIGIN(v), step, from, to, lane);
         }
         join_threads(&p, scratch);
         if (item < items && lane == 0) {
-            if (partial)
-                partial[item] = p;
-            else
-                result[mine] = finished(p, LENGTH(mine));
+#ifdef WHOLE
+            result[mine] = finished(p, LENGTH(mine));
+#else
+            partial[item] = p;
+#endif
         }
     }
 }
@@ -391,10 +397,10 @@ __kernel GROUP_OF(BS) void scale_flat(PARAMETERS(scale_flat)) {
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build REDUCE WHERE=0 REDUCTION=1 VS=1 BS=256
+// build REDUCE WHERE=0 REDUCTION=1 VS=1 BS=256 WHOLE
 // build REDUCE WHERE=0 REDUCTION=4 VS=256 BS=256 WIDE
-// build REDUCE WHERE=1 REDUCTION=10 VS=32 BS=256 WIDE
-// build REDUCE WHERE=0 REDUCTION=7 VS=8 BS=256
+// build REDUCE WHERE=1 REDUCTION=10 VS=32 BS=256 WIDE WHOLE
+// build REDUCE WHERE=0 REDUCTION=7 VS=8 BS=256 WHOLE
 // build REDUCE WHERE=2 REDUCTION=10 VS=256 BS=256 WIDE
 // build JOIN WHERE=0 REDUCTION=1 VS=256 BS=256
 // build JOIN WHERE=2 REDUCTION=8 VS=256 BS=256

@@ -46,7 +46,8 @@ static kiln_status pieces(const struct launching *of, const struct ki_batch_plan
     const kiln_batch *b = of->batch;
     struct ki_kernel *kernel;
     kiln_status status;
-    TRY(kernel_of(&kernel, of, "reduce", "REDUCE", where, plan->lanes, plan->wide ? " -DWIDE" : ""));
+    const char *more = plan->wide ? partial ? " -DWIDE" : " -DWIDE -DWHOLE" : partial ? "" : " -DWHOLE";
+    TRY(kernel_of(&kernel, of, "reduce", "REDUCE", where, plan->lanes, more));
     TRY(ki_kernel_launch(of->X->device, kernel, groups, GROUP,
                          KI_PACK(reduce, of->X, .result = of->result, .partial = partial, .X = of->X,
                                  .offsets = array(b, KI_BATCH_OFFSETS), .pieces = array(b, KI_BATCH_PIECES),
