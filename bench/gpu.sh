@@ -141,7 +141,7 @@ for wanted in "$@"; do
     kmeans) TAIL=20 peer kmeans h200-kmeans.json gpu_kmeans.py ;;
     mds) TAIL=20 peer mds h200-mds.json gpu_mds.py ;;
     pagerank) TAIL=20 peer pagerank h200-pagerank.json gpu_pagerank.py ;;
-    scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" ;; # on several GPUs
+    scale) TAIL=30 peer scale h200-scale.json gpu_scale.py --gpus "${GPUS:-1,2}" --kiln "$build/kiln" ;; # on several GPUs
     overheads) peer overheads h200-overheads.json gpu_overheads.py --build "$build" --folder /dev/shm ;;
     newton) peer newton h200-newton.json gpu_newton.py ;;
     stream) peer stream h200-stream.json gpu_stream.py --kiln "$build/kiln" --folder /dev/shm ;;
