@@ -12,7 +12,7 @@
 
 #include "core/backend.h"
 
-enum { KI_IDLE_BLOCKS = 16, KI_SPACES = 8 };
+enum { KI_IDLE_BLOCKS = 64, KI_SPACES = 8 };
 
 /* Host memory on its way to a device: panels, uploads that may be under way beside them, copies from another device. */
 enum ki_staging_use { KI_STAGING_PANELS, KI_STAGING_UPLOAD, KI_STAGING_COPY, KI_STAGING_USES };
