@@ -213,7 +213,7 @@ __kernel void unpack_hot(PARAMETERS(unpack_hot)) {
 #endif
 
 /* ---- the transpose: entries, to be sorted by band of rows and column ---- */
-#if defined(TRANSPOSE) || defined(PANELS)
+#if defined(TRANSPOSE) || defined(PANELS) || defined(ASCEND)
 /* The last of the rows from `low` up to `high` that begins at entry e or before. */
 DEVICE_FN long row_of(__global const long *row_start, long low, long high, long e) {
     while (high - low > 1) {
@@ -322,24 +322,12 @@ __kernel void values_differ(PARAMETERS(values_differ)) {
 
 /* ---- whether a column lies outside the matrix, or not right of the one before it in its row ---- */
 #ifdef ASCEND
-DEVICE_FN bool begins_row(__global const long *row_start, long rows, long entry) {
-    long low = 0, high = rows;
-    while (low < high) {
-        const long middle = (low + high) / 2;
-        if (row_start[middle] < entry)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return row_start[low] == entry;
-}
-
 __kernel void columns_ascend(PARAMETERS(columns_ascend)) {
     int wrong = 0;
     FOR_ALL(e, nnz) {
         const int c = col[e];
         wrong |= c < 0 || c >= cols;
-        if (e > 0 && c <= col[e - 1]) wrong |= !begins_row(row_start, rows, e);
+        if (e > 0 && c <= col[e - 1]) wrong |= row_start[row_of(row_start, 0, rows, e)] != e;
     }
     if (wrong) *found = 1;
 }
