@@ -202,6 +202,7 @@ static kiln_status wrap(kiln_matrix **A, struct wrap *w) {
     TRY(ki_matrix_shell(&made, w->device, memory->type, format, memory->rows, memory->cols));
     TRY(check_place(w));
     TRY(check_arrays(w));
+    if (w->in_place) TRY(ki_device_settle(w->device)); /* before anything of it is read */
     if (memory->rows >= INT64_MAX / 8)
         TRY(ki_fail(KILN_ERR_ARGUMENT, "%lld rows are too many", (long long)memory->rows));
     if (format == KILN_CSR)
@@ -215,7 +216,6 @@ static kiln_status wrap(kiln_matrix **A, struct wrap *w) {
     lender = ki_alloc(sizeof *lender);
     if (!lender) TRY(ki_fail_nomem(sizeof *lender, "a matrix"));
     TRY(take_arrays(w, made));
-    if (w->in_place) TRY(ki_device_settle(w->device));
     if (w->in_place || ki_on_cpu(w->device))
         TRY(place_here(made, w));
     else
