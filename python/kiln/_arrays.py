@@ -38,21 +38,22 @@ class _Turn:
         self._depth += 1
 
     def __exit__(self, *error: Any) -> None:
+        if self._left:
+            self._free_left()
+        self._depth -= 1
+        self._lock.release()
+
+    def _free_left(self) -> None:
         while self._depth == 1 and self._left:
             function, pointer, _ = self._left.popleft()
             function(pointer)
-        self._depth -= 1
-        self._lock.release()
 
     def free(self, function: Any, pointer: Any, keep: Any = None) -> None:
         """function(pointer), now or after the call that is under way; keep lives until then."""
         self._left.append((function, pointer, keep))
-        if self._lock.acquire(blocking=False):
-            try:
-                with self:
-                    pass
-            finally:
-                self._lock.release()
+        if self._lock.acquire(False):
+            self._depth += 1
+            self.__exit__()
 
 
 class Device:
@@ -79,7 +80,9 @@ class Device:
     def call(self, function: Any, *arguments: Any) -> None:
         """A function of the library that works on this device; raises what it says went wrong."""
         with self.turn:
-            check(function(*arguments))
+            status = function(*arguments)
+            if status:
+                check(status)
 
     def synchronize(self) -> None:
         """Waits until everything that was asked of the device is done."""
@@ -191,7 +194,7 @@ class Matrix:
         else:
             self.device, memory = _dense_memory(self._keep, array, device, dtype)
         self.device.call(lib.kiln_matrix_wrap, pointer, self.device.pointer, memory)
-        self._own(pointer[0])
+        self._own(pointer[0], None if memory.row_start else (memory.rows, memory.cols), _F32 if memory.type == lib.KILN_F32 else _F64)
 
     @classmethod
     def adopt(cls, pointer: Any, device: Device, keep: Any = None) -> Matrix:
@@ -207,12 +210,20 @@ class Matrix:
         """A dense matrix of zeros."""
         pointer = ffi.new("kiln_matrix **")
         device.call(lib.kiln_matrix_dense, pointer, device.pointer, _type_of(dtype), shape[0], shape[1], ffi.NULL)
-        return cls.adopt(pointer[0], device)
+        self = cls.__new__(cls)
+        self._keep, self.device = [], device
+        self._own(pointer[0], shape, np.dtype(dtype))
+        return self
 
-    def _own(self, pointer: Any) -> None:
+    def _own(self, pointer: Any, shape: tuple[int, int] | None = None, dtype: Any = None) -> None:
+        """shape, dtype: of a dense matrix, where they are known."""
         keep, device = self._keep, self.device
         # When the pointer goes; what it points into and its device are held until then.
-        self._know(ffi.gc(pointer, lambda pointer: device.turn.free(lib.kiln_matrix_free, pointer, keep)))
+        pointer = ffi.gc(pointer, lambda pointer: device.turn.free(lib.kiln_matrix_free, pointer, keep))
+        if shape is None:
+            self._know(pointer)
+        else:
+            self.pointer, self.shape, self.dtype, self.sparse, self.nnz = pointer, shape, dtype, False, shape[0] * shape[1]
 
     def _know(self, pointer: Any) -> None:
         self.pointer = pointer
