@@ -72,6 +72,9 @@
 #define ARGUMENTS_values_differ(FIRST, NEXT)                                                                \
     FIRST(SPACE, int, found) NEXT(TABLE, real, X) NEXT(VALUE, long, nnz)
 
+#define ARGUMENTS_starts_widen(FIRST, NEXT)                                                                 \
+    FIRST(SPACE, long, to) NEXT(TABLE, int, from) NEXT(VALUE, long, n)
+
 #define ARGUMENTS_columns_ascend(FIRST, NEXT)                                                               \
     FIRST(SPACE, int, found) NEXT(TABLE, long, row_start) NEXT(TABLE, int, col) NEXT(VALUE, long, rows)     \
     NEXT(VALUE, long, cols) NEXT(VALUE, long, nnz)
@@ -320,10 +323,15 @@ __kernel void values_differ(PARAMETERS(values_differ)) {
 }
 #endif
 
-/* ---- whether a column lies outside the matrix, or not right of the one before it in its row ---- */
+/* ---- another's row starts; whether they decrease, or a column lies outside the matrix or not right of the one before it ---- */
 #ifdef ASCEND
+__kernel void starts_widen(PARAMETERS(starts_widen)) {
+    FOR_ALL(i, n) to[i] = from[i];
+}
+
 __kernel void columns_ascend(PARAMETERS(columns_ascend)) {
     int wrong = 0;
+    FOR_ALL(r, rows) wrong |= row_start[r + 1] < row_start[r];
     FOR_ALL(e, nnz) {
         const int c = col[e];
         wrong |= c < 0 || c >= cols;

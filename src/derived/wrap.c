@@ -13,12 +13,13 @@
 #include "derived/parts.h"
 
 KI_ARGUMENTS(columns_ascend);
+KI_ARGUMENTS(starts_widen);
 
 struct wrap {
     kiln_device *device;
     const kiln_memory *memory;
     bool in_place;         /* device memory */
-    bool large;            /* so many entries there that the device checks them */
+    bool large, widen;     /* so much there that the device checks it, and widens row starts */
     int64_t nnz, *start;   /* row starts in host memory, ours; NULL: the caller's serve */
     void *array[KI_PARTS]; /* what the matrix gets */
     unsigned lent;         /* of these, the caller's */
@@ -77,7 +78,6 @@ static kiln_status check_columns(const struct wrap *w, const int64_t *start) {
     void *copy = NULL;
     kiln_status status;
     TRY(ki_csr_check_starts(start, w->memory->rows));
-    if (w->large) return KILN_OK; /* check_large, once it is in its place */
     TRY(to_host(&col, &copy, w, w->memory->col, w->nnz * 4));
     TRY(ki_csr_check_columns(start, col, w->memory->rows, w->memory->cols));
 done:
@@ -85,14 +85,14 @@ done:
     return status;
 }
 
-/* Whether each row's columns lie in the matrix and ascend, which the device itself sees in one pass. */
+/* Whether row starts and each row's columns ascend, and these lie in the matrix: the device itself sees it in one pass. */
 static kiln_status columns_ascend(bool *ascend, const kiln_matrix *A) {
     struct ki_buffer found = {0};
     int32_t wrong = 0;
     kiln_status status;
     TRY(ki_device_alloc(A->device, &found, 4));
     TRY(ki_device_upload(A->device, &found, 0, &wrong, 4));
-    TRY(ki_derive_for_all(A->device, "columns_ascend", "-DASCEND", KILN_F32, A->nnz,
+    TRY(ki_derive_for_all(A->device, "columns_ascend", "-DASCEND", KILN_F32, ki_max(A->nnz, A->rows),
                           KI_PACK(columns_ascend, NULL, .found = &found, .row_start = &A->row_start,
                                   .col = &A->col, .rows = A->rows, .cols = A->cols, .nnz = A->nnz)));
     TRY(ki_number_at(&wrong, A->device, &found, 0));
@@ -115,11 +115,36 @@ static kiln_status check_large(const kiln_matrix *A) {
     if (!start || !col) TRY(ki_fail_nomem((size_t)columns, "the check of a matrix in device memory"));
     TRY(ki_device_download(A->device, start, &A->row_start, 0, starts));
     TRY(ki_device_download(A->device, col, &A->col, 0, columns));
+    TRY(ki_csr_check_starts(start, A->rows));
     TRY(ki_csr_check_columns(start, col, A->rows, A->cols));
 done:
     ki_free(start);
     ki_free(col);
     return status;
+}
+
+/* The first and the last row start, of device memory. */
+static kiln_status read_ends(int64_t ends[2], const struct wrap *w) {
+    const int64_t bytes = w->memory->row_start_bits == 32 ? 4 : 8, rows = w->memory->rows;
+    const struct ki_buffer starts = {(uintptr_t)w->memory->row_start, (rows + 1) * bytes, 0};
+    int32_t narrow;
+    kiln_status status;
+    for (int i = 0; i < 2; i++) {
+        TRY(ki_device_download(w->device, bytes == 4 ? (void *)&narrow : &ends[i], &starts, i * rows * bytes,
+                               bytes));
+        if (bytes == 4) ends[i] = narrow;
+    }
+done:
+    return status;
+}
+
+static kiln_status check_ends(struct wrap *w, const int64_t ends[2]) {
+    w->nnz = ends[1];
+    if (ends[0] != 0 || w->nnz < 0)
+        return ki_fail(KILN_ERR_DATA, "row_start begins with %lld and ends with %lld, but must begin with 0",
+                       (long long)ends[0], (long long)w->nnz);
+    if (w->nnz > 0 && !w->memory->col) return ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: col is NULL");
+    return KILN_OK;
 }
 
 /* Row starts of 32 bits are widened, which takes little beside what they point to. */
@@ -129,7 +154,14 @@ static kiln_status take_starts(struct wrap *w) {
     const int64_t count = memory->rows + 1;
     const void *given = NULL;
     void *copy = NULL;
+    int64_t ends[2];
     kiln_status status;
+    if (w->in_place) {
+        TRY(read_ends(ends, w));
+        w->large = ki_max(memory->rows, ends[1]) >= ki_limits.rows_entries;
+        w->widen = w->large && narrow;
+        if (w->large) return check_ends(w, ends);
+    }
     TRY(to_host(&given, &copy, w, memory->row_start, count * (narrow ? 4 : 8)));
     if (narrow) {
         w->start = ki_alloc((size_t)count * 8);
@@ -137,12 +169,7 @@ static kiln_status take_starts(struct wrap *w) {
         for (int64_t i = 0; i < count; i++) w->start[i] = ((const int32_t *)given)[i];
     }
     const int64_t *start = narrow ? w->start : given;
-    w->nnz = start[memory->rows];
-    if (start[0] != 0 || w->nnz < 0)
-        TRY(ki_fail(KILN_ERR_DATA, "row_start begins with %lld and ends with %lld, but must begin with 0",
-                    (long long)start[0], (long long)w->nnz));
-    if (w->nnz > 0 && !memory->col) TRY(ki_fail(KILN_ERR_ARGUMENT, "kiln_matrix_wrap: col is NULL"));
-    w->large = w->in_place && !memory->trusted && w->nnz >= ki_limits.rows_entries;
+    TRY(check_ends(w, (const int64_t[]){start[0], start[memory->rows]}));
     if (!memory->trusted) TRY(check_columns(w, start));
 done:
     ki_free(copy);
@@ -152,12 +179,12 @@ done:
 /* The caller's arrays, or in place of empty ones and of narrow row starts our own. */
 static kiln_status take_arrays(struct wrap *w, const kiln_matrix *A) {
     const kiln_memory *memory = w->memory;
-    void *const given[KI_PARTS] = {memory->values, w->start ? NULL : (void *)(uintptr_t)memory->row_start,
+    void *const given[KI_PARTS] = {memory->values, (void *)(uintptr_t)memory->row_start,
                                    (void *)(uintptr_t)memory->col};
     w->array[KI_ROW_START] = w->start;
     w->start = NULL;
     for (int part = 0; part < ki_matrix_parts(A); part++) {
-        if (w->array[part]) continue;
+        if (w->array[part] || (w->widen && part == KI_ROW_START)) continue;
         w->array[part] = ki_matrix_part_bytes(A, part) > 0 ? given[part] : ki_alloc(0);
         if (!w->array[part]) return ki_fail_nomem(1, "an empty array");
         if (ki_matrix_part_bytes(A, part) > 0) w->lent |= 1u << part;
@@ -177,6 +204,12 @@ static kiln_status place_here(kiln_matrix *A, struct wrap *w) {
             *buffer = (struct ki_buffer){(uintptr_t)w->array[part], bytes, 0};
             w->array[part] = NULL;
             if (!lent) ki_memory_count(A->device, bytes);
+        } else if (w->widen && part == KI_ROW_START) {
+            const struct ki_buffer narrow = {(uintptr_t)w->memory->row_start, bytes / 2, 0};
+            TRY(ki_device_alloc(A->device, buffer, bytes));
+            TRY(ki_derive_for_all(
+                A->device, "starts_widen", "-DASCEND", KILN_F32, bytes / 8,
+                KI_PACK(starts_widen, NULL, .to = buffer, .from = &narrow, .n = bytes / 8)));
         } else {
             TRY(ki_device_alloc(A->device, buffer, bytes));
             TRY(ki_device_upload(A->device, buffer, 0, w->array[part], bytes));
@@ -220,7 +253,7 @@ static kiln_status wrap(kiln_matrix **A, struct wrap *w) {
         TRY(place_here(made, w));
     else
         place_on_host(made, w);
-    if (w->large) TRY(check_large(made));
+    if (w->large && !memory->trusted) TRY(check_large(made));
     *lender = (struct ki_lender){1, memory->release, memory->user};
     made->lender = lender;
     made->given = true;

@@ -252,45 +252,84 @@ static void in_device_memory(void **state) {
     }
 }
 
-/* Columns that lie on the device are looked at there: in any order they are right, outside the matrix or twice in a row they are
- * refused. PoCL's handles serve as addresses. */
-static void columns_on_the_device(void **state) {
-    (void)state;
+/* A matrix in the memory of PoCL's device, whose handles serve as addresses: its columns by another, its row starts as they are there. */
+static kiln_status wrap_there(kiln_matrix **X, kiln_matrix *owner, const struct ki_buffer *starts, int bits) {
+    kiln_memory there = memory_of(KILN_F64, true, bits);
+    there.on_device = 1;
+    there.values = ki_host(&owner->values);
+    there.row_start = ki_host(starts);
+    there.col = ki_host(&owner->col);
+    return kiln_matrix_wrap(X, owner->device, &there);
+}
+
+static void assert_wrapped(kiln_matrix *owner, const struct ki_buffer *starts, int bits, kiln_status wanted) {
+    static int64_t got[ROWS + 1];
+    kiln_matrix *X = NULL;
+    assert_int_equal(wrap_there(&X, owner, starts, bits), wanted);
+    assert_int_equal(released, 0);
+    if (wanted != KILN_OK) {
+        assert_null(X);
+        return;
+    }
+    assert_int_equal(ki_device_download(X->device, got, &X->row_start, 0, sizeof got), KILN_OK);
+    assert_memory_equal(got, starts64 + ODD, sizeof got);
+    kiln_matrix_free(X);
+    assert_int_equal(released, 1);
+    released = 0;
+}
+
+static void assert_columns(kiln_matrix *owner) {
     static const struct {
         int32_t entry, column;
         kiln_status status;
-    } cases[] = {{0, 0, KILN_OK},          {1, COLS - 1, KILN_OK},
-                 {5, COLS, KILN_ERR_DATA}, {NNZ - 1, -1, KILN_ERR_DATA},
-                 {301, 2, KILN_ERR_DATA},  {301, 0, KILN_OK},
-                 {299, COLS - 1, KILN_OK}};
+    } cases[] = {{1, COLS - 1, KILN_OK},  {5, COLS, KILN_ERR_DATA}, {NNZ - 1, -1, KILN_ERR_DATA},
+                 {301, 2, KILN_ERR_DATA}, {301, 0, KILN_OK},        {299, COLS - 1, KILN_OK}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const int64_t at = cases[i].entry * 4;
+        assert_int_equal(ki_device_upload(owner->device, &owner->col, at, &cases[i].column, 4), KILN_OK);
+        assert_wrapped(owner, &owner->row_start, 64, cases[i].status);
+        assert_int_equal(ki_device_upload(owner->device, &owner->col, at, cols + ODD + cases[i].entry, 4),
+                         KILN_OK);
+    }
+}
+
+static void assert_narrow_starts(kiln_matrix *owner) {
+    const int32_t wrong = 7;
+    struct ki_buffer narrow = {0};
+    assert_int_equal(ki_device_alloc(owner->device, &narrow, (ROWS + 1) * 4), KILN_OK);
+    assert_int_equal(ki_device_upload(owner->device, &narrow, 0, starts32 + ODD, (ROWS + 1) * 4), KILN_OK);
+    assert_wrapped(owner, &narrow, 32, KILN_OK);
+    const int64_t places[] = {0, 100, ROWS};
+    for (int i = 0; i < 3; i++) { /* not 0; less than the one before; the last of them */
+        assert_int_equal(ki_device_upload(owner->device, &narrow, places[i] * 4, &wrong, 4), KILN_OK);
+        assert_wrapped(owner, &narrow, 32, KILN_ERR_DATA);
+        assert_int_equal(
+            ki_device_upload(owner->device, &narrow, places[i] * 4, starts32 + ODD + places[i], 4), KILN_OK);
+    }
+    ki_device_release(owner->device, &narrow);
+}
+
+/* What lies on the device is looked at there: columns in any order are right, outside the matrix or twice in a row they are refused,
+ * as are row starts that decrease. */
+static void structure_on_the_device(void **state) {
+    (void)state;
     kiln_device *opencl = NULL;
-    kiln_matrix *owner = NULL, *X = NULL;
+    kiln_matrix *owner = NULL;
     const int64_t entries = ki_limits.rows_entries;
-    kiln_memory memory = memory_of(KILN_F64, true, 64);
+    const kiln_memory memory = memory_of(KILN_F64, true, 64);
     for (int e = 0; e < NNZ; e++)
         cols[ODD + e] = (e / 3 % 7) + e % 3 * 9; /* 0 to 24, ascending in each row */
     assert_int_equal(kiln_device_open(&opencl, "opencl", NULL), KILN_OK);
     opencl->properties.addresses = true;
     opencl->properties.align = 8;
+    make_copy(&owner, opencl, &memory);
     ki_limits.rows_entries = 1;
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        make_copy(&owner, opencl, &memory);
-        assert_int_equal(ki_device_upload(opencl, &owner->col, cases[i].entry * 4, &cases[i].column, 4),
-                         KILN_OK);
-        kiln_memory there = memory;
-        there.on_device = 1;
-        there.values = ki_host(&owner->values);
-        there.row_start = ki_host(&owner->row_start);
-        there.col = ki_host(&owner->col);
-        assert_int_equal(kiln_matrix_wrap(&X, opencl, &there), cases[i].status);
-        assert_int_equal(released, 0);
-        kiln_matrix_free(X);
-        assert_int_equal(released, cases[i].status == KILN_OK);
-        released = 0;
-        X = NULL;
-        kiln_matrix_free(owner);
-    }
+    assert_wrapped(owner, &owner->row_start, 64, KILN_OK);
+    assert_columns(owner);
+    assert_narrow_starts(owner);
     ki_limits.rows_entries = entries;
+    assert_narrow_starts(owner);
+    kiln_matrix_free(owner);
     kiln_device_close(opencl);
 }
 
@@ -389,7 +428,7 @@ int main(void) {
                                        TEST(structure_is_lent_on),
                                        TEST(refused),
                                        TEST(in_device_memory),
-                                       TEST(columns_on_the_device),
+                                       TEST(structure_on_the_device),
                                        TEST(lent_from_the_cpu),
                                        TEST(lending_refused),
                                        TEST(lent_matrices_stay),
