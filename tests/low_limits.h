@@ -14,6 +14,7 @@ static const struct ki_limits low_limits = {
     .gathered_bytes = 256,
     .gathered_slice = 32,
     .gathered_entries = 1,
+    .vector_entries = 64,
     .collective_bytes = 1,
     .ranked_bytes = 1 << 10,
     .popular_columns = 48,

@@ -20,6 +20,7 @@ struct ki_limits {
     int64_t gathered_bytes; /* of rows that entries gather: more are gathered in slices */
     int gathered_slice;     /* of so many bytes of a row, */
     int gathered_entries;   /* if a row is gathered so often */
+    int64_t vector_entries; /* that a vector of threads goes through in a launch, counted by an int */
     int64_t
         ranked_bytes; /* of ranks that links gather from: a block, where there are more than two of them */
     int64_t collective_bytes; /* of a group's sum that goes by NCCL even where copies are predicted faster */

@@ -1,6 +1,6 @@
 /* Rows of dense factors that the entries of a sparse matrix gather: a vector of VS threads has a row in Q pieces of W numbers a
  * thread, k being a multiple of W. HALVES says that the factors are of half precision, 1 IEEE's and 2 bfloat16; sums are `real`
- * all the same. */
+ * all the same. FULL says that all threads have numbers of every row. */
 #ifndef GATHERED_H
 #define GATHERED_H
 #if defined(SAMPLE) || defined(JOIN)
@@ -9,6 +9,22 @@ typedef int start_t;
 #else
 typedef long start_t;
 #endif
+
+/* How vectors of threads share a matrix (derived/shares.h): `each` shares a vector, and one more of the first `more` vectors. */
+struct shares {
+    __global const long *begin, *row;
+    long each, more;
+};
+
+DEVICE_FN long share_of(const struct shares *shares, long vector) {
+    return vector * shares->each + (vector < shares->more ? vector : shares->more);
+}
+
+/* The first entry of a vector. */
+DEVICE_FN long begin_of(const struct shares *shares, long vector) {
+    return shares->begin[share_of(shares, vector)];
+}
+
 #endif
 #ifdef SAMPLE
 
@@ -17,12 +33,17 @@ typedef long start_t;
 #define EACH_PLACE(p) _Pragma("unroll") for (int p = 0; p < PLACES; p++)
 #define EACH_ENTRY(r) _Pragma("unroll") for (int r = 0; r < R; r++)
 #define AT(q) (((q)*VS + lane) * W) /* where a thread's piece of a row begins */
+#ifdef FULL
+#define HAS(q, width) true /* all threads have pieces as long as a row */
+#else
+#define HAS(q, width) (AT(q) < (width))
+#endif
 
 #ifndef HALVES
 /* A thread's part of `width` numbers of a row; zeros beyond them. */
 DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width) {
     EACH_PIECE(q) {
-        if (AT(q) < width)
+        if (HAS(q, width))
             load_wide(to + q * W, from + AT(q));
         else
             for (int w = 0; w < W; w++) to[q * W + w] = REAL(0.0);
@@ -31,7 +52,7 @@ DEVICE_FN void load_row(real *to, __global const real *from, int lane, int width
 
 /* A thread's part of a row, to where the row is. */
 DEVICE_FN void store_row(__global real *to, const real *from, int lane, int width) {
-    EACH_PIECE(q) if (AT(q) < width) store_wide(to + AT(q), from + q * W);
+    EACH_PIECE(q) if (HAS(q, width)) store_wide(to + AT(q), from + q * W);
 }
 
 /* Rows of factors as they are loaded: `word`s, of which a thread has WORDS. */
@@ -63,7 +84,7 @@ DEVICE_FN void load_factor(word *to, __global const factor *from, int lane, int 
     EACH_PIECE(q) {
         word *words = to + q * (W == 1 ? 1 : W / 2);
         for (int w = 0; w < (W == 1 ? 1 : W / 2); w++) words[w] = 0;
-        if (AT(q) < width) {
+        if (HAS(q, width)) {
             const PIECE piece = *(__global const PIECE *)(from + AT(q));
 #if W <= 2
             words[0] = piece;
@@ -93,19 +114,6 @@ DEVICE_FN real number_of(const word *row, int p) {
 }
 #endif
 
-/* The row that entry e is in. */
-DEVICE_FN long row_of(__global const start_t *start, long rows, long e) {
-    long low = 0, high = rows;
-    while (high - low > 1) {
-        const long middle = (low + high) / 2;
-        if ((long)start[middle] <= e)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 /* A vector's entries, counted from `begin` on, and the row that it is at: as far as its entries go, it ends before `row_end`. */
 struct place {
     long begin, row;
@@ -117,15 +125,38 @@ DEVICE_FN int row_end_of(__global const start_t *start, long row, long begin) {
     return end < 0x7fffffffL ? (int)end : 0x7fffffff;
 }
 
-/* Where vector number `vector` begins, which has `each` entries, or those that are left of nnz. */
-DEVICE_FN struct place place_of(__global const start_t *start, long rows, long nnz, int each, long vector) {
+DEVICE_FN struct place place_of(const struct shares *shares, __global const start_t *start, long vector) {
+    const long share = share_of(shares, vector);
     struct place at;
-    at.begin = vector * each < nnz ? vector * each : nnz;
-    at.count = nnz - at.begin < each ? (int)(nnz - at.begin) : each;
-    at.row = at.count > 0 ? row_of(start, rows, at.begin) : 0;
-    at.row_end = at.count > 0 ? row_end_of(start, at.row, at.begin) : 0x7fffffff;
+    at.begin = shares->begin[share];
+    at.row = shares->row[share];
+    at.count = (int)(begin_of(shares, vector + 1) - at.begin);
+    at.row_end = row_end_of(start, at.row, at.begin);
     return at;
 }
+
+#ifdef VS
+/* Vectors that exchange numbers with each other's threads, and so take as many steps as the longest of them. */
+#if VS == 1
+#define TOGETHER 1
+#elif defined(SHUFFLES) && VS <= 32
+#define TOGETHER (32 / VS)
+#else
+#define TOGETHER (BS / VS)
+#endif
+
+/* The most entries of them. counts has BS / VS places. */
+DEVICE_FN int most_of(int count, LOCAL_PTR int *counts) {
+    int most = count;
+#if TOGETHER > 1
+    const int vector = (int)get_local_id(0) / VS, first = vector / TOGETHER * TOGETHER;
+    if ((int)get_local_id(0) % VS == 0) counts[vector] = count;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int v = first; v < first + TOGETHER; v++) most = counts[v] > most ? counts[v] : most;
+#endif
+    return most;
+}
+#endif
 
 /* On to the row of entry e. True if it is another one. */
 DEVICE_FN bool moves_on(struct place *at, __global const start_t *start, int e) {

@@ -53,12 +53,21 @@ static kiln_status combine_tiles(kiln_matrix *W, const double *a, const kiln_mat
     return status;
 }
 
+static bool all_alike(const double *coefficient, int64_t k) {
+    for (int64_t c = 1; c < k; c++)
+        if (coefficient[c] != coefficient[0]) return false;
+    return true;
+}
+
+/* With one coefficient for all columns a matrix is one long column. */
 static kiln_status combine_gpu(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,
                                const kiln_matrix *Y) {
-    if (W->cols > 1) return combine_tiles(W, a, X, b, Y);
+    const int64_t k = W->cols;
+    const bool one = X->cols == k && all_alike(a, k) && (!Y || (Y->cols == k && all_alike(b, k)));
+    if (!one) return combine_tiles(W, a, X, b, Y);
     return ki_launch_elements(
         W, W->nnz, "combine", "combine_one", "",
-        KI_PACK(combine_one, W, .W = W, .X = X, .Y = Y, .rows = W->rows, .a = *a, .b = Y ? *b : 0));
+        KI_PACK(combine_one, W, .W = W, .X = X, .Y = Y, .rows = W->nnz, .a = *a, .b = Y ? *b : 0));
 }
 
 kiln_status ki_combine(kiln_matrix *W, const double *a, const kiln_matrix *X, const double *b,

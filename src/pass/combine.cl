@@ -26,7 +26,7 @@
     NEXT(VALUE, real, value)
 
 #ifndef KI_HOST
-/* W = a X + b Y for one column. A zero coefficient does not read its operand. */
+/* W = a X + b Y for one column, or for all elements alike. A zero coefficient does not read its operand. */
 __kernel void combine_one(PARAMETERS(combine_one)) {
     FOR_EACH(i, rows) {
         real sum = a != REAL(0.0) ? a * X[i] : REAL(0.0);

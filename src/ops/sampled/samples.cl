@@ -1,7 +1,7 @@
 /* GPU body of the sampled products alone: P_ij = alpha f(s_ij, a_i . b_j) + beta P_ij at the entries of S, and their sum.
  *
- * All vectors of VS threads take as many entries each, wherever rows begin and end, R at a time, whose rows of B are on their way
- * together. With AHEAD so are their rows of A: one for each entry, for S with few entries a row, where waiting for the next row would
+ * All vectors of VS threads take as much work each, wherever rows begin and end (derived/shares.h), R entries at a time, whose rows of B
+ * are on their way together. With AHEAD so are their rows of A: one for each entry, for S with few entries a row, where waiting for the next row would
  * take longest. Otherwise a row of A stays in registers as long as it lasts. The R dot products are added up by exchanges that halve
  * the numbers a thread is in charge of, so that each entry ends with a thread of its own, which finishes and writes it.
  *
@@ -15,9 +15,10 @@
     NEXT(IN, factor, B)                                                                                      \
     NEXT(OUT, real, P)                                                                                       \
     NEXT(SPACE, wide, sums)                                                                                  \
-    NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, long, nnz)                                                                                   \
-    NEXT(VALUE, int, each)                                                                                   \
+    NEXT(TABLE, long, share_begin)                                                                           \
+    NEXT(TABLE, long, share_row)                                                                             \
+    NEXT(VALUE, long, each)                                                                                  \
+    NEXT(VALUE, long, more)                                                                                  \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, first)                                                                                  \
     NEXT(VALUE, int, width)                                                                                  \
@@ -90,7 +91,10 @@ __kernel GROUP_OF(BS) void samples(PARAMETERS(samples)) {
     LOCAL real scratch[R * BS];
 #endif
     const int id = (int)get_local_id(0), lane = id % VS, own = lane * R / VS;
-    struct place at = place_of(start, rows, nnz, each, (long)get_group_id(0) * (BS / VS) + id / VS);
+    LOCAL int counts[BS / VS];
+    const struct shares shares = {share_begin, share_row, each, more};
+    struct place at = place_of(&shares, start, (long)get_group_id(0) * (BS / VS) + id / VS);
+    const int most = most_of(at.count, counts);
     const struct finish to = {value + at.begin, P + at.begin, alpha, beta, least, first == 0, first + width >= k};
     real a[PLACES];
     word row[WORDS];
@@ -100,7 +104,7 @@ __kernel GROUP_OF(BS) void samples(PARAMETERS(samples)) {
     col += at.begin;
     load_factor(row, A + at.row * k, lane, width);
     widen(a, row);
-    for (int step = 0; step < each; step += R) {
+    for (int step = 0; step < most; step += R) {
         word b[R][WORDS];
         real d[R], s[OWN];
         int c[R];
@@ -125,7 +129,7 @@ __kernel GROUP_OF(BS) void samples(PARAMETERS(samples)) {
 
 /* The variants that differ in text, as the tests build them. */
 // build SAMPLE=3 WITH_P WITH_SUM VS=8 BS=128 Q=1 W=1 R=4
-// build SAMPLE=3 WITH_P VS=8 BS=128 Q=1 W=4 R=8
+// build SAMPLE=3 WITH_P VS=8 BS=128 Q=1 W=4 R=8 FULL
 // build SAMPLE=2 WITH_P VS=8 BS=128 Q=4 W=4 R=2 SLICED
 // build SAMPLE=1 WITH_SUM VS=2 BS=128 Q=1 W=2 R=8 AHEAD
 // build SAMPLE=4 WITH_P VS=64 BS=128 Q=2 W=2 R=2 AHEAD

@@ -31,7 +31,9 @@ struct ki_sampled_plan {
     int VS, BS, Q, W, R;
     bool ahead; /* rows of A are loaded for each entry, with those of B; otherwise when a row begins */
     int64_t width;
-    int64_t groups, each;  /* of a launch; entries of a vector, in each group */
+    int64_t groups,
+        each; /* of a launch; predicted: entries of a vector; launched: shares of a vector (derived/shares.h), */
+    int64_t more;          /* and vectors that have one more */
     double bytes, seconds; /* predicted */
     const char *limit;
 };
@@ -44,7 +46,7 @@ struct ki_sampled_shape {
     bool has_place; /* for what is half added up: products may be taken in slices */
 };
 
-enum { KI_SAMPLED_PLANS = 48 };
+enum { KI_SAMPLED_PLANS = 64 };
 /* The ways of the device for kiln_sddmm, the best predicted one first; returns how many. ops/sampled/sddmm_plans.c */
 int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_device *device,
                      const struct ki_sampled_shape *shape);

@@ -5,6 +5,7 @@
 #include "core/limits.h"
 #include "core/seams.h"
 #include "core/size.h"
+#include "derived/shares.h"
 #include "ops/sampled/samples.cl"
 #include "ops/sampled/sddmm.cl"
 #include "ops/sampled/sddmm.h"
@@ -14,7 +15,7 @@ KI_ARGUMENTS(sddmm);
 KI_ARGUMENTS(sddmm_join);
 
 #define JOIN_DEFINES "-DJOIN=128" /* JOIN threads a group */
-enum { JOIN = 128, SHARE = 32 /* entries that are worth a vector */, EACH_MOST = 1 << 30 };
+enum { JOIN = 128 };
 
 /* A product that is added up in P meanwhile, or in Y, may be taken in slices. */
 static bool has_place(const struct ki_sampled *s, const kiln_matrix *S) {
@@ -49,19 +50,25 @@ static kiln_status build(struct ki_kernel **kernel, struct ki_sampled_plan *plan
                          const kiln_matrix *S) {
     const char *name = s->Y ? "sddmm" : "samples";
     const bool sliced = !s->Y && plan->width < s->k;
+    const bool full = plan->VS * plan->Q * plan->W == plan->width && s->k % plan->width == 0;
     static const char *const halves[] = {"", " -DHALVES=1", " -DHALVES=2"}; /* by kiln_half_type */
     char defines[160];
-    snprintf(defines, sizeof defines, "-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s%s", s->kind,
-             plan->VS, plan->BS, plan->Q, plan->W, plan->R, s->P ? " -DWITH_P" : "",
+    snprintf(defines, sizeof defines, "-DSAMPLE=%d -DVS=%d -DBS=%d -DQ=%d -DW=%d -DR=%d%s%s%s%s%s%s%s",
+             s->kind, plan->VS, plan->BS, plan->Q, plan->W, plan->R, s->P ? " -DWITH_P" : "",
              s->sum ? " -DWITH_SUM" : "", s->by_columns ? " -DSHORT_STARTS" : "", sliced ? " -DSLICED" : "",
-             plan->ahead ? " -DAHEAD" : "", halves[s->halves]);
+             plan->ahead ? " -DAHEAD" : "", halves[s->halves], full ? " -DFULL" : "");
     kiln_status status = ki_kernel_get(kernel, S->device, name, name, S->type, defines);
     if (status == KILN_OK) status = ki_kernel_resident(S->device, &plan->groups, *kernel, plan->BS);
-    const int64_t vectors = plan->BS / plan->VS;
-    plan->groups = ki_max(ki_max(1, ki_ceil_div(s->nnz, EACH_MOST * vectors)),
-                          ki_min(plan->groups, ki_ceil_div(s->nnz, SHARE * vectors)));
-    plan->each = ki_ceil_div(ki_ceil_div(s->nnz, plan->groups * vectors), plan->R) * plan->R;
     return status;
+}
+
+/* A vector has a share at least, and so few entries that an int counts them. */
+static void share_out(struct ki_sampled_plan *plan, const struct ki_shares *shares) {
+    const int64_t vectors = plan->BS / plan->VS, most = ki_limits.vector_entries / KI_SHARE_ENTRIES;
+    plan->groups = ki_max(ki_ceil_div(shares->count, most * vectors),
+                          ki_min(plan->groups, ki_ceil_div(shares->count, vectors)));
+    plan->each = shares->count / (plan->groups * vectors);
+    plan->more = shares->count % (plan->groups * vectors);
 }
 
 static kiln_status add_sums(double *sum, kiln_device *device, const struct ki_buffer *sums, int64_t groups) {
@@ -80,6 +87,7 @@ done:
 
 /* What a product works with, beside its operands. */
 struct space {
+    const struct ki_shares *shares;
     struct ki_kernel *kernel, *join;
     struct ki_buffer sums, cut, cut_row;
 };
@@ -89,6 +97,8 @@ static kiln_status prepare(struct space *space, struct ki_sampled_plan *plan, co
     kiln_device *device = S->device;
     kiln_status status;
     TRY(build(&space->kernel, plan, s, S));
+    TRY(ki_shares_get(&space->shares, S, s->by_columns, s->start, s->rows));
+    share_out(plan, space->shares);
     const int64_t parts = plan->groups * (plan->BS / plan->VS + 2); /* of rows of Y */
     if (s->sum) TRY(ki_device_space(device, 0, &space->sums, plan->groups * 8));
     if (!s->Y) return KILN_OK;
@@ -104,13 +114,13 @@ done:
 static kiln_status launch_samples(const struct ki_sampled *s, const kiln_matrix *S,
                                   const struct ki_sampled_plan *plan, const struct space *space,
                                   int64_t first) {
-    return ki_kernel_launch(S->device, space->kernel, plan->groups, plan->BS,
-                            KI_PACK(samples, S, .start = s->start, .col = s->col, .value = s->value,
-                                    .A = s->A, .B = s->B, .P = s->P, .sums = s->sum ? &space->sums : NULL,
-                                    .rows = s->rows, .nnz = s->nnz, .each = (int32_t)plan->each,
-                                    .k = (int32_t)s->k, .first = (int32_t)first,
-                                    .width = (int32_t)ki_min(plan->width, s->k - first), .alpha = s->alpha,
-                                    .beta = s->beta, .least = s->floor));
+    return ki_kernel_launch(
+        S->device, space->kernel, plan->groups, plan->BS,
+        KI_PACK(samples, S, .start = s->start, .col = s->col, .value = s->value, .A = s->A, .B = s->B,
+                .P = s->P, .sums = s->sum ? &space->sums : NULL, .share_begin = &space->shares->begin,
+                .share_row = &space->shares->row, .each = plan->each, .more = plan->more, .k = (int32_t)s->k,
+                .first = (int32_t)first, .width = (int32_t)ki_min(plan->width, s->k - first),
+                .alpha = s->alpha, .beta = s->beta, .least = s->floor));
 }
 
 /* The same, added to rows of Y; then its rows that go beyond a group, and those without entries. */
@@ -123,16 +133,17 @@ static kiln_status launch_product(const struct ki_sampled *s, const kiln_matrix 
     TRY(ki_kernel_launch(S->device, space->kernel, plan->groups, plan->BS,
                          KI_PACK(sddmm, S, .start = s->start, .col = s->col, .value = s->value, .A = s->A,
                                  .B = s->B, .Y = s->Y, .Z = s->Z, .sums = s->sum ? &space->sums : NULL,
-                                 .cut = &space->cut, .cut_row = &space->cut_row, .rows = s->rows,
-                                 .nnz = s->nnz, .each = (int32_t)plan->each, .vectors = vectors, .k = k,
+                                 .cut = &space->cut, .cut_row = &space->cut_row,
+                                 .share_begin = &space->shares->begin, .share_row = &space->shares->row,
+                                 .each = plan->each, .more = plan->more, .vectors = vectors, .k = k,
                                  .first = (int32_t)first, .width = width, .alpha = s->alpha, .beta = s->beta,
                                  .least = s->floor)));
-    TRY(ki_kernel_launch(S->device, space->join, plan->groups, JOIN,
-                         KI_PACK(sddmm_join, S, .Y = s->Y, .Z = s->Z, .start = s->start, .cut = &space->cut,
-                                 .cut_row = &space->cut_row, .rows = s->rows, .groups = plan->groups,
-                                 .each = plan->each * in_group, .vectors = vectors, .k = k,
-                                 .first = (int32_t)first, .width = width, .alpha = s->alpha,
-                                 .beta = s->beta)));
+    TRY(ki_kernel_launch(
+        S->device, space->join, plan->groups, JOIN,
+        KI_PACK(sddmm_join, S, .Y = s->Y, .Z = s->Z, .start = s->start, .cut = &space->cut,
+                .cut_row = &space->cut_row, .rows = s->rows, .share_begin = &space->shares->begin,
+                .each = plan->each, .more = plan->more, .vectors = vectors, .in_group = (int32_t)in_group,
+                .k = k, .first = (int32_t)first, .width = width, .alpha = s->alpha, .beta = s->beta)));
 done:
     return status;
 }

@@ -176,7 +176,7 @@ int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_
     int best = 0;
     offer_width(&of, shape->k);
     if (shape->has_place && slice < shape->k && shape->nnz >= ki_limits.gathered_entries * shape->cols)
-        offer_width(&of, slice);
+        for (int64_t width = slice; width >= ki_max(slice / 2, 1); width /= 2) offer_width(&of, width);
     for (int i = 1; i < of.count; i++)
         if (plans[i].seconds < plans[best].seconds) best = i;
     const struct ki_sampled_plan chosen = plans[best];

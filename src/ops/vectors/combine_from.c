@@ -83,6 +83,8 @@ kiln_status kiln_combine_from(kiln_matrix *W, const kiln_ratio *a, const kiln_ma
     if (Y) TRY(take_ratio(&own_b, call, b, W));
     if (W->device->lost) return kiln_device_sync(W->device);
     if (W->nnz == 0) return KILN_OK;
+    if (!own_a.over && !own_a.under && !own_b.over && !own_b.under)
+        return ki_combine_all(W, own_a.factor, X, own_b.factor, Y);
     TRY(ki_on_cpu(W->device) ? combine_cpu(W, &own_a, X, &own_b, Y) : combine_gpu(W, &own_a, X, &own_b, Y));
 done:
     return status;

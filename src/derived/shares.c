@@ -1,0 +1,61 @@
+/* Shares of equal work: two slots, one for rows and one for columns. */
+#include "derived/shares.h"
+
+#include <stdio.h>
+
+#include "core/arguments.h"
+#include "core/kernels/kernels.h"
+#include "core/seams.h"
+#include "core/size.h"
+#include "derived/shares.cl"
+
+KI_ARGUMENTS(shares);
+
+enum { GROUP = 128, GROUPS_MOST = 1 << 15 };
+
+static void drop(kiln_device *device, void *data) {
+    struct ki_shares *shares = data;
+    ki_device_release(device, &shares->begin);
+    ki_device_release(device, &shares->row);
+    ki_free(shares);
+}
+
+static const struct ki_slot_kind slot_rows = {.name = "shares of a matrix's rows", .drop = drop};
+static const struct ki_slot_kind slot_columns = {.name = "shares of a matrix's columns", .drop = drop};
+
+static kiln_status fill(struct ki_shares *shares, const kiln_matrix *S, bool by_columns,
+                        const struct ki_buffer *start, int64_t rows) {
+    kiln_device *device = S->device;
+    struct ki_kernel *kernel;
+    char defines[96];
+    kiln_status status;
+    shares->count = ki_ceil_div(S->nnz + KI_SHARE_ROW * rows, KI_SHARE_ENTRIES);
+    snprintf(defines, sizeof defines, "-DENTRIES=%d -DROW=%d -DALIGNED=%d%s", KI_SHARE_ENTRIES, KI_SHARE_ROW,
+             KI_SHARE_ALIGNED, by_columns ? " -DSHORT_STARTS" : "");
+    TRY(ki_device_alloc(device, &shares->begin, (shares->count + 1) * 8));
+    TRY(ki_device_alloc(device, &shares->row, (shares->count + 1) * 8));
+    TRY(ki_kernel_get(&kernel, device, "shares", "shares", KILN_F32, defines));
+    TRY(ki_kernel_launch(device, kernel, ki_min(ki_ceil_div(shares->count + 1, GROUP), GROUPS_MOST), GROUP,
+                         KI_PACK(shares, S, .begin = &shares->begin, .row = &shares->row, .start = start,
+                                 .rows = rows, .nnz = S->nnz, .count = shares->count)));
+done:
+    return status;
+}
+
+kiln_status ki_shares_get(const struct ki_shares **shares, const kiln_matrix *S, bool by_columns,
+                          const struct ki_buffer *start, int64_t rows) {
+    const struct ki_slot_kind *kind = by_columns ? &slot_columns : &slot_rows;
+    const double began = ki_clock();
+    struct ki_shares *made = NULL;
+    kiln_status status;
+    if ((*shares = ki_slot_get(S, kind))) return KILN_OK;
+    if (!(made = ki_calloc(sizeof *made))) return ki_fail_nomem(sizeof *made, kind->name);
+    TRY(fill(made, S, by_columns, start, rows));
+    TRY(ki_slot_put(S, kind, made, made->begin.bytes + made->row.bytes));
+    S->device->statistics.layout_seconds += ki_clock() - began;
+    *shares = made;
+    return KILN_OK;
+done:
+    drop(S->device, made);
+    return status;
+}
