@@ -44,12 +44,13 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * stop (tolerance, max_iterations, iterations) may differ, as may the device and the number of threads. Data are compared by
  * shape, type and sums of products with random vectors, in up to 256 bands of rows, to within rounding: one pass over X at the
  * beginning of the run, whether it goes on or is the first, and no place in the report. A start that is given (warm_start, centres) does not
- * count any more. On a deterministic device of the same kind the run ends at the same bits as one that was never stopped; with
- * the same iterations, passes and trace, but for their times.
+ * count any more. On a deterministic device of the same kind the run ends at the same bits as one that was never stopped, with the
+ * same trace but for its times, as far as that is the same from run to run.
  * After a request to stop the algorithm ends its present iteration, which for Newton's method is a whole step, so that there is a
  * state to keep.
- * Starts that are computed (k-means++, classical scaling) begin anew where no iteration has followed them. Of linear models no
- * state is kept yet: such a run begins anew.
+ * What begins anew where it was under way: starts that are computed (k-means++, classical scaling), and of linear models all that comes
+ * before the first iteration of the solver that ends them: Cholesky factors of linreg, descents in the dual.
+ * A limit of iterations counts for each start and each class by itself: those that came to it before the stop are not taken up again.
  *
  * The run fails with ERR_MODEL where the checkpoint is of another algorithm or of other options or data, and says which; with
  * ERR_IO where one cannot be written. The former file is then whole. */

@@ -349,15 +349,15 @@ kiln_status kiln_pagerank(kiln_matrix *ranks, const kiln_matrix *A, const kiln_p
     s.report.tolerance = s.options.iterations ? INFINITY : s.options.tolerance;
     TRY(ki_report_begin(&s.report));
     TRY(begin(&s, ranks, A));
-    TRY(ki_checkpoint_begin(&(struct ki_run){
-        .control = &s.options.control,
-        .algorithm = "pagerank",
-        .options = &s.options,
-        .X = A,
-        .given = {{"personalize", s.options.personalize}, {"dangling_to", s.options.dangling_to}},
-        .report = &s.report,
-        .start = &s.start,
-        .most = most_of(&s.options)}));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
+                                             .algorithm = "pagerank",
+                                             .options = &s.options,
+                                             .X = A,
+                                             .given = {{"the teleport vector", s.options.personalize},
+                                                       {"where dangling leads", s.options.dangling_to}},
+                                             .report = &s.report,
+                                             .start = &s.start,
+                                             .most = most_of(&s.options)}));
     TRY(iterate(&s));
     TRY(finish(ranks, &s));
     ki_report_hand_over(report, &s.report);

@@ -6,9 +6,9 @@
 
 #include "io/model/model.h"
 
-enum { ROWS = 90, COLS = 12, VALUES = 4096, STOPS_MOST = 12 };
+enum { ROWS = 90, COLS = 12, WIDE = 300, MANY = 70, VALUES = 4096, STOPS_MOST = 12 };
 
-static kiln_matrix *X, *counts, *graph, *targets, *classes, *three;
+static kiln_matrix *X, *counts, *graph, *wide, *targets, *many, *classes, *three, *positive;
 
 /* What a run ends with. */
 struct outcome {
@@ -156,6 +156,100 @@ static kiln_status gap(struct outcome *o, kiln_control control) {
     return status;
 }
 
+static kiln_status linreg_by(struct outcome *o, kiln_linreg_options options, const kiln_matrix *y) {
+    kiln_matrix *W = room(COLS, kiln_matrix_cols(y)), *b = room(1, kiln_matrix_cols(y));
+    options.solver = KILN_LINREG_CG;
+    options.no_preconditioner = 1;
+    const kiln_status status = kiln_linreg(W, b, X, y, &options, &o->report);
+    keep(o, W);
+    keep(o, b);
+    return status;
+}
+
+static kiln_status linreg(struct outcome *o, kiln_control control) {
+    return linreg_by(o, (kiln_linreg_options){.control = control, .weights = classes}, targets);
+}
+
+static kiln_status linreg_blocks(struct outcome *o, kiln_control control) {
+    return linreg_by(o, (kiln_linreg_options){.control = control, .l2 = 1, .max_iterations = 7}, many);
+}
+
+static kiln_status logreg_by(struct outcome *o, kiln_logreg_options options, const kiln_matrix *A,
+                             const kiln_matrix *y) {
+    const int64_t k = y == three ? 3 : 1;
+    kiln_matrix *W = room(kiln_matrix_cols(A), k), *b = room(1, k);
+    const kiln_status status = kiln_logreg(W, b, A, y, &options, &o->report);
+    keep(o, W);
+    keep(o, b);
+    return status;
+}
+
+static kiln_status logreg(struct outcome *o, kiln_control control) {
+    return logreg_by(o, (kiln_logreg_options){.control = control, .l2 = 1e-4}, X, classes);
+}
+
+/* More columns than rows: by conjugate gradient, without a factor. */
+static kiln_status logreg_wide(struct outcome *o, kiln_control control) {
+    return logreg_by(o,
+                     (kiln_logreg_options){.control = control, .l2 = 1e-3, .solver = KILN_CLASSIFIER_NEWTON},
+                     wide, classes);
+}
+
+static kiln_status logreg_softmax(struct outcome *o, kiln_control control) {
+    return logreg_by(o, (kiln_logreg_options){.control = control, .l2 = 1e-3}, X, three);
+}
+
+static kiln_status logreg_l1(struct outcome *o, kiln_control control) {
+    return logreg_by(o, (kiln_logreg_options){.control = control, .l1 = 0.3}, wide, classes);
+}
+
+static kiln_status logreg_softmax_l1(struct outcome *o, kiln_control control) {
+    return logreg_by(o, (kiln_logreg_options){.control = control, .l1 = 0.3}, X, three);
+}
+
+static kiln_status svm_by(struct outcome *o, kiln_svm_options options, const kiln_matrix *y) {
+    const int64_t k = y == three ? 3 : 1;
+    kiln_matrix *W = room(COLS, k), *b = room(1, k);
+    const kiln_status status = kiln_svm(W, b, X, y, &options, &o->report);
+    keep(o, W);
+    keep(o, b);
+    return status;
+}
+
+static kiln_status svm(struct outcome *o, kiln_control control) {
+    return svm_by(o, (kiln_svm_options){.control = control, .l2 = 1e-4}, three);
+}
+
+static kiln_status svm_regression(struct outcome *o, kiln_control control) {
+    return svm_by(o, (kiln_svm_options){.control = control, .l2 = 1e-4, .regression = 1, .epsilon = 0.3},
+                  targets);
+}
+
+static kiln_status glm_by(struct outcome *o, kiln_glm_options options, const kiln_matrix *y) {
+    kiln_matrix *w = room(COLS, 1), *b = options.no_intercept ? NULL : room(1, 1);
+    const kiln_status status = kiln_glm(w, b, X, y, &options, &o->report);
+    keep(o, w);
+    if (b) keep(o, b);
+    return status;
+}
+
+static kiln_status glm_poisson(struct outcome *o, kiln_control control) {
+    return glm_by(o, (kiln_glm_options){.control = control, .family = KILN_POISSON}, three);
+}
+
+static kiln_status glm_gamma(struct outcome *o, kiln_control control) {
+    return glm_by(o, (kiln_glm_options){.control = control, .family = KILN_GAMMA, .link = KILN_LINK_LOG},
+                  positive);
+}
+
+/* A link that not every eta suits: the start is a regression, and the tolerance relative to its gradient. */
+static kiln_status glm_without_intercept(struct outcome *o, kiln_control control) {
+    return glm_by(o,
+                  (kiln_glm_options){
+                      .control = control, .family = KILN_POISSON, .link = KILN_LINK_SQRT, .no_intercept = 1},
+                  three);
+}
+
 static const struct run {
     const char *name;
     kiln_status (*call)(struct outcome *o, kiln_control control);
@@ -172,7 +266,19 @@ static const struct run {
             {"sfa", sfa},
             {"lda", lda},
             {"lda, batch", lda_batch},
-            {"gap", gap}};
+            {"gap", gap},
+            {"linreg", linreg},
+            {"linreg, blocks", linreg_blocks},
+            {"logreg", logreg},
+            {"logreg, wide", logreg_wide},
+            {"logreg, softmax", logreg_softmax},
+            {"logreg, l1", logreg_l1},
+            {"logreg, softmax, l1", logreg_softmax_l1},
+            {"svm", svm},
+            {"svm, regression", svm_regression},
+            {"glm, poisson", glm_poisson},
+            {"glm, gamma", glm_gamma},
+            {"glm, no intercept", glm_without_intercept}};
 enum { RUNS = sizeof runs / sizeof *runs };
 
 /* ---- stopping and going on ---- */
@@ -329,7 +435,7 @@ static void test_other_runs(void **state) {
     refused(path, sfa, "is a checkpoint of als, and this run is one of sfa");
     refused(path, als_other_l2, "kiln_als_options.l2 is 7, but in ");
     refused(path, als_other_solver, "solver is cholesky, but in ");
-    refused(path, als_without_test, "was written with test, and this run is without");
+    refused(path, als_without_test, "was written with the entries held out, and this run is without");
     refused(path, als_more_factors, "part 'A' is f64, 90 x 4, but the run's is f64, 90 x 5");
     refused(path, als_other_data, "rows 90 to 90 of X are not those that ");
 }
@@ -441,8 +547,8 @@ static void test_arguments(void **state) {
 
 static void sparse(kiln_matrix **A, int64_t cols, uint64_t seed) {
     int64_t row_start[ROWS + 1] = {0}, nnz = 0;
-    static int32_t col[ROWS * ROWS];
-    static double values[ROWS * ROWS];
+    static int32_t col[ROWS * WIDE];
+    static double values[ROWS * WIDE];
     for (int i = 0; i < ROWS; i++) {
         for (int32_t j = 0; j < cols; j++) {
             const double u = uniform(&seed);
@@ -464,7 +570,7 @@ static int no_fsync(int fd) {
 static int make_data(void **state) {
     uint64_t seed = 5;
     ki_seams.fsync = no_fsync;
-    static double x[ROWS * COLS], y[ROWS], two[ROWS], many[ROWS];
+    static double x[ROWS * COLS], y[ROWS], two[ROWS], kinds[ROWS], above[ROWS], tables[ROWS * MANY];
     const kiln_device_options options = {.deterministic = 1};
     if (scratch_make(state) || kiln_device_open(&device, "cpu", &options) != KILN_OK) return -1;
     for (int i = 0; i < ROWS; i++) {
@@ -474,19 +580,24 @@ static int make_data(void **state) {
             y[i] += x[i * COLS + j] * (j % 3 - 1) / pow(8, j % 4);
         }
         two[i] = y[i] > 0.5;
-        many[i] = (y[i] > 0.2) + (y[i] > 0.8);
+        kinds[i] = (y[i] > 0.2) + (y[i] > 0.8);
+        above[i] = exp(y[i]);
+        for (int j = 0; j < MANY; j++) tables[i * MANY + j] = y[i] + uniform(&seed) * j;
     }
     kiln_matrix_dense(&X, device, KILN_F64, ROWS, COLS, x);
     kiln_matrix_dense(&targets, device, KILN_F64, ROWS, 1, y);
     kiln_matrix_dense(&classes, device, KILN_F64, ROWS, 1, two);
-    kiln_matrix_dense(&three, device, KILN_F64, ROWS, 1, many);
+    kiln_matrix_dense(&three, device, KILN_F64, ROWS, 1, kinds);
+    kiln_matrix_dense(&positive, device, KILN_F64, ROWS, 1, above);
+    kiln_matrix_dense(&many, device, KILN_F64, ROWS, MANY, tables);
     sparse(&counts, COLS, 7);
     sparse(&graph, ROWS, 9);
+    sparse(&wide, WIDE, 11);
     return 0;
 }
 
 static int free_data(void **state) {
-    kiln_matrix *const all[] = {X, targets, classes, three, counts, graph};
+    kiln_matrix *const all[] = {X, targets, many, classes, three, positive, counts, graph, wide};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
     return close_device(state) | scratch_remove(state);
 }

@@ -27,3 +27,6 @@ set_tests_properties(cli_real_tables PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77)
 add_test(NAME cli_group COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/group_test.py $<TARGET_FILE:kiln_cli>
   ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
 set_tests_properties(cli_group PROPERTIES TIMEOUT 300)
+add_test(NAME cli_checkpoint COMMAND Python3::Interpreter ${CMAKE_CURRENT_LIST_DIR}/checkpoint_test.py $<TARGET_FILE:kiln_cli>
+  ${CMAKE_SOURCE_DIR}/data/flights.csv.gz)
+set_tests_properties(cli_checkpoint PROPERTIES TIMEOUT 600)

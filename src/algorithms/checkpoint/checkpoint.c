@@ -99,6 +99,15 @@ kiln_status kiln_checkpoint_get_info(kiln_checkpoint_info *info, const kiln_chec
 
 /* ---- the algorithm's side ---- */
 
+bool ki_checkpoint_kept(const kiln_control *control) {
+    return checkpoint_of(control) != NULL;
+}
+
+bool ki_checkpoint_stopped(const kiln_control *control) {
+    const kiln_checkpoint *c = checkpoint_of(control);
+    return c && c->stop;
+}
+
 bool ki_checkpoint_waits(const kiln_control *control) {
     const kiln_checkpoint *c = checkpoint_of(control);
     return c && c->waits;

@@ -5,12 +5,14 @@
 
 #include "algorithms/algorithm.h"
 
+#define KI_STATE_MOST (INT64_C(1) << 53) /* integers of a state are no larger */
+
 /* One part: a matrix, numbers of the host, a flag, or another report. None of them: the run has no such part. */
 struct ki_state {
     const char *name;
     kiln_matrix *matrix; /* of a sparse one the values */
     double *reals;
-    int64_t *integers; /* below 2^53 */
+    int64_t *integers; /* up to KI_STATE_MOST */
     bool *flag;
     kiln_report *report; /* iterations, passes, figures, how it ended, and the trace */
     int64_t count;       /* of reals or integers; 0 = 1 */
@@ -52,5 +54,8 @@ kiln_status ki_checkpoint_resume(bool *resumed, const kiln_control *control, con
  * ended it. */
 kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_state *state, int count,
                                kiln_stop stop);
+/* Whether the caller has asked to stop; false without a checkpoint, where the algorithm's own flag says it. */
+bool ki_checkpoint_stopped(const kiln_control *control);
+bool ki_checkpoint_kept(const kiln_control *control); /* whether the control brings a checkpoint */
 
 #endif

@@ -263,7 +263,7 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                                              .algorithm = "als",
                                              .options = &s.options,
                                              .X = R,
-                                             .given = {{"test", s.options.test}},
+                                             .given = {{"the entries held out", s.options.test}},
                                              .report = &s.report,
                                              .start = &s.start,
                                              .most = s.options.max_iterations}));

@@ -390,7 +390,7 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
                                              .algorithm = "sfa",
                                              .options = &o,
                                              .X = R,
-                                             .given = {{"test", o.test}},
+                                             .given = {{"the entries held out", o.test}},
                                              .report = &s.report,
                                              .start = &s.start,
                                              .most = o.max_iterations}));

@@ -307,7 +307,7 @@ static void state_of(struct ki_state state[STATE], struct kmeans *s) {
     const int64_t all = s->k * s->n, two = 2 * s->k;
     const bool batches = s->options.batch > 0, former = s->turn > 0;
     const struct ki_state parts[STATE] = {
-        {"turn", .integers = &s->turn, .least = 0, .most = INT64_C(1) << 53},
+        {"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
         {"begun", .integers = &s->begun},
         {"draws", .integers = &s->draws},
         {"relocated", .integers = &s->relocated},
@@ -441,7 +441,7 @@ kiln_status kiln_kmeans(kiln_matrix *centres, const kiln_matrix *X, const kiln_k
                                              .algorithm = "kmeans",
                                              .options = &s.options,
                                              .X = X,
-                                             .given = {{"weights", s.options.weights}},
+                                             .given = {{"the weights", s.options.weights}},
                                              .report = &s.report,
                                              .start = &s.began}));
     if (s.options.batch > 0) TRY(ki_kmeans_batches_begin(&s));

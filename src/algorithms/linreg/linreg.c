@@ -149,7 +149,7 @@ static kiln_status tables_new(struct tables *tables, const struct ki_system *sys
     const int64_t W_bytes = kiln_matrix_nnz(W) * element, y_bytes = kiln_matrix_nnz(y) * element;
     const int64_t block_bytes = longer * KI_BLOCK * element;
     tables->element = element;
-    tables->W = ki_calloc((size_t)W_bytes);
+    tables->W = ki_calloc((size_t)(ki_ceil_div(W_bytes, 8) * 8)); /* whole words, for checkpoints */
     tables->block = ki_alloc((size_t)block_bytes);
     tables->y = ki_alloc((size_t)y_bytes);
     if (!tables->W || !tables->block || !tables->y) {
@@ -195,8 +195,18 @@ static kiln_status solve_blocks(struct ki_system *system, kiln_matrix *W, double
     kiln_status status;
     struct tables tables = {0};
     const int64_t k = kiln_matrix_cols(y);
+    int64_t first = 0;
     TRY(tables_new(&tables, system, W, y));
-    for (int64_t first = 0; first < k; first += KI_BLOCK)
+    const int64_t words = ki_ceil_div(kiln_matrix_nnz(W) * tables.element, 8);
+    const struct ki_state outer[KI_LINREG_OUTER] = {
+        {"first target", .integers = &first, .least = 0, .most = k - 1},
+        {"coefficients", .reals = (double *)(void *)tables.W, .count = words},
+        {"intercepts", .reals = b, .count = k}};
+    memcpy(system->outer, outer, sizeof outer);
+    system->outer_count = KI_LINREG_OUTER;
+    TRY(ki_checkpoint_look(&system->options.control, outer, KI_LINREG_OUTER));
+    first -= first % KI_BLOCK;
+    for (; first < k; first += KI_BLOCK)
         TRY(solve_block(system, &tables, b, y, first, ki_min(KI_BLOCK, k - first)));
     TRY(kiln_matrix_set(W, tables.W));
 done:
@@ -259,10 +269,17 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     system.direct.wanted = ki_linreg_choose(&system.direct, X, &system.options) == KILN_LINREG_CHOLESKY;
     const int64_t k = kiln_matrix_cols(y);
     system.blocks = ki_ceil_div(k, KI_BLOCK);
-    intercepts = ki_alloc((size_t)k * sizeof *intercepts);
+    intercepts = ki_calloc((size_t)k * sizeof *intercepts);
     if (!intercepts) TRY(ki_fail_nomem((size_t)k * sizeof *intercepts, "the intercepts"));
     TRY(ki_report_begin(&system.report));
     TRY(system_new(&system, y));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &system.options.control,
+                                             .algorithm = "linreg",
+                                             .options = &system.options,
+                                             .X = X,
+                                             .given = {{"y", y}, {"the weights", system.options.weights}},
+                                             .report = &system.report,
+                                             .start = &system.start}));
     TRY(system.blocks > 1 ? solve_blocks(&system, W, intercepts, y)
                           : solve_at_once(&system, W, intercepts, y));
     if (b) TRY(set_intercepts(b, intercepts));

@@ -9,7 +9,7 @@
 #ifndef KI_LINREG_H
 #define KI_LINREG_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/cholesky.h"
 
 /* A factor of the normal equations, see linreg_direct.c. */
@@ -29,6 +29,8 @@ struct ki_walk {
     double *A;       /* size x size; NULL: there was none */
     double *origin;  /* size: what the columns are about */
 };
+
+enum { KI_LINREG_OUTER = 3 };
 
 /* What all blocks of targets share. */
 struct ki_system {
@@ -54,6 +56,8 @@ struct ki_system {
     struct ki_walk walk;
     double rss, tss; /* of the targets solved so far */
     kiln_report report;
+    struct ki_state outer[KI_LINREG_OUTER]; /* of a checkpoint: the blocks before */
+    int outer_count;
 };
 
 /* Solves for up to KI_BLOCK targets, y m x k, and adds to the system's report. *W, n x k, holds the start

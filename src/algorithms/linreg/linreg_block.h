@@ -25,17 +25,27 @@ struct ki_block {
     double norm[KI_BLOCK], rss[KI_BLOCK], objective[KI_BLOCK];
     double zero[KI_BLOCK]; /* the objective at w = 0 */
     double best[KI_BLOCK]; /* the smallest norm, for telling a stall */
-    int stalls[KI_BLOCK];
+    int64_t stalls[KI_BLOCK];
     bool active[KI_BLOCK], diverged;
     int64_t iterations, longest; /* so far; of the next cycle at most */
+    /* Of the cycle under way: objectives where it began, and what they have come down by; who takes part; when it began. */
+    double began[KI_BLOCK], decrease[KI_BLOCK];
+    int64_t took_part[KI_BLOCK], begun;
+    int64_t worst; /* kiln_stop of the blocks before, in a checkpoint */
 };
 
-/* Conjugate gradient for the correction H E = G of the active targets, from E = 0; there are some. Ends after t->longest
+#define KI_ENDLESS KI_STATE_MOST /* iterations of a cycle */
+
+/* Conjugate gradient for the correction H E = G of the active targets, from E = 0, or, `resumed`, from where it was; there are some. Ends after t->longest
  * iterations, or max_iterations in all. */
-kiln_status ki_block_cycle(struct ki_block *t);
+kiln_status ki_block_cycle(struct ki_block *t, bool resumed);
 
 /* The same by the system's factor, in one iteration. */
 kiln_status ki_block_correct(struct ki_block *t);
+
+/* linreg_state.c. A block within a cycle, from a checkpoint, if one waits. And after an iteration of a cycle: the checkpoint. */
+kiln_status ki_block_resume(bool *resumed, struct ki_block *t);
+kiln_status ki_block_keep(struct ki_block *t);
 
 /* A trace row with the given norms, and the user's say. */
 kiln_status ki_block_record(struct ki_block *t, const double *norm);

@@ -73,8 +73,7 @@ static kiln_status begin_state(struct ki_block *t) {
 }
 
 /* What queued iterations have done, slot by slot, until the first in which no target moved. */
-static kiln_status account(struct ki_block *t, int queued, const double start[KI_BLOCK],
-                           double decrease[KI_BLOCK]) {
+static kiln_status account(struct ki_block *t, int queued) {
     kiln_status status;
     double state[KI_STATE * KI_BLOCK], norm[KI_BLOCK];
     const int k = t->k;
@@ -84,10 +83,10 @@ static kiln_status account(struct ki_block *t, int queued, const double start[KI
         for (int j = 0; j < k; j++) {
             const double rho = state[(HISTORY + 2 * slot) * k + j];
             const double so_far = state[(HISTORY + 2 * slot + 1) * k + j];
-            moved = moved || so_far != decrease[j];
-            decrease[j] = so_far;
+            moved = moved || so_far != t->decrease[j];
+            t->decrease[j] = so_far;
             norm[j] = sqrt(rho);
-            t->objective[j] = start[j] - so_far;
+            t->objective[j] = t->began[j] - so_far;
         }
         if (!moved) break;
         t->iterations++;
@@ -112,7 +111,25 @@ static int look_ahead(const struct ki_block *t, double norm_before, double norm_
     return (int)fmax(fmin(fmin(left / 2, KI_AHEAD), ahead_seconds * queued / fmax(seconds, 1e-9)), 1);
 }
 
-kiln_status ki_block_cycle(struct ki_block *t) {
+/* A cycle's first state, or, where it goes on, who is active in the one that there is. */
+static kiln_status begin(struct ki_block *t, const kiln_cg *cg, bool resumed) {
+    kiln_status status;
+    double state[KI_STATE * KI_BLOCK];
+    if (resumed) {
+        TRY(ki_vector_get(state, t->S));
+        for (int j = 0; j < t->k; j++) t->active[j] = state[ACTIVE * t->k + j] != 0;
+        return KILN_OK;
+    }
+    memcpy(t->began, t->objective, sizeof t->began);
+    memset(t->decrease, 0, sizeof t->decrease);
+    t->begun = t->iterations;
+    TRY(begin_state(t));
+    TRY(kiln_cg_begin(cg));
+done:
+    return status;
+}
+
+kiln_status ki_block_cycle(struct ki_block *t, bool resumed) {
     kiln_status status;
     struct ki_system *system = t->system;
     const kiln_cg cg = {.S = t->S,
@@ -127,14 +144,11 @@ kiln_status ki_block_cycle(struct ki_block *t) {
                         .sums = t->sums,
                         .shift = t->shift,
                         .curvature = t->curvature};
-    double start[KI_BLOCK], decrease[KI_BLOCK] = {0};
     int ahead = 1;
-    memcpy(start, t->objective, sizeof start);
-    TRY(begin_state(t));
-    TRY(kiln_cg_begin(&cg));
+    TRY(begin(t, &cg, resumed));
     double before = ki_block_relative(t, t->norm);
-    const int64_t left = system->options.max_iterations - t->iterations;
-    const int64_t end = t->iterations + ki_min(left, t->longest);
+    const int64_t left = system->options.max_iterations - t->begun;
+    const int64_t end = t->begun + ki_min(left, t->longest);
     while (ki_block_active(t) && !system->cancelled && t->iterations < end) {
         const int queued = (int)ki_min(ahead, end - t->iterations);
         const double began = ki_clock();
@@ -143,7 +157,8 @@ kiln_status ki_block_cycle(struct ki_block *t) {
             system->passes++;
             TRY(kiln_cg_step(&cg, slot));
         }
-        TRY(account(t, queued, start, decrease));
+        TRY(account(t, queued));
+        TRY(ki_block_keep(t));
         const double now = system->report.trace[system->report.trace_count - 1].residual;
         ahead = look_ahead(t, before, now, queued, ki_clock() - began);
         before = now;

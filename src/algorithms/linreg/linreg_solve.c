@@ -14,7 +14,7 @@ enum { SHORTEST = 16 };
  * for ever, and only a look at the truth can tell. Where that says that a cycle cut short has helped, the next one may take
  * longer. */
 static void limit_cycle(struct ki_block *t, int64_t taken, bool cut, bool helped) {
-    if (t->longest == INT64_MAX)
+    if (t->longest == KI_ENDLESS)
         t->longest = 2 * taken + SHORTEST;
     else if (cut && helped)
         t->longest *= 2;
@@ -281,19 +281,19 @@ done:
 
 /* One cycle and its check. CG lowers the objective at every step but not the norm, so either is an
  * improvement, but never a higher objective; a target without one gets its former coefficients back and gives up. */
-static kiln_status refine(struct ki_block *t) {
+static kiln_status refine(struct ki_block *t, bool resumed) {
     kiln_status status;
     double norm[KI_BLOCK], objective[KI_BLOCK], b[KI_BLOCK], keep[KI_BLOCK], revert[KI_BLOCK];
-    bool took_part[KI_BLOCK] = {false}, reverted = false, helped = false, slow = false;
-    const int64_t iterations = t->iterations;
+    bool reverted = false, helped = false, slow = false;
+    const int64_t iterations = resumed ? t->begun : t->iterations;
     for (int j = 0; j < t->k; j++) {
         norm[j] = t->norm[j];
-        objective[j] = t->objective[j];
+        objective[j] = resumed ? t->began[j] : t->objective[j];
         b[j] = t->b[j];
-        took_part[j] = t->active[j];
+        if (!resumed) t->took_part[j] = t->active[j];
     }
     const bool direct = t->system->direct.wanted;
-    TRY(direct ? ki_block_correct(t) : ki_block_cycle(t));
+    TRY(direct ? ki_block_correct(t) : ki_block_cycle(t, resumed));
     TRY(follow(t));
     TRY(kiln_combine(t->E, t->one, t->W, t->one, t->E));
     swap(t);
@@ -301,14 +301,14 @@ static kiln_status refine(struct ki_block *t) {
     const int64_t taken = t->iterations - iterations;
     const bool cut = taken >= t->longest;
     for (int j = 0; j < t->k; j++) {
-        const bool good = !took_part[j] || improved(t, j, cut, norm[j], objective[j]);
+        const bool good = !t->took_part[j] || improved(t, j, cut, norm[j], objective[j]);
         keep[j] = good ? 1 : 0;
         revert[j] = good ? 0 : 1;
         if (!good && !direct) t->stalls[j] = STALLS;
-        slow = slow || (took_part[j] && !met(t, j) && (!good || t->stalls[j] > 0));
+        slow = slow || (t->took_part[j] && !met(t, j) && (!good || t->stalls[j] > 0));
         if (!good) t->b[j] = b[j]; /* check begins with it, and one far off would cost digits */
         reverted = reverted || !good;
-        helped = helped || (took_part[j] && t->stalls[j] == 0);
+        helped = helped || (t->took_part[j] && t->stalls[j] == 0);
     }
     if (!direct) limit_cycle(t, taken, cut, helped);
     if (reverted) {
@@ -439,10 +439,13 @@ static void conclude(const struct ki_block *t) {
 kiln_status ki_linreg_block(struct ki_system *system, kiln_matrix **W, double *b, const kiln_matrix *y) {
     kiln_status status;
     struct ki_block t = {
-        .system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W, .longest = INT64_MAX};
+        .system = system, .k = (int)kiln_matrix_cols(y), .y = y, .W = *W, .longest = KI_ENDLESS};
+    bool resumed;
     TRY(block_new(&t));
-    TRY(start(&t));
-    while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t)) TRY(refine(&t));
+    TRY(ki_block_resume(&resumed, &t));
+    TRY(resumed ? refine(&t, true) : start(&t));
+    while (!system->cancelled && t.iterations < system->options.max_iterations && choose(&t))
+        TRY(refine(&t, false));
     conclude(&t);
     for (int j = 0; j < t.k; j++) b[j] = t.b[j];
 done:

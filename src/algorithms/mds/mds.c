@@ -123,17 +123,16 @@ static bool cancelled(const struct ki_mds *s, const kiln_trace_row *row) {
 enum { STATE = 10 };
 static void state_of(struct ki_state state[STATE], struct ki_mds *s) {
     const bool former = s->turn > 0;
-    const struct ki_state parts[STATE] = {
-        {"turn", .integers = &s->turn, .least = 0, .most = INT64_C(1) << 53},
-        {"steps", .integers = &s->steps},
-        {"layout", .matrix = s->Y},
-        {"next", .matrix = s->next},
-        {"stress", .reals = &s->stress},
-        {"squares", .reals = &s->squares},
-        {"best", .matrix = former ? s->best : NULL},
-        {"best stress", .reals = former ? &s->best_stress : NULL},
-        {"best squares", .reals = former ? &s->best_squares : NULL},
-        {"best report", .report = former ? &s->best_report : NULL}};
+    const struct ki_state parts[STATE] = {{"turn", .integers = &s->turn, .least = 0, .most = KI_STATE_MOST},
+                                          {"steps", .integers = &s->steps},
+                                          {"layout", .matrix = s->Y},
+                                          {"next", .matrix = s->next},
+                                          {"stress", .reals = &s->stress},
+                                          {"squares", .reals = &s->squares},
+                                          {"best", .matrix = former ? s->best : NULL},
+                                          {"best stress", .reals = former ? &s->best_stress : NULL},
+                                          {"best squares", .reals = former ? &s->best_squares : NULL},
+                                          {"best report", .report = former ? &s->best_report : NULL}};
     memcpy(state, parts, sizeof parts);
 }
 
@@ -303,7 +302,7 @@ static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_
                                              .algorithm = "mds",
                                              .options = &s->options,
                                              .X = X,
-                                             .given = {{"weights", s->options.weights}},
+                                             .given = {{"the weights", s->options.weights}},
                                              .report = &s->report,
                                              .start = &s->start_time,
                                              .most = s->options.max_iterations}));

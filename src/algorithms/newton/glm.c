@@ -187,9 +187,17 @@ static kiln_status fit(struct ki_glm *glm, const kiln_matrix *w, const kiln_matr
     const bool bounded = glm->options->no_intercept && !ki_glm_any_eta(&glm->loss);
     struct ki_newton_start start = {.warm = warm, .origin = glm->null, .own_reference = bounded};
     TRY(ki_newton_open(&glm->newton));
+    TRY(ki_checkpoint_begin(&(struct ki_run){
+        .control = &glm->options->control,
+        .algorithm = "glm",
+        .options = glm->options,
+        .X = glm->X,
+        .given = {{"y", glm->loss.y}, {"the weights", glm->loss.weights}, {"the offset", glm->loss.offset}},
+        .report = &glm->newton.report,
+        .start = &glm->newton.start}));
     if (warm) {
         TRY(ki_newton_set_start(&glm->newton, w, b));
-    } else if (bounded) {
+    } else if (bounded && !ki_checkpoint_waits(&glm->options->control)) {
         TRY(ki_glm_start(glm, &start.warm));
         if (!start.warm) {
             ki_fail(KILN_ERR_DATA, "%s: no coefficients were found that give every row a mean in its range",

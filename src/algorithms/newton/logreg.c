@@ -121,8 +121,15 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     TRY(ki_labels_column(&target, &labels, y, softmax ? -1 : 1, 1, 0));
     if (!softmax && !options->warm_start && !dual) newton.outcomes = target;
     TRY(ki_newton_open(&newton));
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &own.control,
+                                             .algorithm = "logreg",
+                                             .options = &own,
+                                             .X = X,
+                                             .given = {{"y", y}, {"the weights", labels.weights}},
+                                             .report = &newton.report,
+                                             .start = &newton.start}));
     if (options->warm_start) TRY(ki_newton_set_start(&newton, W, b));
-    if (dual) TRY(start_from_dual(&newton, &labels, y));
+    if (dual && !ki_checkpoint_waits(&own.control)) TRY(start_from_dual(&newton, &labels, y));
     newton.report.solver = dual ? "dual" : "newton";
     TRY(ki_newton_solve(&newton,
                         &(kiln_loss){.kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC,

@@ -33,7 +33,8 @@ void ki_newton_progress(struct ki_newton_work *work) {
                                .residual = relative(work),
                                .seconds = ki_clock() - newton->start,
                                .bytes = newton->report.passes * work->bytes};
-    if (newton->control.progress(newton->control.user, &now)) newton->cancelled = true;
+    const bool stop = newton->control.progress(newton->control.user, &now) != 0;
+    newton->cancelled |= stop && !ki_checkpoint_kept(&newton->control);
 }
 
 static kiln_status record(struct ki_newton_work *work, int64_t inner) {
@@ -46,6 +47,7 @@ static kiln_status record(struct ki_newton_work *work, int64_t inner) {
                                 .radius = work->radius};
     const kiln_status status = ki_report_row(&newton->report, &row);
     if (status == KILN_OK) ki_newton_progress(work);
+    newton->cancelled |= ki_checkpoint_stopped(&newton->control);
     return status;
 }
 
@@ -120,30 +122,39 @@ done:
     return status;
 }
 
-static kiln_status iterate(struct ki_newton_work *work, kiln_stop *stop) {
-    kiln_status status;
+/* What ends the run at the present point; NONE: nothing does. */
+static kiln_stop judge_stop(const struct ki_newton_work *work) {
+    return work->newton->cancelled                            ? KILN_STOP_CANCELLED
+           : met(work)                                        ? KILN_STOP_TOLERANCE
+           : work->iterations >= work->newton->max_iterations ? KILN_STOP_ITERATIONS
+                                                              : KILN_STOP_NONE;
+}
+
+static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed,
+                           kiln_stop *stop) {
+    kiln_status status = KILN_OK;
     struct ki_newton *newton = work->newton;
-    struct ki_newton_model model = {0};
     bool moved = true, finite = true;
-    work->radius = work->l1 ? 0 : 10 * work->norm;
-    TRY(record(work, 0));
+    if (!resumed) {
+        work->radius = work->l1 ? 0 : 10 * work->norm;
+        TRY(record(work, 0));
+    }
     for (;;) {
-        *stop = newton->cancelled ? KILN_STOP_CANCELLED : KILN_STOP_TOLERANCE;
-        if (newton->cancelled || met(work)) return KILN_OK;
-        *stop = KILN_STOP_ITERATIONS;
-        if (work->iterations >= newton->max_iterations) return KILN_OK;
-        TRY(direct(work, &model));
+        *stop = judge_stop(work);
+        if (*stop != KILN_STOP_NONE) return KILN_OK;
+        TRY(direct(work, model));
         if (newton->cancelled) continue;
-        TRY(advance(work, &model, &moved, &finite));
+        TRY(advance(work, model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
-        if (!moved && !model.exact && !model.secant) return KILN_OK;
+        if (!moved && !model->exact && !model->secant) return KILN_OK;
         if (!moved) {
-            (model.secant ? ki_newton_secant_end : ki_newton_doubt)(work);
+            (model->secant ? ki_newton_secant_end : ki_newton_doubt)(work);
             continue;
         }
         work->iterations++;
         newton->report.iterations++;
-        TRY(record(work, model.inner));
+        TRY(record(work, model->inner));
+        TRY(ki_newton_keep(work, model, judge_stop(work)));
     }
 done:
     return status;
@@ -270,14 +281,17 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     kiln_status status;
     struct ki_newton_work *work = newton->work;
     kiln_stop stop = KILN_STOP_DIVERGED;
+    struct ki_newton_model model = {0};
+    bool resumed;
     work->problem = *loss;
     work->iterations = 0;
     work->level = 0;
     work->worn = true;
     TRY(ki_newton_factor_begin(work));
     ki_newton_secant_begin(work);
-    TRY(begin(work, start));
-    if (valid(work)) TRY(iterate(work, &stop));
+    TRY(ki_newton_resume(&resumed, work, &model));
+    if (!resumed) TRY(begin(work, start));
+    if (valid(work)) TRY(iterate(work, &model, resumed, &stop));
     if (work->apart && stop == KILN_STOP_TOLERANCE) stop = KILN_STOP_STALLED;
     TRY(conclude(work, stop, start->warm));
 done:

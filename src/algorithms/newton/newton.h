@@ -10,7 +10,9 @@
 #ifndef KI_NEWTON_H
 #define KI_NEWTON_H
 
-#include "algorithms/algorithm.h"
+#include "algorithms/checkpoint/checkpoint.h"
+
+enum { KI_NEWTON_OUTER = 4 }; /* entries of the caller's own in a checkpoint */
 
 struct ki_newton {
     /* what is asked for */
@@ -27,6 +29,9 @@ struct ki_newton {
     int64_t problems;       /* solves that will follow, for the progress; 0 = 1 */
     kiln_control control;
     double start; /* ki_clock() when the caller began */
+    /* of a checkpoint, what the caller's problems are about besides: see ki_checkpoint_step */
+    const struct ki_state *outer;
+    int outer_count;
 
     /* what open makes: W n x k, b 1 x k (zeros without an intercept), on X's device. solve reads a start from them and
      * leaves the result there, in the coordinates of X as given. */
@@ -54,7 +59,8 @@ struct ki_newton_start {
 
 /* Measures X's columns and allocates. ERR_DATA: X, or the weights' sum, is of no use. */
 kiln_status ki_newton_open(struct ki_newton *newton);
-/* Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
+/* Where the run goes on from a checkpoint (ki_checkpoint_begin has been called, with this report and start), the first solve takes its
+ * state and no start. Stops when || D^-1 g || <= tolerance * || D^-1 g0 ||: g the gradient (with l1 the least subgradient) with respect to W and
  * the intercept of the centred columns, g0 that at the origin, D^2 the diagonal of the Hessian of the origin's mean
  * curvature. Not converging is not an error. The objective never rises; numbers stay finite: where those of the start are
  * not, it is returned as it is, DIVERGED. */

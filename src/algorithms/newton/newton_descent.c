@@ -80,7 +80,7 @@ static void prepare(const struct ki_newton_work *work) {
         descent->least[j] = part * (diagonal * work->total / columns->weight + descent->penalty[j]);
         if (!(diagonal > 0)) descent->least[j] = 0;
     }
-    descent->looseness = 1;
+    descent->prepared = true;
 }
 
 /* The columns that are not 0 or should not be; their number. */
@@ -257,6 +257,20 @@ static double goal_of(struct ki_quadratic *of, const struct ki_newton_work *work
     return part * part * sum;
 }
 
+/* ---- checkpoints ---- */
+
+int ki_newton_descent_state(struct ki_state *state, struct ki_newton_work *work) {
+    struct ki_descent *descent = work->descent;
+    if (!descent) return 0;
+    int count = 0;
+    state[count++] = (struct ki_state){"descent.looseness", .reals = &descent->looseness};
+    state[count++] = (struct ki_state){"descent.slope", .reals = &descent->slope};
+    state[count++] = (struct ki_state){"descent.bend", .reals = &descent->bend};
+    state[count++] = (struct ki_state){"descent.own bend", .reals = &descent->own_bend};
+    state[count++] = (struct ki_state){"descent.smooth", .reals = &descent->smooth};
+    return count;
+}
+
 /* ---- the step ---- */
 
 static kiln_status put(kiln_matrix *A, const double *values, int64_t count) {
@@ -303,7 +317,8 @@ kiln_status ki_newton_descend(struct ki_newton_work *work, struct ki_newton_mode
     struct ki_descent *descent = work->descent;
     struct ki_quadratic quadratic = {0};
     *model = (struct ki_newton_model){0};
-    if (work->iterations == 0) prepare(work);
+    if (work->iterations == 0 || !descent->prepared) prepare(work);
+    if (work->iterations == 0) descent->looseness = 1;
     descent->share = work->iterations == 0 ? 1 : share_of(work);
     TRY(ki_vector_get(descent->w, work->here.at.w));
     TRY(ki_vector_get(descent->g, work->here.gradient.w));

@@ -15,6 +15,7 @@ struct ki_descent {
     /* What the last model said of its step: -g . d, d . H d of the loss alone and of what `own` adds, and the objective without
      * l1 where it began. share: of H, what the next model takes; see ki_newton_descend. */
     double slope, bend, own_bend, smooth, share;
+    bool prepared; /* for this problem */
 };
 
 /* The model on the chosen columns. */

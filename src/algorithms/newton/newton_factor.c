@@ -28,6 +28,7 @@ enum {
     AT_ONCE = 4,
     BLOCKS_MOST = 1 << 24, /* numbers in all classes' factors */
     CACHED = 1 << 21,      /* numbers that a processor's caches hold */
+    WORTH = 100,           /* passes: one that costs more is not thought of */
     DEAR = 8,              /* passes: a Gram matrix that costs more may do with a sample of the rows, */
     SAMPLE_LEAST = 2       /* of so many for each column at least */
 };
@@ -56,6 +57,7 @@ struct ki_factor {
     double gram_price, host_price; /* of the Gram matrix of all rows, and of all else, in passes */
     double rent;                   /* products that a new one would have saved since the last time */
     double forecast;               /* what it will save now: as the last step that took any */
+    bool summed;                   /* in a checkpoint: `sum` holds something */
     struct of_class *classes;      /* k */
     bool ready;
     bool sound,
@@ -107,7 +109,7 @@ kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     const int64_t size = n + !newton->no_intercept;
     double host;
     const double gram = price_of(newton, (double)size, &host);
-    if (newton->l1 > 0 || !(gram + host < (double)newton->max_iterations)) return KILN_OK;
+    if (newton->l1 > 0 || !(gram + host < WORTH)) return KILN_OK;
     struct ki_factor *factor = work->factor = ki_calloc(sizeof *factor);
     if (!factor) return ki_fail_nomem(sizeof *factor, "the preconditioner");
     *factor = (struct ki_factor){.n = n, .size = size, .gram_price = gram, .host_price = host};
@@ -273,6 +275,7 @@ static kiln_status form(struct ki_newton_work *work, const kiln_matrix *v, int64
         add_up(factor, U, factor->column, !lacks);
         TRY(ki_vector_get(factor->formed, work->here.C));
         factor->largest = lacks ? fmax(factor->largest, total) : total;
+        factor->summed = true;
     }
     fill(work, U, total);
     for (int64_t i = 0; i < size; i++) factor->column[i] = U[i * size + i];
@@ -395,6 +398,38 @@ bool ki_newton_exact(const struct ki_newton_work *work) {
 
 void ki_newton_doubt(struct ki_newton_work *work) {
     work->factor->sound = work->factor->exact = false;
+}
+
+/* ---- checkpoints ---- */
+
+/* U and `sum` only as far as they are in use. */
+int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    if (!factor) return 0;
+    const int64_t size = factor->size * factor->size * work->newton->k, m = kiln_matrix_rows(work->newton->X);
+    const bool summed = factor->summed && factor->sum;
+    int count = 0;
+    state[count++] = (struct ki_state){"factor.ready", .flag = &factor->ready};
+    state[count++] = (struct ki_state){"factor.summed", .flag = &factor->summed};
+    state[count++] = (struct ki_state){"factor.sound", .flag = &factor->sound};
+    state[count++] = (struct ki_state){"factor.exact", .flag = &factor->exact};
+    state[count++] = (struct ki_state){"factor.rent", .reals = &factor->rent};
+    state[count++] = (struct ki_state){"factor.forecast", .reals = &factor->forecast};
+    state[count++] = (struct ki_state){"factor.largest", .reals = &factor->largest};
+    if (factor->ready) state[count++] = (struct ki_state){"factor", .reals = factor->U, .count = size};
+    if (summed)
+        state[count++] =
+            (struct ki_state){"factor.sum", .reals = factor->sum, .count = factor->n * (factor->n + 1)};
+    if (summed) state[count++] = (struct ki_state){"factor.formed", .reals = factor->formed, .count = m};
+    return count;
+}
+
+kiln_status ki_newton_factor_look(struct ki_newton_work *work) {
+    struct ki_factor *factor = work->factor;
+    if (!factor) return KILN_OK;
+    const struct ki_state parts[] = {{"factor.ready", .flag = &factor->ready},
+                                     {"factor.summed", .flag = &factor->summed}};
+    return ki_checkpoint_look(&work->newton->control, parts, 2);
 }
 
 /* ---- M^-1 ---- */

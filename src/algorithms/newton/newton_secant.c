@@ -29,7 +29,7 @@ kiln_status ki_newton_secant_open(struct ki_newton_work *work) {
     if (!secant) return ki_fail_nomem(sizeof *secant, "Newton's method");
     secant->n = n;
     secant->size = size;
-    secant->step = ki_alloc((size_t)(2 * PAIRS + 4) * (size_t)size * sizeof(double));
+    secant->step = ki_calloc((size_t)(2 * PAIRS + 4) * (size_t)size * sizeof(double));
     if (!secant->step)
         return ki_fail_nomem((size_t)(2 * PAIRS + 4) * (size_t)size * sizeof(double), "Newton's method");
     secant->change = secant->step + PAIRS * size;
@@ -54,6 +54,25 @@ void ki_newton_secant_begin(struct ki_newton_work *work) {
 
 void ki_newton_secant_end(struct ki_newton_work *work) {
     work->secant->wanted = false;
+}
+
+/* The pairs only while they are wanted. */
+int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work) {
+    struct ki_secant *secant = work->secant;
+    if (!secant) return 0;
+    state[0] = (struct ki_state){"secant.wanted", .flag = &secant->wanted};
+    if (!secant->wanted) return 1;
+    state[1] =
+        (struct ki_state){"secant.count", .integers = &secant->count, .least = 0, .most = KI_STATE_MOST};
+    state[2] = (struct ki_state){"secant.norm", .reals = &secant->norm};
+    state[3] = (struct ki_state){"secant", .reals = secant->step, .count = (2 * PAIRS + 4) * secant->size};
+    return 4;
+}
+
+kiln_status ki_newton_secant_look(struct ki_newton_work *work) {
+    struct ki_state state[4];
+    const int count = ki_newton_secant_state(state, work);
+    return ki_checkpoint_look(&work->newton->control, state, ki_min(count, 1));
 }
 
 /* values = the pair's numbers, and back, by way of `space`. */

@@ -22,7 +22,6 @@ struct ki_newton_work {
     kiln_matrix *spread, *floor, *square; /* n x 1, for the preconditioner: see ki_newton_precondition */
     kiln_matrix *v, *classes;             /* m x 1, k x 1 ones: likewise, for softmax */
     double *ones;                         /* k, on the host */
-    double total;                         /* the curvature's sum at the origin */
     double level; /* the curvature of every row at `here`, beside the row's weight; 0: it differs, or may */
     kiln_matrix *right; /* n x 1: X^T s (outcomes - 1/2), minus the gradient at 0; NULL: not known */
     struct ki_newton_point here, there;
@@ -32,15 +31,17 @@ struct ki_newton_work {
     struct ki_factor *factor;   /* see newton_factor.c; NULL where it cannot pay */
     struct ki_secant *secant;   /* see newton_secant.c; NULL where it cannot pay */
     struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
-    double scale;               /* D^-2 carries this factor, which makes its smallest entry 1 */
     bool worn;                  /* the preconditioner, or there is none yet */
     double taken;               /* of the last step, which part it was */
     bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
+    double scale;     /* D^-2 carries this factor, which makes its smallest entry 1 */
+    double total;     /* the curvature's sum at the origin */
     double radius;    /* of the trust region, in the norm || D s || */
     double reference; /* the criterion at the origin; 0 = a gradient of nothing but rounding */
     double norm;      /* the criterion at `here`: || D^-1 g || */
     double first;     /* the objective at the origin */
     int64_t iterations, bytes;
+    int64_t worst; /* kiln_stop of the problems before, in a checkpoint */
 };
 
 /* What conjugate gradient says about the step S. */
@@ -102,7 +103,18 @@ double ki_newton_forcing(const struct ki_newton_work *work, double rho);
 /* there.at = here.at + t S, evaluated. */
 kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
-/* A call of the progress callback; sets newton->cancelled. */
+/* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is ended first. */
 void ki_newton_progress(struct ki_newton_work *work);
+
+/* newton_state.c. The state of a checkpoint, if one waits: `here` evaluated, its norm, and what the last step said. */
+kiln_status ki_newton_resume(bool *resumed, struct ki_newton_work *work, struct ki_newton_model *model);
+/* After a step. stop: as ki_checkpoint_step's. */
+kiln_status ki_newton_keep(struct ki_newton_work *work, struct ki_newton_model *model, kiln_stop stop);
+/* The parts of that state that the factor, the secant steps and the descent have: entries of a table, their number. _look: what decides which. */
+int ki_newton_factor_state(struct ki_state *state, struct ki_newton_work *work);
+kiln_status ki_newton_factor_look(struct ki_newton_work *work);
+int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work);
+kiln_status ki_newton_secant_look(struct ki_newton_work *work);
+int ki_newton_descent_state(struct ki_state *state, struct ki_newton_work *work);
 
 #endif

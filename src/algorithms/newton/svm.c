@@ -25,9 +25,11 @@ struct machine {
     struct ki_labels labels;
     struct ki_newton newton;
     int64_t problems;
-    double *W, *b;  /* results, n x problems and 1 x problems */
-    bool descended; /* W and b hold what the dual's descent found */
-    double dual;    /* the sum of the duals' objectives */
+    double *W, *b;                          /* results, n x problems and 1 x problems */
+    bool descended;                         /* W and b hold what the dual's descent found */
+    double dual;                            /* the sum of the duals' objectives */
+    int64_t at;                             /* the problem at hand */
+    struct ki_state state[KI_NEWTON_OUTER]; /* of all this, for a checkpoint */
 };
 
 static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y, const kiln_svm_options *options) {
@@ -243,10 +245,34 @@ done:
 static kiln_status descend(struct machine *m, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
     m->newton.report.solver = m->descended ? "dual" : "newton";
-    if (m->descended)
+    if (m->descended && !ki_checkpoint_waits(&m->options->control))
         TRY(ki_dual_solve(&m->newton,
                           &(struct ki_dual_task){
                               .labels = &m->labels, .y = y, .problems = m->problems, .W = m->W, .b = m->b}));
+done:
+    return status;
+}
+
+/* Where a run goes on: at which problem, with the results of those before. */
+static kiln_status begin(struct machine *m) {
+    kiln_status status;
+    const int64_t count = kiln_matrix_cols(m->X) * m->problems;
+    const struct ki_state state[KI_NEWTON_OUTER] = {
+        {"problem", .integers = &m->at, .least = 0, .most = m->problems - 1},
+        {"coefficients", .reals = m->W, .count = count},
+        {"intercepts", .reals = m->b, .count = m->problems},
+        {"dual", .reals = &m->dual}};
+    memcpy(m->state, state, sizeof state);
+    m->newton.outer = m->state;
+    m->newton.outer_count = KI_NEWTON_OUTER;
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &m->options->control,
+                                             .algorithm = "svm",
+                                             .options = m->options,
+                                             .X = m->X,
+                                             .given = {{"y", m->y}, {"the weights", m->weights}},
+                                             .report = &m->newton.report,
+                                             .start = &m->newton.start}));
+    TRY(ki_checkpoint_look(&m->options->control, m->state, KI_NEWTON_OUTER));
 done:
     return status;
 }
@@ -318,8 +344,9 @@ kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const
     TRY(machine_new(&m, start));
     if (options->warm_start) TRY(ki_vector_get(m.W, W));
     if (options->warm_start && !options->no_intercept) TRY(ki_vector_get(m.b, b));
+    TRY(begin(&m));
     TRY(descend(&m, y));
-    for (int64_t c = 0; c < m.problems && (m.descended || !m.newton.cancelled); c++) TRY(solve(&m, c));
+    for (; m.at < m.problems && (m.descended || !m.newton.cancelled); m.at++) TRY(solve(&m, m.at));
     TRY(hand_over(&m, W, b, report));
 done:
     machine_free(&m);

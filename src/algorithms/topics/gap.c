@@ -309,7 +309,7 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
                                              .algorithm = "gap",
                                              .options = &s.options,
                                              .X = X,
-                                             .given = {{"test", s.options.test}},
+                                             .given = {{"the entries held out", s.options.test}},
                                              .report = &s.report,
                                              .start = &s.start,
                                              .most = s.options.max_iterations}));
