@@ -241,8 +241,8 @@ def main():
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     found = {"calls": [], "rows": [], "clusters": []}
-    plan = [("calls", "calls", call_rows, [()]), ("dense", "rows", dense_rows, DENSE), ("kmeans", "clusters", clustered_rows, CLUSTERED),
-            ("sparse", "rows", sparse_rows, SPARSE)]
+    plan = [("calls", "calls", call_rows, [()]), ("kmeans", "clusters", clustered_rows, CLUSTERED), ("sparse", "rows", sparse_rows, SPARSE),
+            ("dense", "rows", dense_rows, DENSE)]
     for word, place, run, shapes in plan:
         for shape in shapes if options.only in word else []:
             found[place] += run(*[int(shape[0] * options.scale), *shape[1:]] if shape else [])

@@ -127,8 +127,8 @@ done:
 static kiln_status read_ends(int64_t ends[2], const struct wrap *w) {
     const int64_t bytes = w->memory->row_start_bits == 32 ? 4 : 8, rows = w->memory->rows;
     const struct ki_buffer starts = {(uintptr_t)w->memory->row_start, (rows + 1) * bytes, 0};
-    int32_t narrow;
-    kiln_status status;
+    int32_t narrow = 0;
+    kiln_status status = KILN_OK;
     for (int i = 0; i < 2; i++) {
         TRY(ki_device_download(w->device, bytes == 4 ? (void *)&narrow : &ends[i], &starts, i * rows * bytes,
                                bytes));
