@@ -5,7 +5,7 @@ is a generalised linear model; implicit for ALS. Those that are not installed, o
 default tolerances. The objective is what all minimise, computed here in NumPy from what each found; `gap` is how far it is above the
 least that any found, as a share of that. Fits take turns, the fastest counts.
 
-    python3 bench/peers/python_fits.py [--data ../shared/data] [--device cpu] [--repeat 3] [--only WORD] [--json FILE]
+    python3 bench/peers/python_fits.py [--data ../shared/data] [--device cpu] [--repeat 3] [--only WORD...] [--json FILE]
 
 Without --data only what the repository ships and random data are run. Ends with 1 where Kiln's gap is above 1e-4, or above 0.01 where
 minima are many.
@@ -298,14 +298,16 @@ def main():
     parser.add_argument("--data")
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--repeat", type=int, default=3)
-    parser.add_argument("--only", default="")
+    parser.add_argument("--only", nargs="*", default=[""], help="cases whose name contains one of these")
     parser.add_argument("--json")
     arguments = parser.parse_args()
     calls, rows = run_calls(), []
     for row in calls:
         print(f"{row['call']:<12} of {row['operands']:<11} {row['microseconds']:6.1f} us, {row['binding']:5.1f} of them the package's")
+    if arguments.json:
+        save(arguments, calls, rows)
     for name in CASES:
-        if arguments.only not in name or (not arguments.data and any(word in name for word in NEEDS_DATA)):
+        if not any(word in name for word in arguments.only) or (not arguments.data and any(word in name for word in NEEDS_DATA)):
             continue
         row = run_case(name, arguments)
         rows.append(row)

@@ -242,8 +242,8 @@ class Matrix:
         import scipy.sparse
 
         starts, columns = np.empty(self.shape[0] + 1, np.int64), np.empty(self.nnz, np.int32)
-        self.device.call(lib.kiln_matrix_get_csr, ffi.cast("int64_t *", starts.ctypes.data),
-                         ffi.cast("int32_t *", columns.ctypes.data), ffi.cast("void *", values.ctypes.data), self.pointer)
+        self.device.call(lib.kiln_matrix_get_csr, _memory_of(starts, "int64_t[]"), _memory_of(columns, "int32_t[]"), _memory_of(values),
+                         self.pointer)
         return scipy.sparse.csr_matrix((values, columns, starts), self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -294,6 +294,11 @@ def _mapped(keep: list[Any], path: Any, where: str | Device, dtype: Any) -> tupl
     return wanted, lib.kiln_data_X(data)
 
 
+def _memory_of(array: Any, kind: str = "char[]") -> Any:
+    """What a contiguous NumPy array begins with; NULL of an empty one."""
+    return ffi.from_buffer(kind, array) if array.size else ffi.NULL
+
+
 def _float_type(array: Any, dtype: Any) -> Any:
     wanted = np.dtype(dtype) if dtype is not None else getattr(array, "dtype", None)
     return wanted if wanted in _TYPES else _F64
@@ -308,7 +313,7 @@ def _dense_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any) 
         raise ArgumentError(f"expected an array of 1 or 2 dimensions, got {values.ndim}")
     values = np.ascontiguousarray(values, _float_type(values, dtype))
     values = values.reshape(-1, 1) if values.ndim == 1 else values
-    buffer = ffi.from_buffer(values) if values.size else ffi.NULL
+    buffer = _memory_of(values)
     keep += [values, buffer]
     return device(where), struct("kiln_memory", type=_type_of(values.dtype), rows=values.shape[0], cols=values.shape[1], values=buffer)
 
@@ -325,8 +330,8 @@ def _sparse_memory(keep: list[Any], array: Any, where: str | Device, dtype: Any)
     starts = np.ascontiguousarray(csr.indptr, csr.indptr.dtype if csr.indptr.dtype == np.int32 else np.int64)
     keep += [values, columns, starts]
     memory = struct("kiln_memory", type=_type_of(values.dtype), rows=csr.shape[0], cols=csr.shape[1],
-                    values=ffi.cast("void *", values.ctypes.data), row_start=ffi.cast("void *", starts.ctypes.data),
-                    col=ffi.cast("int32_t *", columns.ctypes.data), row_start_bits=8 * starts.dtype.itemsize)
+                    values=_memory_of(values), row_start=_memory_of(starts), col=_memory_of(columns, "int32_t[]"),
+                    row_start_bits=8 * starts.dtype.itemsize)
     return device(where), memory
 
 
