@@ -108,10 +108,10 @@ def models(results):
                *fastest([ours] + [row for row in rows if row["solver"].startswith("sklearn")])], 0
 
 
-def python(results):
+def python(results, file="cpu2-python.json"):
     yield ["the same three lines, X in memory", "Kiln s", "scikit-learn s", "ratio", "others s", "ratio", "objective above the least: Kiln's",
            "scikit-learn's"], 1
-    for row in load(results, "cpu2-python.json")["rows"]:
+    for row in load(results, file)["rows"]:
         fits = row["fits"]
         ours, theirs = fits["kiln"], fits.get("scikit-learn")
         others = {who: one for who, one in fits.items() if who not in ("kiln", "scikit-learn")}
@@ -121,18 +121,30 @@ def python(results):
                f"{ours['gap']:.0e}", f"{theirs['gap']:.0e}" if theirs else ""], 0
 
 
+def python_calls(results):
+    yield ["8 x 8 operands, a call from Python, us", "the library", "kiln.Matrix", "NumPy", 'NumPy, device="auto"'], 1
+    calls = load(results, "cpu2-python-intelex.json")["calls"]
+    for name in dict.fromkeys(row["call"] for row in calls):
+        rows = {row["operands"]: row for row in calls if row["call"] == name}
+        yield [f"`{name}`", f"{rows['NumPy']['library']:.1f}", *(f"{rows[kind]['microseconds']:.1f}" for kind in ("kiln.Matrix", "NumPy", "NumPy, auto"))], 0
+
+
 def gpu_python(results):
-    yield ["from Python", "Kiln ms", "of it the library", "gap", "FlashLib ms", "gap", "ratio"], 1
+    yield ["from Python", "Kiln ms", "of it the library", "gap", "FlashLib ms", "gap", "ratio", "cuML ms", "gap", "ratio"], 1
     data = load(results, "h200-python.json")
-    for row in data["rows"]:
-        ours, theirs = row["kiln"], row.get("flashlib")
-        name = {"logistic": "logistic regression", "squared": "ridge"}[row["loss"]]
-        yield [f"{name}, {row['case']}", f"{ours['ms']:.1f}", f"{ours['library_ms']:.1f}", f"{ours['gap']:.0e}",
-               *([f"{theirs['ms']:.1f}", f"{theirs['gap']:.0e}", f"{theirs['ms'] / ours['ms']:.1f}"] if theirs else ["", "", ""])], 0
-    for row in data["clusters"]:
-        ours, theirs = row["kiln"], row["flashlib"]
-        yield [row["case"], f"{ours['ms']:.1f}", f"{ours['library_ms']:.1f}" if "library_ms" in ours else "", "", f"{theirs['ms']:.1f}", "",
-               f"{theirs['ms'] / ours['ms']:.1f}"], 0
+
+    def beside(row, peer):
+        ours, theirs = row["kiln"], row.get(peer)
+        if not theirs:
+            return ["", "", ""]
+        return [f"{theirs['ms']:.1f}", f"{theirs['gap']:.0e}" if "gap" in theirs else f"{theirs['inertia'] / ours['inertia'] - 1:+.0e}",
+                f"{theirs['ms'] / ours['ms']:.1f}"]
+
+    for row in data["rows"] + data["clusters"]:
+        ours = row["kiln"]
+        name = {"logistic": "logistic regression, ", "squared": "ridge, "}.get(row.get("loss"), "") + row["case"]
+        yield [name, f"{ours['ms']:.1f}", f"{ours['library_ms']:.1f}", f"{ours['gap']:.0e}" if "gap" in ours else "", *beside(row, "flashlib"),
+               *beside(row, "cuml")], 0
 
 
 def speed(results):
@@ -163,6 +175,7 @@ def speed(results):
 
 TABLES = {"speed": speed, "h200": h200, "h200-newton": newton, "h200-sweeps": sweeps, "h200-applications": applications,
           "cpu2": cpu, "cpu2-models": models, "cpu2-python": python,
+          "cpu2-python-intelex": lambda results: python(results, "cpu2-python-intelex.json"), "python-calls": python_calls,
           "h200-python": gpu_python}
 
 

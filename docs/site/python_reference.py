@@ -16,7 +16,7 @@ GROUPS = {
                    "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR", "KMeans", "MiniBatchKMeans", "MDS", "ALS", "SFA", "NMF",
                    "LatentDirichletAllocation"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits"],
-    "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix",
+    "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",
                                   "results_on_device"],
     "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
                "UnsupportedError"],
