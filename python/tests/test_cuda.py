@@ -77,6 +77,28 @@ def test_sparse_matrices(dtype):
     np.testing.assert_allclose(kiln.mmchain(tensor.cuda(), y), want, **close)
 
 
+def test_jax(monkeypatch):
+    monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX takes most of the GPU's memory else
+    jax = pytest.importorskip("jax")
+    try:
+        where = jax.devices("cuda")[0]
+    except RuntimeError as error:
+        pytest.skip(str(error))
+    X, W = numbers(dtype=np.float32), numbers(40, 3, np.float32)
+    there = jax.device_put(X, where)
+    matrix = kiln.matrix(there)
+    assert matrix.device.name == "cuda:0" and torch.from_dlpack(matrix).data_ptr() == there.unsafe_buffer_pointer()
+    with kiln.results_on_device():
+        product = kiln.multiply(there @ np.eye(40, dtype=np.float32), jax.device_put(W, where))
+    lent = jax.dlpack.from_dlpack(product)
+    assert where in lent.devices()
+    np.testing.assert_allclose(np.asarray(lent), X @ W, rtol=1e-3, atol=1e-3)
+    y = X[:, :3].sum(axis=1)
+    ours, host = kiln.Ridge(1.0).fit(there, jax.device_put(y, where)), kiln.Ridge(1.0, device="cpu").fit(X, y)
+    assert ours.device_ == "cuda:0"
+    np.testing.assert_allclose(ours.coef_, host.coef_, rtol=1e-4, atol=1e-4)
+
+
 def test_columns_are_looked_at_on_the_device():
     S = scipy.sparse.random(20_000, 3000, 0.005, format="csr", random_state=0)
     y = np.random.default_rng(0).normal(size=3000)
