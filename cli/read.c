@@ -125,7 +125,8 @@ static int fail_reading(const struct run *run, const kiln_read_options *options,
 int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type, const kiln_model *model) {
     const struct settings *settings = run->settings;
     json_t *used = model ? model_options(model) : NULL;
-    kiln_read_options options = {.format = file_format_of(settings->format),
+    kiln_read_options options = {.size = sizeof options,
+                                 .format = file_format_of(settings->format),
                                  .type = type,
                                  .zero_based = settings->zero_based,
                                  .target = settings->target,
@@ -155,6 +156,7 @@ int run_read(struct run *run, kiln_data **data, const char *path, kiln_type type
                                  .max_name = settings->max_name,
                                  .vocabulary = settings->vocabulary,
                                  .threads = (int)settings->threads,
+                                 .whole = run_reads_whole(run),
                                  .tables = (run->data_of ? run->data_of : run->verb)->tables,
                                  .control = talk_control("read", 0)};
     add_more_files(&options, run, path);

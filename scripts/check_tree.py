@@ -45,6 +45,7 @@ EXCEPTIONS = {
 }
 # Room -> rooms whose functions it may call besides those that it may include from, by their public names.
 MAY_CALL = {
+    "src/processes": ["ops"],  # each process runs operations
     "src/choose": ["ops"],  # rates are measured by running operations
     "src/algorithms": ["core", "ops", "derived", "choose", "io"],
 }

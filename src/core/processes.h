@@ -16,6 +16,9 @@ struct ki_processes {
      * cannot be read in parts, and nothing has been read then. */
     kiln_status (*read)(kiln_matrix **X, struct ki_table *table, kiln_file_format *format, int64_t *bytes,
                         kiln_device *device, const char *path, const kiln_read_options *options);
+    /* Of an X whose rows lie in the processes: kiln_rows, and kiln_norm with KILN_NORM_MAX. */
+    kiln_status (*rows)(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
+    kiln_status (*largest)(double *largest, const kiln_matrix *X);
     /* At the device's close. */
     void (*close)(kiln_device *device);
 };

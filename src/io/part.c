@@ -223,7 +223,7 @@ kiln_status ki_part_read(struct ki_table *table, int64_t *bytes, const char *pat
 /* Missing numbers are replaced by the mean of all, levels and groups are numbered over all, a model's columns are found by name. */
 static bool options_allow(const kiln_read_options *options, kiln_file_format format) {
     const bool csv = format == KILN_FILE_CSV;
-    return !options->map && options->missing < KILN_MISSING_MEAN && !options->groups &&
+    return !options->map && !options->whole && options->missing < KILN_MISSING_MEAN && !options->groups &&
            !(csv && options->model);
 }
 

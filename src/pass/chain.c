@@ -30,6 +30,7 @@ kiln_status ki_check_dense(const char *call, const char *name, const kiln_matrix
                            int64_t rows, int64_t cols) {
     kiln_status status = ki_check_operand(call, name, A, like);
     if (status != KILN_OK) return status;
+    if (A->here) return ki_matrix_fail_away(A); /* what is shared does not come here */
     if (A->format != KILN_DENSE) return ki_fail(KILN_ERR_ARGUMENT, "%s: %s must be dense", call, name);
     if (A->rows != rows || A->cols != cols)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: %s is %lld x %lld, but must be %lld x %lld", call, name,

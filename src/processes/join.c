@@ -152,6 +152,8 @@ static kiln_status connect_all(struct kiln_processes *p, int communicator) {
     p->calls = (struct ki_processes){.count = p->transport.count,
                                      .share = ki_processes_share,
                                      .read = ki_processes_read,
+                                     .rows = ki_processes_rows,
+                                     .largest = ki_processes_largest,
                                      .close = close_all};
     return check_builds(p);
 }

@@ -14,13 +14,15 @@
 #include "processes/transport.h"
 
 enum ki_order_kind {
-    KI_ORDER_LEAVE,  /* no more orders */
-    KI_ORDER_OPEN,   /* a device */
-    KI_ORDER_CLOSE,  /* all that is kept, and the device */
-    KI_ORDER_GIVE,   /* rows of a matrix, which follow */
-    KI_ORDER_SHARE,  /* an operation on such rows */
-    KI_ORDER_READ,   /* a part of a file */
-    KI_ORDER_EXPLAIN /* the error of process `whose` */
+    KI_ORDER_LEAVE,   /* no more orders */
+    KI_ORDER_OPEN,    /* a device */
+    KI_ORDER_CLOSE,   /* all that is kept, and the device */
+    KI_ORDER_GIVE,    /* rows of a matrix, which follow */
+    KI_ORDER_SHARE,   /* an operation on such rows */
+    KI_ORDER_READ,    /* a part of a file */
+    KI_ORDER_ROWS,    /* some rows of a matrix */
+    KI_ORDER_LARGEST, /* the largest elements of its columns */
+    KI_ORDER_EXPLAIN  /* the error of process `whose` */
 };
 
 enum { KI_ORDER_STRUCT = 512, KI_ORDER_NAME = 32 };
@@ -40,6 +42,7 @@ struct ki_order {
     enum ki_order_kind kind;
     int64_t dropped; /* so many numbers follow, of what need not be kept any longer; before all else */
     int whose;       /* EXPLAIN */
+    int look;        /* ROWS, LARGEST: the number of X */
     struct {
         char device[KI_ORDER_NAME];
         int threads, deterministic;
@@ -136,6 +139,10 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
                               int64_t *bytes, kiln_device *device, const char *path,
                               const kiln_read_options *options);
 
+/* kiln_rows and the norm MAX of an X whose rows lie in the processes. */
+kiln_status ki_processes_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows);
+kiln_status ki_processes_largest(double *largest, const kiln_matrix *X);
+
 /* ---- the others ---- */
 
 /* Serves until the leader leaves. */
@@ -144,9 +151,13 @@ kiln_status ki_processes_serve(struct kiln_processes *p);
 kiln_status ki_open_here(struct kiln_processes *p, const char *name, const kiln_device_options *options);
 /* Keeps A under a number, for which there must be no other; takes it over, on failure too. */
 kiln_status ki_keep(struct kiln_processes *p, int number, kiln_matrix *A);
+/* What is kept under a number, or NULL. */
+kiln_matrix *ki_kept(const struct kiln_processes *p, int number);
 /* Each: what an order asks of this process. Errors are those of MPI. */
 kiln_status ki_serve_give(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_share(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_rows(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_largest(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_read(struct kiln_processes *p, struct ki_order *order);
 
 #endif

@@ -304,7 +304,10 @@ static const char *read_texts(kiln_read_options *options, const char ***more, co
 
 static void set_options(struct kiln_processes *p, struct ki_order *order) {
     kiln_read_options *options = &order->read.options;
-    if (options->target_range) options->target_range = &order->read.target_range;
+    if (options->target_range) { /* its hint is in the leader's memory, who tells of errors */
+        order->read.target_range.hint = "";
+        options->target_range = &order->read.target_range;
+    }
     options->target_file = options->vocabulary = options->groups = NULL;
     options->model = NULL;
     options->control = (kiln_control){NULL, NULL};

@@ -11,6 +11,10 @@ static void drop(struct kiln_processes *p, int number) {
     p->kept[number] = NULL;
 }
 
+kiln_matrix *ki_kept(const struct kiln_processes *p, int number) {
+    return number < p->kept_most ? p->kept[number] : NULL;
+}
+
 kiln_status ki_keep(struct kiln_processes *p, int number, kiln_matrix *A) {
     if (number >= p->kept_most) {
         const int most = (int)ki_max(2 * (int64_t)p->kept_most, number + 16);
@@ -66,6 +70,8 @@ static kiln_status serve_one(struct kiln_processes *p, struct ki_order *order) {
     case KI_ORDER_GIVE: return ki_serve_give(p, order);
     case KI_ORDER_SHARE: return ki_serve_share(p, order);
     case KI_ORDER_READ: return ki_serve_read(p, order);
+    case KI_ORDER_ROWS: return ki_serve_rows(p, order);
+    case KI_ORDER_LARGEST: return ki_serve_largest(p, order);
     case KI_ORDER_EXPLAIN: return explain(p, order);
     case KI_ORDER_LEAVE: break;
     }

@@ -269,10 +269,6 @@ struct serving {
     } slice;
 };
 
-static kiln_matrix *kept(const struct kiln_processes *p, int number) {
-    return number < p->kept_most ? p->kept[number] : NULL;
-}
-
 /* The shape of this process's part. */
 static void shape_of(const struct serving *s, int j, int64_t *rows, int64_t *cols) {
     const struct ki_order_operand *operand = &s->order->share.operand[j];
@@ -293,7 +289,7 @@ static kiln_status make_operand(struct serving *s, int j) {
         s->operand[j] = made;
         return KILN_OK;
     }
-    s->operand[j] = kept(s->p, operand->number);
+    s->operand[j] = ki_kept(s->p, operand->number);
     if (!s->operand[j]) return ki_fail(KILN_ERR_INTERNAL, "an operand that this process does not have");
 done:
     return status;
@@ -356,7 +352,7 @@ done:
 }
 
 kiln_status ki_serve_share(struct kiln_processes *p, const struct ki_order *order) {
-    struct serving s = {.p = p, .order = order, .X = kept(p, order->share.X), .outcome = KILN_OK};
+    struct serving s = {.p = p, .order = order, .X = ki_kept(p, order->share.X), .outcome = KILN_OK};
     const uintptr_t rules = address_of(order->share.rules);
     kiln_status status;
     memcpy(&s.rules, &rules, sizeof rules);

@@ -9,10 +9,12 @@ import math
 import os
 import random
 import shutil
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 
 SKIPPED = 77
 KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
@@ -115,6 +117,55 @@ def check_errors(path, mpirun, environment):
         assert together.stderr.count(message) == 1, (message, together.stderr)
 
 
+def members(mark):
+    """The processes of a run whose command line has `mark`, by their number."""
+    found = {}
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{process}/cmdline") as file:
+                words = file.read().split("\0")
+            with open(f"/proc/{process}/environ") as file:
+                variables = dict(word.split("=", 1) for word in file.read().split("\0") if "=" in word)
+        except OSError:  # it has ended, or is somebody else's
+            continue
+        if os.path.basename(words[0]) == "kiln" and mark in words:
+            found[int(variables.get("OMPI_COMM_WORLD_RANK", variables.get("PMI_RANK", -1)))] = int(process)
+    return found
+
+
+def lose(path, mpirun, environment, signal_number, whose, silence):
+    """Kills or stops one of three processes in the middle of a run; how long the others took to end, and their exit code."""
+    state = path("state")
+    work = ["als", path("all.svm"), "--format", "libsvm", "--factors", "8", "--max-iterations", "1000000", "--tolerance", "1e-15"]
+    if os.path.exists(state):
+        os.remove(state)
+    run_of = subprocess.Popen([mpirun, "-n", "3", KILN, *work, "--mpi", "-q", "--checkpoint", state, "--checkpoint-every", "0.1"],
+                              env=dict(environment, KILN_MPI_SILENCE=str(silence)), stderr=subprocess.PIPE, text=True)
+    while not os.path.exists(state):
+        assert run_of.poll() is None, run_of.stderr.read()
+        time.sleep(0.05)
+    there = members(state)
+    assert sorted(there) == [0, 1, 2], there
+    began = time.monotonic()
+    os.kill(there[whose], signal_number)
+    text = run_of.communicate(timeout=30)[1]
+    seconds = time.monotonic() - began
+    assert run_of.returncode not in (0, None), text
+    time.sleep(0.2)
+    assert not members(state), "processes are left"
+    resumed = run([KILN, *work[:-4], "--max-iterations", "2", "--resume", state, "--json", "-q"])
+    assert resumed.returncode in (0, 10), resumed.stderr
+    return seconds, run_of.returncode, text
+
+
+def check_losses(path, mpirun, environment):
+    """A process that is killed, or stopped, ends all, and leaves a state that another run goes on from."""
+    seconds, _, _ = lose(path, mpirun, environment, signal.SIGKILL, 2, 20)
+    assert seconds < 10, seconds  # mpirun itself sees it
+    seconds, code, text = lose(path, mpirun, environment, signal.SIGSTOP, 1, 2)
+    assert seconds < 10 and code == 5 and text.count("has not been heard of") == 1, (seconds, code, text)
+
+
 def main():
     tried = 0
     with tempfile.TemporaryDirectory() as folder:
@@ -126,6 +177,7 @@ def main():
             check_answers(path, mpirun, environment)
             check_bits(path, mpirun, environment)
             check_errors(path, mpirun, environment)
+            check_losses(path, mpirun, environment)
             print(f"{name}: passed")
             tried += 1
     return 0 if tried else SKIPPED

@@ -9,6 +9,7 @@
 #include "core/arguments.h"
 #include "core/seams.h"
 #include "core/limits.h"
+#include "core/processes.h"
 #include "core/size.h"
 #include "dialect/scalar_math.h"
 #include "bodies/bodies.h"
@@ -157,6 +158,8 @@ kiln_status kiln_norm(double *result, const kiln_matrix *X, kiln_norm_kind kind)
     static const char call[] = "kiln_norm";
     kiln_status status;
     if (!result || !X) return ki_fail(KILN_ERR_ARGUMENT, "%s: result or X is NULL", call);
+    if (X->here && kind == KILN_NORM_MAX && X->format == KILN_DENSE)
+        return X->device->processes->largest(result, X);
     TRY(ki_check_dense(call, "X", X, X, X->rows, X->cols));
     if (kind < KILN_NORM_1 || kind > KILN_NORM_MAX)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: no norm has the number %d", call, (int)kind);

@@ -4,6 +4,7 @@
 
 #include "bodies/bodies.h"
 #include "core/arguments.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/size.h"
 #include "ops/vectors/rows.cl"
@@ -71,6 +72,7 @@ kiln_status kiln_rows(kiln_matrix *R, const kiln_matrix *X, const int64_t *rows)
                            (long long)X->rows, (long long)rows[i]);
     if (X->device->lost) return kiln_device_sync(X->device);
     if (R->nnz == 0) return KILN_OK;
+    if (X->here) return X->device->processes->rows(R, X, rows);
     if (!ki_on_cpu(X->device) && ki_is_split(X) && ki_matrix_host(X, KI_VALUES))
         return copy_from_host(R, X, rows);
     const struct ki_operand operands[] = {{R, true}, {X, false}};
