@@ -13,6 +13,7 @@
 #include "core/threads.h"
 #include "io/detect.h"
 #include "io/number.h"
+#include "io/numpy/map.h"
 #include "io/numpy/npy.h"
 #include "io/numpy/npy_write.h"
 
@@ -202,6 +203,20 @@ done:
     return status;
 }
 
+static kiln_status read_npz(struct ki_table *table, int64_t *bytes, const char *path,
+                            const kiln_read_options *options, struct ki_part part) {
+    struct ki_mapping m = {.options = options, .watch = {.name = path, .control = options->control}};
+    kiln_status status;
+    TRY(ki_file_open(&m.file, &m.bytes, path));
+    m.watch.start = ki_clock();
+    m.watch.total = m.bytes;
+    TRY(ki_npz_read_part(table, &m, part.number, part.count));
+    *bytes = table->nnz * (ki_type_bytes(options->type) + 4) + (table->rows + 1) * 8;
+done:
+    ki_file_close(m.file);
+    return status;
+}
+
 /* Files [begin, end) of all, as if there were no others. */
 static kiln_status read_files(struct ki_table *table, int64_t *bytes, const char *path,
                               const kiln_read_options *options, struct ki_part part) {
@@ -217,6 +232,7 @@ static kiln_status read_files(struct ki_table *table, int64_t *bytes, const char
 kiln_status ki_part_read(struct ki_table *table, int64_t *bytes, const char *path, kiln_file_format format,
                          const kiln_read_options *options, struct ki_part part) {
     if (options->more_count > 0) return read_files(table, bytes, path, options, part);
+    if (format == KILN_FILE_NPZ) return read_npz(table, bytes, path, options, part);
     return read_piece(table, bytes, path, format, options, part);
 }
 
@@ -225,6 +241,16 @@ static bool options_allow(const kiln_read_options *options, kiln_file_format for
     const bool csv = format == KILN_FILE_CSV;
     return !options->map && !options->whole && options->missing < KILN_MISSING_MEAN && !options->groups &&
            !(csv && options->model);
+}
+
+/* Its names get numbers as they come. */
+static bool numbers_names(kiln_file_format format) {
+    return format == KILN_FILE_EDGES || format == KILN_FILE_RATINGS;
+}
+
+static bool can_be_cut(kiln_file_format format) {
+    return format == KILN_FILE_LIBSVM || format == KILN_FILE_CSV || format == KILN_FILE_NPY ||
+           format == KILN_FILE_NPZ;
 }
 
 kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const char *path,
@@ -237,11 +263,10 @@ kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const ch
     TRY(ki_input_open(&input, path, options->limit, &options->control));
     TRY(ki_detect_data(format, input, options));
     if (!options_allow(options, *format)) goto done;
-    *possible =
-        options->more_count > 0
-            ? 1 + options->more_count >= count && *format != KILN_FILE_EDGES && *format != KILN_FILE_RATINGS
-            : ki_input_file(input, &size) != NULL &&
-                  (*format == KILN_FILE_LIBSVM || *format == KILN_FILE_CSV || *format == KILN_FILE_NPY);
+    if (options->more_count > 0)
+        *possible = 1 + options->more_count >= count && !numbers_names(*format);
+    else
+        *possible = can_be_cut(*format) && ki_input_file(input, &size);
 done:
     ki_input_close(input);
     return status;

@@ -273,6 +273,12 @@ done:
     return status;
 }
 
+static kiln_status tell_whole(const kiln_device *device, const char *path) {
+    ki_device_message(device, "%s: process 1 reads all of it, and the others get their rows from there",
+                      path);
+    return KILN_OK;
+}
+
 kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file_format *format,
                               int64_t *bytes, kiln_device *device, const char *path,
                               const kiln_read_options *options) {
@@ -282,12 +288,16 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
     bool possible;
     /* An error is the leader's to tell when it reads. */
     if (ki_parts_possible(&possible, &found, path, options, r.p->transport.count) != KILN_OK || !possible)
-        return KILN_OK;
+        return tell_whole(device, path);
     r.order.read.format = found;
     const kiln_status status = read_all(X, &r, bytes);
-    if (*X) *format = found;
-    if (!*X) ki_table_clear(table);
-    return status;
+    if (status != KILN_OK || !*X) {
+        ki_table_clear(table);
+        return status == KILN_OK ? tell_whole(device, path) : status;
+    }
+    *format = found;
+    ki_device_message(device, "%s: each of %d processes has read a part", path, r.p->transport.count);
+    return KILN_OK;
 }
 
 /* ---------------------------------------------------------------------------------------- the others */

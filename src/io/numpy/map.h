@@ -19,6 +19,9 @@ kiln_status ki_mapping_refuse(const struct ki_mapping *mapping, const char *why,
 
 kiln_status ki_map_npz(struct ki_table *table, struct ki_mapping *mapping);
 
+/* Part `number` of `count` of a CSR matrix, into memory; ERR_UNSUPPORTED: its members are compressed, or not as they would lie there. */
+kiln_status ki_npz_read_part(struct ki_table *table, struct ki_mapping *mapping, int number, int count);
+
 /* Fills a table whose values, and columns, stay in the file. */
 kiln_status ki_map_table(struct ki_table *table, kiln_file_format *format, int64_t *bytes, const char *path,
                          const kiln_read_options *options);
