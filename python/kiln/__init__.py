@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._arrays import Device, Matrix, device, matrix, results_on_device
+    from ._checkpoint import checkpoint
     from ._cluster import KMeans, MiniBatchKMeans
     from ._factors import ALS, NMF, SFA, LatentDirichletAllocation
     from ._functions import Half, batch_reduce, batch_scale, hits, mmchain, multiply, pagerank, sddmm, spmm
@@ -29,6 +30,7 @@ _NAMES = {
     **dict.fromkeys(("Device", "Matrix", "device", "matrix", "results_on_device"), "_arrays"),
     **dict.fromkeys(("LinearRegression", "Ridge", "LogisticRegression", "PoissonRegressor", "GammaRegressor", "TweedieRegressor",
                      "GeneralizedLinearRegressor", "LinearSVC", "LinearSVR"), "_linear"),
+    "checkpoint": "_checkpoint",
     **dict.fromkeys(("KMeans", "MiniBatchKMeans"), "_cluster"),
     "MDS": "_manifold",
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
@@ -42,7 +44,7 @@ __all__ = [
     "GeneralizedLinearRegressor", "Half", "KMeans", "KilnError", "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
     "PoissonRegressor", "Ridge", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
-    "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read",
+    "checkpoint", "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read",
     "results_on_device", "sddmm", "spmm", "tune",
 ]
 

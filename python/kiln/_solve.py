@@ -97,26 +97,29 @@ class _Watch:
         return 0
 
 
-_running = threading.local()  # .watch: of the run that this thread is in
+running = threading.local()  # .watch: of the run that this thread is in; .checkpoint: of the block (checkpoint)
 
 
 def _failed(kind: Any, error: Any, trace: Any) -> int:
     """An exception in a callback, Ctrl-C among them, ends the run; solve() raises it again."""
-    _running.watch.error = error
+    running.watch.error = error
     return 1
 
 
 @ffi.callback("int(void *, const kiln_progress *)", onerror=_failed)  # type: ignore[untyped-decorator]
 def _progress(user: Any, now: Any) -> int:
-    watch: _Watch = _running.watch
+    watch: _Watch = running.watch
     return watch.see(now)
 
 
 def solve(where: Device, function: Any, operands: list[Any], options: Any, *, verbose: int = 0, callback: Callback | None = None) -> Report:
     """function(*operands, options, report) on a device, with C operands; the report, which is also told where it ends early."""
-    outer = getattr(_running, "watch", None)  # a callback may train a model itself
-    watch = _running.watch = _Watch(verbose, callback)
+    outer = getattr(running, "watch", None)  # a callback may train a model itself
+    watch = running.watch = _Watch(verbose, callback)
     options.control.progress = _progress
+    kept = getattr(running, "checkpoint", None)
+    if kept is not None and outer is None:
+        options.control = kept.take(options.control)
     report = struct("kiln_report")
     try:
         with where.turn:
@@ -128,7 +131,7 @@ def solve(where: Device, function: Any, operands: list[Any], options: Any, *, ve
             check(status)
         return _read(report)
     finally:
-        _running.watch = outer
+        running.watch = outer
         lib.kiln_report_free(report)
 
 

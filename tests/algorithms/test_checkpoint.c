@@ -400,6 +400,10 @@ static kiln_status als_other_solver(struct outcome *o, kiln_control control) {
                          .control = control, .biases = 1, .test = counts, .solver = KILN_FACTOR_CHOLESKY});
 }
 
+static kiln_status als_other_seed(struct outcome *o, kiln_control control) {
+    return als_by(o, (kiln_als_options){.control = control, .biases = 1, .test = counts, .seed = 5});
+}
+
 static kiln_status als_without_test(struct outcome *o, kiln_control control) {
     return als_by(o, (kiln_als_options){.control = control, .biases = 1});
 }
@@ -435,6 +439,7 @@ static void test_other_runs(void **state) {
     refused(path, sfa, "is a checkpoint of als, and this run is one of sfa");
     refused(path, als_other_l2, "kiln_als_options.l2 is 7, but in ");
     refused(path, als_other_solver, "solver is cholesky, but in ");
+    refused(path, als_other_seed, "kiln_als_options.seed is 5, but in ");
     refused(path, als_without_test, "was written with the entries held out, and this run is without");
     refused(path, als_more_factors, "part 'A' is f64, 90 x 4, but the run's is f64, 90 x 5");
     refused(path, als_other_data, "rows 90 to 90 of X are not those that ");

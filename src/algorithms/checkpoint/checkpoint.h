@@ -31,6 +31,7 @@ struct ki_run {
     const kiln_control *control;
     const char *algorithm; /* as the registry has it */
     const void *options;   /* defaults filled in */
+    int64_t seed;          /* of an algorithm whose options have one that the registry does not list */
     const kiln_matrix *X;
     struct ki_given given[KI_GIVEN];
     kiln_report

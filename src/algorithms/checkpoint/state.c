@@ -306,6 +306,9 @@ kiln_status ki_state_describe(struct ki_container *container, const struct ki_ru
     char key[LINE], text[LINE];
     TRY(ki_container_set_text(container, KI_CHECKPOINT_TEXT, algorithm->name));
     TRY(ki_container_set_text(container, "kiln_version", kiln_version()));
+    snprintf(key, sizeof key, "kiln_%s_options.seed", algorithm->name);
+    snprintf(text, sizeof text, "%lld", (long long)run->seed);
+    TRY(ki_container_set_text(container, key, text));
     for (int64_t i = 0; i < algorithm->option_count; i++) {
         const kiln_option *option = &algorithm->options[i];
         if (may_differ(option->name)) continue;

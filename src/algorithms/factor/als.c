@@ -262,6 +262,7 @@ kiln_status kiln_als(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
                                              .algorithm = "als",
                                              .options = &s.options,
+                                             .seed = s.options.seed,
                                              .X = R,
                                              .given = {{"the entries held out", s.options.test}},
                                              .report = &s.report,

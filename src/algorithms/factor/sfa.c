@@ -389,6 +389,7 @@ kiln_status kiln_sfa(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *R, const
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &o.control,
                                              .algorithm = "sfa",
                                              .options = &o,
+                                             .seed = o.seed,
                                              .X = R,
                                              .given = {{"the entries held out", o.test}},
                                              .report = &s.report,

@@ -301,6 +301,7 @@ static kiln_status solve(struct ki_mds *s, const kiln_matrix *given, const kiln_
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s->options.control,
                                              .algorithm = "mds",
                                              .options = &s->options,
+                                             .seed = s->options.seed,
                                              .X = X,
                                              .given = {{"the weights", s->options.weights}},
                                              .report = &s->report,

@@ -308,6 +308,7 @@ kiln_status kiln_gap(kiln_matrix *A, kiln_matrix *B, const kiln_matrix *X, const
     TRY(ki_checkpoint_begin(&(struct ki_run){.control = &s.options.control,
                                              .algorithm = "gap",
                                              .options = &s.options,
+                                             .seed = s.options.seed,
                                              .X = X,
                                              .given = {{"the entries held out", s.options.test}},
                                              .report = &s.report,
