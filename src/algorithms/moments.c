@@ -10,6 +10,8 @@
 #include "algorithms/algorithm.h"
 
 enum { PROBES = 8, PROBE_SEED = 20150207 };
+/* Of a dense X with rows no wider than this a GPU's work-groups, so many at least, have sums of their own. */
+enum { GPU_COLUMNS = 1024, GPU_SHARES = 64, GPU_GROUPS = 4096 };
 
 void ki_moments_free(struct ki_moments *moments) {
     kiln_matrix_free(moments->square);
@@ -128,17 +130,30 @@ done:
     return status;
 }
 
+/* How many numbers are added one after the other, at most. */
+static kiln_status longest_chain(int64_t *chain, const kiln_matrix *X) {
+    const int64_t rows = kiln_matrix_rows(X);
+    kiln_device_info info = {0};
+    const kiln_status status = kiln_device_get_info(kiln_matrix_device(X), &info);
+    const bool shared =
+        info.is_gpu && kiln_matrix_format(X) == KILN_DENSE && kiln_matrix_cols(X) <= GPU_COLUMNS;
+    *chain = ki_min(rows, ki_column_sums_apply(X) ? KI_COLUMN_SUMS_CHAIN
+                          : shared                ? rows / GPU_SHARES + GPU_GROUPS
+                                                  : rows);
+    return status;
+}
+
 kiln_status ki_moments_measure(struct ki_moments *moments, const kiln_matrix *X, const kiln_matrix *weights,
                                double weight) {
     kiln_status status;
     kiln_device *device = kiln_matrix_device(X);
     const kiln_type type = kiln_matrix_type(X);
     const int64_t cols = kiln_matrix_cols(X);
-    const int64_t rows = kiln_matrix_rows(X);
-    const int64_t chain = ki_column_sums_apply(X) ? ki_min(rows, KI_COLUMN_SUMS_CHAIN) : rows;
-    const double doubted = 16 * rounding(X) + ki_epsilon(type) * (double)chain;
     struct ki_moments made = {.weight = weight, .rough = moments->rough, .y = moments->y, .d = moments->d};
+    int64_t chain;
     double found[2]; /* columns that are not finite; in doubt */
+    TRY(longest_chain(&chain, X));
+    const double doubted = 16 * rounding(X) + ki_epsilon(type) * (double)chain;
     TRY(kiln_matrix_dense(&made.square, device, type, cols, 1, NULL));
     TRY(kiln_matrix_dense(&made.mean, device, type, cols, 1, NULL));
     TRY(kiln_matrix_dense(&made.centred, device, type, cols, 1, NULL));

@@ -35,19 +35,24 @@ __kernel void combine_one(PARAMETERS(combine_one)) {
     }
 }
 
-/* Sixteen columns from `first`; x_cols and y_cols are 1 where an operand's one column serves all. */
+/* Sixteen columns from `first`; x_cols and y_cols are 1 where an operand's one column serves all. Neighbouring threads have neighbouring
+ * elements of a row, whose coefficients they find on chip. */
 __kernel void combine_tile(PARAMETERS(combine_tile)) {
-    const real a[16] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
-    const real b[16] = {b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15};
-    const int width = k - first < 16 ? k - first : 16;
-    FOR_EACH(row, rows) {
-        for (int c = 0; c < width; c++) {
-            const index_t column = first + c;
-            real sum = REAL(0.0);
-            if (a[c] != REAL(0.0)) sum = a[c] * X[x_cols == 1 ? row : row * x_cols + column];
-            if (b[c] != REAL(0.0)) sum += b[c] * Y[y_cols == 1 ? row : row * y_cols + column];
-            W[row * k + column] = sum;
-        }
+    const real all_a[16] = {a0, a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12, a13, a14, a15};
+    const real all_b[16] = {b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, b10, b11, b12, b13, b14, b15};
+    LOCAL real a[16], b[16];
+    const index_t width = k - first < 16 ? k - first : 16;
+    for (int c = (int)get_local_id(0); c < 16; c += (int)get_local_size(0)) {
+        a[c] = all_a[c];
+        b[c] = all_b[c];
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    FOR_EACH(e, (index_t)rows * width) {
+        const index_t row = e / width, c = e - row * width, column = first + c;
+        real sum = REAL(0.0);
+        if (a[c] != REAL(0.0)) sum = a[c] * X[x_cols == 1 ? row : row * x_cols + column];
+        if (b[c] != REAL(0.0)) sum += b[c] * Y[y_cols == 1 ? row : row * y_cols + column];
+        W[row * k + column] = sum;
     }
 }
 
