@@ -24,11 +24,6 @@ struct time {
     double pass, beside, sums, alone, seconds;
 };
 
-/* What an algorithm does on the first GPU alone, whatever there is. */
-static bool is_alone(const struct verb *verb) {
-    return strcmp(verb->name, "mds") == 0;
-}
-
 /* What sends the rows that each GPU has made to all others, and adds nothing up. */
 static bool gathers(const struct verb *verb) {
     return strcmp(verb->name, "pagerank") == 0;
@@ -78,11 +73,6 @@ static struct time predict(const struct verb *verb, const kiln_work *work, int64
     const double vector = (double)work->cols * k * element, m = (double)nodes, each = (double)gpus / m;
     const double shared = shared_seconds(verb, work, k);
     struct time t = {.gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};
-    if (is_alone(verb)) {
-        t.alone += shared;
-        t.seconds = t.beside + t.alone;
-        return t;
-    }
     const bool sums = !gathers(verb), copies = 2 * (each - 1) * (COPY + vector * COPY_BYTE) <
                                                2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
     const double overlapped =

@@ -449,7 +449,7 @@ kiln_status ki_share(const struct ki_shared *shared) {
     if (X->device->processes) return X->device->processes->share(shared);
     pass.device = X->device;
     TRY(ki_group_alive(pass.device));
-    TRY((shared->by_columns ? ki_split_columns_of : ki_split_of)(&pass.split, X));
+    TRY(ki_split_of(&pass.split, X, shared->cut));
     ki_operands_list(operands, pass.rules, shared->whole);
     TRY(ki_operands_hold(pass.device, operands, KI_RULES_MOST));
     status = begin(&pass);

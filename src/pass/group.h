@@ -14,8 +14,10 @@ struct ki_split {
     kiln_matrix *X[KI_MEMBERS];
 };
 
+/* How X is cut: into rows with as many entries; rows with as many pairs (i, j), j > i; columns. */
+enum ki_split_by { KI_BY_ROWS, KI_BY_PAIRS, KI_BY_COLUMNS };
 /* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a file. */
-kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X);
+kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enum ki_split_by cut);
 
 /* The same of a sparse X in slices of columns, with about as many columns and entries each: matrices of the members' own. */
 kiln_status ki_split_columns_of(const struct ki_split **split, const kiln_matrix *X);
@@ -45,11 +47,11 @@ bool ki_is_split(const kiln_matrix *X);
 
 struct ki_shared {
     const struct ki_rules *rules;
-    int kind;          /* of roles */
-    const void *whole; /* the operation's struct, its arguments checked */
-    int64_t sums;      /* doubles where rules->sums points to, if to anything */
-    bool fresh;        /* what KI_CHANGES says of an operand does not hold this time: it is only written */
-    bool by_columns;   /* X is cut into columns, and with them what has the role KI_ROW */
+    int kind;             /* of roles */
+    const void *whole;    /* the operation's struct, its arguments checked */
+    int64_t sums;         /* doubles where rules->sums points to, if to anything */
+    bool fresh;           /* what KI_CHANGES says of an operand does not hold this time: it is only written */
+    enum ki_split_by cut; /* of X; into columns: what has the role KI_ROW is cut like them */
     kiln_status (*run)(const void *slice); /* on one device; holds its operands itself */
     /* In place of `run`: so many rounds, between which the members exchange what has the role KI_GATHER or KI_MEMBER. Kinds 0 and 1
      * take turns, so that a round overwrites nothing that another member still reads in the one before: its results have another

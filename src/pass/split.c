@@ -3,6 +3,7 @@
  *
  * On the CPU a slice is a view with row starts of its own. On GPUs the whole stays in host memory, from where each member's
  * memory manager takes its rows, keeps them, or streams them if they are too many: they are matrices like any other to it. */
+#include <math.h>
 #include <string.h>
 
 #include "core/seams.h"
@@ -41,15 +42,25 @@ static int64_t ahead(const kiln_matrix *X) {
                      (waits < pass / 2 ? waits / pass : 0.5));
 }
 
+/* Row i's pairs are those with later rows: before row r of n there are r (2 n - 1 - r) / 2 of them. Whole tiles of rows, if there are
+ * many. */
+static int64_t row_of_pairs(int64_t n, double share) {
+    enum { TILE = 64, MANY = 16 * TILE };
+    const int64_t row = (int64_t)((double)n * (1 - sqrt(1 - share)));
+    return n < MANY ? row : row / TILE * TILE;
+}
+
 /* By the shape, the row starts and the devices alone. As long as there are rows each member has one. */
-static void cut(struct ki_split *split, const kiln_matrix *X) {
-    const int64_t parts = split->count, more = ahead(X);
+static void cut(struct ki_split *split, const kiln_matrix *X, enum ki_split_by how) {
+    const int64_t parts = split->count, more = how == KI_BY_PAIRS ? 0 : ahead(X);
     for (int i = 1; i <= parts; i++) {
         const int64_t left = ki_max(X->rows - (parts - i), 0),
                       least = ki_min(split->first[i - 1] + 1, X->rows);
         const int64_t even =
             more + ki_part_begin((X->format == KILN_CSR ? X->nnz : X->rows) - more, i, (int)parts);
-        const int64_t row = X->format == KILN_CSR ? row_of(X, even) : even;
+        const int64_t row = how == KI_BY_PAIRS      ? row_of_pairs(X->rows, (double)i / (double)parts)
+                            : X->format == KILN_CSR ? row_of(X, even)
+                                                    : even;
         split->first[i] = i == parts ? X->rows : ki_max(ki_min(row, left), least);
     }
 }
@@ -115,7 +126,9 @@ void ki_split_free(kiln_device *device, void *data) {
     ki_free(split);
 }
 
-static const struct ki_slot_kind split_kind = {.name = "a group's slices", .drop = ki_split_free};
+static const struct ki_slot_kind split_kinds[] = {
+    {.name = "a group's slices", .drop = ki_split_free},
+    {.name = "a group's slices by pairs", .drop = ki_split_free}};
 
 kiln_status ki_split_in_memory(const kiln_matrix *X) {
     if (!X->file) return ki_on_cpu(X->device) ? KILN_OK : ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X);
@@ -124,8 +137,9 @@ kiln_status ki_split_in_memory(const kiln_matrix *X) {
     return ki_hint("read the file without mapping it (--map)");
 }
 
-kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X) {
-    struct ki_split *made = ki_slot_get(X, &split_kind);
+kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enum ki_split_by how) {
+    if (how == KI_BY_COLUMNS) return ki_split_columns_of(split, X);
+    struct ki_split *made = ki_slot_get(X, &split_kinds[how]);
     kiln_status status = KILN_OK;
     *split = made;
     if (made) return KILN_OK;
@@ -133,9 +147,9 @@ kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X) {
     made = ki_calloc(sizeof *made);
     if (!made) return ki_fail_nomem(sizeof *made, "a group's slices");
     made->count = X->device->group->count;
-    cut(made, X);
+    cut(made, X, how);
     for (int i = 0; i < made->count; i++) TRY(make_slice(made, X, i));
-    TRY(ki_slot_put(X, &split_kind, made, 0));
+    TRY(ki_slot_put(X, &split_kinds[how], made, 0));
     *split = made;
     made = NULL;
 done:

@@ -97,7 +97,10 @@ class Groups(unittest.TestCase):
         self.same("kmeans", self.points(), "-k", 3, "--seed", 1, "-o", model, figure="inertia")
         kiln("verify", model, self.points(), "--device", "cpu*3")
         self.same("kmeans", self.points(), "-k", 3, "--seed", 1, "--spherical", "-o", model, figure="inertia")
-        self.same("mds", self.points(), "--seed", 1, "-o", self.path("layout.kiln"), figure="stress", digits=4)
+        layout = self.path("layout.kiln")
+        self.same("mds", self.points(), "--seed", 1, "-o", layout, figure="stress", digits=4)
+        kiln("verify", layout, self.points(), "--device", "cpu*3")
+        self.same("mds", self.points(), "--metric", "interval", "--seed", 1, "-o", layout, figure="stress", digits=3)
 
     def test_pagerank(self):
         graph = self.path("graph.txt")

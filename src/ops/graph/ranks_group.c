@@ -68,7 +68,7 @@ kiln_status ki_ranks_share(const struct ki_ranks *ranks) {
     TRY(ki_share(&(struct ki_shared){.rules = begins ? &begin_table : &table,
                                      .kind = begins ? 0 : (int)(ranks->first % 2),
                                      .whole = &shared,
-                                     .by_columns = !begins,
+                                     .cut = begins ? KI_BY_ROWS : KI_BY_COLUMNS,
                                      .rounds = begins ? 2 : ranks->count + 1,
                                      .run_round = begins ? begin_round : step_round}));
 done:

@@ -12,6 +12,7 @@
 #include "bodies/bodies.h"
 #include "ops/points/guttman.cl"
 #include "pass/chain.h"
+#include "pass/group.h"
 
 enum { GROUP = 256, SHARES = 4, DIMENSIONS_MAX = 64 };
 
@@ -29,6 +30,7 @@ kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matr
     TRY(ki_check_dense(call, "D", D, X, X->rows, Z->rows));
     if (D == X || D == Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D must be neither X nor Z", call);
     if (D->device->lost) return kiln_device_sync(D->device);
+    D->given = D->device->group != NULL; /* it is as large as any X, and steps of SMACOF split it */
     if (D->nnz == 0) return KILN_OK;
     if (ki_on_cpu(D->device)) return ki_bodies(D)->distances(D, X, Z);
     TRY(ki_kernel_get(&kernel, D->device, "guttman", "distances", D->type, "-DDISTANCES"));
@@ -62,17 +64,19 @@ static int64_t local_bytes(const kiln_guttman *step, int64_t side) {
 
 /* Strips have copies of their own of what columns get: as many as keep the device busy, while the copies stay small beside the
  * pairs. */
-static struct layout lay_out(const kiln_guttman *step, bool points) {
+static struct layout lay_out(const struct ki_guttman *pairs, bool points) {
+    const kiln_guttman *step = &pairs->on;
     const kiln_device *device = step->Y->device;
-    const int64_t n = step->Y->rows, p = step->Y->cols, element = ki_type_bytes(step->Y->type);
+    const int64_t n = step->Y->rows - pairs->place.row, p = step->Y->cols,
+                  element = ki_type_bytes(step->Y->type);
     const int64_t room = ki_min(device->properties.local_bytes, 48 << 10);
     struct layout at = {.side = device->properties.is_gpu ? 64 : 32};
     while (at.side > 16 && local_bytes(step, at.side) > room) at.side /= 2;
     at.components = (int)(points ? 1 : step->U ? 2 * p : p);
-    const int64_t tiles = ki_ceil_div(n, at.side),
+    const int64_t tiles = ki_ceil_div(n, at.side), down = ki_ceil_div(pairs->place.rows, at.side),
                   busy = (int64_t)device->properties.compute_units * 8 / SHARES;
     const int64_t small = ki_max(n / (8 * at.components), 1);
-    at.strips = (int)ki_max(ki_min(ki_min(tiles / 2, busy), small), 1);
+    at.strips = (int)ki_max(ki_min(ki_min(ki_min(tiles / 2, down), busy), small), 1);
     at.columns = aligned(at.strips * at.components * n * element);
     at.rows = aligned(SHARES * at.components * n * element);
     at.partial = aligned((int64_t)at.strips * SHARES * KI_GUTTMAN_SUMS * ki_type_bytes(ki_wide_type(device)));
@@ -80,12 +84,13 @@ static struct layout lay_out(const kiln_guttman *step, bool points) {
 }
 
 /* One launch over the pairs and one that adds the copies up. */
-static kiln_status launch(const kiln_guttman *step, bool points) {
+static kiln_status launch(const struct ki_guttman *of, bool points) {
+    const kiln_guttman *step = &of->on;
     kiln_status status;
-    if (ki_guttman_in_blocks(step, points)) return ki_guttman_blocks(step, points);
+    if (ki_guttman_in_blocks(of, points)) return ki_guttman_blocks(of, points);
     kiln_device *device = step->Y->device;
-    const int64_t n = step->Y->rows, p = step->Y->cols;
-    const struct layout at = lay_out(step, points);
+    const int64_t from = of->place.row, many = of->place.rows, n = step->Y->rows - from, p = step->Y->cols;
+    const struct layout at = lay_out(of, points);
     struct ki_buffer space;
     struct ki_kernel *pairs, *finish;
     char defines[160];
@@ -103,13 +108,15 @@ static kiln_status launch(const kiln_guttman *step, bool points) {
     TRY(ki_kernel_launch(device, pairs, (int64_t)at.strips * SHARES, GROUP,
                          KI_PACK(guttman, step->Y, .columns = &columns, .rows = &rows, .partial = &partial,
                                  .Y = step->Y, .D = step->D, .weights = step->weights, .X = step->X,
-                                 .q = step->X ? (int32_t)step->X->cols : 0, .n = n, .strips = at.strips)));
+                                 .q = step->X ? (int32_t)step->X->cols : 0, .n = n, .many = many,
+                                 .line = step->Y->rows, .from = from, .strips = at.strips)));
     const int64_t groups =
         ki_min(ki_ceil_div(n * at.components, GROUP), (int64_t)device->properties.compute_units * 32);
     TRY(ki_kernel_launch(device, finish, groups, GROUP,
                          KI_PACK(guttman_finish, step->Y, .R = points ? step->points : step->R, .U = step->U,
                                  .sums = points ? NULL : step->sums, .columns = &columns, .rows = &rows,
-                                 .partial = &partial, .n = n, .strips = at.strips)));
+                                 .partial = &partial, .n = n, .many = many, .from = from,
+                                 .strips = at.strips)));
 done:
     return status;
 }
@@ -149,17 +156,44 @@ done:
     return status;
 }
 
+/* Each member takes the pairs of its rows, of which the first have the most: what these give to any point is a part of its sum. */
+static const struct ki_rule rules[] = {
+    {offsetof(struct ki_guttman, on.R), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_guttman, on.U), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_guttman, on.sums), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_guttman, on.points), KI_WRITES, {KI_SUM}},
+    {offsetof(struct ki_guttman, on.Y), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_guttman, on.X), KI_READS, {KI_COLUMN}},
+    {offsetof(struct ki_guttman, on.weights), KI_READS, {KI_ROW}},
+};
+static const struct ki_rules table = {.bytes = sizeof(struct ki_guttman),
+                                      .X = offsetof(struct ki_guttman, cut),
+                                      .place = offsetof(struct ki_guttman, place),
+                                      .count = sizeof rules / sizeof *rules,
+                                      .rule = rules};
+
+static kiln_status run(const void *of) {
+    struct ki_guttman pairs = *(const struct ki_guttman *)of;
+    kiln_status status;
+    if (pairs.on.D) pairs.on.D = pairs.cut;
+    if (ki_on_cpu(pairs.on.Y->device)) return ki_bodies(pairs.on.Y)->guttman(&pairs);
+    TRY(launch(&pairs, false));
+    if (pairs.on.points) TRY(launch(&pairs, true));
+done:
+    return status;
+}
+
 kiln_status kiln_guttman_step(const kiln_guttman *step) {
     kiln_status status;
-    kiln_guttman own;
-    TRY(KI_TAKE(kiln_guttman, &own, step));
-    step = &own;
-    TRY(check("kiln_guttman_step", step));
-    const kiln_device *device = step->Y->device;
-    if (device->lost) return kiln_device_sync((kiln_device *)(uintptr_t)device);
-    if (ki_on_cpu(device)) return ki_bodies(step->Y)->guttman(step);
-    TRY(launch(step, false));
-    if (step->points) TRY(launch(step, true));
+    struct ki_guttman pairs = {.place = {.leads = true}};
+    TRY(KI_TAKE(kiln_guttman, &pairs.on, step));
+    TRY(check("kiln_guttman_step", &pairs.on));
+    kiln_device *device = pairs.on.Y->device;
+    if (device->lost) return kiln_device_sync(device);
+    pairs.cut = pairs.on.D ? pairs.on.D : pairs.on.X;
+    pairs.place.rows = pairs.on.Y->rows;
+    if (!device->group || !ki_is_split(pairs.cut) || pairs.cut->nnz == 0) return run(&pairs);
+    return ki_share(&(struct ki_shared){.rules = &table, .whole = &pairs, .cut = KI_BY_PAIRS, .run = run});
 done:
     return status;
 }

@@ -18,7 +18,8 @@
     NEXT(VALUE, long, cols)                                                                                  \
     NEXT(VALUE, int, q)
 
-/* columns: strips x COMPONENTS x n; rows: SHARES x COMPONENTS x n; partial: SUMS a group. */
+/* Of the points those from `from` on count, n of them, and the first `many` have rows in D, whose lines are `line` long.
+ * columns: strips x COMPONENTS x n; rows: SHARES x COMPONENTS x n; partial: SUMS a group. */
 #define ARGUMENTS_guttman(FIRST, NEXT)                                                                       \
     FIRST(SPACE, real, columns)                                                                              \
     NEXT(SPACE, real, rows)                                                                                  \
@@ -29,6 +30,9 @@
     NEXT(IN, real, X)                                                                                        \
     NEXT(VALUE, int, q)                                                                                      \
     NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, long, many)                                                                                  \
+    NEXT(VALUE, long, line)                                                                                  \
+    NEXT(VALUE, long, from)                                                                                  \
     NEXT(VALUE, int, strips)
 
 #define ARGUMENTS_guttman_finish(FIRST, NEXT)                                                                \
@@ -39,6 +43,8 @@
     NEXT(TABLE, real, rows)                                                                                  \
     NEXT(TABLE, wide, partial)                                                                               \
     NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, long, many)                                                                                  \
+    NEXT(VALUE, long, from)                                                                                  \
     NEXT(VALUE, int, strips)
 
 #ifndef KI_HOST
@@ -132,16 +138,16 @@ DEVICE_FN void hand_over(__global real *to, const real *sums, LOCAL_PTR real *sh
  * NULL if D has them. */
 DEVICE_FN void go_down(real *column_sums, wide *sums, LOCAL_PTR real *pull, LOCAL_PTR real *push, LOCAL_PTR const real *y_rows,
                        LOCAL_PTR const real *y_columns, __global const real *D, const real *delta_of,
-                       __global const real *weights, long I, long j, long n) {
+                       __global const real *weights, long I, long j, long n, long many, long line) {
     const int id = (int)get_local_id(0), lane = id % SIDE, first = id / SIDE * TURN;
     real tile_sums[SUMS] = {0};
 #pragma unroll
     for (int s = 0; s < TURN; s++) {
         const long i = I * SIDE + first + s;
-        const bool pair = i < j && j < n;
-        const real delta = delta_of ? delta_of[s] : pair ? D[i * n + j] : (real)0;
+        const bool pair = i < j && i < many && j < n;
+        const real delta = delta_of ? delta_of[s] : pair ? D[i * line + j] : (real)0;
 #ifdef WEIGHTS
-        const real weight = pair ? weights[i * n + j] : (real)0;
+        const real weight = pair ? weights[i * line + j] : (real)0;
 #else
         const real weight = pair ? (real)1 : (real)0;
 #endif
@@ -212,16 +218,25 @@ __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
     LOCAL wide totals[BS];
     const int id = (int)get_local_id(0), lane = id % SIDE;
     const int strip = (int)get_group_id(0) % strips, piece = (int)get_group_id(0) / strips;
-    const long tiles = (n + SIDE - 1) / SIDE;
+    const long tiles = (n + SIDE - 1) / SIDE, down = (many + SIDE - 1) / SIDE;
     wide sums[SUMS] = {0, 0, 0, 0};
+    Y += from * P;
+#ifdef FROM_X
+    X += from * q;
+#else
+    D += from;
+#endif
+#ifdef WEIGHTS
+    weights += from;
+#endif
     __global real *const of_columns = columns + (long)strip * COMPONENTS * n;
     __global real *const of_rows = rows + (long)piece * COMPONENTS * n;
-    for (long turn = 0; turn * strips < tiles; turn++) {
+    for (long turn = 0; turn * strips < down; turn++) {
         const long I = turn * strips + (turn % 2 ? strips - 1 - strip : strip);
         real row_sums[COMPONENTS] = {0};
         barrier(CLK_LOCAL_MEM_FENCE);
         load_points(y_rows, Y, I, n);
-        for (long J = I + (piece + SHARES - I % SHARES) % SHARES; J < tiles; J += SHARES) {
+        for (long J = I + (piece + SHARES - I % SHARES) % SHARES; I < down && J < tiles; J += SHARES) {
             real column_sums[COMPONENTS] = {0};
             barrier(CLK_LOCAL_MEM_FENCE);
             load_points(y_columns, Y, J, n);
@@ -229,7 +244,8 @@ __kernel GROUP_OF(BS) void guttman(PARAMETERS(guttman)) {
             tile_distances(delta_of, x_rows, x_columns, X, q, I, J, n);
 #endif
             barrier(CLK_LOCAL_MEM_FENCE);
-            go_down(column_sums, sums, pull, push, y_rows, y_columns, D, delta_of, weights, I, J * SIDE + lane, n);
+            go_down(column_sums, sums, pull, push, y_rows, y_columns, D, delta_of, weights, I, J * SIDE + lane, n,
+                    many, line);
             barrier(CLK_LOCAL_MEM_FENCE);
             go_along(row_sums, pull, push, y_rows, y_columns);
             hand_over(of_columns, column_sums, share, J, n, turn > 0);
@@ -249,8 +265,12 @@ __kernel void guttman_finish(PARAMETERS(guttman_finish)) {
         const int last = (int)(tile < strips - 1 ? tile : strips - 1);
         real sum = 0;
         for (int strip = 0; strip <= last; strip++) sum += columns[((long)strip * COMPONENTS + component) * n + i];
-        for (int piece = 0; piece < SHARES; piece++) sum += rows[((long)piece * COMPONENTS + component) * n + i];
-        (component < OF_R ? R : U)[i * OF_R + component % OF_R] = sum;
+        for (int piece = 0; i < many && piece < SHARES; piece++) sum += rows[((long)piece * COMPONENTS + component) * n + i];
+        (component < OF_R ? R : U)[(from + i) * OF_R + component % OF_R] = sum;
+    }
+    for (long e = (long)get_global_id(0); e < from * OF_R; e += (long)get_global_size(0)) {
+        R[e] = 0;
+        if (COMPONENTS > OF_R) U[e] = 0;
     }
     if (get_global_id(0) < SUMS && sums) {
         wide sum = 0;

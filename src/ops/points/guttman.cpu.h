@@ -17,6 +17,7 @@ enum {
 
 struct FN(guttman) {
     const kiln_guttman *step;
+    int64_t top, end;     /* the rows whose pairs are wanted */
     int64_t n, padded, q; /* points; in whole vectors; dimensions of X */
     int p, rows, parts;   /* dimensions of Y; rows of results in a copy: R's, U's, the points' */
     real *y, *x;          /* p x padded, q x padded */
@@ -157,10 +158,11 @@ NEVER_INLINE void FN(distance_rows)(real *to, int64_t stride, const real *rows, 
 
 /* Row that the pairs before which are a share part / parts of all; whole groups of rows. */
 static int64_t FN(guttman_row)(const struct FN(guttman) * work, int part) {
-    if (part == work->parts) return work->n;
-    const double n = (double)work->n - 0.5, share = (double)part / work->parts;
-    const int64_t row = (int64_t)(n - n * sqrt(1 - share));
-    return ki_min(row / FN(GUTTMAN_ROWS) * FN(GUTTMAN_ROWS), work->n);
+    if (part == work->parts) return work->end;
+    const double n = (double)(work->n - work->top) - 0.5, share = (double)part / work->parts,
+                 left = ki_max(work->n - work->end, 0) / n; /* of the rows' pairs the last have so many */
+    const int64_t row = (int64_t)(n - n * sqrt(1 - share * (1 - left * left)));
+    return ki_min(work->top + row / FN(GUTTMAN_ROWS) * FN(GUTTMAN_ROWS), work->end);
 }
 
 static void FN(guttman_part)(void *arg, int part) {
@@ -182,8 +184,9 @@ static void FN(guttman_part)(void *arg, int part) {
             rows.origin = work->x ? rows.begin : 0;
             for (int64_t r = 0; r < rows.count; r++) {
                 const int64_t i = rows.first + r;
-                rows.weight[r] = work->step->weights ? VALUES(work->step->weights) + i * n : NULL;
-                rows.delta[r] = work->x ? delta[r] : VALUES(work->step->D) + i * n;
+                rows.weight[r] =
+                    work->step->weights ? VALUES(work->step->weights) + (i - work->top) * n : NULL;
+                rows.delta[r] = work->x ? delta[r] : VALUES(work->step->D) + (i - work->top) * n;
             }
             if (work->x) {
                 FN(distance_rows)
@@ -214,9 +217,12 @@ static void FN(guttman_gather)(void *arg, int64_t begin, int64_t end) {
         }
 }
 
-kiln_status FN(guttman)(const kiln_guttman *step) {
+kiln_status FN(guttman)(const struct ki_guttman *pairs) {
+    const kiln_guttman *step = &pairs->on;
     const int64_t n = step->Y->rows, padded = ki_ceil_div(n, LANES) * LANES, q = step->X ? step->X->cols : 0;
     struct FN(guttman) work = {.step = step, .n = n, .padded = padded, .q = q, .p = (int)step->Y->cols};
+    work.top = pairs->place.row;
+    work.end = work.top + pairs->place.rows;
     work.rows = work.p * (step->U ? 2 : 1) + (step->points ? 1 : 0);
     work.parts = n < 4 * FN(GUTTMAN_PARTS) ? 1 : FN(GUTTMAN_PARTS);
     const int threads = n < 128 ? 1 : step->Y->device->threads;

@@ -30,7 +30,8 @@ static int components_of(const kiln_guttman *step, bool points) {
     return (int)(points ? 1 : step->U ? 2 * step->Y->cols : step->Y->cols);
 }
 
-static struct shape shape_of(const kiln_guttman *step, bool points) {
+static struct shape shape_of(const struct ki_guttman *pairs, bool points) {
+    const kiln_guttman *step = &pairs->on;
     const int components = components_of(step, points);
     const bool few = components <= 3 && !step->weights;
     struct shape shape;
@@ -40,7 +41,8 @@ static struct shape shape_of(const kiln_guttman *step, bool points) {
         shape = components < 3 ? (struct shape){8, 4, 4, 3} : (struct shape){8, 2, 2, 4};
     else
         shape = (struct shape){4, 4, 4, 3};
-    if (step->Y->rows % shape.wide != 0) shape.wide = 1; /* rows of D begin anywhere */
+    if (step->Y->rows % shape.wide != 0 || pairs->place.row % shape.wide != 0)
+        shape.wide = 1; /* rows of D, or of their pairs, begin anywhere */
     return shape;
 }
 
@@ -69,24 +71,27 @@ static int64_t side_of(const kiln_guttman *step, const struct shape *shape, int 
     return best;
 }
 
-bool ki_guttman_in_blocks(const kiln_guttman *step, bool points) {
+bool ki_guttman_in_blocks(const struct ki_guttman *pairs, bool points) {
+    const kiln_guttman *step = &pairs->on;
     const int components = components_of(step, points);
-    const struct shape shape = shape_of(step, points);
+    const struct shape shape = shape_of(pairs, points);
     return step->D && step->Y->cols <= DIMENSIONS && components <= COMPONENTS_MOST &&
            step->Y->device->properties.group_max >= GROUP && side_of(step, &shape, components) > 0;
 }
 
-kiln_status ki_guttman_blocks(const kiln_guttman *step, bool points) {
+kiln_status ki_guttman_blocks(const struct ki_guttman *pairs, bool points) {
+    const kiln_guttman *step = &pairs->on;
     kiln_status status;
     kiln_device *device = step->Y->device;
     const int components = components_of(step, points);
-    const struct shape shape = shape_of(step, points);
-    const int64_t n = step->Y->rows, side = side_of(step, &shape, components);
-    const int64_t tiles = ki_ceil_div(n, side);
-    const int64_t blocks = tiles * (tiles + 1) / 2, walks = side / (GROUP / LANES * shape.rows);
+    const struct shape shape = shape_of(pairs, points);
+    const int64_t from = pairs->place.row, rows = pairs->place.rows, n = step->Y->rows - from;
+    const int64_t side = side_of(step, &shape, components), tiles = ki_ceil_div(n, side),
+                  down = ki_ceil_div(rows, side);
+    const int64_t blocks = down * tiles - down * (down - 1) / 2, walks = side / (GROUP / LANES * shape.rows);
     int64_t groups;
     struct ki_buffer space;
-    struct ki_kernel *pairs, *finish;
+    struct ki_kernel *walk, *finish;
     char common[128], most[40] = "", defines[256];
     const char *option = device->properties.registers_option;
     if (option) snprintf(most, sizeof most, " %s%d", option, UNIT_REGISTERS / (shape.groups * GROUP) / 8 * 8);
@@ -95,10 +100,10 @@ kiln_status ki_guttman_blocks(const kiln_guttman *step, bool points) {
              step->U && !points ? " -DWITH_U" : "", points ? " -DPOINTS" : "");
     snprintf(defines, sizeof defines, "-DPAIRS %s -DCOLUMNS=%d -DW=%d%s%s", common, shape.columns, shape.wide,
              step->weights ? " -DWEIGHTS" : "", most);
-    TRY(ki_kernel_get(&pairs, device, "guttman_block", "guttman_block", step->Y->type, defines));
+    TRY(ki_kernel_get(&walk, device, "guttman_block", "guttman_block", step->Y->type, defines));
     snprintf(defines, sizeof defines, "-DFINISH %s", common);
     TRY(ki_kernel_get(&finish, device, "guttman_block", "guttman_block_finish", step->Y->type, defines));
-    TRY(ki_kernel_resident(device, &groups, pairs, GROUP));
+    TRY(ki_kernel_resident(device, &groups, walk, GROUP));
     const int64_t each = ki_ceil_div(blocks * walks, ki_min(groups, blocks));
     groups = ki_ceil_div(blocks * walks, each);
     /* The groups' sums, and behind them, where any device lets a piece of a buffer begin, the points'. */
@@ -108,15 +113,16 @@ kiln_status ki_guttman_blocks(const kiln_guttman *step, bool points) {
                           sums + (2 * tiles + 1) * components * n * ki_type_bytes(step->Y->type)));
     struct ki_buffer part = space;
     part.offset += sums;
-    TRY(ki_kernel_launch(device, pairs, groups, GROUP,
+    TRY(ki_kernel_launch(device, walk, groups, GROUP,
                          KI_PACK(guttman_block, step->Y, .part = &part, .partial = &space, .Y = step->Y,
-                                 .D = step->D, .weights = step->weights, .n = n, .each = each)));
+                                 .D = step->D, .weights = step->weights, .n = n, .rows = rows,
+                                 .line = step->Y->rows, .from = from, .each = each)));
     TRY(ki_kernel_launch(
         device, finish,
         ki_min(ki_ceil_div(n * components, GROUP), (int64_t)device->properties.compute_units * 32), GROUP,
         KI_PACK(guttman_block_finish, step->Y, .R = points ? step->points : step->R, .U = step->U,
-                .sums = points ? NULL : step->sums, .part = &part, .partial = &space, .n = n, .each = each,
-                .groups = (int32_t)groups)));
+                .sums = points ? NULL : step->sums, .part = &part, .partial = &space, .n = n, .rows = rows,
+                .from = from, .each = each, .groups = (int32_t)groups)));
 done:
     return status;
 }

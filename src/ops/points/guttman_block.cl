@@ -13,7 +13,9 @@
  * midst it begins goes to place tiles + I. On the diagonal place I has the rows' sums, so that the columns' go to tiles + I, and to
  * 2 tiles if the group begins in the block's midst. */
 
-/* part: (2 tiles + 1) x COMPONENTS x n; partial: SUMS a group; each: walks of a group, no fewer than a block has. */
+/* Of the points those from `from` on count, n of them, of which the first `rows` have rows in D, whose lines are `line` long: on a group
+ * each member has some rows of D, and with them their pairs.
+ * part: (2 tiles + 1) x COMPONENTS x n; partial: SUMS a group; each: walks of a group, no fewer than a block has. */
 #define ARGUMENTS_guttman_block(FIRST, NEXT)                                                                 \
     FIRST(SPACE, real, part)                                                                                 \
     NEXT(SPACE, wide, partial)                                                                               \
@@ -21,6 +23,9 @@
     NEXT(IN, real, D)                                                                                        \
     NEXT(IN, real, weights)                                                                                  \
     NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, long, line)                                                                                  \
+    NEXT(VALUE, long, from)                                                                                  \
     NEXT(VALUE, long, each)
 
 #define ARGUMENTS_guttman_block_finish(FIRST, NEXT)                                                          \
@@ -30,6 +35,8 @@
     NEXT(TABLE, real, part)                                                                                  \
     NEXT(TABLE, wide, partial)                                                                               \
     NEXT(VALUE, long, n)                                                                                     \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, long, from)                                                                                  \
     NEXT(VALUE, long, each)                                                                                  \
     NEXT(VALUE, int, groups)
 
@@ -37,6 +44,7 @@
 #define SUMS 4
 #define LANES 32
 #define WALKS (SIDE / (BS / LANES * ROWS)) /* of a block */
+#define TILES(points) (((points) + SIDE - 1) / SIDE)
 
 #ifdef PAIRS
 #define ACROSS (LANES * COLUMNS)    /* columns of a step */
@@ -67,9 +75,14 @@
 /* The column of a thread's k-th pair in a step. */
 #define COLUMN(k) ((k) / W * (LANES * W) + lane * W + (k) % W)
 
+/* Points, those of them that have rows, and how far these lie apart. */
+struct extent {
+    long n, rows, line;
+};
+
 /* A thread's entries of row i in the step that begins at column j, those that stand for a pair. */
-DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int lane, long n, const bool whole) {
-    __global const real *const row = D + i * n + j;
+DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int lane, struct extent of, const bool whole) {
+    __global const real *const row = D + i * of.line + j;
     if (whole) {
 #pragma unroll
         for (int k = 0; k < COLUMNS; k += W) {
@@ -88,7 +101,7 @@ DEVICE_FN void load_row(real *to, __global const real *D, long i, long j, int la
         return;
     }
 #pragma unroll
-    for (int k = 0; k < COLUMNS; k++) to[k] = i < j + COLUMN(k) && j + COLUMN(k) < n ? row[COLUMN(k)] : REAL(0.0);
+    for (int k = 0; k < COLUMNS; k++) to[k] = i < j + COLUMN(k) && i < of.rows && j + COLUMN(k) < of.n ? row[COLUMN(k)] : REAL(0.0);
 }
 
 /* A thread's pairs of a row. A pair at the same place has an `apart` of zeros, so that any finite inverse will do. */
@@ -143,7 +156,7 @@ struct stand {
 DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][COMPONENTS], real delta[ROWS][COLUMNS],
                          real weight[ROWS][COLUMNS], const real y[ROWS][P], LOCAL_PTR const real *y_columns,
                          __global const real *D, __global const real *weights, const struct stand *at,
-                         const struct stand *next, long n, const bool whole) {
+                         const struct stand *next, struct extent of, const bool whole) {
     const int id = (int)get_local_id(0), lane = id % LANES;
     LOCAL_PTR real *const mine = own + at->step * OWN * BS;
     real y_here[P * COLUMNS], of_columns[OWN], sums[SUMS] = {0};
@@ -161,13 +174,13 @@ DEVICE_FN void take_step(wide *totals, LOCAL_PTR real *own, real of_rows[ROWS][C
         real one[COLUMNS];
 #pragma unroll
         for (int k = 0; k < COLUMNS; k++)
-            one[k] = whole || (at->i + s < at->j + COLUMN(k) && at->j + COLUMN(k) < n) ? REAL(1.0) : REAL(0.0);
+            one[k] = whole || (at->i + s < at->j + COLUMN(k) && at->i + s < of.rows && at->j + COLUMN(k) < of.n) ? REAL(1.0) : REAL(0.0);
         weight_here = one;
 #endif
         add_pairs(of_rows[s], of_columns, sums, y[s], y_here, delta[s], weight_here);
-        load_row(delta[s], D, next->i + s, next->j, lane, n, whole);
+        load_row(delta[s], D, next->i + s, next->j, lane, of, whole);
 #ifdef WEIGHTS
-        load_row(weight[s], weights, next->i + s, next->j, lane, n, whole);
+        load_row(weight[s], weights, next->i + s, next->j, lane, of, whole);
 #endif
     }
 #pragma unroll
@@ -199,9 +212,9 @@ DEVICE_FN void hand_rows(__global real *to, real of_rows[ROWS][COMPONENTS], LOCA
  * sums of columns, OWN a step and BS apart; what rows get goes to `to`. */
 DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spread, LOCAL_PTR const real *y_columns,
                           __global real *to, __global const real *Y, __global const real *D,
-                          __global const real *weights, long I, long J, int walk, int end, long n, const bool whole) {
+                          __global const real *weights, long I, long J, int walk, int end, struct extent of, const bool whole) {
     const int id = (int)get_local_id(0), lane = id % LANES, warp = id / LANES;
-    const int rows = (int)(n - I * SIDE < end * DOWN ? n - I * SIDE : end * DOWN);
+    const int rows = (int)(of.rows - I * SIDE < end * DOWN ? of.rows - I * SIDE : end * DOWN);
     real delta[ROWS][COLUMNS], weight[ROWS][COLUMNS];
     struct stand at;
     at.step = first_step(walk * DOWN, whole, I == J);
@@ -209,9 +222,9 @@ DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spr
     at.j = J * SIDE + (long)at.step * ACROSS;
 #pragma unroll
     for (int s = 0; s < ROWS; s++) {
-        load_row(delta[s], D, at.i + s, at.j, lane, n, whole);
+        load_row(delta[s], D, at.i + s, at.j, lane, of, whole);
 #ifdef WEIGHTS
-        load_row(weight[s], weights, at.i + s, at.j, lane, n, whole);
+        load_row(weight[s], weights, at.i + s, at.j, lane, of, whole);
 #endif
     }
     for (int begin = walk * DOWN; begin < rows; begin += DOWN) {
@@ -219,7 +232,7 @@ DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spr
 #pragma unroll
         for (int s = 0; s < ROWS; s++) {
 #pragma unroll
-            for (int c = 0; c < P; c++) y[s][c] = whole || at.i + s < n ? Y[(at.i + s) * P + c] : REAL(0.0);
+            for (int c = 0; c < P; c++) y[s][c] = whole || at.i + s < of.n ? Y[(at.i + s) * P + c] : REAL(0.0);
 #pragma unroll
             for (int c = 0; c < COMPONENTS; c++) of_rows[s][c] = 0;
         }
@@ -235,10 +248,10 @@ DEVICE_FN void walk_block(wide *totals, LOCAL_PTR real *own, LOCAL_PTR real *spr
                 next.i += DOWN;
             }
             next.j = J * SIDE + (long)next.step * ACROSS;
-            take_step(totals, own, of_rows, delta, weight, y, y_columns, D, weights, &at, &next, n, whole);
+            take_step(totals, own, of_rows, delta, weight, y, y_columns, D, weights, &at, &next, of, whole);
             at = next;
         }
-        hand_rows(to, of_rows, spread, I * SIDE + begin, rows - begin, n);
+        hand_rows(to, of_rows, spread, I * SIDE + begin, rows - begin, of.n);
     }
 }
 
@@ -259,9 +272,16 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
     LOCAL ALIGNED_16 real y_columns[P * SIDE], own[STEPS * OWN * BS], spread[ROWS * COMPONENTS * SPREAD];
     LOCAL wide shared[BS];
     const int id = (int)get_local_id(0);
-    const long tiles = (n + SIDE - 1) / SIDE, plane = COMPONENTS * n, walks = tiles * (tiles + 1) / 2 * WALKS;
+    const struct extent of = {n, rows, line};
+    const long tiles = TILES(n), down = TILES(rows), plane = COMPONENTS * n;
+    const long walks = (down * tiles - down * (down - 1) / 2) * WALKS;
     const long begin = (long)get_group_id(0) * each, end = begin + each < walks ? begin + each : walks;
     wide totals[SUMS] = {0, 0, 0, 0};
+    Y += from * P;
+    D += from;
+#ifdef WEIGHTS
+    weights += from;
+#endif
     for (long w = begin; w < end; w += WALKS - w % WALKS) {
         const int first = (int)(w % WALKS), last = (int)(end - w < WALKS - first ? first + (end - w) : WALKS);
         long I = 0, J = w / WALKS;
@@ -275,14 +295,14 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
         barrier(CLK_LOCAL_MEM_FENCE);
         __global real *const of_rows = part + J * plane;
         const long place = I < J ? (first ? tiles + I : I) : first ? 2 * tiles : tiles + I;
-        const bool whole = I < J && (J + 1) * SIDE <= n;
+        const bool whole = I < J && (J + 1) * SIDE <= n && (I + 1) * SIDE <= rows;
 #if defined(KILN_CUDA) || defined(KILN_NVIDIA)
         if (whole)
-            walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, n, true);
+            walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, of, true);
         else
-            walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, n, false);
+            walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, of, false);
 #else /* PoCL 5 aborts on the barriers of a walk under a condition */
-        walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, n, whole);
+        walk_block(totals, own, spread, y_columns, of_rows, Y, D, weights, I, J, first, last, of, whole);
 #endif
         barrier(CLK_LOCAL_MEM_FENCE);
         hand_columns(part + place * plane, own, J, n);
@@ -296,13 +316,16 @@ __kernel void guttman_block(PARAMETERS(guttman_block)) {
 #endif
 
 #ifdef FINISH
-/* Element e of component and point, in tile J, from all its places: the columns of a block have a second one where another group begins
- * in its midst. */
-DEVICE_FN real sum_of_places(__global const real *part, long e, int J, int tiles, long plane, int each) {
-    real sum = part[(tiles + J) * plane + e];
+/* Element e of component and point, in tile J, from all its places: those of columns where blocks above J have rows (`down` rows of blocks
+ * in all), those of rows where the point has one. The columns of a block have a second one where another group begins in its midst. */
+DEVICE_FN real sum_of_places(__global const real *part, long e, int J, int tiles, int down, bool has_row, long plane, int each) {
+    const int above = J < down ? J : down, first = has_row ? J : tiles;
+    real sum = J < down ? part[(tiles + J) * plane + e] : REAL(0.0);
 #pragma unroll 8
-    for (int tile = 0; tile < tiles; tile++) sum += part[tile * plane + e];
-    for (int I = 0; I <= J; I++) {
+    for (int tile = 0; tile < above; tile++) sum += part[tile * plane + e];
+#pragma unroll 8
+    for (int tile = first; tile < tiles; tile++) sum += part[tile * plane + e];
+    for (int I = 0; I <= J && I < down; I++) {
         const int block = I * tiles - I * (I - 1) / 2 + J - I, behind = (block * WALKS / each + 1) * each;
         if (behind < (block + 1) * WALKS) sum += part[(I < J ? tiles + I : 2 * tiles) * plane + e];
     }
@@ -312,11 +335,15 @@ DEVICE_FN real sum_of_places(__global const real *part, long e, int J, int tiles
 /* R, U or the points' sums from the blocks'; the last group also adds the groups' sums up. */
 __kernel GROUP_OF(BS) void guttman_block_finish(PARAMETERS(guttman_block_finish)) {
     LOCAL wide shared[BS];
-    const long tiles = (n + SIDE - 1) / SIDE;
+    const int tiles = (int)TILES(n), down = (int)TILES(rows);
     for (long e = (long)get_global_id(0); e < n * COMPONENTS; e += (long)get_global_size(0)) {
         const long component = e / n, i = e % n;
-        const real sum = sum_of_places(part, e, (int)(i / SIDE), (int)tiles, COMPONENTS * n, (int)each);
-        (component < OF_R ? R : U)[i * OF_R + component % OF_R] = sum;
+        const real sum = sum_of_places(part, e, (int)(i / SIDE), tiles, down, i < rows, COMPONENTS * n, (int)each);
+        (component < OF_R ? R : U)[(from + i) * OF_R + component % OF_R] = sum;
+    }
+    for (long e = (long)get_global_id(0); e < from * OF_R; e += (long)get_global_size(0)) {
+        R[e] = 0;
+        if (COMPONENTS > OF_R) U[e] = 0;
     }
     /* A loop, not a return: PoCL 5 aborts on barriers behind one. */
     const int wanted = get_group_id(0) == get_num_groups(0) - 1 && sums ? SUMS : 0;
