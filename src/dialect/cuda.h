@@ -16,6 +16,7 @@ static_assert(sizeof(long) == 8, "offsets are long, as in OpenCL C");
     extern __shared__ double name##_memory[];                                                                \
     real *const name = (real *)name##_memory;
 #define GROUP_OF(threads) __launch_bounds__(threads) /* __kernel GROUP_OF(BS) void f(...) */
+#define GROUP_BESIDE(threads, groups) __launch_bounds__(threads, groups) /* registers for so many side by side */
 
 #define __kernel extern "C" __global__
 #define __global

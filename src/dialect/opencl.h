@@ -12,11 +12,14 @@
 #define LOCAL __local     /* of an array in a kernel: LOCAL real scratch[BS]; */
 #define LOCAL_PTR __local /* of what a pointer points to: LOCAL_PTR real *scratch */
 /* Local memory whose size the launch decides (ki_arg_local), one piece a kernel: behind the last parameter, and at the start
- * of the body. */
-#define LOCAL_PARAMETER(name) , __local real *name
-#define LOCAL_BEGIN(name)
+ * of the body. NVIDIA's driver aligns it as what the parameter points to, so that doubles would not be where they must in a
+ * piece for floats. */
+#define LOCAL_PARAMETER(name) , __local uint4 *name##_memory
+#define LOCAL_BEGIN(name) __local real *const name = (__local real *)name##_memory;
 #define GROUP_OF(threads)                                                                                    \
     __attribute__((reqd_work_group_size(threads, 1, 1))) /* __kernel GROUP_OF(BS) void f(...) */
+
+#define GROUP_BESIDE(threads, groups) GROUP_OF(threads)
 
 /* *address += value. OpenCL 1.2 has no floating-point atomics, so the sum goes through an integer of the same
  * size: compare and swap until nobody came between. */

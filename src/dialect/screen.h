@@ -36,6 +36,11 @@ DEVICE_FN float power_of_two(int exponent) {
     return REAL_OF((uint)(exponent + 127) << 23);
 }
 
+/* sqrt(x) to a few units in the last place; 0 of what is not positive. */
+DEVICE_FN float root_of(float x) {
+    return x > 0 ? x * inverse_sqrt(fmax(x, 1e-37f)) : 0;
+}
+
 /* Of a row that lanes side by side share. */
 struct narrowed {
     float norm, lost, down; /* ||x||; ||x - x'||; what undoes the scaling */
@@ -56,8 +61,8 @@ DEVICE_FN struct narrowed narrow_values(uint *words, const float *v, const int c
         of.norm += x0 * x0 + x1 * x1;
         of.lost += left0 * left0 + left1 * left1;
     }
-    of.norm = sqrt(sum_of_sharing(of.norm, sharing)) * of.down;
-    of.lost = sqrt(sum_of_sharing(of.lost, sharing)) * of.down;
+    of.norm = root_of(sum_of_sharing(of.norm, sharing)) * of.down;
+    of.lost = root_of(sum_of_sharing(of.lost, sharing)) * of.down;
     return of;
 }
 
@@ -115,7 +120,7 @@ DEVICE_FN float most_lost(LOCAL_PTR float *scratch, __global const float *lost, 
 /* How much less a score must be for its centre to be nearer: twice what rounding moves one by. */
 DEVICE_FN float screen_margin(float norm, float least, float lost, float share, int n) {
     const float inside = norm * norm + 2 * least;
-    const float reach = 1.06f * (norm + sqrt(inside > 0 ? inside : 0.0f));
+    const float reach = 1.06f * (norm + root_of(inside));
     return 2.02f * reach * (norm * share + lost + (float)(n + 64) * 2.4e-7f * norm + 2e-6f * reach);
 }
 
@@ -148,6 +153,115 @@ DEVICE_FN void decide(__global int *found, __global int *doubtful, __global real
 
 DEVICE_FN void load_scales(float (*scale)[4], __global const float *scales, int begin) {
     EACH(q, 4) EACH(e, 4) scale[q][e] = scales[2 * (begin + q * 8) + e];
+}
+
+/* Where rows and centres have one scale: the largest number of a centre below 64; sums begin so that products leave a score
+ * x.c - ||c||^2 / 2, the largest the nearest centre's. A lane t of four has eight columns of each 32. */
+#define LARGEST 65000.0f                                 /* of a scaled row that halves hold */
+#define COLUMN_OF(t, e) ((e) / 4 * 16 + (t)*4 + (e) % 4) /* the e-th of lane t's eight */
+#define PAIRS 192                                        /* of a row in doubt and a centre, that a warp has */
+
+/* What sums of a centre's products begin with, -||c||^2 / 2, in two places; the share that rounding takes of it. */
+DEVICE_FN float lost_of_centre(LOCAL_PTR float *begin, __global const float *centre, float up, float floor,
+                               const int n) {
+    float lost = 0;
+    double norm = 0;
+    for (int j = 0; centre && j < n; j++) {
+        const float x = centre[j] * up, left = x - low_half(halves_of(x, 0.0f));
+        lost += left * left;
+        norm += (double)x * (double)x;
+    }
+    begin[0] = begin[2] = centre ? (float)(norm / -2) : -NONE;
+    return lost > 0 ? 1.001f * sqrt(lost) / ((float)sqrt(norm) + floor) : 0;
+}
+
+/* How much less a score may be than `most`, the largest: of a row of n columns, scaled as centres are, with ||x|| = norm and
+ * ||x - x'|| = lost, where ||c - c'|| <= share (||c|| + floor). */
+DEVICE_FN float scaled_margin(float norm, float lost, float share, float floor, float most, int n) {
+    const float reach = 1.06f * (norm + root_of(norm * norm - 2 * most));
+    const float each = lost + (float)(n + 64) * 2.4e-7f * norm + 6e-6f * reach;
+    return 2.02f * (norm * share * (reach + floor) + reach * each);
+}
+
+/* Rows of a warp that several centres may be nearest to, and these: all those of 32 rows side by side. */
+struct doubts {
+    double distance[PAIRS];
+    int row[PAIRS], centre[PAIRS], count;
+};
+
+/* The warp measures their distances in double, eight lanes each. */
+DEVICE_FN void measure_doubts(LOCAL_PTR struct doubts *of, __global const float *X, __global const float *C,
+                              const int n) {
+    const int lane = (int)get_local_id(0) % 32, count = of->count;
+    for (int first = 0; first < count; first += 4) {
+        const int p = first + lane / 8;
+        const bool here = p < count && of->centre[p] >= 0;
+        __global const float *x = X + (here ? (long)of->row[p] : 0) * n;
+        __global const float *c = C + (here ? (long)of->centre[p] : 0) * n;
+        double distance = 0;
+        for (int j = lane % 8; j < n; j += 8) {
+            const double apart = (double)x[j] - (double)c[j];
+            distance += apart * apart;
+        }
+        for (int mask = 4; mask; mask /= 2) distance += of_lane_xor_wide(distance, mask);
+        if (here && lane % 8 == 0) of->distance[p] = distance;
+    }
+}
+
+/* The same for rows that any centre may be nearest to (-1): a centre a lane. */
+DEVICE_FN void measure_all_doubts(LOCAL_PTR struct doubts *of, __global const float *X,
+                                  __global const float *C, const int n, int k) {
+    const int lane = (int)get_local_id(0) % 32, count = of->count;
+    for (int p = 0; p < count; p++) {
+        if (of->centre[p] >= 0) continue;
+        __global const float *x = X + (long)of->row[p] * n;
+        double least = INFINITY;
+        int nearest = lane;
+        for (int c = lane; c < k; c += 32) {
+            double distance = 0;
+            for (int j = 0; j < n; j++) {
+                const double apart = (double)x[j] - (double)C[(long)c * n + j];
+                distance += apart * apart;
+            }
+            if (distance < least) least = distance, nearest = c;
+        }
+        for (int mask = 16; mask; mask /= 2) {
+            const double other = of_lane_xor_wide(least, mask);
+            const int number = of_lane_xor_int(nearest, mask);
+            if (other < least || (other == least && number < nearest)) least = other, nearest = number;
+        }
+        warp_sync();
+        if (lane == 0) of->centre[p] = nearest, of->distance[p] = least;
+        warp_sync();
+    }
+}
+
+/* Whether another centre is nearer to the same row. Rows of one warp's 32 lie side by side in the list. */
+DEVICE_FN bool beaten(LOCAL_PTR const struct doubts *of, int p) {
+    bool nearer = false;
+    for (int way = -1; way < 2; way += 2)
+        for (int q = p + way; q >= 0 && q < of->count && of->row[q] / 32 == of->row[p] / 32; q += way)
+            nearer |= of->row[q] == of->row[p] &&
+                      (of->distance[q] < of->distance[p] ||
+                       (of->distance[q] == of->distance[p] && of->centre[q] < of->centre[p]));
+    return nearer;
+}
+
+/* Labels of the rows that were in doubt, and how far their centres are where that is wanted. */
+DEVICE_FN void settle_doubts(__global int *found, __global float *apart, LOCAL_PTR struct doubts *of,
+                             __global const float *X, __global const float *C, const int n, int k) {
+    const int lane = (int)get_local_id(0) % 32;
+    measure_doubts(of, X, C, n);
+    measure_all_doubts(of, X, C, n, k);
+    warp_sync();
+    for (int p = lane; p < of->count; p += 32) {
+        if (beaten(of, p)) continue;
+        found[of->row[p]] = of->centre[p];
+        if (apart) apart[of->row[p]] = (float)of->distance[p];
+    }
+    warp_sync();
+    if (lane == 0) of->count = 0;
+    warp_sync();
 }
 #endif
 #endif

@@ -5,7 +5,7 @@
 #define __shared__ thread_local
 #define __constant__ static
 #define __forceinline__ inline
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 /* Of kernels for GPUs that have them; cuda.h has the instructions. */
 #define copies_commit() ((void)0)

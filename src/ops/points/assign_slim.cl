@@ -1,32 +1,47 @@
 /* GPU body of kiln_assign for rows of f32 with few columns, where all centres fit into local memory as halves: the screening of
- * assign_screen.cl by warps that wait for nobody.
+ * assign_screen.cl by warps that wait for nobody, and leave no row in doubt.
  *
- * A warp has 32 rows in registers, as tensor cores take them, and goes through the centres 32 at a time. Products do not care in
- * which order columns come, so that lane t of four has the columns 8 t to 8 t + 7 of every 32, of rows and of centres: 16 bytes of
- * halves a centre, and of eight centres side by side all banks. Local memory has the centres by BLOCKS of 32 columns, then half
- * their squared norms.
+ * A warp has 16 rows in registers, as tensor cores take them, and goes through the centres BLOCK at a time. Products do not care in
+ * which order columns come, so that lane t of four has the columns 4 t to 4 t + 3 and 16 + 4 t to 19 + 4 t of every 32, of rows and of
+ * centres: 16 bytes of halves a centre, and of eight centres side by side all banks. Local memory has the centres by BLOCKS of 32
+ * columns, then half their squared norms.
  *
- * One power of two scales all centres, and a row's scores are compared as g h - x'.c', g what the scales of both leave of h: one
- * instruction each. ||c - c'|| <= share (||c|| + floor), floor a small part of the largest number of all. */
+ * One power of two scales rows and centres, so that the largest number of a centre is below 64. Sums begin at -||c'||^2 / 2, so that
+ * products leave the score x.c - ||c||^2 / 2 without an instruction more; the largest is the nearest centre's. What rounding to halves
+ * took from each row and centre is measured: ||c - c'|| <= share (||c|| + floor), floor a small part of the largest number of all.
+ *
+ * The largest score of a row, and the bound for the error of all, make a limit; the sign of score - limit says whether a centre may be
+ * the nearest. More centres than a block are gone through twice. Where more than one remains, the warp measures them in double. */
 
-#define ARGUMENTS_assign_slim(FIRST, NEXT) ARGUMENTS_nearest(FIRST, NEXT)
+/* apart: ||x - c||^2 of each row and its centre; 0: not wanted. */
+#define ARGUMENTS_assign_slim(FIRST, NEXT)                                                                   \
+    FIRST(SPACE, int, found)                                                                                 \
+    NEXT(SPACE, real, apart)                                                                                 \
+    NEXT(TABLE, int, state)                                                                                  \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(IN, real, C)                                                                                        \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, k)
 
 #ifndef KI_HOST
 #if defined(BULK) && defined(SCREEN) && !defined(REAL_F64)
 #define GROUP 256
 #define DEPTH ((COLS + 31) / 32 * 32)
 #define BLOCKS (DEPTH / 32)
-#define ROWS 4 /* that a lane has scores of */
+#define WARP_ROWS 16       /* of which each has two candidates of four lanes at most */
+#define ROWS 2             /* that a lane has scores of */
+#define BLOCK (8 * TILES)  /* centres at a time */
+#define SCORES (2 * TILES) /* of them, that a lane has of a row: 32 at most */
+#ifdef ONE_BLOCK /* has all centres: known when the kernel is built, so that scores stay in registers */
+#define END BLOCK
+#else
+#define END k
+#endif
 
-/* What is known of the centres. */
+/* What is known of the centres: what scales them and the rows; the bound for what is lost of one, scaled. */
 struct centres {
-    float down, share, floor;
+    float up, share, floor;
 };
-
-/* Of a power of two. */
-DEVICE_FN float inverse_of_power(float power) {
-    return REAL_OF(0x7f000000u - BITS_OF(power));
-}
 
 /* The largest of what the threads have. */
 DEVICE_FN float most_of_group(LOCAL_PTR float *scratch, float mine) {
@@ -39,147 +54,202 @@ DEVICE_FN float most_of_group(LOCAL_PTR float *scratch, float mine) {
 }
 
 DEVICE_FN struct centres slim_centres(LOCAL_PTR uint *to, LOCAL_PTR float *scratch, __global const float *C,
-                                      __global const float *halves, int padded, int k) {
+                                      int padded, int k) {
     const int id = (int)get_local_id(0);
-    LOCAL_PTR float *const half = (LOCAL_PTR float *)(to + padded * (DEPTH / 2));
+    LOCAL_PTR float *const begin = (LOCAL_PTR float *)(to + padded * (DEPTH / 2));
     float most = 0, share = 0;
     struct centres of;
     for (int e = id; e < k * COLS; e += GROUP) most = fmax(most, fabs(C[e]));
     most = most_of_group(scratch, most);
-    const int exponent = exponent_of(most);
-    const float up = power_of_two(exponent);
+    of.up = power_of_two(exponent_of(most) - 8);
+    of.floor = most * of.up * 0.00390625f;
     for (int e = id; e < padded * (DEPTH / 2); e += GROUP) {
-        const int c = e / (DEPTH / 2), word = e % (DEPTH / 2), j = 2 * word;
+        const int c = e / (DEPTH / 2), word = e % (DEPTH / 2);
+        const int j = word / 16 * 32 + COLUMN_OF(word % 16 / 4, word % 4 * 2);
         const float x0 = c < k && j < COLS ? C[c * COLS + j] : 0, x1 = c < k && j + 1 < COLS ? C[c * COLS + j + 1] : 0;
-        to[(word / 16 * padded + c) * 16 + word % 16] = halves_of(x0 * up, x1 * up);
+        to[(word / 16 * padded + c) * 16 + word % 16] = halves_of(x0 * of.up, x1 * of.up);
     }
-    of.down = power_of_two(-exponent);
-    of.floor = most * 0.00390625f;
-    for (int c = id; c < padded; c += GROUP) {
-        float lost = 0, norm = 0;
-        half[c] = c < k ? halves[c] : NONE;
-        for (int j = 0; c < k && j < COLS; j++) {
-            const float x = C[c * COLS + j], left = x * up - low_half(halves_of(x * up, 0.0f));
-            lost += left * left;
-            norm += x * up * (x * up);
-        }
-        if (lost > 0) share = fmax(share, 1.001f * sqrt(lost) / (sqrt(norm) + of.floor * up));
-    }
+    for (int c = id; c < padded; c += GROUP)
+        share = fmax(share, lost_of_centre(begin + c / 2 * 4 + c % 2, c < k ? C + c * COLS : 0, of.up, of.floor, COLS));
     of.share = most_of_group(scratch, share);
     return of;
 }
 
-/* What a warp has of its rows. */
+/* What a warp has of its rows: halves; ||x|| and ||x - x'||, scaled. */
 struct slim {
-    uint left[ROWS / 2][2 * BLOCKS][4];
-    struct narrowed of[ROWS];
+    uint left[2 * BLOCKS][4];
+    float norm[ROWS], lost[ROWS];
 };
 
-DEVICE_FN void slim_rows(struct slim *to, __global const float *X, long first, long rows) {
+/* A lane's numbers of a row of X or C. */
+DEVICE_FN void slim_load(float *v, __global const float *X, long row) {
     const int t = (int)get_local_id(0) % 4;
-    EACH(i, ROWS) {
-        const long row = first + i * 8 < rows ? first + i * 8 : rows - 1;
-        __global const float *x = X + row * COLS + 8 * t;
-        float v[8 * BLOCKS];
-        uint words[4 * BLOCKS];
-        EACH(b, BLOCKS) {
+    __global const float *x = X + row * COLS;
 #ifdef ALIGNED
-            EACH(e, 2) {
-                const float4 some = *(__global const float4 *)(x + 32 * b + 4 * e);
-                v[8 * b + 4 * e] = some.x;
-                v[8 * b + 4 * e + 1] = some.y;
-                v[8 * b + 4 * e + 2] = some.z;
-                v[8 * b + 4 * e + 3] = some.w;
-            }
+    EACH(b, 2 * BLOCKS) {
+        const float4 some = *(__global const float4 *)(x + 16 * b + 4 * t);
+        v[4 * b] = some.x;
+        v[4 * b + 1] = some.y;
+        v[4 * b + 2] = some.z;
+        v[4 * b + 3] = some.w;
+    }
 #else
-            EACH(e, 8) v[8 * b + e] = 32 * b + 8 * t + e < COLS ? x[32 * b + e] : 0;
+    EACH(b, BLOCKS) EACH(e, 8) {
+        const int j = 32 * b + COLUMN_OF(t, e);
+        v[8 * b + e] = j < COLS ? x[j] : 0;
+    }
 #endif
+}
+
+/* Those of the lane's rows, `first` and eight further on; of the last row where they are not there. */
+DEVICE_FN void slim_rows(float (*v)[8 * BLOCKS], __global const float *X, long first, long rows) {
+    EACH(i, ROWS) slim_load(v[i], X, first + i * 8 < rows ? first + i * 8 : rows - 1);
+}
+
+DEVICE_FN void slim_narrow(struct slim *to, const float (*v)[8 * BLOCKS], float up) {
+    EACH(i, ROWS) {
+        float norm = 0, lost = 0;
+        EACH(q, 4 * BLOCKS) {
+            const float x0 = v[i][2 * q] * up, x1 = v[i][2 * q + 1] * up;
+            const uint both = halves_of(x0, x1);
+            const float left0 = x0 - low_half(both), left1 = x1 - high_half(both);
+            norm += x0 * x0 + x1 * x1;
+            lost += left0 * left0 + left1 * left1;
+            to->left[q / 2][q % 2 * 2 + i] = both;
         }
-        to->of[i] = narrow_values(words, (const float *)v, 4 * BLOCKS, 4);
-        EACH(b, 2 * BLOCKS) EACH(e, 2) to->left[i / 2][b][2 * e + i % 2] = words[2 * b + e];
+        to->norm[i] = root_of(sum_of_sharing(norm, 4));
+        to->lost[i] = root_of(sum_of_sharing(lost, 4));
     }
 }
 
-/* The products of the rows with 32 centres. */
-DEVICE_FN void slim_products(float (*sum)[4][4], const struct slim *of, uint at, int padded) {
-    EACH(i, ROWS / 2) EACH(q, 4) EACH(e, 4) sum[i][q][e] = 0;
-    EACH(q, 4) EACH(b, BLOCKS) {
-        uint right[4];
-        load_words(right, at + (uint)(b * padded + q * 8) * 64);
-        EACH(i, ROWS / 2) {
-            multiply_halves(sum[i][q], of->left[i][2 * b], right[0], right[1]);
-            multiply_halves(sum[i][q], of->left[i][2 * b + 1], right[2], right[3]);
+/* The scores of the rows and a block of centres: of each eight, two of either row. */
+DEVICE_FN void slim_scores(float (*score)[4], const struct slim *of, uint at, uint begin, int padded) {
+    EACH(q, TILES) {
+        load_words((uint *)score[q], begin + (uint)q * 64);
+        EACH(b, BLOCKS) {
+            uint right[4];
+            load_words(right, at + (uint)(b * padded + q * 8) * 64);
+            multiply_halves(score[q], of->left[2 * b], right[0], right[1]);
+            multiply_halves(score[q], of->left[2 * b + 1], right[2], right[3]);
         }
     }
 }
 
-/* Eight scores of one row, their numbers in the last bits of each, as `see` has them; the third one, too, as few centres often have
- * two of the least among eight. */
-DEVICE_FN void see_scaled(struct least *to, const float (*sum)[4], const float (*half)[2], int i, float g, int begin) {
-    struct least of = {NONE, NONE, NONE, begin, begin};
-    EACH(q, 4) EACH(p, 2) {
-        const float score = half[q][p] * g - sum[q][i % 2 * 2 + p];
-        const float numbered = REAL_OF((BITS_OF(score) & ~7u) | (uint)(2 * q + p));
-        const float after = fmax(of.first, numbered);
-        of.first = fmin(of.first, numbered);
-        of.third = fmin(of.third, fmax(of.second, after));
-        of.second = fmin(of.second, after);
+/* Centres of a lane that may be a row's nearest: how many, and two of them. */
+struct candidates {
+    int count, first, second;
+};
+
+/* Adds those of a block whose scores are not below the limit. */
+DEVICE_FN void slim_note(struct candidates *to, const float (*score)[4], int i, float limit, int begin) {
+    uint below = 0;
+    EACH(s, SCORES) {
+        const int from = SCORES - 1 - s;
+        below = below << 1 | BITS_OF(score[from / 2][i * 2 + from % 2] - limit) >> 31;
     }
-    join(to, &of);
+    for (uint left = ~below & (0xffffffffu >> (32 - SCORES)); left; left &= left - 1) {
+        const int bit = lowest_bit(left), c = begin + bit / 2 * 8 + bit % 2;
+        if (to->count++ == 0) to->first = c;
+        to->second = c;
+    }
 }
 
-/* How much less a score must be, `first` being the least. */
-DEVICE_FN float slim_margin(const struct narrowed *x, const struct centres *of, float first) {
-    const float inside = x->norm * x->norm + 2 * first;
-    const float reach = 1.06f * (x->norm + sqrt(inside > 0 ? inside : 0.0f));
-    const float each = x->lost + (float)(COLS + 64) * 2.4e-7f * x->norm + 2e-6f * reach;
-    return 2.02f * (x->norm * of->share * (reach + of->floor) + reach * each);
+/* The row's label where there is one candidate. Where there are more, -1, and a place among the doubts for each, or one for all
+ * centres (-1) where a lane has more than two or numbers are too large for scores. */
+DEVICE_FN int slim_settle(LOCAL_PTR struct doubts *to, const struct candidates *mine, int row, int rows, bool huge) {
+    const int t = (int)get_local_id(0) % 4;
+    int all = mine->count > 2 ? 1 << 16 : mine->count, label = mine->first;
+    EACH(step, 2) {
+        all += of_lane_xor_int(all, 1 << step);
+        label += of_lane_xor_int(label, 1 << step);
+    }
+    const bool crowd = huge || all >= 1 << 16 || all == 0;
+    if (!crowd && all == 1) return label;
+    const int number = row >= rows ? 0 : crowd ? t == 0 : mine->count;
+    for (int i = 0; i < number; i++) {
+        const int place = count_local(&to->count, 1);
+        to->row[place] = row;
+        to->centre[place] = crowd ? -1 : i ? mine->second : mine->first;
+    }
+    return -1;
 }
 
-__kernel GROUP_OF(GROUP) void assign_slim(PARAMETERS(assign_slim)) {
+/* What is wanted of a row, by its four lanes. */
+DEVICE_FN void slim_give(__global int *found, __global float *apart, int label, __global const float *X,
+                         __global const float *C, long row) {
+    const int t = (int)get_local_id(0) % 4;
+    if (apart) {
+        float x[8 * BLOCKS], c[8 * BLOCKS], sum = 0;
+        slim_load(x, X, row);
+        slim_load(c, C, label < 0 ? 0 : label);
+        EACH(j, 8 * BLOCKS) sum += (x[j] - c[j]) * (x[j] - c[j]);
+        sum = sum_of_sharing(sum, 4);
+        if (t == 0 && label >= 0) apart[row] = sum;
+    }
+    if (t == 0 && label >= 0) found[row] = label;
+}
+
+/* Labels of the lane's rows. */
+DEVICE_FN void slim_find(int *label, LOCAL_PTR struct doubts *to, const struct slim *own, const struct centres *centres,
+                         uint centres_at, uint begin_at, bool huge, int padded, long first, long rows, int k) {
+    const int t = (int)get_local_id(0) % 4, end = END;
+    const struct candidates none = {0, 0, 0};
+    struct candidates mine[ROWS];
+    float score[TILES][4], limit[ROWS];
+    EACH(i, ROWS) {
+        mine[i] = none;
+        limit[i] = -NONE;
+    }
+    for (int c = 0; c < end; c += BLOCK) {
+        slim_scores(score, own, centres_at + (uint)c * 64, begin_at + (uint)c * 8, padded);
+        EACH(i, ROWS) EACH(s, SCORES) limit[i] = fmax(limit[i], score[s / 2][i * 2 + s % 2]);
+    }
+    EACH(i, ROWS) {
+        for (int mask = 1; mask < 4; mask *= 2) limit[i] = fmax(limit[i], of_lane_xor(limit[i], mask));
+        limit[i] -= scaled_margin(own->norm[i], own->lost[i], centres->share, centres->floor, limit[i], COLS);
+    }
+    for (int c = 0; c < end; c += BLOCK) {
+        if (end > BLOCK) slim_scores(score, own, centres_at + (uint)c * 64, begin_at + (uint)c * 8, padded);
+        EACH(i, ROWS) slim_note(&mine[i], (const float(*)[4])score, i, limit[i], c + t * 2);
+    }
+    EACH(i, ROWS)
+    label[i] = slim_settle(to, &mine[i], (int)(first + i * 8), (int)rows, huge || !(own->norm[i] < LARGEST));
+}
+
+__kernel GROUP_BESIDE(GROUP, COLS <= 32 ? 2 : 1) void assign_slim(PARAMETERS(assign_slim)) {
     RING_BEGIN
     LOCAL float scratch[GROUP];
-    const int lane = (int)get_local_id(0) % 32, t = lane % 4, padded = (k + 31) / 32 * 32;
+    LOCAL struct doubts all[GROUP / 32];
+    const int lane = (int)get_local_id(0) % 32, t = lane % 4, padded = (k + BLOCK - 1) / BLOCK * BLOCK;
     const uint centres_at = shared_address(ring) + (uint)(lane / 4 * 64 + t * 16);
-    LOCAL_PTR const float *const half_at = (LOCAL_PTR float *)ring + padded * (DEPTH / 2) + t * 2;
-    const bool huge_centre = state[1];
-    const struct centres centres = slim_centres((LOCAL_PTR uint *)ring, scratch, C, halves, padded, k);
-    for (long top = (long)(get_global_id(0) / 32) * 32; top < rows; top += (long)get_global_size(0)) {
+    const uint begin_at = shared_address(ring) + (uint)(padded * DEPTH * 2 + t * 16);
+    LOCAL_PTR struct doubts *const doubts = all + get_local_id(0) / 32;
+    const bool huge = state[1];
+    const long step = (long)(get_global_size(0) / 32) * WARP_ROWS;
+    long top = (long)(get_global_id(0) / 32) * WARP_ROWS;
+    float v[ROWS][8 * BLOCKS];
+    doubts->count = 0;
+    const struct centres centres = slim_centres((LOCAL_PTR uint *)ring, scratch, C, padded, k);
+    slim_rows(v, X, top + lane / 4, rows);
+    for (; top < rows; top += step) {
+        const long first = top + lane / 4;
         struct slim own;
-        struct least mine[ROWS];
-        const struct least none = {NONE, NONE, NONE, 0, 0};
-        float g[ROWS];
-        slim_rows(&own, X, top + lane / 4, rows);
+        int label[ROWS];
+        slim_narrow(&own, (const float(*)[8 * BLOCKS])v, centres.up);
+        slim_rows(v, X, first + step, rows);
+        slim_find(label, doubts, &own, &centres, centres_at, begin_at, huge, padded, first, rows, k);
         EACH(i, ROWS) {
-            mine[i] = none;
-            g[i] = inverse_of_power(own.of[i].down) * inverse_of_power(centres.down);
+            const bool there = first + i * 8 < rows;
+            slim_give(found, apart, there ? label[i] : -1, X, C, there ? first + i * 8 : rows - 1);
         }
-        for (int c = 0; c < padded; c += 32) {
-            float sum[ROWS / 2][4][4], half[4][2];
-            slim_products(sum, &own, centres_at + (uint)c * 64, padded);
-            EACH(q, 4) EACH(p, 2) half[q][p] = half_at[c + q * 8 + p];
-            EACH(i, ROWS)
-                see_scaled(&mine[i], (const float(*)[4])sum[i / 2], (const float(*)[2])half, i, g[i], c + t * 2);
-        }
-        EACH(i, ROWS) join_lanes(&mine[i]);
-        EACH(i, ROWS) { /* lane t of four decides row t */
-            if (t != i) continue;
-            mine[0] = mine[i];
-            own.of[0] = own.of[i];
-        }
-        const long row = top + lane / 4 + t * 8;
-        const float scale = own.of[0].down * centres.down, norm = own.of[0].norm;
-        mine[0].first *= scale;
-        mine[0].second *= scale;
-        mine[0].third *= scale;
-        if (row < rows)
-            decide(found, doubtful, limits, state, row, rows, &mine[0], slim_margin(&own.of[0], &centres, mine[0].first),
-                   huge_centre || !(norm * norm < HUGE_SQUARE));
+        warp_sync();
+        if (doubts->count > PAIRS - WARP_ROWS * 8) settle_doubts(found, apart, doubts, X, C, COLS, k);
     }
+    settle_doubts(found, apart, doubts, X, C, COLS, k);
 }
 #endif
 
 /* The variants that differ in text, as the tests build them. */
-// build SCREEN COLS=13 RING_BYTES=32768
-// build SCREEN ALIGNED COLS=64 RING_BYTES=32768
+// build SCREEN COLS=13 TILES=4 RING_BYTES=32768
+// build SCREEN ALIGNED ONE_BLOCK COLS=64 TILES=16 RING_BYTES=32768
 #endif

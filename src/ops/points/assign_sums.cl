@@ -2,6 +2,8 @@
  *
  * Where sums of all clusters fit into local memory, a group has its own and goes through tiles of rows (assign_own): a row sets its
  * bit among its cluster's, and the threads of a cluster, a column each, add up the rows whose bits are set, in their order.
+ * Where labels come with distances, and there is room for more sums, lines of threads have their own and wait for nobody
+ * (assign_lines): a thread has a column of each row, and rows are on their way while others are added.
  * Elsewhere rows are sorted by cluster and cut into pieces of equally many, whatever the clusters' sizes, and a group adds up what
  * each cluster has in its piece (assign_pieces). Along the sorted rows the cluster's number c and the piece's number p only rise, and
  * one of them does between two parts, so that p + c is a place for each part.
@@ -23,6 +25,16 @@
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, shares)
+
+/* apart: ||x - c||^2 of each row and its centre. */
+#define ARGUMENTS_assign_lines(FIRST, NEXT)                                                                  \
+    FIRST(SPACE, wide, partial)                                                                              \
+    NEXT(TABLE, int, key)                                                                                    \
+    NEXT(TABLE, real, apart)                                                                                 \
+    NEXT(IN, real, X)                                                                                        \
+    NEXT(IN, real, weights)                                                                                  \
+    NEXT(VALUE, long, rows)                                                                                  \
+    NEXT(VALUE, int, k)
 
 #define ARGUMENTS_assign_pieces(FIRST, NEXT)                                                                 \
     FIRST(SPACE, wide, partial)                                                                              \
@@ -185,6 +197,79 @@ __kernel GROUP_OF(GROUP) void assign_own(PARAMETERS(assign_own) LOCAL_PARAMETER(
 }
 #endif
 
+#ifdef LINES
+/* COLS columns, the weight and the distance: ACROSS threads of a line for them; AHEAD rows on their way to a line while it adds as
+ * many, four at once. */
+#define WIDTH (COLS + 2)
+#define EACH_OF(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
+
+/* What a thread has of rows: their clusters, and its column of them. */
+struct ahead {
+    int key[AHEAD];
+    real x[AHEAD];
+};
+
+/* A thread reads from[row * step] of each row, and takes 1 where its column `counts`; 0 of rows that are not there. */
+DEVICE_FN void lines_load(struct ahead *to, __global const int *key, __global const real *from, int step, bool counts,
+                          long first, long rows) {
+    const int left = (int)(rows - first < AHEAD ? rows - first : AHEAD);
+    if (left <= 0) return;
+    key += first;
+    from += first * step;
+    EACH_OF(r, AHEAD) {
+        const int row = r < left ? r : 0;
+        const real x = counts ? REAL(1.0) : from[row * step];
+        to->key[r] = key[row];
+        to->x[r] = r < left ? x : REAL(0.0);
+    }
+}
+
+/* Adds s x of four rows from r on to a thread's sums. All are read before any is written: of rows of one cluster each goes on with
+ * what the one before it has left. */
+DEVICE_FN void lines_add(LOCAL_PTR wide *sums, const struct ahead *of, __global const real *weights, int r, long first,
+                         long rows) {
+    wide sum[4];
+    EACH_OF(i, 4) sum[i] = sums[of->key[r + i] * WIDTH];
+    EACH_OF(i, 4) {
+        EACH_OF(e, i) if (of->key[r + e] == of->key[r + i]) sum[i] = sum[e];
+#ifdef WEIGHTED
+        const long row = first + r + i < rows ? first + r + i : rows - 1;
+        sum[i] += (wide)weights[row] * (wide)of->x[r + i];
+#else
+        sum[i] += (wide)of->x[r + i];
+#endif
+    }
+    EACH_OF(i, 4) sums[of->key[r + i] * WIDTH] = sum[i];
+}
+
+__kernel GROUP_OF(GROUP) void assign_lines(PARAMETERS(assign_lines) LOCAL_PARAMETER(room)) {
+    LOCAL_BEGIN(room)
+    const int id = (int)get_local_id(0), lines = GROUP / ACROSS, size = k * WIDTH, j = id % ACROSS;
+    const int mine = j < COLS ? j + 2 : j == COLS ? 0 : 1; /* the place of the column in a part */
+    const long groups = (long)get_num_groups(0), group = (long)get_group_id(0), step = groups * lines * AHEAD;
+    LOCAL_PTR wide *const all = (LOCAL_PTR wide *)room, *const sums = all + id / ACROSS * size + mine;
+    __global const real *const from = j < COLS ? X + j : apart;
+    long first = (group * lines + id / ACROSS) * AHEAD;
+    struct ahead now, next;
+    for (int e = id; e < lines * size; e += GROUP) all[e] = 0;
+    barrier(CLK_LOCAL_MEM_FENCE);
+    if (j < WIDTH) {
+        lines_load(&next, key, from, j < COLS ? COLS : 1, j == COLS, first, rows);
+        for (; first < rows; first += step) {
+            now = next;
+            lines_load(&next, key, from, j < COLS ? COLS : 1, j == COLS, first + step, rows);
+            EACH_OF(q, AHEAD / 4) lines_add(sums, &now, weights, 4 * q, first, rows);
+        }
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    for (int e = id; e < size; e += GROUP) {
+        wide sum = 0;
+        for (int line = 0; line < lines; line++) sum += all[line * size + e];
+        partial[(e / WIDTH * groups + group) * WIDTH + e % WIDTH] = sum;
+    }
+}
+#endif
+
 #ifdef PIECES
 #define DOWN (GROUP / ACROSS)
 #define OF_EACH(v) _Pragma("unroll") for (int v = 0; v < EACH; v++)
@@ -296,6 +381,8 @@ __kernel GROUP_OF(GROUP) void assign_pieces(PARAMETERS(assign_pieces)) {
 // build JOIN GROUP=128 ACROSS=32
 // build OWN GROUP=256 COLS=3 ACROSS=4 AT_ONCE=1024
 // build OWN GROUP=1024 COLS=32 ACROSS=32 AT_ONCE=256
+// build LINES GROUP=512 COLS=32 ACROSS=64 AHEAD=16
+// build LINES WEIGHTED GROUP=128 COLS=4 ACROSS=8 AHEAD=16
 // build PIECES GROUP=128 ACROSS=32 EACH=1
 // build PIECES GROUP=128 ACROSS=128 EACH=4
 // build PIECES CSR GROUP=128 ACROSS=1
