@@ -57,10 +57,11 @@ static void swap(struct ki_newton_work *work) {
     work->there = former;
 }
 
-/* What differences of the objective mean nothing below. */
+/* What differences of the objective mean nothing below. Losses of a glm may have either sign, and cancel; others only add up. */
 static double noise_of(const struct ki_newton_work *work) {
     const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
-    return 32 * epsilon * fmax(fabs(work->here.objective), fabs(work->first));
+    const double first = work->problem.kind == KILN_LOSS_GLM ? fabs(work->first) : 0;
+    return 32 * epsilon * fmax(fabs(work->here.objective), first);
 }
 
 /* The length at which the parabola through both values and the slope is least, within reason. */

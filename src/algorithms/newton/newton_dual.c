@@ -14,7 +14,7 @@
 #include "algorithms/newton/newton_centre.h"
 #include "algorithms/newton/newton_dual.h"
 
-enum { SWEEPS = 1000, SWEEPS_LOGISTIC = 120, SEED = 20081, ROOM = 8 };
+enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081, ROOM = 8 };
 /* SWEEPS_LOGISTIC: where more are wanted, Newton's method is faster from there on. ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
  * so small that w need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of n that Newton's
  * method goes over in an inner iteration, beside the pass. */
