@@ -19,6 +19,7 @@
 #include "ops/linear/newton.h"
 #include "ops/linear/scales.h"
 #include "ops/sampled/gamma.h"
+#include "ops/vectors/reduce.h"
 #include "derived/sparse_columns.h"
 
 enum { KI_BLOCK = 64 }; /* columns that kiln_cg_step takes; more targets are solved block by block */

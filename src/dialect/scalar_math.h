@@ -107,6 +107,8 @@ SCALAR_FN wide reduce_step(wide sum, wide x, wide y, int kind, wide scale) {
     switch (kind) {
     case 0: return sum + x * y;
     case 4: return sum + x;
+    case 5: return x == 0 || x == 1 ? sum + x : (wide)NAN;
+    case 6: return x == 1 || x == -1 ? sum + (x > 0 ? 1 : 0) : (wide)NAN;
     case 1: return sum + (x < 0 ? -x : x);
     case 2: return sum + (x * scale) * (x * scale);
     default: return reduce_join(sum, x < 0 ? -x : x, kind);

@@ -80,18 +80,17 @@ done:
 }
 
 /* The moments, and the right-hand side of a single target where they come with it. */
-static kiln_status measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y) {
+static kiln_status measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y,
+                           double sum) {
     kiln_status status;
-    moments->y = kiln_matrix_cols(y) == 1 ? y : NULL;
-    if (moments->y && !system->options.no_intercept) {
-        TRY(kiln_dot(&moments->d, y, system->s));
-        moments->d /= system->weight;
-        if (kiln_matrix_type(y) == KILN_F32) moments->d = (float)moments->d;
-    }
+    if (kiln_matrix_cols(y) == 1) moments->y = y;
+    if (moments->y && !system->options.no_intercept) moments->d = sum / system->weight;
+    if (kiln_matrix_type(y) == KILN_F32) moments->d = (float)moments->d;
     TRY(ki_moments_measure(moments, system->X, system->s, system->weight));
     system->passes += moments->passes;
     system->right = moments->right;
     system->right_about = moments->d;
+    system->right_sum = sum - system->weight * moments->d;
     moments->right = NULL;
 done:
     return status;
@@ -101,15 +100,19 @@ static kiln_status system_new(struct ki_system *system, const kiln_matrix *y) {
     kiln_status status;
     const kiln_matrix *X = system->X;
     struct ki_moments moments = {0};
+    double sum = 0; /* of the only target: finite if that is, and does not overflow */
     TRY(kiln_matrix_dense(&system->ones, kiln_matrix_device(X), kiln_matrix_type(X), kiln_matrix_rows(X), 1,
                           NULL));
     TRY(kiln_fill(system->ones, 1));
     system->s = system->options.weights ? system->options.weights : system->ones;
-    TRY(kiln_dot(&system->weight, system->s, system->ones));
+    system->weight = (double)kiln_matrix_rows(X);
+    if (system->options.weights) TRY(kiln_dot(&system->weight, system->s, system->ones));
     if (!(system->weight > 0)) TRY(ki_fail(KILN_ERR_DATA, "%s: the weights are all zero", call));
     system->bytes = ki_bytes_of(X);
+    if (kiln_matrix_cols(y) == 1) TRY(kiln_dot(&sum, y, system->s));
+    if (kiln_matrix_cols(y) > 1 || !isfinite(sum)) TRY(ki_check_finite(call, "y", y, false));
     TRY(ki_walk_measure(&moments, system, y));
-    if (!system->walk.A) TRY(measure(&moments, system, y));
+    if (!system->walk.A) TRY(measure(&moments, system, y, sum));
     TRY(build_vectors(system, &moments));
 done:
     ki_moments_free(&moments);
@@ -260,7 +263,6 @@ kiln_status kiln_linreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
     TRY(KI_CHECK_RESULT(kiln_report, report));
     TRY(ki_check_strength(call, "l2", &system.options.l2, 0));
     TRY(check_arguments(W, b, X, y, &system.options));
-    TRY(ki_check_finite(call, "y", y, false));
     if (system.options.weights) TRY(ki_check_weights(call, system.options.weights));
     if (system.options.warm_start) TRY(ki_check_finite(call, "W", W, false));
     if (system.options.tolerance == 0)

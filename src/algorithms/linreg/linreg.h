@@ -51,7 +51,7 @@ struct ki_system {
     bool cancelled;
     kiln_matrix *
         right; /* n x 1: X^T S (y - right_about) of the only target, from the walk over the columns; NULL: not known */
-    double right_about;
+    double right_about, right_sum; /* the sum of S (y - right_about) */
     struct ki_direct direct;
     struct ki_walk walk;
     double rss, tss; /* of the targets solved so far */

@@ -91,17 +91,11 @@ done:
 }
 
 /* The same of W = 0, where C = S (y - b), from what the walk over the columns left. */
-static kiln_status scatter_zero(const struct ki_block *t, kiln_matrix *A, const kiln_matrix *C) {
-    kiln_status status;
+static kiln_status scatter_zero(const struct ki_block *t, kiln_matrix *A) {
     const struct ki_system *system = t->system;
-    double sum, of_mean = 0;
-    if (!system->options.no_intercept) {
-        TRY(kiln_dot(&sum, C, system->ones));
-        of_mean = (system->right_about - t->b[0]) * system->weight - sum;
-    }
-    TRY(kiln_combine(A, t->one, system->right, system->mean ? &of_mean : NULL, system->mean));
-done:
-    return status;
+    const double minus = -system->right_sum;
+    const bool centre = !system->options.no_intercept;
+    return kiln_combine(A, t->one, system->right, centre ? &minus : NULL, centre ? system->mean : NULL);
 }
 
 /* *direction = D^-2 G. Uses Z. */
@@ -121,15 +115,17 @@ done:
     return status;
 }
 
-/* The norm and the objective, once rss and the gradient's part of the data are there, in G with that sign. Uses Z. */
-static kiln_status judge(struct ki_block *t, double sign) {
+/* The norm and the objective, once rss and the gradient's part of the data are there, in G with that sign. zero: W is 0. Uses Z. */
+static kiln_status judge(struct ki_block *t, double sign, bool zero) {
     kiln_status status;
     const kiln_matrix *z;
-    double square[KI_BLOCK], beta, signs[KI_BLOCK], minus[KI_BLOCK];
-    TRY(penalise(t, &beta, &z, t->W));
-    TRY(kiln_dot(square, t->W, z));
-    for (int j = 0; j < t->k; j++) signs[j] = sign, minus[j] = -beta;
-    TRY(kiln_combine(t->G, signs, t->G, minus, z));
+    double square[KI_BLOCK] = {0}, beta = 0, signs[KI_BLOCK], minus[KI_BLOCK];
+    if (!zero) {
+        TRY(penalise(t, &beta, &z, t->W));
+        TRY(kiln_dot(square, t->W, z));
+        for (int j = 0; j < t->k; j++) signs[j] = sign, minus[j] = -beta;
+        TRY(kiln_combine(t->G, signs, t->G, minus, z));
+    }
     TRY(measure_gradient(t, t->norm));
     for (int j = 0; j < t->k; j++) t->objective[j] = 0.5 * (t->rss[j] + beta * square[j]);
 done:
@@ -165,7 +161,7 @@ static kiln_status check_at_once(struct ki_block *t) {
         t->b[0] -= sum / system->weight;
         t->rss[0] = fmax(t->rss[0] - sum * sum / system->weight, 0);
     }
-    TRY(judge(t, -1));
+    TRY(judge(t, -1, false));
 done:
     return status;
 }
@@ -196,7 +192,7 @@ static kiln_status check_zero(struct ki_block *t, double *tss) {
         t->rss[j] = ki_walk_element(system, n + j, n + j);
         tss[j] = ki_walk_spread(system, j);
     }
-    TRY(judge(t, 1));
+    TRY(judge(t, 1, true));
 done:
     ki_free(right);
     return status;
@@ -220,9 +216,9 @@ static kiln_status check(struct ki_block *t, bool zero) {
     if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
     TRY(kiln_dot(t->rss, t->SR, t->R));
     const bool known = zero && system->right;
-    TRY((known ? scatter_zero : scatter)(t, t->G, t->SR));
+    TRY(known ? scatter_zero(t, t->G) : scatter(t, t->G, t->SR));
     system->passes += known ? 0 : zero ? 1 : 2;
-    TRY(judge(t, 1));
+    TRY(judge(t, 1, zero));
 done:
     return status;
 }
@@ -341,7 +337,8 @@ static kiln_status measure_zero(struct ki_block *t) {
         TRY(centre_rows(t, t->R, mean));
         if (t->SR != t->R) TRY(kiln_times(t->SR, t->R, system->s));
     }
-    if (!system->walk.A) TRY(kiln_dot(tss, t->SR, t->R));
+    if (!system->walk.A && system->options.no_intercept) TRY(kiln_dot(tss, t->SR, t->R));
+    for (int j = 0; j < t->k && !system->walk.A && !system->options.no_intercept; j++) tss[j] = t->rss[j];
     for (int j = 0; j < t->k; j++) {
         const double level = t->b[j] + mean[j]; /* one of them is the mean of y, the other 0 */
         const bool constant = tss[j] <= 64 * epsilon * epsilon * (tss[j] + system->weight * level * level);

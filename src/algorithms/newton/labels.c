@@ -68,7 +68,6 @@ static kiln_status values_of(double **values, const kiln_matrix *A) {
 void ki_labels_free(struct ki_labels *labels) {
     ki_free(labels->values);
     ki_free(labels->of);
-    kiln_matrix_free(labels->second_class);
     kiln_matrix_free(labels->weights);
     *labels = (struct ki_labels){0};
 }
@@ -135,47 +134,23 @@ done:
     return status;
 }
 
-/* Whether y holds zeros and ones, or minus and plus ones, and both of them: then *plus_minus says which, and square is y .* y,
- * the ones of the latter. */
-static kiln_status find_pair(bool *found, bool *plus_minus, kiln_matrix *square, kiln_matrix *difference,
-                             const kiln_matrix *y) {
-    kiln_status status;
-    const double rows = (double)kiln_matrix_rows(y), one = 1, minus_one = -1;
-    double largest, sum, off;
-    TRY(kiln_times(square, y, y));
-    TRY(kiln_combine(difference, &one, square, &minus_one, y));
-    TRY(kiln_norm(&off, difference, KILN_NORM_MAX));
-    TRY(kiln_norm(&largest, square, KILN_NORM_MAX));
-    TRY(kiln_norm(&sum, square, KILN_NORM_1));
-    *plus_minus = largest == 1 && sum == rows;
-    if (*plus_minus) TRY(kiln_dot(&sum, y, square));
-    *found = *plus_minus ? fabs(sum) < rows : off == 0 && sum > 0 && sum < rows;
-done:
-    return status;
-}
-
-/* The usual labels of two classes are told, and made into 0 and 1, where they lie: fetching and looking up tens of millions of
- * them takes longer than the training does on a GPU. labels stays as it is if y is none of that. */
+/* The usual labels of two classes are told where they lie: fetching and looking up tens of millions of them takes longer than the
+ * training does on a GPU. labels stays as it is if y is none of that. */
 static kiln_status tell_pair(struct ki_labels *labels, const kiln_matrix *y) {
     kiln_status status;
-    kiln_matrix *square = NULL, *other = NULL;
-    bool found, plus_minus;
-    const double half = 0.5, one = 1;
-    TRY(kiln_matrix_dense(&square, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, 1, NULL));
-    TRY(kiln_matrix_dense(&other, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, 1, NULL));
-    TRY(find_pair(&found, &plus_minus, square, other, y));
-    if (!found) goto done;
-    TRY(plus_minus ? kiln_combine(other, &half, y, &half, square) : kiln_combine(other, &one, y, NULL, NULL));
+    double ones;
+    bool signs;
+    TRY(ki_reduce_outcomes(&ones, &signs, y));
+    if (!(ones > 0 && ones < (double)labels->rows)) goto done;
     labels->values = ki_alloc(2 * sizeof *labels->values);
     if (!labels->values) TRY(ki_fail_nomem(2 * sizeof *labels->values, "the classes"));
-    labels->values[0] = plus_minus ? -1 : 0;
+    labels->values[0] = signs ? -1 : 0;
     labels->values[1] = 1;
     labels->count = 2;
-    labels->second_class = other;
-    other = NULL;
+    labels->pair = y;
+    labels->signs = signs;
+    labels->ones = ones;
 done:
-    kiln_matrix_free(square);
-    kiln_matrix_free(other);
     return status;
 }
 
@@ -190,7 +165,7 @@ kiln_status kiln_classes(double **values, int64_t *count, const kiln_matrix *y, 
     if (limit < 0) return ki_fail(KILN_ERR_ARGUMENT, "%s: limit is %lld", call, (long long)limit);
     pair.rows = kiln_matrix_rows(y);
     if (limit != 1) TRY(tell_pair(&pair, y));
-    if (pair.second_class) {
+    if (pair.pair) {
         *values = pair.values;
         *count = pair.count;
         pair.values = NULL;
@@ -210,11 +185,12 @@ kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln
     double *values = NULL;
     struct ki_labels made = {.rows = kiln_matrix_rows(y)};
     if (!options->class_weights && !options->balanced) TRY(tell_pair(&made, y));
-    if (made.second_class) {
+    if (made.pair) {
         TRY(weights_new(&made, y, options));
         *labels = made;
         return KILN_OK;
     }
+    TRY(ki_check_finite(call, "y", y, false));
     TRY(values_of(&values, y));
     TRY(distinct(&made.values, &made.count, values, made.rows, 0));
     if (made.count < 2)
@@ -232,16 +208,17 @@ done:
     return status;
 }
 
+/* no + (yes - no) times what tells the second class. */
 static kiln_status column_of_pair(kiln_matrix **column, const struct ki_labels *labels, double yes,
                                   double no) {
     kiln_status status;
-    const kiln_matrix *second = labels->second_class;
-    const double step = yes - no;
+    const kiln_matrix *y = labels->pair;
+    const double step = labels->signs ? 0.5 * (yes - no) : yes - no, one = 1;
+    const double zero = labels->signs ? 0.5 * (yes + no) : no; /* where y is, or would be, 0 */
     kiln_matrix *made = NULL;
-    TRY(kiln_matrix_dense(&made, kiln_matrix_device(second), kiln_matrix_type(second), labels->rows, 1,
-                          NULL));
-    TRY(kiln_fill(made, 1));
-    TRY(kiln_combine(made, &step, second, &no, made));
+    TRY(kiln_matrix_dense(&made, kiln_matrix_device(y), kiln_matrix_type(y), labels->rows, 1, NULL));
+    if (zero != 0) TRY(kiln_fill(made, zero));
+    TRY(kiln_combine(made, &step, y, zero != 0 ? &one : NULL, zero != 0 ? made : NULL));
     *column = made;
     made = NULL;
 done:
@@ -251,7 +228,7 @@ done:
 
 kiln_status ki_labels_column(kiln_matrix **column, const struct ki_labels *labels, const kiln_matrix *y,
                              int64_t c, double yes, double no) {
-    if (labels->second_class) return column_of_pair(column, labels, yes, no);
+    if (labels->pair) return column_of_pair(column, labels, yes, no);
     double *values = ki_alloc((size_t)labels->rows * sizeof *values);
     if (!values) return ki_fail_nomem((size_t)labels->rows * sizeof *values, "the targets");
     for (int64_t i = 0; i < labels->rows; i++)

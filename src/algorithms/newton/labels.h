@@ -7,8 +7,11 @@
 struct ki_labels {
     double *values; /* of the classes, ascending */
     int64_t count;
-    int32_t *of;               /* each row's class; NULL where second_class tells */
-    kiln_matrix *second_class; /* m x 1: 1 for rows of the second of two classes, else 0; or NULL */
+    int32_t *of; /* each row's class; NULL where `pair` tells */
+    const kiln_matrix
+        *pair; /* the y given, of 0 and 1 or (`signs`) -1 and 1, both of which there are; or NULL */
+    bool signs;
+    double ones; /* with `pair`: how many rows are of the second class */
     int64_t rows;
     kiln_matrix *weights; /* m x 1: sample weight times class weight; NULL = ones */
 };
@@ -19,7 +22,7 @@ struct ki_label_options {
     bool balanced;
 };
 
-/* ERR_DATA for fewer than two classes or too many (kiln_classes); ERR_ARGUMENT for class weights that are of no use. */
+/* y stays with the labels. ERR_DATA for fewer than two classes or too many (kiln_classes), or entries that are not finite; ERR_ARGUMENT for class weights that are of no use. */
 kiln_status ki_labels_new(struct ki_labels *labels, const char *call, const kiln_matrix *y,
                           const struct ki_label_options *options);
 void ki_labels_free(struct ki_labels *labels);

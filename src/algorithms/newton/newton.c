@@ -37,7 +37,7 @@ void ki_newton_progress(struct ki_newton_work *work) {
     newton->cancelled |= stop && !ki_checkpoint_kept(&newton->control);
 }
 
-static kiln_status record(struct ki_newton_work *work, int64_t inner) {
+kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner) {
     struct ki_newton *newton = work->newton;
     const kiln_trace_row row = {.iteration = newton->report.iterations,
                                 .residual = relative(work),
@@ -57,8 +57,8 @@ static void swap(struct ki_newton_work *work) {
     work->there = former;
 }
 
-/* What differences of the objective mean nothing below. Losses of a glm may have either sign, and cancel; others only add up. */
-static double noise_of(const struct ki_newton_work *work) {
+/* Losses of a glm may have either sign, and cancel; others only add up. */
+double ki_newton_noise(const struct ki_newton_work *work) {
     const double epsilon = ki_epsilon(kiln_matrix_type(work->newton->X));
     const double first = work->problem.kind == KILN_LOSS_GLM ? fabs(work->first) : 0;
     return 32 * epsilon * fmax(fabs(work->here.objective), first);
@@ -76,7 +76,7 @@ static double shortened(double t, double slope, double actual) {
 static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *model, bool *moved,
                            bool *finite) {
     kiln_status status = KILN_OK;
-    const double noise = noise_of(work);
+    const double noise = ki_newton_noise(work);
     double t = 1, norm = 0, actual = 0, predicted = 0;
     *moved = false;
     for (int i = 0; i < SHORTENINGS && !*moved; i++) {
@@ -99,7 +99,6 @@ static kiln_status advance(struct ki_newton_work *work, struct ki_newton_model *
     else if (model->boundary && ratio > 0.75)
         work->radius *= 4;
     work->norm = norm;
-    work->taken = t;
     work->level = 0;
     swap(work);
 done:
@@ -108,10 +107,8 @@ done:
 
 static kiln_status direct(struct ki_newton_work *work, struct ki_newton_model *model) {
     kiln_status status;
-    bool found;
     if (work->descent) return ki_newton_descend(work, model);
-    TRY(ki_newton_secant_direction(&found, work, model));
-    if (found) return KILN_OK;
+    TRY(ki_newton_furnish(work));
     work->worn = work->worn || model->inner >= WORN;
     TRY(ki_newton_factor(work, model));
     if (work->newton->cancelled) return KILN_OK;
@@ -123,8 +120,7 @@ done:
     return status;
 }
 
-/* What ends the run at the present point; NONE: nothing does. */
-static kiln_stop judge_stop(const struct ki_newton_work *work) {
+kiln_stop ki_newton_stop(const struct ki_newton_work *work) {
     return work->newton->cancelled                            ? KILN_STOP_CANCELLED
            : met(work)                                        ? KILN_STOP_TOLERANCE
            : work->iterations >= work->newton->max_iterations ? KILN_STOP_ITERATIONS
@@ -138,24 +134,25 @@ static kiln_status iterate(struct ki_newton_work *work, struct ki_newton_model *
     bool moved = true, finite = true;
     if (!resumed) {
         work->radius = work->l1 ? 0 : 10 * work->norm;
-        TRY(record(work, 0));
+        TRY(ki_newton_record(work, 0));
     }
+    TRY(ki_newton_secant(work, model, resumed));
     for (;;) {
-        *stop = judge_stop(work);
+        *stop = ki_newton_stop(work);
         if (*stop != KILN_STOP_NONE) return KILN_OK;
         TRY(direct(work, model));
         if (newton->cancelled) continue;
         TRY(advance(work, model, &moved, &finite));
         *stop = finite ? KILN_STOP_STALLED : KILN_STOP_DIVERGED;
-        if (!moved && !model->exact && !model->secant) return KILN_OK;
+        if (!moved && !model->exact) return KILN_OK;
         if (!moved) {
-            (model->secant ? ki_newton_secant_end : ki_newton_doubt)(work);
+            ki_newton_doubt(work);
             continue;
         }
         work->iterations++;
         newton->report.iterations++;
-        TRY(record(work, model->inner));
-        TRY(ki_newton_keep(work, model, judge_stop(work)));
+        TRY(ki_newton_record(work, model->inner));
+        TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
     }
 done:
     return status;
@@ -199,10 +196,12 @@ done:
     return status;
 }
 
-/* Whether all rows have the same probabilities at the origin, and so, but for their weights, the same curvature. */
-static bool level(const struct ki_newton_work *work) {
+/* The curvature of every row at the origin, beside its weight, where all have the same probabilities there; else 0. */
+static double level_of(const struct ki_newton_work *work, double origin) {
     const kiln_loss *loss = &work->problem;
-    return !loss->offset && (loss->kind == KILN_LOSS_LOGISTIC || loss->kind == KILN_LOSS_SOFTMAX);
+    const double k = work->newton->k;
+    if (loss->kind == KILN_LOSS_SOFTMAX) return (k - 1) / (k * k);
+    return loss->kind == KILN_LOSS_LOGISTIC && !loss->offset && origin == 0 ? 0.25 : 0;
 }
 
 /* `here` at W = 0, b = 0 of a logistic problem, from what the walk over X has left: every loss is log 2. */
@@ -240,8 +239,8 @@ static kiln_status begin(struct ki_newton_work *work, const struct ki_newton_sta
     if (work->mean) TRY(kiln_fill(work->here.at.b, start->origin));
     const bool zero = work->right && start->origin == 0 && !work->problem.offset;
     TRY(zero ? evaluate_zero(work) : ki_newton_evaluate(work, &work->here));
+    work->level = level_of(work, start->origin);
     TRY(judge(work, true));
-    work->level = level(work) ? work->total / newton->columns.weight : 0;
     if (!start->warm) return KILN_OK;
     work->level = 0;
     const bool judged = valid(work) && !start->own_reference;
@@ -289,7 +288,6 @@ kiln_status ki_newton_solve(struct ki_newton *newton, const kiln_loss *loss,
     work->level = 0;
     work->worn = true;
     TRY(ki_newton_factor_begin(work));
-    ki_newton_secant_begin(work);
     TRY(ki_newton_resume(&resumed, work, &model));
     if (!resumed) TRY(begin(work, start));
     if (valid(work)) TRY(iterate(work, &model, resumed, &stop));

@@ -103,7 +103,6 @@ static int64_t sample_of(const struct ki_newton *newton, double gram_price, int6
 }
 
 kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
-    kiln_status status = KILN_OK;
     const struct ki_newton *newton = work->newton;
     const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
     const int64_t size = n + !newton->no_intercept;
@@ -123,12 +122,19 @@ kiln_status ki_newton_factor_open(struct ki_newton_work *work) {
     if (!factor->U || !factor->r || !factor->column || !factor->scale || !factor->classes ||
         (factor->sample < m && !factor->weights))
         return ki_fail_nomem((size_t)(newton->k * size * size) * sizeof(double), "the preconditioner");
-    TRY(kiln_matrix_dense(&factor->G, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, n,
-                          NULL));
-    TRY(kiln_matrix_dense(&factor->g, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X), n, 1,
-                          NULL));
-    TRY(kiln_matrix_dense(&factor->unit, kiln_matrix_device(newton->X), kiln_matrix_type(newton->X),
-                          newton->k, 1, NULL));
+    return KILN_OK;
+}
+
+kiln_status ki_newton_factor_furnish(struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    struct ki_factor *factor = work->factor;
+    kiln_device *device = kiln_matrix_device(newton->X);
+    const kiln_type type = kiln_matrix_type(newton->X);
+    if (!factor) return KILN_OK;
+    TRY(kiln_matrix_dense(&factor->G, device, type, factor->n, factor->n, NULL));
+    TRY(kiln_matrix_dense(&factor->g, device, type, factor->n, 1, NULL));
+    TRY(kiln_matrix_dense(&factor->unit, device, type, newton->k, 1, NULL));
     TRY(ki_newton_pair(&work->Z, newton));
 done:
     return status;

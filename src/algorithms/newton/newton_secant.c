@@ -2,23 +2,29 @@
  *
  * Where columns hardly depend on each other, the criterion's diagonal is nearly the Hessian, and a step by it takes a digit off the
  * gradient for the one pass that evaluates the new point; Newton's step takes a product besides. What the gradients of the
- * points so far differ by corrects the diagonal (L-BFGS, Nocedal, Math. Comp. 35 (1980)), on the host, as there are few
- * columns beside X. Once a step leaves more than half of the gradient, or does not lower the objective, Newton's go on. */
+ * points so far differ by corrects the diagonal (L-BFGS, Nocedal, Math. Comp. 35 (1980)). Once a step leaves more than half of the
+ * gradient, or does not lower the objective, Newton's go on.
+ *
+ * There are few columns beside X, so that the vectors are the host's: of a step, a GPU has the pass alone, the coefficients go
+ * to it, and value and gradient come back. In the coordinates of newton_step.c, (W, b') with b = b' - mu W. */
 #include "algorithms/newton/newton_work.h"
 
 enum {
     PAIRS = 8,    /* steps that are remembered */
     ENTRIES = 32, /* of X for each coefficient: with fewer, the host's part is not small beside a pass */
+    VECTORS = 2 * PAIRS + 9
 };
 static const double SLOW = 0.5;
 
 struct ki_secant {
-    int64_t n, size; /* coefficients; with the intercept */
-    int64_t count;   /* steps taken */
-    bool wanted;
-    double norm;           /* the criterion before the last of them */
+    int64_t n, size;       /* coefficients; with the intercept */
+    bool on, over;         /* there are such steps; `here` is the last of them */
+    int64_t count;         /* steps taken */
     double *step, *change; /* PAIRS x size: steps, what the gradient changed by; number i is at i % PAIRS */
-    double *gradient, *inverse, *direction, *space; /* size */
+    double *point, *gradient;                       /* size: `here` */
+    double *next, *slope;                           /* size: `there`, and its gradient */
+    double *direction, *criterion, *mean, *penalty; /* size: the criterion's D^-2, with the common scale */
+    double *space;                                  /* for what the device takes */
 };
 
 kiln_status ki_newton_secant_open(struct ki_newton_work *work) {
@@ -29,14 +35,14 @@ kiln_status ki_newton_secant_open(struct ki_newton_work *work) {
     if (!secant) return ki_fail_nomem(sizeof *secant, "Newton's method");
     secant->n = n;
     secant->size = size;
-    secant->step = ki_calloc((size_t)(2 * PAIRS + 4) * (size_t)size * sizeof(double));
+    secant->step = ki_calloc((size_t)VECTORS * (size_t)size * sizeof(double));
     if (!secant->step)
-        return ki_fail_nomem((size_t)(2 * PAIRS + 4) * (size_t)size * sizeof(double), "Newton's method");
+        return ki_fail_nomem((size_t)VECTORS * (size_t)size * sizeof(double), "Newton's method");
     secant->change = secant->step + PAIRS * size;
-    secant->gradient = secant->change + PAIRS * size;
-    secant->inverse = secant->gradient + size;
-    secant->direction = secant->inverse + size;
-    secant->space = secant->direction + size;
+    double **const vectors[] = {&secant->point, &secant->gradient,  &secant->next,
+                                &secant->slope, &secant->direction, &secant->criterion,
+                                &secant->mean,  &secant->penalty,   &secant->space};
+    for (int i = 0; i < VECTORS - 2 * PAIRS; i++) *vectors[i] = secant->change + (PAIRS + i) * size;
     return KILN_OK;
 }
 
@@ -46,26 +52,18 @@ void ki_newton_secant_close(struct ki_newton_work *work) {
     ki_free(work->secant);
 }
 
-void ki_newton_secant_begin(struct ki_newton_work *work) {
-    if (!work->secant) return;
-    work->secant->count = 0;
-    work->secant->wanted = work->problem.kind == KILN_LOSS_LOGISTIC && !ki_newton_factor_cheap(work);
-}
+/* ---- checkpoints ---- */
 
-void ki_newton_secant_end(struct ki_newton_work *work) {
-    work->secant->wanted = false;
-}
-
-/* The pairs only while they are wanted. */
+/* The vectors only while there are such steps: what they do not hold follows from them. */
 int ki_newton_secant_state(struct ki_state *state, struct ki_newton_work *work) {
     struct ki_secant *secant = work->secant;
     if (!secant) return 0;
-    state[0] = (struct ki_state){"secant.wanted", .flag = &secant->wanted};
-    if (!secant->wanted) return 1;
-    state[1] =
+    state[0] = (struct ki_state){"secant.on", .flag = &secant->on};
+    if (!secant->on) return 1;
+    state[1] = (struct ki_state){"secant.over", .flag = &secant->over};
+    state[2] =
         (struct ki_state){"secant.count", .integers = &secant->count, .least = 0, .most = KI_STATE_MOST};
-    state[2] = (struct ki_state){"secant.norm", .reals = &secant->norm};
-    state[3] = (struct ki_state){"secant", .reals = secant->step, .count = (2 * PAIRS + 4) * secant->size};
+    state[3] = (struct ki_state){"secant", .reals = secant->step, .count = VECTORS * secant->size};
     return 4;
 }
 
@@ -75,7 +73,8 @@ kiln_status ki_newton_secant_look(struct ki_newton_work *work) {
     return ki_checkpoint_look(&work->newton->control, state, ki_min(count, 1));
 }
 
-/* values = the pair's numbers, and back, by way of `space`. */
+/* ---- between host and device ---- */
+
 static kiln_status get(double *values, const struct ki_secant *secant, const struct ki_pair *pair) {
     kiln_status status;
     TRY(ki_vector_get(values, pair->w));
@@ -84,14 +83,66 @@ done:
     return status;
 }
 
-static kiln_status set(const struct ki_secant *secant, const struct ki_pair *pair, const double *values) {
+/* A = count values, which stay as they are. */
+static kiln_status set(const struct ki_secant *secant, kiln_matrix *A, const double *values) {
+    memcpy(secant->space, values, (size_t)kiln_matrix_nnz(A) * sizeof *values);
+    return ki_vector_set(A, secant->space);
+}
+
+static kiln_status set_pair(const struct ki_secant *secant, const struct ki_pair *pair,
+                            const double *values) {
     kiln_status status;
-    memcpy(secant->space, values, (size_t)secant->size * sizeof *values);
-    TRY(ki_vector_set(pair->w, secant->space));
-    if (pair->b) TRY(ki_vector_set(pair->b, secant->space + secant->n));
+    TRY(set(secant, pair->w, values));
+    if (pair->b) TRY(set(secant, pair->b, values + secant->n));
 done:
     return status;
 }
+
+/* What the first step needs. Means and penalties are as the device has them. */
+static kiln_status begin(struct ki_newton_work *work) {
+    kiln_status status;
+    struct ki_secant *secant = work->secant;
+    secant->count = 0;
+    secant->on = true;
+    secant->over = false;
+    TRY(get(secant->point, secant, &work->here.at));
+    TRY(get(secant->gradient, secant, &work->here.gradient));
+    TRY(get(secant->criterion, secant, &work->criterion));
+    TRY(ki_vector_get(secant->penalty, work->penalty));
+    if (work->mean) TRY(ki_vector_get(secant->mean, work->mean));
+    for (int64_t j = secant->n; j < secant->size; j++) secant->penalty[j] = secant->mean[j] = 0;
+done:
+    return status;
+}
+
+/* `there`, at `next`: value, gradient, and *norm, the criterion. One pass. */
+static kiln_status evaluate(struct ki_newton_work *work, double *norm) {
+    kiln_status status;
+    struct ki_secant *secant = work->secant;
+    struct ki_newton_point *there = &work->there;
+    const int64_t n = secant->n;
+    double shift = work->mean ? secant->next[n] : 0, square = 0, sum = 0;
+    for (int64_t j = 0; j < n; j++) shift -= secant->mean[j] * secant->next[j];
+    TRY(set(secant, there->at.w, secant->next));
+    if (work->mean) TRY(ki_vector_set(work->shift, &shift));
+    TRY(kiln_loss_gradient(&there->loss, there->gradient.w, there->gradient.b, there->C, &work->problem,
+                           work->newton->X, there->at.w, work->mean ? work->shift : NULL));
+    work->newton->report.passes++;
+    TRY(get(secant->slope, secant, &there->gradient));
+    const double off = work->mean ? secant->slope[n] : 0;
+    for (int64_t j = 0; j < secant->size; j++) {
+        const double w = secant->next[j];
+        secant->slope[j] += secant->penalty[j] * w - secant->mean[j] * off;
+        square += secant->penalty[j] * w * w;
+        sum += secant->criterion[j] * secant->slope[j] * secant->slope[j];
+    }
+    there->objective = there->loss + 0.5 * square;
+    *norm = sqrt(sum);
+done:
+    return status;
+}
+
+/* ---- steps ---- */
 
 static double dot(const struct ki_secant *secant, const double *x, const double *y) {
     double sum = 0;
@@ -99,30 +150,10 @@ static double dot(const struct ki_secant *secant, const double *x, const double 
     return sum;
 }
 
-/* The last step and what it changed the gradient by; `step` had a length of 1 where `taken` was. */
-static kiln_status remember(struct ki_newton_work *work) {
-    kiln_status status;
-    struct ki_secant *secant = work->secant;
-    const int64_t at = secant->count % PAIRS * secant->size;
-    double *step = secant->step + at, *change = secant->change + at;
-    TRY(get(secant->space, secant, &work->here.gradient));
-    for (int64_t i = 0; i < secant->size; i++) {
-        step[i] = work->taken * secant->direction[i];
-        change[i] = secant->space[i] - secant->gradient[i];
-        secant->gradient[i] = secant->space[i];
-    }
-    if (dot(secant, step, change) > 0)
-        secant->count++;
-    else
-        secant->wanted = false;
-done:
-    return status;
-}
-
 /* direction = -B^-1 gradient, by the two loops over the pairs. */
-static void turn(struct ki_secant *secant) {
+static void turn(struct ki_secant *secant, double scale) {
     const int64_t size = secant->size, first = ki_max(secant->count - PAIRS, 0);
-    double *q = secant->direction, share[PAIRS], bend = 1;
+    double *q = secant->direction, share[PAIRS], bend = 1 / scale;
     for (int64_t i = 0; i < size; i++) q[i] = -secant->gradient[i];
     for (int64_t p = secant->count; p-- > first;) {
         const double *s = secant->step + p % PAIRS * size, *y = secant->change + p % PAIRS * size;
@@ -133,10 +164,10 @@ static void turn(struct ki_secant *secant) {
         const int64_t last = (secant->count - 1) % PAIRS * size;
         const double *y = secant->change + last;
         double square = 0;
-        for (int64_t i = 0; i < size; i++) square += secant->inverse[i] * y[i] * y[i];
+        for (int64_t i = 0; i < size; i++) square += secant->criterion[i] * y[i] * y[i];
         bend = dot(secant, secant->step + last, y) / square;
     }
-    for (int64_t i = 0; i < size; i++) q[i] *= bend * secant->inverse[i];
+    for (int64_t i = 0; i < size; i++) q[i] *= bend * secant->criterion[i];
     for (int64_t p = first; p < secant->count; p++) {
         const double *s = secant->step + p % PAIRS * size, *y = secant->change + p % PAIRS * size;
         const double rest = share[p % PAIRS] - dot(secant, y, q) / dot(secant, s, y);
@@ -144,39 +175,89 @@ static void turn(struct ki_secant *secant) {
     }
 }
 
-/* What the first step needs. */
-static kiln_status start(struct ki_newton_work *work) {
-    kiln_status status;
+/* The evaluated point becomes `here`. False: what the gradient changed by is of no use for another step. */
+static bool accept(struct ki_newton_work *work, double norm) {
     struct ki_secant *secant = work->secant;
-    TRY(get(secant->gradient, secant, &work->here.gradient));
-    TRY(get(secant->inverse, secant, &work->criterion));
-    for (int64_t i = 0; i < secant->size; i++) secant->inverse[i] /= work->scale;
+    const struct ki_newton_point former = work->here;
+    const int64_t at = secant->count % PAIRS * secant->size;
+    for (int64_t i = 0; i < secant->size; i++) {
+        secant->step[at + i] = secant->next[i] - secant->point[i];
+        secant->change[at + i] = secant->slope[i] - secant->gradient[i];
+        secant->point[i] = secant->next[i];
+        secant->gradient[i] = secant->slope[i];
+    }
+    secant->count++;
+    work->here = work->there;
+    work->there = former;
+    work->norm = norm;
+    work->level = 0;
+    return dot(secant, secant->step + at, secant->change + at) > 0;
+}
+
+/* Where a checkpoint was kept: `here` is evaluated once more, for the same bits. */
+static kiln_status go_on(struct ki_newton_work *work) {
+    kiln_status status;
+    const struct ki_newton_point former = work->here;
+    memcpy(work->secant->next, work->secant->point, (size_t)work->secant->size * sizeof(double));
+    TRY(evaluate(work, &work->norm));
+    work->newton->report.passes--;
+    work->here = work->there;
+    work->there = former;
 done:
     return status;
 }
 
-kiln_status ki_newton_secant_direction(bool *found, struct ki_newton_work *work,
-                                       struct ki_newton_model *model) {
+/* A step; *moved: whether `here` is a new point. */
+static kiln_status advance(struct ki_newton_work *work, bool *moved) {
     kiln_status status = KILN_OK;
     struct ki_secant *secant = work->secant;
-    *found = false;
-    if (!secant || !secant->wanted) return KILN_OK;
-    if (work->iterations > 0 && work->norm > SLOW * secant->norm) secant->wanted = false;
-    if (!secant->wanted) return KILN_OK;
-    TRY(work->iterations > 0 ? remember(work) : start(work));
-    if (!secant->wanted) return KILN_OK;
-    turn(secant);
+    const double former = work->norm, noise = ki_newton_noise(work);
+    double norm;
+    *moved = false;
+    turn(secant, work->scale);
     const double slope = -dot(secant, secant->gradient, secant->direction);
-    double square = 0;
-    for (int64_t i = 0; i < secant->size; i++)
-        if (secant->inverse[i] > 0)
-            square += secant->direction[i] * secant->direction[i] / secant->inverse[i];
-    secant->wanted = *found = slope > 0 && isfinite(slope) && isfinite(square);
-    if (!*found) return KILN_OK;
-    *model = (struct ki_newton_model){
-        .slope = slope, .decrease = 0.5 * slope, .length = sqrt(square / work->scale), .secant = true};
-    secant->norm = work->norm;
-    TRY(set(secant, &work->S, secant->direction));
+    if (!(slope > 0) || !isfinite(slope)) return KILN_OK;
+    for (int64_t i = 0; i < secant->size; i++) secant->next[i] = secant->point[i] + secant->direction[i];
+    TRY(evaluate(work, &norm));
+    const double actual = work->here.objective - work->there.objective;
+    const bool resolved = 0.5 * slope > noise;
+    const bool lower = resolved ? actual >= 1e-4 * slope : actual >= -noise && norm < former;
+    if (!lower || !isfinite(actual) || !isfinite(norm)) goto done;
+    *moved = true;
+    secant->over = !accept(work, norm) || !(norm <= SLOW * former);
+    work->iterations++;
+    work->newton->report.iterations++;
+    TRY(ki_newton_record(work, 0));
+done:
+    return status;
+}
+
+/* `here` on the device. */
+static kiln_status leave(const struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    struct ki_secant *secant = work->secant;
+    secant->on = false;
+    if (secant->count == 0) return KILN_OK;
+    TRY(set_pair(secant, &work->here.at, secant->point));
+    TRY(set_pair(secant, &work->here.gradient, secant->gradient));
+done:
+    return status;
+}
+
+kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed) {
+    kiln_status status;
+    struct ki_secant *secant = work->secant;
+    bool moved = true;
+    if (!secant || work->problem.kind != KILN_LOSS_LOGISTIC || ki_newton_factor_cheap(work)) return KILN_OK;
+    if (resumed && !secant->on) return KILN_OK;
+    TRY(resumed ? go_on(work) : begin(work));
+    while (moved && !secant->over && ki_newton_stop(work) == KILN_STOP_NONE) {
+        TRY(advance(work, &moved));
+        if (!moved || !ki_checkpoint_kept(&work->newton->control)) continue;
+        TRY(set_pair(secant, &work->here.at, secant->point));
+        TRY(ki_newton_keep(work, model, ki_newton_stop(work)));
+    }
+    TRY(leave(work));
 done:
     return status;
 }

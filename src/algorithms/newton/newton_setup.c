@@ -105,20 +105,32 @@ kiln_status ki_newton_open(struct ki_newton *newton) {
     TRY(matrix_new(&newton->W, newton, cols, newton->k));
     TRY(matrix_new(&newton->b, newton, 1, newton->k));
     TRY(matrix_new(&work->shift, newton, 1, newton->k));
-    TRY(matrix_new(&work->square, newton, cols, 1));
+    TRY(point_new(&work->here, newton));
+    TRY(point_new(&work->there, newton));
+    TRY(ki_newton_pair(&work->criterion, newton));
+    TRY(ki_newton_pair(&work->P, newton));
+    TRY(ki_newton_factor_open(work));
+    TRY(ki_newton_secant_open(work));
+    if (!work->secant || ki_checkpoint_kept(&newton->control)) TRY(ki_newton_furnish(work));
+    TRY(ki_newton_descent_open(work));
+done:
+    return status;
+}
+
+kiln_status ki_newton_furnish(struct ki_newton_work *work) {
+    kiln_status status = KILN_OK;
+    const struct ki_newton *newton = work->newton;
+    struct ki_pair *const pairs[] = {&work->inverse, &work->S, &work->R, &work->Q, &work->Z};
+    if (work->furnished) return KILN_OK;
+    work->furnished = true;
+    TRY(matrix_new(&work->square, newton, kiln_matrix_cols(newton->X), 1));
     if (newton->k > 1) {
         TRY(matrix_new(&work->v, newton, kiln_matrix_rows(newton->X), 1));
         TRY(matrix_new(&work->classes, newton, newton->k, 1));
         TRY(kiln_fill(work->classes, 1));
     }
-    TRY(point_new(&work->here, newton));
-    TRY(point_new(&work->there, newton));
-    struct ki_pair *const pairs[] = {&work->criterion, &work->inverse, &work->S, &work->R,
-                                     &work->P,         &work->Q,       &work->Z};
-    for (int i = 0; i < (newton->l1 > 0 ? 7 : 6); i++) TRY(ki_newton_pair(pairs[i], newton));
-    TRY(ki_newton_factor_open(work));
-    TRY(ki_newton_secant_open(work));
-    TRY(ki_newton_descent_open(work));
+    for (int i = 0; i < (newton->l1 > 0 ? 5 : 4); i++) TRY(ki_newton_pair(pairs[i], newton));
+    TRY(ki_newton_factor_furnish(work));
 done:
     return status;
 }
@@ -149,12 +161,11 @@ void ki_newton_close(struct ki_newton *newton) {
 
 /* ---- the criterion's scale ---- */
 
-/* The mean curvature at `here`, the origin; for softmax with equal probabilities. */
+/* The mean curvature at `here`, the origin. */
 static kiln_status mean_curvature(const struct ki_newton_work *work, double *mean) {
     const struct ki_newton *newton = work->newton;
-    const double k = newton->k;
-    *mean = (k - 1) / (k * k);
-    if (newton->k > 1) return KILN_OK;
+    *mean = work->level;
+    if (work->level > 0) return KILN_OK;
     kiln_status status = kiln_norm(mean, work->here.C, KILN_NORM_1);
     *mean /= newton->columns.weight;
     if (!(*mean > 0) || !isfinite(*mean)) *mean = 1; /* no row is active: any scale will do */

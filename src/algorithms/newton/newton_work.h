@@ -32,7 +32,7 @@ struct ki_newton_work {
     struct ki_secant *secant;   /* see newton_secant.c; NULL where it cannot pay */
     struct ki_descent *descent; /* see newton_descent.c; NULL where l1 steps are newton_l1.c's */
     bool worn;                  /* the preconditioner, or there is none yet */
-    double taken;               /* of the last step, which part it was */
+    bool furnished;             /* with the vectors of steps by products */
     bool apart;       /* columns whose scales are too far apart for the criterion to prove anything */
     double scale;     /* D^-2 carries this factor, which makes its smallest entry 1 */
     double total;     /* the curvature's sum at the origin */
@@ -51,7 +51,6 @@ struct ki_newton_model {
     double length;   /* || D s || */
     bool boundary;   /* ended on the region's boundary */
     bool exact;      /* by ki_newton_exact, without a product */
-    bool secant;     /* by ki_newton_secant_direction, likewise */
     int64_t inner;
 };
 
@@ -67,6 +66,7 @@ kiln_status ki_newton_precondition(struct ki_newton_work *work);
 /* The whole Hessian as the preconditioner instead: where it can pay, formed anew for `here` if the products of the step
  * before, and of those before that, say so. Then directions go by it while ki_newton_factored. */
 kiln_status ki_newton_factor_open(struct ki_newton_work *work);
+kiln_status ki_newton_factor_furnish(struct ki_newton_work *work); /* its matrices on the device */
 void ki_newton_factor_close(struct ki_newton_work *work);
 kiln_status ki_newton_factor_begin(struct ki_newton_work *work); /* before a solve's first step */
 kiln_status ki_newton_factor(struct ki_newton_work *work, const struct ki_newton_model *former);
@@ -82,14 +82,11 @@ kiln_status ki_newton_solve_factor(struct ki_newton_work *work, double *rho);
 bool ki_newton_sample(double *v, int64_t m, int64_t wanted);
 /* S = a step from `here` that about minimises the quadratic model within the radius. One pass for each inner iteration. */
 kiln_status ki_newton_direction(struct ki_newton_work *work, struct ki_newton_model *model);
-/* S = a step from `here` by what is known of the gradients so far, without a pass; *found = false: not this way. `end`: such a step
- * was of no use, and there are no more in this solve. */
+/* The first steps of an easy problem, each recorded, a pass each; leaves `here` and norm. resumed: the state of a checkpoint says
+ * whether there are more. */
 kiln_status ki_newton_secant_open(struct ki_newton_work *work);
 void ki_newton_secant_close(struct ki_newton_work *work);
-void ki_newton_secant_begin(struct ki_newton_work *work); /* before a solve's first step */
-kiln_status ki_newton_secant_direction(bool *found, struct ki_newton_work *work,
-                                       struct ki_newton_model *model);
-void ki_newton_secant_end(struct ki_newton_work *work);
+kiln_status ki_newton_secant(struct ki_newton_work *work, struct ki_newton_model *model, bool resumed);
 /* The same as ki_newton_direction with l1, which belongs to the model; no radius. See newton_l1.c. */
 kiln_status ki_newton_l1_direction(struct ki_newton_work *work, struct ki_newton_model *model);
 /* The same where work->descent is there, which open decides; see newton_descent.c. `inner` counts sweeps. */
@@ -103,6 +100,13 @@ double ki_newton_forcing(const struct ki_newton_work *work, double rho);
 /* there.at = here.at + t S, evaluated. */
 kiln_status ki_newton_try(struct ki_newton_work *work, double t);
 kiln_status ki_newton_pair(struct ki_pair *pair, const struct ki_newton *newton); /* zeros */
+/* The vectors that only steps by products want, once. */
+kiln_status ki_newton_furnish(struct ki_newton_work *work);
+/* What differences of the objective mean nothing below; a row of the trace for `here`. */
+/* What ends the run at `here`; NONE: nothing does. */
+kiln_stop ki_newton_stop(const struct ki_newton_work *work);
+double ki_newton_noise(const struct ki_newton_work *work);
+kiln_status ki_newton_record(struct ki_newton_work *work, int64_t inner);
 /* A call of the progress callback; sets newton->cancelled, unless there is a checkpoint: then a step is ended first. */
 void ki_newton_progress(struct ki_newton_work *work);
 

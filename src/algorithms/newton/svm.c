@@ -42,7 +42,7 @@ static kiln_status check_data(const kiln_matrix *X, const kiln_matrix *y, const 
     TRY(ki_check_iteration(call, options->tolerance, options->max_iterations));
     if (kiln_matrix_rows(X) == 0 || kiln_matrix_cols(X) == 0)
         return ki_fail(KILN_ERR_DATA, "%s: X has no %s", call, kiln_matrix_rows(X) == 0 ? "rows" : "columns");
-    TRY(ki_check_finite(call, "y", y, false));
+    if (options->regression) TRY(ki_check_finite(call, "y", y, false));
     if (options->weights) TRY(ki_check_weights(call, options->weights));
 done:
     return status;

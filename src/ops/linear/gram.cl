@@ -2,12 +2,13 @@
  *
  * A work-group has a tile of SIDE x SIDE of G on or right of the diagonal, and every splits-th chunk of CHUNK rows. The two strips
  * of SIDE columns of a chunk come into on-chip memory, STAGES chunks ahead where copies need no thread; the centres are
- * taken off on the way from there to the sums, so that nothing cancels where a mean dwarfs its spread. Groups that have tiles of
- * the same rows run side by side, and find in the second cache level what one of them has brought. A chunk's sums begin at 0
+ * taken off on the way from there to the sums, so that nothing cancels where a mean dwarfs its spread (UNIT, without weights: rows behind
+ * the last are the centres). Groups that have tiles of
+ * the same rows run side by side, and find in the second cache level what one of them has brought. The sums of FOLD chunks begin at 0
  * and then go to the tile's; the tiles of the splits are added in `wide`, in order: three levels, each of which is short.
  *
  * TENSOR, f32: x = high + low with 11 leading bits each, and of the four products of the halves the three that matter, on tensor
- * cores; a warp has 32 x 32 of a tile. Tensor cores round towards zero, but no sum in them has more than CHUNK / SLICES rows.
+ * cores; a warp has 32 x 32 of a tile. Tensor cores round towards zero, but no sum in them has more than 32 rows.
  * Elsewhere a thread has 4 x 4. */
 
 #define ARGUMENTS_gram(FIRST, NEXT)                                                                          \
@@ -31,7 +32,8 @@
     NEXT(VALUE, int, n)                                                                                      \
     NEXT(VALUE, int, k)                                                                                      \
     NEXT(VALUE, int, strips)                                                                                 \
-    NEXT(VALUE, int, splits)
+    NEXT(VALUE, int, splits)                                                                                 \
+    NEXT(VALUE, int, parts)
 
 #define ARGUMENTS_gram_centre(FIRST, NEXT)                                                                   \
     FIRST(OUT, real, c)                                                                                      \
@@ -73,9 +75,21 @@ DEVICE_FN struct gram_task gram_task_of(int strips) {
     return task;
 }
 
-/* A strip of a chunk; what is not there is 0. W elements of X are a load, and no row of X ends within one. */
-DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global const real *Y, int strip,
-                          long row0, long rows, int n, int k) {
+DEVICE_FN real centre_of(__global const real *c, __global const real *d, int column, int n, int k) {
+    if (column < n) return c ? c[column] : REAL(0.0);
+    return column < n + k && d ? d[column - n] : REAL(0.0);
+}
+
+#ifdef UNIT
+#define BEYOND(column) centre_of(c, d, column, n, k)
+#else
+#define BEYOND(column) REAL(0.0)
+#endif
+
+/* A strip of a chunk; columns that are not there are 0. W elements of X are a load, and no row of X ends within one. */
+DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global const real *c,
+                          __global const real *Y, __global const real *d, int strip, long row0, long rows,
+                          int n, int k) {
     for (int e = (int)get_local_id(0); e < CHUNK * SIDE / W; e += BS) {
         const int r = e / (SIDE / W), at = e % (SIDE / W) * W, column = strip * SIDE + at;
         const long row = row0 + r;
@@ -92,29 +106,29 @@ DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global c
             const int more = column + w - n;
             if (row < rows && more < k)
                 COPY_ASYNC_ONE(own + w, Y + row * k + more);
+            else if (row < rows)
+                own[w] = more == k ? REAL(1.0) : REAL(0.0);
             else
-                own[w] = row < rows && more == k ? REAL(1.0) : REAL(0.0);
+                own[w] = BEYOND(column + w);
         }
     }
 }
 
 DEVICE_FN void gram_fetch_chunk(LOCAL_PTR struct chunk *to, const struct gram_task *task,
-                                __global const real *X, __global const real *v, __global const real *Y,
-                                long row0, long rows, int n, int k) {
-    gram_fetch(to->strip[0], X, Y, task->i, row0, rows, n, k);
+                                __global const real *X, __global const real *v, __global const real *c,
+                                __global const real *Y, __global const real *d, long row0, long rows, int n,
+                                int k) {
+    gram_fetch(to->strip[0], X, c, Y, d, task->i, row0, rows, n, k);
 #if SIDES > 1
-    if (task->j != task->i) gram_fetch(to->strip[1], X, Y, task->j, row0, rows, n, k);
+    if (task->j != task->i) gram_fetch(to->strip[1], X, c, Y, d, task->j, row0, rows, n, k);
 #endif
+#ifndef UNIT
     for (int r = (int)get_local_id(0); r < CHUNK; r += BS)
         if (v && row0 + r < rows)
             COPY_ASYNC_ONE(to->v + r, v + row0 + r);
         else
             to->v[r] = row0 + r < rows ? REAL(1.0) : REAL(0.0);
-}
-
-DEVICE_FN real centre_of(__global const real *c, __global const real *d, int column, int n, int k) {
-    if (column < n) return c ? c[column] : REAL(0.0);
-    return column < n + k && d ? d[column - n] : REAL(0.0);
+#endif
 }
 
 #if defined(TENSOR) && defined(BULK) && !defined(REAL_F64)
@@ -122,6 +136,7 @@ DEVICE_FN real centre_of(__global const real *c, __global const real *d, int col
 #define WARPS (SIDE / 32)
 #define SLICES (BS / 32 / (WARPS * WARPS)) /* warps that share a place, and a chunk's rows */
 #define ROWS (CHUNK / SLICES)
+#define FOLD (ROWS < 32 ? 32 / ROWS : 1)
 
 struct place {
     int row, i, j;      /* its first row of a chunk; its lane's columns in either strip, and 8, 16, 24 further on */
@@ -161,14 +176,11 @@ DEVICE_FN void gram_halves(uint *high, uint *low, real x) {
 #define BELOW(i, j) (SIDE == 32 && SIDES == 1 && (i) == 1 && (j) < 2)
 
 #define SUMS 32
-DEVICE_FN void gram_add_chunk(real *total, LOCAL_PTR const struct chunk *from, const struct place *at,
+DEVICE_FN void gram_add_chunk(real *sums, LOCAL_PTR const struct chunk *from, const struct place *at,
                               bool diagonal) {
     LOCAL_PTR const real *left = from->strip[0] + at->row * PITCH + at->i;
     LOCAL_PTR const real *right = from->strip[diagonal ? 0 : SIDES - 1] + at->row * PITCH + at->j;
     LOCAL_PTR const real *v = from->v + at->row;
-    real sum[2][4][4];
-#pragma unroll
-    for (int s = 0; s < SUMS; s++) sum[s / 16][s / 4 % 4][s % 4] = REAL(0.0);
 #pragma unroll 2
     for (int r = 0; r < ROWS; r += 8) {
         uint a_high[2][4], a_low[2][4];
@@ -181,20 +193,24 @@ DEVICE_FN void gram_add_chunk(real *total, LOCAL_PTR const struct chunk *from, c
         for (int j = 0; j < 4; j++) {
             uint b_high[2], b_low[2];
 #pragma unroll
-            for (int s = 0; s < 2; s++)
+            for (int s = 0; s < 2; s++) {
+#ifdef UNIT /* the same numbers */
+                b_high[s] = a_high[j / 2][2 * s + j % 2];
+                b_low[s] = a_low[j / 2][2 * s + j % 2];
+#else
                 gram_halves(&b_high[s], &b_low[s],
                             (right[(r + 4 * s) * PITCH + 8 * j] - at->cj[j]) * v[r + 4 * s]);
+#endif
+            }
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 if (BELOW(i, j)) continue;
-                gram_multiply(sum[i][j], a_low[i], b_high);
-                gram_multiply(sum[i][j], a_high[i], b_low);
-                gram_multiply(sum[i][j], a_high[i], b_high);
+                gram_multiply(sums + 16 * i + 4 * j, a_low[i], b_high);
+                gram_multiply(sums + 16 * i + 4 * j, a_high[i], b_low);
+                gram_multiply(sums + 16 * i + 4 * j, a_high[i], b_high);
             }
         }
     }
-#pragma unroll
-    for (int s = 0; s < SUMS; s++) total[s] += sum[s / 16][s / 4 % 4][s % 4];
 }
 
 /* Element s of a lane's sums, in the tile. */
@@ -205,6 +221,7 @@ DEVICE_FN int gram_element(const struct place *at, int s) {
 #else
 /* ------------------------------------------------------------------------------------------ 4 x 4 a thread */
 #define SLICES 1
+#define FOLD 1
 struct place {
     int i, j;
     real ci[4], cj[4];
@@ -223,13 +240,10 @@ DEVICE_FN struct place place_of_warp(const struct gram_task *task, __global cons
 }
 
 #define SUMS 16
-DEVICE_FN void gram_add_chunk(real *total, LOCAL_PTR const struct chunk *from, const struct place *at,
+DEVICE_FN void gram_add_chunk(real *sums, LOCAL_PTR const struct chunk *from, const struct place *at,
                               bool diagonal) {
     LOCAL_PTR const real *left = from->strip[0] + at->i;
     LOCAL_PTR const real *right = from->strip[diagonal ? 0 : SIDES - 1] + at->j;
-    real sum[SUMS];
-#pragma unroll
-    for (int s = 0; s < SUMS; s++) sum[s] = REAL(0.0);
     for (int r = 0; r < CHUNK; r++) {
         real a[4], b[4];
 #pragma unroll
@@ -238,10 +252,8 @@ DEVICE_FN void gram_add_chunk(real *total, LOCAL_PTR const struct chunk *from, c
             b[s] = (right[r * PITCH + s] - at->cj[s]) * from->v[r];
         }
 #pragma unroll
-        for (int s = 0; s < SUMS; s++) sum[s] += a[s / 4] * b[s % 4];
+        for (int s = 0; s < SUMS; s++) sums[s] += a[s / 4] * b[s % 4];
     }
-#pragma unroll
-    for (int s = 0; s < SUMS; s++) total[s] += sum[s];
 }
 
 DEVICE_FN int gram_element(const struct place *at, int s) {
@@ -257,12 +269,12 @@ __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
     const int count = chunks > task.split ? (int)((chunks - task.split + splits - 1) / splits) : 0;
     const long first = (long)task.split * CHUNK;
     __global real *to = partials + (long)get_group_id(0) * (SIDE * SIDE);
-    real total[SUMS];
+    real total[SUMS], sums[SUMS];
 #pragma unroll
-    for (int s = 0; s < SUMS; s++) total[s] = REAL(0.0);
+    for (int s = 0; s < SUMS; s++) total[s] = sums[s] = REAL(0.0);
 #if STAGES > 1
     for (int t = 0; t < STAGES - 1; t++) {
-        if (t < count) gram_fetch_chunk(&ring[t], &task, X, v, Y, first + t * apart, rows, n, k);
+        if (t < count) gram_fetch_chunk(&ring[t], &task, X, v, c, Y, d, first + t * apart, rows, n, k);
         copies_commit();
     }
 #endif
@@ -273,13 +285,20 @@ __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
         if (next < count)
-            gram_fetch_chunk(&ring[next % STAGES], &task, X, v, Y, first + next * apart, rows, n, k);
+            gram_fetch_chunk(&ring[next % STAGES], &task, X, v, c, Y, d, first + next * apart, rows, n, k);
 #if STAGES > 1
         copies_commit();
 #else
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
-        gram_add_chunk(total, &ring[t % STAGES], &at, task.i == task.j);
+        gram_add_chunk(sums, &ring[t % STAGES], &at, task.i == task.j);
+        if ((t + 1) % FOLD == 0 || t + 1 == count) {
+#pragma unroll
+            for (int s = 0; s < SUMS; s++) {
+                total[s] += sums[s];
+                sums[s] = REAL(0.0);
+            }
+        }
 #if STAGES == 1
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
@@ -296,24 +315,37 @@ __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
     }
 }
 
-/* All of it, or of X's part G and, where wanted, Z^T v's part g, from the splits' tiles. */
+/* Element e of the whole, or of X's part G and, where wanted, Z^T v's part g. */
+DEVICE_FN void gram_write(__global wide *all, __global real *G, __global real *g, long e, wide sum, int n, int k) {
+    const int size = n + k + 1, i = (int)(e / size), j = (int)(e % size);
+    if (all)
+        all[(long)i * size + j] = all[(long)j * size + i] = sum;
+    else if (j < n)
+        G[(long)i * n + j] = G[(long)j * n + i] = (real)sum;
+    else if (g && i < n && j == n + k)
+        g[i] = (real)sum;
+}
+
+/* Of the splits' tiles; `parts` threads have an element, the splits in turns. */
 __kernel GROUP_OF(BS) void gram_finish(PARAMETERS(gram_finish)) {
-    const int size = n + k + 1;
-    const long pairs = (long)strips * (strips + 1) / 2;
-    for (long e = (long)get_global_id(0); e < (long)size * size; e += (long)get_global_size(0)) {
-        const int i = (int)(e / size), j = (int)(e % size);
-        const int a = i / SIDE, b = j / SIDE;
-        if (i > j) continue;
+    LOCAL wide shared[BS];
+    const int size = n + k + 1, id = (int)get_local_id(0), width = BS / parts;
+    const long pairs = (long)strips * (strips + 1) / 2, last = (long)size * size;
+    for (long first = (long)get_group_id(0) * width; first < last; first += (long)get_num_groups(0) * width) {
+        const long e = first + id % width;
+        const int i = (int)(e / size), j = (int)(e % size), a = i / SIDE, b = j / SIDE;
+        const bool mine = e < last && i <= j && id < width * parts;
         const long pair = (long)a * strips - (long)a * (a - 1) / 2 + (b - a);
+        const long at = pair * (SIDE * SIDE) + i % SIDE * SIDE + j % SIDE;
         wide sum = 0;
-        for (int s = 0; s < splits; s++)
-            sum += partials[((long)s * pairs + pair) * (SIDE * SIDE) + i % SIDE * SIDE + j % SIDE];
-        if (all)
-            all[(long)i * size + j] = all[(long)j * size + i] = sum;
-        else if (j < n)
-            G[(long)i * n + j] = G[(long)j * n + i] = (real)sum;
-        else if (g && i < n && j == n + k)
-            g[i] = (real)sum;
+#pragma unroll 4
+        for (int s = id / width; mine && s < splits; s += parts)
+            sum += partials[(long)s * pairs * (SIDE * SIDE) + at];
+        shared[id] = sum;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (int part = 1; id < width && part < parts; part++) sum += shared[part * width + id];
+        if (mine && id < width) gram_write(all, G, g, e, sum, n, k);
+        barrier(CLK_LOCAL_MEM_FENCE);
     }
 }
 
@@ -322,6 +354,7 @@ __kernel GROUP_OF(BS) void gram_centre(PARAMETERS(gram_centre)) {
     FOR_EACH(j, n) {
         const wide first = X[j]; /* sums about it: a constant's mean is that constant */
         wide sum = 0;
+#pragma unroll 8
         for (int s = 1; s < sample; s++) sum += X[rows * s / sample * n + j] - first;
         c[j] = (real)(first + sum / sample);
     }
@@ -332,4 +365,5 @@ __kernel GROUP_OF(BS) void gram_centre(PARAMETERS(gram_centre)) {
 // build SIDE=32 BS=64 CHUNK=32 W=1 STAGES=1 ONE_STRIP
 // build SIDE=64 BS=256 CHUNK=16 W=2 STAGES=2
 // build SIDE=32 BS=128 CHUNK=32 W=2 STAGES=4 ONE_STRIP TENSOR
+// build SIDE=32 BS=256 CHUNK=64 W=4 STAGES=4 ONE_STRIP TENSOR UNIT
 // build SIDE=96 BS=288 CHUNK=8 W=1 STAGES=3 TENSOR

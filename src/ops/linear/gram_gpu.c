@@ -12,7 +12,12 @@ KI_ARGUMENTS(gram);
 KI_ARGUMENTS(gram_finish);
 KI_ARGUMENTS(gram_centre);
 
-enum { FINISH = 128, SPLITS_MOST = 4096, PARTIALS_MOST = 1 << 28 /* bytes, unless one split takes more */ };
+enum {
+    FINISH = 128,
+    PARTS = 8,
+    SPLITS_MOST = 4096,
+    PARTIALS_MOST = 1 << 28 /* bytes, unless one split takes more */
+};
 
 /* What the kernels are built with. Tiles of tensor cores are 32 x 32 a warp, of which a lone one is shared by eight. */
 struct shape {
@@ -71,13 +76,15 @@ kiln_status ki_gram_gpu(const struct ki_gram *gram) {
     struct ki_kernel *kernel, *finish;
     struct ki_buffer partials, all = {0};
     int64_t resident, tile, bytes, square;
-    char defines[128];
+    char defines[160];
     if (!ki_mul3(pairs, shape.side * shape.side, ki_type_bytes(X->type), &tile) ||
         !ki_mul3(size, size, ki_type_bytes(ki_wide_type(device)), &square))
         return ki_fail(KILN_ERR_ARGUMENT, "a Gram matrix of %lld columns overflows", (long long)size);
-    snprintf(defines, sizeof defines, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape.side,
+    const bool unit =
+        !gram->v && shape.tensor && size <= 32; /* both sides of a warp's products are the same */
+    snprintf(defines, sizeof defines, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s%s", shape.side,
              shape.group, shape.chunk, ki_load_width(X), shape.stages, strips == 1 ? " -DONE_STRIP" : "",
-             shape.tensor ? " -DTENSOR" : "");
+             shape.tensor ? " -DTENSOR" : "", unit ? " -DUNIT" : "");
     TRY(ki_kernel_get(&kernel, device, "gram", "gram", X->type, defines));
     TRY(ki_kernel_resident(device, &resident, kernel, shape.group));
     const int64_t splits = splits_of(&shape, X->rows, pairs, resident);
@@ -89,10 +96,12 @@ kiln_status ki_gram_gpu(const struct ki_gram *gram) {
                                  .Y = gram->Y, .d = gram->d, .rows = X->rows, .n = (int32_t)X->cols,
                                  .k = (int32_t)k, .strips = (int32_t)strips, .splits = (int32_t)splits)));
     TRY(ki_kernel_get(&finish, device, "gram", "gram_finish", X->type, defines));
-    TRY(ki_kernel_launch(device, finish, ki_min(ki_ceil_div(size * size, shape.group), 4096), shape.group,
-                         KI_PACK(gram_finish, X, .all = gram->all ? &all : NULL, .G = gram->G, .g = gram->g,
-                                 .partials = &partials, .n = (int32_t)X->cols, .k = (int32_t)k,
-                                 .strips = (int32_t)strips, .splits = (int32_t)splits)));
+    const int64_t parts = splits >= 4 * PARTS ? PARTS : 1;
+    TRY(ki_kernel_launch(
+        device, finish, ki_min(ki_ceil_div(size * size * parts, shape.group), 4096), shape.group,
+        KI_PACK(gram_finish, X, .all = gram->all ? &all : NULL, .G = gram->G, .g = gram->g,
+                .partials = &partials, .n = (int32_t)X->cols, .k = (int32_t)k, .strips = (int32_t)strips,
+                .splits = (int32_t)splits, .parts = (int32_t)parts)));
     if (gram->all) TRY(bring(gram->all, device, &all, size * size));
 done:
     return status;

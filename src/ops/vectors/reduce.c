@@ -169,6 +169,16 @@ done:
     return status;
 }
 
+kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y) {
+    kiln_status status;
+    *signs = false;
+    TRY(reduce(ones, y, NULL, KI_REDUCE_ONES, NULL));
+    *signs = isnan(*ones);
+    if (*signs) TRY(reduce(ones, y, NULL, KI_REDUCE_SIGNS, NULL));
+done:
+    return status;
+}
+
 /* ------------------------------------------------------------------------------ results on the device */
 
 static kiln_status check_into(const char *call, const kiln_matrix *R, int64_t row, const kiln_matrix *X) {

@@ -2,12 +2,21 @@
 #ifndef KI_REDUCE_H
 #define KI_REDUCE_H
 
+#include <stdbool.h>
+
+#include "kiln/ops.h"
+
 enum ki_reduce_kind {
     KI_REDUCE_DOT = 0,     /* x * y */
     KI_REDUCE_ABS = 1,     /* |x| */
     KI_REDUCE_SQUARES = 2, /* (x * scale)^2: the scale keeps extreme values from overflowing */
     KI_REDUCE_MAX = 3,     /* max |x|, NaN if there is one */
-    KI_REDUCE_SUM = 4      /* x */
+    KI_REDUCE_SUM = 4,     /* x */
+    KI_REDUCE_ONES = 5,    /* x, NaN if there is one that is neither 0 nor 1 */
+    KI_REDUCE_SIGNS = 6    /* 1 for 1, 0 for -1, NaN if there is one that is neither */
 };
+
+/* *ones = how many entries of y (m x 1) are 1, if all are 0 or 1 or, *signs, all -1 or 1; else NaN. */
+kiln_status ki_reduce_outcomes(double *ones, bool *signs, const kiln_matrix *y);
 
 #endif
