@@ -85,7 +85,7 @@ def by_cuml(X, C):
     import torch
     from cuml.cluster import KMeans
     points_, start = cupy.asarray(X), cupy.asarray(C)
-    seconds, model = run_seconds(lambda n: KMeans(n_clusters=len(C), init=start, n_init=1, max_iter=n, tol=0, output_type="cupy").fit(points_))
+    seconds, model = run_seconds(lambda n: KMeans(n_clusters=len(C), init=start, n_init=1, max_iter=n, tol=1e-30, output_type="cupy").fit(points_))
     return seconds, None, torch.as_tensor(model.cluster_centers_, device="cuda")
 
 

@@ -162,7 +162,7 @@ def clusters_by_flashlib(X, C):
 def clusters_by_cuml(X, C):
     import cupy
     from cuml.cluster import KMeans
-    return KMeans(n_clusters=len(C), init=cupy.asarray(C), n_init=1, max_iter=ITERATIONS, tol=0, output_type="cupy").fit(cupy.asarray(X)).cluster_centers_, {}
+    return KMeans(n_clusters=len(C), init=cupy.asarray(C), n_init=1, max_iter=ITERATIONS, tol=1e-30, output_type="cupy").fit(cupy.asarray(X)).cluster_centers_, {}
 
 
 def inertia(X, C):
@@ -180,8 +180,10 @@ def clustered_rows(rows, cols, k):
     for name, run in (("kiln", clusters_by_kiln), ("flashlib", clusters_by_flashlib), ("cuml", clusters_by_cuml)):
         try:
             seconds, (centres, more) = fastest(lambda run=run: run(X, C), 2)
-        except ImportError as error:
-            print(f"  {name}: {error}")
+        except Exception as error:  # a peer that is not there, or fails, says so, and the others are still measured
+            if name == "kiln":
+                raise
+            print(f"  {name}: {repr(error)[:300]}")
             continue
         row[name] = {"ms": 1e3 * seconds, "inertia": inertia(X, centres), **more}
     show(row["case"], row, "inertia")

@@ -244,6 +244,8 @@ class Matrix:
         starts, columns = np.empty(self.shape[0] + 1, np.int64), np.empty(self.nnz, np.int32)
         self.device.call(lib.kiln_matrix_get_csr, _memory_of(starts, "int64_t[]"), _memory_of(columns, "int32_t[]"), _memory_of(values),
                          self.pointer)
+        if self.nnz < 2**31:  # which SciPy would come to itself, after a look at all
+            starts = starts.astype(np.int32)
         return scipy.sparse.csr_matrix((values, columns, starts), self.shape)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
