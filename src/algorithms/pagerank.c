@@ -6,7 +6,7 @@
 #include "algorithms/checkpoint/checkpoint.h"
 #include "algorithms/registry.h"
 
-enum { COLUMNS_MOST = 64, MASS = 0, GOAL = 1, TAKEN = 2, HEAD = 4, QUEUED_MOST = 16 };
+enum { COLUMNS_MOST = 64, MASS = 0, GOAL = 1, TAKEN = 2, ACTIVE = 3, HEAD = 4, QUEUED_MOST = 16 };
 static const double QUEUED_SECONDS = 0.05;
 static const char call[] = "kiln_pagerank";
 
@@ -15,6 +15,7 @@ struct pagerank {
     kiln_ranks on;
     kiln_matrix *teleport, *dangling;
     double *state; /* S on the host */
+    bool odd;      /* so many steps, for a checkpoint */
     int64_t n, k;
     double start;
     kiln_report report;
@@ -232,11 +233,12 @@ static void judge(struct pagerank *s, int64_t most) {
                         (s->options.iterations && report->stopped_by == KILN_STOP_ITERATIONS);
 }
 
-/* C after `taken` steps: kiln_ranks_step changes it with `next` in each. */
-enum { STATE = 3 };
-static void state_of(struct ki_state state[STATE], const struct pagerank *s, int64_t taken) {
-    const struct ki_state parts[STATE] = {{"ranks", .matrix = s->on.P},
-                                          {"shares", .matrix = taken % 2 ? s->on.next : s->on.C},
+/* C after an odd number of steps is in `next`, as kiln_ranks_step changes the two in each. */
+enum { STATE = 4 };
+static void state_of(struct ki_state state[STATE], struct pagerank *s) {
+    const struct ki_state parts[STATE] = {{"odd", .flag = &s->odd},
+                                          {"ranks", .matrix = s->on.P},
+                                          {"shares", .matrix = s->odd ? s->on.next : s->on.C},
                                           {"steps", .matrix = s->on.S}};
     memcpy(state, parts, sizeof parts);
 }
@@ -246,13 +248,20 @@ static kiln_status resume(struct pagerank *s) {
     kiln_status status = KILN_OK;
     struct ki_state state[STATE];
     bool resumed;
-    if (!ki_checkpoint_waits(&s->options.control)) return KILN_OK;
-    state_of(state, s, 0);
-    TRY(ki_checkpoint_look(&s->options.control, &state[2], 1));
-    TRY(ki_vector_get(s->state, s->on.S));
-    state_of(state, s, s->state[TAKEN * s->k] > 0 ? (int64_t)fmod(s->state[TAKEN * s->k], 2) : 0);
+    state_of(state, s);
+    TRY(ki_checkpoint_look(&s->options.control, state, 1)); /* odd, which decides where the shares are */
+    state_of(state, s);
     TRY(ki_checkpoint_resume(&resumed, &s->options.control, state, STATE));
-    for (int64_t c = 0; c < s->k; c++) s->state[GOAL * s->k + c] = goal_of(s);
+    if (!resumed) return KILN_OK;
+    TRY(ki_vector_get(s->state, s->on.S));
+    if (s->odd != (s->report.iterations % 2 == 1))
+        TRY(ki_fail(KILN_ERR_MODEL, "%s: the checkpoint's part 'odd' does not fit its %lld iterations", call,
+                    (long long)s->report.iterations));
+    for (int64_t c = 0; c < s->k; c++) {
+        s->state[GOAL * s->k + c] = goal_of(s);
+        s->state[TAKEN * s->k + c] = (double)s->report.iterations;
+        s->state[ACTIVE * s->k + c] = 1;
+    }
     TRY(ki_vector_set(s->on.S, s->state));
 done:
     return status;
@@ -271,7 +280,8 @@ static kiln_status iterate(struct pagerank *s) {
         TRY(kiln_ranks_step(&s->on, report->iterations, count));
         TRY(note(s, count));
         judge(s, most);
-        state_of(state, s, report->iterations);
+        s->odd = report->iterations % 2 == 1;
+        state_of(state, s);
         TRY(ki_checkpoint_step(&s->options.control, state, STATE, report->stopped_by));
         if (2 * (ki_clock() - before) < QUEUED_SECONDS) queued = ki_min(2 * queued, QUEUED_MOST);
     }

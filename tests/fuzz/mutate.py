@@ -346,27 +346,43 @@ def change_json(r, value, depth=0):
     return r.choice([None, True, False, 0, -1, 1e308, 2**62, "", "number", "text", "mean", [], {}, ["a"], {"name": "a"}, "\x1b[1m", "a" * 3000])
 
 
+def change_tensors(r, tensors, what, others):
+    """One tensor is gone (0), stands under another name (1), has another shape (2) or another number (3)."""
+    name = r.choice(list(tensors))
+    kind, rows, cols, body = tensors[name]
+    if what == 0:
+        del tensors[name]
+    elif what == 1:
+        tensors[r.choice(others)] = tensors[name]
+    elif what == 2:
+        size = 4 if kind == "F32" else 8
+        rows, cols = r.choice([(cols, rows), (rows + 1, cols), (max(rows - 1, 0), cols), (0, cols), (rows * cols, 1), (1, rows * cols)])
+        tensors[name] = (kind, rows, cols, (body + bytes(8 * rows * cols))[:size * rows * cols])
+    elif body:
+        body = bytearray(body)
+        at = r.randrange(len(body) // 8) * 8 if len(body) >= 8 else 0
+        body[at:at + 8] = struct.pack("<d", r.choice([0, -1, 1e308, float("nan"), float("inf"), 5e-324, 2]))[:len(body) - at]
+        tensors[name] = (kind, rows, cols, bytes(body))
+
+
+def checkpoint_file(r, data):
+    tensors, texts = read_model(data)
+    for _ in range(r.choice([1, 1, 2, 3])):
+        what = r.choice([0, 1, 2, 3, 3, 3, 3, 3, 4])
+        if what == 4:
+            texts[r.choice(list(texts))] = r.choice(["", "1", "off", "f32", "nan", "f64 dense, 9 x 9, 81 entries", "lda", "a" * 300])
+        elif tensors:
+            change_tensors(r, tensors, what, list(tensors))
+    return model_bytes(tensors, texts)
+
+
 def model_file(r, models):
     tensors, texts = read_model(r.choice(models))
     for _ in range(r.choice([1, 1, 2, 3])):
         what = r.randint(0, 7)
-        name = r.choice(list(tensors)) if tensors else None
-        if what == 0 and name:
-            del tensors[name]
-        elif what == 1 and name:
-            tensors[r.choice(["W", "b", "classes", "parameters", "standard_errors", "hubs", "authorities", "ranks", "A", "B", "centres", "x"])] = tensors[name]
-        elif what == 2 and name:
-            kind, rows, cols, body = tensors[name]
-            size = 4 if kind == "F32" else 8
-            rows, cols = r.choice([(cols, rows), (rows + 1, cols), (max(rows - 1, 0), cols), (0, cols), (rows * cols, 1), (1, rows * cols)])
-            tensors[name] = (kind, rows, cols, (body + bytes(8 * rows * cols))[:size * rows * cols])
-        elif what == 3 and name:
-            kind, rows, cols, body = tensors[name]
-            body = bytearray(body)
-            if body:
-                at = r.randrange(len(body) // 8) * 8 if len(body) >= 8 else 0
-                body[at:at + 8] = struct.pack("<d", r.choice([0, -1, 1e308, float("nan"), float("inf"), 5e-324, 2]))[:len(body) - at]
-            tensors[name] = (kind, rows, cols, bytes(body))
+        if what <= 3 and tensors:
+            change_tensors(r, tensors, what, ["W", "b", "classes", "parameters", "standard_errors", "hubs", "authorities", "ranks", "A", "B",
+                                              "centres", "x"])
         elif what == 4:
             texts[r.choice(["algorithm", "family", "link", "type"])] = r.choice(["linreg", "logreg", "glm", "svm", "hits", "pagerank", "als", "kmeans", "mds", "x", "", "log", "poisson"])
         else:
@@ -480,6 +496,36 @@ class Run:
             self.run([*own[algorithm], *start], (0, 2, 3, 4, 7))
 
 
+    def checkpoint(self, r, kept):
+        command, data = r.choice(kept)
+        path = self.write("run.ckpt", checkpoint_file(r, data))
+        self.run([*command, "--max-iterations", "6", "--resume", path], (0, 2, 3, 7))  # 2: numbers that no model holds
+
+
+def begin_checkpoints(run, data):
+    """Runs that were stopped after two iterations: the command, and the state."""
+    kept = []
+    for arguments in (["linreg", data["table"], "--target", "y", "--missing", "mean", "--solver", "cg"],
+                      ["logreg", data["numbers"]], ["logreg", data["table"], "--target", "k", "--missing", "mean"],
+                      ["logreg", data["numbers"], "--l1", "0.1"], ["svm", data["table"], "--target", "k", "--missing", "mean", "--ignore", "x"],
+                      ["glm", data["table"], "--target", "y", "--family", "poisson", "--missing", "mean"], ["hits", data["graph"]],
+                      ["hits", data["words"], "--solver", "lobpcg"], ["pagerank", data["graph"]],
+                      ["kmeans", data["points"], "-k", "3", "--restarts", "3"], ["kmeans", data["points"], "-k", "3", "--batch", "4"],
+                      ["mds", data["points"], "--restarts", "2"], ["mds", data["points"], "--metric", "ordinal"],
+                      ["als", data["ratings"], "--factors", "2"], ["als", data["rated"], "--factors", "2", "--solver", "ccd"],
+                      ["sfa", data["rated"], "--factors", "2"], ["lda", data["words"], "-k", "2", "--learn-alpha"],
+                      ["lda", data["words"], "-k", "2", "--batch", "2"], ["gap", data["words"], "-k", "2"]):
+        path = run.path("begun.ckpt")
+        command = [*arguments, "--tolerance", "1e-300"]
+        code, _ = run.run([*command, "--max-iterations", "2", "--checkpoint", path])
+        if code != 0 or not os.path.exists(path):
+            sys.exit(f"mutate: cannot make a checkpoint: {arguments}")
+        with open(path, "rb") as file:
+            kept.append((command, file.read()))
+        os.remove(path)
+    return kept
+
+
 def begin_models(run):
     rows = "".join(f"{i % 7},{'' if i % 5 == 3 else i % 4},{'uvw'[i % 3]},{i % 2}\n" for i in range(60))
     table = run.write("table.csv", ("x,h,k,y\n" + rows).encode())
@@ -510,7 +556,7 @@ def begin_models(run):
 
 
 FORMATS = {"csv": csv_file, "libsvm": libsvm_file, "mtx": matrix_market_file, "edges": edges_file, "ratings": ratings_file,
-           "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file, "packed": packed_file, "model": None}
+           "docword": bag_of_words_file, "npy": npy_file, "npz": npz_file, "packed": packed_file, "model": None, "checkpoint": None}
 
 
 def main():
@@ -526,12 +572,15 @@ def main():
     r, run, start = random.Random(options.seed), Run(options), time.time()
     try:
         models, data = begin_models(run)
+        kept = begin_checkpoints(run, data)
         files = 0
         while time.time() - start < options.seconds if options.seconds else files < options.count:
             name = formats[files % len(formats)]
             files += 1
             if name == "model":
                 run.model(r, models, data)
+            elif name == "checkpoint":
+                run.checkpoint(r, kept)
             else:
                 for _ in range(2):  # the second may be read with the first, of the same format
                     run.data(r, FORMATS[name])
