@@ -60,8 +60,9 @@ static kiln_status prepare(struct launch *launch, struct step *step, const char 
     char defines[256];
     kiln_status status;
     launch->K = K;
-    snprintf(defines, sizeof defines, "-D%s -DBS=%d -DVS=%d -DK=%d%s%s", what, (int)step->size, VS, K,
-             on->weighted ? " -DWEIGHTED" : "", reach > ki_limits.index32 / 2 ? " -DINDEX64" : "");
+    snprintf(defines, sizeof defines, "-D%s -DBS=%d -DVS=%d -DK=%d%s%s%s", what, (int)step->size, VS, K,
+             on->weighted ? " -DWEIGHTED" : "", step->ranks->sums[0] ? " -DMEMBER" : "",
+             reach > ki_limits.index32 / 2 ? " -DINDEX64" : "");
     TRY(ki_kernel_get(&launch->kernel, device, "ranks", function, on->P->type, defines));
     TRY(ki_kernel_resident(device, &launch->groups, launch->kernel, step->size));
     launch->groups = ki_max(1, ki_min(launch->groups, ki_ceil_div(items, step->size)));
