@@ -1,6 +1,7 @@
 """Runs an algorithm: progress and Ctrl-C on the way, the report afterwards."""
 from __future__ import annotations
 
+import functools
 import sys
 import threading
 import warnings
@@ -146,13 +147,22 @@ def choice(algorithm: str, option: str, wanted: str) -> int | None:
     return known.index(wanted) + 1
 
 
+@functools.cache
+def _trace_type() -> Any:
+    """A row of the trace as NumPy has it."""
+    row = ffi.typeof("kiln_trace_row")
+    kinds = {name: (np.dtype({"int64_t": np.int64, "double": np.float64}[field.type.cname]), field.offset) for name, field in row.fields}
+    return np.dtype({"names": list(kinds), "formats": [kind for kind, _ in kinds.values()], "offsets": [at for _, at in kinds.values()],
+                     "itemsize": ffi.sizeof(row)})
+
+
 def _read(report: Any) -> Report:
     figures: dict[str, float] = {}
     while name := lib.kiln_report_figure_name(report, len(figures)):
         figures[text(name)] = float(lib.kiln_report_figure(report, name))
-    names = [name for name, _ in ffi.typeof("kiln_trace_row").fields]
-    trace = [report.trace[i] for i in range(report.trace_count)]
-    history = {name: np.array([getattr(row, name) for row in trace]) for name in names}
+    kinds = _trace_type()
+    trace = np.frombuffer(ffi.buffer(report.trace, report.trace_count * kinds.itemsize) if report.trace_count else b"", kinds)
+    history = {name: trace[name].copy() for name in kinds.names or ()}
     return Report(bool(report.converged), text(lib.kiln_stop_name(report.stopped_by)), int(report.iterations),
                   float(report.residual), float(report.tolerance), float(report.objective), int(report.passes),
                   float(report.seconds), figures, history, text(report.solver))
