@@ -132,4 +132,7 @@ void scaling_tell(const struct verb *verb, const kiln_work *work, int64_t gpus, 
         const struct time t = predict(verb, work, gpus * machines, machines);
         tell_one(&t, one, work->passes, array);
     }
+    if (!object && nodes > 1)
+        printf("\nseveral nodes: mpirun -n %lld kiln %s ... --mpi --device cuda (docs/mpi.md)\n",
+               (long long)(gpus * nodes), verb->name);
 }

@@ -39,7 +39,8 @@ KILN_API int kiln_processes_count(const kiln_processes *processes);
 KILN_API kiln_status kiln_processes_open(kiln_device **device, kiln_processes *processes, const char *name,
                                          const kiln_device_options *options);
 
-/* Ends the other processes' service; devices must be closed before. NULL is accepted. */
+/* Ends the other processes' service. A device that is still open is lost from then on (ERR_DEVICE_LOST), and can only be closed. NULL is
+ * accepted. */
 KILN_API void kiln_processes_leave(kiln_processes *processes);
 
 #ifdef __cplusplus

@@ -90,8 +90,7 @@ static void text(int code, char *to, int64_t bytes) {
 }
 
 static void end(void *of, int code) {
-    struct link *link = of;
-    MPI_Abort(link->work, code); /* without the lock, whose holder may be the reason */
+    abort_all(of, code);
 }
 
 static int barrier(struct link *link) {

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TAG_BEAT = 2, EXIT_LOST = 5, NAP_NANOSECONDS = 200000000 };
+enum { TAG_BEAT = 2, EXIT_LOST = 5, GRACE = 3 /* seconds */, NAP_NANOSECONDS = 200000000 };
 
 struct watch {
     pthread_t thread;
@@ -45,6 +45,19 @@ static int take_beats(struct watch *watch) {
     return taken;
 }
 
+static void *end_anyway(void *of) {
+    nanosleep(&(struct timespec){.tv_sec = GRACE}, NULL);
+    _exit(*(int *)of);
+}
+
+void abort_all(const struct link *link, int code) {
+    static int exit_code;
+    pthread_t thread;
+    exit_code = code;
+    pthread_create(&thread, NULL, end_anyway, &exit_code);
+    MPI_Abort(link->work, code);
+}
+
 static void end_all(const struct link *link) {
     const struct watch *watch = link->watch;
     fprintf(
@@ -52,7 +65,7 @@ static void end_all(const struct link *link) {
         "kiln: process %d of %d has not been heard of for %.0f s: it was killed or stopped, or its machine "
         "is gone. All end.\n",
         watch->before + 1, link->count, watch->limit);
-    MPI_Abort(link->work, EXIT_LOST);
+    abort_all(link, EXIT_LOST);
 }
 
 static void *run(void *of) {

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ._linear import (GammaRegressor, GeneralizedLinearRegressor, LinearRegression, LinearSVC, LinearSVR, LogisticRegression,
                           PoissonRegressor, Ridge, TweedieRegressor)
     from ._load import load
-    from ._machine import devices, doctor, explain, read, tune
+    from ._machine import devices, doctor, explain, processes, read, tune
     from ._manifold import MDS
 
     __version__: str
@@ -36,7 +36,7 @@ _NAMES = {
     **dict.fromkeys(("ALS", "NMF", "SFA", "LatentDirichletAllocation"), "_factors"),
     "load": "_load",
     **dict.fromkeys(("Half", "pagerank", "hits", "mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale"), "_functions"),
-    **dict.fromkeys(("read", "devices", "doctor", "explain", "tune"), "_machine"),
+    **dict.fromkeys(("read", "devices", "doctor", "explain", "processes", "tune"), "_machine"),
 }
 
 __all__ = [
@@ -44,8 +44,8 @@ __all__ = [
     "GeneralizedLinearRegressor", "Half", "KMeans", "KilnError", "LatentDirichletAllocation", "LinearRegression",
     "LinearSVC", "LinearSVR", "LogisticRegression", "MDS", "Matrix", "MiniBatchKMeans", "ModelError", "NMF", "OutOfMemoryError",
     "PoissonRegressor", "Ridge", "SFA", "TweedieRegressor", "UnsupportedError", "batch_reduce", "batch_scale",
-    "checkpoint", "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "read",
-    "results_on_device", "sddmm", "spmm", "tune",
+    "checkpoint", "device", "devices", "doctor", "explain", "hits", "load", "matrix", "mmchain", "multiply", "pagerank", "processes",
+    "read", "results_on_device", "sddmm", "spmm", "tune",
 ]
 
 

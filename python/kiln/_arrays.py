@@ -64,10 +64,14 @@ class Device:
     turns.
     """
 
-    def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False) -> None:
+    def __init__(self, name: str = "auto", *, threads: int = 0, memory: int = 0, deterministic: bool = False,
+                 _processes: Any = None) -> None:
         options = struct("kiln_device_options", threads=threads, memory=memory, deterministic=deterministic)
         pointer = ffi.new("kiln_device **")
-        check(lib.kiln_device_open(pointer, name.encode(), options))
+        if _processes is None:
+            check(lib.kiln_device_open(pointer, name.encode(), options))
+        else:
+            check(lib.kiln_processes_open(pointer, _processes, name.encode(), options))
         self.pointer = pointer[0]
         self.turn = _Turn()
         self._adopted: Any = weakref.finalize(self, lib.kiln_device_close, self.pointer)

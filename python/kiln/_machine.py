@@ -1,16 +1,17 @@
 """Files, and what this machine offers."""
 from __future__ import annotations
 
+import contextlib
 import functools
 import time
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable, Iterator, NamedTuple
 
 import numpy as np
 
 from ._arrays import Device, Matrix, device as open_device
 from ._functions import batch_of, place
 from ._load import open_model
-from ._library import ArgumentError, ffi, fields, lib, rows, struct, text
+from ._library import ArgumentError, check, ffi, fields, lib, rows, struct, text
 
 
 class Data(NamedTuple):
@@ -72,6 +73,26 @@ def _borrowed(pointer: Any, where: Device, data: Any) -> Any:
     made = ffi.new("kiln_matrix **")
     where.call(lib.kiln_matrix_copy, made, where.pointer, lib.KILN_TYPE_DEFAULT, pointer)
     return Matrix.adopt(made[0], where, data).numpy()
+
+
+@contextlib.contextmanager
+def processes(communicator: Any = None, name: str = "cpu", *, threads: int = 0, memory: int = 0,
+              deterministic: bool = False) -> Iterator[Device | None]:
+    """What mpirun has started as one device, whose processes share the rows of X (docs/mpi.md).
+
+    communicator: mpi4py's, or None for all processes. The first one gets the device; all others work for it until it leaves the block,
+    and then get None: `with kiln.processes() as where:`, `if where: model.fit(kiln.matrix(X, where), y)`. name: the device of each
+    process, a GPU each for "cuda".
+    """
+    handle = ffi.new("kiln_processes **")
+    check(lib.kiln_processes_join(handle, -1 if communicator is None else communicator.py2f()))
+    if not handle[0]:
+        yield None
+        return
+    try:
+        yield Device(name, threads=threads, memory=memory, deterministic=deterministic, _processes=handle[0])
+    finally:
+        lib.kiln_processes_leave(handle[0])
 
 
 def devices() -> list[dict[str, Any]]:

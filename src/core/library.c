@@ -94,6 +94,19 @@ bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, 
     return library->handle != NULL;
 }
 
+bool ki_library_beside(struct ki_library *library, const char *name) {
+    static const char *const folders[] = {"", "../lib/"};
+    Dl_info info;
+    char path[512];
+    const char *file = dladdr((const void *)folders, &info) && info.dli_fname ? info.dli_fname : "";
+    for (int i = 0; i < 2 && strrchr(file, '/') && !library->handle; i++) {
+        const int folder = (int)(strrchr(file, '/') - file);
+        const int length = snprintf(path, sizeof path, "%.*s/%s%s", folder, file, folders[i], name);
+        if (length < (int)sizeof path && ki_library_name(library, path)) return true;
+    }
+    return ki_library_name(library, name);
+}
+
 bool ki_library_chosen(struct ki_library *library, const char *variable) {
     const char *path = secure_getenv(variable);
     if (!path || !*path) return false;

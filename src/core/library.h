@@ -21,6 +21,8 @@ bool ki_library_name(struct ki_library *library, const char *name);
 /* A library of the CUDA toolkit, by its sonames (newest first, then NULL): a copy in this process (PyTorch's, CuPy's), then
  * the system's own search, then where CUDA, conda and pip install it. `wheel` is its folder in pip's packages. */
 bool ki_library_toolkit(struct ki_library *library, const char *const *sonames, const char *wheel);
+/* One of ours: beside the library or the tool, as where they were built, or in the lib folder beside the tool's; then as a name. */
+bool ki_library_beside(struct ki_library *library, const char *name);
 /* The file that the environment variable names by its absolute path, and no other. False if the variable is not set; else
  * library->handle tells. */
 bool ki_library_chosen(struct ki_library *library, const char *variable);

@@ -129,6 +129,7 @@ struct candidate {
     const char *hint;
     const char *wheel; /* part of the CUDA toolkit: its folder in pip's packages */
     const char *path_variable, *missing;
+    bool ours; /* it lies beside this library */
 };
 
 static const struct candidate candidates[] = {
@@ -179,12 +180,19 @@ static const struct candidate candidates[] = {
      .version = mpi_version,
      .hint = "apt install openmpi-bin, or apt install mpich",
      .missing = "optional: needed for several machines"},
+    {.what = "Kiln for MPI",
+     .names = {"libkiln-openmpi.so", "libkiln-mpich.so"},
+     .hint =
+         "build Kiln again where mpicc is installed: apt install libopenmpi-dev, or apt install libmpich-dev",
+     .path_variable = "KILN_MPI_PATH",
+     .missing = "optional: what --mpi loads",
+     .ours = true},
 };
 
 static void load(struct ki_library *library, const struct candidate *candidate) {
     if (candidate->wheel) ki_library_toolkit(library, candidate->names, candidate->wheel);
     for (int i = 0; candidate->names[i] && !library->handle && !candidate->wheel; i++)
-        ki_library_name(library, candidate->names[i]);
+        (candidate->ours ? ki_library_beside : ki_library_name)(library, candidate->names[i]);
 }
 
 static void tell_missing(kiln_probe *row, const struct candidate *candidate, bool chosen,

@@ -27,25 +27,11 @@ static bool is_mpich(void) {
     return getenv("PMI_RANK") && !getenv("OMPI_COMM_WORLD_RANK");
 }
 
-/* Beside the library or the tool, as where they were built; in the lib folder beside the tool's; where the system looks. */
-static bool open_named(const char *name) {
-    static const char *const folders[] = {"", "../lib/"};
-    Dl_info info;
-    char path[512];
-    const char *file = dladdr((const void *)&library, &info) && info.dli_fname ? info.dli_fname : "";
-    for (int i = 0; i < 2 && strrchr(file, '/'); i++) {
-        const int folder = (int)(strrchr(file, '/') - file);
-        const int length = snprintf(path, sizeof path, "%.*s/%s%s", folder, file, folders[i], name);
-        if (length < (int)sizeof path && ki_library_name(&library, path)) return true;
-    }
-    return ki_library_name(&library, name);
-}
-
 static void load(void) {
     static const char *const names[] = {"libkiln-openmpi.so", "libkiln-mpich.so"};
     const int first = is_mpich();
     if (!ki_library_chosen(&library, "KILN_MPI_PATH"))
-        for (int i = 0; i < 2 && !library.handle; i++) open_named(names[(first + i) % 2]);
+        for (int i = 0; i < 2 && !library.handle; i++) ki_library_beside(&library, names[(first + i) % 2]);
     const struct ki_symbol symbol = {KI_TRANSPORT_SYMBOL, &join};
     if (library.handle && ki_library_resolve(&library, &symbol, 1)) join = NULL;
 }
@@ -123,14 +109,15 @@ static void part(struct kiln_processes *p) {
     enum { EXIT_LOST = 5 };
     if (p->broken) p->transport.end(p->transport.of, EXIT_LOST);
     p->transport.leave(p->transport.of);
-    free_processes(p);
+    if (!p->left) free_processes(p);
 }
 
 static void close_all(kiln_device *device) {
     struct kiln_processes *p = (struct kiln_processes *)device->processes;
     struct ki_order order = {.kind = KI_ORDER_CLOSE};
-    if (!p->broken) (void)ki_order_send(p, &order);
+    if (!p->broken && !p->left) (void)ki_order_send(p, &order);
     p->device = NULL;
+    if (p->left) free_processes(p);
 }
 
 /* Seconds after which a process that is not heard of is taken for dead. */
@@ -192,6 +179,8 @@ void kiln_processes_leave(kiln_processes *processes) {
     struct ki_order order = {.kind = KI_ORDER_LEAVE};
     if (!processes) return;
     if (!processes->broken) (void)ki_order_send(processes, &order);
+    processes->left = processes->device != NULL;
+    if (processes->left) processes->device->lost = true;
     part(processes);
 }
 

@@ -76,6 +76,7 @@ struct kiln_processes {
     struct ki_transport transport;
     kiln_device *device;
     bool broken; /* MPI has failed */
+    bool left;   /* while its device was open, at whose end this goes, too */
     void *piece; /* KI_TRANSPORT_MOST bytes on their way */
     /* The leader: numbers that are free, and those to be dropped at the next order. */
     int numbers, free_count, *free_numbers, dropped_count, *dropped;
