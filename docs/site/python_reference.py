@@ -17,7 +17,7 @@ GROUPS = {
                    "LatentDirichletAllocation"],
     "Functions": ["mmchain", "multiply", "spmm", "sddmm", "batch_reduce", "batch_scale", "pagerank", "hits"],
     "Files, devices and arrays": ["read", "load", "devices", "doctor", "explain", "tune", "device", "Device", "matrix", "Matrix", "Half",
-                                  "results_on_device"],
+                                  "results_on_device", "checkpoint", "processes"],
     "Errors": ["KilnError", "ArgumentError", "DataError", "ModelError", "DeviceError", "OutOfMemoryError", "FileError",
                "UnsupportedError"],
 }

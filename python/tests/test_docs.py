@@ -1,6 +1,7 @@
 """The pages in docs tell the truth: their blocks run and print what they show, and the names that they mention exist."""
 import contextlib
 import doctest
+import importlib
 import importlib.util
 import inspect
 import io
@@ -139,3 +140,9 @@ def test_names_of_the_migration_tables(code, help_of):
 
 def test_the_migration_tables_are_found():
     assert len(migration_cells()) > 40
+
+
+def test_the_reference_has_every_name(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "site")
+    groups = importlib.import_module("python_reference").GROUPS
+    assert sorted(name for names in groups.values() for name in names) == sorted(kiln.__all__)
