@@ -126,6 +126,7 @@ static void clear(kiln_batch *batch) {
     ki_free(batch->tiles[1]);
     for (int i = 0; batch->device && i < KI_BATCH_ARRAYS; i++)
         if (batch->on_device[i].handle) ki_device_release(batch->device, &batch->on_device[i]);
+    ki_batch_members_free(batch->members);
     *batch = (kiln_batch){0};
 }
 
@@ -233,7 +234,9 @@ kiln_status kiln_batch_rows(kiln_batch **batch, const kiln_matrix *X) {
     int64_t *row_start = ki_alloc((size_t)(X->rows + 1) * sizeof *row_start);
     if (!row_start) return ki_fail_nomem((size_t)(X->rows + 1) * sizeof *row_start, "the rows of a batch");
     TRY(kiln_matrix_get_csr(row_start, NULL, NULL, X));
-    TRY(hand_out(batch, &made, make_ragged(&made, call, X->device, X->rows, row_start)));
+    status = make_ragged(&made, call, X->device, X->rows, row_start);
+    if (status == KILN_OK) status = ki_batch_members_new(&made.members, &made, X);
+    TRY(hand_out(batch, &made, status));
 done:
     ki_free(row_start);
     return status;
@@ -326,13 +329,15 @@ kiln_status kiln_batch_reduce(kiln_matrix *result, kiln_batch_kind kind, const k
                               const kiln_batch *batch) {
     static const char call[] = "kiln_batch_reduce";
     kiln_batch rows = {0};
+    bool shared = false;
     kiln_status status;
     if (!batch) TRY(rows_for(call, &rows, X));
     if (!X) return ki_fail(KILN_ERR_ARGUMENT, "%s: X is NULL", call);
-    TRY(ki_batch_check_reduce(call, result, kind, X, batch ? batch : &rows));
-    TRY(ki_batch_shared(batch ? batch : &rows, X)
-            ? ki_batch_share_reduce(result, (int)kind, X)
-            : ki_batch_run(result, (int)kind, X, batch ? batch : &rows, NULL));
+    const kiln_batch *of = batch ? batch : &rows;
+    TRY(ki_batch_check_reduce(call, result, kind, X, of));
+    TRY(ki_batch_shared(&shared, of, X));
+    TRY(shared ? ki_batch_share_reduce(result, (int)kind, X, of)
+               : ki_batch_run(result, (int)kind, X, of, NULL));
 done:
     clear(&rows);
     return status;
@@ -360,10 +365,16 @@ done:
     return status;
 }
 
+kiln_status ki_batch_run_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
+                               const kiln_batch *batch) {
+    return ki_on_cpu(X->device) ? scale_cpu(Y, X, scale, batch) : ki_batch_launch_scale(Y, X, scale, batch);
+}
+
 kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
                              const kiln_batch *batch) {
     static const char call[] = "kiln_batch_scale";
     kiln_batch rows = {0};
+    bool shared = false;
     kiln_status status;
     if (!batch) TRY(rows_for(call, &rows, X));
     if (!X) return ki_fail(KILN_ERR_ARGUMENT, "%s: X is NULL", call);
@@ -377,10 +388,8 @@ kiln_status kiln_batch_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_ma
     }
     if (X->device->lost) TRY(kiln_device_sync(X->device));
     if (of->elements == 0) goto done;
-    if (ki_batch_shared(of, X) && Y != X)
-        TRY(ki_batch_share_scale(Y, X, scale));
-    else
-        TRY(ki_on_cpu(X->device) ? scale_cpu(Y, X, scale, of) : ki_batch_launch_scale(Y, X, scale, of));
+    TRY(ki_batch_shared(&shared, of, X));
+    TRY(shared && Y != X ? ki_batch_share_scale(Y, X, scale, of) : ki_batch_run_scale(Y, X, scale, of));
 done:
     clear(&rows);
     return status;

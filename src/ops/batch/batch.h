@@ -35,6 +35,7 @@ struct kiln_batch {
     int64_t *tiles[2], tile_count[2];
     int lanes;                                   /* threads that take a vector of a tile */
     struct ki_buffer on_device[KI_BATCH_ARRAYS]; /* empty on the CPU */
+    struct ki_batch_members *members; /* of the rows of a sparse X on a group, else NULL (batch_rows.c) */
 };
 
 enum { KI_BATCH_GROUP = 256, KI_BATCH_TILE_BYTES = 16384 };
@@ -109,9 +110,19 @@ kiln_status ki_batch_check_reduce(const char *call, const kiln_matrix *result, k
 kiln_status ki_batch_run(kiln_matrix *result, int kind, const kiln_matrix *X, const kiln_batch *batch,
                          const struct ki_batch_plan *plan);
 
-/* Whether a group's members share the batch: it is the rows of a dense X (batch_rows.c); and then of that batch, checked, Y not X. */
-bool ki_batch_shared(const kiln_batch *batch, const kiln_matrix *X);
-kiln_status ki_batch_share_reduce(kiln_matrix *result, int kind, const kiln_matrix *X);
-kiln_status ki_batch_share_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *by);
+/* What has been checked, and has elements. */
+kiln_status ki_batch_run_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *scale,
+                               const kiln_batch *batch);
+
+/* Whether a group's members share the batch: it is X's rows (batch_rows.c); and then of that batch, checked, Y not X. */
+kiln_status ki_batch_shared(bool *shared, const kiln_batch *batch, const kiln_matrix *X);
+kiln_status ki_batch_share_reduce(kiln_matrix *result, int kind, const kiln_matrix *X,
+                                  const kiln_batch *batch);
+kiln_status ki_batch_share_scale(kiln_matrix *Y, const kiln_matrix *X, const kiln_matrix *by,
+                                 const kiln_batch *batch);
+/* A batch of X's rows for each member of the group on which a sparse X lies, if it does. */
+kiln_status ki_batch_members_new(struct ki_batch_members **members, const kiln_batch *batch,
+                                 const kiln_matrix *X);
+void ki_batch_members_free(struct ki_batch_members *members);
 
 #endif
