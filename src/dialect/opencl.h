@@ -153,6 +153,13 @@ DEVICE_FN real inverse_sqrt(real x) {
         else                                                                                                 \
             COPY_4(to, from);                                                                                \
     } while (0)
+#define COPY_ASYNC_ONE(to, from) /* of one element */                                                        \
+    do {                                                                                                     \
+        if (sizeof(real) == 8)                                                                               \
+            COPY_8(to, from);                                                                                \
+        else                                                                                                 \
+            COPY_4(to, from);                                                                                \
+    } while (0)
 #define copies_commit() __asm__ volatile("cp.async.commit_group;" : : : "memory")
 #define copies_wait(pending) __asm__ volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory")
 #endif
