@@ -351,16 +351,16 @@ static kiln_status compare_texts(const struct ki_container *found, const struct 
     return KILN_OK;
 }
 
-static kiln_status compare_bands(const struct ki_tensor *ours, const struct ki_container *found, int64_t rows,
-                                 double epsilon, const char *path) {
+static kiln_status compare_bands(const struct ki_tensor *ours, const struct ki_container *found,
+                                 long long rows, double epsilon, const char *path) {
     kiln_status status;
     const struct ki_tensor *tensor;
     TRY(find(&tensor, found, ours->name, ours->rows, 2, KILN_F64));
     const double *a = ours->values, *b = tensor->values;
-    for (int64_t i = 0; i < ours->rows; i++, a += 2, b += 2) {
+    for (long long i = 0; i < ours->rows; i++, a += 2, b += 2) {
+        const long long first = rows * i / ours->rows + 1, last = rows * (i + 1) / ours->rows;
         if (fabs(a[0] - b[0]) <= ROUNDINGS * epsilon * sqrt(fmax(a[1], b[1])) || a[0] == b[0]) continue;
-        ki_fail(KILN_ERR_MODEL, "rows %lld to %lld of %s are not those that %s was written for",
-                (long long)(rows * i / ours->rows + 1), (long long)(rows * (i + 1) / ours->rows),
+        ki_fail(KILN_ERR_MODEL, "rows %lld to %lld of %s are not those that %s was written for", first, last,
                 ours->name + 5, path);
         return differs();
     }
