@@ -67,7 +67,7 @@ class Checkpoints(Case):
         """Each run begins where the last one was killed; at the end the answer is that of a run that was not."""
         command = self.commands[name]
         expected, numbers, seconds = self.whole(command)
-        source, killed, kept, ends, written, taken = random.Random(7), 0, 0, 0, [], []
+        source, killed, kept, ends, size, written, taken = random.Random(7), 0, 0, 0, 0, [], []
         while True:
             process = subprocess.Popen([KILN, *command, *CPU, "--json", *self.keeping("0.001")], stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE)
@@ -88,12 +88,13 @@ class Checkpoints(Case):
             about = result["checkpoint"]
             written.append(about["written"])
             taken.append(about["seconds"])
+            size = max(size, about["bytes"])
             if killed >= KILLS:
                 break
             if os.path.exists(self.state):
                 os.remove(self.state)
         recorded[name] = {"kills": killed, "kills_with_a_checkpoint": kept, "ends_at_the_same_bits": ends,
-                          "checkpoint_bytes": about["bytes"], "seconds_a_write": sum(taken) / max(sum(written), 1),
+                          "checkpoint_bytes": size, "seconds_a_write": sum(taken) / max(sum(written), 1),
                           "run_seconds": seconds}
 
     def test_kills_of_a_linear_model(self):
@@ -113,7 +114,9 @@ class Checkpoints(Case):
         wide = self.write("wide.mtx", head + "".join(f"{i + 1} {i % 100 + 1} {i % 5 + 1}\n" for i in range(rows)))
         command = ["als", wide, "--factors", factors, "--tolerance", "1e-300", *CPU]
         plain = as_json(*command, "--max-iterations", 3)
-        about = as_json(*command, "--max-iterations", 3, "--checkpoint", self.state, "--checkpoint-every", "0.001")["checkpoint"]
+        turns = [as_json(*command, "--max-iterations", 3, "--checkpoint", self.state, "--checkpoint-every", "0.001")["checkpoint"]
+                 for _ in range(5)]
+        about = min(turns, key=lambda turn: turn["seconds"])  # others use this machine, too
         again = as_json(*command, "--max-iterations", 3, "--resume", self.state)
         recorded["cost"] = {"rows": rows, "factors": factors, "checkpoint_bytes": about["bytes"],
                             "seconds_a_write": about["seconds"] / about["written"], "writes": about["written"],
