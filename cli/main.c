@@ -37,6 +37,14 @@ static bool is_first(void) {
     return true;
 }
 
+/* Several processes that do not know of each other do the same, and write the same files. */
+static void say_alone(const struct run *run) {
+    const char *size = getenv("OMPI_COMM_WORLD_SIZE") ? getenv("OMPI_COMM_WORLD_SIZE") : getenv("PMI_SIZE");
+    if (run->processes || !size || atoi(size) < 2 || !is_first()) return;
+    say("started as one of %s processes that know nothing of each other: with --mpi they compute together",
+        size);
+}
+
 /* The processes of --mpi meet before the command line is looked at, so that one of them tells what is wrong with it. *serves: this
  * one is not the first, and has served it to the end. */
 static int meet(kiln_processes **processes, bool *serves) {
@@ -65,6 +73,7 @@ static int run_verb(const struct command *command, kiln_processes *processes) {
         help_print(stdout, command->verb);
         return EXIT_DONE;
     }
+    say_alone(&run);
     int code = command->verb->run(&run);
     progress_end();
     kiln_checkpoint_close(run.checkpoint);

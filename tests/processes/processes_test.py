@@ -19,6 +19,7 @@ import zipfile
 
 SKIPPED = 77
 KILN, FLIGHTS = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+SANITIZED = "UBSAN_OPTIONS" in os.environ
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                    OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_orte_abort_print_stack="0",
                    ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0")  # an MPI keeps what it has until the end
@@ -192,10 +193,33 @@ def check_losses(path, mpirun, environment):
     assert seconds < 10 and code and text.count("has not been heard of") == 1, (seconds, code, text)
 
 
+def check_program(path, name, mpirun, environment):
+    """A program of MPI's own, by kiln/mpi.h and the shared library, where that lies beside the tool."""
+    build, here = os.path.dirname(KILN), os.path.dirname(os.path.abspath(__file__))
+    compiler = shutil.which(f"mpicc.{name}") or shutil.which("mpicc")
+    if not compiler or SANITIZED or not os.path.exists(os.path.join(build, "libkiln.so")):
+        return
+    built = run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-I", os.path.join(here, "..", "..", "include"),
+                 os.path.join(here, "program.c"), "-o", path("program"), "-L", build, "-lkiln", f"-Wl,-rpath,{build}"])
+    assert built.returncode == 0, built.stderr
+    done = run([mpirun, "-n", "3", path("program")], environment)
+    assert done.stdout.split() == ["210", "103", "32", "321", "210", "103", "32", "of", "3"], (done.stdout, done.stderr)
+
+
+def check_missing(path):
+    """Without the plug-in the tool says how to get it; under mpirun without --mpi, that it is alone."""
+    missing = run([KILN, "logreg", path("all.svm"), "--mpi"], dict(ENVIRONMENT, KILN_MPI_PATH="/nowhere/libkiln-openmpi.so"))
+    assert missing.returncode == 5 and "mpicc" in missing.stderr, missing.stderr
+    for rank, times in ("0", 1), ("1", 0):
+        alone = run([KILN, "logreg", path("all.svm")], dict(ENVIRONMENT, PMI_RANK=rank, PMI_SIZE="2"))
+        assert alone.returncode == 0 and alone.stderr.count("--mpi") == times, alone.stderr
+
+
 def main():
     tried = 0
     with tempfile.TemporaryDirectory() as folder:
         path = write_data(folder)
+        check_missing(path)
         for name, mpirun, environment in launchers():
             if run([mpirun, "-n", "2", "true"], environment).returncode:
                 print(f"{name}: {mpirun} starts nothing here")
@@ -204,6 +228,7 @@ def main():
             check_bits(path, mpirun, environment)
             check_errors(path, mpirun, environment)
             check_losses(path, mpirun, environment)
+            check_program(path, name, mpirun, environment)
             print(f"{name}: passed")
             tried += 1
     return 0 if tried else SKIPPED
