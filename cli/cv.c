@@ -82,6 +82,7 @@ struct work {
     struct training *job;
     struct validation *validation;
     double *base, *inside; /* weights: of the rows; of those held out, 0 for others */
+    double *weighed;       /* the latter, those that are not 0 */
     kiln_matrix *weights;  /* of those trained on */
     double *buffer;
     double started;
@@ -137,6 +138,29 @@ static void finish(struct tried *tried) {
     tried->sum.unconverged |= tried->latest.unconverged;
 }
 
+/* Leaves of what was predicted the rows that are held out, and their weights in work->weighed: metrics sort and add up no others. */
+static void keep_held_out(struct work *work, struct fitted *fitted) {
+    const struct training *job = work->job;
+    const size_t columns = (size_t)kiln_matrix_cols(job->W),
+                 targets = (size_t)kiln_matrix_cols(kiln_data_y(job->data));
+    size_t count = 0;
+    for (int64_t i = 0; i < fitted->rows; i++) {
+        const size_t row = (size_t)i;
+        if (work->inside[i] == 0) continue;
+        memmove(fitted->scores + count * columns, fitted->scores + row * columns,
+                columns * sizeof *fitted->scores);
+        memmove(fitted->means + count * columns, fitted->means + row * columns,
+                columns * sizeof *fitted->means);
+        memmove(fitted->truth + count * targets, fitted->truth + row * targets,
+                targets * sizeof *fitted->truth);
+        work->weighed[count++] = work->inside[i];
+    }
+    if (count > 0)
+        fitted->rows = (int64_t)count;
+    else /* a fold without weight: metrics say so */
+        memcpy(work->weighed, work->inside, (size_t)fitted->rows * sizeof *work->weighed);
+}
+
 static int try_value(struct work *work, struct tried *tried, int64_t f, bool warm) {
     struct training *job = work->job;
     const bool folded = work->validation->folds > 0;
@@ -148,9 +172,11 @@ static int try_value(struct work *work, struct tried *tried, int64_t f, bool war
     int code = train_solve(work->run, job, &problem, &report);
     if (!code && report.stopped_by == KILN_STOP_CANCELLED) code = EXIT_INTERRUPTED;
     if (!code) code = train_predict(&fitted, job);
-    if (!code) code = train_judge(&metrics, job, &fitted, folded ? work->inside : fitted.weights);
-    if (!code && folded)
+    if (!code && folded) {
         cv_held_out_keep(work->validation, job, tried - work->validation->tried, &fitted, work->inside);
+        keep_held_out(work, &fitted);
+    }
+    if (!code) code = train_judge(&metrics, job, &fitted, folded ? work->weighed : fitted.weights);
     if (!code) code = take_metrics(work->validation, tried, &metrics, f);
     if (!code) {
         tried->latest.iterations = report.iterations;
@@ -259,8 +285,9 @@ static int allocate(struct work *work) {
     int code = 0;
     work->validation->fold = malloc((size_t)rows * sizeof *work->validation->fold);
     work->inside = malloc((size_t)rows * sizeof *work->inside);
+    work->weighed = malloc((size_t)rows * sizeof *work->weighed);
     work->buffer = malloc((size_t)rows * sizeof *work->buffer);
-    if (!work->validation->fold || !work->inside || !work->buffer)
+    if (!work->validation->fold || !work->inside || !work->weighed || !work->buffer)
         return fail_with(KILN_ERR_NOMEM, WORKING, "", "out of memory for the folds");
     if (job->weights && !(work->base = values_of(job->weights, &code))) return code;
     if (kiln_matrix_dense(&work->weights, work->run->device, kiln_matrix_type(X), rows, 1, NULL) != KILN_OK)
@@ -324,6 +351,7 @@ int cv_run(struct run *run, struct training *job, struct validation *validation)
     job->errors = errors;
     free(work.base);
     free(work.inside);
+    free(work.weighed);
     free(work.buffer);
     kiln_matrix_free(work.weights);
     return code;

@@ -85,6 +85,7 @@ double train_given(const struct training *job,
 int train_measure(struct run *run, struct training *job);
 /* What the model that W and b hold says of the training data, on the host; weights NULL: all 1. */
 struct fitted {
+    int64_t rows;
     double *scores, *means, *truth, *weights;
 };
 int train_predict(struct fitted *fitted, const struct training *job); /* to be forgotten in any case */

@@ -25,6 +25,7 @@ static int measure_linreg(struct training *job) {
 
 int train_predict(struct fitted *fitted, const struct training *job) {
     kiln_matrix *Eta = NULL;
+    fitted->rows = kiln_matrix_rows(kiln_data_X(job->data));
     int code = linear_predictor(&Eta, kiln_data_X(job->data), job->W, job->b, job->offset);
     if (!code) fitted->scores = values_of(Eta, &code);
     if (!code && kiln_loss_mean(Eta, &job->loss, Eta) != KILN_OK) code = fail_library(WORKING);
@@ -45,7 +46,7 @@ void train_forget(struct fitted *fitted) {
 
 int train_judge(struct metrics *metrics, const struct training *job, const struct fitted *fitted,
                 const double *weights) {
-    const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data)), columns = kiln_matrix_cols(job->W);
+    const int64_t rows = fitted->rows, columns = kiln_matrix_cols(job->W);
     int code = 0;
     if (job->classes.count)
         return measure_classes(metrics, &job->classes, fitted->scores, &job->loss, fitted->means,
