@@ -53,11 +53,6 @@ DEVICE_FN void copy_16(uint to, __global const void *from) {
     PTX("cp.async.cg.shared.global [%0], [%1], 16;" : : "r"(to), "l"(from) : "memory");
 }
 
-/* Begins to bring a line into the cache that all groups share. */
-DEVICE_FN void cache_line(__global const void *address) {
-    PTX("prefetch.global.L2 [%0];" : : "l"(address));
-}
-
 DEVICE_FN float of_lane_xor(float x, int mask) {
     float other = x;
     PTX("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(other) : "f"(x), "r"(mask));
@@ -68,27 +63,6 @@ DEVICE_FN int of_lane_xor_int(int x, int mask) {
     int other = x;
     PTX("shfl.sync.bfly.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(x), "r"(mask));
     return other;
-}
-
-DEVICE_FN float of_lane(float x, int lane) {
-    float other = x;
-    PTX("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=f"(other) : "f"(x), "r"(lane));
-    return other;
-}
-
-DEVICE_FN int of_lane_int(int x, int lane) {
-    int other = x;
-    PTX("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(x), "r"(lane));
-    return other;
-}
-
-/* The lanes of the warp in which it is so. */
-DEVICE_FN uint lanes_where(bool here) {
-    uint lanes = 0;
-    PTX("{\n\t.reg .pred here;\n\tsetp.ne.u32 here, %1, 0;\n\tvote.sync.ballot.b32 %0, here, 0xffffffff;\n\t}"
-        : "=r"(lanes)
-        : "r"((uint)here));
-    return lanes;
 }
 
 DEVICE_FN double of_lane_xor_wide(double x, int mask) {

@@ -360,7 +360,7 @@ kiln_status ki_assign_gpu(const struct ki_assign *of) {
     if (sums) ki_assign_plan(&how, &s);
     const bool sorted = sums && ki_assign_sorts(&how);
     TRY(prepare(&s));
-    if (how.owners) TRY(ki_device_alloc(s.device, &s.apart, s.rows * ki_type_bytes(X->type)));
+    if (how.lines > 0) TRY(ki_device_alloc(s.device, &s.apart, s.rows * ki_type_bytes(X->type)));
     TRY(find(&s));
     if (sorted) TRY(ki_device_alloc(s.device, &s.data.payload, s.rows * 4));
     if (of->labels || of->distances || sorted)

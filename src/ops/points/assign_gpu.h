@@ -22,12 +22,12 @@ struct ki_assign_space {
     struct ki_buffer start, partial, totals;  /* of the clusters */
 };
 
-/* How rows are added up: groups with sums of their own, or pieces of sorted rows. */
+/* How rows are added up: groups or lines of threads with sums of their own, or pieces of sorted rows. */
 struct ki_assign_sums {
-    bool owners;           /* groups whose warps own clusters */
-    int group, across;     /* threads of a group; own: those for columns */
+    int group, across;     /* own, lines: threads; those for columns */
     int tile, shares;      /* own: rows at a time; threads for a column */
-    int64_t bytes;         /* of local memory for sums; 0: pieces */
+    int lines;             /* 0: another way */
+    int64_t bytes;         /* own, lines: of local memory; 0: pieces */
     int64_t groups, piece; /* groups; rows of a piece */
 };
 

@@ -8,8 +8,7 @@
  *
  * One power of two scales rows and centres, so that the largest number of a centre is below 64. Sums begin at -||c'||^2 / 2, so that
  * products leave the score x.c - ||c||^2 / 2 without an instruction more; the largest is the nearest centre's. What rounding to halves
- * took from each centre is measured: ||c - c'|| <= share (||c|| + floor), floor a small part of the largest number of all. For rows a
- * bound takes fewer instructions than it leaves rows in doubt.
+ * took from each row and centre is measured: ||c - c'|| <= share (||c|| + floor), floor a small part of the largest number of all.
  *
  * The largest score of a row, and the bound for the error of all, make a limit; the sign of score - limit says whether a centre may be
  * the nearest. More centres than a block are gone through twice. Where more than one remains, the warp measures them in double. */
@@ -38,8 +37,6 @@
 #else
 #define END k
 #endif
-/* ||x - x'||, of a scaled row: half a unit in the last place of 11 bits, or of 2^-24 */
-#define LOST_OF(norm) (0.00048828125f * (norm) + 2.4e-7f)
 
 /* What is known of the centres: what scales them and the rows; the bound for what is lost of one, scaled. */
 struct centres {
@@ -78,10 +75,10 @@ DEVICE_FN struct centres slim_centres(LOCAL_PTR uint *to, LOCAL_PTR float *scrat
     return of;
 }
 
-/* What a warp has of its rows: halves; ||x||, scaled. */
+/* What a warp has of its rows: halves; ||x|| and ||x - x'||, scaled. */
 struct slim {
     uint left[2 * BLOCKS][4];
-    float norm[ROWS];
+    float norm[ROWS], lost[ROWS];
 };
 
 /* A lane's numbers of a row of X or C. */
@@ -111,14 +108,17 @@ DEVICE_FN void slim_rows(float (*v)[8 * BLOCKS], __global const float *X, long f
 
 DEVICE_FN void slim_narrow(struct slim *to, const float (*v)[8 * BLOCKS], float up) {
     EACH(i, ROWS) {
-        float norm = 0;
+        float norm = 0, lost = 0;
         EACH(q, 4 * BLOCKS) {
             const float x0 = v[i][2 * q] * up, x1 = v[i][2 * q + 1] * up;
             const uint both = halves_of(x0, x1);
+            const float left0 = x0 - low_half(both), left1 = x1 - high_half(both);
             norm += x0 * x0 + x1 * x1;
+            lost += left0 * left0 + left1 * left1;
             to->left[q / 2][q % 2 * 2 + i] = both;
         }
         to->norm[i] = root_of(sum_of_sharing(norm, 4));
+        to->lost[i] = root_of(sum_of_sharing(lost, 4));
     }
 }
 
@@ -135,8 +135,6 @@ DEVICE_FN void slim_scores(float (*score)[4], const struct slim *of, uint at, ui
     }
 }
 
-#define ONE (1 << 16)   /* more than four numbers of centres together */
-#define CROWD (1 << 24)
 /* Centres of a lane that may be a row's nearest: how many, and two of them. */
 struct candidates {
     int count, first, second;
@@ -160,10 +158,13 @@ DEVICE_FN void slim_note(struct candidates *to, const float (*score)[4], int i, 
  * centres (-1) where a lane has more than two or numbers are too large for scores. */
 DEVICE_FN int slim_settle(LOCAL_PTR struct doubts *to, const struct candidates *mine, int row, int rows, bool huge) {
     const int t = (int)get_local_id(0) % 4;
-    int all = mine->count > 2 ? CROWD : mine->count * ONE + mine->first; /* of the four lanes: how many, and a sum of numbers */
-    EACH(step, 2) all += of_lane_xor_int(all, 1 << step);
-    const bool crowd = huge || all >= CROWD || all < ONE;
-    if (!crowd && all < 2 * ONE) return all - ONE;
+    int all = mine->count > 2 ? 1 << 16 : mine->count, label = mine->first;
+    EACH(step, 2) {
+        all += of_lane_xor_int(all, 1 << step);
+        label += of_lane_xor_int(label, 1 << step);
+    }
+    const bool crowd = huge || all >= 1 << 16 || all == 0;
+    if (!crowd && all == 1) return label;
     const int number = row >= rows ? 0 : crowd ? t == 0 : mine->count;
     for (int i = 0; i < number; i++) {
         const int place = count_local(&to->count, 1);
@@ -174,11 +175,12 @@ DEVICE_FN int slim_settle(LOCAL_PTR struct doubts *to, const struct candidates *
 }
 
 /* What is wanted of a row, by its four lanes. */
-DEVICE_FN void slim_give(__global int *found, __global float *apart, int label, const float *x, __global const float *C,
-                         long row) {
+DEVICE_FN void slim_give(__global int *found, __global float *apart, int label, __global const float *X,
+                         __global const float *C, long row) {
     const int t = (int)get_local_id(0) % 4;
     if (apart) {
-        float c[8 * BLOCKS], sum = 0;
+        float x[8 * BLOCKS], c[8 * BLOCKS], sum = 0;
+        slim_load(x, X, row);
         slim_load(c, C, label < 0 ? 0 : label);
         EACH(j, 8 * BLOCKS) sum += (x[j] - c[j]) * (x[j] - c[j]);
         sum = sum_of_sharing(sum, 4);
@@ -204,7 +206,7 @@ DEVICE_FN void slim_find(int *label, LOCAL_PTR struct doubts *to, const struct s
     }
     EACH(i, ROWS) {
         for (int mask = 1; mask < 4; mask *= 2) limit[i] = fmax(limit[i], of_lane_xor(limit[i], mask));
-        limit[i] -= scaled_margin(own->norm[i], LOST_OF(own->norm[i]), centres->share, centres->floor, limit[i], COLS);
+        limit[i] -= scaled_margin(own->norm[i], own->lost[i], centres->share, centres->floor, limit[i], COLS);
     }
     for (int c = 0; c < end; c += BLOCK) {
         if (end > BLOCK) slim_scores(score, own, centres_at + (uint)c * 64, begin_at + (uint)c * 8, padded);
@@ -228,17 +230,17 @@ __kernel GROUP_BESIDE(GROUP, COLS <= 32 ? 2 : 1) void assign_slim(PARAMETERS(ass
     float v[ROWS][8 * BLOCKS];
     doubts->count = 0;
     const struct centres centres = slim_centres((LOCAL_PTR uint *)ring, scratch, C, padded, k);
+    slim_rows(v, X, top + lane / 4, rows);
     for (; top < rows; top += step) {
         const long first = top + lane / 4;
         struct slim own;
         int label[ROWS];
-        slim_rows(v, X, first, rows);
-        if (lane < COLS / 2 && top + step + WARP_ROWS <= rows) cache_line(X + (top + step) * COLS + lane * 32);
         slim_narrow(&own, (const float(*)[8 * BLOCKS])v, centres.up);
+        slim_rows(v, X, first + step, rows);
         slim_find(label, doubts, &own, &centres, centres_at, begin_at, huge, padded, first, rows, k);
         EACH(i, ROWS) {
             const bool there = first + i * 8 < rows;
-            slim_give(found, apart, there ? label[i] : -1, v[i], C, there ? first + i * 8 : rows - 1);
+            slim_give(found, apart, there ? label[i] : -1, X, C, there ? first + i * 8 : rows - 1);
         }
         warp_sync();
         if (doubts->count > PAIRS - WARP_ROWS * 8) settle_doubts(found, apart, doubts, X, C, COLS, k);

@@ -1,4 +1,4 @@
-/* The second half of kiln_assign on GPUs: what the rows of each centre add up to, by groups with sums of their own
+/* The second half of kiln_assign on GPUs: what the rows of each centre add up to, by groups or lines of threads with sums of their own
  * where local memory has room for them, or by pieces of rows in the order of their labels (assign_sums.cl). */
 #include <stdio.h>
 
@@ -9,12 +9,12 @@
 
 /* Sums in local memory: columns at most, elements of a tile of rows. Pieces of sorted rows: at least so long, and so many. */
 enum { OWN_GROUP = 1024, OWN_COLUMNS = 64, OWN_TILE = 8192, ROWS_OF_A_PIECE = 256, PIECES_OF_A_UNIT = 32 };
-/* Warps that own clusters: threads of a group; groups at least for which a compute unit has local memory. */
-enum { OWNERS_GROUP = 128, OWNERS_BESIDE = 3 };
+/* Lines: threads of a group at most, lines at least, rows on their way to a line. */
+enum { LINES_GROUP = 512, LINES_LEAST = 4, AHEAD = 16 };
 
 KI_ARGUMENTS(assign_bounds);
 KI_ARGUMENTS(assign_own);
-KI_ARGUMENTS(assign_owners);
+KI_ARGUMENTS(assign_lines);
 KI_ARGUMENTS(assign_pieces);
 KI_ARGUMENTS(assign_join);
 
@@ -57,45 +57,51 @@ static bool own_fits(struct ki_assign_sums *to, const struct ki_assign_space *s)
     return to->bytes > 0;
 }
 
-/* Whether warps own clusters: where labels come with distances, and several groups' sums fit side by side. */
-static bool owners_fit(struct ki_assign_sums *to, const struct ki_assign_space *s) {
-    to->group = OWNERS_GROUP;
-    to->bytes = s->k * (s->n + 2) * ki_type_bytes(KILN_F64);
-    return s->measured && to->bytes <= s->device->properties.local_max / OWNERS_BESIDE;
+/* Whether there is room for sums of enough lines, where labels come with distances. */
+static bool lines_fit(struct ki_assign_sums *to, const struct ki_assign_space *s) {
+    if (!s->measured || !s->device->backend->resident_with) return false;
+    const int64_t line = s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device));
+    to->across = power_of_two(s->n + 2, 2 * OWN_COLUMNS);
+    to->lines = (int)ki_min(s->device->properties.local_max / line, LINES_GROUP / to->across);
+    to->group = to->lines * to->across;
+    to->bytes = to->lines * line;
+    return to->lines >= LINES_LEAST;
 }
 
 void ki_assign_plan(struct ki_assign_sums *to, const struct ki_assign_space *s) {
     *to = (struct ki_assign_sums){0};
-    to->owners = owners_fit(to, s);
-    if (!to->owners && !own_fits(to, s)) to->bytes = 0;
+    if (lines_fit(to, s)) return;
+    *to = (struct ki_assign_sums){0};
+    if (!own_fits(to, s)) to->bytes = 0;
 }
 
 bool ki_assign_sorts(const struct ki_assign_sums *how) {
     return how->bytes == 0;
 }
 
-static kiln_status launch_owners(struct ki_assign_space *s, struct ki_assign_sums *how) {
+static kiln_status launch_lines(struct ki_assign_space *s, struct ki_assign_sums *how) {
     const struct ki_assign *of = s->of;
     struct ki_kernel *kernel;
-    struct ki_arg args[assign_owners_count + 1];
-    char defines[80];
+    struct ki_arg args[assign_lines_count + 1];
+    char defines[96];
     kiln_status status;
-    snprintf(defines, sizeof defines, "-DSCREEN -DOWNERS%s -DGROUP=%d -DCOLS=%d",
-             of->weights ? " -DWEIGHTED" : "", how->group, (int)s->n);
-    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_owners", of->X->type, defines));
+    snprintf(defines, sizeof defines, "-DLINES%s -DGROUP=%d -DCOLS=%d -DACROSS=%d -DAHEAD=%d",
+             of->weights ? " -DWEIGHTED" : "", how->group, (int)s->n, how->across, AHEAD);
+    TRY(ki_kernel_get(&kernel, s->device, "assign_sums", "assign_lines", of->X->type, defines));
     TRY(ki_kernel_resident_with(s->device, &how->groups, kernel, how->group, how->bytes));
-    how->groups = ki_min(how->groups, ki_ceil_div(s->rows, 32));
-    TRY(ki_device_alloc(s->device, &s->partial, how->groups * how->bytes));
-    assign_owners_pack(args, of->X,
-                       &(struct assign_owners_arguments){.partial = &s->partial,
-                                                         .key = &s->data.key,
-                                                         .apart = &s->apart,
-                                                         .X = of->X,
-                                                         .weights = of->weights,
-                                                         .rows = s->rows,
-                                                         .k = (int32_t)s->k});
-    args[assign_owners_count] = ki_arg_local(how->bytes);
-    TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group, args, assign_owners_count + 1));
+    how->groups = ki_min(how->groups, ki_ceil_div(s->rows, how->lines * AHEAD));
+    TRY(ki_device_alloc(s->device, &s->partial,
+                        how->groups * s->k * (s->n + 2) * ki_type_bytes(ki_wide_type(s->device))));
+    assign_lines_pack(args, of->X,
+                      &(struct assign_lines_arguments){.partial = &s->partial,
+                                                       .key = &s->data.key,
+                                                       .apart = &s->apart,
+                                                       .X = of->X,
+                                                       .weights = of->weights,
+                                                       .rows = s->rows,
+                                                       .k = (int32_t)s->k});
+    args[assign_lines_count] = ki_arg_local(how->bytes);
+    TRY(ki_kernel_launch(s->device, kernel, how->groups, how->group, args, assign_lines_count + 1));
 done:
     return status;
 }
@@ -175,7 +181,7 @@ kiln_status ki_assign_add_up(struct ki_assign_space *s, struct ki_assign_sums *h
     if (ki_assign_sorts(how)) TRY(sort(s));
     snprintf(defines, sizeof defines, "-DJOIN -DGROUP=%d -DACROSS=%d", KI_ASSIGN_GROUP,
              power_of_two(s->n + 2, KI_ASSIGN_GROUP));
-    TRY(how->owners ? launch_owners(s, how) : how->bytes ? launch_own(s, how) : launch_pieces(s, how));
+    TRY(how->lines ? launch_lines(s, how) : how->bytes ? launch_own(s, how) : launch_pieces(s, how));
     TRY(ki_device_alloc(s->device, &s->totals, s->k * 2 * ki_type_bytes(ki_wide_type(s->device))));
     TRY(ki_assign_launch(s, "assign_sums", "assign_join", defines, s->k * KI_ASSIGN_GROUP, KI_ASSIGN_GROUP,
                          KI_PACK(assign_join, of->X, .sums = of->sums, .totals = &s->totals,

@@ -2,8 +2,8 @@
  *
  * Where sums of all clusters fit into local memory, a group has its own and goes through tiles of rows (assign_own): a row sets its
  * bit among its cluster's, and the threads of a cluster, a column each, add up the rows whose bits are set, in their order.
- * Where labels come with distances, on CUDA, each warp of a group owns some of its clusters, and no two warps add to the same sums
- * (assign_owners).
+ * Where labels come with distances, and there is room for more sums, lines of threads have their own and wait for nobody
+ * (assign_lines): a thread has a column of each row, and rows are on their way while others are added.
  * Elsewhere rows are sorted by cluster and cut into pieces of equally many, whatever the clusters' sizes, and a group adds up what
  * each cluster has in its piece (assign_pieces). Along the sorted rows the cluster's number c and the piece's number p only rise, and
  * one of them does between two parts, so that p + c is a place for each part.
@@ -27,7 +27,7 @@
     NEXT(VALUE, int, shares)
 
 /* apart: ||x - c||^2 of each row and its centre. */
-#define ARGUMENTS_assign_owners(FIRST, NEXT)                                                                  \
+#define ARGUMENTS_assign_lines(FIRST, NEXT)                                                                  \
     FIRST(SPACE, wide, partial)                                                                              \
     NEXT(TABLE, int, key)                                                                                    \
     NEXT(TABLE, real, apart)                                                                                 \
@@ -197,92 +197,76 @@ __kernel GROUP_OF(GROUP) void assign_own(PARAMETERS(assign_own) LOCAL_PARAMETER(
 }
 #endif
 
-#if defined(OWNERS) && defined(BULK) && !defined(REAL_F64)
-/* A group goes through rows 32 at a time, and each of its warps adds those of the clusters that it owns, AT_ONCE at once. */
-#define WARPS (GROUP / 32)
+#ifdef LINES
+/* COLS columns, the weight and the distance: ACROSS threads of a line for them; AHEAD rows on their way to a line while it adds as
+ * many, four at once. */
 #define WIDTH (COLS + 2)
-#define EACH_COLUMN ((COLS + 31) / 32) /* of a lane's */
-#define AT_ONCE 8
 #define EACH_OF(i, count) _Pragma("unroll") for (int i = 0; i < (count); i++)
 
-/* Rows of a warp's clusters: a lane's columns of them, and, of the first two lanes, 1 and ||x - c||^2. What is not there adds 0. */
-struct owned {
-    int key[AT_ONCE];
-    float weight[AT_ONCE], more[AT_ONCE], x[EACH_COLUMN][AT_ONCE];
+/* What a thread has of rows: their clusters, and its column of them. */
+struct ahead {
+    int key[AHEAD];
+    real x[AHEAD];
 };
 
-/* What a lane knows of one of 32 rows. */
-struct row {
-    int key;
-    float apart, weight;
-};
-
-DEVICE_FN struct row row_at(__global const int *key, __global const float *apart, __global const float *weights,
-                            long row, long rows) {
-    const long there = row < rows ? row : rows - 1;
-    struct row of = {key[there], apart[there], 1};
-    if (weights) of.weight = weights[there];
-    return of;
-}
-
-/* The first of the rows in `mask`, which is not empty, of those from `top` on; takes them out of it. */
-DEVICE_FN void owners_load(struct owned *to, uint *mask, const struct row *mine, __global const float *top) {
-    const int lane = (int)get_local_id(0) % 32;
-    EACH_OF(i, AT_ONCE) {
-        const bool there = *mask != 0;
-        const int r = there ? lowest_bit(*mask) : 0, key = of_lane_int(mine->key, r);
-        const float apart = of_lane(mine->apart, r);
-        *mask &= *mask - 1;
-        to->key[i] = there ? key : to->key[0];
-        to->weight[i] = of_lane(mine->weight, r);
-        to->more[i] = !there ? 0 : lane == 0 ? 1 : apart;
-        EACH_OF(v, EACH_COLUMN)
-        to->x[v][i] = there && 32 * v + lane < COLS ? top[r * COLS + 32 * v + lane] : 0;
+/* A thread reads from[row * step] of each row, and takes 1 where its column `counts`; 0 of rows that are not there. */
+DEVICE_FN void lines_load(struct ahead *to, __global const int *key, __global const real *from, int step, bool counts,
+                          long first, long rows) {
+    const int left = (int)(rows - first < AHEAD ? rows - first : AHEAD);
+    if (left <= 0) return;
+    key += first;
+    from += first * step;
+    EACH_OF(r, AHEAD) {
+        const int row = r < left ? r : 0;
+        const real x = counts ? REAL(1.0) : from[row * step];
+        to->key[r] = key[row];
+        to->x[r] = r < left ? x : REAL(0.0);
     }
 }
 
-/* Adds four rows' numbers. All sums are read before any is written: of rows of one cluster each goes on with what the one before it
- * has left. */
-DEVICE_FN void add_four(LOCAL_PTR double *sums, const int *key, const float *x, const float *weight) {
-    double sum[4];
-    EACH_OF(i, 4) sum[i] = sums[key[i] * WIDTH];
+/* Adds s x of four rows from r on to a thread's sums. All are read before any is written: of rows of one cluster each goes on with
+ * what the one before it has left. */
+DEVICE_FN void lines_add(LOCAL_PTR wide *sums, const struct ahead *of, __global const real *weights, int r, long first,
+                         long rows) {
+    wide sum[4];
+    EACH_OF(i, 4) sum[i] = sums[of->key[r + i] * WIDTH];
     EACH_OF(i, 4) {
-        EACH_OF(e, i) if (key[e] == key[i]) sum[i] = sum[e];
+        EACH_OF(e, i) if (of->key[r + e] == of->key[r + i]) sum[i] = sum[e];
 #ifdef WEIGHTED
-        sum[i] += (double)weight[i] * (double)x[i];
+        const long row = first + r + i < rows ? first + r + i : rows - 1;
+        sum[i] += (wide)weights[row] * (wide)of->x[r + i];
 #else
-        (void)weight;
-        sum[i] += (double)x[i];
+        sum[i] += (wide)of->x[r + i];
 #endif
     }
-    EACH_OF(i, 4) sums[key[i] * WIDTH] = sum[i];
+    EACH_OF(i, 4) sums[of->key[r + i] * WIDTH] = sum[i];
 }
 
-__kernel GROUP_BESIDE(GROUP, 8) void assign_owners(PARAMETERS(assign_owners) LOCAL_PARAMETER(room)) {
+__kernel GROUP_OF(GROUP) void assign_lines(PARAMETERS(assign_lines) LOCAL_PARAMETER(room)) {
     LOCAL_BEGIN(room)
-    const int id = (int)get_local_id(0), lane = id % 32, warp = id / 32, size = k * WIDTH;
-    const long groups = (long)get_num_groups(0), group = (long)get_group_id(0);
-    LOCAL_PTR double *const sums = (LOCAL_PTR double *)room;
-    struct row next = row_at(key, apart, weights, group * 32 + lane, rows);
-    for (int e = id; e < size; e += GROUP) sums[e] = 0;
+    const int id = (int)get_local_id(0), lines = GROUP / ACROSS, size = k * WIDTH, j = id % ACROSS;
+    const int mine = j < COLS ? j + 2 : j == COLS ? 0 : 1; /* the place of the column in a part */
+    const long groups = (long)get_num_groups(0), group = (long)get_group_id(0), step = groups * lines * AHEAD;
+    LOCAL_PTR wide *const all = (LOCAL_PTR wide *)room, *const sums = all + id / ACROSS * size + mine;
+    __global const real *const from = j < COLS ? X + j : apart;
+    long first = (group * lines + id / ACROSS) * AHEAD;
+    struct ahead now, next;
+    for (int e = id; e < lines * size; e += GROUP) all[e] = 0;
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (long top = group * 32; top < rows; top += groups * 32) {
-        const struct row mine = next;
-        uint mask = lanes_where(top + lane < rows && mine.key % WARPS == warp);
-        next = row_at(key, apart, weights, top + groups * 32 + lane, rows);
-        while (mask) {
-            struct owned of;
-            owners_load(&of, &mask, &mine, X + top * COLS);
-            EACH_OF(half, AT_ONCE / 4) {
-                EACH_OF(v, EACH_COLUMN)
-                if (32 * v + lane < COLS)
-                    add_four(sums + 2 + 32 * v + lane, of.key + 4 * half, of.x[v] + 4 * half, of.weight + 4 * half);
-                if (lane < 2) add_four(sums + lane, of.key + 4 * half, of.more + 4 * half, of.weight + 4 * half);
-            }
+    if (j < WIDTH) {
+        lines_load(&next, key, from, j < COLS ? COLS : 1, j == COLS, first, rows);
+        for (; first < rows; first += step) {
+            now = next;
+            lines_load(&next, key, from, j < COLS ? COLS : 1, j == COLS, first + step, rows);
+            EACH_OF(q, AHEAD / 4) lines_add(sums, &now, weights, 4 * q, first, rows);
         }
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    for (int e = id; e < size; e += GROUP) partial[(e / WIDTH * groups + group) * WIDTH + e % WIDTH] = sums[e];
+    for (int e = id; e < size; e += GROUP) {
+        wide sum = 0;
+        for (int line = 0; line < lines; line++) sum += all[line * size + e];
+        partial[(e / WIDTH * groups + group) * WIDTH + e % WIDTH] = sum;
+    }
 }
 #endif
 
@@ -397,8 +381,8 @@ __kernel GROUP_OF(GROUP) void assign_pieces(PARAMETERS(assign_pieces)) {
 // build JOIN GROUP=128 ACROSS=32
 // build OWN GROUP=256 COLS=3 ACROSS=4 AT_ONCE=1024
 // build OWN GROUP=1024 COLS=32 ACROSS=32 AT_ONCE=256
-// build SCREEN OWNERS GROUP=128 COLS=32
-// build SCREEN OWNERS WEIGHTED GROUP=128 COLS=50
+// build LINES GROUP=512 COLS=32 ACROSS=64 AHEAD=16
+// build LINES WEIGHTED GROUP=128 COLS=4 ACROSS=8 AHEAD=16
 // build PIECES GROUP=128 ACROSS=32 EACH=1
 // build PIECES GROUP=128 ACROSS=128 EACH=4
 // build PIECES CSR GROUP=128 ACROSS=1
