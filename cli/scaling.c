@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds, bytes a second; of H200s on NVLink, but for the last two, which are those of a 400 Gb/s card and not measured. */
-static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE = 0.78e12, VECTORS = 4e12,
-                    BESIDE = 10e-6, MEET = 16e-6, COPY = 8e-6, COPY_BYTE = 2.55e-12, ADD_BYTE = 0.75e-12,
-                    COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12, NET = 50e9, HOP = 10e-6;
+/* Seconds, bytes and links a second; of H200s on NVLink, but for the last two, which are those of a 400 Gb/s card and not measured. */
+static const double READ_DENSE = 4.3e12, READ_SPARSE = 1.1e12, READ_BEYOND_CACHE = 0.78e12, GATHER = 2.3e12,
+                    VECTORS = 4e12, LINKS = 1.37e11, BESIDE = 10e-6, MEET = 16e-6, COPY = 8e-6,
+                    COPY_BYTE = 2.55e-12, ADD_BYTE = 0.75e-12, COLLECTIVE = 36e-6, COLLECTIVE_BYTE = 3.2e-12,
+                    NET = 50e9, HOP = 10e-6;
 
 /* Columns of which y and w stay in the second cache level, and sweeps over vectors beside a pass. */
 enum { CACHED = 2 << 20, SWEEPS = 6 };
@@ -27,6 +28,14 @@ struct time {
 /* What sends the rows that each GPU has made to all others, and adds nothing up. */
 static bool gathers(const struct verb *verb) {
     return strcmp(verb->name, "pagerank") == 0;
+}
+
+/* What gathers a row of factors for each entry, and has the other side's on all GPUs: half a pass for its rows, half for its columns. */
+static bool has_factors(const struct verb *verb) {
+    static const char *const names[] = {"als", "sfa", "lda", "gap"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(verb->name, names[i]) == 0) return true;
+    return false;
 }
 
 /* Operations a second, of two for each number of X and centre, that K-Means was measured at; passes over X are bound by memory. */
@@ -53,7 +62,9 @@ static double shared_seconds(const struct verb *verb, const kiln_work *work, dou
                                                  : READ_SPARSE;
     const double numbers =
         work->format == KILN_CSR ? (double)work->nnz : (double)work->rows * (double)work->cols;
-    return fmax(bytes_of(work) / read, 2 * numbers * k / rate_of(verb));
+    if (gathers(verb)) return numbers / LINKS;
+    const double gathered = has_factors(verb) ? numbers * k * (work->type == KILN_F32 ? 4 : 8) : 0;
+    return fmax(fmax(bytes_of(work) / read, gathered / GATHER), 2 * numbers * k / rate_of(verb));
 }
 
 /* A vector to all, and theirs back, added up; `each` GPUs of each machine. */
@@ -68,19 +79,28 @@ static double gather_seconds(double vector, double each, double nodes) {
     return (each - 1) * (COPY + vector / (each * nodes) * COPY_BYTE) + between;
 }
 
+/* New rows of a side go to the first GPU and all of them to the others, every second pass. */
+static double factor_seconds(double side, double each, double nodes) {
+    return (gather_seconds(side, each, nodes) + within(side, each - 1, false)) / 2;
+}
+
 static struct time predict(const struct verb *verb, const kiln_work *work, int64_t gpus, int64_t nodes) {
     const double element = work->type == KILN_F32 ? 4 : 8, k = (double)(work->k > 0 ? work->k : 1);
-    const double vector = (double)work->cols * k * element, m = (double)nodes, each = (double)gpus / m;
+    const bool factors = has_factors(verb);
+    const double length = factors ? (double)(work->rows + work->cols) / 2 : (double)work->cols;
+    const double vector = length * k * element, m = (double)nodes, each = (double)gpus / m;
     const double shared = shared_seconds(verb, work, k);
     struct time t = {.gpus = gpus, .nodes = nodes, .beside = BESIDE, .alone = SWEEPS * vector / VECTORS};
-    const bool sums = !gathers(verb), copies = 2 * (each - 1) * (COPY + vector * COPY_BYTE) <
-                                               2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
+    const bool sums = !gathers(verb) && !factors, copies = 2 * (each - 1) * (COPY + vector * COPY_BYTE) <
+                                                           2 * (COLLECTIVE + vector * COLLECTIVE_BYTE);
     const double overlapped =
         sums && copies && m == 1 && each > 1 ? fmin(2 * vector * COPY_BYTE, shared / 2) : 0;
     t.pass = (shared - overlapped) / (double)gpus;
     t.beside += gpus > 1 ? MEET + COPY * fmax(each - 2, 0) : 0;
-    t.sums = sums ? sum_seconds(vector, each, m) : gather_seconds(vector, each, m);
-    if (!sums) t.alone /= (double)gpus;
+    t.sums = factors ? factor_seconds(vector, each, m)
+             : sums  ? sum_seconds(vector, each, m)
+                     : gather_seconds(vector, each, m);
+    if (gathers(verb)) t.alone /= (double)gpus;
     t.seconds = t.pass + t.beside + t.sums + t.alone;
     return t;
 }
