@@ -122,7 +122,7 @@ done:
 
 kiln_status ki_outcomes_take(struct kiln_processes *p, kiln_status own) {
     struct ki_error_copy error;
-    kiln_status status;
+    kiln_status status = KILN_OK;
     int failed = 0;
     if (own != KILN_OK) ki_error_keep(&error);
     for (int i = 1; i < p->transport.count; i++) {
