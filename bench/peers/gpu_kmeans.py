@@ -91,7 +91,7 @@ def by_cuml(X, C):
 
 def by_flashlib(X, C):
     import flashlib
-    seconds, result = run_seconds(lambda n: flashlib.flash_kmeans(X, len(C), max_iters=n, tol=-1.0, init_centroids=C))
+    seconds, result = run_seconds(lambda n: flashlib.flash_kmeans(X, len(C), max_iters=n, tol=-1.0, init_centroids=C.clone()))
     return seconds, None, result[1]
 
 
