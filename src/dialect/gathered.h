@@ -10,19 +10,24 @@ typedef int start_t;
 typedef long start_t;
 #endif
 
-/* How vectors of threads share a matrix (derived/shares.h): `each` shares a vector, and one more of the first `more` vectors. */
+/* How vectors of threads share a matrix (derived/shares.h): `each` quarters of shares a vector, and one more of the first `more`
+ * vectors. */
+#define ALIGNED 8 /* KI_SHARE_ALIGNED */
 struct shares {
     __global const long *begin, *row;
     long each, more;
 };
 
-DEVICE_FN long share_of(const struct shares *shares, long vector) {
+DEVICE_FN long quarter_of(const struct shares *shares, long vector) {
     return vector * shares->each + (vector < shares->more ? vector : shares->more);
 }
 
 /* The first entry of a vector. */
 DEVICE_FN long begin_of(const struct shares *shares, long vector) {
-    return shares->begin[share_of(shares, vector)];
+    const long quarter = quarter_of(shares, vector), begin = shares->begin[quarter / 4];
+    const int part = (int)(quarter % 4);
+    return part == 0 ? begin
+                     : begin + (shares->begin[quarter / 4 + 1] - begin) * part / (4 * ALIGNED) * ALIGNED;
 }
 
 #endif
@@ -126,12 +131,16 @@ DEVICE_FN int row_end_of(__global const start_t *start, long row, long begin) {
 }
 
 DEVICE_FN struct place place_of(const struct shares *shares, __global const start_t *start, long vector) {
-    const long share = share_of(shares, vector);
+    const long quarter = quarter_of(shares, vector);
     struct place at;
-    at.begin = shares->begin[share];
-    at.row = shares->row[share];
+    at.begin = begin_of(shares, vector);
+    at.row = shares->row[quarter / 4];
     at.count = (int)(begin_of(shares, vector + 1) - at.begin);
     at.row_end = row_end_of(start, at.row, at.begin);
+    if (quarter % 4 != 0) { /* between rows of the table */
+        const long last = shares->row[quarter / 4 + 1];
+        while (at.row_end <= 0 && at.row < last) at.row_end = row_end_of(start, ++at.row, at.begin);
+    }
     return at;
 }
 

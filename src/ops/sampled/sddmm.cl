@@ -138,7 +138,14 @@ DEVICE_FN void dots(real *d, real *a, real (*b)[PLACES], struct place *at, __glo
 }
 #endif
 
-__kernel GROUP_OF(BS) void sddmm(PARAMETERS(sddmm)) {
+/* Rows of at most three pieces a thread leave registers for five groups of 128, but compilers would use more than that. */
+#if defined(REAL_F32) && BS == 128 && Q <= 3
+#define BESIDE 5
+#else
+#define BESIDE 1
+#endif
+
+__kernel GROUP_BESIDE(BS, BESIDE) void sddmm(PARAMETERS(sddmm)) {
 #if SAMPLE && VS > 1
     LOCAL real scratch[R * BS];
 #endif

@@ -71,9 +71,9 @@ ALWAYS_INLINE void FN(sampled_add)(real *y, int count, const real f[4], const re
     }
 }
 
-ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int count) {
+ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int count, int64_t k) {
     const int32_t *col = ki_host(s->col);
-    const int64_t row = s->k * (s->halves ? 2 : real_bytes), bytes = ki_min(row, SAMPLE_AHEAD_MOST);
+    const int64_t row = k * (s->halves ? 2 : real_bytes), bytes = ki_min(row, SAMPLE_AHEAD_MOST);
     for (int64_t next = e + SAMPLE_AHEAD; next < ki_min(e + SAMPLE_AHEAD + count, s->nnz); next++) {
         const char *b = (const char *)ki_host(&s->B->values) + (int64_t)col[next] * row;
         for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(b + at);
@@ -82,16 +82,17 @@ ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int co
 
 /* Row number `row` of a factor: where it lies, or, of half precision, in `widened`, which is NULL otherwise. */
 ALWAYS_INLINE const real *FN(factor_row)(const struct ki_sampled *s, const kiln_matrix *factor, int64_t row,
-                                         real *widened) {
+                                         real *widened, int64_t k) {
 #if real_bytes == 4
     if (widened) {
         FN(widen)
-        (widened, (const uint16_t *)ki_host(&factor->values) + row * s->k, s->k, s->halves == KILN_BF16);
+        (widened, (const uint16_t *)ki_host(&factor->values) + row * k, k, s->halves == KILN_BF16);
         return widened;
     }
 #endif
+    (void)s;
     (void)widened;
-    return VALUES(factor) + row * s->k;
+    return VALUES(factor) + row * k;
 }
 
 /* What `count` entries become, and their part of the sum, if that is wanted: the kind is asked for once. */
@@ -117,65 +118,52 @@ ALWAYS_INLINE void FN(sampled_values)(real f[4], double *sum, const struct ki_sa
 }
 
 /* `count` entries from e on, of a row whose A is a and whose sum is y, or NULL. widened: for four rows of B of half precision. */
-ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, int count, const real *a,
-                                       real *widened, real *y, double *sum) {
+ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, int count, int64_t k,
+                                       const real *a, real *widened, real *y, double *sum) {
     const real *value = ki_host(s->value), *b[4];
     const int32_t *col = ki_host(s->col);
     real d[4] = {0}, f[4] = {0};
-    FN(sampled_ask)(s, e, count);
+    FN(sampled_ask)(s, e, count, k);
     for (int r = 0; r < count; r++)
-        b[r] = FN(factor_row)(s, s->B, col[e + r], widened ? widened + r * s->k : NULL);
-    if (s->kind) FN(sampled_dots)(d, count, a, b, s->k);
+        b[r] = FN(factor_row)(s, s->B, col[e + r], widened ? widened + r * k : NULL, k);
+    if (s->kind) FN(sampled_dots)(d, count, a, b, k);
     FN(sampled_values)(f, sum, s, count, value + e, d);
     for (int r = 0; s->P && r < count; r++) {
         real *p = VALUES(s->P) + e + r;
         *p = (real)s->alpha * f[r] + (s->beta == 0 ? 0 : (real)s->beta * *p);
     }
-    if (y) FN(sampled_add)(y, count, f, b, s->k);
+    if (y) FN(sampled_add)(y, count, f, b, k);
 }
 
-ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, const real *a, real *widened,
-                                   real *y, double *sum) {
+ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, int64_t k, const real *a,
+                                   real *widened, real *y, double *sum) {
     const int64_t *start = ki_host(s->start);
     int64_t e = start[row];
-    for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, a, widened, y, sum);
+    for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, k, a, widened, y, sum);
     switch (start[row + 1] - e) {
-    case 3: FN(sampled_entries)(s, e, 3, a, widened, y, sum); break;
-    case 2: FN(sampled_entries)(s, e, 2, a, widened, y, sum); break;
-    case 1: FN(sampled_entries)(s, e, 1, a, widened, y, sum); break;
+    case 3: FN(sampled_entries)(s, e, 3, k, a, widened, y, sum); break;
+    case 2: FN(sampled_entries)(s, e, 2, k, a, widened, y, sum); break;
+    case 1: FN(sampled_entries)(s, e, 1, k, a, widened, y, sum); break;
     default: break;
     }
 }
 
 /* Rows [first, end) and their part of the sum, in three ways, so that none pays for the others: products alone, the same of factors of
- * half precision, and products added to rows of Y. */
-static __attribute__((noinline)) double FN(sampled_alone)(const struct ki_sampled *s, int64_t first,
-                                                          int64_t end) {
+ * half precision, and products added to rows of Y. The first and the last once more for rows of few whole vectors: with a number of them
+ * that the compiler knows, products of 32 numbers are twice as fast. */
+ALWAYS_INLINE double FN(alone_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k) {
     double sum = 0;
     for (int64_t row = first; row < end; row++)
-        FN(sampled_row)(s, row, FN(factor_row)(s, s->A, row, NULL), NULL, NULL, &sum);
+        FN(sampled_row)(s, row, k, FN(factor_row)(s, s->A, row, NULL, k), NULL, NULL, &sum);
     return sum;
 }
 
-#if real_bytes == 4
-static __attribute__((noinline)) double FN(sampled_halves)(const struct ki_sampled *s, int64_t first,
-                                                           int64_t end) {
-    real widened[4 * KI_SAMPLE_COLUMNS], a[KI_SAMPLE_COLUMNS];
-    double sum = 0;
-    for (int64_t row = first; row < end; row++)
-        FN(sampled_row)(s, row, FN(factor_row)(s, s->A, row, a), widened, NULL, &sum);
-    return sum;
-}
-#endif
-
-static __attribute__((noinline)) double FN(sampled_added)(const struct ki_sampled *s, int64_t first,
-                                                          int64_t end) {
-    const int64_t k = s->k;
+ALWAYS_INLINE double FN(added_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k) {
     real y[KI_SAMPLE_COLUMNS];
     double sum = 0;
     for (int64_t row = first; row < end; row++) {
         memset(y, 0, (size_t)k * sizeof *y);
-        FN(sampled_row)(s, row, s->kind ? FN(factor_row)(s, s->A, row, NULL) : NULL, NULL, y, &sum);
+        FN(sampled_row)(s, row, k, s->kind ? FN(factor_row)(s, s->A, row, NULL, k) : NULL, NULL, y, &sum);
         for (int64_t c = 0; c < k; c++) {
             real *to = VALUES(s->Y) + row * k + c;
             const real before = s->Z && s->beta != 0 ? (real)s->beta * VALUES(s->Z)[row * k + c] : 0;
@@ -184,6 +172,35 @@ static __attribute__((noinline)) double FN(sampled_added)(const struct ki_sample
     }
     return sum;
 }
+
+#define BY_WIDTH(of)                                                                                         \
+    switch (s->k) {                                                                                          \
+    case LANES: return of(s, first, end, LANES);                                                             \
+    case 2 * LANES: return of(s, first, end, 2 * LANES);                                                     \
+    case 4 * LANES: return of(s, first, end, 4 * LANES);                                                     \
+    case 8 * LANES: return of(s, first, end, 8 * LANES);                                                     \
+    default: return of(s, first, end, s->k);                                                                 \
+    }
+
+static double FN(sampled_alone)(const struct ki_sampled *s, int64_t first, int64_t end) {
+    BY_WIDTH(FN(alone_of))
+}
+
+static double FN(sampled_added)(const struct ki_sampled *s, int64_t first, int64_t end) {
+    BY_WIDTH(FN(added_of))
+}
+#undef BY_WIDTH
+
+#if real_bytes == 4
+static __attribute__((noinline)) double FN(sampled_halves)(const struct ki_sampled *s, int64_t first,
+                                                           int64_t end) {
+    real widened[4 * KI_SAMPLE_COLUMNS], a[KI_SAMPLE_COLUMNS];
+    double sum = 0;
+    for (int64_t row = first; row < end; row++)
+        FN(sampled_row)(s, row, s->k, FN(factor_row)(s, s->A, row, a, s->k), widened, NULL, &sum);
+    return sum;
+}
+#endif
 
 static void FN(sampled_part)(void *of, int part) {
     const struct FN(sampled_rows) *rows = of;

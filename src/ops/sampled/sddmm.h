@@ -32,8 +32,8 @@ struct ki_sampled_plan {
     bool ahead; /* rows of A are loaded for each entry, with those of B; otherwise when a row begins */
     int64_t width;
     int64_t groups,
-        each; /* of a launch; predicted: entries of a vector; launched: shares of a vector (derived/shares.h), */
-    int64_t more;          /* and vectors that have one more */
+        each;     /* of a launch; predicted: entries of a vector; launched: quarters of shares of a vector, */
+    int64_t more; /* and vectors that have one more */
     double bytes, seconds; /* predicted */
     const char *limit;
 };

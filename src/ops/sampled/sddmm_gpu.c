@@ -15,7 +15,7 @@ KI_ARGUMENTS(sddmm);
 KI_ARGUMENTS(sddmm_join);
 
 #define JOIN_DEFINES "-DJOIN=128" /* JOIN threads a group */
-enum { JOIN = 128 };
+enum { JOIN = 128, QUARTERS = 4 };
 
 /* A product that is added up in P meanwhile, or in Y, may be taken in slices. */
 static bool has_place(const struct ki_sampled *s, const kiln_matrix *S) {
@@ -62,13 +62,14 @@ static kiln_status build(struct ki_kernel **kernel, struct ki_sampled_plan *plan
     return status;
 }
 
-/* A vector has a share at least, and so few entries that an int counts them. */
+/* A vector has a share at least, and so few entries that an int counts them. Whole shares would leave some vectors of a small matrix twice
+ * as many as others. */
 static void share_out(struct ki_sampled_plan *plan, const struct ki_shares *shares) {
     const int64_t vectors = plan->BS / plan->VS, most = ki_limits.vector_entries / KI_SHARE_ENTRIES;
     plan->groups = ki_max(ki_ceil_div(shares->count, most * vectors),
                           ki_min(plan->groups, ki_ceil_div(shares->count, vectors)));
-    plan->each = shares->count / (plan->groups * vectors);
-    plan->more = shares->count % (plan->groups * vectors);
+    plan->each = QUARTERS * shares->count / (plan->groups * vectors);
+    plan->more = QUARTERS * shares->count % (plan->groups * vectors);
 }
 
 static kiln_status add_sums(double *sum, kiln_device *device, const struct ki_buffer *sums, int64_t groups) {

@@ -37,19 +37,19 @@ static const double BANDWIDTH_UNKNOWN = 1e11;
 static const struct {
     double cache, cached, far, issued, lines, row, next_row, step, entry, exchange, finish, not_hidden,
         launch;
-} fitted = {.cache = 11e12,
-            .cached = 36.2e6,
-            .far = 0.56,
-            .issued = 5.23e9,
-            .lines = 1.21e9,
-            .row = 0.587e-6,
-            .next_row = 0.991e-6,
-            .step = 55.1,
-            .entry = 9.95,
-            .exchange = 1.74,
-            .finish = 27.3,
-            .not_hidden = 0.0963,
-            .launch = 4.5e-6};
+} fitted = {.cache = 20.1e12,
+            .cached = 14.4e6,
+            .far = 0.604,
+            .issued = 7.87e9,
+            .lines = 1.69e9,
+            .row = 0.426e-6,
+            .next_row = 0.279e-6,
+            .step = 104,
+            .entry = 14.5,
+            .exchange = 0.0443,
+            .finish = 22.9,
+            .not_hidden = 0.205,
+            .launch = 4.32e-6};
 
 enum { BOUNDS = 5 };
 
@@ -137,12 +137,13 @@ static int64_t number_bytes(const struct ki_sampled_shape *shape) {
     return shape->halves ? 2 : ki_type_bytes(shape->type);
 }
 
-/* R entries at a time whose numbers stay in registers, two of half precision in one, and twice as many where that is little. */
+/* R entries at a time whose numbers stay in registers, two of half precision in one, and twice as many where that is little. Eight rows
+ * of both factors on their way took up to half as long again as four (an H200, few entries a row). */
 static void offer(struct offering *of, int64_t width, int W, int VS) {
     const int Q = (int)ki_ceil_div(ki_ceil_div(width, W), VS);
     const int numbers = of->shape->halves ? 2 * NUMBERS : NUMBERS;
     for (int R = 2; R <= 8 && (R == 2 || R * Q * W <= numbers); R *= 2)
-        for (int ahead = 0; ahead < 2 && of->count < KI_SAMPLED_PLANS; ahead++) {
+        for (int ahead = 0; ahead < (R < 8 ? 2 : 1) && of->count < KI_SAMPLED_PLANS; ahead++) {
             struct ki_sampled_plan *plan = &of->plans[of->count];
             if (R < 8 && 2 * R * Q * W <= numbers / 2) continue;
             *plan = (struct ki_sampled_plan){.VS = VS,
@@ -175,8 +176,9 @@ int ki_sampled_plans(struct ki_sampled_plan plans[KI_SAMPLED_PLANS], const kiln_
     const int64_t slice = ki_limits.gathered_slice / number_bytes(shape);
     int best = 0;
     offer_width(&of, shape->k);
-    if (shape->has_place && slice < shape->k && shape->nnz >= ki_limits.gathered_entries * shape->cols)
-        for (int64_t width = slice; width >= ki_max(slice / 2, 1); width /= 2) offer_width(&of, width);
+    if (shape->has_place && shape->nnz >= ki_limits.gathered_entries * shape->cols)
+        for (int64_t width = slice; width >= ki_max(slice / 2, 1); width /= 2)
+            if (width < shape->k) offer_width(&of, width);
     for (int i = 1; i < of.count; i++)
         if (plans[i].seconds < plans[best].seconds) best = i;
     const struct ki_sampled_plan chosen = plans[best];
