@@ -129,7 +129,7 @@ def nmf_steps(arguments, X, folder):
     theirs = NMF(arguments.topics, init="custom", solver="mu", beta_loss="kullback-leibler", max_iter=10, tol=0)
     W = theirs.fit_transform(X, W=model["A"].copy(), H=model["B"].T.copy())
     ours = load_tensors(end)
-    return max(numpy.max(numpy.abs(ours["A"] - W) / (W + 1e-3)), numpy.max(numpy.abs(ours - theirs.components_) / (theirs.components_ + 1e-3)))
+    return max(numpy.max(numpy.abs(ours["A"] - W) / (W + 1e-3)), numpy.max(numpy.abs(ours["B"].T - theirs.components_) / (theirs.components_ + 1e-3)))
 
 
 def lda_steps(arguments, X, folder):

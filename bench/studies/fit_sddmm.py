@@ -11,8 +11,8 @@ import math
 
 import numpy as np
 
-BEGIN = {"cache": 11e12, "cached": 36.2e6, "far": 0.56, "issued": 5.23e9, "lines": 1.21e9, "row": 0.587e-6, "next_row": 0.991e-6,
-         "step": 55.1, "entry": 9.95, "exchange": 1.74, "finish": 27.3, "not_hidden": 0.0963, "launch": 4.5e-6}
+BEGIN = {"cache": 20.1e12, "cached": 14.4e6, "far": 0.604, "issued": 7.87e9, "lines": 1.69e9, "row": 0.426e-6, "next_row": 0.279e-6,
+         "step": 104.0, "entry": 14.5, "exchange": 0.0443, "finish": 22.9, "not_hidden": 0.205, "launch": 4.32e-6}
 UNITS, BANDWIDTH, ELEMENT, GROUP, WARP, SHARE = 132, 4.2e12, 4, 128, 32, 32
 
 
