@@ -256,6 +256,13 @@ DEVICE_FN real hot_y(int i, const struct gathered *from) {
 #endif
 }
 
+/* What is on chip at the beginning: no sums, and y of popular columns. */
+DEVICE_FN void fill_chip(const struct summed *to, const struct gathered *from) {
+    for (int i = (int)get_local_id(0); i < to->near * K; i += BS) to->chip[i] = REAL(0.0);
+    for (int i = (int)get_local_id(0); i < from->near * K; i += BS) from->chip[i] = hot_y(i, from);
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
+
 /* Sums that gathered on chip go to memory. */
 DEVICE_FN void flush_chip(const struct summed *to) {
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -301,6 +308,26 @@ DEVICE_FN void flush_chip(const struct summed *to) {
     next = found;                                                                                            \
     next_here = (number) < last;                                                                             \
     TAKE_ROW
+#if DOTS
+/* Q entries of a row that have been loaded, and those behind them. */
+DEVICE_FN void row_products(real *sum, const int *c, const real *x, index_t at, index_t end, struct entries A, int lane,
+                            const struct gathered *from) {
+#pragma unroll
+    for (int t = 0; t < Q; t++) add_products(sum, at + t * TOGETHER < end, c[t], x[t], lane, from);
+    dot_entries(sum, at + Q * TOGETHER, end, A, lane, from);
+}
+#endif
+
+#if SUMS
+DEVICE_FN void row_scatter(const real *factor, const int *c, const real *x, index_t at, index_t end, struct entries A, int lane,
+                           const struct summed *to) {
+#pragma unroll
+    for (int t = 0; t < Q; t++)
+        if (at + t * TOGETHER < end) entry_scatter(factor, c[t], x[t], lane, to);
+    scatter_entries(factor, at + Q * TOGETHER, end, A, lane, to);
+}
+#endif
+
 /* out holds beta z already, unless PLAIN. */
 __kernel GROUP_OF(BS) void mmchain_csr(PARAMETERS(mmchain_csr) MAP_PARAMETERS LOCAL_PARAMETER(chip)) {
     LOCAL real scratch[SCRATCH(BS)];
@@ -321,9 +348,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(PARAMETERS(mmchain_csr) MAP_PARAMETERS LO
     const struct gathered from = {y, y_hot, chip + chip_w * K, chip_y, y_k, y_first, k - first};
     const struct summed to = {out, w_hot, chip, chip_w, k, first};
     MAP_BEGIN
-    for (int i = id; i < chip_w * K; i += BS) to.chip[i] = REAL(0.0);
-    for (int i = id; i < chip_y * K; i += BS) from.chip[i] = hot_y(i, &from);
-    barrier(CLK_LOCAL_MEM_FENCE);
+    fill_chip(&to, &from);
 
     long at = row_first + vector;
     FIND_ROW(at)
@@ -361,10 +386,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(PARAMETERS(mmchain_csr) MAP_PARAMETERS LO
         FIND_ROW(at + stride)
 #endif
 #if DOTS
-#pragma unroll
-        for (int t = 0; t < Q; t++)
-            add_products(sum, begin + slot + t * TOGETHER < end, c[t], x[t], lane, &from);
-        dot_entries(sum, begin + slot + Q * TOGETHER, end, A, lane, &from);
+        row_products(sum, c, x, begin + slot, end, A, lane, &from);
 #endif
 #if FUSED || PLAIN
         column_sums(p, sum, lane, scratch);
@@ -383,10 +405,7 @@ __kernel GROUP_OF(BS) void mmchain_csr(PARAMETERS(mmchain_csr) MAP_PARAMETERS LO
 #endif
         }
 #if SUMS
-#pragma unroll
-        for (int t = 0; t < Q; t++)
-            if (begin + slot + t * TOGETHER < end) entry_scatter(sum, c[t], x[t], lane, &to);
-        scatter_entries(sum, begin + slot + Q * TOGETHER, end, A, lane, &to);
+        row_scatter(sum, c, x, begin + slot, end, A, lane, &to);
 #endif
     }
     flush_chip(&to);
