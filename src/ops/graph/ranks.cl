@@ -206,16 +206,29 @@ struct update {
     wide mass[K], change[K];
 };
 
+/* What a row's update reads, apart from it so that several rows' loads can be under way at once. */
+struct former {
+    real factor, P[K];
+};
+
+DEVICE_FN struct former load_former(const struct update *u, index_t row) {
+    struct former of;
+    of.factor = u->factor[row];
+#pragma unroll
+    for (int c = 0; c < K; c++) of.P[c] = c == 0 || u->first + c < u->k ? u->P[row * u->k + u->first + c] : REAL(0.0);
+    return of;
+}
+
 /* `sum` has come in along the row's links. */
-DEVICE_FN void update_row(struct update *u, index_t row, const real *sum) {
-    const real f = u->factor[row];
+DEVICE_FN void update_row(struct update *u, index_t row, const real *sum, struct former of) {
+    const real f = of.factor;
 #pragma unroll
     for (int c = 0; c < K; c++) {
         if (c > 0 && u->first + c >= u->k) continue;
         const index_t at = row * u->k + u->first + c;
         const real t = u->teleport ? u->teleport[u->teleport_cols == 1 ? row : at] : u->uniform;
         const real g = u->dangling ? u->dangling[u->dangling_cols == 1 ? row : at] : u->uniform;
-        const real x = u->away * t + u->spread[c] * g + u->along * sum[c], former = u->P[at];
+        const real x = u->away * t + u->spread[c] * g + u->along * sum[c], former = of.P[c];
         u->P[at] = x;
         u->next[at] = x * f;
         u->mass[c] += f == REAL(0.0) ? (wide)x : 0;
@@ -248,7 +261,7 @@ DEVICE_FN void update_rows(struct update *u, __global const int *start, __global
             for (index_t e = start[row] + lane; e < (index_t)start[row + 1]; e += VS)
                 gather(sum, e, source, weight, C, u->k, u->first);
         group_sums(sum, K, scratch);
-        if (lane == 0 && row < n) update_row(u, row, sum);
+        if (lane == 0 && row < n) update_row(u, row, sum, load_former(u, row));
     }
 }
 #endif
@@ -267,7 +280,7 @@ DEVICE_FN void update_windows(struct update *u, __global const int *start, __glo
         for (int c = 0; c < K; c++) sum[c] = REAL(0.0);
 #pragma unroll 4
         for (int j = 0; j < length; j++) gather(sum, from + (index_t)j * rows, source, weight, C, u->k, u->first);
-        update_row(u, window + (word & 1023), sum);
+        update_row(u, window + (word & 1023), sum, load_former(u, window + (word & 1023)));
     }
 }
 #endif
@@ -350,24 +363,52 @@ DEVICE_FN void add_share(__global real *part, index_t share, __global const int 
 #endif
 
 #ifdef CLOSE
-/* What has come in with a row: shares have parts of it if it begins in another one than it ends in. */
-DEVICE_FN real sum_of_row(__global const real *part, __global const int *start, index_t row, index_t shares) {
-    const index_t from = ((index_t)start[row] + row) / EACH, to = ((index_t)start[row + 1] + row) / EACH;
-    if (from == to) return part[2 * shares + row];
-    real sum = REAL(0.0);
+#define CLOSED 2
+/* A thread's next rows, a stride apart, whose loads are under way at once. What has come in with a row is its own sum, or, if it begins
+ * in another share than it ends in, what shares have of it. */
+DEVICE_FN void close_some(struct update *u, __global const real *part, __global const int *start, __global const int *row,
+                          index_t rows, int blocks, index_t shares, index_t first, index_t stride) {
+    real sum[CLOSED];
+    struct former of[CLOSED];
+#pragma unroll
+    for (int a = 0; a < CLOSED; a++) {
+        const index_t r = first + a * stride;
+        sum[a] = REAL(0.0);
+        if (r < rows) of[a] = load_former(u, row ? (index_t)row[r] : r);
+    }
+    for (int b = 0; b < blocks; b++) {
+        index_t from[CLOSED], to[CLOSED];
+        real open[CLOSED], last[CLOSED];
+#pragma unroll
+        for (int a = 0; a < CLOSED; a++) {
+            const index_t r = first + a * stride, at = b * rows + r;
+            from[a] = to[a] = 0;
+            if (r >= rows) continue;
+            from[a] = (start[at] + at) / EACH;
+            to[a] = (start[at + 1] + at) / EACH;
+            open[a] = from[a] == to[a] ? REAL(0.0) : part[shares + from[a]];
+            last[a] = part[from[a] == to[a] ? 2 * shares + at : to[a]];
+        }
+#pragma unroll
+        for (int a = 0; a < CLOSED; a++) {
+            if (first + a * stride >= rows) continue;
 #pragma unroll 8
-    for (index_t share = from; share < to; share++) sum += part[shares + share];
-    return sum + part[to];
+            for (index_t share = from[a] + 1; share < to[a]; share++) open[a] += part[shares + share];
+            sum[a] += open[a] + last[a];
+        }
+    }
+#pragma unroll
+    for (int a = 0; a < CLOSED; a++) {
+        const index_t r = first + a * stride;
+        if (r < rows) update_row(u, row ? (index_t)row[r] : r, &sum[a], of[a]);
+    }
 }
 
 DEVICE_FN void close_rows(struct update *u, __global const real *part, __global const int *start,
                           __global const int *row, index_t rows, int blocks, index_t shares) {
-    for (index_t r = (index_t)get_global_id(0); r < rows; r += (index_t)get_global_size(0)) {
-        real sum[K];
-        sum[0] = REAL(0.0);
-        for (int b = 0; b < blocks; b++) sum[0] += sum_of_row(part, start, b * rows + r, shares);
-        update_row(u, row ? (index_t)row[r] : r, sum);
-    }
+    const index_t stride = (index_t)get_global_size(0);
+    for (index_t r = (index_t)get_global_id(0); r < rows; r += CLOSED * stride)
+        close_some(u, part, start, row, rows, blocks, shares, r, stride);
 }
 #endif
 
