@@ -74,7 +74,7 @@ ALWAYS_INLINE FN(vdouble) FN(load_doubles)(const real *from) {
 #elif defined(__AVX2__)
     if (real_bytes == 4) return (FN(vdouble))_mm256_cvtps_pd(_mm_loadu_ps((const void *)from));
 #endif
-    FN(vdouble) v;
+    FN(vdouble) v = {0};
     for (int l = 0; l < DOUBLE_LANES; l++) v[l] = (double)from[l];
     return v;
 }
@@ -137,7 +137,7 @@ ALWAYS_INLINE FN(vreal) FN(permuted)(FN(vreal) v, FN(vmask) which) {
 #if defined(__AVX2__)
     if (real_bytes == 4) return (FN(vreal))_mm256_permutevar8x32_ps((__m256)v, (__m256i)which);
 #endif
-    FN(vreal) moved;
+    FN(vreal) moved = {0};
     for (int l = 0; l < LANES; l++) moved[l] = v[which[l]];
     return moved;
 #endif

@@ -49,17 +49,22 @@ ALWAYS_INLINE FN(vdouble) FN(batch_values)(FN(vdouble) part, int kind, double n)
     return part;
 }
 
-/* Sixteen chains side by side, which the compiler makes vectors of. */
+/* Of kinds that are sums: four chains of whole vectors, so that additions do not wait for each other. */
 ALWAYS_INLINE double FN(batch_sum)(const real *x, int64_t n, int kind) {
-    double part[FN(BATCH_SIDE)], a;
+    enum { CHAINS = 4, L = DOUBLE_LANES, STEP = CHAINS * L };
+    FN(vdouble) part[CHAINS] = {{0}};
+    double sum = 0;
     int64_t i = 0;
-    for (int l = 0; l < FN(BATCH_SIDE); l++) part[l] = 0;
-    for (; i + FN(BATCH_SIDE) <= n; i += FN(BATCH_SIDE))
-        for (int l = 0; l < FN(BATCH_SIDE); l++) part[l] = FN(batch_term)(part[l], (double)x[i + l], kind);
-    for (int half = FN(BATCH_SIDE) / 2; half > 0; half /= 2)
-        for (int l = 0; l < half; l++) part[l] += part[l + half];
-    for (a = part[0]; i < n; i++) a = FN(batch_term)(a, (double)x[i], kind);
-    return a;
+    for (; i + STEP <= n; i += STEP) {
+        for (int at = 0; at < STEP * real_bytes; at += 64)
+            __builtin_prefetch((const char *)(x + i) + FN(BATCH_AHEAD) + at, 0, 2);
+        for (int c = 0; c < CHAINS; c++) part[c] += FN(batch_terms)(x + i + c * L, kind);
+    }
+    for (; i + L <= n; i += L) part[0] += FN(batch_terms)(x + i, kind);
+    part[0] = (part[0] + part[1]) + (part[2] + part[3]);
+    for (int l = 0; l < L; l++) sum += part[0][l];
+    for (; i < n; i++) sum = FN(batch_term)(sum, (double)x[i], kind);
+    return sum;
 }
 
 /* The largest x, or -x, or NaN: whole vectors, in the type itself. */
