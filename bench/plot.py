@@ -264,7 +264,7 @@ def plot_overheads(path):
 
 
 KINDS = [("*-operations.jsonl", plot_operations), ("*-dense-cuda.json", plot_dense), ("*-dense-opencl.json", plot_dense),
-         ("*[0-9]-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("*-logreg.json", plot_peers),
+         ("*[0-9]-sparse.json", plot_sparse), ("cpu*-mmchain.json", plot_cpu), ("*-newton.json", plot_newton), ("cpu*-logreg.json", plot_peers),
          ("*-end-to-end*.json", plot_end_to_end), ("*-overheads.json", plot_overheads)]
 
 
