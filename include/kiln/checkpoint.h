@@ -52,6 +52,9 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * before the first iteration of the solver that ends them: Cholesky factors of linreg, descents in the dual.
  * A limit of iterations counts for each start and each class by itself: those that came to it before the stop are not taken up again.
  *
+ * Cost, beside that pass: a number in double for each row at the beginning; to write, the state once more in host memory, its
+ * checksum, and the file; to go on, reading it, and of Newton's method one pass. docs/long-runs.md says what each algorithm's state is.
+ *
  * The run fails with ERR_MODEL where the checkpoint is of another algorithm or of other options or data, and says which; with
  * ERR_IO where one cannot be written. The former file is then whole. */
 KILN_API kiln_control kiln_checkpoint_control(kiln_checkpoint *checkpoint, kiln_control control);

@@ -363,6 +363,21 @@ static void test_every_iteration(void **state) {
     }
 }
 
+/* Whoever adds an algorithm says what its state is. */
+static void test_all_algorithms(void **state) {
+    (void)state;
+    const kiln_algorithm *algorithm;
+    for (int64_t i = 0; (algorithm = kiln_algorithm_at(i)); i++) {
+        bool found = false;
+        for (int r = 0; r < RUNS; r++) {
+            const size_t length = strcspn(runs[r].name, ",");
+            found = found || (strlen(algorithm->name) == length &&
+                              strncmp(runs[r].name, algorithm->name, length) == 0);
+        }
+        if (!found) fail_msg("no run of %s is stopped here", algorithm->name);
+    }
+}
+
 /* ---- what is refused ---- */
 
 static void stop_als(const char *path) {
@@ -619,11 +634,10 @@ static int free_data(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_iteration),
-                                       cmocka_unit_test(test_other_runs),
-                                       cmocka_unit_test(test_lies),
-                                       cmocka_unit_test(test_damage),
-                                       cmocka_unit_test(test_full_disk),
-                                       cmocka_unit_test(test_arguments)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_iteration), cmocka_unit_test(test_all_algorithms),
+        cmocka_unit_test(test_other_runs),      cmocka_unit_test(test_lies),
+        cmocka_unit_test(test_damage),          cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, make_data, free_data);
 }
