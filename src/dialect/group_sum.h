@@ -18,11 +18,6 @@ DEVICE_FN double shuffle_double(uint mask, double x, int step) {
     return __shfl_xor_sync(mask, x, step);
 }
 
-/* What lane `from` of the warp has; all of a warp make the call. */
-DEVICE_FN real shuffle_from(real x, int from) {
-    return __shfl_sync(0xffffffffu, x, from);
-}
-
 /* What the lane `step` before has, in the first lanes their own; all lanes of a warp make the call. */
 DEVICE_FN real shuffle_up(real x, int step) {
     return __shfl_up_sync(0xffffffffu, x, step);
@@ -52,21 +47,6 @@ DEVICE_FN real shuffle_xor(uint mask, real x, int step) {
     real other;
     __asm__ volatile("shfl.sync.bfly.b32 %0, %1, %2, 31, %3;" : "=f"(other) : "f"(x), "r"(step), "r"(mask));
     return other;
-#endif
-}
-
-DEVICE_FN int shuffle_from_int(int x, int from) {
-    int other;
-    __asm__ volatile("shfl.sync.idx.b32 %0, %1, %2, 31, 0xffffffff;" : "=r"(other) : "r"(x), "r"(from));
-    return other;
-}
-
-DEVICE_FN real shuffle_from(real x, int from) {
-#ifdef REAL_F64
-    const int2 halves = as_int2(x);
-    return as_double((int2)(shuffle_from_int(halves.x, from), shuffle_from_int(halves.y, from)));
-#else
-    return as_float(shuffle_from_int(as_int(x), from));
 #endif
 }
 

@@ -66,24 +66,6 @@ DEVICE_FN void take_rows(real x[R][TL], __global const real *X, long row0, long 
                 for (int s = 0; s < W; s++) x[r][q * W + s] = REAL(0.0);
 }
 
-/* A map whose formulas cost more than a few instructions is one lane's work a row, where a vector has no more rows than lanes. */
-#if defined(MAP) && !PLAIN && K == 1 && defined(SHUFFLES) && VS > 1 && VS <= 32 && R <= VS
-#define MAP_SHARED
-/* p = the R rows' factors. */
-DEVICE_FN void share_map(real *p, __global const real *v, __global const real *y, long row0, long rows, int first,
-                         int k, int v_cols MAP_TAKEN) {
-    const int lane = (int)get_local_id(0) % VS, vector = (int)get_local_id(0) / VS, mine = lane % R;
-    const long row = ROW_OF(mine);
-    real own = p[0];
-#pragma unroll
-    for (int r = 1; r < R; r++) own = mine == r ? p[r] : own;
-    if (row < rows)
-        row_factors(&own, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(lane < R));
-#pragma unroll
-    for (int r = 0; r < R; r++) p[r] = shuffle_from(own, (int)get_local_id(0) % 32 / VS * VS + r);
-}
-#endif
-
 /* The vectors of the group add up their w through local memory, in order. */
 DEVICE_FN void leave_w(__global real *out, real wr[K][TL], LOCAL_PTR real *scratch, int n) {
     const int id = (int)get_local_id(0), lane = id % VS, vector = id / VS;
@@ -132,9 +114,6 @@ __kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
             group_sum_n(p[c], scratch);
 #endif
         }
-#ifdef MAP_SHARED
-        share_map(p[0], v, y, row0, rows, first, k, v_cols MAP_PASSED);
-#endif
 #pragma unroll
         for (int r = 0; r < R; r++) {
             if (ROW_OF(r) >= rows) continue;
@@ -147,9 +126,7 @@ __kernel GROUP_OF(BS) void mmchain_dense(PARAMETERS(dense) MAP_PARAMETERS) {
             real factor[K];
 #pragma unroll
             for (int c = 0; c < K; c++) factor[c] = p[c][r];
-#ifndef MAP_SHARED
             row_factors(factor, v, y, (index_t)ROW_OF(r), first, k, v_cols MAP_ARGUMENTS(lane == 0));
-#endif
 #pragma unroll
             for (int c = 0; c < K; c++)
 #pragma unroll
@@ -262,6 +239,5 @@ __kernel GROUP_OF(256) void mmchain_finish(PARAMETERS(mmchain_finish)) {
 // build FINISH KIND=0 VS=1 BS=1 Q=1 W=1 R=1 K=1
 // build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=4 K=1 MAP=0
 // build DENSE KIND=0 VS=16 BS=256 Q=1 W=2 R=1 K=4 MAP=3
-// build DENSE KIND=0 VS=8 BS=256 Q=1 W=4 R=4 K=1 MAP=2 LOSS=2 FAMILY=0 LINK=0
 // build WIDE KIND=0 VS=512 BS=512 Q=1 W=1 R=8 K=1 MAP=2 LOSS=2 FAMILY=0 LINK=0
 #endif
