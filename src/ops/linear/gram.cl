@@ -2,8 +2,7 @@
  *
  * A work-group has a tile of SIDE x SIDE of G on or right of the diagonal, and every splits-th chunk of CHUNK rows. The two strips
  * of SIDE columns of a chunk come into on-chip memory, STAGES chunks ahead where copies need no thread; the centres are
- * taken off on the way from there to the sums, so that nothing cancels where a mean dwarfs its spread (UNIT, without weights: rows behind
- * the last are the centres). Groups that have tiles of
+ * taken off on the way from there to the sums, so that nothing cancels where a mean dwarfs its spread. Groups that have tiles of
  * the same rows run side by side, and find in the second cache level what one of them has brought. The sums of FOLD chunks begin at 0
  * and then go to the tile's; the tiles of the splits are added in `wide`, in order: three levels, each of which is short.
  *
@@ -80,16 +79,9 @@ DEVICE_FN real centre_of(__global const real *c, __global const real *d, int col
     return column < n + k && d ? d[column - n] : REAL(0.0);
 }
 
-#ifdef UNIT
-#define BEYOND(column) centre_of(c, d, column, n, k)
-#else
-#define BEYOND(column) REAL(0.0)
-#endif
-
-/* A strip of a chunk; columns that are not there are 0. W elements of X are a load, and no row of X ends within one. */
-DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global const real *c,
-                          __global const real *Y, __global const real *d, int strip, long row0, long rows,
-                          int n, int k) {
+/* A strip of a chunk; what is not there is 0. W elements of X are a load, and no row of X ends within one. */
+DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global const real *Y, int strip,
+                          long row0, long rows, int n, int k) {
     for (int e = (int)get_local_id(0); e < CHUNK * SIDE / W; e += BS) {
         const int r = e / (SIDE / W), at = e % (SIDE / W) * W, column = strip * SIDE + at;
         const long row = row0 + r;
@@ -106,29 +98,24 @@ DEVICE_FN void gram_fetch(LOCAL_PTR real *to, __global const real *X, __global c
             const int more = column + w - n;
             if (row < rows && more < k)
                 COPY_ASYNC_ONE(own + w, Y + row * k + more);
-            else if (row < rows)
-                own[w] = more == k ? REAL(1.0) : REAL(0.0);
             else
-                own[w] = BEYOND(column + w);
+                own[w] = row < rows && more == k ? REAL(1.0) : REAL(0.0);
         }
     }
 }
 
 DEVICE_FN void gram_fetch_chunk(LOCAL_PTR struct chunk *to, const struct gram_task *task,
-                                __global const real *X, __global const real *v, __global const real *c,
-                                __global const real *Y, __global const real *d, long row0, long rows, int n,
-                                int k) {
-    gram_fetch(to->strip[0], X, c, Y, d, task->i, row0, rows, n, k);
+                                __global const real *X, __global const real *v, __global const real *Y,
+                                long row0, long rows, int n, int k) {
+    gram_fetch(to->strip[0], X, Y, task->i, row0, rows, n, k);
 #if SIDES > 1
-    if (task->j != task->i) gram_fetch(to->strip[1], X, c, Y, d, task->j, row0, rows, n, k);
+    if (task->j != task->i) gram_fetch(to->strip[1], X, Y, task->j, row0, rows, n, k);
 #endif
-#ifndef UNIT
     for (int r = (int)get_local_id(0); r < CHUNK; r += BS)
         if (v && row0 + r < rows)
             COPY_ASYNC_ONE(to->v + r, v + row0 + r);
         else
             to->v[r] = row0 + r < rows ? REAL(1.0) : REAL(0.0);
-#endif
 }
 
 #if defined(TENSOR) && defined(BULK) && !defined(REAL_F64)
@@ -193,15 +180,9 @@ DEVICE_FN void gram_add_chunk(real *sums, LOCAL_PTR const struct chunk *from, co
         for (int j = 0; j < 4; j++) {
             uint b_high[2], b_low[2];
 #pragma unroll
-            for (int s = 0; s < 2; s++) {
-#ifdef UNIT /* the same numbers */
-                b_high[s] = a_high[j / 2][2 * s + j % 2];
-                b_low[s] = a_low[j / 2][2 * s + j % 2];
-#else
+            for (int s = 0; s < 2; s++)
                 gram_halves(&b_high[s], &b_low[s],
                             (right[(r + 4 * s) * PITCH + 8 * j] - at->cj[j]) * v[r + 4 * s]);
-#endif
-            }
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 if (BELOW(i, j)) continue;
@@ -274,7 +255,7 @@ __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
     for (int s = 0; s < SUMS; s++) total[s] = sums[s] = REAL(0.0);
 #if STAGES > 1
     for (int t = 0; t < STAGES - 1; t++) {
-        if (t < count) gram_fetch_chunk(&ring[t], &task, X, v, c, Y, d, first + t * apart, rows, n, k);
+        if (t < count) gram_fetch_chunk(&ring[t], &task, X, v, Y, first + t * apart, rows, n, k);
         copies_commit();
     }
 #endif
@@ -285,7 +266,7 @@ __kernel GROUP_OF(BS) void gram(PARAMETERS(gram)) {
         barrier(CLK_LOCAL_MEM_FENCE);
 #endif
         if (next < count)
-            gram_fetch_chunk(&ring[next % STAGES], &task, X, v, c, Y, d, first + next * apart, rows, n, k);
+            gram_fetch_chunk(&ring[next % STAGES], &task, X, v, Y, first + next * apart, rows, n, k);
 #if STAGES > 1
         copies_commit();
 #else
@@ -365,5 +346,4 @@ __kernel GROUP_OF(BS) void gram_centre(PARAMETERS(gram_centre)) {
 // build SIDE=32 BS=64 CHUNK=32 W=1 STAGES=1 ONE_STRIP
 // build SIDE=64 BS=256 CHUNK=16 W=2 STAGES=2
 // build SIDE=32 BS=128 CHUNK=32 W=2 STAGES=4 ONE_STRIP TENSOR
-// build SIDE=32 BS=128 CHUNK=32 W=2 STAGES=4 ONE_STRIP TENSOR UNIT
 // build SIDE=96 BS=288 CHUNK=8 W=1 STAGES=3 TENSOR

@@ -76,15 +76,13 @@ kiln_status ki_gram_gpu(const struct ki_gram *gram) {
     struct ki_kernel *kernel, *finish;
     struct ki_buffer partials, all = {0};
     int64_t resident, tile, bytes, square;
-    char defines[160];
+    char defines[128];
     if (!ki_mul3(pairs, shape.side * shape.side, ki_type_bytes(X->type), &tile) ||
         !ki_mul3(size, size, ki_type_bytes(ki_wide_type(device)), &square))
         return ki_fail(KILN_ERR_ARGUMENT, "a Gram matrix of %lld columns overflows", (long long)size);
-    const bool unit =
-        !gram->v && shape.tensor && size <= 32; /* both sides of a warp's products are the same */
-    snprintf(defines, sizeof defines, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s%s", shape.side,
+    snprintf(defines, sizeof defines, "-DSIDE=%d -DBS=%d -DCHUNK=%d -DW=%d -DSTAGES=%d%s%s", shape.side,
              shape.group, shape.chunk, ki_load_width(X), shape.stages, strips == 1 ? " -DONE_STRIP" : "",
-             shape.tensor ? " -DTENSOR" : "", unit ? " -DUNIT" : "");
+             shape.tensor ? " -DTENSOR" : "");
     TRY(ki_kernel_get(&kernel, device, "gram", "gram", X->type, defines));
     TRY(ki_kernel_resident(device, &resident, kernel, shape.group));
     const int64_t splits = splits_of(&shape, X->rows, pairs, resident);
