@@ -77,6 +77,8 @@ typedef struct kiln_sample {
  * The product S -> A B^T without any m x n matrix: what factor models, topic models and graph attention are
  * made of.
  * Cost: 2 nnz k flops; A once, a row of B for each entry, from the caches as far as they hold B.
+ * On a GPU the first product of S makes a table of how its work is shared, which is kept with S
+ * (kiln_device_statistics.layout_bytes): half a byte an entry and two bytes a row.
  * Determinism: run to run, on every device and for any number of threads. The sum is in double (on devices
  * that have it).
  * Errors: ERR_ARGUMENT (shapes, types, devices, a P of another structure), ERR_NOMEM, ERR_DEVICE_NOMEM,
@@ -90,7 +92,7 @@ KILN_API kiln_status kiln_sddmm(kiln_matrix *P, double *sum, double alpha, const
  *   PLAIN       Y = alpha * Q B + beta * Z      Y, Z m x k
  *   TRANSPOSED  Y = alpha * Q^T A + beta * Z    Y, Z n x k
  * and *sum as in kiln_sddmm (NULL: not wanted). Z NULL or beta = 0: not read. Y may be Z; Y must not be A or
- * B. Each row of B (TRANSPOSED: of A) is read once for both products, and nothing of S's size is stored.
+ * B. Each row of B (TRANSPOSED: of A) is read once for both products, and Q is not stored.
  * TRANSPOSED makes a copy of S by columns, in its first pass, which is kept with S until its values are
  * written (kiln_device_statistics.layout_bytes: as large as S).
  * Cost: 4 nnz k flops. Determinism: as kiln_sddmm. Errors: as kiln_sddmm; ERR_LIMIT (TRANSPOSED on a GPU, of
