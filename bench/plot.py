@@ -186,7 +186,7 @@ def plot_peers(path):
     """Training to the same objective against other programs: one bar for each of them."""
     data, groups = load(path), {}
     for row in data["rows"]:
-        if row["solver"] != "kiln" and row.get("times_kiln"):
+        if row.get("solver", "kiln") != "kiln" and row.get("times_kiln"):
             groups.setdefault(f"{row['dataset']} {row['problem']}", []).append((row["solver"], row["times_kiln"]))
     if groups:
         device = data["device"] if isinstance(data["device"], str) else data["device"][-1]
