@@ -32,8 +32,10 @@ typedef struct kiln_device_options {
  * A group of devices: "cuda:all", "cuda:0,1", or, for tests, "cpu*3": one device in three parts. Matrices lie
  * on its first member; a sparse or dense X whose values come from outside is split by rows, with as many
  * entries for each member, by the first of mmchain, multiply, gram, gram_diagonal, losses, cg_pass, assign,
- * sddmm, sddmm_multiply and factor_solve over it, and these run on all members. On GPUs such an X stays in
- * host memory as well. Other operations run on the first member, tuning refuses a group. A budget is each
+ * sddmm, sddmm_multiply, factor_solve, and batch_reduce and batch_scale of its rows over it; a graph by
+ * columns by ranks_step, and by rows with as many pairs by guttman_step dissimilarities, its distances too.
+ * These run on all members. On GPUs such an X stays in host memory as well, a graph's slices twice. Other
+ * operations run on the first member, tuning refuses a group. A budget is each
  * member's, threads are shared, and info's memory and threads and the statistics are sums, but for times: the
  * members' longest, as they pass side by side. Deterministic: for the same number of members.
  * An explicit name never falls back: KILN_ERR_DEVICE says what is missing and how to get it. */
