@@ -38,6 +38,8 @@ foreach(op loss_gradient assign sddmm sddmm_multiply ranks_step guttman)
   add_test(NAME conformance_opencl_2_${op} COMMAND conformance --device opencl*2 --op ${op} --type f32 --quick)
   set_tests_properties(conformance_opencl_2_${op} PROPERTIES TIMEOUT 600)
 endforeach()
+# Built as users' kernels are, optimised, which the tests above are spared (tests/CMakeLists.txt): PoCL then is less patient with barriers.
+add_test(NAME optimised_factor_solve COMMAND conformance --device opencl --require opencl --op factor_solve --type f64 --quick)
 set_tests_properties(conformance_scalar PROPERTIES ENVIRONMENT KILN_ISA=scalar)
 set_tests_properties(conformance_avx2 PROPERTIES ENVIRONMENT KILN_ISA=avx2)
 set_tests_properties(conformance_f32 conformance_f64 conformance_scalar conformance_avx2 conformance_threads

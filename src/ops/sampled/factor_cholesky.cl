@@ -91,8 +91,9 @@ DEVICE_FN void form(__global real *matrix, const struct group *g, const struct r
             matrix[i] += sum;
         }
     }
-    for (int j = lane; j < WIDTH; j += GROUP) g->p[j] = matrix[j * WIDTH + j];
     barrier(CLK_GLOBAL_MEM_FENCE | CLK_LOCAL_MEM_FENCE);
+    for (int j = lane; j < WIDTH; j += GROUP) g->p[j] = matrix[j * WIDTH + j];
+    barrier(CLK_LOCAL_MEM_FENCE);
 }
 
 /* Cholesky's factor in place. A pivot that rounding has left nothing of is 0, and so is its column. */
@@ -144,11 +145,10 @@ __kernel GROUP_OF(GROUP) void factor_cholesky(PARAMETERS(factor_cholesky)) {
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int j = lane; j < WIDTH; j += GROUP) x[j] = r[j] = 0;
         barrier(CLK_LOCAL_MEM_FENCE);
-        if (row.first < row.end) {
-            form(matrix, &g, &row);
-            decompose(matrix, &g);
-            substitute(matrix, &g);
-        }
+        /* Of a row without entries as well, which ends at 0: PoCL 3.1, where it optimises, goes wrong with barriers in a condition. */
+        form(matrix, &g, &row);
+        decompose(matrix, &g);
+        substitute(matrix, &g);
         barrier(CLK_LOCAL_MEM_FENCE);
         for (int j = lane; j < WIDTH; j += GROUP) A[u * WIDTH + j] = x[j];
     }

@@ -137,13 +137,12 @@ static kiln_status row_kernel(struct ki_kernel **kernel, int64_t *groups, const 
 /* ------------------------------------------------------------------------------- conjugate gradient */
 
 static kiln_status step(const struct ki_factor_rows *rows, const struct plain *p, struct ki_kernel *kernel,
-                        int64_t groups, bool begins) {
+                        int64_t groups) {
     const kiln_factor_rows *given = &rows->given;
     return ki_kernel_launch(rows->A->device, kernel, groups, STEP_GROUP,
                             KI_PACK(factor_step, rows->A, .X = rows->A, .R = p->R, .P = p->P, .Q = p->Q,
                                     .row_start = &given->R->row_start, .gram = given->gram,
-                                    .rows = rows->A->rows, .l2 = given->l2, .counted = given->counted != 0,
-                                    .begins = begins));
+                                    .rows = rows->A->rows, .l2 = given->l2, .counted = given->counted != 0));
 }
 
 static kiln_status conjugate_gradient(const struct ki_factor_rows *rows, struct plain *p) {
@@ -151,17 +150,18 @@ static kiln_status conjugate_gradient(const struct ki_factor_rows *rows, struct 
     const kiln_matrix *A = rows->A;
     const bool implicit = given->gram != NULL;
     kiln_matrix **const vectors[] = {&p->Q, &p->R, &p->P};
-    struct ki_kernel *kernel;
+    struct ki_kernel *begin, *kernel;
     int64_t groups;
     kiln_status status;
+    TRY(row_kernel(&begin, &groups, "factor_begin", A, given));
     TRY(row_kernel(&kernel, &groups, "factor_step", A, given));
     for (int i = 0; i < 3; i++) TRY(ki_matrix_new(vectors[i], A->device, A->type, A->rows, pitch_of(A)));
     TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_WANTED : KILN_SAMPLE_RESIDUAL, p->rows ? p->rows : A, p,
                given));
-    TRY(step(rows, p, kernel, groups, true));
+    TRY(step(rows, p, begin, groups));
     for (int64_t i = 0; i < given->steps; i++) {
         TRY(sample(p->Q, NULL, implicit ? KI_SAMPLE_SEEN : KILN_SAMPLE_PRODUCT, p->P, p, given));
-        TRY(step(rows, p, kernel, groups, false));
+        TRY(step(rows, p, kernel, groups));
     }
 done:
     return status;

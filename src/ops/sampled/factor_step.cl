@@ -12,8 +12,7 @@
     NEXT(IN, real, gram)                                                                                     \
     NEXT(VALUE, long, rows)                                                                                  \
     NEXT(VALUE, real, l2)                                                                                    \
-    NEXT(VALUE, int, counted)                                                                                \
-    NEXT(VALUE, int, begins)
+    NEXT(VALUE, int, counted)
 
 #define ARGUMENTS_factor_own(FIRST, NEXT)                                                                    \
     FIRST(IN, real, X)                                                                                       \
@@ -56,16 +55,23 @@ DEVICE_FN real own_product(__global const real *gram, __global const real *v, in
     return sum;
 }
 
-/* The residual r and the direction p where x is; q is what the entries want of it. A row without entries has the solution 0. */
-DEVICE_FN void begin_row(__global real *x, __global real *r, __global real *p, __global const real *q,
-                         __global const real *gram, int lane, int empty, real l2) {
-    for (int j = lane; j < PITCH; j += VS) {
-        r[j] = empty || j >= WIDTH ? REAL(0.0) : q[j] - own_product(gram, x, j, l2);
-        p[j] = r[j];
-        if (empty && j < WIDTH) x[j] = REAL(0.0);
+/* The residual R and the direction P where X is; Q is what the entries want of it. A row without entries has the solution 0. */
+__kernel GROUP_OF(BS) void factor_begin(PARAMETERS(factor_step)) {
+    const int lane = (int)get_local_id(0) % VS;
+    const long in_group = BS / VS, each = in_group * (long)get_num_groups(0);
+    for (long u = in_group * (long)get_group_id(0) + (int)get_local_id(0) / VS; u < rows; u += each) {
+        const int empty = row_start[u] == row_start[u + 1];
+        const real own = penalty_of(row_start, u, l2, counted);
+        __global real *x = X + u * WIDTH, *r = R + u * PITCH;
+        for (int j = lane; j < PITCH; j += VS) {
+            r[j] = empty || j >= WIDTH ? REAL(0.0) : Q[u * PITCH + j] - own_product(gram, x, j, own);
+            P[u * PITCH + j] = r[j];
+        }
+        for (int j = lane; empty && j < WIDTH; j += VS) x[j] = REAL(0.0);
     }
 }
 
+/* One step of all rows. A row that is done rests: its residual is 0. */
 __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
     LOCAL real scratch[2 * BS];
     const int lane = (int)get_local_id(0) % VS;
@@ -76,10 +82,6 @@ __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
         __global real *x = X + row * WIDTH, *r = R + at, *p = P + at, *q = Q + at;
         const real own = there ? penalty_of(row_start, u, l2, counted) : REAL(0.0);
         real sums[2] = {REAL(0.0), REAL(0.0)}; /* p.q and r.r */
-        if (begins) {
-            if (there) begin_row(x, r, p, q, gram, lane, row_start[u] == row_start[u + 1], own);
-            continue;
-        }
         for (int j = lane; there && j < WIDTH; j += VS) {
             q[j] += own_product(gram, p, j, own);
             sums[0] += p[j] * q[j];
@@ -91,7 +93,7 @@ __kernel GROUP_OF(BS) void factor_step(PARAMETERS(factor_step)) {
         sums[0] = REAL(0.0);
         for (int j = lane; there && j < WIDTH; j += VS) {
             if (goes_on) x[j] += length * p[j];
-            r[j] = goes_on ? r[j] - length * q[j] : REAL(0.0); /* 0: rests from here on */
+            r[j] = goes_on ? r[j] - length * q[j] : REAL(0.0);
             sums[0] += r[j] * r[j];
         }
         group_sums(sums, 1, scratch);
