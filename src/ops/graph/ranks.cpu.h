@@ -160,9 +160,10 @@ static void FN(ranks_part_csr)(struct FN(ranks) * r, int part) {
 
 /* ---- hybrid ---- */
 
-/* What comes in with `count` rows of the same length from place i and link e on, four at a time; `sum` is that of row 0. */
-ALWAYS_INLINE void FN(ranks_run)(const struct FN(ranks) * r, real *sum, const int32_t *place, int64_t count,
-                                 int length, int64_t e) {
+/* What comes in with `count` rows of the same length, whose numbers are at `place`, from link e on, four at a time; `sum` is that of row
+ * `base`. */
+ALWAYS_INLINE void FN(ranks_run)(const struct FN(ranks) * r, real *sum, int64_t base, const int32_t *place,
+                                 int64_t count, int length, int64_t e) {
     enum { AT_ONCE = 4 };
     const int32_t *source = r->source + e;
     const real *weight = r->weight ? r->weight + e : NULL, *from = r->from;
@@ -174,22 +175,22 @@ ALWAYS_INLINE void FN(ranks_run)(const struct FN(ranks) * r, real *sum, const in
                 const int at = q * length + j;
                 four[q] += weight ? weight[at] * from[source[at]] : from[source[at]];
             }
-        for (int q = 0; q < AT_ONCE; q++) sum[place[i + q]] = four[q];
+        for (int q = 0; q < AT_ONCE; q++) sum[place[i + q] - base] = four[q];
         if (weight) weight += AT_ONCE * length;
     }
     for (; i < count; i++, source += length) {
-        sum[place[i]] = FN(ranks_gather)(source, weight, length, from);
+        sum[place[i] - base] = FN(ranks_gather)(source, weight, length, from);
         if (weight) weight += length;
     }
 }
 
 #define RANKS_RUN(length)                                                                                    \
-    case length: FN(ranks_run)(r, row0, place + i, runs[length], length, r->start[i]); break;
+    case length: FN(ranks_run)(r, sum, base, place + i, runs[length], length, r->start[i]); break;
 
 /* The shortest lengths, which most rows have, are constants to the compiler. Rows `base` and on. */
 static void FN(ranks_window)(struct FN(ranks) * r, int part, const int32_t *place, const int32_t *runs,
                              int64_t base) {
-    real sum[KI_WINDOW_CPU], *const row0 = sum - base;
+    real sum[KI_WINDOW_CPU];
     double mass = 0, change = 0;
     int64_t i = base;
     for (int run = 0; run <= KI_LONG; i += runs[run++]) {
@@ -204,12 +205,12 @@ static void FN(ranks_window)(struct FN(ranks) * r, int part, const int32_t *plac
             RANKS_RUN(6)
             RANKS_RUN(7)
             RANKS_RUN(8)
-        default: FN(ranks_run)(r, row0, place + i, runs[run], run, r->start[i]);
+        default: FN(ranks_run)(r, sum, base, place + i, runs[run], run, r->start[i]);
         }
     }
     for (const int64_t end = i + runs[KI_LONG + 1]; i < end; i++) {
         const int64_t e = r->start[i];
-        row0[place[i]] =
+        sum[place[i] - base] =
             FN(ranks_gather)(r->source + e, r->weight ? r->weight + e : NULL, r->start[i + 1] - e, r->from);
     }
     FN(ranks_update_block)(r, base, i - base, sum, &mass, &change);
