@@ -51,33 +51,51 @@ static kiln_status find_plugin(void) {
 
 struct image {
     uintptr_t inside;
-    char digest[65];
+    uint8_t digest[32];
 };
 
-/* The digest of the code of the file that an address lies in. */
-static int digest_code(struct dl_phdr_info *info, size_t size, void *of) {
-    struct image *image = of;
-    bool ours = false;
-    (void)size;
+/* Adds the segments that may be used in just this way; whether there are any. */
+static bool digest_segments(struct ki_sha256 *digest, const struct dl_phdr_info *info, ElfW(Word) flags) {
+    bool any = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+        if (segment->p_type != PT_LOAD || segment->p_flags != flags) continue;
+        ki_sha256_add(digest, (const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz);
+        any = true;
+    }
+    return any;
+}
+
+static bool lies_in(const struct dl_phdr_info *info, uintptr_t place) {
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
-        ours = ours || (info->dlpi_phdr[i].p_type == PT_LOAD && image->inside >= begin &&
-                        image->inside < begin + info->dlpi_phdr[i].p_memsz);
+        if (info->dlpi_phdr[i].p_type == PT_LOAD && place >= begin &&
+            place < begin + info->dlpi_phdr[i].p_memsz)
+            return true;
     }
-    for (int i = 0; ours && i < info->dlpi_phnum; i++)
-        if (info->dlpi_phdr[i].p_type == PT_LOAD && (info->dlpi_phdr[i].p_flags & PF_X))
-            ki_sha256_hex(image->digest, (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr),
-                          info->dlpi_phdr[i].p_memsz);
-    return ours;
+    return false;
+}
+
+/* The digest of the file that an address lies in: of its constants, among them the places of all functions (.eh_frame). The code itself
+ * may be patched where it lies, as UCX does with what allocates memory; it counts only where the linker has put all in one segment. */
+static int digest_file(struct dl_phdr_info *info, size_t size, void *of) {
+    struct image *image = of;
+    struct ki_sha256 sum;
+    (void)size;
+    if (!lies_in(info, image->inside)) return 0;
+    ki_sha256_start(&sum);
+    if (!digest_segments(&sum, info, PF_R)) (void)digest_segments(&sum, info, PF_R | PF_X);
+    ki_sha256_finish(&sum, image->digest);
+    return 1;
 }
 
 /* Operations travel as places in the code, and structs as they lie in memory: all processes learn whether one differs. */
 static kiln_status check_builds(struct kiln_processes *p) {
     struct image own = {.inside = (uintptr_t)&library};
-    char leaders[sizeof own.digest];
+    uint8_t leaders[sizeof own.digest];
     int64_t differs, other = 0;
     kiln_status status;
-    dl_iterate_phdr(digest_code, &own);
+    dl_iterate_phdr(digest_file, &own);
     memcpy(leaders, own.digest, sizeof leaders);
     TRY(ki_wire_broadcast(p, leaders, sizeof leaders));
     differs = memcmp(leaders, own.digest, sizeof leaders) != 0;
