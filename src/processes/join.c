@@ -54,21 +54,13 @@ struct image {
     uint8_t digest[32];
 };
 
-/* Adds the segments that may be used in just this way; whether there are any. */
-static bool digest_segments(struct ki_sha256 *digest, const struct dl_phdr_info *info, ElfW(Word) flags) {
-    bool any = false;
-    for (int i = 0; i < info->dlpi_phnum; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        if (segment->p_type != PT_LOAD || segment->p_flags != flags) continue;
-        ki_sha256_add(digest, (const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz);
-        any = true;
-    }
-    return any;
+static const void *segment_at(const struct dl_phdr_info *info, int i) {
+    return (const void *)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
 }
 
 static bool lies_in(const struct dl_phdr_info *info, uintptr_t place) {
     for (int i = 0; i < info->dlpi_phnum; i++) {
-        const uintptr_t begin = info->dlpi_addr + info->dlpi_phdr[i].p_vaddr;
+        const uintptr_t begin = (uintptr_t)segment_at(info, i);
         if (info->dlpi_phdr[i].p_type == PT_LOAD && place >= begin &&
             place < begin + info->dlpi_phdr[i].p_memsz)
             return true;
@@ -76,15 +68,16 @@ static bool lies_in(const struct dl_phdr_info *info, uintptr_t place) {
     return false;
 }
 
-/* The digest of the file that an address lies in: of its constants, among them the places of all functions (.eh_frame). The code itself
- * may be patched where it lies, as UCX does with what allocates memory; it counts only where the linker has put all in one segment. */
-static int digest_file(struct dl_phdr_info *info, size_t size, void *of) {
+/* The linker leaves a digest of its own among the notes (--build-id). The code where it lies would not do: UCX patches what allocates memory. */
+static int digest_notes(struct dl_phdr_info *info, size_t size, void *of) {
     struct image *image = of;
     struct ki_sha256 sum;
     (void)size;
     if (!lies_in(info, image->inside)) return 0;
     ki_sha256_start(&sum);
-    if (!digest_segments(&sum, info, PF_R)) (void)digest_segments(&sum, info, PF_R | PF_X);
+    for (int i = 0; i < info->dlpi_phnum; i++)
+        if (info->dlpi_phdr[i].p_type == PT_NOTE)
+            ki_sha256_add(&sum, segment_at(info, i), info->dlpi_phdr[i].p_memsz);
     ki_sha256_finish(&sum, image->digest);
     return 1;
 }
@@ -95,7 +88,7 @@ static kiln_status check_builds(struct kiln_processes *p) {
     uint8_t leaders[sizeof own.digest];
     int64_t differs, other = 0;
     kiln_status status;
-    dl_iterate_phdr(digest_file, &own);
+    dl_iterate_phdr(digest_notes, &own);
     memcpy(leaders, own.digest, sizeof leaders);
     TRY(ki_wire_broadcast(p, leaders, sizeof leaders));
     differs = memcmp(leaders, own.digest, sizeof leaders) != 0;
