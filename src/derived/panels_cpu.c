@@ -103,16 +103,7 @@ static const struct ki_slot_kind slot_panels = {.name = "panels of columns", .dr
 
 /* The first row from which on `goal` rows and entries have gone before. */
 static int64_t row_at(const kiln_matrix *X, int64_t goal) {
-    const int64_t *start = ki_host(&X->row_start);
-    int64_t low = 0, high = X->rows;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (start[middle] + middle < goal)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ki_row_at(ki_host(&X->row_start), X->rows, goal, 1);
 }
 
 /* Blocks of about as many rows and entries each, as few as keeps reading y for each of them cheap. */

@@ -38,12 +38,7 @@ DEVICE_FN void load_local(real *to, LOCAL_PTR const real *from) {
     to[0] = from[0];
 #else
     const WIDE_REAL all = *(LOCAL_PTR const WIDE_REAL *)from;
-    to[0] = all.x;
-    to[1] = all.y;
-#if W == 4
-    to[2] = all.z;
-    to[3] = all.w;
-#endif
+    TAKE_WIDE(to, all);
 #endif
 }
 

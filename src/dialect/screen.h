@@ -2,18 +2,20 @@
  * and which rows are in doubt. For kernels that go through all centres of a row: assign_screen.cl says how it adds up. */
 #ifndef SCREEN_H
 #define SCREEN_H
-/* Of the kernels that look for the nearest centres of dense rows. state: rows in doubt; whether squares of centres are too large for
- * f32. */
-#define ARGUMENTS_nearest(FIRST, NEXT)                                                                       \
+/* What kernels that choose among the centres of dense rows begin with. found: the nearest centre of each row; doubtful: the rows that more
+ * than one may be nearest to; limits: of each of these the score up to which a centre may be. */
+#define ARGUMENTS_choice(FIRST, NEXT)                                                                        \
     FIRST(SPACE, int, found)                                                                                 \
     NEXT(SPACE, int, doubtful)                                                                               \
     NEXT(SPACE, real, limits)                                                                                \
     NEXT(SPACE, int, state)                                                                                  \
     NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, C)                                                                                        \
-    NEXT(TABLE, real, halves)                                                                                \
-    NEXT(VALUE, long, rows)                                                                                  \
-    NEXT(VALUE, int, k)
+    NEXT(IN, real, C)
+
+/* Of the kernels that look for the nearest centres of dense rows. state: rows in doubt; whether squares of centres are too large for
+ * f32. */
+#define ARGUMENTS_nearest(FIRST, NEXT)                                                                       \
+    ARGUMENTS_choice(FIRST, NEXT) NEXT(TABLE, real, halves) NEXT(VALUE, long, rows) NEXT(VALUE, int, k)
 
 #if defined(BULK) && defined(SCREEN) && !defined(REAL_F64)
 #define NONE 3e38f

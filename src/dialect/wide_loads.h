@@ -10,12 +10,14 @@
 #else
 #define WIDE_REAL float4
 #endif
+#define TAKE_WIDE(to, all) ((to)[0] = (all).x, (to)[1] = (all).y, (to)[2] = (all).z, (to)[3] = (all).w)
 #elif W == 2
 #ifdef REAL_F64
 #define WIDE_REAL double2
 #else
 #define WIDE_REAL float2
 #endif
+#define TAKE_WIDE(to, all) ((to)[0] = (all).x, (to)[1] = (all).y)
 #endif
 
 DEVICE_FN void load_wide(real *to, __global const real *from) {
@@ -23,12 +25,7 @@ DEVICE_FN void load_wide(real *to, __global const real *from) {
     to[0] = from[0];
 #else
     const WIDE_REAL all = *(__global const WIDE_REAL *)from;
-    to[0] = all.x;
-    to[1] = all.y;
-#if W == 4
-    to[2] = all.z;
-    to[3] = all.w;
-#endif
+    TAKE_WIDE(to, all);
 #endif
 }
 

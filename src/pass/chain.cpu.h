@@ -52,17 +52,7 @@ static int64_t FN(first_row)(const struct FN(pass) * pass, int part) {
     if (X->format == KILN_DENSE) /* whole batches */
         return ki_min(X->rows,
                       pass->batch * ki_part_begin(ki_ceil_div(X->rows, pass->batch), part, pass->parts));
-    const int64_t *start = ki_host(&X->row_start);
-    int64_t goal = ki_part_begin(X->nnz + X->rows, part, pass->parts);
-    int64_t low = 0, high = X->rows;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (start[middle] + middle < goal)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ki_row_at(ki_host(&X->row_start), X->rows, ki_part_begin(X->nnz + X->rows, part, pass->parts), 1);
 }
 
 static void FN(run_rows)(const struct FN(pass) * pass, int part, real *w, int64_t first, int64_t end) {

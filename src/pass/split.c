@@ -17,16 +17,7 @@ static const int64_t *row_starts(const kiln_matrix *X) {
 
 /* The first row at or behind which `entries` lie before. */
 static int64_t row_of(const kiln_matrix *X, int64_t entries) {
-    const int64_t *start = row_starts(X);
-    int64_t low = 0, high = X->rows;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (start[middle] < entries)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ki_row_at(row_starts(X), X->rows, entries, 0);
 }
 
 /* The entries that the first member takes beyond what each other one has: what it reads while they wait for a vector, and while

@@ -68,15 +68,8 @@ static int64_t entries_before(const kiln_matrix *X, int64_t row) {
 
 /* The first row at or behind which so many entries lie before. */
 static int64_t row_of(const kiln_matrix *X, int64_t entries) {
-    int64_t low = 0, high = X->rows;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (entries_before(X, middle) < entries)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (X->format == KILN_CSR) return ki_row_at(part_of(X, KI_ROW_START), X->rows, entries, 0);
+    return X->cols ? ki_ceil_div(entries, X->cols) : 0;
 }
 
 /* By the shape and the row starts alone. The leader has a row as long as there are any. */

@@ -96,14 +96,18 @@ static kiln_status mds_ordinal(struct outcome *o, kiln_control control) {
     return mds_by(o, control, KILN_MDS_ORDINAL);
 }
 
+/* Of a model of two factors. */
+static kiln_status keep_both(struct outcome *o, kiln_matrix *A, kiln_matrix *B, kiln_status status) {
+    keep(o, A);
+    keep(o, B);
+    return status;
+}
+
 static kiln_status als_by(struct outcome *o, kiln_als_options options) {
     kiln_matrix *A = room(ROWS, 4), *B = room(COLS, 4);
     options.max_iterations = 9;
     options.tolerance = 1e-14;
-    const kiln_status status = kiln_als(A, B, counts, &options, &o->report);
-    keep(o, A);
-    keep(o, B);
-    return status;
+    return keep_both(o, A, B, kiln_als(A, B, counts, &options, &o->report));
 }
 
 static kiln_status als(struct outcome *o, kiln_control control) {
@@ -122,20 +126,14 @@ static kiln_status sfa(struct outcome *o, kiln_control control) {
     kiln_matrix *A = room(ROWS, 4), *B = room(COLS, 4);
     const kiln_sfa_options options = {
         .control = control, .max_iterations = 9, .tolerance = 1e-14, .test = counts};
-    const kiln_status status = kiln_sfa(A, B, counts, &options, &o->report);
-    keep(o, A);
-    keep(o, B);
-    return status;
+    return keep_both(o, A, B, kiln_sfa(A, B, counts, &options, &o->report));
 }
 
 static kiln_status lda_by(struct outcome *o, kiln_lda_options options) {
     kiln_matrix *A = room(ROWS, 3), *B = room(COLS, 3);
     options.max_iterations = 8;
     options.tolerance = 1e-14;
-    const kiln_status status = kiln_lda(A, B, counts, &options, &o->report);
-    keep(o, A);
-    keep(o, B);
-    return status;
+    return keep_both(o, A, B, kiln_lda(A, B, counts, &options, &o->report));
 }
 
 static kiln_status lda(struct outcome *o, kiln_control control) {
@@ -150,10 +148,7 @@ static kiln_status gap(struct outcome *o, kiln_control control) {
     kiln_matrix *A = room(ROWS, 3), *B = room(COLS, 3);
     const kiln_gap_options options = {
         .control = control, .max_iterations = 9, .tolerance = 1e-14, .test = counts};
-    const kiln_status status = kiln_gap(A, B, counts, &options, &o->report);
-    keep(o, A);
-    keep(o, B);
-    return status;
+    return keep_both(o, A, B, kiln_gap(A, B, counts, &options, &o->report));
 }
 
 static kiln_status linreg_by(struct outcome *o, kiln_linreg_options options, const kiln_matrix *y) {
@@ -426,10 +421,7 @@ static kiln_status als_without_test(struct outcome *o, kiln_control control) {
 static kiln_status als_more_factors(struct outcome *o, kiln_control control) {
     kiln_matrix *A = room(ROWS, 5), *B = room(COLS, 5);
     const kiln_als_options options = {.control = control, .biases = 1, .test = counts};
-    const kiln_status status = kiln_als(A, B, counts, &options, &o->report);
-    keep(o, A);
-    keep(o, B);
-    return status;
+    return keep_both(o, A, B, kiln_als(A, B, counts, &options, &o->report));
 }
 
 /* One entry is another number. */

@@ -81,15 +81,7 @@ static void merge(struct ki_table *table, kiln_type type, int64_t row) {
 }
 
 static int64_t row_of(const struct ki_table *table, int64_t entry) {
-    int64_t low = 0, high = table->rows - 1;
-    while (low < high) {
-        int64_t middle = low + (high - low) / 2;
-        if (table->row_start[middle + 1] > entry)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
+    return ki_row_at(table->row_start + 1, table->rows - 1, entry + 1, 0);
 }
 
 kiln_status ki_npz_canonical(struct ki_table *table, bool finite, const struct ki_npz *s) {

@@ -70,15 +70,7 @@ static kiln_status cut_rows(struct ki_table *table, int64_t *first, const int64_
     int64_t begin[2];
     for (int end = 0; end < 2; end++) {
         const int64_t entries = ki_part_begin(start[rows], number + end, count);
-        int64_t row = 0, high = rows;
-        while (row < high) {
-            const int64_t middle = row + (high - row) / 2;
-            if (start[middle] < entries)
-                row = middle + 1;
-            else
-                high = middle;
-        }
-        begin[end] = number + end == count ? rows : row;
+        begin[end] = number + end == count ? rows : ki_row_at(start, rows, entries, 0);
     }
     table->rows = begin[1] - begin[0];
     table->nnz = start[begin[1]] - start[begin[0]];

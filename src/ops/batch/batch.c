@@ -250,17 +250,10 @@ int ki_batch_shares(const kiln_batch *batch) {
 
 /* A vector without elements counts, too: as eight. */
 int64_t ki_batch_share(const kiln_batch *batch, int part, int parts) {
-    int64_t low = 0, high = batch->count;
+    enum { OWN = 8 };
     if (!batch->offsets || part == 0 || part == parts) return ki_part_begin(batch->count, part, parts);
-    const double wanted = (double)(batch->elements + 8 * batch->count) * part / parts;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if ((double)(batch->offsets[middle] - batch->offsets[0] + 8 * middle) < wanted)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    const int64_t goal = ki_part_begin(batch->elements + OWN * batch->count, part, parts);
+    return ki_row_at(batch->offsets, batch->count, batch->offsets[0] + goal, OWN);
 }
 
 /* --------------------------------------------------------------------------------------------- calls */

@@ -132,15 +132,7 @@ ALWAYS_INLINE void FN(ranks_rows_single)(struct FN(ranks) * r, int part, int64_t
 
 /* The first row whose links and those before it, and the rows before it, are `goal` or more. */
 static int64_t FN(ranks_row_at)(const struct FN(ranks) * r, int64_t goal) {
-    int64_t low = 0, high = r->n;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (r->start[middle] + middle < goal)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ki_row_at(r->start, r->n, goal, 1);
 }
 
 static int64_t FN(ranks_goal)(const struct FN(ranks) * r, int part) {
@@ -237,15 +229,7 @@ static void FN(ranks_part_hybrid)(struct FN(ranks) * r, int part) {
 
 /* How many rows end before that place in the line; the others before it are links. */
 static int64_t FN(ranks_rows_before)(const struct FN(ranks) * r, int64_t line) {
-    int64_t low = 0, high = r->n;
-    while (low < high) {
-        const int64_t middle = (low + high) / 2;
-        if (r->start[middle + 1] + middle < line)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return ki_row_at(r->start + 1, r->n, line, 1);
 }
 
 static void FN(ranks_part_balanced)(struct FN(ranks) * r, int part) {

@@ -21,12 +21,7 @@
  * its scaling; lost: ||c - c'|| / ||c||. state: as in assign.cl, and how many rows are between two centres: these are at the end of
  * doubtful, the last one first, with the second number in the bits of limits. */
 #define ARGUMENTS_assign_screen(FIRST, NEXT)                                                                 \
-    FIRST(SPACE, int, found)                                                                                 \
-    NEXT(SPACE, int, doubtful)                                                                               \
-    NEXT(SPACE, real, limits)                                                                                \
-    NEXT(SPACE, int, state)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, C)                                                                                        \
+    ARGUMENTS_choice(FIRST, NEXT)                                                                            \
     NEXT(TABLE, int, narrow)                                                                                 \
     NEXT(TABLE, real, scales)                                                                                \
     NEXT(TABLE, real, lost)                                                                                  \

@@ -17,12 +17,7 @@
 
 /* doubtful, limits, state: assign_screen.cl's, of rows with more than two centres to choose from. */
 #define ARGUMENTS_assign_wide(FIRST, NEXT)                                                                   \
-    FIRST(SPACE, int, found)                                                                                 \
-    NEXT(SPACE, int, doubtful)                                                                               \
-    NEXT(SPACE, real, limits)                                                                                \
-    NEXT(SPACE, int, state)                                                                                  \
-    NEXT(IN, real, X)                                                                                        \
-    NEXT(IN, real, C)                                                                                        \
+    ARGUMENTS_choice(FIRST, NEXT)                                                                            \
     NEXT(TABLE, int, slabs)                                                                                  \
     NEXT(TABLE, real, share)                                                                                 \
     NEXT(VALUE, long, rows)                                                                                  \

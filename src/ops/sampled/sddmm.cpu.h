@@ -208,18 +208,8 @@ static void FN(sampled_part)(void *of, int part) {
     const int64_t *start = ki_host(s->start);
     double (*rows_of)(const struct ki_sampled *, int64_t, int64_t) = FN(sampled_alone);
     int64_t bound[2];
-    for (int i = 0; i < 2; i++) {
-        const int64_t goal = ki_part_begin(s->nnz + s->rows, part + i, rows->parts);
-        int64_t low = 0, high = s->rows;
-        while (low < high) {
-            const int64_t middle = low + (high - low) / 2;
-            if (start[middle] + middle < goal)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        bound[i] = low;
-    }
+    for (int i = 0; i < 2; i++)
+        bound[i] = ki_row_at(start, s->rows, ki_part_begin(s->nnz + s->rows, part + i, rows->parts), 1);
     if (s->Y) rows_of = FN(sampled_added);
 #if real_bytes == 4
     if (s->halves) rows_of = FN(sampled_halves);

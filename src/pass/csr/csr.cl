@@ -247,6 +247,24 @@ DEVICE_FN real pick(const real *p, int column) {
 #endif
 }
 
+#if PLAIN
+/* The thread's own columns of a row of X y. */
+DEVICE_FN void write_own(__global real *out, const real *p, __global const real *z, real alpha, real beta, long row, int lane,
+                         int first, int k) {
+    EACH_OWN(i)
+    if (first + OWN(lane, i) < k)
+        write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta, (index_t)row * k + first + OWN(lane, i));
+}
+#else
+/* alpha times a row's factors, of which these are the thread's own; kept if there are `factors` and the thread is to write them. */
+DEVICE_FN void scale_own(real *sum, const real *p, __global real *factors, real alpha, long row, int lane, bool writes) {
+    EACH_OWN(i) {
+        sum[i] = alpha * pick(p, OWN(lane, i));
+        if (factors && writes) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
+    }
+}
+#endif
+
 /* The element of y that belongs to element i of what is near. */
 DEVICE_FN real hot_y(int i, const struct gathered *from) {
 #ifdef CODED
@@ -393,15 +411,10 @@ __kernel GROUP_OF(BS) void mmchain_csr(PARAMETERS(mmchain_csr) MAP_PARAMETERS LO
 #endif
         if (here) {
 #if PLAIN
-            EACH_OWN(i)
-            if (slot == 0 && first + OWN(lane, i) < k) write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta,
-                                                                   (index_t)row * k + first + OWN(lane, i));
+            if (slot == 0) write_own(out, p, z, alpha, beta, row, lane, first, k);
 #else
             row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(place == 0));
-            EACH_OWN(i) {
-                sum[i] = alpha * pick(p, OWN(lane, i));
-                if (factors && slot == 0) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
-            }
+            scale_own(sum, p, factors, alpha, row, lane, slot == 0);
 #endif
         }
 #if SUMS
@@ -447,15 +460,10 @@ __kernel GROUP_OF(BS) void mmchain_csr_long(PARAMETERS(mmchain_csr_long) MAP_PAR
     column_sums(p, sum, lane, scratch);
 #endif
 #if PLAIN
-    EACH_OWN(i)
-    if (slot == 0 && first + OWN(lane, i) < k)
-        write_plain(out, pick(p, OWN(lane, i)), z, alpha, beta, (index_t)row * k + first + OWN(lane, i));
+    if (slot == 0) write_own(out, p, z, alpha, beta, row, lane, first, k);
 #else
     row_factors(p, v, y, (index_t)row, first, k, v_cols MAP_ARGUMENTS(number == 0 && id == 0));
-    EACH_OWN(i) {
-        sum[i] = alpha * pick(p, OWN(lane, i));
-        if (factors && number == 0 && slot == 0) factors[(index_t)row * K + OWN(lane, i)] = sum[i];
-    }
+    scale_own(sum, p, factors, alpha, row, lane, number == 0 && slot == 0);
 #if SUMS
     const struct summed to = {out, w_hot, (LOCAL_PTR real *)0, 0, k, first};
     scatter_entries(sum, begin + slot, end, A, lane, &to);
