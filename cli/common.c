@@ -49,24 +49,16 @@ static void on_message(void *user, const char *text) {
     say("%s", wording(words, sizeof words, text));
 }
 
-/* What nothing of is shared by processes, and what needs all of X in the first. */
-static const char *const alone[] = {"mds", "pagerank", NULL}, *const whole[] = {"als", "sfa",    "lda",
-                                                                                "gap", "verify", NULL};
-
-static bool is_one_of(const char *const *names, const struct run *run) {
-    while (*names && strcmp(*names, run->verb->name) != 0) names++;
-    return *names;
-}
+/* What needs all of X in the first process. */
+static const char *const whole[] = {"als", "sfa", "lda", "gap", "mds", "verify", NULL};
 
 bool run_reads_whole(const struct run *run) {
-    return is_one_of(whole, run);
+    const char *const *name = whole;
+    while (*name && strcmp(*name, run->verb->name) != 0) name++;
+    return *name;
 }
 
 int run_open_device(struct run *run, const char *standard) {
-    if (run->processes && is_one_of(alone, run))
-        return fail_with(KILN_ERR_UNSUPPORTED, WORKING,
-                         "leave --mpi out; --device cuda:all takes several GPUs",
-                         "kiln %s is not shared by processes", run->verb->name);
     const char *name = run->settings->device ? run->settings->device : standard;
     const kiln_device_options options = {.threads = (int)run->settings->threads,
                                          .memory = run->settings->memory,

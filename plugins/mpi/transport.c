@@ -13,11 +13,11 @@
 enum { TAG_BYTES = 1, IDLE_YIELDS = 200, BUSY_YIELDS = 20000, NAP_NANOSECONDS = 50000 };
 
 /* Yields for a while, then naps: on processors that have more to do than this. */
-static int finish(struct link *link, MPI_Request *request, int yields) {
+static int finish(struct link *link, MPI_Request *requests, int count, int yields) {
     for (int tried = 0;; tried++) {
         int done = 0;
         pthread_mutex_lock(&link->lock);
-        const int code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        const int code = MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE);
         pthread_mutex_unlock(&link->lock);
         if (code != MPI_SUCCESS || done) return code;
         if (tried < yields)
@@ -33,7 +33,7 @@ static int finish(struct link *link, MPI_Request *request, int yields) {
     pthread_mutex_lock(&(link)->lock);                                                                       \
     const int code = (begin);                                                                                \
     pthread_mutex_unlock(&(link)->lock);                                                                     \
-    return code == MPI_SUCCESS ? finish((link), &request, (yields)) : code
+    return code == MPI_SUCCESS ? finish((link), &request, 1, (yields)) : code
 
 static int broadcast(void *of, void *bytes, int64_t count, int idle) {
     struct link *link = of;
@@ -49,6 +49,23 @@ static int send_bytes(void *of, int to, const void *bytes, int64_t count) {
 static int receive_bytes(void *of, int from, void *bytes, int64_t count) {
     struct link *link = of;
     RUN(link, BUSY_YIELDS, MPI_Irecv(bytes, (int)count, MPI_BYTE, from, TAG_BYTES, link->work, &request));
+}
+
+/* Receives stand before what they wait for is sent, so that large messages go straight to their places. */
+static int exchange(void *of, const struct ki_exchange *with) {
+    struct link *link = of;
+    int count = 0, code = MPI_SUCCESS;
+    pthread_mutex_lock(&link->lock);
+    for (int i = 0; i < link->count && code == MPI_SUCCESS; i++)
+        if (with[i].in_bytes)
+            code = MPI_Irecv(with[i].in, (int)with[i].in_bytes, MPI_BYTE, i, TAG_BYTES, link->work,
+                             &link->requests[count++]);
+    for (int i = 0; i < link->count && code == MPI_SUCCESS; i++)
+        if (with[i].out_bytes)
+            code = MPI_Isend(with[i].out, (int)with[i].out_bytes, MPI_BYTE, i, TAG_BYTES, link->work,
+                             &link->requests[count++]);
+    pthread_mutex_unlock(&link->lock);
+    return code == MPI_SUCCESS ? finish(link, link->requests, count, BUSY_YIELDS) : code;
 }
 
 /* MPI leaves the order of a reduction's terms to the implementation. */
@@ -97,6 +114,12 @@ static int barrier(struct link *link) {
     RUN(link, BUSY_YIELDS, MPI_Ibarrier(link->work, &request));
 }
 
+static void free_link(struct link *link) {
+    free(link->requests);
+    free(link->part);
+    free(link);
+}
+
 static void leave(void *of) {
     struct link *link = of;
     const int ends = link->began;
@@ -104,8 +127,7 @@ static void leave(void *of) {
     watch_end(link);
     MPI_Comm_free(&link->work);
     pthread_mutex_destroy(&link->lock);
-    free(link->part);
-    free(link);
+    free_link(link);
     if (ends) MPI_Finalize();
 }
 
@@ -149,12 +171,18 @@ static int connect_all(struct ki_transport *transport, struct link *link, int co
     transport->watched =
         link->count > 1 && threads >= (link->began ? MPI_THREAD_SERIALIZED : MPI_THREAD_MULTIPLE);
     code = count_local(transport, link->work);
+    if (code == MPI_SUCCESS && !(link->requests = malloc(2 * (size_t)link->count * sizeof(MPI_Request))))
+        code = MPI_ERR_NO_MEM;
     if (code == MPI_SUCCESS && transport->watched) code = watch_begin(link, transport->limit);
     return code;
 }
 
 __attribute__((visibility("default"))) int kiln_transport_join(struct ki_transport *transport,
                                                                int communicator) {
+    if (transport->version != KI_TRANSPORT_VERSION) { /* whose struct is another one */
+        transport->version = KI_TRANSPORT_VERSION;
+        return MPI_SUCCESS;
+    }
     struct link *link = calloc(1, sizeof *link);
     int threads = MPI_THREAD_SINGLE;
     if (!link || !(link->part = malloc(KI_TRANSPORT_MOST))) {
@@ -165,8 +193,7 @@ __attribute__((visibility("default"))) int kiln_transport_join(struct ki_transpo
     int code = begin(link, &threads);
     if (code == MPI_SUCCESS) code = connect_all(transport, link, communicator, threads);
     if (code != MPI_SUCCESS) {
-        free(link->part);
-        free(link);
+        free_link(link);
         return code;
     }
     *transport = (struct ki_transport){.version = KI_TRANSPORT_VERSION,
@@ -180,6 +207,7 @@ __attribute__((visibility("default"))) int kiln_transport_join(struct ki_transpo
                                        .broadcast = broadcast,
                                        .send = send_bytes,
                                        .receive = receive_bytes,
+                                       .exchange = exchange,
                                        .sum = sum,
                                        .text = text,
                                        .end = end,

@@ -13,8 +13,9 @@ struct link {
     MPI_Comm work;
     pthread_mutex_t lock; /* of all MPI calls but the last */
     int rank, count;
-    int began;  /* MPI, so that it is to be ended */
-    void *part; /* KI_TRANSPORT_MOST bytes: what another process sends to be added */
+    int began;             /* MPI, so that it is to be ended */
+    void *part;            /* KI_TRANSPORT_MOST bytes: what another process sends to be added */
+    MPI_Request *requests; /* two for each process: of an exchange */
     struct watch *watch;
 };
 

@@ -198,6 +198,10 @@ bool ki_is_split(const kiln_matrix *X) {
     return ki_device_shares(X->device) && X->given && !X->view;
 }
 
+int ki_members_of(const kiln_device *device) {
+    return device->group ? device->group->count : device->processes->count;
+}
+
 kiln_status ki_share(const struct ki_shared *shared) {
     struct ki_pass pass = {.shared = shared, .rules = shared->rules};
     struct ki_operand operands[KI_RULES_MOST];

@@ -19,6 +19,9 @@ enum ki_split_by { KI_BY_ROWS, KI_BY_PAIRS, KI_BY_COLUMNS };
 /* The slices of X, on a group: made at its first pass, and kept in a slot. ERR_UNSUPPORTED: X lies in a file. */
 kiln_status ki_split_of(const struct ki_split **split, const kiln_matrix *X, enum ki_split_by cut);
 
+/* The row of n before which that share of all pairs (i, j), j > i, lies, each one row i's. Whole tiles of rows, if there are many. */
+int64_t ki_row_of_pairs(int64_t n, double share);
+
 /* The same of a sparse X in slices of columns, with about as many columns and entries each: matrices of the members' own. */
 kiln_status ki_split_columns_of(const struct ki_split **split, const kiln_matrix *X);
 
@@ -44,6 +47,9 @@ void ki_copies_drop(const kiln_matrix *A);
 /* Whether the members share operations on X: it lies on a group, and its values came from outside. What operations make stays on
  * the first member, where they want it next. */
 bool ki_is_split(const kiln_matrix *X);
+
+/* Who share them: a group's devices, or processes. */
+int ki_members_of(const kiln_device *device);
 
 struct ki_shared {
     const struct ki_rules *rules;

@@ -33,9 +33,8 @@ static int64_t ahead(const kiln_matrix *X) {
                      (waits < pass / 2 ? waits / pass : 0.5));
 }
 
-/* Row i's pairs are those with later rows: before row r of n there are r (2 n - 1 - r) / 2 of them. Whole tiles of rows, if there are
- * many. */
-static int64_t row_of_pairs(int64_t n, double share) {
+/* Before row r of n there are r (2 n - 1 - r) / 2 pairs. */
+int64_t ki_row_of_pairs(int64_t n, double share) {
     enum { TILE = 64, MANY = 16 * TILE };
     const int64_t row = (int64_t)((double)n * (1 - sqrt(1 - share)));
     return n < MANY ? row : row / TILE * TILE;
@@ -49,7 +48,7 @@ static void cut(struct ki_split *split, const kiln_matrix *X, enum ki_split_by h
                       least = ki_min(split->first[i - 1] + 1, X->rows);
         const int64_t even =
             more + ki_part_begin((X->format == KILN_CSR ? X->nnz : X->rows) - more, i, (int)parts);
-        const int64_t row = how == KI_BY_PAIRS      ? row_of_pairs(X->rows, (double)i / (double)parts)
+        const int64_t row = how == KI_BY_PAIRS      ? ki_row_of_pairs(X->rows, (double)i / (double)parts)
                             : X->format == KILN_CSR ? row_of(X, even)
                                                     : even;
         split->first[i] = i == parts ? X->rows : ki_max(ki_min(row, left), least);

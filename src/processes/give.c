@@ -7,7 +7,7 @@
 #include "core/threads.h"
 #include "processes/processes.h"
 
-static void free_cut(kiln_device *device, void *data) {
+void ki_cut_free(kiln_device *device, void *data) {
     struct ki_cut *cut = data;
     (void)device;
     ki_number_drop(cut->processes, cut->number);
@@ -19,9 +19,10 @@ static void free_cut(kiln_device *device, void *data) {
     ki_free(cut);
 }
 
-static const struct ki_slot_kind kind = {.name = "the rows of processes", .drop = free_cut};
+static const struct ki_slot_kind kinds[] = {{.name = "the rows of processes", .drop = ki_cut_free},
+                                            {.name = "the rows of processes by pairs", .drop = ki_cut_free}};
 
-static kiln_status new_cut(struct ki_cut **cut, struct kiln_processes *p, int number) {
+kiln_status ki_cut_new(struct ki_cut **cut, struct kiln_processes *p, int number) {
     const size_t count = (size_t)p->transport.count + 1;
     struct ki_cut *made = ki_calloc(sizeof *made);
     int64_t *first = made ? ki_calloc(2 * count * sizeof *first) : NULL;
@@ -39,14 +40,14 @@ kiln_status ki_cut_keep(kiln_matrix *X, struct kiln_processes *p, int number, ki
                         const int64_t *rows, const int64_t *entries) {
     struct ki_cut *cut = NULL;
     kiln_status status;
-    TRY(new_cut(&cut, p, number));
+    TRY(ki_cut_new(&cut, p, number));
     for (int i = 0; i < p->transport.count; i++) {
         cut->first[i + 1] = cut->first[i] + rows[i];
         cut->entry[i + 1] = cut->entry[i] + entries[i];
     }
     X->rows = cut->first[p->transport.count];
     X->nnz = cut->entry[p->transport.count];
-    TRY(ki_slot_put(X, &kind, cut, 0));
+    TRY(ki_slot_put(X, &kinds[KI_BY_ROWS], cut, 0));
     cut->here = X->here = here;
     return KILN_OK;
 done:
@@ -73,9 +74,11 @@ static int64_t row_of(const kiln_matrix *X, int64_t entries) {
 }
 
 /* By the shape and the row starts alone. The leader has a row as long as there are any. */
-static void cut_rows(struct ki_cut *cut, const kiln_matrix *X, int count) {
+static void cut_rows(struct ki_cut *cut, const kiln_matrix *X, enum ki_split_by by, int count) {
     for (int i = 1; i <= count; i++) {
-        const int64_t row = i == count ? X->rows : row_of(X, ki_part_begin(X->nnz, i, count));
+        const int64_t row = i == count          ? X->rows
+                            : by == KI_BY_PAIRS ? ki_row_of_pairs(X->rows, (double)i / count)
+                                                : row_of(X, ki_part_begin(X->nnz, i, count));
         cut->first[i] = ki_max(row, ki_max(cut->first[i - 1], ki_min(X->rows, 1)));
         cut->entry[i] = entries_before(X, cut->first[i]);
     }
@@ -136,12 +139,13 @@ static kiln_status check_memory(const kiln_matrix *X) {
 }
 
 /* An order has gone out once anything is sent: from then on all get their rows, whatever this process can do with its own. */
-static kiln_status give(struct ki_cut *cut, struct kiln_processes *p, const kiln_matrix *X) {
+static kiln_status give(struct ki_cut *cut, struct kiln_processes *p, const kiln_matrix *X,
+                        enum ki_split_by by) {
     struct ki_order order = {
         .kind = KI_ORDER_GIVE,
         .give = {.number = cut->number, .type = X->type, .format = X->format, .cols = X->cols}};
     kiln_status status;
-    cut_rows(cut, X, p->transport.count);
+    cut_rows(cut, X, by, p->transport.count);
     TRY(take_own(cut, X));
     TRY(ki_order_send(p, &order));
     for (int i = 1; i < p->transport.count; i++) TRY(send_rows(p, X, cut, i));
@@ -150,9 +154,11 @@ done:
     return status;
 }
 
-kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X) {
+kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X, enum ki_split_by by) {
     struct kiln_processes *p = (struct kiln_processes *)X->device->processes;
-    struct ki_cut *made = ki_slot_get(X, &kind);
+    if (by == KI_BY_COLUMNS) return ki_cut_columns_of(cut, X);
+    const struct ki_slot_kind *kind = &kinds[X->here ? KI_BY_ROWS : by];
+    struct ki_cut *made = ki_slot_get(X, kind);
     kiln_status status;
     int number = 0;
     *cut = made;
@@ -160,17 +166,17 @@ kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X) {
     TRY(check_memory(X));
     if (!ki_on_cpu(X->device)) TRY(ki_matrix_to_stream((kiln_matrix *)(uintptr_t)X));
     TRY(ki_number_take(&number, p));
-    status = new_cut(&made, p, number);
+    status = ki_cut_new(&made, p, number);
     if (status != KILN_OK) {
         ki_number_drop(p, number);
         return status;
     }
-    TRY(give(made, p, X));
-    TRY(ki_slot_put(X, &kind, made, 0));
+    TRY(give(made, p, X, by));
+    TRY(ki_slot_put(X, kind, made, 0));
     *cut = made;
     made = NULL;
 done:
-    if (made) free_cut(X->device, made);
+    if (made) ki_cut_free(X->device, made);
     return status;
 }
 

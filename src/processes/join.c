@@ -109,6 +109,7 @@ done:
 
 static void free_processes(struct kiln_processes *p) {
     ki_free(p->piece);
+    ki_free(p->exchange);
     ki_free(p->free_numbers);
     ki_free(p->dropped);
     ki_free(p->kept);
@@ -141,11 +142,12 @@ static double silence(void) {
 
 static kiln_status connect_all(struct kiln_processes *p, int communicator) {
     p->transport.limit = silence();
+    p->transport.version = KI_TRANSPORT_VERSION;
     const int code = join(&p->transport, communicator);
     if (code)
         return ki_fail_native(KILN_ERR_DEVICE, "mpi", code, "MPI does not begin (%s): error %d", library.path,
                               code);
-    if (p->transport.version != KI_TRANSPORT_VERSION)
+    if (!p->transport.of)
         return ki_fail(KILN_ERR_DEVICE, "the plug-in for MPI (%s) is of another release", library.path);
     p->calls = (struct ki_processes){.count = p->transport.count,
                                      .share = ki_processes_share,
@@ -153,6 +155,9 @@ static kiln_status connect_all(struct kiln_processes *p, int communicator) {
                                      .rows = ki_processes_rows,
                                      .largest = ki_processes_largest,
                                      .close = close_all};
+    p->exchange = ki_calloc(2 * (size_t)p->transport.count * sizeof *p->exchange);
+    if (!p->exchange) return ki_fail_nomem(2 * (size_t)p->transport.count * sizeof *p->exchange, "processes");
+    p->some = p->exchange + p->transport.count;
     return check_builds(p);
 }
 

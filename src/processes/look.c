@@ -62,7 +62,7 @@ kiln_status ki_processes_rows(kiln_matrix *R, const kiln_matrix *X, const int64_
     int64_t *lists = ki_alloc((size_t)R->rows * 2 * sizeof *lists);
     kiln_status status, own = KILN_OK;
     if (!all || !some || !lists) TRY(ki_fail_nomem(bytes, "rows of a matrix"));
-    TRY(ki_cut_of(&cut, X));
+    TRY(ki_cut_of(&cut, X, KI_BY_ROWS));
     order.look = cut->number;
     TRY(ki_order_send(p, &order));
     for (int i = 0; i < p->transport.count; i++) TRY(take_rows(p, cut, i, R, rows, lists, all, some, &own));
@@ -106,7 +106,7 @@ kiln_status ki_processes_largest(double *largest, const kiln_matrix *X) {
     const struct ki_cut *cut;
     kiln_status status, own;
     if (!theirs) return ki_fail_nomem((size_t)bytes, "a norm");
-    TRY(ki_cut_of(&cut, X));
+    TRY(ki_cut_of(&cut, X, KI_BY_ROWS));
     order.look = cut->number;
     TRY(ki_order_send(p, &order));
     own = kiln_norm(largest, cut->here, KILN_NORM_MAX);

@@ -10,7 +10,7 @@
 #include "core/matrix.h"
 #include "core/processes.h"
 #include "kiln/processes.h"
-#include "pass/roles.h"
+#include "pass/group.h"
 #include "processes/transport.h"
 
 enum ki_order_kind {
@@ -22,6 +22,7 @@ enum ki_order_kind {
     KI_ORDER_READ,    /* a part of a file */
     KI_ORDER_ROWS,    /* some rows of a matrix */
     KI_ORDER_LARGEST, /* the largest elements of its columns */
+    KI_ORDER_COLUMNS, /* columns of a matrix whose rows the processes have */
     KI_ORDER_EXPLAIN  /* the error of process `whose` */
 };
 
@@ -55,10 +56,15 @@ struct ki_order {
         int64_t cols;
     } give;
     struct {
+        int number, X;
+        bool transposed; /* columns become rows */
+    } columns;
+    struct {
         intptr_t rules, run; /* places in the library's code, which is the same in all processes */
         int kind, X;
         bool fresh, ordered;
-        int64_t sums;
+        int64_t sums, rounds;
+        enum ki_split_by cut;
         struct ki_order_operand operand[KI_RULES_MOST];
         char whole[KI_ORDER_STRUCT];
     } share;
@@ -75,9 +81,10 @@ struct kiln_processes {
     struct ki_processes calls; /* first: a device points to it */
     struct ki_transport transport;
     kiln_device *device;
-    bool broken; /* MPI has failed */
-    bool left;   /* while its device was open, at whose end this goes, too */
-    void *piece; /* KI_TRANSPORT_MOST bytes on their way */
+    bool broken;                         /* MPI has failed */
+    bool left;                           /* while its device was open, at whose end this goes, too */
+    void *piece;                         /* KI_TRANSPORT_MOST bytes on their way */
+    struct ki_exchange *exchange, *some; /* with each process: what is asked for, and a piece of it */
     /* The leader: numbers that are free, and those to be dropped at the next order. */
     int numbers, free_count, *free_numbers, dropped_count, *dropped;
     int64_t cuts; /* so many matrices have been cut into rows */
@@ -98,6 +105,8 @@ kiln_status ki_wire_send(struct kiln_processes *p, int to, const void *bytes, in
 kiln_status ki_wire_receive(struct kiln_processes *p, int from, void *bytes, int64_t count);
 /* Adds up numbers of the host. */
 kiln_status ki_wire_sum(struct kiln_processes *p, double *numbers, int64_t count, bool ordered);
+/* p->exchange with all others at once, the own one as a copy; what it says is used up. */
+kiln_status ki_wire_exchange(struct kiln_processes *p);
 
 /* The ways of a matrix's values. */
 enum ki_way { KI_BROADCAST, KI_SEND, KI_RECEIVE, KI_ADD_UP, KI_ADD_UP_ORDERED };
@@ -112,6 +121,9 @@ kiln_status ki_order_take(struct kiln_processes *p, struct ki_order *order);
 /* Each other process's outcome to the leader, who gets the first error as an error of its own, after `own`, which counts first. */
 kiln_status ki_outcome_send(struct kiln_processes *p, kiln_status outcome);
 kiln_status ki_outcomes_take(struct kiln_processes *p, kiln_status own);
+/* In the middle of an order: *outcome, each process's own, becomes that of all. Unless it is OK all break off; the leader has the
+ * first error. */
+kiln_status ki_agree(kiln_status *outcome, struct kiln_processes *p);
 /* The error of process `whose`, which has kept it, as one of the leader's. */
 kiln_status ki_error_fetch(struct kiln_processes *p, int whose);
 
@@ -121,16 +133,21 @@ void ki_number_drop(struct kiln_processes *p, int number);
 
 /* ---- leader ---- */
 
-/* A matrix that is cut into rows: what a slot of it holds. Process i has the rows [first[i], first[i + 1]). */
+/* A matrix that is cut into rows, or columns: what a slot of it holds. Process i has the rows, or columns, [first[i], first[i + 1]). */
 struct ki_cut {
     struct kiln_processes *processes;
     int number;
     int64_t identity;       /* of this cut */
-    kiln_matrix *here;      /* the leader's rows */
-    int64_t *first, *entry; /* count + 1 of each */
+    kiln_matrix *here;      /* the leader's part */
+    int64_t *first, *entry; /* count + 1 of each, of rows in one piece of memory */
 };
-/* The cut of X, which is made now if there is none: give.c. */
-kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X);
+/* The cut of X, which is made now if there is none: give.c. An X that was read in parts is never cut by pairs. */
+kiln_status ki_cut_of(const struct ki_cut **cut, const kiln_matrix *X, enum ki_split_by by);
+/* The same into columns: columns.c. */
+kiln_status ki_cut_columns_of(const struct ki_cut **cut, const kiln_matrix *X);
+/* A cut without places, under a number that is its own from then on, and its end. */
+kiln_status ki_cut_new(struct ki_cut **cut, struct kiln_processes *p, int number);
+void ki_cut_free(kiln_device *device, void *cut);
 /* A new cut, of parts that the processes have already: rows[i] and entries[i] are those of process i. It belongs to X, to which it
  * gives its shape, from then on; `here` does, too. */
 kiln_status ki_cut_keep(kiln_matrix *X, struct kiln_processes *p, int number, kiln_matrix *here,
@@ -157,6 +174,7 @@ kiln_matrix *ki_kept(const struct kiln_processes *p, int number);
 /* Each: what an order asks of this process. Errors are those of MPI. */
 kiln_status ki_serve_give(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_share(struct kiln_processes *p, const struct ki_order *order);
+kiln_status ki_serve_columns(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_rows(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_largest(struct kiln_processes *p, const struct ki_order *order);
 kiln_status ki_serve_read(struct kiln_processes *p, struct ki_order *order);

@@ -1,44 +1,15 @@
 /* An operation on an X whose rows processes have, such as a pass  w = sum_i X_i^T (v_i .* (X_i y)),  process i on its rows X_i.
  *
  * As in a group (pass/group.c), the operands' roles say what each gets: ROW and ENTRY a part, sent once and kept until the operand is
- * written anew, COLUMN a copy of all, SUM a place of its own that is added up in the leader. What processes write to rows goes back to
- * the whole at once, so that no matrix is ever in two states. The operation's struct travels as it is; pointers in it are replaced. */
+ * written anew, COLUMN, GATHER and MEMBER a copy of all, OWN the same for this time, SUM a place of its own that is added up in the leader.
+ * What processes write to rows goes back to the whole at once, and what they write for all between rounds to all (rounds.c), so that no
+ * matrix is ever in two states. The operation's struct travels as it is; pointers in it are replaced. */
 #include <string.h>
 
 #include "core/seams.h"
 #include "pass/combine.h"
-#include "pass/group.h"
 #include "processes/digest.h"
-#include "processes/processes.h"
-
-/* ---------------------------------------------------------------------------------------- both sides */
-
-/* Code and tables lie at the same distance from each other in all processes, which run the same build (join.c sees to it). */
-static intptr_t place_of(uintptr_t address) {
-    return (intptr_t)(address - (uintptr_t)&ki_chain_rules);
-}
-
-static uintptr_t address_of(intptr_t place) {
-    return (uintptr_t)&ki_chain_rules + (uintptr_t)place;
-}
-
-static bool is_part(const struct ki_order_operand *operand) {
-    return operand->role == KI_ROW || operand->role == KI_ENTRY;
-}
-
-static bool adds_up(const struct ki_order_operand *operand) {
-    return operand->role == KI_SUM && (operand->use & KI_WRITES);
-}
-
-/* What is only read comes before what is written, which may be the same matrix: the j-th operand in that order, from 0. */
-static int in_turn(const struct ki_rules *rules, int j) {
-    for (int written = 0; written < 2; written++)
-        for (int i = 0; i < rules->count; i++)
-            if (((rules->rule[i].use & KI_WRITES) != 0) == written && j-- == 0) return i;
-    return 0;
-}
-
-/* -------------------------------------------------------------------------------------------- leader */
+#include "processes/sharing.h"
 
 /* What the others keep of an operand: what a slot of it holds. */
 struct copies {
@@ -81,8 +52,8 @@ static uint64_t digest_of(const kiln_matrix *A) {
 /* The number under which the others have operand j, or will have it. *old: what they have is not what it is now. */
 static kiln_status number_of(struct sharing *s, int j, bool *old) {
     struct ki_order_operand *operand = &s->order.share.operand[j];
-    const struct ki_slot_kind *kind = is_part(operand) ? &parts_kind : &copies_kind;
-    const int64_t identity = is_part(operand) ? s->cut->identity : 0;
+    const struct ki_slot_kind *kind = ki_is_part(operand) ? &parts_kind : &copies_kind;
+    const int64_t identity = ki_is_part(operand) ? s->cut->identity : 0;
     const kiln_matrix *A = whole(s, j);
     struct copies *copies = ki_slot_get(A, kind), *made = NULL;
     kiln_status status = KILN_OK;
@@ -124,6 +95,10 @@ static kiln_status describe(struct sharing *s, int j) {
                                          .rows = A->rows,
                                          .cols = A->cols};
     if (operand->role == KI_SUM) return KILN_OK;
+    if (operand->role == KI_OWN) {
+        operand->sent = true;
+        return KILN_OK;
+    }
     TRY(number_of(s, j, &old));
     operand->sent = old && (rule->use == KI_READS || (rule->use == KI_CHANGES && !s->shared->fresh));
 done:
@@ -136,15 +111,17 @@ static kiln_status make_order(struct sharing *s) {
     if (s->rules->bytes > KI_ORDER_STRUCT)
         return ki_fail(KILN_ERR_INTERNAL, "an operation of %zu bytes", s->rules->bytes);
     s->order.kind = KI_ORDER_SHARE;
-    s->order.share.rules = place_of((uintptr_t)s->rules);
-    s->order.share.run = place_of((uintptr_t)shared->run);
+    s->order.share.rules = ki_place_of((uintptr_t)s->rules);
+    s->order.share.run = ki_place_of(shared->rounds ? (uintptr_t)shared->run_round : (uintptr_t)shared->run);
+    s->order.share.rounds = shared->rounds;
+    s->order.share.cut = shared->cut;
     s->order.share.kind = shared->kind;
     s->order.share.X = s->cut->number;
     s->order.share.fresh = shared->fresh;
     s->order.share.ordered = s->p->device->options.deterministic;
     s->order.share.sums = shared->sums;
     memcpy(s->order.share.whole, shared->whole, s->rules->bytes);
-    for (int turn = 0; turn < s->rules->count; turn++) TRY(describe(s, in_turn(s->rules, turn)));
+    for (int turn = 0; turn < s->rules->count; turn++) TRY(describe(s, ki_in_turn(s->rules, turn)));
 done:
     return status;
 }
@@ -166,29 +143,48 @@ static int64_t bytes_of(const kiln_matrix *A) {
 static kiln_status send_operands(struct sharing *s, kiln_status *outcome) {
     kiln_status status = KILN_OK;
     for (int turn = 0; turn < s->rules->count; turn++) {
-        const int j = in_turn(s->rules, turn);
+        const int j = ki_in_turn(s->rules, turn);
         const struct ki_order_operand *operand = &s->order.share.operand[j];
         kiln_matrix *A = whole(s, j);
         if (!operand->sent) continue;
-        if (operand->role == KI_COLUMN)
+        if (ki_is_whole(operand))
             TRY(ki_wire_values(s->p, KI_BROADCAST, 0, A, 0, bytes_of(A), A->type, outcome));
-        for (int i = 1; i < s->p->transport.count && is_part(operand); i++)
+        for (int i = 1; i < s->p->transport.count && ki_is_part(operand); i++)
             TRY(part_between(s, KI_SEND, i, j, outcome));
     }
 done:
     return status;
 }
 
-/* The leader's own rows: its sums and what it writes to rows are the beginning of the whole's. */
-static kiln_status run_own(const struct sharing *s) {
+/* The leader's own rows: its sums and what it writes to rows are the beginning of the whole's. What is whole everywhere it writes through
+ * views: to write the whole itself would drop what says that the others have it. */
+static kiln_status run_own(struct sharing *s, kiln_status *outcome) {
     kiln_matrix views[KI_RULES_MOST];
     union {
         max_align_t aligned;
         char bytes[KI_ORDER_STRUCT];
     } slice;
     ki_slice(&slice, views, s->rules, s->shared->kind, s->shared->whole, s->cut->here,
-             (struct ki_offset){.rows = s->cut->here->rows, .leads = true});
-    return s->shared->run(&slice);
+             (struct ki_offset){.rows = s->cut->first[1], .leads = true});
+    for (int j = 0; j < s->rules->count; j++) {
+        const struct ki_order_operand *operand = &s->order.share.operand[j];
+        if (!ki_is_whole(operand) || !(operand->use & KI_WRITES)) continue;
+        views[j] = *whole(s, j);
+        views[j].view = true;
+        views[j].slots = NULL;
+        ki_operand_set(&slice, &s->rules->rule[j], &views[j]);
+    }
+    if (!s->shared->rounds) {
+        if (*outcome == KILN_OK) *outcome = s->shared->run(&slice);
+        return KILN_OK;
+    }
+    return ki_rounds_run(&(struct ki_rounds){.p = s->p,
+                                             .order = &s->order,
+                                             .rules = s->rules,
+                                             .first = s->cut->first,
+                                             .run_round = s->shared->run_round,
+                                             .slice = &slice},
+                         outcome);
 }
 
 static kiln_status take_results(struct sharing *s, kiln_status *outcome) {
@@ -198,8 +194,8 @@ static kiln_status take_results(struct sharing *s, kiln_status *outcome) {
     for (int j = 0; j < s->rules->count; j++) {
         const struct ki_order_operand *operand = &s->order.share.operand[j];
         kiln_matrix *A = whole(s, j);
-        if (adds_up(operand)) TRY(ki_wire_values(s->p, sum, 0, A, 0, bytes_of(A), A->type, outcome));
-        for (int i = 1; i < s->p->transport.count && is_part(operand) && (operand->use & KI_WRITES); i++)
+        if (ki_adds_up(operand)) TRY(ki_wire_values(s->p, sum, 0, A, 0, bytes_of(A), A->type, outcome));
+        for (int i = 1; i < s->p->transport.count && ki_is_part(operand) && (operand->use & KI_WRITES); i++)
             TRY(part_between(s, KI_RECEIVE, i, j, outcome));
     }
     if (!s->shared->sums) goto done;
@@ -209,12 +205,13 @@ done:
     return status;
 }
 
-/* What processes have written to rows is what they have. */
+/* What processes have written to rows, or for all, is what they have. */
 static void renew_digests(struct sharing *s) {
     for (int j = 0; j < s->rules->count; j++) {
         const struct ki_order_operand *operand = &s->order.share.operand[j];
-        struct copies *copies = is_part(operand) ? ki_slot_get(whole(s, j), &parts_kind) : NULL;
-        if (copies && (operand->use & KI_WRITES)) copies->digest = digest_of(whole(s, j));
+        if (operand->role == KI_NO_ROLE || !(operand->use & KI_WRITES)) continue;
+        struct copies *copies = ki_slot_get(whole(s, j), ki_is_part(operand) ? &parts_kind : &copies_kind);
+        if (copies) copies->digest = digest_of(whole(s, j));
     }
 }
 
@@ -222,13 +219,21 @@ static void renew_digests(struct sharing *s) {
 static kiln_status exchange(struct sharing *s) {
     kiln_status status, outcome = KILN_OK;
     TRY(ki_order_send(s->p, &s->order));
+    if (s->rules->place || s->shared->rounds) TRY(ki_wire_broadcast(s->p, s->cut->first, ki_cut_bytes(s->p)));
     TRY(send_operands(s, &outcome));
-    if (outcome == KILN_OK) outcome = run_own(s);
+    TRY(run_own(s, &outcome));
     TRY(take_results(s, &outcome));
     TRY(ki_outcomes_take(s->p, outcome));
     renew_digests(s);
 done:
     return status;
+}
+
+/* On the CPU what is written keeps what says what the others have of it: digests are renewed. */
+static void list_operands(struct ki_operand operands[KI_RULES_MOST], const struct sharing *s) {
+    ki_operands_list(operands, s->rules, s->shared->whole);
+    for (int j = 0; j < s->rules->count && ki_on_cpu(s->p->device); j++)
+        if (operands[j].matrix && operands[j].matrix->format == KILN_DENSE) operands[j].written = false;
 }
 
 kiln_status ki_processes_share(const struct ki_shared *shared) {
@@ -238,8 +243,8 @@ kiln_status ki_processes_share(const struct ki_shared *shared) {
     memcpy(&s.X, (const char *)shared->whole + s.rules->X, sizeof s.X);
     s.p = (struct kiln_processes *)s.X->device->processes;
     TRY(ki_device_alive(s.p->device));
-    TRY(ki_cut_of(&s.cut, s.X));
-    ki_operands_list(operands, s.rules, shared->whole);
+    TRY(ki_cut_of(&s.cut, s.X, shared->cut));
+    list_operands(operands, &s);
     TRY(ki_operands_hold(s.p->device, operands, KI_RULES_MOST));
     status = make_order(&s);
     if (status == KILN_OK) status = exchange(&s);
@@ -250,125 +255,5 @@ kiln_status ki_processes_share(const struct ki_shared *shared) {
         }
     ki_operands_release(s.p->device, operands, KI_RULES_MOST);
 done:
-    return status;
-}
-
-/* ---------------------------------------------------------------------------------------- the others */
-
-struct serving {
-    struct kiln_processes *p;
-    const struct ki_order *order;
-    const struct ki_rules *rules;
-    kiln_matrix *X;
-    kiln_matrix *operand[KI_RULES_MOST]; /* NULL: there is none, or it could not be made */
-    double *sums;
-    kiln_status outcome;
-    union {
-        max_align_t aligned;
-        char bytes[KI_ORDER_STRUCT];
-    } slice;
-};
-
-/* The shape of this process's part. */
-static void shape_of(const struct serving *s, int j, int64_t *rows, int64_t *cols) {
-    const struct ki_order_operand *operand = &s->order->share.operand[j];
-    *rows = operand->role == KI_ROW ? s->X->rows : operand->role == KI_ENTRY ? s->X->nnz : operand->rows;
-    *cols = operand->role == KI_ENTRY ? 1 : operand->cols;
-}
-
-static kiln_status make_operand(struct serving *s, int j) {
-    const struct ki_order_operand *operand = &s->order->share.operand[j];
-    kiln_matrix *made;
-    int64_t rows, cols;
-    kiln_status status = KILN_OK;
-    if (operand->role == KI_NO_ROLE || (operand->role == KI_SUM && !adds_up(operand))) return KILN_OK;
-    if (operand->role == KI_SUM || operand->made) {
-        shape_of(s, j, &rows, &cols);
-        TRY(ki_matrix_new(&made, s->p->device, operand->type, rows, cols));
-        if (operand->role != KI_SUM) TRY(ki_keep(s->p, operand->number, made));
-        s->operand[j] = made;
-        return KILN_OK;
-    }
-    s->operand[j] = ki_kept(s->p, operand->number);
-    if (!s->operand[j]) return ki_fail(KILN_ERR_INTERNAL, "an operand that this process does not have");
-done:
-    return status;
-}
-
-static kiln_status receive_operand(struct serving *s, int j) {
-    const struct ki_order_operand *operand = &s->order->share.operand[j];
-    int64_t rows, cols;
-    if (!operand->sent) return KILN_OK;
-    shape_of(s, j, &rows, &cols);
-    return ki_wire_values(s->p, operand->role == KI_COLUMN ? KI_BROADCAST : KI_RECEIVE, 0, s->operand[j], 0,
-                          rows * cols * ki_type_bytes(operand->type), operand->type, &s->outcome);
-}
-
-static kiln_status run_held(struct serving *s, kiln_status (*run)(const void *slice)) {
-    struct ki_operand held[KI_RULES_MOST];
-    kiln_status status;
-    ki_operands_list(held, s->rules, s->slice.bytes);
-    TRY(ki_operands_hold(s->p->device, held, KI_RULES_MOST));
-    status = run(s->slice.bytes);
-    ki_operands_release(s->p->device, held, KI_RULES_MOST);
-done:
-    return status;
-}
-
-/* A process without rows adds zeros. */
-static kiln_status run_part(struct serving *s) {
-    kiln_status status = KILN_OK;
-    kiln_status (*run)(const void *slice);
-    const uintptr_t code = address_of(s->order->share.run);
-    memcpy(&run, &code, sizeof run);
-    memcpy(s->slice.bytes, s->order->share.whole, s->rules->bytes);
-    memcpy(s->slice.bytes + s->rules->X, &s->X, sizeof s->X);
-    for (int j = 0; j < s->rules->count; j++)
-        ki_operand_set(s->slice.bytes, &s->rules->rule[j], s->operand[j]);
-    if (s->order->share.sums) memcpy(s->slice.bytes + s->rules->sums, &s->sums, sizeof s->sums);
-    if (s->X->rows > 0) return run_held(s, run);
-    for (int j = 0; j < s->rules->count; j++)
-        if (adds_up(&s->order->share.operand[j])) TRY(ki_set_all(s->operand[j], 0));
-done:
-    return status;
-}
-
-static kiln_status send_results(struct serving *s) {
-    const struct ki_order *order = s->order;
-    const enum ki_way sum = order->share.ordered ? KI_ADD_UP_ORDERED : KI_ADD_UP;
-    kiln_status status = KILN_OK;
-    for (int j = 0; j < s->rules->count; j++) {
-        const struct ki_order_operand *operand = &order->share.operand[j];
-        const bool adds = adds_up(operand);
-        int64_t rows, cols;
-        if (!adds && !(is_part(operand) && (operand->use & KI_WRITES))) continue;
-        shape_of(s, j, &rows, &cols);
-        TRY(ki_wire_values(s->p, adds ? sum : KI_SEND, 0, s->operand[j], 0,
-                           rows * cols * ki_type_bytes(operand->type), operand->type, &s->outcome));
-    }
-    if (order->share.sums) TRY(ki_wire_sum(s->p, s->sums, order->share.sums, order->share.ordered));
-done:
-    return status;
-}
-
-kiln_status ki_serve_share(struct kiln_processes *p, const struct ki_order *order) {
-    struct serving s = {.p = p, .order = order, .X = ki_kept(p, order->share.X), .outcome = KILN_OK};
-    const uintptr_t rules = address_of(order->share.rules);
-    kiln_status status;
-    memcpy(&s.rules, &rules, sizeof rules);
-    s.sums = ki_calloc((size_t)order->share.sums * sizeof *s.sums);
-    if (!s.sums || !s.X) return ki_fail_nomem((size_t)order->share.sums * sizeof *s.sums, "sums");
-    for (int turn = 0; turn < s.rules->count; turn++) {
-        const int j = in_turn(s.rules, turn);
-        if (s.outcome == KILN_OK) s.outcome = make_operand(&s, j);
-        TRY(receive_operand(&s, j));
-    }
-    if (s.outcome == KILN_OK) s.outcome = run_part(&s);
-    TRY(send_results(&s));
-    TRY(ki_outcome_send(p, s.outcome));
-done:
-    for (int j = 0; j < s.rules->count; j++)
-        if (adds_up(&order->share.operand[j])) kiln_matrix_free(s.operand[j]);
-    ki_free(s.sums);
     return status;
 }

@@ -9,7 +9,14 @@
 
 #include <stdint.h>
 
-enum { KI_TRANSPORT_VERSION = 1, KI_TRANSPORT_MOST = 1 << 22 /* bytes of one call at most */ };
+enum { KI_TRANSPORT_VERSION = 2, KI_TRANSPORT_MOST = 1 << 22 /* bytes of one call at most */ };
+
+/* What goes to a process and comes from it at the same time. */
+struct ki_exchange {
+    const void *out;
+    void *in;
+    int64_t out_bytes, in_bytes;
+};
 
 struct ki_transport {
     int version;
@@ -23,6 +30,8 @@ struct ki_transport {
     int (*broadcast)(void *of, void *bytes, int64_t count, int idle);
     int (*send)(void *of, int to, const void *bytes, int64_t count);
     int (*receive)(void *of, int from, void *bytes, int64_t count);
+    /* With every other process at once, count of them; what stands for this one is not looked at. */
+    int (*exchange)(void *of, const struct ki_exchange *with);
     /* Process 0's numbers += those of all others, float or double; ordered: in the order of the processes, for the same bits. */
     int (*sum)(void *of, void *numbers, int64_t count, int real_bytes, int ordered);
     void (*text)(int code, char *text, int64_t bytes);
@@ -33,7 +42,7 @@ struct ki_transport {
 };
 
 /* The plug-in's one symbol. communicator: as Fortran knows it (MPI_Comm_c2f), or -1 for all processes, whose MPI begins here if it has
- * not. `limit` is set by the caller. */
+ * not. The caller sets `limit` and `version`; of another version the plug-in tells its own, and does no more. */
 typedef int ki_transport_join(struct ki_transport *transport, int communicator);
 #define KI_TRANSPORT_SYMBOL "kiln_transport_join"
 

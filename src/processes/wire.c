@@ -2,6 +2,7 @@
 #include "processes/processes.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/seams.h"
 #include "core/size.h"
@@ -54,6 +55,33 @@ kiln_status ki_wire_receive(struct kiln_processes *p, int from, void *bytes, int
 kiln_status ki_wire_sum(struct kiln_processes *p, double *numbers, int64_t count, bool ordered) {
     return pass_all(p, ordered ? KI_ADD_UP_ORDERED : KI_ADD_UP, 0, numbers, count * (int64_t)sizeof *numbers,
                     KILN_F64);
+}
+
+/* In rounds: a piece to each process that still awaits some, and from each that still has some. Both ends of a pair know how many
+ * pieces that is, so that nobody waits for what does not come. */
+kiln_status ki_wire_exchange(struct kiln_processes *p) {
+    const struct ki_transport *t = &p->transport;
+    struct ki_exchange *all = p->exchange;
+    kiln_status status = KILN_OK;
+    if (all[t->rank].in != all[t->rank].out && all[t->rank].in_bytes)
+        memcpy(all[t->rank].in, all[t->rank].out, (size_t)all[t->rank].in_bytes);
+    all[t->rank] = (struct ki_exchange){NULL, NULL, 0, 0};
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < t->count; i++) {
+            p->some[i] = all[i];
+            p->some[i].out_bytes = ki_min(all[i].out_bytes, KI_TRANSPORT_MOST);
+            p->some[i].in_bytes = ki_min(all[i].in_bytes, KI_TRANSPORT_MOST);
+            all[i].out_bytes -= p->some[i].out_bytes;
+            all[i].in_bytes -= p->some[i].in_bytes;
+            all[i].out = (const char *)all[i].out + p->some[i].out_bytes;
+            all[i].in = (char *)all[i].in + p->some[i].in_bytes;
+            more = more || all[i].out_bytes || all[i].in_bytes;
+        }
+        TRY(check(p, t->exchange(t->of, p->some)));
+    }
+done:
+    return status;
 }
 
 /* Whether this process's values go out, and whether others come in. */
@@ -132,6 +160,26 @@ kiln_status ki_outcomes_take(struct kiln_processes *p, kiln_status own) {
     }
     if (own != KILN_OK) return ki_error_renew(&error);
     if (failed) TRY(ki_error_fetch(p, failed));
+done:
+    return status;
+}
+
+kiln_status ki_agree(kiln_status *outcome, struct kiln_processes *p) {
+    const kiln_status own = *outcome;
+    int64_t theirs;
+    int failed = 0;
+    kiln_status status = KILN_OK;
+    if (own != KILN_OK) ki_error_keep(&p->error);
+    if (!ki_leads(p)) TRY(ki_outcome_send(p, own));
+    for (int i = 1; i < p->transport.count && ki_leads(p); i++) {
+        TRY(ki_wire_receive(p, i, &theirs, sizeof theirs));
+        if (theirs != KILN_OK && !failed) failed = i;
+    }
+    theirs = own != KILN_OK ? (int64_t)own : failed ? (int64_t)KILN_ERR_DEVICE : (int64_t)KILN_OK;
+    TRY(ki_wire_broadcast(p, &theirs, sizeof theirs));
+    *outcome = (kiln_status)theirs;
+    if (ki_leads(p) && own != KILN_OK) *outcome = ki_error_renew(&p->error);
+    if (ki_leads(p) && own == KILN_OK && failed) *outcome = ki_error_fetch(p, failed);
 done:
     return status;
 }

@@ -122,6 +122,53 @@ def check_answers(path, mpirun, environment):
             assert told in together.stderr, (case, count, together.stderr)
 
 
+def tensors(path):
+    """What a model holds, by name."""
+    with open(path, "rb") as file:
+        data = file.read()
+    size = struct.unpack("<Q", data[:8])[0]
+    head = json.loads(data[8:8 + size])
+    head.pop("__metadata__", None)
+    found = {}
+    for name, told in head.items():
+        begin, end = told["data_offsets"]
+        code = {"F64": "d", "F32": "f"}[told["dtype"]]
+        found[name] = struct.unpack(f"<{(end - begin) // struct.calcsize(code)}{code}", data[8 + size + begin:8 + size + end])
+    return found
+
+
+def write_graph(path):
+    draw = random.Random(2)
+    with open(path("graph.edges"), "w") as file:
+        file.writelines(f"{draw.randrange(400)} {int(400 * draw.random() ** 3)}\n" for _ in range(4000))
+    with open(path("few.edges"), "w") as file:
+        file.write("0 1\n1 0\n")
+    with open(path("points.csv"), "w") as file:
+        file.write("a,b,c\n")
+        file.writelines(",".join(f"{draw.gauss(0, 1):.6f}" for _ in range(3)) + "\n" for _ in range(60))
+
+
+def models(path):
+    """Commands whose models are told by all of their numbers."""
+    yield ["pagerank", path("graph.edges"), "--weighted", "--tolerance", "1e-13"]
+    yield ["pagerank", path("few.edges")]
+    yield ["mds", path("points.csv"), "--seed", "1", "--max-iterations", "20"]
+
+
+def check_models(path, mpirun, environment):
+    for number, case in enumerate(models(path)):
+        alone = run([KILN, *case, "--device", "cpu", "-q", "-o", path("alone.kiln")])
+        assert alone.returncode in (0, 10), alone.stderr
+        for count in (1, 2, 3, 4) if number == 0 else (2 + number % 3,):
+            together = run([mpirun, "-n", str(count), KILN, *case, "--mpi", "--deterministic", "-q", "-o", path("together.kiln")], environment)
+            assert together.returncode == alone.returncode, together.stderr
+            expected, found = tensors(path("alone.kiln")), tensors(path("together.kiln"))
+            assert expected.keys() == found.keys()
+            for name in expected:
+                apart = max((abs(a - b) for a, b in zip(expected[name], found[name], strict=True)), default=0)
+                assert apart <= 1e-9 * max(map(abs, expected[name]), default=0), (case, count, name, apart)
+
+
 def check_bits(path, mpirun, environment):
     """The same bits, with numbers that a sum in another order would change."""
     command = [mpirun, "-n", "4", KILN, "logreg", path("all.svm"), "--mpi", "--deterministic", "--json", "-q"]
@@ -219,12 +266,14 @@ def main():
     tried = 0
     with tempfile.TemporaryDirectory() as folder:
         path = write_data(folder)
+        write_graph(path)
         check_missing(path)
         for name, mpirun, environment in launchers():
             if run([mpirun, "-n", "2", "true"], environment).returncode:
                 print(f"{name}: {mpirun} starts nothing here")
                 continue
             check_answers(path, mpirun, environment)
+            check_models(path, mpirun, environment)
             check_bits(path, mpirun, environment)
             check_errors(path, mpirun, environment)
             check_losses(path, mpirun, environment)

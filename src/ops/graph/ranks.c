@@ -151,7 +151,7 @@ static kiln_status run(const char *call, const kiln_ranks *given, int64_t first,
                        (long long)count, (long long)first, (long long)(ranks.on.S->rows - RANKS_ROWS));
     if (A->device->lost) return kiln_device_sync(A->device);
     if (A->rows == 0) return KILN_OK;
-    return A->device->group && ki_is_split(A) ? ki_ranks_share(&ranks) : ki_ranks_run(&ranks, first, count);
+    return ki_is_split(A) ? ki_ranks_share(&ranks) : ki_ranks_run(&ranks, first, count);
 done:
     return status;
 }

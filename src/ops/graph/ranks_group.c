@@ -61,7 +61,7 @@ kiln_status ki_ranks_share(const struct ki_ranks *ranks) {
     kiln_status status = KILN_OK;
     if (ranks->count == 0) return KILN_OK;
     for (int i = 0; i < 2; i++) {
-        TRY(ki_matrix_new(&shared.sums[i], device, ki_wide_type(device), device->group->count,
+        TRY(ki_matrix_new(&shared.sums[i], device, ki_wide_type(device), ki_members_of(device),
                           2 * ranks->on.P->cols));
         TRY(kiln_fill(shared.sums[i], 0)); /* of members without vertices */
     }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "core/arguments.h"
+#include "core/processes.h"
 #include "core/seams.h"
 #include "core/sized.h"
 #include "core/size.h"
@@ -30,7 +31,7 @@ kiln_status kiln_distances(kiln_matrix *D, const kiln_matrix *X, const kiln_matr
     TRY(ki_check_dense(call, "D", D, X, X->rows, Z->rows));
     if (D == X || D == Z) return ki_fail(KILN_ERR_ARGUMENT, "%s: D must be neither X nor Z", call);
     if (D->device->lost) return kiln_device_sync(D->device);
-    D->given = D->device->group != NULL; /* it is as large as any X, and steps of SMACOF split it */
+    D->given = ki_device_shares(D->device); /* it is as large as any X, and steps of SMACOF split it */
     if (D->nnz == 0) return KILN_OK;
     if (ki_on_cpu(D->device)) return ki_bodies(D)->distances(D, X, Z);
     TRY(ki_kernel_get(&kernel, D->device, "guttman", "distances", D->type, "-DDISTANCES"));
@@ -192,7 +193,7 @@ kiln_status kiln_guttman_step(const kiln_guttman *step) {
     if (device->lost) return kiln_device_sync(device);
     pairs.cut = pairs.on.D ? pairs.on.D : pairs.on.X;
     pairs.place.rows = pairs.on.Y->rows;
-    if (!device->group || !ki_is_split(pairs.cut) || pairs.cut->nnz == 0) return run(&pairs);
+    if (!ki_is_split(pairs.cut) || pairs.cut->nnz == 0) return run(&pairs);
     return ki_share(&(struct ki_shared){.rules = &table, .whole = &pairs, .cut = KI_BY_PAIRS, .run = run});
 done:
     return status;

@@ -1,0 +1,66 @@
+/* What both sides of a shared operation know: the leader (share.c) and the others (serve_share.c). */
+#ifndef KI_SHARING_H
+#define KI_SHARING_H
+
+#include "pass/group.h"
+#include "processes/processes.h"
+
+/* Code and tables lie at the same distance from each other in all processes, which run the same build (join.c sees to it). */
+static inline intptr_t ki_place_of(uintptr_t address) {
+    return (intptr_t)(address - (uintptr_t)&ki_chain_rules);
+}
+
+static inline uintptr_t ki_address_of(intptr_t place) {
+    return (uintptr_t)&ki_chain_rules + (uintptr_t)place;
+}
+
+static inline bool ki_is_part(const struct ki_order_operand *operand) {
+    return operand->role == KI_ROW || operand->role == KI_ENTRY;
+}
+
+static inline bool ki_adds_up(const struct ki_order_operand *operand) {
+    return operand->role == KI_SUM && (operand->use & KI_WRITES);
+}
+
+/* What is only read comes before what is written, which may be the same matrix: the j-th operand in that order, from 0. */
+static inline int ki_in_turn(const struct ki_rules *rules, int j) {
+    for (int written = 0; written < 2; written++)
+        for (int i = 0; i < rules->count; i++)
+            if (((rules->rule[i].use & KI_WRITES) != 0) == written && j-- == 0) return i;
+    return 0;
+}
+
+/* What is whole in every process: the same numbers after the operation as before it, or as all have written them in rounds. */
+static inline bool ki_is_whole(const struct ki_order_operand *operand) {
+    return operand->role == KI_COLUMN || operand->role == KI_GATHER || operand->role == KI_MEMBER ||
+           operand->role == KI_OWN;
+}
+
+/* A matrix for this operation alone. */
+static inline bool ki_is_passing(const struct ki_order_operand *operand) {
+    return operand->role == KI_OWN || ki_adds_up(operand);
+}
+
+/* Of a cut's places, which lie one after the other. */
+static inline int64_t ki_cut_bytes(const struct kiln_processes *p) {
+    return 2 * ((int64_t)p->transport.count + 1) * (int64_t)sizeof(int64_t);
+}
+
+/* Rows that process i takes part with. */
+static inline int64_t ki_share_rows(const int64_t *first, int i) {
+    return first[i + 1] - first[i];
+}
+
+/* An operation in rounds (ki_shared.rounds), between which each process sends the others what it has written for all. */
+struct ki_rounds {
+    struct kiln_processes *p;
+    const struct ki_order *order;
+    const struct ki_rules *rules;
+    const int64_t *first; /* process i has the rows [first[i], first[i + 1]) */
+    kiln_status (*run_round)(const void *slice, int64_t round);
+    const void *slice; /* whose operands are held */
+};
+/* rounds.c. *outcome: what went wrong here; the exchanges go on all the same. */
+kiln_status ki_rounds_run(const struct ki_rounds *rounds, kiln_status *outcome);
+
+#endif
