@@ -26,11 +26,13 @@ def _type_of(dtype: Any) -> int:
 
 class _Turn:
     """One thread at a time calls the library on a device. What is freed meanwhile, by the garbage collector of any thread, is freed
-    after the call."""
+    after the call. The collector frees a cycle in any order, so the device is closed with the last of what lies on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, device: Any) -> None:
         self._lock = threading.RLock()
         self._depth = 0
+        self._device = device
+        self._held = {device}  # pointers that are not freed yet
         self._left: collections.deque[tuple[Any, Any, Any]] = collections.deque()
 
     def __enter__(self) -> None:
@@ -46,10 +48,20 @@ class _Turn:
     def _free_left(self) -> None:
         while self._depth == 1 and self._left:
             function, pointer, _ = self._left.popleft()
-            function(pointer)
+            self._held.discard(pointer)
+            if pointer != self._device:
+                function(pointer)
+            if not self._held:
+                lib.kiln_device_close(self._device)
+
+    def own(self, function: Any, pointer: Any, keep: Any = None) -> Any:
+        """The pointer; when nobody has it any more, function(pointer) frees it. keep lives until then."""
+        self._held.add(pointer)
+        return ffi.gc(pointer, lambda pointer: self.free(function, pointer, keep))
 
     def free(self, function: Any, pointer: Any, keep: Any = None) -> None:
-        """function(pointer), now or after the call that is under way; keep lives until then."""
+        """function(pointer), now or after the call that is under way, and of the device nothing but that it may be closed; keep lives
+        until then."""
         self._left.append((function, pointer, keep))
         if self._lock.acquire(False):
             self._depth += 1
@@ -73,9 +85,8 @@ class Device:
         else:
             check(lib.kiln_processes_open(pointer, _processes, name.encode(), options))
         self.pointer = pointer[0]
-        self.turn = _Turn()
-        self._adopted: Any = weakref.finalize(self, lib.kiln_device_close, self.pointer)
-        self._adopted.atexit = False  # matrices may outlive it there
+        self.turn = _Turn(self.pointer)
+        weakref.finalize(self, self.turn.free, None, self.pointer).atexit = False  # matrices may outlive it there
         info = struct("kiln_device_info")
         check(lib.kiln_device_get_info(self.pointer, info))
         self.name, self.description = text(info.name), text(info.description)
@@ -221,9 +232,7 @@ class Matrix:
 
     def _own(self, pointer: Any, shape: tuple[int, int] | None = None, dtype: Any = None) -> None:
         """shape, dtype: of a dense matrix, where they are known."""
-        keep, device = self._keep, self.device
-        # When the pointer goes; what it points into and its device are held until then.
-        pointer = ffi.gc(pointer, lambda pointer: device.turn.free(lib.kiln_matrix_free, pointer, keep))
+        pointer = self.device.turn.own(lib.kiln_matrix_free, pointer, self._keep)
         if shape is None:
             self._know(pointer)
         else:
@@ -295,7 +304,7 @@ def _mapped(keep: list[Any], path: Any, where: str | Device, dtype: Any) -> tupl
     wanted, made = device(where), ffi.new("kiln_data **")
     options = struct("kiln_read_options", type=_type_of(dtype or np.float64), map=1)
     wanted.call(lib.kiln_data_read, made, wanted.pointer, os.fsencode(path), options)
-    data = ffi.gc(made[0], lambda pointer: wanted.turn.free(lib.kiln_data_free, pointer))
+    data = wanted.turn.own(lib.kiln_data_free, made[0])
     keep.append(data)
     return wanted, lib.kiln_data_X(data)
 

@@ -89,7 +89,7 @@ class Half:
             where = array.device
             where.call(lib.kiln_half_copy, made, kinds[kind], array.pointer)
         self.kind, self.shape, self.device = kind, tuple(array.shape), where
-        self.pointer = ffi.gc(made[0], lambda pointer: where.turn.free(lib.kiln_half_free, pointer, where))
+        self.pointer = where.turn.own(lib.kiln_half_free, made[0])
 
     def __repr__(self) -> str:
         return f"<kiln.Half {self.shape[0]:,} x {self.shape[1]:,} {self.kind}, on {self.device.name}>"
@@ -133,7 +133,7 @@ def batch_of(x: Matrix, offsets: Any) -> tuple[Any, int]:
             raise ArgumentError("offsets must be a vector of count + 1 numbers")
         count = len(starts) - 1
         where.call(lib.kiln_batch_ragged, made, where.pointer, count, ffi.cast("int64_t *", starts.ctypes.data))
-    return ffi.gc(made[0], lambda pointer: where.turn.free(lib.kiln_batch_free, pointer, where)), count
+    return where.turn.own(lib.kiln_batch_free, made[0]), count
 
 
 def batch_reduce(X: _Operand, kind: str = "sum", *, offsets: Any = None, device: str | Device = "auto") -> Any:

@@ -41,7 +41,7 @@ def read(path: Any, *, target: str | None = None, dtype: Any = "float64", featur
         options.model = trained
     where = open_device("cpu")
     where.call(lib.kiln_data_read, made, where.pointer, str(path).encode(), options)
-    data = ffi.gc(made[0], lambda pointer: where.turn.free(lib.kiln_data_free, pointer))
+    data = where.turn.own(lib.kiln_data_free, made[0])
     X = _borrowed(lib.kiln_data_X(data), where, data)
     y = _borrowed(lib.kiln_data_y(data), where, data)
     names = [text(lib.kiln_data_feature_name(data, j)) for j in range(X.shape[1])] if lib.kiln_data_feature_name(data, 0) else None

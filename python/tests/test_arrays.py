@@ -157,6 +157,18 @@ def test_threads_take_turns_on_a_device():
     assert len(found) == 20 and all(np.allclose(coef, wanted, rtol=1e-10) for coef in found)
 
 
+def test_a_device_is_closed_after_what_lies_on_it():
+    for _ in range(20):  # the collector tells weak references of a cycle first, then it frees
+        device = kiln.Device("cpu", memory=1 << 30)
+        cycle = [device, kiln.Matrix(np.ones((300, 30)), device), kiln.Half(np.ones((3, 4)), "float16", device=device)]
+        cycle.append(cycle)
+        turn = device.turn
+        assert len(turn._held) == 3
+        del device, cycle
+        gc.collect()
+        assert not turn._held
+
+
 def test_every_declaration_is_in_the_library():
     from kiln._library import lib
 
