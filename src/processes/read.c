@@ -7,49 +7,9 @@
 
 #include "core/seams.h"
 #include "core/size.h"
-#include "io/part.h"
-#include "processes/processes.h"
+#include "processes/reading.h"
 
 /* ---------------------------------------------------------------------------------------- both sides */
-
-/* What a process has read. */
-struct summary {
-    int64_t rows, cols, entries, targets, bytes;
-    kiln_format format;
-    int weights, offset;
-    int whole;          /* the leader is to read all of it */
-    kiln_status status; /* an error that is no reason for that */
-};
-
-static bool has_text(const struct ki_table *table) {
-    bool text = table->class_names || table->row_names;
-    for (int64_t i = 0; i < table->column_count; i++) text = text || table->columns[i].text;
-    return text;
-}
-
-/* Of errors in the data the leader knows the place, once it reads them. */
-static bool is_told_by_leader(kiln_status status) {
-    return status == KILN_ERR_PARSE || status == KILN_ERR_DATA || status == KILN_ERR_UNSUPPORTED ||
-           status == KILN_ERR_LIMIT || status == KILN_ERR_ARGUMENT;
-}
-
-static struct summary read_part(struct kiln_processes *p, struct ki_table *table, const char *path,
-                                const struct ki_order *order) {
-    const struct ki_part part = {p->transport.rank, p->transport.count};
-    struct summary s = {.rows = 0};
-    s.status = ki_part_read(table, &s.bytes, path, order->read.format, &order->read.options, part);
-    s.whole = s.status != KILN_OK ? is_told_by_leader(s.status) : has_text(table);
-    if (s.status != KILN_OK && !s.whole) ki_error_keep(&p->error);
-    if (s.whole) s.status = KILN_OK;
-    s.rows = table->rows;
-    s.cols = table->cols;
-    s.entries = table->format == KILN_CSR ? table->nnz : table->rows * table->cols;
-    s.targets = table->targets;
-    s.format = table->format;
-    s.weights = table->weights != NULL;
-    s.offset = table->offset != NULL;
-    return s;
-}
 
 /* What all are to make of it. */
 struct verdict {
@@ -110,7 +70,7 @@ struct reading {
     const kiln_read_options *options;
     struct ki_order order;
     struct ki_table *table;
-    struct summary *parts; /* of all processes */
+    struct ki_summary *parts; /* of all processes */
     int64_t *rows, *entries;
     struct verdict verdict;
     int64_t total;
@@ -150,19 +110,19 @@ static kiln_status new_reading(struct reading *r) {
     return KILN_OK;
 }
 
-static bool alike(const struct summary *a, const struct summary *b) {
+static bool alike(const struct ki_summary *a, const struct ki_summary *b) {
     return a->format == b->format && a->targets == b->targets && a->weights == b->weights &&
-           a->offset == b->offset && (a->format == KILN_CSR || a->cols == b->cols);
+           a->offset == b->offset && a->names == b->names && (a->format == KILN_CSR || a->cols == b->cols);
 }
 
 /* *failed: the first process with an error of its own, or -1. */
 static void judge(struct reading *r, int *failed) {
-    const struct summary *own = &r->parts[0];
+    const struct ki_summary *own = &r->parts[0];
     *failed = -1;
     r->verdict = (struct verdict){.keep = own->rows > 0, .cols = r->options->cols, .format = own->format};
     if (own->format == KILN_DENSE) r->verdict.cols = own->cols;
     for (int i = 0; i < r->p->transport.count; i++) {
-        const struct summary *part = &r->parts[i];
+        const struct ki_summary *part = &r->parts[i];
         if (part->status != KILN_OK && *failed < 0) *failed = i;
         if (part->whole || (part->rows > 0 && !alike(part, own))) r->verdict.keep = false;
         if (part->format == KILN_CSR) r->verdict.cols = ki_max(r->verdict.cols, part->cols);
@@ -263,7 +223,7 @@ static kiln_status read_all(kiln_matrix **X, struct reading *r, int64_t *bytes) 
     TRY(new_reading(r));
     TRY(ki_number_take(&r->order.read.number, r->p));
     TRY(send_order(r));
-    r->parts[0] = read_part(r->p, r->table, r->path, &r->order);
+    TRY(ki_read_part(&r->parts[0], r->p, r->table, r->path, &r->order));
     TRY(agree(r));
     if (r->verdict.keep) TRY(keep_parts(X, r, bytes));
 done:
@@ -287,7 +247,7 @@ kiln_status ki_processes_read(kiln_matrix **X, struct ki_table *table, kiln_file
     kiln_file_format found = *format;
     bool possible;
     /* An error is the leader's to tell when it reads. */
-    if (ki_parts_possible(&possible, &found, path, options, r.p->transport.count) != KILN_OK || !possible)
+    if (ki_parts_possible(&possible, &found, path, options) != KILN_OK || !possible)
         return tell_whole(device, path);
     r.order.read.format = found;
     const kiln_status status = read_all(X, &r, bytes);
@@ -339,7 +299,8 @@ static kiln_status serve(struct kiln_processes *p, struct ki_order *order, const
     struct verdict verdict;
     kiln_matrix *rows = NULL;
     kiln_status status, outcome;
-    const struct summary own = read_part(p, &table, path, order);
+    struct ki_summary own;
+    TRY(ki_read_part(&own, p, &table, path, order));
     TRY(ki_wire_send(p, 0, &own, sizeof own));
     TRY(ki_wire_broadcast(p, &verdict, sizeof verdict));
     if (!verdict.keep) goto done;

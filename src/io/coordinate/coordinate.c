@@ -184,6 +184,7 @@ static struct ki_place find_repeated(const struct job *job, int64_t row, int64_t
 
 static kiln_status fail_repeated(const struct job *job, int64_t row, int64_t col) {
     struct ki_entry_place first;
+    if (job->entries->places.size == 0) return ki_fail(KILN_ERR_PARSE, "an entry stands twice");
     const struct ki_place place = find_repeated(job, row, col, &first);
     const struct ki_csv_levels *const *names = job->entries->names;
     char from[64], to[64];

@@ -271,10 +271,19 @@ static kiln_status finish_array(struct ki_table *table, const struct reader *rea
     return KILN_OK;
 }
 
+kiln_status ki_market_check_rows(const struct ki_market *header, int64_t bytes,
+                                 const struct ki_place *place) {
+    if (header->rows <= ROWS_FREE || (header->rows - ROWS_FREE) / ROWS_PER_BYTE <= bytes) return KILN_OK;
+    ki_fail_at(KILN_ERR_LIMIT, place, "%lld rows in a file of %lld bytes", (long long)header->rows,
+               (long long)bytes);
+    return ki_hint("more than a million rows need a file of at least one byte for every %d", ROWS_PER_BYTE);
+}
+
 static kiln_status finish(struct ki_table *table, struct reader *reader, const struct ki_input *input,
                           const struct ki_block *last) {
     const struct ki_market *header = &reader->header;
     const struct ki_place place = {.file = ki_input_name(input), .line = last->line, .offset = last->offset};
+    kiln_status status;
     if (!header->sized)
         return ki_fail_at(KILN_ERR_PARSE, &place, "the file ends before its %s",
                           header->counts ? "numbers of documents, words and entries" : "size line");
@@ -284,15 +293,12 @@ static kiln_status finish(struct ki_table *table, struct reader *reader, const s
                           ki_market_head(header), (long long)header->count);
     table->rows = header->rows;
     table->cols = header->cols;
-    if (header->rows > ROWS_FREE && (header->rows - ROWS_FREE) / ROWS_PER_BYTE > last->offset) {
-        ki_fail_at(KILN_ERR_LIMIT, &place, "%lld rows in a file of %lld bytes", (long long)header->rows,
-                   (long long)last->offset);
-        return ki_hint("more than a million rows need a file of at least one byte for every %d",
-                       ROWS_PER_BYTE);
-    }
+    TRY(ki_market_check_rows(header, last->offset, &place));
     if (header->array) return finish_array(table, reader);
     reader->entries.file = ki_input_name(input);
     return ki_entries_to_csr(table, &reader->entries, header->symmetry, reader->options);
+done:
+    return status;
 }
 
 static void free_reader(struct reader *reader) {
@@ -305,27 +311,50 @@ static void free_reader(struct reader *reader) {
     ki_free(reader->cuts);
 }
 
+static kiln_status begin_reader(struct reader *reader, const kiln_read_options *options) {
+    reader->options = options;
+    reader->part_count = options->threads * PARTS_PER_THREAD;
+    reader->parts = ki_calloc((size_t)reader->part_count * sizeof *reader->parts);
+    reader->cuts = ki_calloc((size_t)(reader->part_count + 1) * sizeof *reader->cuts);
+    if (reader->parts && reader->cuts) return KILN_OK;
+    return ki_fail_nomem((size_t)reader->part_count * sizeof *reader->parts, "the parts of a block");
+}
+
+/* *last: where the input ends. */
+static kiln_status take_blocks(struct reader *reader, struct ki_input *input, struct ki_block *last) {
+    kiln_status status;
+    ki_entries_file(&reader->entries, ki_input_name(input));
+    for (;;) {
+        TRY(ki_input_block(input, last));
+        if (last->size == 0) break;
+        TRY(parse_block(reader, input, last));
+    }
+done:
+    return status;
+}
+
 kiln_status ki_read_entries(struct ki_table *table, struct ki_input *input, ki_head_parser *parse,
                             bool counts, const kiln_read_options *options) {
-    kiln_status status = KILN_OK;
-    struct reader reader = {.options = options,
-                            .parse = parse,
-                            .header = {.integer = counts, .counts = counts},
-                            .part_count = options->threads * PARTS_PER_THREAD};
-    struct ki_block block;
-    reader.parts = ki_calloc((size_t)reader.part_count * sizeof *reader.parts);
-    reader.cuts = ki_calloc((size_t)(reader.part_count + 1) * sizeof *reader.cuts);
-    if (!reader.parts || !reader.cuts) {
-        status = ki_fail_nomem((size_t)reader.part_count * sizeof *reader.parts, "the parts of a block");
-        goto done;
-    }
-    ki_entries_file(&reader.entries, ki_input_name(input));
-    for (;;) {
-        TRY(ki_input_block(input, &block));
-        if (block.size == 0) break;
-        TRY(parse_block(&reader, input, &block));
-    }
-    TRY(finish(table, &reader, input, &block));
+    struct reader reader = {.parse = parse, .header = {.integer = counts, .counts = counts}};
+    struct ki_block last;
+    kiln_status status;
+    TRY(begin_reader(&reader, options));
+    TRY(take_blocks(&reader, input, &last));
+    TRY(finish(table, &reader, input, &last));
+done:
+    free_reader(&reader);
+    return status;
+}
+
+kiln_status ki_read_more_entries(struct ki_entries *entries, struct ki_input *input,
+                                 const struct ki_market *header, const kiln_read_options *options) {
+    struct reader reader = {.header = *header};
+    struct ki_block last;
+    kiln_status status;
+    TRY(begin_reader(&reader, options));
+    TRY(take_blocks(&reader, input, &last));
+    *entries = reader.entries;
+    reader.entries = (struct ki_entries){.count = 0};
 done:
     free_reader(&reader);
     return status;

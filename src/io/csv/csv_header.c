@@ -186,3 +186,17 @@ done:
     ki_free(fields);
     return status;
 }
+
+kiln_status ki_csv_names_columns(bool *named, const char *line, int64_t size, const char *file,
+                                 const kiln_read_options *options) {
+    struct ki_csv_layout layout = {.numbers = {NULL, options->decimal_comma, options->type == KILN_F32}};
+    const int64_t mark = size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0; /* a BOM */
+    const struct ki_block text = {line + mark, (size_t)(size - mark), 1, mark};
+    const char *rest = line;
+    char **names = NULL;
+    const kiln_status status = ki_csv_read_header(&names, &layout, options, file, &text, &rest);
+    for (int64_t i = 0; names && i < layout.fields; i++) ki_free(names[i]);
+    ki_free(names);
+    *named = status == KILN_OK && rest == line + size;
+    return status;
+}

@@ -100,6 +100,9 @@ kiln_status ki_csv_report_fail(const struct ki_csv_report *report, const struct 
  * name from ki_alloc, some perhaps NULL after a failure). *rest is where the data begin. */
 kiln_status ki_csv_read_header(char ***names, struct ki_csv_layout *layout, const kiln_read_options *options,
                                const char *file, const struct ki_block *text, const char **rest);
+/* Whether the file's first record, `size` bytes at `line`, names the columns; errors are those of reading it. */
+kiln_status ki_csv_names_columns(bool *named, const char *line, int64_t size, const char *file,
+                                 const kiln_read_options *options);
 /* Sets `text` of each column from the first rows, which begin at rest. */
 kiln_status ki_csv_decide_kinds(struct ki_csv_schema *schema, struct ki_warnings *warnings,
                                 const struct ki_csv_layout *layout, const char *name,

@@ -1,0 +1,26 @@
+/* Where the part of a file lies that a process reads: part.c, for text part_text.c. */
+#ifndef KI_PART_CUT_H
+#define KI_PART_CUT_H
+
+#include "io/part.h"
+
+/* What comes before the bytes of a part. */
+struct ki_beginning {
+    char *bytes;
+    int64_t size;
+};
+
+/* ERR_UNSUPPORTED: one process is to read the file. */
+kiln_status ki_part_refuse(const char *path, const char *why);
+
+/* Lines that begin in the part's share of the bytes behind the first `first`. */
+kiln_status ki_cut_lines(struct ki_input_piece *piece, const struct ki_file *file, int64_t size,
+                         int64_t first, struct ki_part part);
+/* Records of CSV that do, as part.open says, behind the line of names, if there is one. */
+kiln_status ki_cut_csv(struct ki_input_piece *piece, struct ki_beginning *beginning,
+                       const struct ki_file *file, int64_t size, const kiln_read_options *options,
+                       struct ki_part part);
+/* Whether there is an odd number of quotes in the part's share. */
+kiln_status ki_quotes_odd(bool *odd, const struct ki_file *file, int64_t size,
+                          const kiln_read_options *options, struct ki_part part);
+#endif

@@ -1,0 +1,311 @@
+/* A Matrix Market file, whose entries come in any order, read by all processes: each takes those of its share of the bytes, and deals them
+ * out to the processes whose rows they are in. Rows go to processes in ranges with about as many entries each, found from a histogram over
+ * ranges of rows. Entries of one place keep the order of the file, in which they are added up.
+ *
+ * Errors break nothing off: after each step that may fail all learn whether to go on. */
+#include <string.h>
+
+#include "core/seams.h"
+#include "core/size.h"
+#include "io/coordinate/market_part.h"
+#include "processes/reading.h"
+
+enum { BINS = 1 << 16 }; /* of rows */
+
+/* Entries in order of the processes: those of process i are [at[i], at[i + 1]). */
+struct dealt {
+    struct ki_entries entries;
+    int64_t *at;
+};
+
+struct dealing {
+    struct kiln_processes *p;
+    const kiln_read_options *options;
+    struct ki_market_part part;
+    double *bins;
+    int64_t *first; /* process i gets the rows [first[i], first[i + 1]) */
+    struct dealt out, in;
+    kiln_status outcome;
+};
+
+static void clear(struct dealing *d) {
+    ki_market_part_free(&d->part);
+    ki_entries_free(&d->out.entries);
+    ki_entries_free(&d->in.entries);
+    ki_free(d->bins);
+    ki_free(d->first);
+}
+
+static kiln_status make_lists(struct dealing *d) {
+    const size_t count = (size_t)d->p->transport.count + 1;
+    d->bins = ki_calloc(BINS * sizeof *d->bins);
+    d->first = ki_calloc(3 * count * sizeof *d->first);
+    if (!d->bins || !d->first) return ki_fail_nomem(BINS * sizeof *d->bins, "what processes deal out");
+    d->out.at = d->first + count;
+    d->in.at = d->out.at + count;
+    return KILN_OK;
+}
+
+/* ------------------------------------------------------------------------------------ what there is */
+
+/* One number of each other process to the leader, in turn. */
+static kiln_status gather(struct kiln_processes *p, int64_t *numbers, int64_t own) {
+    kiln_status status = KILN_OK;
+    if (!ki_leads(p)) return ki_wire_send(p, 0, &own, sizeof own);
+    numbers[0] = own;
+    for (int i = 1; i < p->transport.count; i++) TRY(ki_wire_receive(p, i, &numbers[i], sizeof *numbers));
+done:
+    return status;
+}
+
+/* Whether all are well, which all learn. */
+static kiln_status all_well(struct dealing *d, int64_t *scratch, bool *well) {
+    int64_t failed = 0;
+    kiln_status status;
+    TRY(gather(d->p, scratch, d->outcome != KILN_OK));
+    for (int i = 0; i < d->p->transport.count && ki_leads(d->p); i++) failed += scratch[i];
+    TRY(ki_wire_broadcast(d->p, &failed, sizeof failed));
+    *well = failed == 0;
+done:
+    return status;
+}
+
+/* How many entries come before each process's: starts has them, and their sum behind. All learn them, or that not all are there. */
+static kiln_status count_all(struct dealing *d, int64_t *starts, bool *well) {
+    struct kiln_processes *p = d->p;
+    int64_t bytes = 0, all = 0;
+    kiln_status status;
+    TRY(gather(p, starts, d->part.bytes));
+    for (int i = 0; i < p->transport.count && ki_leads(p); i++) bytes += starts[i];
+    TRY(gather(p, starts, d->part.entries.count));
+    for (int i = 0; i < p->transport.count && ki_leads(p); i++) {
+        const int64_t own = starts[i];
+        starts[i] = all;
+        all += own;
+    }
+    starts[p->transport.count] = all;
+    TRY(ki_wire_broadcast(p, starts, (p->transport.count + 1) * (int64_t)sizeof *starts));
+    if (starts[p->transport.count] != d->part.header.count)
+        d->outcome = ki_fail(KILN_ERR_PARSE, "entries are missing");
+    else if (ki_leads(p))
+        d->outcome = ki_market_check_rows(&d->part.header, bytes, NULL);
+    TRY(all_well(d, d->first, well));
+done:
+    return status;
+}
+
+static int64_t bin_of(const struct dealing *d, int64_t row) {
+    return row * BINS / d->part.header.rows;
+}
+
+/* The process that gets the row. */
+static int owner(const struct dealing *d, int64_t row) {
+    int low = 0, high = d->p->transport.count - 1;
+    while (low < high) {
+        const int middle = (low + high + 1) / 2;
+        if (d->first[middle] <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Entry e of this process's part. */
+struct entry {
+    int64_t row, col;
+    double value;
+    int mirrors; /* the sign of its mirror image; 0: there is none */
+};
+
+static struct entry entry_of(const struct dealing *d, int64_t e) {
+    const struct ki_entries *entries = &d->part.entries;
+    const int64_t row = ((const uint32_t *)(const void *)entries->row.data)[e];
+    const int64_t col = ((const int32_t *)(const void *)entries->col.data)[e];
+    return (struct entry){row, col, ((const double *)(const void *)entries->value.data)[e],
+                          ki_market_mirrors(&d->part, row, col)};
+}
+
+/* Rows for each process: by ranges with about as many entries, the leader at least one, as long as there are any. */
+static kiln_status cut_rows(struct dealing *d) {
+    struct kiln_processes *p = d->p;
+    const int64_t rows = d->part.header.rows;
+    const int count = p->transport.count;
+    double all = 0, before = 0;
+    kiln_status status;
+    for (int64_t e = 0; e < d->part.entries.count; e++) {
+        const struct entry entry = entry_of(d, e);
+        d->bins[bin_of(d, entry.row)]++;
+        if (entry.mirrors) d->bins[bin_of(d, entry.col)]++;
+    }
+    TRY(ki_wire_sum(p, d->bins, BINS, false));
+    for (int64_t b = 0; b < BINS; b++) all += d->bins[b];
+    for (int64_t b = 0, i = 1; b < BINS && ki_leads(p); b++) {
+        for (; i < count && before >= all / count * (double)i; i++)
+            d->first[i] = ki_max((b * rows + BINS - 1) / BINS, ki_min(rows, 1));
+        before += d->bins[b];
+        for (int64_t later = i; later < count && b == BINS - 1; later++) d->first[later] = rows;
+    }
+    d->first[0] = 0;
+    d->first[count] = rows;
+    TRY(ki_wire_broadcast(p, d->first, (count + 1) * (int64_t)sizeof *d->first));
+done:
+    return status;
+}
+
+/* ----------------------------------------------------------------------------------------- dealing */
+
+static kiln_status make_room(struct dealt *to, int count) {
+    struct ki_entries *e = &to->entries;
+    e->count = to->at[count];
+    if (!ki_bytes_room(&e->row, e->count * 4) || !ki_bytes_room(&e->col, e->count * 4) ||
+        !ki_bytes_room(&e->value, e->count * 8))
+        return ki_fail_nomem((size_t)e->count * 16, "entries for other processes");
+    e->row.size = e->col.size = e->count * 4;
+    e->value.size = e->count * 8;
+    return KILN_OK;
+}
+
+/* at[i + 1] = how many there are of i's, for all i, becomes where they end. */
+static void add_up(int64_t *at, int count) {
+    at[0] = 0;
+    for (int i = 0; i < count; i++) at[i + 1] += at[i];
+}
+
+static void put(struct dealing *d, int64_t *at, int64_t row, int64_t col, double value) {
+    struct ki_entries *e = &d->out.entries;
+    const int64_t place = at[owner(d, row)]++;
+    ((uint32_t *)(void *)e->row.data)[place] = (uint32_t)row;
+    ((int32_t *)(void *)e->col.data)[place] = (int32_t)col;
+    ((double *)(void *)e->value.data)[place] = value;
+}
+
+/* This process's entries, in order of those who get them. */
+static kiln_status sort_own(struct dealing *d) {
+    const int count = d->p->transport.count;
+    int64_t *at = d->out.at;
+    kiln_status status;
+    for (int64_t e = 0; e < d->part.entries.count; e++) {
+        const struct entry entry = entry_of(d, e);
+        at[owner(d, entry.row) + 1]++;
+        if (entry.mirrors) at[owner(d, entry.col) + 1]++;
+    }
+    add_up(at, count);
+    TRY(make_room(&d->out, count));
+    for (int64_t e = 0; e < d->part.entries.count; e++) {
+        const struct entry entry = entry_of(d, e);
+        put(d, at, entry.row, entry.col, entry.value);
+        if (entry.mirrors) put(d, at, entry.col, entry.row, entry.mirrors * entry.value);
+    }
+    memmove(at + 1, at, (size_t)count * sizeof *at); /* which `put` has moved on to the ends */
+    at[0] = 0;
+    ki_market_part_free(&d->part);
+done:
+    return status;
+}
+
+/* Each pair of processes meets once, in round (i + j) mod count; the one of the lower number sends first. So nobody waits in a circle. */
+static kiln_status meet_all(struct dealing *d, kiln_status (*swap)(struct dealing *d, int with, bool sends)) {
+    const int own = d->p->transport.rank, count = d->p->transport.count;
+    kiln_status status = KILN_OK;
+    for (int round = 0; round < count; round++) {
+        const int with = (round - own + count) % count;
+        if (with == own) continue;
+        TRY(swap(d, with, own < with));
+        TRY(swap(d, with, own > with));
+    }
+done:
+    return status;
+}
+
+static kiln_status swap_count(struct dealing *d, int with, bool sends) {
+    const int64_t count = d->out.at[with + 1] - d->out.at[with];
+    return sends ? ki_wire_send(d->p, with, &count, sizeof count)
+                 : ki_wire_receive(d->p, with, &d->in.at[with + 1], sizeof count);
+}
+
+static kiln_status swap_entries(struct dealing *d, int with, bool sends) {
+    struct dealt *dealt = sends ? &d->out : &d->in;
+    struct ki_entries *e = &dealt->entries;
+    const int64_t at = dealt->at[with], count = dealt->at[with + 1] - at;
+    struct ki_bytes *const parts[] = {&e->row, &e->col, &e->value};
+    kiln_status status = KILN_OK;
+    for (int i = 0; i < 3; i++) {
+        const int64_t size = i < 2 ? 4 : 8;
+        TRY(sends ? ki_wire_send(d->p, with, parts[i]->data + at * size, count * size)
+                  : ki_wire_receive(d->p, with, parts[i]->data + at * size, count * size));
+    }
+done:
+    return status;
+}
+
+static void keep_own(struct dealing *d) {
+    const int own = d->p->transport.rank;
+    const int64_t from = d->out.at[own], count = d->out.at[own + 1] - from, to = d->in.at[own];
+    if (count == 0) return;
+    memcpy(d->in.entries.row.data + to * 4, d->out.entries.row.data + from * 4, (size_t)count * 4);
+    memcpy(d->in.entries.col.data + to * 4, d->out.entries.col.data + from * 4, (size_t)count * 4);
+    memcpy(d->in.entries.value.data + to * 8, d->out.entries.value.data + from * 8, (size_t)count * 8);
+}
+
+/* All have their entries in order, or not all, and nobody sends any. */
+static kiln_status exchange(struct dealing *d, bool *well) {
+    const int own = d->p->transport.rank, count = d->p->transport.count;
+    kiln_status status;
+    TRY(meet_all(d, swap_count));
+    d->in.at[own + 1] = d->out.at[own + 1] - d->out.at[own];
+    add_up(d->in.at, count);
+    if (d->outcome == KILN_OK) d->outcome = make_room(&d->in, count);
+    int64_t *scratch = d->p->piece;
+    TRY(all_well(d, scratch, well));
+    if (!*well) goto done;
+    TRY(meet_all(d, swap_entries));
+    keep_own(d);
+    ki_entries_free(&d->out.entries);
+done:
+    return status;
+}
+
+/* A process without rows has no arrays, either. */
+static kiln_status make_table(struct dealing *d, struct ki_table *table) {
+    const int64_t *first = d->first + d->p->transport.rank;
+    if (first[1] > first[0])
+        return ki_market_table(table, &d->in.entries, &d->part.header, first[0], first[1] - first[0],
+                               d->options);
+    table->format = d->part.header.array ? KILN_DENSE : KILN_CSR;
+    table->cols = d->part.header.cols;
+    return KILN_OK;
+}
+
+static kiln_status deal(struct dealing *d, struct ki_table *table) {
+    bool well;
+    kiln_status status;
+    TRY(all_well(d, d->p->piece, &well));
+    if (!well) goto done;
+    TRY(count_all(d, d->p->piece, &well));
+    if (!well) goto done;
+    d->outcome = ki_market_place(&d->part, ((const int64_t *)d->p->piece)[d->p->transport.rank]);
+    TRY(all_well(d, d->first, &well));
+    if (!well) goto done;
+    TRY(cut_rows(d));
+    d->outcome = sort_own(d);
+    TRY(exchange(d, &well));
+    if (!well) goto done;
+    d->outcome = make_table(d, table);
+done:
+    return status;
+}
+
+kiln_status ki_deal_entries(struct kiln_processes *p, struct ki_table *table, int64_t *bytes,
+                            const char *path, const kiln_read_options *options, kiln_status *outcome) {
+    struct dealing d = {.p = p, .options = options};
+    const struct ki_part part = {.number = p->transport.rank, .count = p->transport.count};
+    kiln_status status;
+    d.outcome = make_lists(&d);
+    if (d.outcome == KILN_OK) d.outcome = ki_market_part_read(&d.part, path, options, part);
+    *bytes = d.part.bytes;
+    status = deal(&d, table);
+    *outcome = d.outcome;
+    clear(&d);
+    return status;
+}
