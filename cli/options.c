@@ -165,6 +165,11 @@ const struct option tool_options[] = {
     {"format", 0, OPTION_CHOICE, GROUP_DATA, READS, "FORMAT", FORMATS, "auto", ANY,
      "Format of the input; auto goes by content and name. All are also read through gzip and zstd.",
      AT(format)},
+    {"parts", 0, OPTION_TEXT, GROUP_DATA, SHARED, "PATTERN", NULL, NULL, ANY,
+     "Data in several files, read as one: those that the pattern names, in quotes as --parts 'part-*.npz', "
+     "in "
+     "the order of their names.",
+     AT(parts)},
     {"to", 0, OPTION_CHOICE, GROUP_DATA, BIT(CONVERT), "FORMAT", OUTPUTS, "auto", ANY,
      "Format of the output; auto goes by its name.", AT(to)},
     {"targets-to", 0, OPTION_OUTPUT, GROUP_DATA, BIT(CONVERT), "FILE", NULL, NULL, ANY,

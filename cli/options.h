@@ -27,7 +27,7 @@ struct settings {
     const char *class_weight, *warm_start, *select, *checkpoint, *resume;
     double checkpoint_every;
     bool probabilities, decision;
-    const char *format, *target, *target_file, *vocabulary, *to, *targets_to;
+    const char *format, *parts, *target, *target_file, *vocabulary, *to, *targets_to;
     const char *features, *ignore, *categorical, *numeric, *reference; /* columns of a CSV file */
     const char *missing, *missing_words, *unseen, *extra_columns;
     bool decimal_comma;

@@ -12,6 +12,7 @@
 
 #include "commands.h"
 #include "help.h"
+#include "parts.h"
 #include "suggest.h"
 
 struct parser {
@@ -372,6 +373,11 @@ static bool check(struct parser *parser) {
     if (!verb || command->settings.help || command->settings.version) return true;
     if (!set_values(parser)) return false;
     size_options(command);
+    const char *wrong, *advice;
+    if (!parts_add(command, &wrong, &advice)) {
+        complain(parser->problem, "--parts '%.200s': %s", command->settings.parts, wrong);
+        return hint(parser->problem, "%s", advice);
+    }
     if (command->count >= verb->least) return true;
     complain(parser->problem, "%s needs %s", verb->name, verb->arguments);
     return hint(parser->problem, "usage: kiln %s %s [OPTION ...]", verb->name, verb->arguments);

@@ -71,19 +71,20 @@ static void end_all(const struct link *link) {
 static void *run(void *of) {
     struct link *link = of;
     struct watch *watch = link->watch;
-    double heard = now(), sent = 0, before = now();
+    double silent = 0, sent = 0, before = now();
     while (!watch->stop) {
-        const double time = now();
-        if (time - before > watch->limit / 4) heard = time; /* this process itself stood still */
+        const double time = now(), most = watch->limit / 4;
+        silent += time - before < most ? time - before
+                                       : most; /* what this process itself stood still counts little */
         before = time;
         pthread_mutex_lock(&link->lock);
         if (time - sent >= 1) {
             send_beat(watch);
             sent = time;
         }
-        if (take_beats(watch)) heard = time;
+        if (take_beats(watch)) silent = 0;
         pthread_mutex_unlock(&link->lock);
-        if (time - heard > watch->limit) end_all(link);
+        if (silent > watch->limit) end_all(link);
         nanosleep(&(struct timespec){.tv_nsec = NAP_NANOSECONDS}, NULL);
     }
     return NULL;

@@ -114,11 +114,9 @@ done:
 /* The first part has all of a file that is no plain one, or of a format that is not cut here. */
 static kiln_status read_undivided(struct ki_table *table, int64_t *bytes, const char *path,
                                   const kiln_read_options *options, struct ki_part part) {
-    kiln_read_options own = *options;
     kiln_file_format format = options->format;
-    own.more_count = 0;
     *bytes = 0;
-    return part.number > 0 ? KILN_OK : ki_table_read(table, &format, bytes, path, &own);
+    return part.number > 0 ? KILN_OK : ki_table_read(table, &format, bytes, path, options);
 }
 
 static bool is_cut_here(kiln_file_format format) {
@@ -191,7 +189,9 @@ kiln_status ki_part_read(struct ki_table *table, int64_t *bytes, const char *pat
     int64_t file;
     if (files >= part.count && files > 1) return read_files(table, bytes, path, options, part);
     const struct ki_part own = within(&file, files, part);
-    return read_one(table, bytes, file_of(path, options, file), format, options, own);
+    kiln_read_options alone = *options; /* readers of some formats take further files themselves */
+    alone.more_count = 0;
+    return read_one(table, bytes, file_of(path, options, file), format, &alone, own);
 }
 
 kiln_status ki_part_quotes(bool *odd, const char *path, const kiln_read_options *options,

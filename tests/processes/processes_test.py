@@ -95,7 +95,39 @@ def write_data(folder):
         with open(path(name), "wb") as file:
             file.write(npy("<f8", values, f"({ROWS}, {width})"))
     write_npz(path("x.npz"), rows)
+    for part in range(3):
+        write_npz(path(f"part-{part}.npz"), rows[part * ROWS // 3:(part + 1) * ROWS // 3])
+    write_quoted(path("quoted.csv"), rows, draw)
+    write_market(path, rows, draw)
     return path
+
+
+def write_quoted(path, rows, draw):
+    """Names and notes in quotes, of which the notes hold ends of lines, commas and quotes; short and long, so that any byte may begin a part."""
+    with open(path, "w") as file:
+        file.write('"the\n""note""",' + ",".join(f'"x{j}"' for j in range(COLUMNS)) + ",y\n")
+        for label, row in rows:
+            note = "".join(draw.choice(["\n", ",", '""', "word "]) for _ in range(draw.randrange(120)))
+            file.write(f'"{note}",' + ",".join(map(repr, row)) + f",{label}\n")
+
+
+def write_market(path, rows, draw):
+    """Entries in any order, some twice; a triangle of X^T X; and an array."""
+    entries = [(i + 1, j + 1, value) for i, (_, row) in enumerate(rows) for j, value in enumerate(row) if value]
+    entries += [(i, j, 0.5) for i, j, _ in entries[::7]]
+    draw.shuffle(entries)
+    with open(path("x.mtx"), "w") as file:
+        file.write(f"%%MatrixMarket matrix coordinate real general\n% a comment\n\n{ROWS} {COLUMNS} {len(entries)}\n")
+        file.writelines(f"{i} {j} {value!r}\n" for i, j, value in entries)
+    square = [[sum(row[i] * row[j] for _, row in rows[:200]) for j in range(i + 1)] for i in range(COLUMNS)]
+    with open(path("square.mtx"), "w") as file:
+        file.write(f"%%MatrixMarket matrix array real symmetric\n{COLUMNS} {COLUMNS}\n")
+        file.writelines(f"{square[i][j]!r}\n" for j in range(COLUMNS) for i in range(j, COLUMNS))
+    with open(path("triangle.mtx"), "w") as file:
+        file.write(f"%%MatrixMarket matrix coordinate integer skew-symmetric\n{COLUMNS} {COLUMNS} {COLUMNS * (COLUMNS - 1) // 2}\n")
+        file.writelines(f"{i + 1} {j + 1} {draw.randrange(-9, 9)}\n" for i in range(COLUMNS) for j in range(i))
+    with open(path("short.txt"), "w") as file:
+        file.writelines(f"{draw.gauss(0, 1)!r}\n" for _ in range(COLUMNS))
 
 
 def cases(path):
@@ -108,6 +140,13 @@ def cases(path):
     yield True, ["glm", path("x.npy"), "--target-file", path("y.npy")]
     yield True, ["linreg", path("x.npz"), "--target-file", path("y.npy")]
     yield True, ["kmeans", path("all.csv"), "-k", "3", "--seed", "1"]
+    yield True, ["linreg", path("quoted.csv"), "--target", "y", "--ignore", 'the\n"note"']
+    yield True, ["linreg", path("x.mtx"), "--target-file", path("y.npy")]
+    yield True, ["linreg", path("square.mtx"), "--target-file", path("short.txt"), "--l2", "1"]
+    yield True, ["linreg", path("triangle.mtx"), "--target-file", path("short.txt"), "--l2", "1"]
+    yield True, ["logreg", "--parts", path("part-?.npz"), "--target-file", path("y.npy")]
+    yield True, ["logreg", "--parts", path("part-*.npz"), "--target-file", path("y.npy")]
+    yield True, ["logreg", path("part-0.svm"), path("part-1.svm")]
     yield False, ["linreg", FLIGHTS, "--target", "arr_delay"]  # compressed, and with text
 
 
@@ -183,7 +222,19 @@ def check_errors(path, mpirun, environment):
     lines[2500] = "1 3:x\n"
     with open(path("bad.svm"), "w") as file:
         file.writelines(lines)
-    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["logreg", path("none.svm")], "cannot open"),
+    with open(path("x.mtx")) as file:
+        lines = file.readlines()
+    lines[30003] = "3 x 1\n"
+    with open(path("bad.mtx"), "w") as file:
+        file.writelines(lines)
+    with open(path("lost.mtx"), "w") as file:
+        file.writelines(lines[:30003])
+    targets = ["--target-file", path("y.npy")]
+    for case, message in ((["logreg", path("bad.svm")], "bad.svm:2501:"), (["linreg", path("bad.mtx"), *targets], "bad.mtx:30004:3:"),
+                          (["linreg", path("lost.mtx"), *targets], "the file ends after 29999 entries"),
+                          (["linreg", path("x.mtx"), *targets, "--strict"], "stands twice, first in"),
+                          (["linreg", "--parts", path("nothing-*")], "no file matches"),
+                          (["logreg", path("none.svm")], "cannot open"),
                           (["logreg", path("all.svm"), "--bogus"], "unknown option")):
         alone = run([KILN, *case, "-q"])
         together = run([mpirun, "-n", "3", KILN, *case, "--mpi", "-q"], environment)
