@@ -94,6 +94,23 @@ ALWAYS_INLINE void FN(store_doubles)(real *to, FN(vdouble) v) {
     for (int l = 0; l < DOUBLE_LANES; l++) to[l] = (real)v[l];
 }
 
+/* The same past the caches (store_past), where `to` begins as many numbers. */
+ALWAYS_INLINE void FN(store_doubles_past)(real *to, FN(vdouble) v) {
+#if defined(__AVX512F__)
+    if (real_bytes == 4)
+        _mm256_stream_ps((void *)to, _mm512_cvtpd_ps((__m512d)v));
+    else
+        _mm512_stream_pd((void *)to, (__m512d)v);
+#elif defined(__AVX2__)
+    if (real_bytes == 4)
+        _mm_stream_ps((void *)to, _mm256_cvtpd_ps((__m256d)v));
+    else
+        _mm256_stream_pd((void *)to, (__m256d)v);
+#else
+    FN(store_doubles)(to, v);
+#endif
+}
+
 /* The larger, or the NaN. */
 ALWAYS_INLINE FN(vdouble) FN(larger_doubles)(FN(vdouble) a, FN(vdouble) b) {
 #if defined(__AVX512F__)

@@ -8,9 +8,16 @@ enum {
     FN(BATCH_SIDE) = 16,
     FN(BATCH_BLOCK) = 1024,
     FN(BATCH_SHORT) = 96,
-    FN(BATCH_AHEAD) = 2048,
+    FN(BATCH_AHEAD) =
+        8192, /* bytes: so far ahead two cores keep their memory busy, a quarter of it does not */
     FN(BATCH_SHORT_SCALED) = 64
 };
+
+/* Asks for what comes BATCH_AHEAD behind so many bytes. */
+ALWAYS_INLINE void FN(batch_ask)(const real *x, int64_t bytes) {
+    for (int64_t at = 0; at < bytes; at += 64)
+        __builtin_prefetch((const char *)x + FN(BATCH_AHEAD) + at, 0, 2);
+}
 
 /* Kinds whose part is one number, in double. */
 ALWAYS_INLINE double FN(batch_term)(double a, double x, int kind) {
@@ -56,8 +63,7 @@ ALWAYS_INLINE double FN(batch_sum)(const real *x, int64_t n, int kind) {
     double sum = 0;
     int64_t i = 0;
     for (; i + STEP <= n; i += STEP) {
-        for (int at = 0; at < STEP * real_bytes; at += 64)
-            __builtin_prefetch((const char *)(x + i) + FN(BATCH_AHEAD) + at, 0, 2);
+        FN(batch_ask)(x + i, STEP * real_bytes);
         for (int c = 0; c < CHAINS; c++) part[c] += FN(batch_terms)(x + i + c * L, kind);
     }
     for (; i + L <= n; i += L) part[0] += FN(batch_terms)(x + i, kind);
@@ -74,12 +80,14 @@ ALWAYS_INLINE real FN(batch_largest)(const real *x, int64_t n, bool negated) {
     real a = -(real)INFINITY;
     int64_t i = 0;
     for (int c = 0; c < CHAINS; c++) best[c] = a - (FN(vreal)){0};
-    for (; i + CHAINS * LANES <= n; i += CHAINS * LANES)
+    for (; i + CHAINS * LANES <= n; i += CHAINS * LANES) {
+        FN(batch_ask)(x + i, CHAINS * SIMD_BYTES);
         for (int c = 0; c < CHAINS; c++) {
             const FN(vreal) v = negated ? -FN(load)(x + i + c * LANES) : FN(load)(x + i + c * LANES);
             const FN(vmask) take = (v > best[c]) | ~((v > (real)0) | (v <= (real)0)); /* or NaN */
             best[c] = (FN(vreal))(((FN(vmask))v & take) | ((FN(vmask))best[c] & ~take));
         }
+    }
     for (int c = 0; c < CHAINS; c++)
         for (int l = 0; l < LANES; l++) a = best[c][l] > a || best[c][l] != best[c][l] ? best[c][l] : a;
     for (; i < n; i++) {
@@ -167,7 +175,6 @@ ALWAYS_INLINE FN(vdouble)
     const int64_t whole = n / L * L;
     FN(vdouble) a = none, b = none;
     int64_t i = 0;
-    __builtin_prefetch((const char *)x + FN(BATCH_AHEAD), 0, 2);
     if (shorter) return FN(batch_either)(last, FN(batch_terms)(x, kind), none);
     if (whole < n) a = FN(batch_either)(last, FN(batch_terms)(x + n - L, kind), none);
     for (; i + 2 * L <= whole; i += 2 * L) {
@@ -188,35 +195,38 @@ ALWAYS_INLINE FN(vdouble_mask) FN(batch_last)(int64_t n) {
 /* Vectors from `first` on while there are enough for a vector of results: a tree halves the lanes of `pieces` loads together. pieces < lanes:
  * so long are the vectors, of which a load takes several; else each has a piece. Constants: pieces, shorter. */
 ALWAYS_INLINE int64_t FN(batch_short)(real *result, const real *x, int64_t n, int64_t first, int64_t end,
-                                      int pieces, bool shorter, int kind) {
+                                      int pieces, bool shorter, bool past, int kind) {
     enum { L = DOUBLE_LANES };
     const FN(vdouble_mask) last = FN(batch_last)(n);
     for (; first + L <= end; first += L) {
         const real *from = x + first * n;
         FN(vdouble) part[L];
+        FN(batch_ask)(from, L * n * real_bytes);
 #pragma GCC unroll 8
         for (int l = 0; l < pieces; l++)
             part[l] = pieces < L ? FN(batch_terms)(from + l * L, kind)
                                  : FN(batch_lanes)(from + l * n, n, last, shorter, kind);
-        if (pieces < L) __builtin_prefetch((const char *)from + FN(BATCH_AHEAD), 0, 2);
 #pragma GCC unroll 3
         for (int left = pieces / 2; left > 0; left /= 2)
 #pragma GCC unroll 4
             for (int l = 0; l < left; l++) part[l] = FN(batch_neighbours)(part[2 * l], part[2 * l + 1], kind);
-        FN(store_doubles)(result + first, FN(batch_values)(part[0], kind, (double)n));
+        if (past)
+            FN(store_doubles_past)(result + first, FN(batch_values)(part[0], kind, (double)n));
+        else
+            FN(store_doubles)(result + first, FN(batch_values)(part[0], kind, (double)n));
     }
     return first;
 }
 
 /* Vectors [first, end) of `count`, as far as no load would go beyond the last; what follows is the caller's. */
 ALWAYS_INLINE int64_t FN(batch_side_by_side)(real *result, const real *x, int64_t n, int64_t first,
-                                             int64_t end, int64_t count, int kind) {
+                                             int64_t end, int64_t count, bool past, int kind) {
     enum { L = DOUBLE_LANES };
-    if (n == 1) return FN(batch_short)(result, x, 1, first, end, 1, false, kind);
-    if (n == 2) return FN(batch_short)(result, x, 2, first, end, 2, false, kind);
-    if (n == 4 && L > 4) return FN(batch_short)(result, x, 4, first, end, 4, false, kind);
-    if (n >= L) return FN(batch_short)(result, x, n, first, end, L, false, kind);
-    return FN(batch_short)(result, x, n, first, ki_min(end, count - ki_ceil_div(L, n)), L, true, kind);
+    if (n == 1) return FN(batch_short)(result, x, 1, first, end, 1, false, past, kind);
+    if (n == 2) return FN(batch_short)(result, x, 2, first, end, 2, false, past, kind);
+    if (n == 4 && L > 4) return FN(batch_short)(result, x, 4, first, end, 4, false, past, kind);
+    if (n >= L) return FN(batch_short)(result, x, n, first, end, L, false, past, kind);
+    return FN(batch_short)(result, x, n, first, ki_min(end, count - ki_ceil_div(L, n)), L, true, past, kind);
 }
 
 /* Columns [first, end) of a matrix: `stride` is 1, and blocks of columns go down the rows together. */
@@ -243,26 +253,38 @@ struct FN(batching) {
     bool past; /* the result is stored past the caches */
 };
 
-/* Vectors, all but those that the list of pieces has. */
+/* Vectors one after the other, all but those that the list of pieces has. */
+ALWAYS_INLINE void FN(batch_each)(const struct FN(batching) * of, int64_t first, int64_t end, int kind) {
+    const kiln_batch *b = of->batch;
+    const real *X = VALUES(of->X);
+    for (int64_t v = first; v < end; v++) {
+        const int64_t origin = b->offsets ? b->offsets[v] : b->first + v * b->stride;
+        const int64_t length = b->offsets ? b->offsets[v + 1] - origin : b->length;
+        if (length > KI_BATCH_LONG_CPU) continue;
+        VALUES(of->result)
+        [v] = (real)batch_value(FN(batch_piece)(X + origin, b->step, 0, length, kind), kind, (double)length);
+    }
+}
+
+/* The same, in the way that suits them. */
 ALWAYS_INLINE void FN(batch_vectors)(const struct FN(batching) * of, int64_t first, int64_t end, int kind) {
     const kiln_batch *b = of->batch;
     const real *X = VALUES(of->X);
     real *result = VALUES(of->result);
     const bool one_number = kind <= BATCH_MIN || kind == BATCH_MEAN,
                scaled = kind == BATCH_L2 && real_bytes == 8;
-    if (ki_batch_adjoins(b) && one_number && !scaled && b->length > 0 && b->length <= FN(BATCH_SHORT))
-        first = FN(batch_side_by_side)(result, X + b->first, b->length, first, end, b->count, kind);
-    if (!b->offsets && b->stride == 1 && b->step > 1) {
+    if (ki_batch_adjoins(b) && one_number && !scaled && b->length > 0 && b->length <= FN(BATCH_SHORT)) {
+        int64_t begin = first;
+        while (of->past && begin < end && (uintptr_t)(result + begin) % (DOUBLE_LANES * real_bytes) != 0)
+            begin++;
+        FN(batch_each)(of, first, begin, kind);
+        first = FN(batch_side_by_side)(result, X + b->first, b->length, begin, end, b->count, of->past, kind);
+        if (of->past) FN(end_of_stores_past)();
+    }
+    if (!b->offsets && b->stride == 1 && b->step > 1)
         FN(batch_columns)(result, X, b, first, end, kind);
-        return;
-    }
-    for (int64_t v = first; v < end; v++) {
-        const int64_t origin = b->offsets ? b->offsets[v] : b->first + v * b->stride;
-        const int64_t length = b->offsets ? b->offsets[v + 1] - origin : b->length;
-        if (length > KI_BATCH_LONG_CPU) continue;
-        result[v] =
-            (real)batch_value(FN(batch_piece)(X + origin, b->step, 0, length, kind), kind, (double)length);
-    }
+    else
+        FN(batch_each)(of, first, end, kind);
 }
 
 /* kind is a constant in each row, for the compiler to make a loop of its own of. */
@@ -307,6 +329,7 @@ void FN(batch_reduce)(kiln_matrix *result, const kiln_matrix *X, const kiln_batc
     struct FN(batching) of = {.result = result, .X = X, .batch = batch, .partial = partial, .kind = kind};
     const struct ki_batch_pieces *list = &batch->pieces;
     of.parts = ki_batch_shares(batch);
+    of.past = batch->count * real_bytes >= ki_limits.cpu_past_bytes;
     if (list->vectors < batch->count)
         ki_parallel(X->device->threads, of.parts, FN(batch_part_of_vectors), &of);
     ki_parallel(X->device->threads, (int)list->count, FN(batch_one_piece), &of);
@@ -327,7 +350,7 @@ ALWAYS_INLINE void FN(batch_multiply)(real *y, const real *x, int64_t n, real fa
     int64_t i = 0;
     for (; past && i < n && (uintptr_t)(y + i) % SIMD_BYTES != 0; i++) y[i] = factor * x[i];
     for (; past && i + LANES <= n; i += LANES) {
-        __builtin_prefetch((const char *)(x + i) + FN(BATCH_AHEAD), 0, 2);
+        FN(batch_ask)(x + i, SIMD_BYTES);
         FN(store_past)(y + i, factor * FN(load)(x + i));
     }
     for (; i < n; i++) y[i] = factor * x[i];
@@ -349,7 +372,7 @@ ALWAYS_INLINE int64_t FN(batch_scale_short)(const struct FN(batching) * of, int6
         real *y = Y + first * n;
         for (int64_t j = 0; j < n; j++) {
             const FN(vreal) scaled = FN(permuted)(factors, which[j]) * FN(load)(x + j * LANES);
-            __builtin_prefetch((const char *)(x + j * LANES) + FN(BATCH_AHEAD), 0, 2);
+            FN(batch_ask)(x + j * LANES, SIMD_BYTES);
             if (past)
                 FN(store_past)(y + j * LANES, scaled);
             else
