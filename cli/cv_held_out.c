@@ -27,14 +27,14 @@ int cv_held_out_new(struct validation *validation, const struct training *job) {
 }
 
 void cv_held_out_keep(const struct validation *validation, const struct training *job, int64_t value,
-                      const struct fitted *fitted, const double *inside) {
-    const int64_t rows = kiln_matrix_rows(kiln_data_X(job->data)), columns = columns_of(job);
+                      const struct fitted *fitted, const int64_t *rows) {
+    const int64_t all = kiln_matrix_rows(kiln_data_X(job->data)), columns = columns_of(job);
     const double *from =
         job->classes.count && job->loss.kind != KILN_LOSS_SOFTMAX ? fitted->scores : fitted->means;
     /* Of two classes the score, whose sign tells them apart; softmax's probabilities do that, too. */
-    double *to = validation->held_out ? validation->held_out + value * rows * columns : NULL;
-    for (int64_t i = 0; to && i < rows; i++)
-        if (inside[i]) memcpy(to + i * columns, from + i * columns, (size_t)columns * sizeof *to);
+    double *to = validation->held_out ? validation->held_out + value * all * columns : NULL;
+    for (int64_t i = 0; to && i < fitted->rows; i++)
+        memcpy(to + rows[i] * columns, from + i * columns, (size_t)columns * sizeof *to);
 }
 
 /* ---------------------------------------------------------------------------------------- writing */

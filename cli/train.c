@@ -209,7 +209,7 @@ int train_choose_solver(kiln_solver *choice, const struct training *job, const k
 }
 
 /* The library counts columns from 0 and knows no names. */
-static int fail_solving(const struct training *job) {
+int train_fail(const struct training *job) {
     const kiln_error *error = kiln_last_error();
     long long j;
     int length = 0;
@@ -223,12 +223,12 @@ static int fail_solving(const struct training *job) {
                             "column %lld%s", j + 1, what);
 }
 
-int train_solve(struct run *run, const struct training *job, const struct problem *problem,
-                kiln_report *report) {
+static int solve(struct run *run, const struct training *job, const struct problem *problem,
+                 kiln_report *report) {
     kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     double start = clock_seconds();
-    if (job->algorithm->solve(job, problem, report) != KILN_OK) return fail_solving(job);
+    if (job->algorithm->solve(job, problem, report) != KILN_OK) return train_fail(job);
     run->seconds.solve += run_account(run, &before, clock_seconds() - start);
     if (report->stopped_by == KILN_STOP_DIVERGED)
         return train_fail_diverged(run, report, kiln_matrix_type(job->W));
@@ -242,7 +242,7 @@ static int solve_last(struct run *run, struct training *job) {
                                     .control =
                                         checkpoint_control(run, talk_control("solve", tolerance_of(job)))};
     if (!job->scores) talk_unpolled();
-    return train_solve(run, job, &problem, &job->report);
+    return solve(run, job, &problem, &job->report);
 }
 
 /* The model that is kept, on all rows. */

@@ -38,6 +38,8 @@ struct algorithm {
     int (*inspect)(struct training *job);
     /* Everything else of the algorithm's own: loss; allocates W and b unless a warm start has. Returns 0 or an exit code. */
     int (*prepare)(struct run *run, struct training *job);
+    void (*set)(void *options, const struct training *job,
+                const struct problem *problem); /* the algorithm's options struct */
     kiln_status (*solve)(const struct training *job, const struct problem *problem, kiln_report *report);
     double (*l2_of_C)(double C);                      /* NULL: the algorithm has no C */
     const char *(*score)(const struct training *job); /* the metric that cross-validation goes by */
@@ -73,9 +75,7 @@ void train_free(struct training *job);
 
 /* W n x columns and b 1 x columns, zeros unless a warm start has filled them. */
 int train_allocate(struct run *run, struct training *job, int64_t columns);
-/* Solves one problem into *report (zeroed before); the seconds go to run->seconds.solve. */
-int train_solve(struct run *run, const struct training *job, const struct problem *problem,
-                kiln_report *report);
+int train_fail(const struct training *job); /* reports the library's error, in the data's words */
 /* What the library would do, with the penalty that is kept; 0 or an exit code. */
 int train_choose_solver(kiln_solver *choice, const struct training *job, const kiln_matrix *X);
 double train_given(const struct training *job,
@@ -88,7 +88,6 @@ struct fitted {
     int64_t rows;
     double *scores, *means, *truth, *weights;
 };
-int train_predict(struct fitted *fitted, const struct training *job); /* to be forgotten in any case */
 int train_judge(struct metrics *metrics, const struct training *job, const struct fitted *fitted,
                 const double *weights);
 void train_forget(struct fitted *fitted);

@@ -23,7 +23,7 @@ static int measure_linreg(struct training *job) {
     return 0;
 }
 
-int train_predict(struct fitted *fitted, const struct training *job) {
+static int predict(struct fitted *fitted, const struct training *job) {
     kiln_matrix *Eta = NULL;
     fitted->rows = kiln_matrix_rows(kiln_data_X(job->data));
     int code = linear_predictor(&Eta, kiln_data_X(job->data), job->W, job->b, job->offset);
@@ -78,7 +78,7 @@ int train_measure(struct run *run, struct training *job) {
         add_parameters(job);
     }
     struct fitted fitted = {0};
-    int code = train_predict(&fitted, job);
+    int code = predict(&fitted, job);
     if (!code) code = train_judge(&job->metrics, job, &fitted, fitted.weights);
     train_forget(&fitted);
     return code;

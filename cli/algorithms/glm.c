@@ -71,14 +71,20 @@ static int prepare_glm(struct run *run, struct training *job) {
     return 0;
 }
 
+static void set_glm(void *own, const struct training *job, const struct problem *problem) {
+    kiln_glm_options *options = own;
+    *options = *GIVEN(kiln_glm_options, job->settings);
+    options->family = job->loss.family;
+    options->parameter = job->loss.parameter;
+    options->l2 = problem->penalty.l2;
+    options->offset = job->offset;
+    options->standard_errors = job->errors;
+    TAKE_PROBLEM(*options, problem);
+}
+
 static kiln_status solve_glm(const struct training *job, const struct problem *problem, kiln_report *report) {
-    kiln_glm_options options = *GIVEN(kiln_glm_options, job->settings);
-    options.family = job->loss.family;
-    options.parameter = job->loss.parameter;
-    options.l2 = problem->penalty.l2;
-    options.offset = job->offset;
-    options.standard_errors = job->errors;
-    TAKE_PROBLEM(options, problem);
+    kiln_glm_options options;
+    set_glm(&options, job, problem);
     return kiln_glm(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 
@@ -104,6 +110,7 @@ const struct algorithm algorithm_glm = {.name = "glm",
                                         .check = check_glm,
                                         .inspect = inspect_glm,
                                         .prepare = prepare_glm,
+                                        .set = set_glm,
                                         .solve = solve_glm,
                                         .score = score_deviance};
 

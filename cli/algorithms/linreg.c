@@ -8,11 +8,17 @@ static int prepare_linreg(struct run *run, struct training *job) {
     return train_allocate(run, job, kiln_matrix_cols(kiln_data_y(job->data)));
 }
 
+static void set_linreg(void *own, const struct training *job, const struct problem *problem) {
+    kiln_linreg_options *options = own;
+    *options = *GIVEN(kiln_linreg_options, job->settings);
+    options->l2 = problem->penalty.l2;
+    TAKE_PROBLEM(*options, problem);
+}
+
 static kiln_status solve_linreg(const struct training *job, const struct problem *problem,
                                 kiln_report *report) {
-    kiln_linreg_options options = *GIVEN(kiln_linreg_options, job->settings);
-    options.l2 = problem->penalty.l2;
-    TAKE_PROBLEM(options, problem);
+    kiln_linreg_options options;
+    set_linreg(&options, job, problem);
     return kiln_linreg(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 
@@ -24,6 +30,7 @@ static const char *score_numbers(const struct training *job) {
 const struct algorithm algorithm_linreg = {.name = "linreg",
                                            .title = "linear regression",
                                            .prepare = prepare_linreg,
+                                           .set = set_linreg,
                                            .solve = solve_linreg,
                                            .score = score_numbers};
 

@@ -10,14 +10,20 @@ static int prepare_logreg(struct run *run, struct training *job) {
     return code;
 }
 
+static void set_logreg(void *own, const struct training *job, const struct problem *problem) {
+    kiln_logreg_options *options = own;
+    *options = *GIVEN(kiln_logreg_options, job->settings);
+    options->l2 = train_without_default(problem->penalty.l2);
+    options->l1 = problem->penalty.l1;
+    options->class_weights = job->class_weights;
+    options->balanced = job->balanced;
+    TAKE_PROBLEM(*options, problem);
+}
+
 static kiln_status solve_logreg(const struct training *job, const struct problem *problem,
                                 kiln_report *report) {
-    kiln_logreg_options options = *GIVEN(kiln_logreg_options, job->settings);
-    options.l2 = train_without_default(problem->penalty.l2);
-    options.l1 = problem->penalty.l1;
-    options.class_weights = job->class_weights;
-    options.balanced = job->balanced;
-    TAKE_PROBLEM(options, problem);
+    kiln_logreg_options options;
+    set_logreg(&options, job, problem);
     return kiln_logreg(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 
@@ -34,6 +40,7 @@ const struct algorithm algorithm_logreg = {.name = "logreg",
                                            .title = "logistic regression",
                                            .inspect = train_find_classes,
                                            .prepare = prepare_logreg,
+                                           .set = set_logreg,
                                            .solve = solve_logreg,
                                            .l2_of_C = logreg_l2,
                                            .score = score_log_loss};

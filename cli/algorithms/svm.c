@@ -31,12 +31,18 @@ static int prepare_svm(struct run *run, struct training *job) {
     return regression(job) ? train_allocate(run, job, 1) : train_prepare_classifier(run, job);
 }
 
+static void set_svm(void *own, const struct training *job, const struct problem *problem) {
+    kiln_svm_options *options = own;
+    *options = *GIVEN(kiln_svm_options, job->settings);
+    options->l2 = train_without_default(problem->penalty.l2);
+    options->class_weights = job->class_weights;
+    options->balanced = job->balanced;
+    TAKE_PROBLEM(*options, problem);
+}
+
 static kiln_status solve_svm(const struct training *job, const struct problem *problem, kiln_report *report) {
-    kiln_svm_options options = *GIVEN(kiln_svm_options, job->settings);
-    options.l2 = train_without_default(problem->penalty.l2);
-    options.class_weights = job->class_weights;
-    options.balanced = job->balanced;
-    TAKE_PROBLEM(options, problem);
+    kiln_svm_options options;
+    set_svm(&options, job, problem);
     return kiln_svm(job->W, job->b, kiln_data_X(job->data), kiln_data_y(job->data), &options, report);
 }
 
@@ -53,6 +59,7 @@ const struct algorithm algorithm_svm = {.name = "svm",
                                         .check = check_svm,
                                         .inspect = inspect_svm,
                                         .prepare = prepare_svm,
+                                        .set = set_svm,
                                         .solve = solve_svm,
                                         .l2_of_C = svm_l2,
                                         .score = score_svm};

@@ -211,6 +211,51 @@ typedef struct kiln_svm_options {
 KILN_API kiln_status kiln_svm(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
                               const kiln_svm_options *options, kiln_report *report);
 
+/* Models handed over by kiln_path: of the values first, ..., first + count - 1 of one fold. Value first + i has
+ * the columns i * k, ..., i * k + k - 1 of W and b, and reports[i]. All of it lasts until the callback
+ * returns. */
+typedef struct kiln_path_models {
+    int64_t fold, first, count;
+    const kiln_matrix *W, *b; /* n x (k count); 1 x (k count), NULL without an intercept */
+    const kiln_report *const *reports;
+} kiln_path_models;
+
+typedef struct kiln_path_options {
+    size_t size;
+    /* The penalties, `count` of each, best from the strongest to the weakest: a model is the start of the next
+     * one. 0 and KILN_NONE are none; NULL: as the algorithm's options have it */
+    const double *l2, *l1;
+    int64_t count;
+    const int32_t *fold;      /* m: the fold, 0 ... folds - 1, that holds a row out; NULL: all rows train */
+    int64_t folds;            /* 0 without `fold` */
+    const kiln_matrix *W, *b; /* the start of the first value of each fold, n x k and 1 x k; NULL: zeros */
+    int (*take)(void *user, const kiln_path_models *models); /* anything but 0 ends the path */
+    void *user;
+} kiln_path_options;
+
+/* Models along a path of penalties, for cross-validation in each of several folds: for each fold f, and in it
+ * for each value v in order, what kiln_NAME finds with weight 0 for the rows of fold f and the penalties of v,
+ * NAME one of linreg, logreg, glm, svm. `options` is its options struct, or NULL for its defaults; its l2, l1
+ * where the path gives them, weights and warm_start are those of each model, standard errors must not be asked
+ * for. k: columns of y for linreg; of W for the others.
+ * Every model meets the algorithm's own criterion, or its report says that it does not. What they can share
+ * they share:
+ *   linreg, where a Cholesky factor by columns is the solver and one walk over X gives the Gram matrix: one
+ *   such walk for all folds, whose sums add up to those of the rows that train; a factor for each model; one
+ *   pass for each fold, which checks all of its models at once: the true gradient of their sum with signs at
+ *   random. A fold where that misses the tolerance is trained in the way of the others. (folds + 3) (n + k +
+ *   1)^2 doubles.
+ *   others: one after the other, each started from the one before.
+ * `take` gets the models in order, several at once where they come together and predictions for all rows
+ * are at most 2^24 numbers.
+ * Errors: ERR_ARGUMENT (no such algorithm; a checkpoint in the control; standard errors; a fold or a penalty
+ * out of range; no take); ERR_CANCELLED (take or the control of `options` ended the path); those of
+ * kiln_NAME. What was handed over before stands.
+ * Determinism: as kiln_NAME. Cost: as above; m + n k doubles besides.
+ * Source: Freivalds, IFIP Congress 1977 (checks by random sums). */
+KILN_API kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X,
+                               const kiln_matrix *y, int64_t k, const kiln_path_options *path);
+
 /* What a model is worth, computed again by slow reference code: plain loops in at least f64, which share
  * nothing with the operations that trained it. */
 typedef struct kiln_verify_options {

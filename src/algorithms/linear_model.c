@@ -3,6 +3,8 @@
  * W n x k and, unless the model has no intercept, b 1 x k. A classifier has its classes, in ascending order, K x 1, and one
  * column of W for two of them, else one for each. */
 #include "algorithms/linear_model.h"
+
+#include "algorithms/path.h"
 #include "algorithms/linreg/linreg.h"
 #include "algorithms/newton/newton_dual.h"
 
@@ -145,6 +147,28 @@ static const kiln_option svm_options[] = {
         "takes no start; without it the one that is expected to be faster."),
 };
 
+/* ------------------------------------------------------------------------------------------- the paths */
+
+#define TRAIN(name)                                                                                          \
+    static kiln_status train_##name(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X,                    \
+                                    const kiln_matrix *y, const void *options, kiln_report *report) {        \
+        return kiln_##name(W, b, X, y, options, report);                                                     \
+    }
+TRAIN(linreg)
+TRAIN(logreg)
+TRAIN(glm)
+TRAIN(svm)
+
+#define PATH(name)                                                                                           \
+    .train = train_##name, .layout = KI_LAYOUT(kiln_##name##_options),                                       \
+    .weights = offsetof(kiln_##name##_options, weights),                                                     \
+    .warm_start = offsetof(kiln_##name##_options, warm_start),                                               \
+    .control = offsetof(kiln_##name##_options, control)
+static const struct ki_path_rule linreg_path = {PATH(linreg), .together = ki_linreg_together},
+                                 logreg_path = {PATH(logreg)}, svm_path = {PATH(svm)},
+                                 glm_path = {PATH(glm),
+                                             .errors = offsetof(kiln_glm_options, standard_errors)};
+
 /* -------------------------------------------------------------------------------------------- the rows */
 
 const struct ki_algorithm ki_algorithm_linreg = {.shown = {"linreg", "Train a linear regression",
@@ -155,6 +179,7 @@ const struct ki_algorithm ki_algorithm_linreg = {.shown = {"linreg", "Train a li
                                                  .loss = ki_loss_linreg,
                                                  .predict = ki_predict_linear,
                                                  .choose = ki_linreg_explain,
+                                                 .path = &linreg_path,
                                                  .passes = {40, 5, true}};
 
 const struct ki_algorithm ki_algorithm_logreg = {.shown = {"logreg", "Train a logistic regression",
@@ -165,6 +190,7 @@ const struct ki_algorithm ki_algorithm_logreg = {.shown = {"logreg", "Train a lo
                                                  .loss = ki_loss_logreg,
                                                  .predict = ki_predict_logreg,
                                                  .choose = ki_logreg_explain,
+                                                 .path = &logreg_path,
                                                  .passes = {60, 10, false}};
 
 const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generalised linear model",
@@ -178,6 +204,7 @@ const struct ki_algorithm ki_algorithm_glm = {.shown = {"glm", "Train a generali
                                               .check = check_glm,
                                               .loss = ki_loss_glm,
                                               .predict = ki_predict_glm,
+                                              .path = &glm_path,
                                               .passes = {60, 10, false}};
 
 const struct ki_algorithm ki_algorithm_svm = {
@@ -188,4 +215,5 @@ const struct ki_algorithm ki_algorithm_svm = {
     .loss = ki_loss_svm,
     .predict = ki_predict_linear,
     .choose = ki_svm_explain,
+    .path = &svm_path,
     .passes = {60, 10, false}};

@@ -20,6 +20,8 @@ enum { KI_RULES = 6, KI_TEXTS = 4 };
 /* How a topic model's A and B give a document's mixture of topics: A times the sums of B's columns, or A itself. */
 enum ki_topics { KI_TOPICS_NONE, KI_TOPICS_RATES, KI_TOPICS_SHARES };
 
+struct ki_path_rule;
+
 struct ki_algorithm {
     kiln_algorithm shown;
     /* What a model of it holds. A tensor that is not listed is refused: nobody would have checked it. */
@@ -37,6 +39,7 @@ struct ki_algorithm {
     enum ki_topics topics; /* topic models, which are factor models: kiln_perplexity */
     /* kiln_solver_choose, of a choice that holds what the table of options says; NULL: nothing to add. */
     kiln_status (*choose)(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
+    const struct ki_path_rule *path; /* kiln_path; NULL: it has none */
     /* Iterations that it takes on most data, each with a pass over X, and passes besides. per_column: it ends after as many
      * iterations as X has columns. */
     struct {

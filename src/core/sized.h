@@ -28,6 +28,7 @@
 #define KI_LAST_kiln_logreg_options solver
 #define KI_LAST_kiln_glm_options control
 #define KI_LAST_kiln_svm_options solver
+#define KI_LAST_kiln_path_options user
 #define KI_LAST_kiln_verify_options standardize
 #define KI_LAST_kiln_verification gap
 #define KI_LAST_kiln_hits_options solver

@@ -75,11 +75,17 @@ kiln_status ki_linreg_explain(kiln_solver *choice, const void *options, const ki
                               int64_t k); /* a row's `choose` */
 /* The walk and the moments from it; neither is there where it is not wanted or cannot be trusted. */
 kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y);
+/* walk->A and, with an intercept, walk->origin (zeros before), which have room, for the rows weighted by v (NULL: ones). */
+kiln_status ki_walk_sums(const struct ki_walk *walk, const kiln_matrix *X, const kiln_matrix *y,
+                         const kiln_matrix *v, bool intercept);
 /* Of the normal equations without the penalty, right-hand sides in columns n and on; of a target its sum of squares about the mean;
  * the mean of a column. */
 double ki_walk_element(const struct ki_system *system, int64_t i, int64_t j);
 double ki_walk_spread(const struct ki_system *system, int64_t target);
 double ki_walk_mean(const struct ki_system *system, int64_t j);
+double ki_walk_square(const struct ki_system *system, int64_t j); /* a column's sum of squares about zero */
+/* Whether all columns and targets can be told about their means, and there is weight. */
+bool ki_walk_sound(const struct ki_system *system);
 void ki_walk_free(struct ki_walk *walk);
 void ki_direct_free(struct ki_direct *direct);
 

@@ -47,17 +47,30 @@ done:
     return status;
 }
 
+double ki_walk_square(const struct ki_system *system, int64_t j) {
+    const struct ki_walk *walk = &system->walk;
+    const double product = walk->A[j * walk->size + walk->size - 1],
+                 weight = walk->A[walk->size * walk->size - 1];
+    return walk->A[j * (walk->size + 1)] + walk->origin[j] * (2 * product + weight * walk->origin[j]);
+}
+
 /* Whether column j can be told about its mean, and about zero is in the type's range. */
 static bool sound(const struct ki_system *system, int64_t j) {
     const struct ki_walk *walk = &system->walk;
     const bool narrow = kiln_matrix_type(system->X) == KILN_F32;
     const double most = narrow ? 1e34 : 1e300, about_c = walk->A[j * (walk->size + 1)],
                  product = walk->A[j * walk->size + walk->size - 1], spread = about_mean(walk, j, j),
-                 weight = walk->A[walk->size * walk->size - 1],
-                 square = about_c + walk->origin[j] * (2 * product + weight * walk->origin[j]);
+                 square = ki_walk_square(system, j);
     if (!isfinite(about_c) || !isfinite(product) || !(square < most)) return false;
     if (about_c == 0 && product == 0) return square == 0 || square > 1 / most;
     return spread > (narrow ? TRUST_F32 : TRUST_F64) * about_c && square > 1 / most;
+}
+
+bool ki_walk_sound(const struct ki_system *system) {
+    const struct ki_walk *walk = &system->walk;
+    for (int64_t j = 0; j < walk->size - 1; j++)
+        if (!sound(system, j)) return false;
+    return walk->A[walk->size * walk->size - 1] > 0;
 }
 
 static kiln_status moments_of(struct ki_moments *moments, const struct ki_system *system) {
@@ -73,10 +86,7 @@ static kiln_status moments_of(struct ki_moments *moments, const struct ki_system
     TRY(ki_vector_new(&made.mean, device, type, n, values));
     for (int64_t j = 0; j < n; j++) values[j] = about_mean(walk, j, j);
     TRY(ki_vector_new(&made.centred, device, type, n, values));
-    for (int64_t j = 0; j < n; j++)
-        values[j] =
-            walk->A[j * (walk->size + 1)] +
-            walk->origin[j] * (2 * walk->A[j * walk->size + walk->size - 1] + made.weight * walk->origin[j]);
+    for (int64_t j = 0; j < n; j++) values[j] = ki_walk_square(system, j);
     TRY(ki_vector_new(&made.square, device, type, n, values));
     *moments = made;
     made = (struct ki_moments){0};
@@ -86,12 +96,25 @@ done:
     return status;
 }
 
+kiln_status ki_walk_sums(const struct ki_walk *walk, const kiln_matrix *X, const kiln_matrix *y,
+                         const kiln_matrix *v, bool intercept) {
+    kiln_status status = KILN_OK;
+    kiln_matrix *c = NULL, *d = NULL;
+    if (intercept) {
+        TRY(origin_of(walk->origin, &c, X));
+        TRY(origin_of(walk->origin + walk->n, &d, y));
+    }
+    TRY(ki_gram_all(&(struct ki_gram){.X = X, .v = v, .c = c, .Y = y, .d = d, .all = walk->A}));
+done:
+    kiln_matrix_free(c);
+    kiln_matrix_free(d);
+    return status;
+}
+
 kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
     struct ki_walk *walk = &system->walk;
     const int64_t n = kiln_matrix_cols(system->X), k = kiln_matrix_cols(y), size = n + k + 1;
-    kiln_matrix *c = NULL, *d = NULL;
-    bool good = true;
     if (!system->direct.wanted || system->direct.by_rows || system->blocks > 1 ||
         !ki_gram_in_one_walk(system->X))
         return KILN_OK;
@@ -100,20 +123,12 @@ kiln_status ki_walk_measure(struct ki_moments *moments, struct ki_system *system
     walk->origin = ki_calloc((size_t)size * sizeof(double));
     if (!walk->A || !walk->origin)
         TRY(ki_fail_nomem((size_t)(size * size) * sizeof(double), "the normal equations"));
-    if (!system->options.no_intercept) {
-        TRY(origin_of(walk->origin, &c, system->X));
-        TRY(origin_of(walk->origin + n, &d, y));
-    }
-    TRY(ki_gram_all(&(struct ki_gram){
-        .X = system->X, .v = system->options.weights, .c = c, .Y = y, .d = d, .all = walk->A}));
+    TRY(ki_walk_sums(walk, system->X, y, system->options.weights, !system->options.no_intercept));
     system->passes++;
-    for (int64_t j = 0; j < n + k && good; j++) good = sound(system, j);
-    if (good && walk->A[size * size - 1] > 0)
+    if (ki_walk_sound(system))
         TRY(moments_of(moments, system));
     else
         ki_walk_free(walk);
 done:
-    kiln_matrix_free(c);
-    kiln_matrix_free(d);
     return status;
 }

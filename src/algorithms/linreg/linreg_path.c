@@ -1,0 +1,411 @@
+/* Least squares for all penalties and folds of a path at once.
+ *
+ * The normal equations of the rows that a fold trains on are the sum of those of the rows that the other folds hold out: sums of
+ * squares add up, and nothing cancels, as it would where a fold's own were taken off the whole. One walk over X for each fold,
+ * which skips the rows of weight 0, is one walk in all. A model is then a factor of n x n on the host,
+ *
+ *   D^-1 (G + L) D^-1 = U^T U,   D^2 the diagonal of G + L,   corrected by the residual of these equations.
+ *
+ * What that residual does not show is how far G, which is rounded, is from the true one. The difference is linear in the
+ * coefficients, so one pass tells for all models of a fold: of their sum with signs at random the true gradient, less what G makes
+ * of it, has about the length that the single differences have together (Freivalds, 1977, checks products so). Where a fold misses
+ * the tolerance with that added it is trained one model after the other, as all are where no such walk is to be had. */
+#include "algorithms/linreg/linreg.h"
+#include "algorithms/path.h"
+
+enum {
+    FOLDS_MOST = 64,
+    ROOM = 1 << 26,      /* doubles of all walks, and of all coefficients: half a gigabyte */
+    PREDICTED = 1 << 24, /* numbers that predictions of the models given at once may be */
+    CORRECTIONS = 4
+};
+
+/* All that is shared. Arrays of a fold's models have the value first, then the target. */
+struct together {
+    struct ki_path *path;
+    struct ki_system system; /* of the fold at hand: its walk has the rows that it trains on */
+    int64_t n, k, count, folds, size;
+    bool narrow;
+    double start;
+    double *parts;          /* folds x size x size: the walks; without folds the only one */
+    double *G, *U;          /* n x n: the centred Gram matrix; of one model */
+    double *penalty, *root; /* n: L; 1 / D, 0 for columns left out */
+    double *w, *r, *data;   /* n: of one target; what is left of the equations; without the penalty's part */
+    double *room;           /* m */
+    kiln_matrix *weights;   /* m x 1 */
+    /* of each model of the fold at hand: n x (count k) coefficients, intercepts; and by target and value */
+    double *W, *b, *relative, *rss, *squares;
+    /* the sum of the models with signs, each divided by its first gradient's length: coefficients; what G makes of the gradient;
+     * intercept; the parts of the targets */
+    double *mixed, *claimed, shift, *parts_of_y;
+    double tss;
+    uint64_t sign;
+    bool good;
+};
+
+static bool next_sign(uint64_t *state) { /* xorshift, Marsaglia, 2003 */
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state >> 63;
+}
+
+/* ---- what is there ---- */
+
+static bool applies(const struct together *t) {
+    const struct ki_path *path = t->path;
+    const kiln_linreg_options *options = &t->system.options;
+    struct ki_direct direct = {0};
+    const kiln_matrix *X = path->X, *y = path->y;
+    if (kiln_matrix_format(y) != KILN_DENSE || kiln_matrix_type(y) != kiln_matrix_type(X) ||
+        kiln_matrix_device(y) != kiln_matrix_device(X) || kiln_matrix_rows(y) != kiln_matrix_rows(X) ||
+        kiln_matrix_cols(y) != path->k || t->n == 0 || kiln_matrix_rows(X) == 0 || t->folds > FOLDS_MOST)
+        return false;
+    if (options->standardize && options->no_intercept) return false; /* variances are about the means */
+    if (ki_linreg_check_solver(options) != KILN_OK || !ki_gram_in_one_walk(X) ||
+        (double)(t->folds + 3) * (double)t->size * (double)t->size > ROOM ||
+        (double)t->n * (double)t->k * (double)t->count > ROOM)
+        return false;
+    return ki_linreg_choose(&direct, X, options) == KILN_LINREG_CHOLESKY && !direct.by_rows;
+}
+
+static kiln_status make_room(struct together *t) {
+    kiln_status status;
+    const int64_t n = t->n, models = t->count * t->k, m = kiln_matrix_rows(t->path->X);
+    const struct {
+        double **at;
+        int64_t count;
+    } arrays[] = {{&t->parts, t->folds * t->size * t->size},
+                  {&t->system.walk.A, t->size * t->size},
+                  {&t->system.walk.origin, t->size},
+                  {&t->G, n * n},
+                  {&t->U, n * n},
+                  {&t->penalty, n},
+                  {&t->root, n},
+                  {&t->w, n},
+                  {&t->r, n},
+                  {&t->data, n},
+                  {&t->room, m},
+                  {&t->W, n * models},
+                  {&t->b, models},
+                  {&t->relative, models},
+                  {&t->rss, models},
+                  {&t->squares, models},
+                  {&t->mixed, n},
+                  {&t->claimed, n},
+                  {&t->parts_of_y, t->k}};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
+        int64_t bytes;
+        *arrays[i].at = ki_mul(arrays[i].count, sizeof(double), &bytes) ? ki_calloc((size_t)bytes) : NULL;
+        if (!*arrays[i].at)
+            return ki_fail_nomem((size_t)arrays[i].count * sizeof(double), "the models of a path");
+    }
+    TRY(kiln_matrix_dense(&t->weights, kiln_matrix_device(t->path->X), kiln_matrix_type(t->path->X), m, 1,
+                          NULL));
+done:
+    return status;
+}
+
+static void release(struct together *t) {
+    double *const arrays[] = {t->parts,   t->G,     t->U,       t->penalty,    t->root,     t->w,
+                              t->r,       t->data,  t->room,    t->W,          t->relative, t->rss,
+                              t->squares, t->mixed, t->claimed, t->parts_of_y, t->b};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) ki_free(arrays[i]);
+    kiln_matrix_free(t->weights);
+    ki_walk_free(&t->system.walk);
+}
+
+static kiln_status told(struct together *t, const char *phase, int64_t done, int64_t total) {
+    const kiln_control *control = &t->system.options.control;
+    const kiln_progress now = {.phase = phase,
+                               .done = done,
+                               .total = total,
+                               .objective = (double)NAN,
+                               .residual = (double)NAN,
+                               .seconds = ki_clock() - t->start,
+                               .bytes = t->system.passes * ki_bytes_of(t->path->X)};
+    return control->progress && control->progress(control->user, &now) ? ki_path_stopped() : KILN_OK;
+}
+
+static kiln_status walk_folds(struct together *t) {
+    kiln_status status = KILN_OK;
+    const struct ki_path *path = t->path;
+    const bool intercept = !t->system.options.no_intercept;
+    struct ki_walk walk = t->system.walk;
+    for (int64_t f = 0; f < t->folds; f++) {
+        walk.A = t->parts + f * t->size * t->size;
+        TRY(told(t, "fold", f, t->folds));
+        if (path->asked.fold) TRY(ki_path_weigh(t->weights, t->room, path, f, true));
+        TRY(ki_walk_sums(&walk, path->X, path->y, path->asked.fold ? t->weights : t->system.options.weights,
+                         intercept));
+    }
+    t->system.passes++;
+done:
+    return status;
+}
+
+/* ---- a fold's equations ---- */
+
+static void add_up(struct together *t, int64_t f) {
+    const int64_t square = t->size * t->size;
+    double *A = t->system.walk.A;
+    memset(A, 0, (size_t)square * sizeof *A);
+    for (int64_t g = 0; g < t->folds; g++) {
+        if (g == f && t->path->asked.fold) continue;
+        for (int64_t i = 0; i < square; i++) A[i] += t->parts[g * square + i];
+    }
+    t->system.weight = A[square - 1];
+    for (int64_t i = 0; i < t->n; i++)
+        for (int64_t j = i; j < t->n; j++)
+            t->G[i * t->n + j] = t->G[j * t->n + i] = ki_walk_element(&t->system, i, j);
+}
+
+/* Whether target c is a constant, or its gradient at zero, of that length, nothing but rounding. */
+static bool is_nothing(const struct together *t, int64_t c, double length) {
+    const struct ki_system *system = &t->system;
+    const double epsilon = ki_epsilon(kiln_matrix_type(system->X)), spread = ki_walk_spread(system, c),
+                 mean = ki_walk_mean(system, t->n + c), square = ki_walk_element(system, t->n + c, t->n + c);
+    double magnification = 0;
+    for (int64_t j = 0; j < t->n; j++) magnification += t->root[j] * t->root[j] * ki_walk_square(system, j);
+    return spread <= 64 * epsilon * epsilon * (spread + system->weight * mean * mean) ||
+           !(length > 16 * epsilon * sqrt(magnification * square));
+}
+
+/* L and D for the strength l2. */
+static void penalise(struct together *t, double l2) {
+    for (int64_t j = 0; j < t->n; j++) {
+        const double diagonal = t->G[j * t->n + j];
+        t->penalty[j] = l2 * (t->system.options.standardize ? diagonal / t->system.weight : 1);
+        t->root[j] = diagonal > 0 ? 1 / sqrt(diagonal + t->penalty[j]) : 0;
+    }
+}
+
+/* U for the strength l2; false: G + L is not positive. */
+static bool factorise(struct together *t, double l2) {
+    const int64_t n = t->n;
+    penalise(t, l2);
+    for (int64_t j = 0; j < n; j++) t->r[j] = 1;
+    for (int64_t i = 0; i < n; i++) {
+        t->U[i * n + i] = 1;
+        for (int64_t j = i + 1; j < n; j++) t->U[i * n + j] = t->root[i] * t->G[i * n + j] * t->root[j];
+    }
+    struct ki_factorisation factor = {.U = t->U, .size = n, .scale = t->r, .part = t->narrow ? 1e-6 : 1e-12};
+    ki_factorise(&factor, INFINITY);
+    return !factor.failed;
+}
+
+/* What is left of the equations of target c at w, with and without the penalty's part; returns the length, columns scaled. */
+static double leave(struct together *t, int64_t c) {
+    const int64_t n = t->n;
+    double square = 0;
+    for (int64_t i = 0; i < n; i++) {
+        double sum = ki_walk_element(&t->system, i, n + c);
+        for (int64_t j = 0; j < n; j++) sum -= t->G[i * n + j] * t->w[j];
+        t->data[i] = sum;
+        t->r[i] = sum - t->penalty[i] * t->w[i];
+        square += t->root[i] * t->r[i] * t->root[i] * t->r[i];
+    }
+    return sqrt(square);
+}
+
+/* Model `at`, of target c, by the factor that is there. */
+static void solve(struct together *t, int64_t c, int64_t at) {
+    const int64_t n = t->n, models = t->count * t->k;
+    const struct ki_system *system = &t->system;
+    memset(t->w, 0, (size_t)n * sizeof *t->w);
+    const double first = leave(t, c);
+    if (is_nothing(t, c, first)) t->good = false;
+    double length = first;
+    for (int i = 0; i < CORRECTIONS && length > 0.01 * system->options.tolerance * first; i++) {
+        for (int64_t j = 0; j < n; j++) t->r[j] *= t->root[j];
+        ki_substitute(t->U, t->r, n);
+        for (int64_t j = 0; j < n; j++) t->w[j] += t->root[j] * t->r[j];
+        for (int64_t j = 0; j < n && t->narrow; j++) t->w[j] = (float)t->w[j];
+        length = leave(t, c);
+    }
+    double b = system->options.no_intercept ? 0 : ki_walk_mean(system, n + c), square = 0,
+           rss = ki_walk_element(system, n + c, n + c);
+    const double part = (next_sign(&t->sign) ? 1 : -1) / first;
+    for (int64_t j = 0; j < n; j++) {
+        if (!system->options.no_intercept) b -= ki_walk_mean(system, j) * t->w[j];
+        rss -= t->w[j] * (ki_walk_element(system, j, n + c) + t->data[j]);
+        square += t->penalty[j] * t->w[j] * t->w[j];
+        t->W[j * models + at] = t->w[j];
+        t->mixed[j] += part * t->w[j];
+        t->claimed[j] += part * t->data[j];
+    }
+    t->b[at] = t->narrow ? (float)b : b;
+    t->shift += part * t->b[at];
+    t->parts_of_y[c] += part;
+    t->relative[at] = length / first;
+    t->rss[at] = fmax(rss, 0);
+    t->squares[at] = square;
+}
+
+/* All models of fold f, as far as G can tell. */
+static kiln_status solve_fold(struct together *t, int64_t f) {
+    kiln_status status = KILN_OK;
+    memset(t->mixed, 0, (size_t)t->n * sizeof *t->mixed);
+    memset(t->claimed, 0, (size_t)t->n * sizeof *t->claimed);
+    memset(t->parts_of_y, 0, (size_t)t->k * sizeof *t->parts_of_y);
+    t->shift = t->tss = 0;
+    add_up(t, f);
+    t->good = ki_walk_sound(&t->system);
+    for (int64_t c = 0; c < t->k && t->good; c++) t->tss += ki_walk_spread(&t->system, c);
+    for (int64_t v = 0; v < t->count && t->good; v++) {
+        TRY(told(t, "training", f * t->count + v, t->folds * t->count));
+        t->good = factorise(t, ki_path_l2(t->path, v));
+        for (int64_t c = 0; c < t->k && t->good; c++) solve(t, c, v * t->k + c);
+    }
+done:
+    return status;
+}
+
+/* ---- the check ---- */
+
+/* The true gradient of the sum of the models, minus sign, and the sum of its residuals. */
+static kiln_status take_gradient(double *gradient, double *sum, struct together *t) {
+    kiln_status status;
+    const struct ki_path *path = t->path;
+    const kiln_matrix *X = path->X;
+    kiln_device *device = kiln_matrix_device(X);
+    const kiln_type type = kiln_matrix_type(X);
+    const bool intercept = !t->system.options.no_intercept;
+    kiln_matrix *y = NULL, *w = NULL, *g = NULL, *b = NULL, *gb = NULL, *parts = NULL;
+    double value, shift = t->shift;
+    TRY(kiln_matrix_dense(&y, device, type, kiln_matrix_rows(X), 1, NULL));
+    TRY(kiln_matrix_dense(&g, device, type, t->n, 1, NULL));
+    TRY(kiln_matrix_dense(&b, device, type, 1, 1, NULL));
+    TRY(kiln_matrix_dense(&gb, device, type, 1, 1, NULL));
+    TRY(ki_vector_new(&w, device, type, t->n, t->mixed));
+    TRY(ki_vector_new(&parts, device, type, t->k, t->parts_of_y));
+    TRY(kiln_multiply(y, 1, KILN_PLAIN, path->y, parts, 0, NULL));
+    TRY(ki_vector_set(b, &shift));
+    const kiln_loss loss = {.kind = KILN_LOSS_SQUARED,
+                            .y = y,
+                            .weights = path->asked.fold ? t->weights : t->system.options.weights};
+    TRY(kiln_loss_gradient(&value, g, intercept ? gb : NULL, NULL, &loss, X, w, intercept ? b : NULL));
+    t->system.passes++;
+    TRY(ki_vector_get(gradient, g));
+    *sum = 0;
+    if (intercept) TRY(ki_vector_get(sum, gb));
+done:;
+    kiln_matrix *const all[] = {y, w, g, b, gb, parts};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) kiln_matrix_free(all[i]);
+    return status;
+}
+
+/* Adds to every model's residual how far G may be off, at the weakest penalty; whether all meet the tolerance. */
+static kiln_status check_fold(struct together *t, int64_t f) {
+    kiln_status status = KILN_OK;
+    double sum, square = 0, weakest = ki_path_l2(t->path, 0);
+    for (int64_t v = 1; v < t->count; v++) weakest = fmin(weakest, ki_path_l2(t->path, v));
+    penalise(t, weakest);
+    if (t->path->asked.fold) TRY(ki_path_weigh(t->weights, t->room, t->path, f, false));
+    TRY(take_gradient(t->w, &sum, t));
+    for (int64_t j = 0; j < t->n; j++) {
+        const double off = t->root[j] * (t->w[j] - ki_walk_mean(&t->system, j) * sum + t->claimed[j]);
+        square += off * off;
+    }
+    for (int64_t i = 0; i < t->count * t->k; i++) {
+        t->relative[i] += sqrt(square);
+        t->good = t->good && t->relative[i] <= t->system.options.tolerance && isfinite(t->b[i]);
+    }
+done:
+    return status;
+}
+
+/* ---- what is handed over ---- */
+
+static kiln_status write_report(kiln_report *report, const struct together *t, int64_t v) {
+    kiln_status status;
+    double rss = 0;
+    TRY(ki_report_begin(report));
+    report->converged = 1;
+    report->stopped_by = KILN_STOP_TOLERANCE;
+    report->iterations = 1;
+    report->tolerance = t->system.options.tolerance;
+    report->solver = "cholesky";
+    for (int64_t i = v * t->k; i < (v + 1) * t->k; i++) {
+        report->residual = fmax(report->residual, t->relative[i]);
+        report->objective += 0.5 * (t->rss[i] + t->squares[i]);
+        rss += t->rss[i];
+    }
+    ki_report_figure(report, "rss", rss);
+    ki_report_figure(report, "tss", t->tss);
+    ki_report_figure(report, "r2", t->tss > 0 ? 1 - rss / t->tss : (double)NAN);
+done:
+    return status;
+}
+
+/* Values [first, first + count). */
+static kiln_status give(struct together *t, int64_t f, int64_t first, int64_t count) {
+    kiln_status status = KILN_OK;
+    kiln_device *device = kiln_matrix_device(t->path->X);
+    const kiln_type type = kiln_matrix_type(t->path->X);
+    const int64_t columns = count * t->k, models = t->count * t->k;
+    kiln_matrix *W = NULL, *b = NULL;
+    kiln_report *reports = ki_calloc((size_t)count * sizeof *reports);
+    const kiln_report **list = ki_calloc((size_t)count * sizeof *list);
+    double *values = ki_alloc((size_t)(t->n * columns) * sizeof *values);
+    if (!reports || !list || !values)
+        TRY(ki_fail_nomem((size_t)(t->n * columns) * sizeof *values, "the models of a path"));
+    for (int64_t v = 0; v < count; v++) {
+        list[v] = &reports[v];
+        TRY(write_report(&reports[v], t, first + v));
+    }
+    for (int64_t j = 0; j < t->n; j++)
+        memcpy(values + j * columns, t->W + j * models + first * t->k, (size_t)columns * sizeof *values);
+    TRY(kiln_matrix_dense(&W, device, type, t->n, columns, NULL));
+    TRY(ki_vector_set(W, values));
+    memcpy(values, t->b + first * t->k, (size_t)columns * sizeof *values);
+    if (!t->system.options.no_intercept) TRY(kiln_matrix_dense(&b, device, type, 1, columns, NULL));
+    if (b) TRY(ki_vector_set(b, values));
+    TRY(ki_path_give(
+        t->path,
+        &(kiln_path_models){.fold = f, .first = first, .count = count, .W = W, .b = b, .reports = list}));
+done:
+    for (int64_t v = 0; reports && v < count; v++) kiln_report_free(&reports[v]);
+    ki_free(reports);
+    ki_free(list);
+    ki_free(values);
+    kiln_matrix_free(W);
+    kiln_matrix_free(b);
+    return status;
+}
+
+static kiln_status train_fold(struct together *t, int64_t f) {
+    kiln_status status;
+    const int64_t most = ki_max(PREDICTED / (kiln_matrix_rows(t->path->X) * t->k), 1);
+    TRY(solve_fold(t, f));
+    if (t->good) TRY(check_fold(t, f));
+    if (!t->good) return ki_path_fold(t->path, f);
+    for (int64_t v = 0; v < t->count; v += most) TRY(give(t, f, v, ki_min(most, t->count - v)));
+done:
+    return status;
+}
+
+kiln_status ki_linreg_together(bool *done, struct ki_path *path) {
+    kiln_status status = KILN_OK;
+    struct together t = {.path = path,
+                         .n = kiln_matrix_cols(path->X),
+                         .k = path->k,
+                         .count = path->asked.count,
+                         .folds = ki_max(path->asked.folds, 1),
+                         .narrow = kiln_matrix_type(path->X) == KILN_F32,
+                         .start = ki_clock(),
+                         .sign = 0x9E3779B97F4A7C15u};
+    t.size = t.n + t.k + 1;
+    t.system.X = path->X;
+    memcpy(&t.system.options, path->options, sizeof t.system.options);
+    if (t.system.options.tolerance == 0) t.system.options.tolerance = t.narrow ? 1e-5 : 1e-12;
+    if (!applies(&t)) return KILN_OK;
+    t.system.walk = (struct ki_walk){.n = t.n, .size = t.size};
+    TRY(make_room(&t));
+    TRY(walk_folds(&t));
+    for (int64_t f = 0; f < t.folds; f++) TRY(train_fold(&t, f));
+    *done = true;
+done:
+    release(&t);
+    return status;
+}

@@ -1,0 +1,212 @@
+/* kiln_path: one model after the other, each from the one before, in fold after fold.
+ *
+ * A fold is a weight vector: rows left out weigh 0, so X is never copied and every fold trains on the same matrix. An
+ * algorithm that can do better for all models at once has its own way, ki_path_rule.together. */
+#include "algorithms/path.h"
+
+#include "algorithms/checkpoint/checkpoint.h"
+
+static const char call[] = "kiln_path";
+
+static const kiln_option *option_named(const kiln_algorithm *shown, const char *name) {
+    for (int64_t i = 0; i < shown->option_count; i++)
+        if (strcmp(shown->options[i].name, name) == 0) return &shown->options[i];
+    return NULL;
+}
+
+static void *field(const struct ki_path *path, size_t offset) {
+    return path->options + offset;
+}
+
+static void set_real(struct ki_path *path, const char *name, const double *values, int64_t v) {
+    const kiln_option *option = option_named(path->shown, name);
+    if (!option || !values) return;
+    const double value = values[v] == 0 ? KILN_NONE : values[v];
+    memcpy(field(path, option->offset), &value, sizeof value);
+}
+
+double ki_path_l2(const struct ki_path *path, int64_t v) {
+    double value;
+    memcpy(&value, field(path, option_named(path->shown, "l2")->offset), sizeof value);
+    if (path->asked.l2) value = path->asked.l2[v];
+    return value == KILN_NONE ? 0 : value;
+}
+
+static bool has_intercept(const struct ki_path *path) {
+    int none;
+    memcpy(&none, field(path, option_named(path->shown, "no_intercept")->offset), sizeof none);
+    return !none;
+}
+
+kiln_status ki_path_weigh(kiln_matrix *weights, double *room, const struct ki_path *path, int64_t f,
+                          bool held_out) {
+    const int64_t rows = kiln_matrix_rows(path->X);
+    for (int64_t i = 0; i < rows; i++)
+        room[i] = (path->asked.fold[i] == f) == held_out ? (path->weights ? path->weights[i] : 1) : 0;
+    return ki_vector_set(weights, room);
+}
+
+kiln_status ki_path_stopped(void) {
+    return ki_fail(KILN_ERR_CANCELLED, "%s: the caller has ended it", call);
+}
+
+kiln_status ki_path_give(const struct ki_path *path, const kiln_path_models *models) {
+    return path->asked.take(path->asked.user, models) == 0 ? KILN_OK : ki_path_stopped();
+}
+
+/* ---- one after the other ---- */
+
+static kiln_status weigh_fold(struct ki_path *path, int64_t f) {
+    kiln_status status;
+    double *room = NULL;
+    int64_t bytes;
+    if (!path->asked.fold) return KILN_OK;
+    room = ki_mul(kiln_matrix_rows(path->X), sizeof *room, &bytes) ? ki_alloc((size_t)bytes) : NULL;
+    if (!room)
+        return ki_fail_nomem((size_t)kiln_matrix_rows(path->X) * sizeof *room, "the weights of a fold");
+    if (!path->trained)
+        TRY(kiln_matrix_dense(&path->trained, kiln_matrix_device(path->X), kiln_matrix_type(path->X),
+                              kiln_matrix_rows(path->X), 1, NULL));
+    TRY(ki_path_weigh(path->trained, room, path, f, false));
+    memcpy(field(path, path->rule->weights), &path->trained, sizeof path->trained);
+done:
+    ki_free(room);
+    return status;
+}
+
+/* A = what is given, or zeros. */
+static kiln_status begin(kiln_matrix *A, const kiln_matrix *given) {
+    kiln_status status;
+    double *one = NULL;
+    if (!given) return kiln_fill(A, 0);
+    one = ki_alloc((size_t)kiln_matrix_cols(A) * sizeof *one);
+    if (!one) return ki_fail_nomem((size_t)kiln_matrix_cols(A) * sizeof *one, "a start");
+    for (int64_t j = 0; j < kiln_matrix_cols(A); j++) one[j] = 1;
+    status = kiln_combine(A, one, given, NULL, NULL);
+    ki_free(one);
+    return status;
+}
+
+static kiln_status train(struct ki_path *path, int64_t f, int64_t v, kiln_matrix *W, kiln_matrix *b) {
+    kiln_status status;
+    kiln_report report = {0};
+    const kiln_report *reports = &report;
+    const int warm = v > 0 || path->asked.W;
+    set_real(path, "l2", path->asked.l2, v);
+    set_real(path, "l1", path->asked.l1, v);
+    memcpy(field(path, path->rule->warm_start), &warm, sizeof warm);
+    TRY(path->rule->train(W, b, path->X, path->y, path->options, &report));
+    if (report.stopped_by == KILN_STOP_CANCELLED) TRY(ki_path_stopped());
+    TRY(ki_path_give(
+        path, &(kiln_path_models){.fold = f, .first = v, .count = 1, .W = W, .b = b, .reports = &reports}));
+done:
+    kiln_report_free(&report);
+    return status;
+}
+
+kiln_status ki_path_fold(struct ki_path *path, int64_t f) {
+    kiln_status status;
+    kiln_device *device = kiln_matrix_device(path->X);
+    const kiln_type type = kiln_matrix_type(path->X);
+    kiln_matrix *W = NULL, *b = NULL;
+    TRY(weigh_fold(path, f));
+    TRY(kiln_matrix_dense(&W, device, type, kiln_matrix_cols(path->X), path->k, NULL));
+    if (has_intercept(path)) TRY(kiln_matrix_dense(&b, device, type, 1, path->k, NULL));
+    TRY(begin(W, path->asked.W));
+    if (b) TRY(begin(b, path->asked.b));
+    for (int64_t v = 0; v < path->asked.count; v++) TRY(train(path, f, v, W, b));
+done:
+    kiln_matrix_free(W);
+    kiln_matrix_free(b);
+    return status;
+}
+
+/* ---- the call ---- */
+
+static kiln_status check_values(const char *name, const double *values, int64_t count, bool known) {
+    if (values && !known)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: the algorithm has no penalty %s", call, name);
+    for (int64_t v = 0; values && v < count; v++)
+        if (!(values[v] >= 0 || values[v] == KILN_NONE) || isinf(values[v]))
+            return ki_fail(KILN_ERR_ARGUMENT, "%s: %s[%lld] is %g, but must be a number >= 0", call, name,
+                           (long long)v, values[v]);
+    return KILN_OK;
+}
+
+static kiln_status check_folds(const struct ki_path *path) {
+    const kiln_path_options *asked = &path->asked;
+    if (!asked->fold && asked->folds != 0)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: folds is %lld, and fold NULL", call, (long long)asked->folds);
+    for (int64_t i = 0; asked->fold && i < kiln_matrix_rows(path->X); i++)
+        if (asked->fold[i] < 0 || asked->fold[i] >= asked->folds)
+            return ki_fail(KILN_ERR_ARGUMENT, "%s: fold[%lld] is %d, but must be one of the %lld folds", call,
+                           (long long)i, asked->fold[i], (long long)asked->folds);
+    return KILN_OK;
+}
+
+static kiln_status check(const struct ki_path *path) {
+    kiln_status status;
+    const kiln_path_options *asked = &path->asked;
+    const int64_t n = kiln_matrix_cols(path->X);
+    const kiln_control *control = field(path, path->rule->control);
+    if (!asked->take || asked->count < 1 || path->k < 1)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
+                       !asked->take       ? "take is NULL"
+                       : asked->count < 1 ? "count must be positive"
+                                          : "k must be positive");
+    if (ki_checkpoint_kept(control) || ki_checkpoint_waits(control))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: a checkpoint is of one model", call);
+    if (path->rule->errors && *(kiln_matrix **)field(path, path->rule->errors))
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: standard errors are of one model", call);
+    TRY(check_values("l2", asked->l2, asked->count, true));
+    TRY(check_values("l1", asked->l1, asked->count, option_named(path->shown, "l1") != NULL));
+    TRY(check_folds(path));
+    if (asked->W) TRY(ki_check_matrix(call, "W", asked->W, path->X, n, path->k));
+    if (asked->b) TRY(ki_check_matrix(call, "b", asked->b, path->X, 1, path->k));
+done:
+    return status;
+}
+
+/* The weights of the rows to the host, of which those of the folds are made. */
+static kiln_status take_weights(struct ki_path *path) {
+    kiln_status status;
+    const int64_t rows = kiln_matrix_rows(path->X);
+    const kiln_matrix *weights;
+    int64_t bytes;
+    memcpy(&weights, field(path, path->rule->weights), sizeof weights);
+    if (!weights || !path->asked.fold) return KILN_OK;
+    TRY(ki_check_matrix(call, "weights", weights, path->X, rows, 1));
+    path->weights = ki_mul(rows, sizeof *path->weights, &bytes) ? ki_alloc((size_t)bytes) : NULL;
+    if (!path->weights) TRY(ki_fail_nomem((size_t)rows * sizeof *path->weights, "the weights of the rows"));
+    TRY(ki_vector_get(path->weights, weights));
+done:
+    return status;
+}
+
+kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X, const kiln_matrix *y,
+                      int64_t k, const kiln_path_options *given) {
+    kiln_status status;
+    struct ki_path path = {.X = X, .y = y, .k = k};
+    const struct ki_algorithm *found = ki_algorithm_named(algorithm);
+    bool done = false;
+    if (!X || !y || !found || !found->path)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: %s", call,
+                       !X   ? "X is NULL"
+                       : !y ? "y is NULL"
+                            : "there is no linear model of that name");
+    path.rule = found->path;
+    path.shown = &found->shown;
+    TRY(KI_TAKE(kiln_path_options, &path.asked, given));
+    path.options = ki_calloc(found->shown.options_bytes);
+    if (!path.options) TRY(ki_fail_nomem(found->shown.options_bytes, "the options"));
+    TRY(ki_take(path.options, options, path.rule->layout));
+    TRY(check(&path));
+    TRY(take_weights(&path));
+    if (path.rule->together) TRY(path.rule->together(&done, &path));
+    for (int64_t f = 0; !done && f < ki_max(path.asked.folds, 1); f++) TRY(ki_path_fold(&path, f));
+done:
+    kiln_matrix_free(path.trained);
+    ki_free(path.weights);
+    ki_free(path.options);
+    return status;
+}

@@ -1,0 +1,45 @@
+/* Models along a path of penalties, in folds (kiln_path): what the driver, path.c, and an algorithm with a way of its own share. */
+#ifndef KI_PATH_H
+#define KI_PATH_H
+
+#include "algorithms/algorithm.h"
+#include "algorithms/registry.h"
+
+struct ki_path;
+
+/* What kiln_path has to know of an algorithm. */
+struct ki_path_rule {
+    kiln_status (*train)(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, const kiln_matrix *y,
+                         const void *options, kiln_report *report);
+    const struct ki_layout *layout;              /* of its options struct */
+    size_t weights, warm_start, control, errors; /* offsets in it; 0: it has no such field */
+    kiln_status (*together)(
+        bool *, struct ki_path *); /* trains all models, unless *done = false; NULL: it has no such way */
+};
+
+struct ki_path {
+    const struct ki_path_rule *rule;
+    const kiln_algorithm *shown;
+    kiln_path_options asked;
+    char *options; /* the algorithm's own; the driver sets penalties, weights and warm_start for each model */
+    const kiln_matrix *X, *y;
+    int64_t k;
+    double *weights;      /* m, of the rows; NULL: ones */
+    kiln_matrix *trained; /* m x 1: the weights of a fold */
+};
+
+/* held_out: of the rows that fold f holds out; else of those that it trains on. room: m numbers. */
+kiln_status ki_path_weigh(kiln_matrix *weights, double *room, const struct ki_path *path, int64_t f,
+                          bool held_out);
+/* The strength of value v's l2. */
+double ki_path_l2(const struct ki_path *path, int64_t v);
+/* Trains fold f one model after the other. */
+kiln_status ki_path_fold(struct ki_path *path, int64_t f);
+/* To the caller. ERR_CANCELLED: he has had enough, which the second says of a control. */
+kiln_status ki_path_give(const struct ki_path *path, const kiln_path_models *models);
+kiln_status ki_path_stopped(void);
+
+/* linreg/linreg_path.c */
+kiln_status ki_linreg_together(bool *done, struct ki_path *path);
+
+#endif
