@@ -8,7 +8,7 @@
  * multipliers, which stops where both are small. As b - c, at the optimum, is almost linear in c, the last centres
  * say where it would be 0 (newton_centre.c), and few moves do.
  *
- * Sweeps are one thread's work. Classes go side by side. */
+ * Classes go side by side; where they are fewer than threads, two share the rows of one. */
 #include <stdio.h>
 
 #include "algorithms/newton/newton_centre.h"
@@ -39,7 +39,8 @@ struct descent {
     double weight;                   /* sum of s */
     bool uniform;
     struct problem *problems;
-    int count; /* at once */
+    int count;   /* at once */
+    bool shared; /* two threads a problem */
 };
 
 static bool possible(const struct ki_newton *newton) {
@@ -106,16 +107,17 @@ static void problem_free(struct problem *problem) {
 
 static kiln_status problem_new(struct problem *problem, const struct descent *all) {
     const size_t m = (size_t)kiln_matrix_rows(all->newton->X), n = (size_t)kiln_matrix_cols(all->newton->X);
+    const size_t shared = all->shared ? KI_DUAL_PARTS * (n + 1) : 0; /* of `own` */
     const size_t k = (size_t)all->newton->k, stride = (size_t)ki_dual_stride((int64_t)k),
                  variables = k > 1 ? (m + ROOM) * stride : 2 * m;
     problem->y = ki_alloc(m * sizeof(double));
     problem->a = ki_alloc(variables * sizeof(double));
-    problem->dual.w = ki_alloc(n * stride * sizeof(double));
+    problem->dual.w = ki_alloc((n * stride + shared) * sizeof(double));
     problem->dual.b = ki_alloc(k * sizeof(double));
     problem->dual.order = ki_alloc(m * sizeof(int32_t));
     return problem->y && problem->a && problem->dual.w && problem->dual.b && problem->dual.order
                ? ki_centre_open(&problem->centre, (int64_t)k)
-               : ki_fail_nomem((variables + n * stride) * sizeof(double), "the dual");
+               : ki_fail_nomem((variables + n * stride + shared) * sizeof(double), "the dual");
 }
 
 /* Takes all rows in again. */
@@ -172,9 +174,12 @@ static kiln_status begin(struct problem *problem, const struct descent *all, int
                              .rest = problem->a + m * stride,
                              .w = dual->w,
                              .b = dual->b,
+                             .own = all->shared ? dual->w + n : NULL,
+                             .stretch = all->shared ? KI_DUAL_PARTS : 1,
                              .order = dual->order,
                              .random = SEED + (uint64_t) class};
     memset(dual->w, 0, (size_t)(n * stride) * sizeof *dual->w);
+    if (dual->own) memset(dual->own, 0, (size_t)(KI_DUAL_PARTS * (n + 1)) * sizeof *dual->own);
     memset(dual->b, 0, (size_t)k * sizeof *dual->b);
     ki_centre_begin(&problem->centre);
     problem->sweeps = 0;
@@ -201,7 +206,7 @@ static double imbalance(const struct problem *problem, double weight) {
 static void advance(struct problem *problem, const struct descent *all) {
     struct ki_dual *dual = &problem->dual;
     const double goal = CLOSE * all->newton->tolerance;
-    const int64_t most = dual->logistic ? SWEEPS_LOGISTIC : SWEEPS;
+    const int64_t most = dual->logistic ? (dual->own ? 2 : 1) * SWEEPS_LOGISTIC : SWEEPS;
     problem->work += (double)dual->active / (double)problem->total;
     const bool whole = dual->active == problem->total && isinf(dual->bound);
     ki_dual_sweep(dual);
@@ -308,6 +313,7 @@ kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *t
     kiln_status status;
     const int64_t threads = ki_max(ki_newton_threads(kiln_matrix_device(newton->X)), 1);
     struct descent all = {.newton = newton, .task = task, .count = (int)ki_min(task->problems, threads)};
+    all.shared = newton->k == 1 && threads >= 2 * all.count && ki_dual_shared(newton->X);
     TRY(prepare(&all));
     all.problems = ki_calloc((size_t)all.count * sizeof *all.problems);
     if (!all.problems) TRY(ki_fail_nomem((size_t)all.count * sizeof *all.problems, "the dual"));

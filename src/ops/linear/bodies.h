@@ -12,9 +12,10 @@
 /* clang-format off */
 #define KI_BODIES_linear(BODY)                                                                               \
     BODY(void, cg_step, (const struct ki_cg *step))                                                          \
+    BODY(void, dual_join, (struct ki_dual_join *join))                                                       \
     BODY(void, dual_measure, (double *square, const kiln_matrix *X, const double *reciprocal,                \
                               double bias_step))                                                             \
-    BODY(void, dual_sweep, (struct ki_dual *dual))                                                           \
+    BODY(void, dual_sweep, (struct ki_dual *dual, int64_t until))                                            \
     BODY(kiln_status, gram, (const struct ki_gram *gram))                                                    \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \
     BODY(void, pairs_run, (double *sums, const struct ki_pairs *pairs))                                      \

@@ -1,8 +1,12 @@
 /* Dual coordinate descent: see dual.h. */
 #include "ops/linear/dual.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "bodies/bodies.h"
 #include "core/size.h"
+#include "core/threads.h"
 #include "derived/select.h"
 
 bool ki_dual_possible(const kiln_matrix *X) {
@@ -27,8 +31,109 @@ double ki_dual_mean_square(const kiln_matrix *X) {
     return count > 0 ? sum / (double)count * (double)nnz / (double)X->rows : 0;
 }
 
+/* ---- a sweep ---- */
+
+enum { ROUNDS = 2 };           /* of a sweep: after each the parts' changes are added up */
+static const double WORTH = 4; /* entries for each number of w */
+
+bool ki_dual_shared(const kiln_matrix *X) {
+    return (double)X->nnz >= WORTH * (double)X->cols;
+}
+
+static void shuffle(struct ki_dual *dual) {
+    int32_t *order = dual->order;
+    for (int64_t k = 0; k < dual->active; k++) {
+        dual->random = dual->random * 6364136223846793005u + 1442695040888963407u;
+        const int64_t other = k + (int64_t)((dual->random >> 32) * (uint64_t)(dual->active - k) >> 32);
+        const int32_t i = order[other];
+        order[other] = order[k];
+        order[k] = i;
+    }
+}
+
+struct sweep {
+    struct ki_dual part[KI_DUAL_PARTS];
+    struct ki_dual_join join[KI_DUAL_PARTS];
+    int round;
+};
+
+static void open_parts(struct sweep *sweep, const struct ki_dual *dual) {
+    const int64_t n = dual->X->cols;
+    for (int p = 0; p < KI_DUAL_PARTS; p++) {
+        struct ki_dual *part = &sweep->part[p];
+        const int64_t first = ki_part_begin(dual->active, p, KI_DUAL_PARTS);
+        *part = *dual;
+        part->order += first;
+        part->active = ki_part_begin(dual->active, p + 1, KI_DUAL_PARTS) - first;
+        part->w = dual->own + p * (n + 1);
+        part->b = part->w + n;
+        *part->b = *dual->b;
+    }
+}
+
+static void descend(void *arg, int p) {
+    struct sweep *sweep = arg;
+    struct ki_dual part = sweep->part[p]; /* not in a line of memory of which another thread has the rest */
+    ki_bodies(part.X)->dual_sweep(&part, ki_part_begin(part.active, sweep->round + 1, ROUNDS));
+    sweep->part[p] = part;
+}
+
+static void join_stretch(void *arg, int p) {
+    struct sweep *sweep = arg;
+    ki_bodies(sweep->part[p].X)->dual_join(&sweep->join[p]);
+}
+
+/* Adds up what the parts changed, and learns how much of it they had in common. */
+static void join_parts(struct sweep *sweep, struct ki_dual *dual) {
+    const int64_t n = dual->X->cols;
+    const double inverse = 1 / dual->stretch, none = 0;
+    struct ki_dual *const part = sweep->part;
+    struct ki_dual_join bias = {
+        dual->b, {part[0].b, part[1].b}, dual->bias_step > 0 ? &dual->bias_step : &none, inverse, 1, 0, 0};
+    for (int p = 0; p < KI_DUAL_PARTS; p++) {
+        const int64_t j = ki_part_begin(n, p, KI_DUAL_PARTS);
+        sweep->join[p] = (struct ki_dual_join){.joined = dual->w + j,
+                                               .own = {part[0].w + j, part[1].w + j},
+                                               .reciprocal = dual->uniform ? NULL : dual->reciprocal + j,
+                                               .inverse = inverse,
+                                               .count = ki_part_begin(n, p + 1, KI_DUAL_PARTS) - j};
+    }
+    ki_parallel(dual->X->device->threads, KI_DUAL_PARTS, join_stretch, sweep);
+    ki_bodies(dual->X)->dual_join(&bias);
+    const double unit = dual->uniform && dual->reciprocal[0] > 0 ? 1 / dual->reciprocal[0] : 1;
+    const double apart = unit * (sweep->join[0].apart + sweep->join[1].apart) + bias.apart,
+                 together = unit * (sweep->join[0].together + sweep->join[1].together) + bias.together;
+    dual->stretch = apart > 0 ? fmin(fmax(together / apart, 1), KI_DUAL_PARTS) : dual->stretch;
+    for (int p = 0; p < KI_DUAL_PARTS; p++) part[p].stretch = dual->stretch;
+}
+
+static void close_parts(const struct sweep *sweep, struct ki_dual *dual) {
+    dual->kept = 0;
+    for (int p = 0; p < KI_DUAL_PARTS; p++) {
+        const struct ki_dual *part = &sweep->part[p];
+        memmove(dual->order + dual->kept, part->order, (size_t)part->kept * sizeof *part->order);
+        dual->kept += part->kept;
+        dual->violation += part->violation;
+        dual->worst = fmax(dual->worst, part->worst);
+    }
+}
+
 void ki_dual_sweep(struct ki_dual *dual) {
-    ki_bodies(dual->X)->dual_sweep(dual);
+    struct sweep sweep;
+    dual->violation = dual->worst = 0;
+    dual->met = dual->kept = 0;
+    shuffle(dual);
+    if (dual->own) {
+        open_parts(&sweep, dual);
+        for (sweep.round = 0; sweep.round < ROUNDS; sweep.round++) {
+            ki_parallel(dual->X->device->threads, KI_DUAL_PARTS, descend, &sweep);
+            join_parts(&sweep, dual);
+        }
+        close_parts(&sweep, dual);
+    } else {
+        ki_bodies(dual->X)->dual_sweep(dual, dual->active);
+    }
+    dual->active = dual->kept;
 }
 
 void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step) {

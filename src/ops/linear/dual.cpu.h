@@ -33,6 +33,7 @@ static double FN(dual_dot)(struct FN(dual_row) row, const double *w) {
 /* t_i += step. */
 static void FN(dual_add)(struct ki_dual *dual, struct FN(dual_row) row, double step) {
     double *w = dual->w;
+    step *= dual->stretch;
     *dual->b += step * dual->bias_step;
     if (dual->uniform) {
         step *= dual->reciprocal[0];
@@ -48,7 +49,7 @@ static bool FN(dual_hinge)(struct ki_dual *dual, int32_t i, struct FN(dual_row) 
     const double y = dual->y[i], a = dual->a[i];
     const double slope = y * (FN(dual_dot)(row, dual->w) + *dual->b) - 1 + a / s;
     if (a == 0 && slope > 0) return slope <= dual->bound;
-    const double best = fmax(a - slope / (dual->square[i] + 1 / s), 0);
+    const double best = fmax(a - slope / (dual->stretch * dual->square[i] + 1 / s), 0);
     dual->violation += s * slope * slope;
     dual->worst = fmax(dual->worst, fabs(slope));
     if (best == a) return true;
@@ -73,7 +74,8 @@ static double FN(dual_root)(double former, double slope_at, double square, doubl
 
 /* The smaller one of a and s - a, that neither loses its digits: the slope of the other is the same with its sign turned. */
 static void FN(dual_logistic)(struct ki_dual *dual, int32_t i, struct FN(dual_row) row, double s) {
-    const double square = dual->square[i], eta = dual->y[i] * (FN(dual_dot)(row, dual->w) + *dual->b);
+    const double square = dual->stretch * dual->square[i],
+                 eta = dual->y[i] * (FN(dual_dot)(row, dual->w) + *dual->b);
     const double off = dual->a[i] - s / (1 + exp(eta));
     const bool turned = 0.5 * square * (dual->rest[i] - dual->a[i]) + eta < 0;
     const double former = turned ? dual->rest[i] : dual->a[i];
@@ -227,7 +229,8 @@ static void FN(dual_ask)(const struct ki_dual *dual, int64_t k) {
     if (k + FN(DUAL_FAR) < dual->active) {
         const int32_t i = dual->order[k + FN(DUAL_FAR)];
         __builtin_prefetch(start + i);
-        __builtin_prefetch(dual->a + i * dual->stride);
+        __builtin_prefetch(dual->a + i * dual->stride, 1);
+        if (dual->logistic) __builtin_prefetch(dual->rest + i * dual->stride, 1);
         if (dual->y) __builtin_prefetch(dual->y + i);
         __builtin_prefetch(dual->square + i);
     }
@@ -238,28 +241,14 @@ static void FN(dual_ask)(const struct ki_dual *dual, int64_t k) {
     for (int64_t e = 0; e < entries; e += 64 / (int64_t)sizeof(real)) __builtin_prefetch(row.value + e);
 }
 
-static void FN(dual_shuffle)(struct ki_dual *dual) {
+void FN(dual_sweep)(struct ki_dual *dual, int64_t until) {
     int32_t *order = dual->order;
-    for (int64_t k = 0; k < dual->active; k++) {
-        dual->random = dual->random * 6364136223846793005u + 1442695040888963407u;
-        const int64_t other = k + (int64_t)((dual->random >> 33) % (uint64_t)(dual->active - k));
-        const int32_t i = order[other];
-        order[other] = order[k];
-        order[k] = i;
-    }
-}
-
-void FN(dual_sweep)(struct ki_dual *dual) {
-    int32_t *order = dual->order;
-    int64_t kept = 0;
-    dual->violation = dual->worst = 0;
-    FN(dual_shuffle)(dual);
-    for (int64_t k = 0; k < dual->active; k++) {
-        const int32_t i = order[k];
+    for (; dual->met < until; dual->met++) {
+        const int32_t i = order[dual->met];
         const double s = dual->s ? dual->s[i] : 1;
         const struct FN(dual_row) row = FN(dual_row_of)(dual->X, i);
         bool stays = true;
-        FN(dual_ask)(dual, k);
+        FN(dual_ask)(dual, dual->met);
         if (dual->k > 1)
             FN(dual_softmax)(dual, i, row, s);
         else if (dual->logistic)
@@ -267,10 +256,9 @@ void FN(dual_sweep)(struct ki_dual *dual) {
         else
             stays = FN(dual_hinge)(dual, i, row, s);
         if (!stays) continue;
-        order[k] = order[kept];
-        order[kept++] = i;
+        order[dual->met] = order[dual->kept];
+        order[dual->kept++] = i;
     }
-    dual->active = kept;
 }
 
 void FN(dual_measure)(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step) {
@@ -279,5 +267,36 @@ void FN(dual_measure)(double *square, const kiln_matrix *X, const double *recipr
         square[i] = bias_step;
         for (int64_t e = 0; e < row.count; e++)
             square[i] += (double)row.value[e] * (double)row.value[e] * reciprocal[row.col[e]];
+    }
+}
+
+/* ---- adding up ---- */
+
+/* `count` numbers from `at` on, a constant wherever this is inlined but for the last ones. */
+ALWAYS_INLINE void FN(dual_join_some)(struct ki_dual_join *join, int64_t at, int count, double *apart,
+                                      double *together) {
+    for (int l = 0; l < count; l++) {
+        const int64_t j = at + l;
+        const double before = join->joined[j], first = join->own[0][j] - before,
+                     second = join->own[1][j] - before;
+        const double sum = first + second, after = before + sum * join->inverse;
+        double weight = 1;
+        if (join->reciprocal) weight = join->reciprocal[j] > 0 ? 1 / join->reciprocal[j] : 0;
+        apart[l] += weight * (first * first + second * second);
+        together[l] += weight * sum * sum;
+        join->joined[j] = join->own[0][j] = join->own[1][j] = after;
+    }
+}
+
+void FN(dual_join)(struct ki_dual_join *join) {
+    enum { LINE = 8 };
+    double apart[LINE] = {0}, together[LINE] = {0};
+    int64_t j = 0;
+    for (; j + LINE <= join->count; j += LINE) FN(dual_join_some)(join, j, LINE, apart, together);
+    FN(dual_join_some)(join, j, (int)(join->count - j), apart, together);
+    join->apart = join->together = 0;
+    for (int l = 0; l < LINE; l++) {
+        join->apart += apart[l];
+        join->together += together[l];
     }
 }

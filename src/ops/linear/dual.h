@@ -5,13 +5,20 @@
  *
  * squared hinge: a >= 0, a^2 / (2 s) - a; logistic: 0 < a < s, a log a + (s - a) log (s - a). A row's variable is set to its best
  * value, the others standing, and w follows at once. For softmax t_i has k numbers, s (e_y - p): a row's variable is p, k shares of 1, and
- * the conjugate s sum_c p_c log p_c; w is n x k. An intercept is one more column of ones, of penalty 1 / bias_step. */
+ * the conjugate s sum_c p_c log p_c; w is n x k. An intercept is one more column of ones, of penalty 1 / bias_step.
+ *
+ * Two threads, where k = 1, each descend in half of the rows, drawn anew for every sweep, with a w of their own; then their changes are added
+ * up (Ma, Smith, Jaggi, Jordan, Richtarik and Takac, ICML 2015). As neither knows of the other's changes, each counts its own `stretch` times:
+ * with 2 the sum cannot overshoot. With the ratio |d_1 + d_2|^2 / (|d_1|^2 + |d_2|^2) of the changes before, hardly above 1 for text, it
+ * seldom does, and takes larger steps. */
 #ifndef KI_OPS_DUAL_H
 #define KI_OPS_DUAL_H
 
 #include <stdbool.h>
 
 #include "kiln/ops.h"
+
+enum { KI_DUAL_PARTS = 2 };
 
 struct ki_dual {
     const kiln_matrix *X;     /* ki_dual_possible */
@@ -27,18 +34,33 @@ struct ki_dual {
     double *rest;         /* m: logistic: s - a; softmax: room, 8 rows of a */
     double *w;            /* n x k; what stands beyond k in a row is 0 */
     double *b;            /* k */
-    int32_t *order;       /* the rows; the first `active` take part */
+    double *
+        own; /* NULL: one thread; else KI_DUAL_PARTS of w and b each, w's equal to it before the first sweep */
+    double stretch; /* 1; with `own` KI_DUAL_PARTS before the first sweep */
+    int32_t *order; /* the rows; the first `active` take part */
     int64_t active;
     double bound; /* squared hinge: a row at 0 whose slope is above it takes part no longer */
     uint64_t random;
     /* out, of the slopes met, for logistic of how far a was from its row's own loss: the sum of squares as the primal's gradient
      * has them, and the largest */
     double violation, worst;
+    int64_t met, kept; /* in a sweep: how many rows have had their turn, and how many of those stay */
+};
+
+/* A stretch of w where the parts' changes are added up: joined += inverse * sum_p (own_p - joined), and all own_p = joined. */
+struct ki_dual_join {
+    double *joined, *own[KI_DUAL_PARTS];
+    const double *reciprocal; /* L^-1 of these numbers; NULL: all alike */
+    double inverse;           /* 1 / stretch */
+    int64_t count;
+    double apart, together; /* out: sum_p |own_p - joined|^2 and |sum_p (own_p - joined)|^2, times L */
 };
 
 /* Sparse, on the CPU, in memory, of rows that 32 bits number. */
 bool ki_dual_possible(const kiln_matrix *X);
 int64_t ki_dual_stride(int64_t k);
+/* Whether two threads are faster for a w of one column: adding up goes over all of it. */
+bool ki_dual_shared(const kiln_matrix *X);
 /* The active rows once, in random order. Nothing is shared between two of the kind but what is const. */
 void ki_dual_sweep(struct ki_dual *dual);
 /* The mean of a row's sum of squares, from up to 65,536 of X's entries. */
