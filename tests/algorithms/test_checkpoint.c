@@ -1,6 +1,9 @@
 /* A run that is stopped after each of its iterations in turn, and goes on, ends where the run that was never stopped does: the same
  * bits, and the same trace but for its times. For every algorithm. And what a checkpoint is refused for. */
 #define _GNU_SOURCE
+#include <limits.h>
+#include <stdatomic.h>
+
 #include "algorithms/on_cpu.h"
 #include "io/scratch.h"
 
@@ -358,6 +361,90 @@ static void test_every_iteration(void **state) {
     }
 }
 
+/* ---- within a descent in the dual ---- */
+
+static kiln_status logreg_dual(struct outcome *o, kiln_control control) {
+    return logreg_by(o, (kiln_logreg_options){.control = control, .l2 = 1e-3, .solver = KILN_CLASSIFIER_DUAL},
+                     wide, classes);
+}
+
+static kiln_status logreg_softmax_dual(struct outcome *o, kiln_control control) {
+    return logreg_by(o, (kiln_logreg_options){.control = control, .l2 = 1e-2, .solver = KILN_CLASSIFIER_DUAL},
+                     wide, three);
+}
+
+static kiln_status svm_dual(struct outcome *o, kiln_control control) {
+    kiln_matrix *W = room(WIDE, 3), *b = room(1, 3);
+    const kiln_svm_options options = {.control = control, .l2 = 1e-3, .solver = KILN_CLASSIFIER_DUAL};
+    const kiln_status status = kiln_svm(W, b, wide, three, &options, &o->report);
+    keep(o, W);
+    keep(o, b);
+    return status;
+}
+
+/* A clock that each look moves on, so that rounds end after a few sweeps. */
+static double looked_at(void) {
+    static atomic_int looks;
+    return 0.03 * atomic_fetch_add(&looks, 1);
+}
+
+/* Asks to stop when it is told anything for the `left`-th time. */
+static int stop_after(void *user, const kiln_progress *now) {
+    int *left = user;
+    (void)now;
+    return --*left <= 0;
+}
+
+static bool has_part(const char *path, const char *name) {
+    struct ki_container content = {0};
+    assert_int_equal(ki_container_read(&content, path), KILN_OK);
+    const bool has = ki_container_tensor(&content, name) != NULL;
+    ki_container_clear(&content);
+    return has;
+}
+
+/* Stopped at every call of the callback in turn, and again at the third one behind it. */
+static void stop_descent(const struct run *run) {
+    static struct outcome whole, part;
+    const char *path = in_scratch("state");
+    bool ended = false;
+    whole = (struct outcome){.count = 0};
+    assert_int_equal(run->call(&whole, (kiln_control){NULL, NULL}), KILN_OK);
+    int within = 0;
+    for (int at = 1; !ended && at < 3 * STOPS_MOST; at++) {
+        remove(path);
+        for (int piece = 0; piece < 3; piece++) {
+            int left = piece == 0 ? at : piece == 1 ? 3 : INT_MAX;
+            within += piece > 0 && has_part(path, "dual.place");
+            kiln_checkpoint *checkpoint = open_at(path, piece > 0);
+            part = (struct outcome){.count = 0};
+            const kiln_control control =
+                kiln_checkpoint_control(checkpoint, (kiln_control){stop_after, &left});
+            if (run->call(&part, control) != KILN_OK)
+                fail_msg("%s: %s", run->name, kiln_last_error()->message);
+            kiln_checkpoint_close(checkpoint);
+            ended = piece == 0 && part.report.stopped_by != KILN_STOP_CANCELLED;
+            if (part.report.stopped_by != KILN_STOP_CANCELLED) break;
+            kiln_report_free(&part.report);
+        }
+        compare(run->name, &whole, &part);
+        kiln_report_free(&part.report);
+    }
+    if (within < 4) fail_msg("%s was stopped %d times in the dual", run->name, within);
+    kiln_report_free(&whole.report);
+}
+
+static void test_descents(void **state) {
+    (void)state;
+    static const struct run descents[] = {{"logreg, dual", logreg_dual},
+                                          {"logreg, softmax, dual", logreg_softmax_dual},
+                                          {"svm, dual", svm_dual}};
+    const struct ki_seams former = ki_seams;
+    ki_seams.clock = looked_at;
+    for (size_t r = 0; r < sizeof descents / sizeof *descents; r++) stop_descent(&descents[r]);
+    ki_seams = former;
+}
+
 /* Whoever adds an algorithm says what its state is. */
 static void test_all_algorithms(void **state) {
     (void)state;
@@ -626,10 +713,13 @@ static int free_data(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_iteration), cmocka_unit_test(test_all_algorithms),
-        cmocka_unit_test(test_other_runs),      cmocka_unit_test(test_lies),
-        cmocka_unit_test(test_damage),          cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_arguments)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_every_iteration),
+                                       cmocka_unit_test(test_descents),
+                                       cmocka_unit_test(test_all_algorithms),
+                                       cmocka_unit_test(test_other_runs),
+                                       cmocka_unit_test(test_lies),
+                                       cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_full_disk),
+                                       cmocka_unit_test(test_arguments)};
     return cmocka_run_group_tests(tests, make_data, free_data);
 }

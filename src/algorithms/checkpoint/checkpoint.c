@@ -113,6 +113,11 @@ bool ki_checkpoint_waits(const kiln_control *control) {
     return c && c->waits;
 }
 
+bool ki_checkpoint_has(const kiln_control *control, const char *name) {
+    const kiln_checkpoint *c = checkpoint_of(control);
+    return c && c->waits && ki_container_tensor(&c->found, name) != NULL;
+}
+
 /* What every run has. */
 enum { OWN = 2 };
 static void own_state(struct ki_state state[OWN], const kiln_checkpoint *c, double *seconds) {
@@ -178,13 +183,18 @@ done:
     return status;
 }
 
+bool ki_checkpoint_due(const kiln_control *control, kiln_stop stop) {
+    const kiln_checkpoint *c = checkpoint_of(control);
+    if (!c || !c->path) return false;
+    return stop == KILN_STOP_CANCELLED || stop == KILN_STOP_ITERATIONS ||
+           (stop == KILN_STOP_NONE && ki_clock() >= c->due);
+}
+
 kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_state *state, int count,
                                kiln_stop stop) {
     kiln_checkpoint *c = checkpoint_of(control);
     const double began = ki_clock();
-    const bool goes_on = stop == KILN_STOP_NONE,
-               might = stop == KILN_STOP_CANCELLED || stop == KILN_STOP_ITERATIONS;
-    if (!c || !c->path || !(might || (goes_on && began >= c->due))) return KILN_OK;
+    if (!ki_checkpoint_due(control, stop)) return KILN_OK;
     const kiln_status status = write_state(c, state, count);
     const double ended = ki_clock();
     c->info.seconds += ended - began;

@@ -46,6 +46,8 @@ struct ki_run {
 kiln_status ki_checkpoint_begin(const struct ki_run *run);
 /* Whether there is a state to go on from, which nobody has taken yet. */
 bool ki_checkpoint_waits(const kiln_control *control);
+/* Whether that state has a part of that name. */
+bool ki_checkpoint_has(const kiln_control *control, const char *name);
 /* Some parts of that state, where it waits; ERR_MODEL if it has no such part, or one of another shape. */
 kiln_status ki_checkpoint_look(const kiln_control *control, const struct ki_state *state, int count);
 /* The same, and the report and the clock: the state waits no more. *resumed: whether it did. */
@@ -55,6 +57,8 @@ kiln_status ki_checkpoint_resume(bool *resumed, const kiln_control *control, con
  * ended it. */
 kiln_status ki_checkpoint_step(const kiln_control *control, const struct ki_state *state, int count,
                                kiln_stop stop);
+/* Whether ki_checkpoint_step would keep it, for states that are put together first. */
+bool ki_checkpoint_due(const kiln_control *control, kiln_stop stop);
 /* Whether the caller has asked to stop; false without a checkpoint, where the algorithm's own flag says it. */
 bool ki_checkpoint_stopped(const kiln_control *control);
 bool ki_checkpoint_kept(const kiln_control *control); /* whether the control brings a checkpoint */

@@ -128,7 +128,8 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
                                              .report = &newton.report,
                                              .start = &newton.start}));
     if (options->warm_start) TRY(ki_newton_set_start(&newton, W, b));
-    if (dual && !ki_checkpoint_waits(&own.control)) TRY(start_from_dual(&newton, &labels, y));
+    if (dual && (!ki_checkpoint_waits(&own.control) || ki_dual_waits(&own.control)))
+        TRY(start_from_dual(&newton, &labels, y));
     newton.report.solver = dual ? "dual" : "newton";
     TRY(ki_newton_solve(&newton,
                         &(kiln_loss){.kind = softmax ? KILN_LOSS_SOFTMAX : KILN_LOSS_LOGISTIC,

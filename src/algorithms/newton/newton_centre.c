@@ -22,8 +22,12 @@ static void add(double *a, double factor, const double *b, int64_t k) {
     for (int64_t c = 0; c < k; c++) a[c] += factor * b[c];
 }
 
+int64_t ki_centre_size(int64_t k) {
+    return (5 + 4 * DEPTH) * k;
+}
+
 kiln_status ki_centre_open(struct ki_centre *centre, int64_t k) {
-    const size_t bytes = (size_t)((5 + 4 * DEPTH) * k) * sizeof(double);
+    const size_t bytes = (size_t)ki_centre_size(k) * sizeof(double);
     *centre = (struct ki_centre){.k = k, .now = ki_calloc(bytes)};
     if (!centre->now) return ki_fail_nomem(bytes, "the intercepts' centre");
     centre->former = centre->now + k;

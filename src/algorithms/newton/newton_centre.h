@@ -15,6 +15,8 @@ struct ki_centre {
 };
 
 kiln_status ki_centre_open(struct ki_centre *centre, int64_t k);
+/* How many numbers lie from `now` on: all that it knows, beside `moves`. */
+int64_t ki_centre_size(int64_t k);
 void ki_centre_close(struct ki_centre *centre);
 /* c = 0, and no moves. */
 void ki_centre_begin(struct ki_centre *centre);

@@ -11,37 +11,13 @@
  * Classes go side by side; where they are fewer than threads, two share the rows of one. */
 #include <stdio.h>
 
-#include "algorithms/newton/newton_centre.h"
-#include "algorithms/newton/newton_dual.h"
+#include "algorithms/newton/newton_dual_work.h"
 
 enum { SWEEPS = 4000, SWEEPS_LOGISTIC = 120, SEED = 20081, ROOM = 8 };
 /* SWEEPS_LOGISTIC: where more are wanted, Newton's method is faster from there on. ROOM: of softmax, rows of `rest`. CLOSE: of the tolerance, by the estimate that sweeps leave. LEAST, of a row's weight: where a variable of the logistic loss begins,
  * so small that w need not know. STEP: the intercept's, beside the mean row's; more costs sweeps, less moves of its centre. ROUND: seconds until the next call of the progress callback. VECTORS: entries of n that Newton's
  * method goes over in an inner iteration, beside the pass. */
 static const double CLOSE = 0.1, LEAST = 1e-12, STEP = 0.05, ROUND = 0.1, VECTORS = 10;
-
-/* A class's problem. */
-struct problem {
-    struct ki_dual dual;
-    double *y, *a;           /* a: also what `rest` is */
-    struct ki_centre centre; /* of the intercept's penalty: b less what t adds */
-    double residual;         /* what the sweeps leave, as the tolerance counts it */
-    int64_t sweeps, total;   /* total: rows of a weight */
-    double work;             /* sweeps, counting the rows that took part */
-    bool done;
-};
-
-/* What all share. */
-struct descent {
-    struct ki_newton *newton;
-    const struct ki_dual_task *task;
-    double *reciprocal, *square, *s; /* s NULL: ones */
-    double weight;                   /* sum of s */
-    bool uniform;
-    struct problem *problems;
-    int count;   /* at once */
-    bool shared; /* two threads a problem */
-};
 
 static bool possible(const struct ki_newton *newton) {
     return ki_dual_possible(newton->X) && newton->l2 > 0 && newton->l1 == 0;
@@ -96,7 +72,7 @@ done:
     return status;
 }
 
-static void problem_free(struct problem *problem) {
+static void problem_free(struct ki_dual_problem *problem) {
     ki_centre_close(&problem->centre);
     ki_free(problem->y);
     ki_free(problem->a);
@@ -105,7 +81,7 @@ static void problem_free(struct problem *problem) {
     ki_free(problem->dual.order);
 }
 
-static kiln_status problem_new(struct problem *problem, const struct descent *all) {
+static kiln_status problem_new(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     const size_t m = (size_t)kiln_matrix_rows(all->newton->X), n = (size_t)kiln_matrix_cols(all->newton->X);
     const size_t shared = all->shared ? KI_DUAL_PARTS * (n + 1) : 0; /* of `own` */
     const size_t k = (size_t)all->newton->k, stride = (size_t)ki_dual_stride((int64_t)k),
@@ -121,13 +97,13 @@ static kiln_status problem_new(struct problem *problem, const struct descent *al
 }
 
 /* Takes all rows in again. */
-static void widen(struct problem *problem) {
+static void widen(struct ki_dual_problem *problem) {
     problem->dual.active = problem->total;
     problem->dual.bound = INFINITY;
 }
 
 /* The variables at w = 0, from the classes that y holds for softmax; and the rows in their order. */
-static void begin_rows(struct problem *problem, const struct descent *all) {
+static void begin_rows(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     struct ki_dual *dual = &problem->dual;
     const int64_t m = kiln_matrix_rows(dual->X);
     problem->total = 0;
@@ -146,7 +122,7 @@ static void begin_rows(struct problem *problem, const struct descent *all) {
 }
 
 /* Before the first sweep: w = 0, and b what balances nothing. */
-static kiln_status begin(struct problem *problem, const struct descent *all, int64_t class) {
+static kiln_status begin(struct ki_dual_problem *problem, const struct ki_dual_descent *all, int64_t class) {
     kiln_status status;
     const struct ki_newton *newton = all->newton;
     const struct ki_dual_task *task = all->task;
@@ -193,7 +169,7 @@ done:
 }
 
 /* What of t does not add up to 0, relative to the weights. */
-static double imbalance(const struct problem *problem, double weight) {
+static double imbalance(const struct ki_dual_problem *problem, double weight) {
     const struct ki_dual *dual = &problem->dual;
     double largest = 0;
     if (!(dual->bias_step > 0)) return 0;
@@ -203,7 +179,7 @@ static double imbalance(const struct problem *problem, double weight) {
 }
 
 /* A sweep, and what follows from its slopes. */
-static void advance(struct problem *problem, const struct descent *all) {
+static void advance(struct ki_dual_problem *problem, const struct ki_dual_descent *all) {
     struct ki_dual *dual = &problem->dual;
     const double goal = CLOSE * all->newton->tolerance;
     const int64_t most = dual->logistic ? (dual->own ? 2 : 1) * SWEEPS_LOGISTIC : SWEEPS;
@@ -224,22 +200,22 @@ static void advance(struct problem *problem, const struct descent *all) {
 }
 
 struct round {
-    struct descent *all;
+    struct ki_dual_descent *all;
     double until;
 };
 
 static void run_problem(void *arg, int part) {
     const struct round *round = arg;
-    struct problem *problem = &round->all->problems[part];
+    struct ki_dual_problem *problem = &round->all->problems[part];
     while (!problem->done && ki_clock() < round->until) advance(problem, round->all);
 }
 
 /* The first of the problems that are solved together, and the user's say. */
-static bool tell(const struct descent *all, int64_t solved) {
+static bool tell(const struct ki_dual_descent *all, int64_t solved, int count) {
     struct ki_newton *newton = all->newton;
     double residual = 0;
     if (!newton->control.progress) return true;
-    for (int p = 0; p < all->count; p++) residual = fmax(residual, all->problems[p].residual);
+    for (int p = 0; p < count; p++) residual = fmax(residual, all->problems[p].residual);
     const kiln_progress now = {.phase = "solve",
                                .done = solved,
                                .total = all->task->problems,
@@ -252,7 +228,7 @@ static bool tell(const struct descent *all, int64_t solved) {
 }
 
 /* A problem's coefficients as the task's columns from `at` on. */
-static void keep(const struct descent *all, const struct problem *problem, int64_t at) {
+static void keep(const struct ki_dual_descent *all, const struct ki_dual_problem *problem, int64_t at) {
     const struct ki_dual_task *task = all->task;
     const struct ki_dual *dual = &problem->dual;
     const int64_t n = kiln_matrix_cols(dual->X), columns = task->problems * dual->k;
@@ -264,23 +240,26 @@ static void keep(const struct descent *all, const struct problem *problem, int64
 }
 
 /* Classes first ... first + count - 1, side by side. */
-static kiln_status solve_together(struct descent *all, int64_t first, int count) {
+static kiln_status solve_together(struct ki_dual_descent *all, int64_t first, int count, bool resumed) {
     kiln_status status = KILN_OK;
     bool done = false;
     for (int p = 0; p < count; p++) TRY(begin(&all->problems[p], all, first + p));
-    while (!done && tell(all, first)) {
+    if (resumed) TRY(ki_dual_resume(all, first, count));
+    while (!done && tell(all, first, count)) {
         struct round round = {all, ki_clock() + ROUND};
         ki_newton_parallel(kiln_matrix_device(all->newton->X), count, run_problem, &round);
         done = true;
         for (int p = 0; p < count; p++) done = done && all->problems[p].done;
+        if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_NONE));
     }
+    if (!done) TRY(ki_dual_keep(all, first, count, KILN_STOP_CANCELLED));
     for (int p = 0; p < count; p++) keep(all, &all->problems[p], first + p);
 done:
     return status;
 }
 
 /* What all classes share: L^-1, the rows' squares and, after them, the intercept's step, their mean. */
-static kiln_status prepare(struct descent *all) {
+static kiln_status prepare(struct ki_dual_descent *all) {
     kiln_status status = KILN_OK;
     const struct ki_newton *newton = all->newton;
     const int64_t m = kiln_matrix_rows(newton->X), n = kiln_matrix_cols(newton->X);
@@ -309,22 +288,34 @@ done:
     return status;
 }
 
+static void end(struct ki_dual_descent *all) {
+    for (int p = 0; all->problems && p < all->count; p++) problem_free(&all->problems[p]);
+    ki_free(all->problems);
+    ki_free(all->reciprocal);
+    ki_free(all->square);
+    ki_free(all->s);
+}
+
+/* A run that goes on begins with the classes that were under way, which may be more than threads. */
 kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task) {
     kiln_status status;
     const int64_t threads = ki_max(ki_newton_threads(kiln_matrix_device(newton->X)), 1);
-    struct descent all = {.newton = newton, .task = task, .count = (int)ki_min(task->problems, threads)};
+    const int standard = (int)ki_min(task->problems, threads);
+    const bool resumed = ki_dual_waits(&newton->control);
+    struct ki_dual_descent all = {.newton = newton, .task = task, .count = standard};
+    int64_t first = 0;
+    int count = standard;
     all.shared = newton->k == 1 && threads >= 2 * all.count && ki_dual_shared(newton->X);
+    if (resumed) TRY(ki_dual_look(&all, &first, &count));
+    all.count = (int)ki_max(standard, count);
     TRY(prepare(&all));
     all.problems = ki_calloc((size_t)all.count * sizeof *all.problems);
     if (!all.problems) TRY(ki_fail_nomem((size_t)all.count * sizeof *all.problems, "the dual"));
     for (int p = 0; p < all.count; p++) TRY(problem_new(&all.problems[p], &all));
-    for (int64_t first = 0; first < task->problems && !newton->cancelled; first += all.count)
-        TRY(solve_together(&all, first, (int)ki_min(all.count, task->problems - first)));
+    if (resumed) TRY(solve_together(&all, first, count, true));
+    for (first = resumed ? first + count : 0; first < task->problems && !newton->cancelled; first += standard)
+        TRY(solve_together(&all, first, (int)ki_min(standard, task->problems - first), false));
 done:
-    for (int p = 0; all.problems && p < all.count; p++) problem_free(&all.problems[p]);
-    ki_free(all.problems);
-    ki_free(all.reciprocal);
-    ki_free(all.square);
-    ki_free(all.s);
+    end(&all);
     return status;
 }

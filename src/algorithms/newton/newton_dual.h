@@ -25,8 +25,11 @@ struct ki_dual_task {
     double *W, *b; /* results, in as many columns as problems or classes of softmax */
 };
 
+/* Whether a state waits that was kept during a descent; one that was kept behind it has no need of another. */
+bool ki_dual_waits(const kiln_control *control);
+
 /* Solves about as closely as the engine's tolerance asks. Adds a sweep to passes for each that all rows would have made, and
- * sets cancelled. After open. */
+ * sets cancelled. After open. Goes on from a state that waits. */
 kiln_status ki_dual_solve(struct ki_newton *newton, const struct ki_dual_task *task);
 
 #endif

@@ -245,7 +245,8 @@ done:
 static kiln_status descend(struct machine *m, const kiln_matrix *y) {
     kiln_status status = KILN_OK;
     m->newton.report.solver = m->descended ? "dual" : "newton";
-    if (m->descended && !ki_checkpoint_waits(&m->options->control))
+    const kiln_control *control = &m->options->control;
+    if (m->descended && (!ki_checkpoint_waits(control) || ki_dual_waits(control)))
         TRY(ki_dual_solve(&m->newton,
                           &(struct ki_dual_task){
                               .labels = &m->labels, .y = y, .problems = m->problems, .W = m->W, .b = m->b}));

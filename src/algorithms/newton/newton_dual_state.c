@@ -1,0 +1,169 @@
+/* A descent in the dual between two rounds, for checkpoints: of each class under way the variables, what they make of w, and the order and the
+ * random numbers that the next sweep goes on with. What follows from the data is made anew. */
+#include <limits.h>
+
+#include "algorithms/checkpoint/checkpoint.h"
+#include "algorithms/newton/newton_dual_work.h"
+
+enum { PLACE = 3, COUNTS = 7, SCALARS = 4, OWN = 6, HALF = 32 };
+static const char place_name[] = "dual.place";
+
+/* The state of `count` classes one after the other. */
+struct packed {
+    int64_t place[PLACE]; /* the first class, how many, and whether two threads share each */
+    int count;
+    double *numbers;         /* of each size_of */
+    int64_t *counts, *order; /* of each COUNTS, and a number a row */
+};
+
+static int64_t variables_of(const struct ki_dual_descent *all) {
+    const int64_t m = kiln_matrix_rows(all->newton->X), k = all->newton->k;
+    return k > 1 ? m * ki_dual_stride(k) : 2 * m;
+}
+
+static int64_t weights_of(const struct ki_dual_descent *all) {
+    const int64_t n = kiln_matrix_cols(all->newton->X);
+    return n * ki_dual_stride(all->newton->k) + (all->shared ? KI_DUAL_PARTS * (n + 1) : 0);
+}
+
+static int64_t size_of(const struct ki_dual_descent *all) {
+    const int64_t k = all->newton->k;
+    return variables_of(all) + weights_of(all) + k + ki_centre_size(k) + SCALARS;
+}
+
+static void packed_free(struct packed *packed) {
+    ki_free(packed->numbers);
+    ki_free(packed->counts);
+}
+
+static kiln_status packed_new(struct packed *packed, const struct ki_dual_descent *all, int64_t first,
+                              int count) {
+    const size_t classes = (size_t)count, rows = (size_t)kiln_matrix_rows(all->newton->X),
+                 size = (size_t)size_of(all);
+    *packed = (struct packed){.place = {first, count, all->shared}, .count = count};
+    packed->numbers = ki_alloc(classes * size * sizeof *packed->numbers);
+    packed->counts = ki_calloc(classes * (COUNTS + rows) * sizeof *packed->counts);
+    if (!packed->numbers || !packed->counts)
+        return ki_fail_nomem(classes * (size + rows) * sizeof(double), "a checkpoint");
+    packed->order = packed->counts + classes * COUNTS;
+    return KILN_OK;
+}
+
+static int state_of(struct ki_state state[OWN + KI_NEWTON_OUTER], const struct ki_dual_descent *all,
+                    struct packed *packed) {
+    const struct ki_newton *newton = all->newton;
+    const int64_t rows = kiln_matrix_rows(newton->X), columns = all->task->problems * newton->k;
+    const bool outer = newton->outer_count > 0; /* which has the results */
+    const struct ki_state own[OWN] = {
+        {place_name, .integers = packed->place, .count = PLACE},
+        {"dual.W", .reals = outer ? NULL : all->task->W, .count = kiln_matrix_cols(newton->X) * columns},
+        {"dual.b", .reals = outer ? NULL : all->task->b, .count = columns},
+        {"dual.numbers", .reals = packed->numbers, .count = packed->count * size_of(all)},
+        {"dual.counts", .integers = packed->counts, .count = packed->count * COUNTS},
+        {"dual.order", .integers = packed->order, .count = packed->count * rows, .least = 0, .most = rows}};
+    memcpy(state, own, sizeof own);
+    for (int i = 0; i < newton->outer_count; i++) state[OWN + i] = newton->outer[i];
+    return OWN + newton->outer_count;
+}
+
+/* One way or the other: a problem's numbers to or from `at`; returns what lies behind them. */
+static double *move(double *at, double *values, int64_t count, bool out) {
+    memcpy(out ? at : values, out ? values : at, (size_t)count * sizeof *at);
+    return at + count;
+}
+
+static void move_numbers(double *at, struct ki_dual_problem *problem, const struct ki_dual_descent *all,
+                         bool out) {
+    const int64_t k = all->newton->k;
+    at = move(at, problem->a, variables_of(all), out);
+    at = move(at, problem->dual.w, weights_of(all), out);
+    at = move(at, problem->dual.b, k, out);
+    at = move(at, problem->centre.now, ki_centre_size(k), out);
+    at = move(at, &problem->dual.bound, 1, out);
+    at = move(at, &problem->dual.stretch, 1, out);
+    at = move(at, &problem->work, 1, out);
+    move(at, &problem->residual, 1, out);
+}
+
+static void pack(struct packed *packed, int p, struct ki_dual_descent *all) {
+    struct ki_dual_problem *problem = &all->problems[p];
+    const struct ki_dual *dual = &problem->dual;
+    const int64_t counts[COUNTS] = {problem->sweeps,
+                                    problem->total,
+                                    dual->active,
+                                    problem->done,
+                                    problem->centre.moves,
+                                    (int64_t)(dual->random & UINT32_MAX),
+                                    (int64_t)(dual->random >> HALF)};
+    memcpy(packed->counts + (int64_t)p * COUNTS, counts, sizeof counts);
+    move_numbers(packed->numbers + p * size_of(all), problem, all, true);
+    for (int64_t i = 0; i < problem->total; i++)
+        packed->order[p * kiln_matrix_rows(dual->X) + i] = dual->order[i];
+}
+
+static kiln_status unpack(struct packed *packed, int p, struct ki_dual_descent *all) {
+    struct ki_dual_problem *problem = &all->problems[p];
+    struct ki_dual *dual = &problem->dual;
+    const int64_t *counts = packed->counts + (int64_t)p * COUNTS, rows = kiln_matrix_rows(dual->X);
+    bool good = counts[1] == problem->total && counts[2] >= 0 && counts[2] <= counts[1];
+    for (int i = 0; i < COUNTS; i++) good = good && counts[i] >= 0;
+    for (int64_t i = 0; i < rows; i++) good = good && packed->order[p * rows + i] < rows;
+    if (!good) return ki_fail(KILN_ERR_MODEL, "the checkpoint's counts of the dual are not possible");
+    problem->sweeps = counts[0];
+    dual->active = counts[2];
+    problem->done = counts[3] != 0;
+    problem->centre.moves = counts[4];
+    dual->random = (uint64_t)counts[5] | (uint64_t)counts[6] << HALF;
+    for (int64_t i = 0; i < problem->total; i++) dual->order[i] = (int32_t)packed->order[p * rows + i];
+    move_numbers(packed->numbers + p * size_of(all), problem, all, false);
+    return KILN_OK;
+}
+
+bool ki_dual_waits(const kiln_control *control) {
+    return ki_checkpoint_has(control, place_name);
+}
+
+kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count, kiln_stop stop) {
+    const kiln_control *control = &all->newton->control;
+    struct ki_state state[OWN + KI_NEWTON_OUTER];
+    struct packed packed;
+    kiln_status status;
+    if (!ki_checkpoint_due(control, stop)) return KILN_OK;
+    TRY(packed_new(&packed, all, first, count));
+    for (int p = 0; p < count; p++) pack(&packed, p, all);
+    const int parts = state_of(state, all, &packed);
+    TRY(ki_checkpoint_step(control, state, parts, stop));
+done:
+    packed_free(&packed);
+    return status;
+}
+
+kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count) {
+    const int64_t problems = all->task->problems;
+    int64_t place[PLACE];
+    const struct ki_state state = {place_name, .integers = place, .count = PLACE, .least = 0,
+                                   .most = problems};
+    kiln_status status;
+    TRY(ki_checkpoint_look(&all->newton->control, &state, 1));
+    if (place[1] < 1 || place[0] + place[1] > problems || place[2] > (all->newton->k == 1))
+        return ki_fail(KILN_ERR_MODEL, "the checkpoint's classes are not those of the run");
+    *first = place[0];
+    *count = (int)place[1];
+    all->shared = place[2] != 0;
+done:
+    return status;
+}
+
+kiln_status ki_dual_resume(struct ki_dual_descent *all, int64_t first, int count) {
+    struct ki_state state[OWN + KI_NEWTON_OUTER];
+    struct packed packed;
+    bool resumed;
+    kiln_status status;
+    TRY(packed_new(&packed, all, first, count));
+    const int parts = state_of(state, all, &packed);
+    TRY(ki_checkpoint_resume(&resumed, &all->newton->control, state, parts));
+    for (int p = 0; p < count; p++) TRY(unpack(&packed, p, all));
+done:
+    packed_free(&packed);
+    return status;
+}

@@ -1,0 +1,39 @@
+/* A descent in the dual, for newton_dual.c, which runs it, and newton_dual_state.c, which keeps it. */
+#ifndef KI_NEWTON_DUAL_WORK_H
+#define KI_NEWTON_DUAL_WORK_H
+
+#include "algorithms/newton/newton_centre.h"
+#include "algorithms/newton/newton_dual.h"
+
+/* A class's problem. */
+struct ki_dual_problem {
+    struct ki_dual dual;
+    double *y, *a;           /* a: also what `rest` is */
+    struct ki_centre centre; /* of the intercept's penalty: b less what t adds */
+    double residual;         /* what the sweeps leave, as the tolerance counts it */
+    int64_t sweeps, total;   /* total: rows of a weight */
+    double work;             /* sweeps, counting the rows that took part */
+    bool done;
+};
+
+/* All of them. */
+struct ki_dual_descent {
+    struct ki_newton *newton;
+    const struct ki_dual_task *task;
+    double *reciprocal, *square, *s; /* s NULL: ones */
+    double weight;                   /* sum of s */
+    bool uniform;
+    struct ki_dual_problem *problems;
+    int count;   /* at once */
+    bool shared; /* two threads a problem */
+};
+
+/* Between two rounds: keeps the state of classes first ... first + count - 1 and the results of those before, if it is time to, or if
+ * `stop` says that the run might go on. */
+kiln_status ki_dual_keep(struct ki_dual_descent *all, int64_t first, int count, kiln_stop stop);
+/* Of a state that waits: which classes it has under way, and whether two threads share each. */
+kiln_status ki_dual_look(struct ki_dual_descent *all, int64_t *first, int *count);
+/* The same and all that was kept, once these classes' problems have begun; the state waits no more. ERR_MODEL: it is none. */
+kiln_status ki_dual_resume(struct ki_dual_descent *all, int64_t first, int count);
+
+#endif
