@@ -8,6 +8,9 @@ cd "$(dirname "$0")"
 
 need_packages "$BUILD_PACKAGES $TEST_PACKAGES"
 
+# The wheel consists of what gcc's build compiles, too: the compiler runs once for both.
+export CCACHE_DIR="$PWD/build-ccache" CCACHE_BASEDIR="$PWD"
+
 # build FOLDER TARGET cmake-arguments...
 build() {
     folder=$1
@@ -25,7 +28,7 @@ run_tests() {
     ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 2 "$@"
 }
 
-build build-gcc all -DCMAKE_C_COMPILER=gcc
+build build-gcc all -DCMAKE_C_COMPILER=gcc -DCMAKE_C_COMPILER_LAUNCHER=ccache
 say "tests with gcc"
 run_tests build-gcc
 [ "${1:-all}" != quick ] || exit 0
@@ -40,7 +43,7 @@ kernel_compilers='^backends_(nvrtc|syntax)$'
 
 # As its users get it: the wheel, in an environment of its own.
 rm -rf build-wheel
-./scripts/package.sh wheel build-wheel
+CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache SKBUILD_CMAKE_DEFINE=KILN_WERROR=ON ./scripts/package.sh wheel build-wheel
 say "tests of the Python package"
 python3 -m venv build-python
 run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl

@@ -2,7 +2,7 @@
 # kept for when they fail.
 
 BUILD_PACKAGES="gcc libc6-dev cmake ninja-build zlib1g-dev libjansson-dev libzstd-dev"
-TEST_PACKAGES="libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 llvm-14 \
+TEST_PACKAGES="ccache libcmocka-dev clang-14 libclang-rt-14-dev clang-format-14 clang-tidy-14 llvm-14 \
 pocl-opencl-icd ocl-icd-libopencl1 python3 python3-venv pkg-config librsvg2-2 fonts-dejavu-core \
 libopenmpi-dev openmpi-bin"
 

