@@ -26,6 +26,30 @@ run_tests() {
     folder=$1
     shift
     ctest --test-dir "$folder" --output-on-failure --no-tests=error -j 2 "$@"
+    passed=$((${passed:-0} + $(grep -c '^Test Passed' "$folder/Testing/Temporary/LastTest.log")))
+}
+
+# Much of these waits for a network or keeps one processor busy: they run beside the tests with sanitizers.
+beside_sanitizers() {
+    say "checking the tree: layers, figures, format, lint"
+    ./scripts/check_tree.py
+    python3 bench/plot.py --check
+    ./scripts/lint.sh build-gcc
+
+    # As its users get it: the wheel, in an environment of its own.
+    rm -rf build-wheel
+    CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache SKBUILD_CMAKE_DEFINE=KILN_WERROR=ON ./scripts/package.sh wheel build-wheel
+    say "tests of the Python package"
+    python3 -m venv build-python
+    run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl
+    run_quietly build-python/bin/pip install --disable-pip-version-check "kiln[test,docs] @ file://$(echo "$PWD"/build-wheel/*.whl)"
+    run_quietly build-python/bin/mypy
+    KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln-unoptimised POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable \
+        POCL_WORK_GROUP_SPECIALIZATION=0 build-python/bin/python -m pytest -q
+    say "real tables from end to end"
+    build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || [ $? = 77 ]
+    say "the documentation site"
+    ./scripts/docs.sh build-python/bin/python
 }
 
 build build-gcc all -DCMAKE_C_COMPILER=gcc -DCMAKE_C_COMPILER_LAUNCHER=ccache
@@ -33,28 +57,14 @@ say "tests with gcc"
 run_tests build-gcc
 [ "${1:-all}" != quick ] || exit 0
 
-say "checking the tree: layers, figures, format, lint"
-./scripts/check_tree.py
-python3 bench/plot.py --check
-./scripts/lint.sh build-gcc
+say "beside what follows: the tree, lint, and the Python package"
+log=$PWD/build-gcc/beside.log
+(beside_sanitizers) >"$log" 2>&1 &
+beside=$!
+trap 'kill "$beside" 2>/dev/null || :' EXIT
 
 # What only hands the kernels' source to other compilers has done so by now.
 kernel_compilers='^backends_(nvrtc|syntax)$'
-
-# As its users get it: the wheel, in an environment of its own.
-rm -rf build-wheel
-CC=gcc CMAKE_C_COMPILER_LAUNCHER=ccache SKBUILD_CMAKE_DEFINE=KILN_WERROR=ON ./scripts/package.sh wheel build-wheel
-say "tests of the Python package"
-python3 -m venv build-python
-run_quietly build-python/bin/pip install --disable-pip-version-check --force-reinstall --no-deps build-wheel/*.whl
-run_quietly build-python/bin/pip install --disable-pip-version-check "kiln[test,docs] @ file://$(echo "$PWD"/build-wheel/*.whl)"
-run_quietly build-python/bin/mypy
-KILN_TOOL=$PWD/build-gcc/kiln KILN_CACHE_DIR=$PWD/build-gcc/test-cache/kiln-unoptimised POCL_EXTRA_BUILD_FLAGS=-cl-opt-disable \
-    POCL_WORK_GROUP_SPECIALIZATION=0 build-python/bin/python -m pytest -q
-say "real tables from end to end"
-build-python/bin/python tests/cli/real_tables.py build-gcc/kiln --fetch || [ $? = 77 ]
-say "the documentation site"
-./scripts/docs.sh build-python/bin/python
 
 # Kernels that the first tests built are taken from their cache: a compiler under sanitizers takes minutes.
 cache=$PWD/build-gcc/test-cache
@@ -80,3 +90,11 @@ run_tests build-fuzz -L fuzz -E '^fuzz_mutate$'
 build build-clang compiler_tests -DCMAKE_C_COMPILER=clang-14 -DKILN_TEST_QUICK=ON -DKILN_TEST_CACHE="$cache"
 say "tests with clang"
 run_tests build-clang -L compilers
+
+say "what ran beside:"
+code=0
+wait "$beside" || code=$?
+trap - EXIT
+cat "$log"
+[ "$code" = 0 ] || { say "failed beside the tests"; exit "$code"; }
+say "$passed tests passed, and those of the Python package above"
