@@ -192,7 +192,7 @@ KILN_API kiln_status kiln_glm(kiln_matrix *w, kiln_matrix *b, const kiln_matrix 
  * dual's objective at t_i = -s_i d loss / d eta_i, of which either the positive or the negative ones are
  * scaled so that sum t = 0 where there is an intercept. It is NaN where a column is not penalised.
  * Intercept, standardisation, weights, stopping rule, warm start, determinism and errors are kiln_logreg's.
- * Cost: kiln_logreg's for each class, and two passes for the gap.
+ * Cost: kiln_logreg's for each class, and with an intercept two passes for the gap.
  * Source: as kiln_logreg's; the dual, Chang, Hsieh and Lin, JMLR 9 (2008). */
 typedef struct kiln_svm_options {
     size_t size;

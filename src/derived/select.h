@@ -45,4 +45,22 @@ kiln_status ki_selection_matrix(kiln_matrix **A, const struct ki_selection *sele
 int64_t ki_selection_spare(const struct ki_selector *selector);
 void ki_selection_columns(int32_t *row, double *value, struct ki_selection *selection);
 
+/* ---- columns without entries ---- */
+
+/* The columns that have entries, where there are far more that have none: documents of a large vocabulary. Costs as much as the entries,
+ * and a bit for each column (occupied.c). */
+struct ki_occupied {
+    kiln_matrix *X; /* m x count: the same entries, of columns numbered anew in the same order */
+    int32_t *kept;  /* count: which columns they were */
+    int64_t count;
+};
+
+/* X: ki_selectable, with entries. */
+kiln_status ki_occupied_open(struct ki_occupied *occupied, const kiln_matrix *X);
+void ki_occupied_close(struct ki_occupied *occupied);
+/* Of dense matrices in the CPU's memory, n x k and count x k, of X's type: few = wide's rows of the kept columns; and wide = few's
+ * rows there, 0 elsewhere. */
+void ki_occupied_gather(kiln_matrix *few, const kiln_matrix *wide, const struct ki_occupied *occupied);
+void ki_occupied_spread(kiln_matrix *wide, const kiln_matrix *few, const struct ki_occupied *occupied);
+
 #endif

@@ -272,6 +272,7 @@ static kiln_status conclude(struct ki_newton_work *work, kiln_stop stop, bool gi
     report->objective += work->here.objective;
     newton->loss = work->here.loss;
     newton->C = work->here.C;
+    newton->gradient = work->here.gradient.w;
 done:
     return status;
 }

@@ -40,11 +40,11 @@ struct ki_newton {
 
     /* what solve leaves: adds to passes, iterations, objective and trace, takes the larger residual and the worse stop
      * of all problems so far; converged holds for all of them. The sum of the losses alone, and the curvature, at the
-     * result, as kiln_loss_gradient leaves them. */
+     * result, as kiln_loss_gradient leaves them; and the objective's gradient with respect to W, of the centred columns. */
     kiln_report report;
     bool cancelled;
     double loss;
-    kiln_matrix *C;
+    kiln_matrix *C, *gradient;
 
     struct ki_newton_work *work; /* the engine's own */
 };

@@ -279,7 +279,7 @@ static kiln_status prepare(struct ki_dual_descent *all) {
         all->reciprocal[j] = (kept || !any) && penalty > 0 ? 1 / penalty : 0;
         all->uniform = all->uniform && all->reciprocal[j] == all->reciprocal[0];
     }
-    ki_dual_measure(all->square, newton->X, all->reciprocal, 0);
+    ki_dual_measure(all->square, newton->X, all->reciprocal);
     double sum = 0;
     for (int64_t i = 0; i < m; i++) sum += all->square[i];
     all->square[m] = fmax(STEP * sum / (double)m, DBL_MIN);

@@ -8,7 +8,10 @@
  *
  * and an intercept asks for sum t = 0. That holds but for the tolerance; scaling the positive or the negative t down by a
  * hair makes it hold exactly, at D(t) = sum_i c_i t_i - e |t_i| - t_i^2 / (2 s_i) - ..., c the +1, -1 of the classes, or the
- * target of the regression and e its epsilon. One pass for eta and one for X^T t. */
+ * target of the regression and e its epsilon. One pass for eta and one for X^T t.
+ *
+ * Without an intercept t stays as it is, and X^T t = L w - g with the gradient g that Newton's method has left: the gap is
+ * 1/2 sum_j g_j^2 / L_j, and takes no pass. */
 #include <stdio.h>
 
 #include "algorithms/newton/labels.h"
@@ -152,6 +155,17 @@ static double penalty_term(const struct machine *m, const double *z) {
     return sum;
 }
 
+/* The same without an intercept; `objective` of this problem. */
+static kiln_status add_dual_of_gradient(struct machine *m, double objective) {
+    kiln_status status;
+    double *g = NULL;
+    TRY(host_copy(&g, m->newton.gradient));
+    m->dual += objective - 0.5 * penalty_term(m, g);
+done:
+    ki_free(g);
+    return status;
+}
+
 /* Adds the dual's objective at the engine's result; target m x 1 as the loss sees it. */
 static kiln_status add_dual(struct machine *m, const kiln_matrix *target) {
     kiln_status status;
@@ -227,6 +241,7 @@ static kiln_status solve(struct machine *m, int64_t c) {
     if (!regression) TRY(ki_labels_column(&made, &m->labels, m->y, m->problems == 1 ? 1 : c, 1, -1));
     const kiln_matrix *target = regression ? m->y : made;
     const bool warm = m->descended || m->options->warm_start;
+    const double before = m->newton.report.objective;
     if (warm) TRY(set_start(m, c));
     TRY(ki_newton_solve(&m->newton,
                         &(kiln_loss){.kind = regression ? KILN_LOSS_SQUARED_EPSILON : KILN_LOSS_SQUARED_HINGE,
@@ -234,7 +249,8 @@ static kiln_status solve(struct machine *m, int64_t c) {
                                      .y = target,
                                      .weights = m->weights},
                         &(struct ki_newton_start){.warm = warm}));
-    TRY(add_dual(m, target));
+    TRY(m->newton.no_intercept ? add_dual_of_gradient(m, m->newton.report.objective - before)
+                               : add_dual(m, target));
     TRY(keep_result(m, c));
 done:
     kiln_matrix_free(made);

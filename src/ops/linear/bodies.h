@@ -14,7 +14,7 @@
     BODY(void, cg_step, (const struct ki_cg *step))                                                          \
     BODY(void, dual_join, (struct ki_dual_join *join))                                                       \
     BODY(void, dual_measure, (double *square, const kiln_matrix *X, const double *reciprocal,                \
-                              double bias_step))                                                             \
+                              int64_t begin, int64_t end))                                                   \
     BODY(void, dual_sweep, (struct ki_dual *dual, int64_t until))                                            \
     BODY(kiln_status, gram, (const struct ki_gram *gram))                                                    \
     BODY(void, loss_rows, (struct ki_loss_rows *rows))                                                       \

@@ -136,6 +136,21 @@ void ki_dual_sweep(struct ki_dual *dual) {
     dual->active = dual->kept;
 }
 
-void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step) {
-    ki_bodies(X)->dual_measure(square, X, reciprocal, bias_step);
+/* ---- the rows' squares ---- */
+
+struct measure {
+    double *square;
+    const kiln_matrix *X;
+    const double *reciprocal;
+};
+
+static void measure_range(void *arg, int64_t begin, int64_t end) {
+    const struct measure *measure = arg;
+    ki_bodies(measure->X)->dual_measure(measure->square, measure->X, measure->reciprocal, begin, end);
+}
+
+void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal) {
+    enum { ROWS = 256 };
+    struct measure measure = {square, X, reciprocal};
+    ki_parallel_ranges(X->device->threads, X->rows, ROWS, measure_range, &measure);
 }

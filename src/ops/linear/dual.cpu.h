@@ -261,12 +261,18 @@ void FN(dual_sweep)(struct ki_dual *dual, int64_t until) {
     }
 }
 
-void FN(dual_measure)(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step) {
-    for (int64_t i = 0; i < X->rows; i++) {
+void FN(dual_measure)(double *square, const kiln_matrix *X, const double *reciprocal, int64_t begin,
+                      int64_t end) {
+    for (int64_t i = begin; i < end; i++) {
         const struct FN(dual_row) row = FN(dual_row_of)(X, i);
-        square[i] = bias_step;
-        for (int64_t e = 0; e < row.count; e++)
-            square[i] += (double)row.value[e] * (double)row.value[e] * reciprocal[row.col[e]];
+        double sum[4] = {0};
+        int64_t e = 0;
+        for (; e + 4 <= row.count; e += 4)
+            for (int l = 0; l < 4; l++)
+                sum[l] += (double)row.value[e + l] * (double)row.value[e + l] * reciprocal[row.col[e + l]];
+        for (; e < row.count; e++)
+            sum[0] += (double)row.value[e] * (double)row.value[e] * reciprocal[row.col[e]];
+        square[i] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     }
 }
 

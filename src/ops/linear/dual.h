@@ -65,7 +65,7 @@ bool ki_dual_shared(const kiln_matrix *X);
 void ki_dual_sweep(struct ki_dual *dual);
 /* The mean of a row's sum of squares, from up to 65,536 of X's entries. */
 double ki_dual_mean_square(const kiln_matrix *X);
-/* square[i] of all rows. */
-void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal, double bias_step);
+/* square[i] of all rows, without an intercept's part. */
+void ki_dual_measure(double *square, const kiln_matrix *X, const double *reciprocal);
 
 #endif
