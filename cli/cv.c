@@ -24,7 +24,8 @@ void cv_free(struct validation *validation) {
     for (int64_t i = 0; validation->tried && i < validation->count; i++) free(validation->tried[i].score);
     free(validation->tried);
     free(validation->paths);
-    free(validation->held_out);
+    if (!validation->numbers) free(validation->held_out);
+    free(validation->numbers);
     free(validation->fold);
     *validation = (struct validation){0};
 }
@@ -109,8 +110,11 @@ static bool higher_is_better(const char *metric) {
 static int keep_finished(struct run *run, struct training *job, struct validation *validation) {
     const char *output = run->settings->output;
     if (validation->folds == 0) validation->count = validation->finished;
+    const char *hint = validation->numbers && run->settings->checkpoint
+                           ? "the same command with --resume and the checkpoint's name goes on from there"
+                           : "";
     if (validation->finished == 0 || validation->count == 0)
-        return fail_with(KILN_ERR_CANCELLED, WORKING, "",
+        return fail_with(KILN_ERR_CANCELLED, WORKING, hint,
                          "interrupted before the first %s was finished; no model was written",
                          validation->folds ? "fold" : "value");
     choose(validation);
@@ -121,6 +125,7 @@ static int keep_finished(struct run *run, struct training *job, struct validatio
                   output ? " and nothing is in " : "", output ? output : "");
     else
         say_error("kiln: interrupted after %s", text_plural(validation->finished, "value"));
+    if (*hint) say_error("hint: %s", hint);
     int code = cv_tell_path(run, job, validation);
     if (!code) code = cv_held_out_write(validation, job, chosen(validation, job->settings));
     return code ? code : EXIT_INTERRUPTED;

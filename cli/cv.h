@@ -35,6 +35,7 @@ struct validation {
     double
         *paths; /* without folds, for a picture: all coefficients at each value, path_size of them; or NULL */
     int64_t path_size;
+    double *numbers;         /* with a checkpoint: all that goes along with it, held_out too; or NULL */
     int64_t best, one_error; /* the best mean; the strongest penalty within a standard error of it */
 };
 
@@ -54,6 +55,11 @@ int cv_plot(const char *path, const struct validation *validation, const struct 
 
 /* cv_train.c: trains all models and takes what comes of them. 0, or an exit code; EXIT_INTERRUPTED with what is finished. */
 int cv_train(struct run *run, struct training *job, struct validation *validation);
+/* cv_state.c: what is kept of it, nothing without --checkpoint and --resume. */
+/* Takes what the file to go on from has, by which some folds may be finished; 0 or an exit code. */
+int cv_state_begin(const struct run *run, struct validation *validation, const struct training *job);
+void cv_state_note(struct validation *validation); /* a fold is finished */
+
 /* cv_folds.c: the fold of each row. */
 int cv_deal(int32_t *fold, const struct training *job, int64_t folds);
 /* cv_held_out.c, nothing without --held-out. rows: those that `fitted` has, by number. value: the one that was chosen. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checkpoint.h"
 #include "cv.h"
 #include "files.h"
 #include "progress.h"
@@ -54,7 +55,8 @@ static int allocate(struct work *work) {
     if (job->weights && !(work->base = values_of(job->weights, &code))) return code;
     if (!is_folded(work)) return 0;
     code = cv_deal(validation->fold, job, validation->folds);
-    return code ? code : cv_held_out_new(validation, job);
+    if (!code) code = cv_held_out_new(validation, job);
+    return code ? code : cv_state_begin(work->run, validation, job);
 }
 
 static void forget_fold(struct work *work) {
@@ -159,16 +161,21 @@ static void measure_coefficients(const struct work *work, struct tried *tried, i
     tried->norm = largest * sqrt(sum);
 }
 
-static int judge(struct work *work, struct tried *tried, int64_t f, int64_t first, int64_t wide) {
-    struct training *job = work->job;
+static void gather(struct work *work, int64_t first, int64_t wide) {
     struct fitted *judged = &work->judged;
-    const size_t k = (size_t)kiln_matrix_cols(job->W);
-    struct metrics metrics = {0};
+    const size_t k = (size_t)kiln_matrix_cols(work->job->W);
     for (int64_t i = 0; i < judged->rows; i++) {
         const int64_t at = (work->X ? i : work->rows[i]) * wide + first;
         memcpy(judged->scores + (size_t)i * k, work->eta + at, k * sizeof(double));
         memcpy(judged->means + (size_t)i * k, (work->mean ? work->mean : work->eta) + at, k * sizeof(double));
     }
+}
+
+static int judge(struct work *work, struct tried *tried, int64_t f, int64_t first, int64_t wide) {
+    struct training *job = work->job;
+    struct fitted *judged = &work->judged;
+    struct metrics metrics = {0};
+    gather(work, first, wide);
     if (is_folded(work))
         cv_held_out_keep(work->validation, job, tried - work->validation->tried, judged, work->rows);
     int code = train_judge(&metrics, job, judged, work->base ? judged->weights : NULL);
@@ -228,9 +235,17 @@ static void end_fold(struct work *work, int64_t f) {
     struct validation *validation = work->validation;
     for (int64_t i = 0; i < validation->count; i++) finish(&validation->tried[i]);
     validation->finished++;
+    cv_state_note(validation);
     say("fold %lld of %lld: %s in %s", (long long)f + 1, (long long)validation->folds,
         text_plural(validation->count, "value"), text_seconds(clock_seconds() - work->began));
     work->began = clock_seconds();
+}
+
+static void forget_models(struct work *work) {
+    free(work->eta);
+    free(work->mean);
+    free(work->W);
+    work->eta = work->mean = work->W = NULL;
 }
 
 static int take(void *user, const kiln_path_models *models) {
@@ -241,16 +256,30 @@ static int take(void *user, const kiln_path_models *models) {
     if (models->first == 0) work->code = begin_fold(work, models->fold);
     if (!work->code) work->code = predict(work, models);
     for (int64_t i = 0; i < models->count && !work->code; i++) work->code = take_model(work, models, i);
-    free(work->eta);
-    free(work->mean);
-    free(work->W);
-    work->eta = work->mean = work->W = NULL;
+    forget_models(work);
     if (!work->code && is_folded(work) && last == validation->count) end_fold(work, models->fold);
     if (!work->code)
         talk_step("training", models->fold * validation->count + last, validation->count * folds,
                   clock_seconds() - work->started);
     work->judging += clock_seconds() - start;
     return work->code;
+}
+
+/* The metrics' names, where all folds were finished by the run before: those of any model, here of W as it is. */
+static int name_metrics(struct work *work) {
+    const struct training *job = work->job;
+    struct metrics metrics = {0};
+    double score[1];
+    struct tried unused = {.score = score};
+    const kiln_path_models models = {.count = 1, .W = job->W, .b = job->b};
+    int code = begin_fold(work, 0);
+    if (!code) code = predict(work, &models);
+    if (!code) gather(work, 0, kiln_matrix_cols(job->W));
+    if (!code) code = train_judge(&metrics, job, &work->judged, work->base ? work->judged.weights : NULL);
+    if (!code) code = take_metrics(work->validation, &unused, &metrics, 0);
+    forget_models(work);
+    metrics_free(&metrics);
+    return code;
 }
 
 /* Of all values of a path, where a picture is wanted that has them; more than that no picture shows. */
@@ -280,7 +309,7 @@ static int train(struct work *work, void *options, double *strengths) {
     job->algorithm->set(options, job,
                         &(struct problem){.penalty = job->penalty,
                                           .weights = job->weights,
-                                          .control = talk_silent_control()});
+                                          .control = checkpoint_control(run, talk_silent_control())});
     kiln_device_statistics before = {0};
     kiln_device_get_statistics(run->device, &before);
     talk_step("training", 0, count * (is_folded(work) ? validation->folds : 1), 0);
@@ -308,7 +337,10 @@ int cv_train(struct run *run, struct training *job, struct validation *validatio
     int code = options && strengths ? allocate(&work) : no_memory("the path");
     if (!code) code = allocate_paths(validation, job);
     work.started = work.began = clock_seconds();
-    if (!code) code = train(&work, options, strengths);
+    if (!code && is_folded(&work) && validation->finished == validation->folds)
+        code = name_metrics(&work);
+    else if (!code)
+        code = train(&work, options, strengths);
     release(&work);
     free(options);
     free(strengths);

@@ -60,9 +60,8 @@ static int check_settings(const struct settings *settings, const struct algorith
          "give one of them"},
         {settings->warm_start && settings->folds, "--warm-start and --cv together",
          "each fold begins at zero"},
-        {(settings->checkpoint || settings->resume) && cv_wanted(settings),
-         "--checkpoint and --resume are of one run, and --cv or a path is of many",
-         "train with the value that was chosen"},
+        {(settings->checkpoint || settings->resume) && cv_wanted(settings) && !settings->folds,
+         "--checkpoint and --resume with a path", "--cv 5 along it can be kept, or the run of one value"},
     };
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (rules[i].wrong)

@@ -31,7 +31,8 @@ typedef struct kiln_checkpoint_options {
 } kiln_checkpoint_options;
 
 /* Reads the file to go on from, if one is given, and checks all that can be checked without the data: format, checksum, that
- * it is a checkpoint. The names are copied. One checkpoint serves one run.
+ * it is a checkpoint. The names are copied. One checkpoint serves one run; with kiln_checkpoint_along several, one
+ * after the other, of which the file has the one that was under way.
  * Errors: ERR_ARGUMENT (checkpoint is NULL, a time that is negative or not finite), ERR_MODEL (the file is damaged, or no
  * checkpoint), ERR_IO, ERR_NOMEM. On failure *checkpoint is untouched. */
 KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
@@ -58,6 +59,13 @@ KILN_API kiln_status kiln_checkpoint_open(kiln_checkpoint **checkpoint,
  * The run fails with ERR_MODEL where the checkpoint is of another algorithm or of other options or data, and says which; with
  * ERR_IO where one cannot be written. The former file is then whole. */
 KILN_API kiln_control kiln_checkpoint_control(kiln_checkpoint *checkpoint, kiln_control control);
+
+/* For programs that do more than the run: `count` numbers of their own go along with every state, such as what came of the folds of a
+ * cross-validation, which is a run of kiln_path and one of the model that is kept. They are read at each write, and must outlive the runs.
+ * To be called before the first run. *found: whether the file to go on from had them; they are then in `numbers`. 0 without such a file.
+ * Errors: ERR_ARGUMENT (an argument is NULL, count < 1), ERR_MODEL (the file has no such numbers, or not so many), ERR_NOMEM. */
+KILN_API kiln_status kiln_checkpoint_along(kiln_checkpoint *checkpoint, double *numbers, int64_t count,
+                                           int *found);
 
 /* What became of it. Zero it before the call. */
 typedef struct kiln_checkpoint_info {

@@ -248,7 +248,10 @@ typedef struct kiln_path_options {
  *   others: one after the other, each started from the one before.
  * `take` gets the models in order, several at once where they come together and predictions for all rows
  * are at most 2^24 numbers.
- * Errors: ERR_ARGUMENT (no such algorithm; a checkpoint in the control; standard errors; a fold or a penalty
+ * A checkpoint in the control of `options` (kiln/checkpoint.h) keeps which folds are done, between two of them, and where the path is
+ * cancelled: a path that goes on hands over the models of the others alone. What came of the models is the caller's to keep
+ * (kiln_checkpoint_along). One pass over X at the beginning.
+ * Errors: ERR_ARGUMENT (no such algorithm; a checkpoint without folds; standard errors; a fold or a penalty
  * out of range; no take); ERR_CANCELLED (take or the control of `options` ended the path); those of
  * kiln_NAME. What was handed over before stands.
  * Determinism: as kiln_NAME. Cost: as above; m + n k doubles besides.

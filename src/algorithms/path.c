@@ -121,6 +121,60 @@ done:
     return status;
 }
 
+static kiln_status one_fold(void *of, int64_t f) {
+    return ki_path_fold(of, f);
+}
+
+/* ---- going on ---- */
+
+/* The models of the folds before have been handed over: all there is to keep is how many these are. */
+static struct ki_state state_of(struct ki_path *path) {
+    return (struct ki_state){"path.fold", .integers = &path->at, .least = 0, .most = path->asked.folds - 1};
+}
+
+/* The trainings get a control without the checkpoint. */
+static kiln_status begin_checkpoint(struct ki_path *path, const kiln_matrix *weights) {
+    kiln_status status;
+    const struct ki_state state = state_of(path);
+    bool resumed;
+    const kiln_control apart = ki_checkpoint_apart(&path->control);
+    TRY(ki_checkpoint_begin(&(struct ki_run){.control = &path->control,
+                                             .algorithm = path->shown->name,
+                                             .options = path->options,
+                                             .X = path->X,
+                                             .given = {{"y", path->y}, {"the weights", weights}},
+                                             .report = &path->report,
+                                             .start = &path->start}));
+    TRY(ki_checkpoint_resume(&resumed, &path->control, &state, 1));
+    memcpy(field(path, path->rule->control), &apart, sizeof apart);
+done:
+    return status;
+}
+
+static kiln_status keep(struct ki_path *path, kiln_stop stop) {
+    const struct ki_state state = state_of(path);
+    return path->at < path->asked.folds ? ki_checkpoint_step(&path->control, &state, 1, stop) : KILN_OK;
+}
+
+kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of) {
+    kiln_status status = KILN_OK;
+    while (path->at < ki_max(path->asked.folds, 1)) {
+        TRY(fold(of, path->at));
+        path->at++;
+        TRY(keep(path, KILN_STOP_NONE));
+    }
+done:
+    return status;
+}
+
+/* Where it was cancelled, the fold at hand is begun again. */
+static kiln_status keep_cancelled(struct ki_path *path) {
+    struct ki_error_copy error;
+    ki_error_keep(&error);
+    const kiln_status status = keep(path, KILN_STOP_CANCELLED);
+    return status == KILN_OK ? ki_error_renew(&error) : status;
+}
+
 /* ---- the call ---- */
 
 static kiln_status check_values(const char *name, const double *values, int64_t count, bool known) {
@@ -154,8 +208,8 @@ static kiln_status check(const struct ki_path *path) {
                        !asked->take       ? "take is NULL"
                        : asked->count < 1 ? "count must be positive"
                                           : "k must be positive");
-    if (ki_checkpoint_kept(control) || ki_checkpoint_waits(control))
-        return ki_fail(KILN_ERR_ARGUMENT, "%s: a checkpoint is of one model", call);
+    if (ki_checkpoint_kept(control) && !asked->fold)
+        return ki_fail(KILN_ERR_ARGUMENT, "%s: a checkpoint is of folds, or of one model", call);
     if (path->rule->errors && *(kiln_matrix **)field(path, path->rule->errors))
         return ki_fail(KILN_ERR_ARGUMENT, "%s: standard errors are of one model", call);
     TRY(check_values("l2", asked->l2, asked->count, true));
@@ -186,7 +240,8 @@ done:
 kiln_status kiln_path(const char *algorithm, const void *options, const kiln_matrix *X, const kiln_matrix *y,
                       int64_t k, const kiln_path_options *given) {
     kiln_status status;
-    struct ki_path path = {.X = X, .y = y, .k = k};
+    struct ki_path path = {.X = X, .y = y, .k = k, .start = ki_clock()};
+    const kiln_matrix *weights;
     const struct ki_algorithm *found = ki_algorithm_named(algorithm);
     bool done = false;
     if (!X || !y || !found || !found->path)
@@ -202,9 +257,14 @@ kiln_status kiln_path(const char *algorithm, const void *options, const kiln_mat
     TRY(ki_take(path.options, options, path.rule->layout));
     TRY(check(&path));
     TRY(take_weights(&path));
+    memcpy(&path.control, field(&path, path.rule->control), sizeof path.control);
+    memcpy(&weights, field(&path, path.rule->weights), sizeof weights);
+    TRY(begin_checkpoint(&path, weights));
     if (path.rule->together) TRY(path.rule->together(&done, &path));
-    for (int64_t f = 0; !done && f < ki_max(path.asked.folds, 1); f++) TRY(ki_path_fold(&path, f));
+    if (!done) TRY(ki_path_each(&path, one_fold, &path));
 done:
+    if (status == KILN_ERR_CANCELLED && path.asked.fold) status = keep_cancelled(&path);
+    kiln_report_free(&path.report);
     kiln_matrix_free(path.trained);
     ki_free(path.weights);
     ki_free(path.options);

@@ -26,6 +26,10 @@ struct ki_path {
     int64_t k;
     double *weights;      /* m, of the rows; NULL: ones */
     kiln_matrix *trained; /* m x 1: the weights of a fold */
+    kiln_control control; /* the caller's, with his checkpoint, which those of the models do not bring */
+    kiln_report report;   /* of the path, for checkpoints */
+    double start;
+    int64_t at; /* the fold at hand; folds before it are done */
 };
 
 /* held_out: of the rows that fold f holds out; else of those that it trains on. room: m numbers. */
@@ -35,6 +39,8 @@ kiln_status ki_path_weigh(kiln_matrix *weights, double *room, const struct ki_pa
 double ki_path_l2(const struct ki_path *path, int64_t v);
 /* Trains fold f one model after the other. */
 kiln_status ki_path_fold(struct ki_path *path, int64_t f);
+/* fold(of, f) for all folds from path->at on, which checkpoints keep. */
+kiln_status ki_path_each(struct ki_path *path, kiln_status (*fold)(void *of, int64_t f), void *of);
 /* To the caller. ERR_CANCELLED: he has had enough, which the second says of a control. */
 kiln_status ki_path_give(const struct ki_path *path, const kiln_path_models *models);
 kiln_status ki_path_stopped(void);

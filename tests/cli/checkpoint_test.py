@@ -21,7 +21,7 @@ from cli_test import FLIGHTS, KILN, Case, as_json, kiln
 KILLS = int(sys.argv[3]) if len(sys.argv) > 3 else 3
 RECORD = sys.argv[4] if len(sys.argv) > 4 else None
 CPU = ["--device", "cpu", "--deterministic", "--quiet"]
-SAME = ("iterations", "converged", "stopped_by", "residual", "objective", "inertia", "metrics")
+SAME = ("iterations", "converged", "stopped_by", "residual", "objective", "inertia", "metrics", "cross_validation")
 recorded = {}
 
 
@@ -52,6 +52,7 @@ class Checkpoints(Case):
             "linreg": ["linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg"],
             "kmeans": ["kmeans", FLIGHTS, "--ignore", "arr_delay", "-k", "12", "--tolerance", "1e-9", "--restarts", "2"],
             "als": ["als", ratings, "--factors", "16", "--biases", "--tolerance", "1e-12", "--max-iterations", "60"],
+            "folds": ["linreg", FLIGHTS, "--target", "arr_delay", "--solver", "cg", "--l2", "1e-2:1:2", "--cv", "4"],
         }
 
     def keeping(self, every):
@@ -105,6 +106,19 @@ class Checkpoints(Case):
 
     def test_kills_of_als(self):
         self.kill_and_go_on("als")
+
+    def test_kills_of_a_cross_validation(self):
+        self.kill_and_go_on("folds")
+
+    def test_other_folds(self):
+        """Numbers of another validation, or of a run alone, are refused; and a path has no state."""
+        command = ["linreg", FLIGHTS, "--target", "arr_delay", *CPU]
+        stopped = as_json(*command, "--l2", "1e-2:1:2", "--cv", "4", *self.keeping("0.0001"))
+        self.assertGreater(stopped["checkpoint"]["written"], 0)
+        for code, other, message in ((7, ["--l2", "1e-2:1:3", "--cv", "4"], "part 'along' is f64"), (7, ["--l2", "1e-2:2:2", "--cv", "4"], "other folds"),
+                                     (7, ["--l2", "1e-2:1:2", "--cv", "4", "--seed", "3"], "other folds"), (7, ["--l2", "1"], "a run alone"),
+                                     (2, ["--l2", "1e-2:1:2"], "with a path")):
+            self.assertIn(message, kiln(*command, *other, "--resume", self.state, code=code)[1])
 
     @unittest.skipUnless(RECORD, "takes a while")
     def test_cost(self):
@@ -172,7 +186,7 @@ class Checkpoints(Case):
         for options in (["--checkpoint-every", "5"], ["--checkpoint", "-"]):
             kiln(*command, *CPU, *options, code=2)
         for options in (["--checkpoint", self.state], ["--resume", self.state]):
-            self.assertIn("of many", kiln(*flights, "--cv", "3", *CPU, *options, code=2)[1])
+            self.assertIn("with a path", kiln(*flights, "--l2", "1:9:3", *CPU, *options, code=2)[1])
         kiln(*command, *CPU, "--checkpoint", command[1], code=2)
 
 

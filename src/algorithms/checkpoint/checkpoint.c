@@ -14,6 +14,10 @@ struct kiln_checkpoint {
     double every, due;    /* seconds; on the clock */
     bool stop;            /* the caller has asked to */
     bool waits;           /* `found` is there to go on from */
+    bool
+        between; /* and is of the time between two runs, of which there is nothing to take but what it is for */
+    double *along; /* the caller's numbers; NULL: there are none */
+    int64_t along_count;
     struct ki_container found, described;
     kiln_report *report; /* the run's */
     double *start;
@@ -25,6 +29,11 @@ static int progress(void *user, const kiln_progress *now) {
     kiln_checkpoint *c = user;
     if (c->control.progress && c->control.progress(c->control.user, now)) c->stop = true;
     return c->stop;
+}
+
+/* The same of a control that brings no checkpoint. */
+static int progress_apart(void *user, const kiln_progress *now) {
+    return progress(user, now);
 }
 
 static kiln_checkpoint *checkpoint_of(const kiln_control *control) {
@@ -97,10 +106,41 @@ kiln_status kiln_checkpoint_get_info(kiln_checkpoint_info *info, const kiln_chec
     return status;
 }
 
+/* ---- more than the run ---- */
+
+static const char along_name[] = "along";
+
+static struct ki_state along_state(const kiln_checkpoint *c) {
+    return (struct ki_state){along_name, .reals = c->along, .count = c->along_count};
+}
+
+kiln_status kiln_checkpoint_along(kiln_checkpoint *c, double *numbers, int64_t count, int *found) {
+    kiln_status status = KILN_OK;
+    if (!c || !numbers || !found || count < 1)
+        return ki_fail(KILN_ERR_ARGUMENT, "kiln_checkpoint_along: an argument is NULL, or no numbers");
+    *found = 0;
+    c->along = numbers;
+    c->along_count = count;
+    if (!c->waits) return KILN_OK;
+    const struct ki_state state = along_state(c);
+    if (!ki_container_tensor(&c->found, along_name)) {
+        ki_fail(KILN_ERR_MODEL, "%s is of a run alone, and this is one of several", c->resume);
+        return ki_hint("go on with the same command");
+    }
+    TRY(ki_state_take(&c->found, &state, 1));
+    *found = 1;
+done:
+    return status;
+}
+
 /* ---- the algorithm's side ---- */
 
 bool ki_checkpoint_kept(const kiln_control *control) {
     return checkpoint_of(control) != NULL;
+}
+
+kiln_control ki_checkpoint_apart(const kiln_control *control) {
+    return (kiln_control){ki_checkpoint_kept(control) ? progress_apart : control->progress, control->user};
 }
 
 bool ki_checkpoint_stopped(const kiln_control *control) {
@@ -129,6 +169,8 @@ kiln_status ki_checkpoint_begin(const struct ki_run *run) {
     kiln_status status = KILN_OK;
     kiln_checkpoint *c = checkpoint_of(run->control);
     if (!c || (!c->path && !c->waits)) return KILN_OK;
+    if (c->waits && !c->along && ki_container_tensor(&c->found, along_name))
+        return ki_fail(KILN_ERR_MODEL, "%s is of one of several runs, and this is a run alone", c->resume);
     c->report = run->report;
     c->start = run->start;
     c->most = run->most;
@@ -171,8 +213,10 @@ static kiln_status write_state(kiln_checkpoint *c, const struct ki_state *state,
     struct ki_container whole = {0};
     struct ki_state own[OWN];
     double seconds = ki_clock() - *c->start;
+    const struct ki_state along = along_state(c);
     own_state(own, c, &seconds);
     TRY(ki_state_copy(&whole, &c->described));
+    if (c->along) TRY(ki_state_put(&whole, &along, 1));
     TRY(ki_state_put(&whole, state, count));
     TRY(ki_state_put(&whole, own, OWN));
     TRY(ki_container_write(&c->info.bytes, &whole, c->path));

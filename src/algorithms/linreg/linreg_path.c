@@ -374,7 +374,8 @@ done:
     return status;
 }
 
-static kiln_status train_fold(struct together *t, int64_t f) {
+static kiln_status train_fold(void *of, int64_t f) {
+    struct together *t = of;
     kiln_status status;
     const int64_t most = ki_max(PREDICTED / (kiln_matrix_rows(t->path->X) * t->k), 1);
     TRY(solve_fold(t, f));
@@ -403,7 +404,7 @@ kiln_status ki_linreg_together(bool *done, struct ki_path *path) {
     t.system.walk = (struct ki_walk){.n = t.n, .size = t.size};
     TRY(make_room(&t));
     TRY(walk_folds(&t));
-    for (int64_t f = 0; f < t.folds; f++) TRY(train_fold(&t, f));
+    TRY(ki_path_each(path, train_fold, &t));
     *done = true;
 done:
     release(&t);
