@@ -136,6 +136,14 @@ static bool all_zero(const struct training *job) {
     return kiln_norm(&largest, kiln_data_y(job->data), KILN_NORM_MAX) == KILN_OK && largest == 0;
 }
 
+/* Counts that are met as they are, though a mean has no logarithm where they are 0. */
+static bool met(const struct training *job) {
+    const kiln_family family = job->loss.family;
+    if (job->loss.kind != KILN_LOSS_GLM || family == KILN_BINOMIAL) return false;
+    return (family == KILN_POISSON || family == KILN_NEGATIVE_BINOMIAL || family == KILN_TWEEDIE) &&
+           metrics_get(&job->metrics, "deviance") < 1e-6 * kiln_report_figure(&job->report, "null_deviance");
+}
+
 /* Classes that a plane separates have no best coefficients without a penalty: the larger the better. */
 void train_warn_separated(const struct training *job) {
     if (all_zero(job)) {
@@ -144,7 +152,15 @@ void train_warn_separated(const struct training *job) {
             "where the tolerance ended the way there");
         return;
     }
-    if (job->penalty.l2 > 0 || job->penalty.l1 > 0 || !separated(job)) return;
+    if (job->penalty.l2 > 0 || job->penalty.l1 > 0) return;
+    if (met(job)) {
+        say_error(
+            "kiln: warning: the targets can be met exactly: where some are 0, coefficients grow without "
+            "bound without a penalty, and these are where the tolerance ended that");
+        say_error("hint: --l2");
+        return;
+    }
+    if (!separated(job)) return;
     if (job->loss.kind == KILN_LOSS_SQUARED_HINGE) {
         say_error(
             "kiln: warning: the classes can be separated with every margin kept: without a penalty many "

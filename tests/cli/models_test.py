@@ -651,6 +651,10 @@ class Validation(Models):
         self.assertNotIn(warning, kiln(*binomial, "s")[1])
         none = self.write("none.csv", "x,y\n1,0\n2,0\n3,0\n")
         self.assertIn("all targets are 0", kiln("glm", none, "--family", "poisson", "--target", "y", *CPU)[1])
+        counts = self.write("met.csv", "y,x\n" + "".join(f"{int(i > 5)},{int(i > 5)}\n" for i in range(12)))
+        for more, warned in (((), True), (("--l2", 1), False)):
+            message = kiln("glm", counts, "--family", "poisson", "--target", "y", *more, *CPU)[1]
+            self.assertEqual("targets can be met exactly" in message, warned, message)
         self.assertNotIn("all targets", kiln("glm", shares, "--family", "poisson", "--target", "y", *CPU)[1])
 
 

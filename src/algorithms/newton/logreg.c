@@ -80,7 +80,7 @@ kiln_status ki_logreg_explain(kiln_solver *choice, const void *given, const kiln
                                      .l1 = options.l1,
                                      .no_intercept = options.no_intercept != 0,
                                      .standardize = options.standardize != 0};
-    TRY(ki_dual_explain(choice, &newton, true, options.solver));
+    TRY(ki_dual_explain(choice, &newton, options.solver));
 done:
     return status;
 }
@@ -110,8 +110,7 @@ kiln_status kiln_logreg(kiln_matrix *W, kiln_matrix *b, const kiln_matrix *X, co
         &(struct ki_label_options){options->weights, options->class_weights, options->balanced != 0}));
     newton = engine(X, &labels, options);
     newton.start = start;
-    TRY(ki_dual_choose(&dual, &newton, true,
-                       own.warm_start && !own.solver ? KILN_CLASSIFIER_NEWTON : own.solver));
+    TRY(ki_dual_choose(&dual, &newton, own.warm_start && !own.solver ? KILN_CLASSIFIER_NEWTON : own.solver));
     TRY(check_result(W, b, X, newton.k, options));
     TRY(ki_narrow_solve(&solved, again,
                         &(struct ki_narrow_task){W, b, X, y, options, options->warm_start != 0}, report));

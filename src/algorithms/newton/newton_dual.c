@@ -25,15 +25,15 @@ static bool possible(const struct ki_newton *newton) {
 
 /* What Newton's method is expected to take on two threads, in times of the dual, for products alone: real and made text of 200 to 10,000
  * rows, penalties from 100 to 0.01. `share` is a row's square beside the penalty. An intercept makes the primal better conditioned, as its
- * columns are centred, and the dual worse. */
-static double advantage(const struct ki_newton *newton, bool logistic, double share) {
+ * columns are centred, and the dual worse: it is slower there up to a share of 3,000, and faster from 30,000 on. */
+static double advantage(const struct ki_newton *newton, double share) {
     if (newton->no_intercept) return share < 0.3 ? 0.4 : 1.2;
     if (newton->k > 1) return share < 0.3 || share > 100 || newton->k < 16 ? 0.3 : 0.7;
-    return logistic || share < 50 ? 0.3 : 1.2;
+    return share < 10000 ? 0.3 : 1.2;
 }
 
 /* The primal's vectors are as long as X is wide (newton_narrow.c), and its work is that of all threads; a sweep is one thread's. */
-static bool worth(const struct ki_newton *newton, bool logistic) {
+static bool worth(const struct ki_newton *newton) {
     const kiln_matrix *X = newton->X;
     const double threads = fmax(ki_newton_threads(kiln_matrix_device(X)), 1),
                  together = fmin(threads, fmax((double)newton->problems, 1)),
@@ -41,26 +41,25 @@ static bool worth(const struct ki_newton *newton, bool logistic) {
     if (kiln_matrix_cols(X) <= kiln_matrix_rows(X) || newton->standardize) return false;
     const double pass =
         (entries + VECTORS * fmin((double)kiln_matrix_cols(X), entries)) / entries * 2 * together / threads;
-    return pass * advantage(newton, logistic, ki_dual_mean_square(X) / newton->l2) > 1;
+    return pass * advantage(newton, ki_dual_mean_square(X) / newton->l2) > 1;
 }
 
-kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, bool logistic,
-                           kiln_classifier_solver solver) {
+kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver) {
     if ((int)solver < 0 || solver > KILN_CLASSIFIER_DUAL)
         return ki_fail(KILN_ERR_ARGUMENT, "%s: there is no solver %d", newton->call, (int)solver);
     const bool can = possible(newton);
-    *wanted = solver ? solver == KILN_CLASSIFIER_DUAL : can && worth(newton, logistic);
+    *wanted = solver ? solver == KILN_CLASSIFIER_DUAL : can && worth(newton);
     if (!*wanted || can) return KILN_OK;
     ki_fail(KILN_ERR_UNSUPPORTED,
             "%s: the dual is for a sparse X in the CPU's memory, and an L2 penalty without L1", newton->call);
     return ki_hint("solve by Newton's method, which takes them all");
 }
 
-kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton, bool logistic,
+kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
                             kiln_classifier_solver solver) {
     kiln_status status;
     bool dual = false;
-    TRY(ki_dual_choose(&dual, newton, logistic, solver));
+    TRY(ki_dual_choose(&dual, newton, solver));
     choice->solver = dual ? "dual" : "newton";
     snprintf(choice->why, sizeof choice->why, "%s",
              solver ? "as asked for"

@@ -7,11 +7,10 @@
 
 /* Whether the dual is to be descended in, for an engine that is filled in but not open yet: as asked for, else where it is
  * expected to be faster. ERR_UNSUPPORTED: it is asked for, and cannot be. */
-kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, bool logistic,
-                           kiln_classifier_solver solver);
+kiln_status ki_dual_choose(bool *wanted, const struct ki_newton *newton, kiln_classifier_solver solver);
 
 /* What that has to say, for the rows' `choose`. */
-kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton, bool logistic,
+kiln_status ki_dual_explain(kiln_solver *choice, const struct ki_newton *newton,
                             kiln_classifier_solver solver);
 kiln_status ki_logreg_explain(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);
 kiln_status ki_svm_explain(kiln_solver *choice, const void *options, const kiln_matrix *X, int64_t k);

@@ -86,7 +86,7 @@ static kiln_status machine_new(struct machine *m, double start) {
                                    .control = options->control,
                                    .start = start};
     const bool settled = options->regression || (options->warm_start && !options->solver);
-    TRY(ki_dual_choose(&m->descended, &m->newton, false, settled ? KILN_CLASSIFIER_NEWTON : options->solver));
+    TRY(ki_dual_choose(&m->descended, &m->newton, settled ? KILN_CLASSIFIER_NEWTON : options->solver));
     m->W = ki_calloc(bytes);
     m->b = ki_calloc((size_t)m->problems * sizeof *m->b);
     if (!m->W || !m->b) return ki_fail_nomem(bytes, "the coefficients");
@@ -320,8 +320,7 @@ kiln_status ki_svm_explain(kiln_solver *choice, const void *given, const kiln_ma
                                      .standardize = options.standardize != 0,
                                      .problems = k > 2 ? k : 1};
     TRY(check_solver(&options));
-    TRY(ki_dual_explain(choice, &newton, false,
-                        options.regression ? KILN_CLASSIFIER_NEWTON : options.solver));
+    TRY(ki_dual_explain(choice, &newton, options.regression ? KILN_CLASSIFIER_NEWTON : options.solver));
     if (options.regression) snprintf(choice->why, sizeof choice->why, "the only one for a regression");
 done:
     return status;
