@@ -788,19 +788,22 @@ class Streams(Case):
         self.assertEqual(process.wait(timeout=60), 1)
 
     def test_unwritable_output_is_told_before_work(self):
-        start = time.monotonic()
-        error = kiln("linreg", "-", "-o", self.path("no/such/folder/m"), code=1)[1]
-        self.assertIn("cannot write", error)
-        self.assertLess(time.monotonic() - start, 5)
+        """Who reads the data first waits here for good."""
+        process = self.start("linreg", "-", "-o", self.path("no/such/folder/m"), stdin=subprocess.PIPE)
+        self.assertEqual(process.wait(timeout=60), 1)
+        self.assertIn(b"cannot write", process.stderr.read())
         kiln("predict", "x", "y", "-o", self.folder, code=1)
 
     def test_start_is_quick(self):
+        """By the processor's time, which others who use the machine do not change."""
         def best(*command):
             times = []
             for _ in range(40):
-                start = time.monotonic()
-                subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
-                times.append(time.monotonic() - start)
+                process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+                _, status, usage = os.wait4(process.pid, 0)
+                process.returncode = os.waitstatus_to_exitcode(status)
+                self.assertEqual(process.returncode, 0)
+                times.append(usage.ru_utime + usage.ru_stime)
             return min(times)
 
         self.assertLess(best(KILN, "--help") - best("true"), START_SECONDS)

@@ -116,11 +116,23 @@ class Signals(Case):
             for number in (signal.SIGINT, signal.SIGTERM):
                 with self.subTest(arguments=arguments, number=number):
                     process = self.start(*arguments, "--device", "cpu")
-                    time.sleep(0.3)
+                    self.until_caught(process, number)
+                    time.sleep(0.05)
                     self.assertIsNone(process.poll())
                     process.send_signal(number)
                     process.communicate(timeout=10)
                     self.assertEqual(process.returncode, 130)
+
+    def until_caught(self, process, number):
+        """Returns when the process has a handler for the signal, as Linux tells."""
+        until = time.time() + 60
+        while time.time() < until:
+            with open(f"/proc/{process.pid}/status") as file:
+                caught = next(line.split()[1] for line in file if line.startswith("SigCgt:"))
+            if int(caught, 16) >> (number - 1) & 1:
+                return
+            time.sleep(0.005)
+        self.fail("no handler after a minute")
 
     def test_silence_lasts_no_longer_than_a_second(self):
         """Data that do not come: what is waited for is told all the same, and nothing with --quiet."""
