@@ -12,8 +12,8 @@ set(conformance_extent "")
 if(KILN_TEST_QUICK)
   set(conformance_extent --quick)
 endif()
-# Under address sanitizers the CPU goes through both types in conformance_threads and, one a type, with the lesser instruction sets:
-# the bodies of both types have one text.
+# Under address sanitizers the CPU goes through both types in conformance_threads and, one a type, with the lesser instruction sets and
+# with low limits: the bodies of both types have one text.
 set(conformance_devices --require ${KILN_REQUIRED_DEVICES})
 set(conformance_of_scalar "")
 set(conformance_of_avx2 "")
@@ -36,7 +36,7 @@ endif()
 add_test(NAME conformance_threads COMMAND conformance --device cpu --threads 7 ${conformance_type} ${conformance_extent})
 # Limits so low that small problems take every way: 64-bit indices, and all that is derived from a sparse X. Neither depends on
 # the element type: one is enough for the devices that build kernels slowly.
-add_test(NAME conformance_low_limits COMMAND conformance --low-limits --quick --type f64 --require ${KILN_REQUIRED_DEVICES})
+add_test(NAME conformance_low_limits COMMAND conformance --low-limits --quick --type f64 ${conformance_devices})
 add_test(NAME conformance_low_limits_f32 COMMAND conformance --low-limits --device cpu --type f32 ${conformance_extent})
 # X in as many slices as there are members, more of them at times than rows; on OpenCL what moves between members does.
 foreach(members 2 3 7)
