@@ -12,7 +12,7 @@ struct ki_part {
 
 /* Whether parts of the data can be read by themselves at all, by their files and the options. Of several files each part takes some as
  * they are; fewer files than parts are each cut into some parts, as one file is. What is cut is LIBSVM, CSV, .npy or .npz, not
- * compressed; of other files the first of their parts has all rows. One file may be Matrix Market, too, whose entries come in any
+ * behind gzip or zstd; of other files the first of their parts has all rows. One file may be Matrix Market, too, whose entries come in any
  * order (ki_market_part_read). */
 kiln_status ki_parts_possible(bool *possible, kiln_file_format *format, const char *path,
                               const kiln_read_options *options);

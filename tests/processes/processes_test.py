@@ -58,14 +58,14 @@ def npy(kind, values, shape):
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack(form, *values)
 
 
-def write_npz(path, rows):
-    """As scipy.sparse.save_npz writes a CSR matrix that is not to be compressed."""
+def write_npz(path, rows, method=zipfile.ZIP_STORED):
+    """As scipy.sparse.save_npz writes a CSR matrix; ZIP_DEFLATED is its standard."""
     start, columns, entries = [0], [], []
     for _, row in rows:
         columns += [j for j, value in enumerate(row) if value]
         entries += [value for value in row if value]
         start.append(len(entries))
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(path, "w", method) as archive:
         for name, data in (("indices", npy("<i4", columns, f"({len(columns)},)")), ("indptr", npy("<i4", start, f"({len(start)},)")),
                            ("format", npy("|S3", [b"csr"], "()")), ("shape", npy("<i8", [len(rows), COLUMNS], "(2,)")),
                            ("data", npy("<f8", entries, f"({len(entries)},)"))):
@@ -95,6 +95,7 @@ def write_data(folder):
         with open(path(name), "wb") as file:
             file.write(npy("<f8", values, f"({ROWS}, {width})"))
     write_npz(path("x.npz"), rows)
+    write_npz(path("packed.npz"), rows, zipfile.ZIP_DEFLATED)
     for part in range(3):
         write_npz(path(f"part-{part}.npz"), rows[part * ROWS // 3:(part + 1) * ROWS // 3])
     write_quoted(path("quoted.csv"), rows, draw)
@@ -139,6 +140,7 @@ def cases(path):
     yield True, ["linreg", path("all.csv"), "--target", "y", "--l2", "1"]
     yield True, ["glm", path("x.npy"), "--target-file", path("y.npy")]
     yield True, ["linreg", path("x.npz"), "--target-file", path("y.npy")]
+    yield True, ["linreg", path("packed.npz"), "--target-file", path("y.npy")]
     yield True, ["kmeans", path("all.csv"), "-k", "3", "--seed", "1"]
     yield True, ["linreg", path("quoted.csv"), "--target", "y", "--ignore", 'the\n"note"']
     yield True, ["linreg", path("x.mtx"), "--target-file", path("y.npy")]

@@ -1,5 +1,5 @@
-/* Consecutive rows of a CSR matrix in an .npz whose members are stored as they are: row starts are read, columns and values where the
- * rows lie. Checksums, which are of whole members, are not looked at. */
+/* Consecutive rows of a CSR matrix in an .npz: row starts are read, columns and values where the rows lie. Of a deflated member what comes
+ * before them is inflated and thrown away. Checksums, which are of whole members, are not looked at. */
 #include <string.h>
 
 #include "core/seams.h"
@@ -8,28 +8,56 @@
 #include "io/numpy/map.h"
 #include "io/numpy/npz.h"
 
-/* The elements of an array from `first` on. */
-static kiln_status open_array(struct ki_npz_array *array, int64_t *begin, struct ki_npz *s, const char *name,
-                              int64_t first) {
+/* The header of a deflated member, whose beginning alone is inflated. */
+static kiln_status open_deflated(struct ki_npz_array *array, struct ki_npz *s) {
+    const struct ki_zip_member *member = array->member;
+    const struct ki_place place = {s->file, 0, 0, member->begin};
+    const int64_t most = ki_min(member->size, KI_NPY_HEADER_LIMIT);
+    char *begin = ki_alloc((size_t)most);
     kiln_status status;
-    TRY(ki_npz_open(array, s, name));
-    if (array->member->method != 0) return ki_npz_fail(s, KILN_ERR_UNSUPPORTED, "the archive is compressed");
+    if (!begin) return ki_fail_nomem((size_t)most, "the .npy header");
+    TRY(ki_zip_inflate_range(begin, &s->zip, member, 0, most));
+    TRY(ki_npy_header_size(&array->header, begin, (size_t)most, &place));
+    TRY(ki_npy_header(&array->npy, begin, (size_t)most, &place));
+    array->count = array->npy.shape[0] * array->npy.shape[1];
+    if (array->npy.bytes != member->size - array->header)
+        status = ki_npz_fail(s, KILN_ERR_PARSE, "a member has not the length of its shape");
+done:
+    ki_free(begin);
+    return status;
+}
+
+/* An array of at least `least` elements. */
+static kiln_status open_array(struct ki_npz_array *array, struct ki_npz *s, const char *name, int64_t least) {
+    kiln_status status;
+    array->member = ki_zip_find(&s->zip, name);
+    if (array->member && array->member->method != 0)
+        TRY(open_deflated(array, s));
+    else
+        TRY(ki_npz_open(array, s, name));
     if (array->npy.dimensions != 1) return ki_npz_fail(s, KILN_ERR_PARSE, "indices or data are no vector");
-    *begin = array->member->begin + array->header + first * array->npy.itemsize;
+    if (array->count < least)
+        return ki_npz_fail(s, KILN_ERR_PARSE, "indptr points behind the end of indices or data");
 done:
     return status;
 }
 
-static kiln_status read_columns(struct ki_table *table, struct ki_npz *s, const struct ki_mapping *m,
-                                int64_t first) {
-    int64_t begin = 0;
+/* Elements [first, first + count) as they are. */
+static kiln_status read_raw(void *to, const struct ki_npz *s, const struct ki_npz_array *array, int64_t first,
+                            int64_t count) {
+    const int64_t from = array->header + first * array->npy.itemsize, bytes = count * array->npy.itemsize;
+    if (array->member->method != 0) return ki_zip_inflate_range(to, &s->zip, array->member, from, bytes);
+    return ki_file_read(s->zip.members_in, to, array->member->begin + from, bytes);
+}
+
+static kiln_status read_columns(struct ki_table *table, struct ki_npz *s, int64_t first, int64_t all) {
     kiln_status status;
-    TRY(open_array(&s->indices, &begin, s, "indices.npy", first));
+    TRY(open_array(&s->indices, s, "indices.npy", all));
     if (s->indices.npy.kind != 'i' || s->indices.npy.itemsize != 4 || s->indices.npy.swapped)
         return ki_npz_fail(s, KILN_ERR_UNSUPPORTED, "indices are no 32-bit integers of this machine");
     table->col = ki_alloc((size_t)table->nnz * 4);
     if (!table->col) return ki_fail_nomem((size_t)table->nnz * 4, "columns");
-    TRY(ki_file_read(m->file, table->col, begin, table->nnz * 4));
+    TRY(read_raw(table->col, s, &s->indices, first, table->nnz));
     TRY(ki_csr_check_columns(table->row_start, table->col, table->rows, s->cols));
     for (int64_t r = 0; r < table->rows; r++)
         for (int64_t e = table->row_start[r] + 1; e < table->row_start[r + 1]; e++)
@@ -39,8 +67,9 @@ done:
     return status;
 }
 
+/* Values of a deflated member come to memory first; native ones to where they stay. */
 static kiln_status read_values(struct ki_table *table, struct ki_npz *s, const struct ki_mapping *m,
-                               int64_t first) {
+                               int64_t first, int64_t all) {
     const kiln_read_options *options = m->options;
     const int64_t real = ki_type_bytes(options->type);
     struct ki_chunks chunks = {.file = m->file,
@@ -48,19 +77,30 @@ static kiln_status read_values(struct ki_table *table, struct ki_npz *s, const s
                                .threads = options->threads,
                                .use = ki_numbers_use,
                                .watch = &m->watch};
+    void *raw = NULL;
     kiln_status status;
-    TRY(open_array(&s->data, &chunks.offset, s, "data.npy", first));
+    TRY(open_array(&s->data, s, "data.npy", all));
     table->values = ki_alloc((size_t)(table->nnz * real));
     if (!table->values) return ki_fail_nomem((size_t)(table->nnz * real), "values");
-    const bool native = ki_npy_native(&s->data.npy, options->type);
+    const bool native = ki_npy_native(&s->data.npy, options->type), deflated = s->data.member->method != 0;
     struct ki_numbers numbers = {
         &s->data.npy, options->type, table->values, 0, table->nnz, options->allow_nonfinite, INT64_MAX};
     chunks.element = s->data.npy.itemsize;
-    chunks.straight = native ? table->values : NULL;
+    chunks.offset = s->data.member->begin + s->data.header + first * chunks.element;
+    chunks.straight = native && !deflated ? table->values : NULL;
     chunks.of = &numbers;
+    if (deflated) {
+        if (native) numbers.values = NULL; /* only looked at */
+        raw = native ? NULL : ki_alloc((size_t)(table->nnz * chunks.element));
+        if (!native && !raw) TRY(ki_fail_nomem((size_t)(table->nnz * chunks.element), "values"));
+        chunks.file = NULL;
+        chunks.memory = native ? table->values : raw;
+        TRY(read_raw(native ? table->values : raw, s, &s->data, first, table->nnz));
+    }
     TRY(ki_chunks_run(&chunks));
-    if (numbers.bad < INT64_MAX) return ki_npz_fail(s, KILN_ERR_PARSE, "data are not finite");
+    if (numbers.bad < INT64_MAX) status = ki_npz_fail(s, KILN_ERR_PARSE, "data are not finite");
 done:
+    ki_free(raw);
     return status;
 }
 
@@ -92,8 +132,8 @@ kiln_status ki_npz_read_part(struct ki_table *table, struct ki_mapping *m, int n
     table->format = KILN_CSR;
     table->cols = s.cols;
     TRY(cut_rows(table, &first, start, s.rows, number, count));
-    TRY(read_columns(table, &s, m, first));
-    TRY(read_values(table, &s, m, first));
+    TRY(read_columns(table, &s, first, start[s.rows]));
+    TRY(read_values(table, &s, m, first, start[s.rows]));
 done:
     ki_free(start);
     ki_npz_clear(&s);

@@ -313,6 +313,58 @@ done:
     return status;
 }
 
+/* A part of a member, inflated by turns: what lies before `from` is thrown away. */
+struct range {
+    z_stream stream;
+    unsigned char *packed; /* the next of the member's bytes */
+    int64_t read, made;    /* of the packed, and of the unpacked */
+    unsigned char *to;
+    int64_t from, end;
+};
+
+/* Up to PIECE further bytes of the member. */
+static kiln_status inflate_next(struct range *range, const struct ki_zip_archive *zip,
+                                const struct ki_zip_member *member, unsigned char *scratch) {
+    z_stream *stream = &range->stream;
+    const bool wanted = range->made >= range->from;
+    const int64_t most = ki_min(PIECE, (wanted ? range->end : range->from) - range->made);
+    if (stream->avail_in == 0) {
+        const int64_t some = ki_min(member->packed - range->read, PIECE);
+        const kiln_status status =
+            ki_file_read(zip->members_in, range->packed, member->begin + range->read, some);
+        if (status != KILN_OK) return status;
+        range->read += some;
+        stream->next_in = range->packed;
+        stream->avail_in = (uInt)some;
+    }
+    stream->next_out = wanted ? range->to + (range->made - range->from) : scratch;
+    stream->avail_out = (uInt)most;
+    const int result = inflate(stream, Z_NO_FLUSH);
+    const int64_t made = most - (int64_t)stream->avail_out;
+    range->made += made;
+    if (result == Z_MEM_ERROR) return ki_fail_nomem(48 << 10, "zlib");
+    const bool over = result == Z_STREAM_END && range->made < range->end;
+    const bool stuck = made == 0 && stream->avail_in == 0 && range->read == member->packed;
+    if ((result != Z_OK && result != Z_STREAM_END && result != Z_BUF_ERROR) || over || stuck)
+        return damaged(zip, member->begin, "a member cannot be inflated");
+    return KILN_OK;
+}
+
+kiln_status ki_zip_inflate_range(void *to, const struct ki_zip_archive *zip,
+                                 const struct ki_zip_member *member, int64_t from, int64_t bytes) {
+    struct range range = {.to = to, .from = from, .end = from + bytes};
+    unsigned char *room = ki_alloc(2 * PIECE);
+    kiln_status status = KILN_OK;
+    if (!room) return ki_fail_nomem(2 * PIECE, "an unpacked member");
+    range.packed = room + PIECE;
+    if (inflateInit2(&range.stream, -15) != Z_OK) TRY(ki_fail_nomem(48 << 10, "zlib"));
+    while (range.made < range.end) TRY(inflate_next(&range, zip, member, room));
+done:
+    inflateEnd(&range.stream);
+    ki_free(room);
+    return status;
+}
+
 kiln_status ki_zip_open_member(struct ki_zip_bytes *bytes, const struct ki_zip_archive *zip,
                                const struct ki_zip_member *member, struct ki_bytes *room, int64_t *left) {
     kiln_status status = KILN_OK;
