@@ -1,9 +1,14 @@
 /* CPU body of the sampled products. Parts of about as many entries and rows each, cut by the shape alone; four entries at a time,
- * whose lanes are added up together. The rows of B that come next are asked for early: they lie here and there, and the hardware
- * does not see them coming. */
+ * whose lanes are added up together; what dot products become is worked out for a block of them, whatever their rows. The rows of B that
+ * come next are asked for early: they lie here and there, and the hardware does not see them coming. Nor does it see, among them, that
+ * rows of A follow each other. */
+#include "core/limits.h"
+
 #ifndef SAMPLE_AHEAD
-#define SAMPLE_AHEAD 8         /* entries */
+#define SAMPLE_AHEAD 16        /* entries */
+#define SAMPLE_ROWS_AHEAD 2    /* rows of A */
 #define SAMPLE_AHEAD_MOST 1024 /* bytes of a row; the hardware asks for the rest */
+#define SAMPLE_BLOCK 256       /* entries */
 #endif
 
 #if real_bytes == 4
@@ -57,27 +62,23 @@ ALWAYS_INLINE void FN(sampled_dots)(real d[4], int count, const real *a, const r
     FN(four_lane_sums)(d, sum);
 }
 
-ALWAYS_INLINE void FN(sampled_add)(real *y, int count, const real f[4], const real *const b[4], int64_t k) {
+/* y, the row in whole vectors, += f's products with the rows of B. With a number of vectors that the compiler knows, y stays in registers. */
+ALWAYS_INLINE void FN(sampled_add)(FN(vreal) * y, int count, const real f[4], const real *const b[4],
+                                   int64_t k) {
     int64_t c = 0;
-    for (; c + LANES <= k; c += LANES) {
-        FN(vreal) sum = FN(load)(y + c);
-        for (int r = 0; r < count; r++) sum += f[r] * FN(load)(b[r] + c);
-        FN(store)(y + c, sum);
-    }
-    if (c < k) {
-        FN(vreal) sum = FN(load_first)(y + c, k - c);
-        for (int r = 0; r < count; r++) sum += f[r] * FN(load_first)(b[r] + c, k - c);
-        FN(store_first)(y + c, sum, k - c);
-    }
+#pragma GCC unroll 8
+    for (; c + LANES <= k; c += LANES)
+        for (int r = 0; r < count; r++) y[c / LANES] += f[r] * FN(load)(b[r] + c);
+    if (c < k)
+        for (int r = 0; r < count; r++) y[c / LANES] += f[r] * FN(load_first)(b[r] + c, k - c);
 }
 
-ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, int64_t e, int count, int64_t k) {
-    const int32_t *col = ki_host(s->col);
-    const int64_t row = k * (s->halves ? 2 : real_bytes), bytes = ki_min(row, SAMPLE_AHEAD_MOST);
-    for (int64_t next = e + SAMPLE_AHEAD; next < ki_min(e + SAMPLE_AHEAD + count, s->nnz); next++) {
-        const char *b = (const char *)ki_host(&s->B->values) + (int64_t)col[next] * row;
-        for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(b + at);
-    }
+/* Asks for row number `row` of a factor. */
+ALWAYS_INLINE void FN(sampled_ask)(const struct ki_sampled *s, const kiln_matrix *factor, int64_t row,
+                                   int64_t k) {
+    const int64_t all = k * (s->halves ? 2 : real_bytes), bytes = ki_min(all, SAMPLE_AHEAD_MOST);
+    const char *from = (const char *)ki_host(&factor->values) + row * all;
+    for (int64_t at = 0; at < bytes; at += 64) __builtin_prefetch(from + at);
 }
 
 /* Row number `row` of a factor: where it lies, or, of half precision, in `widened`, which is NULL otherwise. */
@@ -96,13 +97,13 @@ ALWAYS_INLINE const real *FN(factor_row)(const struct ki_sampled *s, const kiln_
 }
 
 /* What `count` entries become, and their part of the sum, if that is wanted: the kind is asked for once. */
-ALWAYS_INLINE void FN(sampled_values)(real f[4], double *sum, const struct ki_sampled *s, int count,
-                                      const real *value, const real d[4]) {
+ALWAYS_INLINE void FN(sampled_values)(real *f, double *sum, const struct ki_sampled *s, int64_t count,
+                                      const real *value, const real *d) {
     const real least = (real)s->floor;
 #define CASE(K)                                                                                              \
     case K:                                                                                                  \
-        for (int r = 0; r < count; r++) f[r] = FN(sample_value)(K, value[r], d[r], least);                   \
-        for (int r = 0; s->sum && r < count; r++) *sum += FN(sample_part)(K, value[r], d[r], least);         \
+        for (int64_t r = 0; r < count; r++) f[r] = FN(sample_value)(K, value[r], d[r], least);               \
+        for (int64_t r = 0; s->sum && r < count; r++) *sum += FN(sample_part)(K, value[r], d[r], least);     \
         break;
     switch (s->kind) {
         CASE(0)
@@ -117,33 +118,58 @@ ALWAYS_INLINE void FN(sampled_values)(real f[4], double *sum, const struct ki_sa
 #undef CASE
 }
 
-/* `count` entries from e on, of a row whose A is a and whose sum is y, or NULL. widened: for four rows of B of half precision. */
+/* Dot products that wait: of entries in a row from `first` on, whatever their rows. */
+struct FN(sampled_block) {
+    real d[SAMPLE_BLOCK + 4];
+    int64_t first, count;
+};
+
+static void FN(sampled_finish)(struct FN(sampled_block) * block, const struct ki_sampled *s, double *sum) {
+    const real alpha = (real)s->alpha, beta = (real)s->beta;
+    real f[SAMPLE_BLOCK];
+    FN(sampled_values)(f, sum, s, block->count, (const real *)ki_host(s->value) + block->first, block->d);
+    real *p = s->P ? VALUES(s->P) + block->first : NULL;
+    if (p && beta == 0)
+        for (int64_t r = 0; r < block->count; r++) p[r] = alpha * f[r];
+    else if (p)
+        for (int64_t r = 0; r < block->count; r++) p[r] = alpha * f[r] + beta * p[r];
+    block->first += block->count;
+    block->count = 0;
+}
+
+/* `count` entries from e on, of a row whose A is a: to Y's row y, or, where that is NULL, to the block. widened: for four rows of B of
+ * half precision. */
 ALWAYS_INLINE void FN(sampled_entries)(const struct ki_sampled *s, int64_t e, int count, int64_t k,
-                                       const real *a, real *widened, real *y, double *sum) {
-    const real *value = ki_host(s->value), *b[4];
+                                       const real *a, real *widened, FN(vreal) * y,
+                                       struct FN(sampled_block) * block, double *sum) {
     const int32_t *col = ki_host(s->col);
+    const real *b[4];
     real d[4] = {0}, f[4] = {0};
-    FN(sampled_ask)(s, e, count, k);
+    for (int r = 0; e + SAMPLE_AHEAD + count <= s->nnz && r < count; r++)
+        FN(sampled_ask)(s, s->B, col[e + SAMPLE_AHEAD + r], k);
     for (int r = 0; r < count; r++)
         b[r] = FN(factor_row)(s, s->B, col[e + r], widened ? widened + r * k : NULL, k);
-    if (s->kind) FN(sampled_dots)(d, count, a, b, k);
-    FN(sampled_values)(f, sum, s, count, value + e, d);
-    for (int r = 0; s->P && r < count; r++) {
-        real *p = VALUES(s->P) + e + r;
-        *p = (real)s->alpha * f[r] + (s->beta == 0 ? 0 : (real)s->beta * *p);
+    if (s->kind) FN(sampled_dots)(y ? d : block->d + block->count, count, a, b, k);
+    if (y) {
+        FN(sampled_values)(f, sum, s, count, (const real *)ki_host(s->value) + e, d);
+        FN(sampled_add)(y, count, f, b, k);
+        return;
     }
-    if (y) FN(sampled_add)(y, count, f, b, k);
+    block->count += count;
+    if (block->count > SAMPLE_BLOCK - 4) FN(sampled_finish)(block, s, sum);
 }
 
 ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, int64_t k, const real *a,
-                                   real *widened, real *y, double *sum) {
+                                   real *widened, FN(vreal) * y, struct FN(sampled_block) * block,
+                                   double *sum) {
     const int64_t *start = ki_host(s->start);
     int64_t e = start[row];
-    for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, k, a, widened, y, sum);
+    if (s->kind && row + SAMPLE_ROWS_AHEAD < s->rows) FN(sampled_ask)(s, s->A, row + SAMPLE_ROWS_AHEAD, k);
+    for (; e + 4 <= start[row + 1]; e += 4) FN(sampled_entries)(s, e, 4, k, a, widened, y, block, sum);
     switch (start[row + 1] - e) {
-    case 3: FN(sampled_entries)(s, e, 3, k, a, widened, y, sum); break;
-    case 2: FN(sampled_entries)(s, e, 2, k, a, widened, y, sum); break;
-    case 1: FN(sampled_entries)(s, e, 1, k, a, widened, y, sum); break;
+    case 3: FN(sampled_entries)(s, e, 3, k, a, widened, y, block, sum); break;
+    case 2: FN(sampled_entries)(s, e, 2, k, a, widened, y, block, sum); break;
+    case 1: FN(sampled_entries)(s, e, 1, k, a, widened, y, block, sum); break;
     default: break;
     }
 }
@@ -152,24 +178,49 @@ ALWAYS_INLINE void FN(sampled_row)(const struct ki_sampled *s, int64_t row, int6
  * half precision, and products added to rows of Y. The first and the last once more for rows of few whole vectors: with a number of them
  * that the compiler knows, products of 32 numbers are twice as fast. */
 ALWAYS_INLINE double FN(alone_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k) {
+    struct FN(sampled_block) block;
     double sum = 0;
+    block.first = ((const int64_t *)ki_host(s->start))[first];
+    block.count = 0;
     for (int64_t row = first; row < end; row++)
-        FN(sampled_row)(s, row, k, FN(factor_row)(s, s->A, row, NULL, k), NULL, NULL, &sum);
+        FN(sampled_row)(s, row, k, FN(factor_row)(s, s->A, row, NULL, k), NULL, NULL, &block, &sum);
+    FN(sampled_finish)(&block, s, &sum);
     return sum;
 }
 
+/* Row y of Y, finished; past: past the caches. */
+ALWAYS_INLINE void FN(sampled_write)(const struct ki_sampled *s, int64_t row, const FN(vreal) * y, int64_t k,
+                                     bool past) {
+    const real alpha = (real)s->alpha, beta = (real)s->beta;
+    const real *z = s->Z && s->beta != 0 ? VALUES(s->Z) + row * k : NULL;
+    real *to = VALUES(s->Y) + row * k;
+#pragma GCC unroll 8
+    for (int64_t c = 0; c < k; c += LANES) {
+        const int64_t lanes = ki_min(LANES, k - c);
+        FN(vreal) sum = alpha * y[c / LANES];
+        if (z) sum += beta * (lanes == LANES ? FN(load)(z + c) : FN(load_first)(z + c, lanes));
+        if (past)
+            FN(store_past)(to + c, sum);
+        else if (lanes == LANES)
+            FN(store)(to + c, sum);
+        else
+            FN(store_first)(to + c, sum, lanes);
+    }
+}
+
 ALWAYS_INLINE double FN(added_of)(const struct ki_sampled *s, int64_t first, int64_t end, int64_t k) {
-    real y[KI_SAMPLE_COLUMNS];
+    const bool past = s->rows * k * real_bytes >= ki_limits.cpu_past_bytes && k % LANES == 0 &&
+                      (uintptr_t)VALUES(s->Y) % SIMD_BYTES == 0;
+    FN(vreal) y[KI_SAMPLE_COLUMNS / LANES];
     double sum = 0;
     for (int64_t row = first; row < end; row++) {
-        memset(y, 0, (size_t)k * sizeof *y);
-        FN(sampled_row)(s, row, k, s->kind ? FN(factor_row)(s, s->A, row, NULL, k) : NULL, NULL, y, &sum);
-        for (int64_t c = 0; c < k; c++) {
-            real *to = VALUES(s->Y) + row * k + c;
-            const real before = s->Z && s->beta != 0 ? (real)s->beta * VALUES(s->Z)[row * k + c] : 0;
-            *to = (real)s->alpha * y[c] + before;
-        }
+#pragma GCC unroll 8
+        for (int64_t c = 0; c < k; c += LANES) y[c / LANES] = (FN(vreal)){0};
+        FN(sampled_row)
+        (s, row, k, s->kind ? FN(factor_row)(s, s->A, row, NULL, k) : NULL, NULL, y, NULL, &sum);
+        FN(sampled_write)(s, row, y, k, past);
     }
+    if (past) FN(end_of_stores_past)();
     return sum;
 }
 
@@ -195,9 +246,13 @@ static double FN(sampled_added)(const struct ki_sampled *s, int64_t first, int64
 static __attribute__((noinline)) double FN(sampled_halves)(const struct ki_sampled *s, int64_t first,
                                                            int64_t end) {
     real widened[4 * KI_SAMPLE_COLUMNS], a[KI_SAMPLE_COLUMNS];
+    struct FN(sampled_block) block;
     double sum = 0;
-    for (int64_t row = first; row < end; row++)
-        FN(sampled_row)(s, row, s->k, FN(factor_row)(s, s->A, row, a, s->k), widened, NULL, &sum);
+    block.first = ((const int64_t *)ki_host(s->start))[first];
+    block.count = 0;
+    for (int64_t row = first; row < end; row++) FN(sampled_row)
+    (s, row, s->k, FN(factor_row)(s, s->A, row, a, s->k), widened, NULL, &block, &sum);
+    FN(sampled_finish)(&block, s, &sum);
     return sum;
 }
 #endif
